@@ -1,0 +1,55 @@
+# make demo   sets everything up and evaluates FDGNN on MUTAG
+# make test   sets everything up and runs linters, type checker and all tests
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= -1
+
+.PHONY: demo test lint types pytest bench results constraints clean help
+
+help:
+	@sed -n 's/^# //p' Makefile
+
+# The stamp is remade when the dependencies change; constraints.txt makes installs repeatable.
+$(VENV)/.installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "fdgnn needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.installed
+	$(BIN)/fdgnn demo --jobs $(JOBS)
+
+test: lint types pytest
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed
+	$(BIN)/mypy
+
+pytest: $(VENV)/.installed
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+bench: $(VENV)/.installed
+	$(BIN)/python -m benchmarks
+
+# The tables in results/README.md, made from the summaries beside it.
+results: $(VENV)/.installed
+	$(BIN)/python results/make_tables.py
+
+# One summary, anew: make results/MUTAG.json (resumes runs/MUTAG if it is there; OPTIONS for fewer
+# configurations or guesses).
+results/%.json: $(VENV)/.installed
+	$(BIN)/fdgnn evaluate $* --protocol paper --out runs/$* --jobs $(JOBS) $(OPTIONS)
+	cp runs/$*/result.json $@
+
+# Pin what is installed now; run it in a fresh environment after changing dependencies.
+constraints: $(VENV)/.installed
+	$(BIN)/pip freeze --exclude-editable --exclude pip --exclude setuptools > constraints.txt
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests -name __pycache__ -prune -exec rm -rf {} +
