@@ -1,0 +1,88 @@
+"""Parsed datasets, kept as NumPy archives in the user's cache directory.
+
+A cache is a convenience: reading a damaged one or failing to write one is never an error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fdgnn._checks import Array, Ints
+from fdgnn.datasets.files import TextFile, write_aside
+from fdgnn.datasets.home import cache_home
+from fdgnn.exceptions import FDGNNWarning
+from fdgnn.graphs import GraphBatch
+
+FORMAT = 1  # to be raised whenever parsing the same files gives something else
+
+Dataset = tuple[GraphBatch, Ints]
+
+_told: set[Path] = set()  # directories whose trouble the user knows of
+
+
+def cached(
+    files: Iterable[TextFile], variant: str, parse: Callable[[], Dataset], *, name: str
+) -> Dataset:
+    """Return what `parse` returns, from the cache if these very files were parsed before."""
+    key = _key(files, variant)
+    path = cache_home() / f"{name}-{key[:20]}.npz"
+    found = _load(path, key)
+    if found is not None:
+        return found
+    parsed = parse()
+    _store(path, key, parsed)
+    return parsed
+
+
+def _key(files: Iterable[TextFile], variant: str) -> str:
+    stamps = [f"format {FORMAT}", variant, *sorted(file.stamp for file in files)]
+    return hashlib.sha256("\n".join(stamps).encode()).hexdigest()
+
+
+def _load(path: Path, key: str) -> Dataset | None:
+    # Every array carries a checksum, and the header says which ones there must be; damage in
+    # between shows as one of many exceptions.
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            arrays = dict(archive)
+        if arrays.pop("header").tolist() != [key, *sorted(arrays)]:
+            return None
+        y = arrays.pop("y")
+        return GraphBatch(**{name: _plain(array) for name, array in arrays.items()}), y
+    except Exception:
+        return None
+
+
+def _plain(array: Array) -> Any:
+    return array.item() if array.ndim == 0 else array
+
+
+def _store(path: Path, key: str, parsed: Dataset) -> None:
+    graphs, y = parsed
+    arrays = {field.name: getattr(graphs, field.name) for field in fields(graphs)} | {"y": y}
+    arrays = {name: array for name, array in arrays.items() if array is not None}
+    try:
+        with write_aside(path) as file:
+            np.savez(file, header=np.array([key, *sorted(arrays)]), **arrays)
+    except OSError as error:
+        _warn_once(path.parent, error)
+
+
+def _warn_once(directory: Path, error: OSError) -> None:
+    if directory in _told:
+        return
+    _told.add(directory)
+    warnings.warn(
+        f"parsed datasets cannot be kept in {directory} ({error.strerror or error}), so they will "
+        "be parsed again each time; set the environment variable FDGNN_CACHE to a directory with "
+        "free space",
+        FDGNNWarning,
+        stacklevel=5,
+    )

@@ -1,0 +1,180 @@
+"""A TU folder or zip as a handful of text files, read block by block, never unpacked to disk."""
+
+from __future__ import annotations
+
+import io
+import os
+import secrets
+import struct
+import time
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
+from typing import IO
+
+from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, UnsafeArchiveError
+
+BLOCK = 1 << 20  # small enough for the CPU's cache, large enough to forget the loop around it
+MAX_UNPACKED = 8 << 30
+# Small archives may be as dense as they like; COLLAB, with 0.7 GB of text, has a ratio of 10.
+MAX_RATIO, RATIO_MATTERS_FROM = 200, 64 << 20
+ABANDONED_AFTER = 3600.0  # seconds since the last write to a file that never got its name
+
+# What zipfile raises on damaged archives, depending on where the damage sits.
+_DAMAGE = (
+    zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError, ValueError,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """One text file of a dataset: how to name it, tell its versions apart, and read it."""
+
+    name: str
+    size: int
+    stamp: str
+    open: Callable[[], IO[bytes]]
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield whole lines, about a megabyte at a time, each block without its last newline.
+
+        Blank lines at the end of the file are left out. An empty file yields nothing.
+        """
+        rest = b""
+        for piece in self._pieces():
+            rest += piece
+            cut = rest.rstrip().rfind(b"\n")
+            if cut >= 0:
+                yield rest[:cut]
+                rest = rest[cut + 1 :]
+            elif len(rest) > 2 * BLOCK:
+                raise DatasetFormatError(f"{self.name}: a line of more than {BLOCK} bytes")
+        if rest.strip():
+            yield rest.rstrip()
+
+    def _pieces(self) -> Iterator[bytes]:
+        n_read = 0
+        try:
+            with self.open() as stream:
+                while piece := stream.read(BLOCK):
+                    n_read += len(piece)
+                    yield piece
+        except _DAMAGE as error:
+            raise _damaged(self.name, error) from error
+        if n_read != self.size:
+            raise DatasetFormatError(
+                f"{self.name}: {n_read} bytes were read, {self.size} announced; get the file anew"
+            )
+
+
+@contextmanager
+def open_dataset(path: Path) -> Iterator[dict[str, TextFile]]:
+    """Give the text files of the one TU dataset in a folder or zip, by kind (``"A"``, ...)."""
+    if path.is_dir():
+        yield _by_kind(_folder_files(path), path)
+    elif path.is_file():
+        with _open_zip(path) as archive:
+            yield _by_kind(_zip_files(archive, path), path)
+    else:
+        raise DatasetNotFoundError(f"{path}: no such folder or zip file")
+
+
+def _folder_files(path: Path) -> list[TextFile]:
+    def describe(file: Path) -> TextFile:
+        stat = file.stat()
+        # The path takes part: files unpacked from two archives may agree in size and time.
+        stamp = f"{file.resolve()} {stat.st_size} {stat.st_mtime_ns}"
+        return TextFile(str(file), stat.st_size, stamp, lambda: file.open("rb"))
+
+    return [describe(file) for file in sorted(path.iterdir()) if file.is_file()]
+
+
+def _zip_files(archive: zipfile.ZipFile, path: Path) -> list[TextFile]:
+    def describe(info: zipfile.ZipInfo) -> TextFile:
+        stamp = f"{info.filename} {info.file_size} {info.CRC}"
+        return TextFile(
+            f"{path}/{info.filename}", info.file_size, stamp, lambda: archive.open(info)
+        )
+
+    members = archive.infolist()
+    _check_archive(members, path)
+    return [describe(info) for info in members if not info.is_dir()]
+
+
+def _open_zip(path: Path) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(path)
+    except _DAMAGE as error:
+        raise _damaged(str(path), error) from error
+
+
+def _damaged(name: str, error: Exception) -> DatasetFormatError:
+    return DatasetFormatError(f"{name}: it cannot be read ({error}); delete it and get it anew")
+
+
+def _check_archive(members: list[zipfile.ZipInfo], path: Path) -> None:
+    """Refuse archives that would write outside their folder or fill the disk if unpacked."""
+    for info in members:
+        name = info.filename.replace("\\", "/")
+        absolute = PurePosixPath(name).is_absolute() or bool(PureWindowsPath(name).drive)
+        if absolute or ".." in PurePosixPath(name).parts:
+            raise UnsafeArchiveError(
+                f"{path}: member {info.filename!r} leads out of the archive's folder; "
+                "do not use this file"
+            )
+    size = sum(info.file_size for info in members)
+    ratio = size / max(path.stat().st_size, 1)
+    if size > MAX_UNPACKED or (size > RATIO_MATTERS_FROM and ratio > MAX_RATIO):
+        raise UnsafeArchiveError(
+            f"{path}: it would unpack to {size / 1e9:.1f} GB, {ratio:.0f} times its own size; "
+            "if that is meant, unpack it and load the folder"
+        )
+
+
+def _by_kind(files: list[TextFile], path: Path) -> dict[str, TextFile]:
+    """Select the files that share the prefix of the one ``*_A.txt``."""
+    # Finder adds files like "__MACOSX/._MUTAG_A.txt" to the zips it makes.
+    files = [file for file in files if not PurePath(file.name).name.startswith(".")]
+    prefixes = [f.name.removesuffix("A.txt") for f in files if f.name.endswith("_A.txt")]
+    if len(prefixes) != 1:
+        found = "several" if prefixes else "none"
+        raise DatasetFormatError(
+            f"{path}: expected one file NAME_A.txt with the arcs, found {found}; "
+            "give the folder or zip of a single TU dataset"
+        )
+    start = len(prefixes[0])
+    return {
+        file.name[start:].removesuffix(".txt"): file
+        for file in files
+        if file.name.startswith(prefixes[0])
+    }
+
+
+@contextmanager
+def write_aside(path: Path) -> Iterator[io.BufferedRandom]:
+    """Write a file next to `path` and move it there when complete, or leave no trace.
+
+    Whoever is killed in between leaves a ``.part`` file, which nobody reads, and which a later
+    writer removes.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(path.parent)
+    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    try:
+        with part.open("x+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _sweep(directory: Path) -> None:
+    for part in directory.glob(".*.part"):
+        with suppress(OSError):  # another process may be sweeping, too
+            if time.time() - part.stat().st_mtime > ABANDONED_AFTER:
+                part.unlink()

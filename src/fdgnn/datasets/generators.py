@@ -1,0 +1,278 @@
+"""Graphs that nobody has to download, for tests, demonstrations and explanations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from fdgnn._checks import Ints
+from fdgnn.exceptions import GraphError
+from fdgnn.graphs import GraphBatch
+
+Mask = npt.NDArray[np.bool_]
+Seed = int | np.random.Generator | None
+
+_RING = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)]
+MOTIF_SIZE = 5
+MOTIFS = {
+    "cycle": _RING,
+    "house": [*_RING, (1, 4)],
+    "star": [(0, 1), (0, 2), (0, 3), (0, 4)],
+    "clique": [(u, v) for u in range(5) for v in range(u)],
+}
+
+
+def make_cycles(sizes: Any) -> GraphBatch:
+    """Make one cycle for each of the given sizes, all at least 3.
+
+    >>> make_cycles([6, 3, 3])
+    GraphBatch(3 graphs, 12 vertices, 24 arcs)
+    """
+    sizes = _checked_sizes(sizes, smallest=3)
+    offsets = _offsets(sizes)
+    first, size = np.repeat(offsets[:-1], sizes), np.repeat(sizes, sizes)
+    v = np.arange(offsets[-1])
+    return GraphBatch.from_arcs(offsets, np.stack([v, first + (v - first + 1) % size]))
+
+
+def make_stars(sizes: Any) -> GraphBatch:
+    """Make one star for each of the given sizes; a graph's first vertex is its hub."""
+    sizes = _checked_sizes(sizes, smallest=1)
+    offsets = _offsets(sizes)
+    hub, v = np.repeat(offsets[:-1], sizes), np.arange(offsets[-1])
+    return GraphBatch.from_arcs(offsets, np.stack([hub, v])[:, v != hub])
+
+
+def make_cliques(sizes: Any) -> GraphBatch:
+    """Make one complete graph for each of the given sizes."""
+    sizes = _checked_sizes(sizes, smallest=1)
+    pairs = _all_pairs(sizes)
+    return GraphBatch.from_arcs(_offsets(sizes), pairs[:, pairs[0] < pairs[1]])
+
+
+def make_regular(
+    n_graphs: int = 10, *, n_vertices: int = 20, degree: int = 3, random_state: Seed = None
+) -> GraphBatch:
+    """Draw random graphs in which every vertex has the same number of neighbours.
+
+    Parameters
+    ----------
+    n_graphs, n_vertices, degree : int
+        The product of `n_vertices` and `degree` must be even, `degree` below `n_vertices`.
+    random_state : int, Generator or None
+    """
+    if not 0 <= degree < n_vertices or n_vertices * degree % 2:
+        raise GraphError(
+            f"no graph of {n_vertices} vertices has degree {degree} everywhere: the degree must "
+            "be below the number of vertices, and the product of the two even"
+        )
+    rng = np.random.default_rng(random_state)
+    sizes = np.full(n_graphs, n_vertices)
+    offsets = _offsets(_checked_sizes(sizes, smallest=1))
+    edges = [_regular_edges(n_vertices, degree, rng) + first for first in offsets[:-1]]
+    return GraphBatch.from_arcs(offsets, np.concatenate(edges, axis=1))
+
+
+def make_random_graphs(
+    n_graphs: int = 100,
+    *,
+    n_vertices: int | tuple[int, int] = (5, 20),
+    density: float = 0.2,
+    n_labels: int | None = 3,
+    n_features: int | None = None,
+    directed: bool = False,
+    weighted: bool = False,
+    random_state: Seed = None,
+) -> GraphBatch:
+    """Draw graphs whose arcs are there or not independently of each other (Erdős-Rényi).
+
+    Parameters
+    ----------
+    n_graphs : int, default=100
+    n_vertices : int or (int, int), default=(5, 20)
+        Vertices of each graph, or the smallest and largest number of them.
+    density : float, default=0.2
+        Probability of each edge, or of each arc if directed. There are no self-loops.
+    n_labels : int or None, default=3
+        Vertex labels are drawn from ``0, ..., n_labels - 1``.
+    n_features : int, optional
+        If given, vertices have normally distributed features in the place of labels.
+    directed : bool, default=False
+    weighted : bool, default=False
+        Whether arcs have weights, uniform in [0, 1).
+    random_state : int, Generator or None
+    """
+    rng = np.random.default_rng(random_state)
+    sizes = _drawn_sizes(n_vertices, n_graphs, rng)
+    pairs = _all_pairs(sizes)
+    pairs = pairs[:, pairs[0] != pairs[1] if directed else pairs[0] < pairs[1]]
+    arcs = pairs[:, rng.random(pairs.shape[1]) < density]
+    n = int(sizes.sum())
+    labels = features = None
+    if n_features is not None:
+        features = rng.standard_normal((n, n_features))
+    elif n_labels is not None:
+        labels = rng.integers(n_labels, size=n)
+    weights = rng.random(arcs.shape[1]) if weighted else None
+    return GraphBatch.from_arcs(
+        _offsets(sizes), arcs, weights=weights, labels=labels, features=features, directed=directed
+    )
+
+
+@overload
+def make_motif_graphs(
+    n_graphs: int = ...,
+    *,
+    motifs: Sequence[str] = ...,
+    n_vertices: int | tuple[int, int] = ...,
+    n_attachments: int = ...,
+    random_state: Seed = ...,
+    return_mask: Literal[False] = ...,
+) -> tuple[GraphBatch, Ints]: ...
+@overload
+def make_motif_graphs(
+    n_graphs: int = ...,
+    *,
+    motifs: Sequence[str] = ...,
+    n_vertices: int | tuple[int, int] = ...,
+    n_attachments: int = ...,
+    random_state: Seed = ...,
+    return_mask: Literal[True],
+) -> tuple[GraphBatch, Ints, Mask]: ...
+def make_motif_graphs(
+    n_graphs: int = 200,
+    *,
+    motifs: Sequence[str] = ("cycle", "house"),
+    n_vertices: int | tuple[int, int] = 20,
+    n_attachments: int = 1,
+    random_state: Seed = None,
+    return_mask: bool = False,
+) -> tuple[GraphBatch, Ints] | tuple[GraphBatch, Ints, Mask]:
+    """Draw a task: to tell which motif hangs on a Barabási-Albert graph.
+
+    Vertices have no labels; only the motif tells the classes apart. Classes are equally frequent
+    and shuffled.
+
+    Parameters
+    ----------
+    n_graphs : int, default=200
+    motifs : sequence of str, default=("cycle", "house")
+        One motif of five vertices a class: "cycle", "house", "star" or "clique".
+    n_vertices : int or (int, int), default=20
+        Vertices of each graph without its motif, or the smallest and largest number of them.
+    n_attachments : int, default=1
+        Edges a new vertex brings to the Barabási-Albert graph; those that meet are merged.
+    random_state : int, Generator or None
+    return_mask : bool, default=False
+        Whether to return, too, which vertices belong to the motifs.
+
+    Returns
+    -------
+    graphs : GraphBatch
+    y : (n_graphs,) int64
+        Position in `motifs`.
+    mask : (n_vertices of all graphs,) bool
+        Only if `return_mask`.
+    """
+    unknown = [name for name in motifs if name not in MOTIFS]
+    if unknown:
+        raise GraphError(f"no motif {unknown[0]!r}: known are {', '.join(MOTIFS)}")
+    rng = np.random.default_rng(random_state)
+    y = rng.permutation(np.arange(n_graphs) % len(motifs))
+    sizes = _drawn_sizes(n_vertices, n_graphs, rng)
+    offsets = _offsets(sizes + MOTIF_SIZE)
+    motif_starts = offsets[:-1] + sizes
+    bridges = [
+        offsets[:-1] + rng.integers(sizes),
+        motif_starts + rng.integers(MOTIF_SIZE, size=n_graphs),
+    ]
+    arcs = [
+        _barabasi_albert(offsets[:-1], sizes, n_attachments, rng),
+        np.stack(bridges),
+        *(_placed(MOTIFS[motif], motif_starts[y == c]) for c, motif in enumerate(motifs)),
+    ]
+    graphs = GraphBatch.from_arcs(offsets, np.concatenate(arcs, axis=1))
+    if not return_mask:
+        return graphs, y
+    mask = np.arange(offsets[-1]) >= np.repeat(motif_starts, sizes + MOTIF_SIZE)
+    return graphs, y, mask
+
+
+# ---------------------------------------------------------------------- arcs, as (2, n_arcs)
+
+
+def _all_pairs(sizes: Ints) -> Ints:
+    """List every ordered pair of vertices of one graph, for all graphs."""
+    n_partners = np.repeat(sizes, sizes)
+    v = np.repeat(np.arange(len(n_partners)), n_partners)
+    first = np.repeat(np.repeat(_offsets(sizes)[:-1], sizes), n_partners)
+    position = np.arange(len(v)) - np.repeat(_offsets(n_partners)[:-1], n_partners)
+    return np.stack([first + position, v])
+
+
+def _placed(edges: list[tuple[int, int]], starts: Ints) -> Ints:
+    """Repeat one graph's edges at each of the given first vertices."""
+    return (np.array(edges).T[:, None, :] + starts[:, None]).reshape(2, -1)
+
+
+def _barabasi_albert(starts: Ints, sizes: Ints, m: int, rng: np.random.Generator) -> Ints:
+    """Grow all graphs at once; the first vertices of a large one are a small one."""
+    n = int(sizes.max())
+    # Each edge's two ends: a vertex occurs as often as it has neighbours, so that drawing an end
+    # is drawing by degree.
+    ends = np.zeros((len(sizes), n - 1, 2, m), dtype=np.int64)
+    for v in range(1, n):
+        drawn = rng.integers(max(2 * m * (v - 1), 1), size=(len(sizes), m))
+        ends[:, v - 1, 0] = np.take_along_axis(ends.reshape(len(sizes), -1), drawn, axis=1)
+        ends[:, v - 1, 1] = v
+    graph, step, i = np.nonzero(ends[:, :, 1] < sizes[:, None, None])
+    return ends[graph, step, :, i].T + starts[graph]
+
+
+def _regular_edges(n: int, degree: int, rng: np.random.Generator) -> Ints:
+    """Pair half-edges at random, again and again those that would repeat an edge or be a loop."""
+    if 2 * degree >= n:  # sparse graphs are found sooner; take what they leave out
+        u, v = np.triu_indices(n, k=1)
+        missing = _regular_edges(n, n - 1 - degree, rng)
+        return np.stack([u, v])[:, ~np.isin(u * n + v, missing[0] * n + missing[1])]
+    while True:
+        edges, loose = np.empty(0, dtype=np.int64), np.repeat(np.arange(n), degree)
+        for _ in range(20):  # what is left may have no solution: then start afresh
+            u, v = np.sort(rng.permutation(loose).reshape(-1, 2), axis=1).T
+            keys, where = np.unique(u * n + v, return_index=True)
+            good = np.zeros(len(u), dtype=bool)
+            good[where] = ~np.isin(keys, edges) & (u != v)[where]
+            edges = np.concatenate([edges, (u * n + v)[good]])
+            loose = np.concatenate([u[~good], v[~good]])
+            if len(loose) == 0:
+                return np.stack(np.divmod(edges, n))
+
+
+# ---------------------------------------------------------------------- sizes
+
+
+def _offsets(sizes: Ints) -> Ints:
+    return np.concatenate([[0], np.cumsum(sizes)])
+
+
+def _drawn_sizes(
+    n_vertices: int | tuple[int, int], n_graphs: int, rng: np.random.Generator
+) -> Ints:
+    low, high = (n_vertices, n_vertices) if isinstance(n_vertices, int) else n_vertices
+    if not 1 <= low <= high:
+        raise GraphError(f"n_vertices={n_vertices}: expected a number, or (smallest, largest)")
+    return _checked_sizes(rng.integers(low, high + 1, size=n_graphs), smallest=1)
+
+
+def _checked_sizes(sizes: Any, smallest: int) -> Ints:
+    sizes = np.atleast_1d(np.asarray(sizes))
+    if sizes.ndim != 1 or len(sizes) == 0 or sizes.dtype.kind not in "iu":
+        raise GraphError("expected at least one graph, their sizes as integers")
+    if sizes.min() < smallest:
+        raise GraphError(
+            f"graph {int(np.argmin(sizes))}: {sizes.min()} vertices, at least {smallest} needed"
+        )
+    return np.asarray(sizes, dtype=np.int64)

@@ -1,0 +1,237 @@
+"""The text format of the TU benchmark collection (www.graphlearning.io).
+
+A dataset NAME is a folder, or a zip of one, with a line for each
+
+- arc in ``NAME_A.txt`` (two vertices), vertex in ``NAME_graph_indicator.txt`` (its graph) and
+  graph in ``NAME_graph_labels.txt`` (its class); all three are needed;
+- vertex in ``NAME_node_labels.txt`` (an integer) and ``NAME_node_attributes.txt`` (numbers).
+
+Vertices and graphs are counted from 1, across the whole dataset.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from fdgnn._checks import Array, Floats, Ints
+from fdgnn.datasets.cache import Dataset, cached
+from fdgnn.datasets.files import TextFile, open_dataset
+from fdgnn.datasets.home import data_home as home_of
+from fdgnn.datasets.home import find
+from fdgnn.exceptions import DatasetFormatError, GraphError
+from fdgnn.graphs import GraphBatch
+
+Vertex = Literal["labels", "features", "none"]
+
+
+def load_tu(
+    name: str | os.PathLike[str],
+    *,
+    vertex: Vertex = "labels",
+    data_home: str | os.PathLike[str] | None = None,
+    download_if_missing: bool = True,
+) -> tuple[GraphBatch, npt.NDArray[np.int64]]:
+    """Load a graph classification dataset of the TU collection.
+
+    It is looked for in the data home (``tu/NAME.zip``, ``tu/NAME/``, ``NAME.zip``, ``NAME/``),
+    inside an installed GraKeL, and on the official site. Once parsed, it is kept in the user's
+    cache directory (or in ``FDGNN_CACHE``).
+
+    Graphs are undirected, whether the file lists an edge once or both ways. Arcs listed twice are
+    merged and counted in ``graphs.n_merged_arcs``; self-loops stay, and are counted in
+    ``graphs.n_self_loops``. Edge labels, edge attributes and graph attributes are not read.
+
+    Parameters
+    ----------
+    name : str or path
+        A name such as ``"MUTAG"``, or the path of a folder or zip in TU format.
+    vertex : {"labels", "features", "none"}, default="labels"
+        What the vertices carry: their discrete labels, as in the paper, and nothing where the
+        dataset has none; their real-valued attributes; or nothing.
+    data_home : path, optional
+        By default the environment variable ``FDGNN_DATA``, or else the user's cache directory.
+    download_if_missing : bool, default=True
+        The environment variable ``FDGNN_OFFLINE=1`` switches downloads off, too.
+
+    Returns
+    -------
+    graphs : GraphBatch
+    y : (n_graphs,) int64
+        Classes as in the file. Mind that most files list the graphs ordered by class.
+
+    Raises
+    ------
+    DatasetNotFoundError
+        No dataset of that name; the message suggests the nearest.
+    DatasetFormatError
+        The files are incomplete or contradict each other; the message names file and line.
+    UnsafeArchiveError
+        The zip leaves its folder or is far too large.
+    DownloadError
+        The dataset is not here, and could not or should not be downloaded.
+    """
+    if vertex not in get_args(Vertex):
+        raise ValueError(f"vertex={vertex!r}: expected one of {', '.join(get_args(Vertex))}")
+    path = find(name, home_of(data_home), download_if_missing=download_if_missing)
+    with open_dataset(path) as files:
+        return cached(files.values(), vertex, lambda: parse_tu(files, vertex), name=path.stem[:40])
+
+
+def parse_tu(files: Mapping[str, TextFile], vertex: Vertex = "labels") -> Dataset:
+    """Parse the text files of one dataset, given by kind: "A", "graph_labels" and so on."""
+    y = _read_integers(_needed(files, "graph_labels"))
+    graph_of = _read_integers(_needed(files, "graph_indicator")) - 1
+    sizes = _graph_sizes(graph_of, y, files)
+    arcs: Array = _read_arcs(_needed(files, "A"), graph_of)
+    labels, features = _vertex_data(files, vertex, len(graph_of))
+    if (np.diff(graph_of) < 0).any():  # the vertices of a graph need not be listed together
+        order = np.argsort(graph_of, kind="stable")
+        arcs = np.argsort(order)[arcs]
+        labels = None if labels is None else labels[order]
+        features = None if features is None else features[order]
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    try:
+        return GraphBatch.from_arcs(offsets, arcs, labels=labels, features=features), y
+    except GraphError as error:
+        raise DatasetFormatError(f"{_prefix(files)}*.txt: {error}") from error
+
+
+# ---------------------------------------------------------------------- from text to numbers
+
+
+def _integer_blocks(file: TextFile, n_columns: int) -> Iterator[tuple[int, Ints]]:
+    """Yield how many lines came before, and the next ones as an array (n_columns, n_lines)."""
+    from fdgnn.kernels.text import parse_rows
+
+    n_read = 0
+    for text in file.blocks():
+        block = np.empty((n_columns, text.count(b"\n") + 1), dtype=np.int64)
+        n_good = parse_rows(np.frombuffer(text, dtype=np.uint8), block)
+        if n_good < block.shape[1]:
+            raise _bad_line(file, n_read + n_good, text.split(b"\n")[n_good], n_columns)
+        yield n_read, block
+        n_read += n_good
+    if n_read == 0:
+        raise _empty(file)
+
+
+def _read_integers(file: TextFile) -> Ints:
+    """Read one integer a line."""
+    return np.concatenate([block[0] for _, block in _integer_blocks(file, 1)])
+
+
+def _read_arcs(file: TextFile, graph_of: Ints) -> npt.NDArray[np.int32]:
+    """Read arcs into an array (2, n_arcs), with vertices counted from 0."""
+    # Blocks are checked while they are in the CPU's cache, and shrink before they pile up.
+    blocks = []
+    for n_before, block in _integer_blocks(file, 2):
+        block -= 1
+        _check_arcs(block, graph_of, file.name, n_before)
+        blocks.append(block.astype(np.int32))
+    return np.concatenate(blocks, axis=1)
+
+
+def _read_floats(file: TextFile) -> Floats:
+    """Read lines of numbers, all of one length, into an array (n_lines, n_numbers)."""
+    if next(file.blocks(), None) is None:
+        raise _empty(file)
+    lines = (line for text in file.blocks() for line in text.decode("latin1").split("\n"))
+    try:
+        return np.loadtxt(lines, delimiter=",", comments=None, ndmin=2)
+    except DatasetFormatError:
+        raise
+    except ValueError as error:
+        raise DatasetFormatError(f"{file.name}: {error}") from error
+
+
+def _vertex_data(
+    files: Mapping[str, TextFile], vertex: Vertex, n_vertices: int
+) -> tuple[Ints | None, Floats | None]:
+    labels = features = None
+    if vertex == "labels" and "node_labels" in files:
+        labels = _read_integers(files["node_labels"])
+        _check_length(len(labels), n_vertices, files["node_labels"])
+    if vertex == "features":
+        if "node_attributes" not in files:
+            raise DatasetFormatError(
+                f"{_prefix(files)}node_attributes.txt is missing: this dataset has no vertex "
+                "features; load it with vertex='labels'"
+            )
+        features = _read_floats(files["node_attributes"])
+        _check_length(len(features), n_vertices, files["node_attributes"])
+    return labels, features
+
+
+def _graph_sizes(graph_of: Ints, y: Ints, files: Mapping[str, TextFile]) -> Ints:
+    """Count each graph's vertices."""
+    indicator, classes = files["graph_indicator"].name, files["graph_labels"].name
+    outside = (graph_of < 0) | (graph_of >= len(y))
+    if outside.any():
+        line = int(np.argmax(outside))
+        raise DatasetFormatError(
+            f"{indicator}, line {line + 1}: graph {graph_of[line] + 1}, but graphs are counted "
+            f"from 1, and {classes} has {len(y)} lines"
+        )
+    sizes = np.bincount(graph_of, minlength=len(y))
+    if (sizes == 0).any():
+        g = int(np.argmax(sizes == 0)) + 1
+        raise DatasetFormatError(
+            f"{indicator}: graph {g} has no vertices, but {classes} has a line {g} for it; "
+            "drop the line, or complete the file"
+        )
+    return sizes
+
+
+# ---------------------------------------------------------------------- what can be wrong
+
+
+def _needed(files: Mapping[str, TextFile], kind: str) -> TextFile:
+    if kind not in files:
+        raise DatasetFormatError(f"{_prefix(files)}{kind}.txt is missing; get the dataset anew")
+    return files[kind]
+
+
+def _prefix(files: Mapping[str, TextFile]) -> str:
+    return files["A"].name.removesuffix("A.txt")
+
+
+def _bad_line(file: TextFile, line: int, text: bytes, n_columns: int) -> DatasetFormatError:
+    what = "one integer" if n_columns == 1 else f"{n_columns} integers"
+    found = text[:40].decode("latin1")
+    return DatasetFormatError(f"{file.name}, line {line + 1}: expected {what}, found {found!r}")
+
+
+def _empty(file: TextFile) -> DatasetFormatError:
+    return DatasetFormatError(f"{file.name}: the file is empty; get the dataset anew")
+
+
+def _check_length(n_lines: int, n_vertices: int, file: TextFile) -> None:
+    if n_lines != n_vertices:
+        raise DatasetFormatError(
+            f"{file.name}: {n_lines} lines, but the dataset has {n_vertices} vertices; "
+            "the file is truncated or belongs to another dataset"
+        )
+
+
+def _check_arcs(arcs: Ints, graph_of: Ints, name: str, n_before: int) -> None:
+    n = len(graph_of)
+    outside = ((arcs < 0) | (arcs >= n)).any(axis=0)
+    if outside.any():
+        a = int(np.argmax(outside))
+        raise DatasetFormatError(
+            f"{name}, line {n_before + a + 1}: arc ({arcs[0, a] + 1}, {arcs[1, a] + 1}), "
+            f"but the dataset's vertices are 1 to {n}"
+        )
+    crossing = graph_of[arcs[0]] != graph_of[arcs[1]]
+    if crossing.any():
+        a = int(np.argmax(crossing))
+        u, v = arcs[:, a]
+        raise DatasetFormatError(
+            f"{name}, line {n_before + a + 1}: arc ({u + 1}, {v + 1}) leads from graph "
+            f"{graph_of[u] + 1} into graph {graph_of[v] + 1}; arcs must stay in one graph"
+        )

@@ -1,0 +1,76 @@
+"""Every error and warning the library raises on purpose.
+
+::
+
+    FDGNNError
+    ├── GraphError (ValueError)                 a graph that cannot be used as it is
+    │   └── UnseenLabelError                    a vertex label the model has never met
+    ├── DatasetError
+    │   ├── DatasetNotFoundError (LookupError)  no such name, file or folder
+    │   ├── DatasetFormatError (ValueError)     the file is there but cannot be right
+    │   ├── UnsafeArchiveError                  a zip that leaves its folder or explodes
+    │   └── DownloadError (OSError)             the network said no
+    ├── StudyError
+    │   └── RunMismatchError                    a run directory made with other settings
+    └── MissingDependencyError (ImportError)    an extra is not installed
+
+    UserWarning
+    └── FDGNNWarning
+        └── ConvergenceWarning                  states were still moving after the last iteration
+
+Each message says what is wrong, in which graph or file, what was found, and what to do.
+"""
+
+from __future__ import annotations
+
+
+class FDGNNError(Exception):
+    """Base of all errors of this library."""
+
+
+class GraphError(FDGNNError, ValueError):
+    """A graph that cannot be used as it is."""
+
+
+class UnseenLabelError(GraphError):
+    """A vertex label that was not among the labels seen during fit."""
+
+
+class DatasetError(FDGNNError):
+    """Base of all errors about files of graphs."""
+
+
+class DatasetNotFoundError(DatasetError, LookupError):
+    """No dataset of that name, no such file or folder."""
+
+
+class DatasetFormatError(DatasetError, ValueError):
+    """The files are there, but they are truncated or contradict each other."""
+
+
+class UnsafeArchiveError(DatasetError):
+    """A zip archive whose members leave their folder, or that is far too large unpacked."""
+
+
+class DownloadError(DatasetError, OSError):
+    """The download failed, was switched off, or was too large."""
+
+
+class StudyError(FDGNNError):
+    """Base of all errors about run directories."""
+
+
+class RunMismatchError(StudyError):
+    """The run directory holds a run with other settings."""
+
+
+class MissingDependencyError(FDGNNError, ImportError):
+    """An optional library is not installed."""
+
+
+class FDGNNWarning(UserWarning):
+    """Base of all warnings of this library."""
+
+
+class ConvergenceWarning(FDGNNWarning):
+    """Some graphs' states were still moving after the last iteration."""

@@ -1,0 +1,28 @@
+"""Files that are either complete or not there."""
+
+from __future__ import annotations
+
+import io
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def write_aside(path: Path) -> Iterator[io.BufferedRandom]:
+    """Write a file next to `path` and move it there when complete, or leave no trace.
+
+    Whoever is killed in between leaves a ``.part`` file, which nobody reads.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    try:
+        with part.open("x+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

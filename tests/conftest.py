@@ -1,0 +1,101 @@
+"""For all tests: no network, no traces in the user's cache, real data only where it is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# Every run tries the same examples; HYPOTHESIS_PROFILE=thorough looks for new ones.
+settings.register_profile("fdgnn", derandomize=True, deadline=None, max_examples=60, database=None)
+settings.register_profile(
+    "thorough", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fdgnn"))
+
+_patch = pytest.MonkeyPatch()
+_cache: list[str] = []
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Here and not in a fixture, so that doctests outside this folder are covered, too.
+    if not hasattr(config, "workerinput"):  # pytest-xdist's workers share their parent's cache
+        _cache.append(tempfile.mkdtemp(prefix="fdgnn-tests-"))
+        _patch.setenv("FDGNN_CACHE", _cache[0])
+    _block_network()
+
+
+def pytest_unconfigure() -> None:
+    _patch.undo()
+    for folder in _cache:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+# ---------------------------------------------------------------------- no network
+
+
+class NetworkBlockedError(RuntimeError):
+    """Not an OSError, so that code which copes with a broken network cannot hide it."""
+
+
+def _block_network() -> None:
+    """Let sockets reach this machine only."""
+
+    def guarded(original: Callable[..., Any]) -> Callable[..., Any]:
+        def connect(self: socket.socket, address: Any) -> Any:
+            if self.family != getattr(socket, "AF_UNIX", None):
+                _check_local(address[0])
+            return original(self, address)
+
+        return connect
+
+    def getaddrinfo(host: Any, *args: Any, **kwargs: Any) -> Any:
+        _check_local(host)
+        return resolve(host, *args, **kwargs)
+
+    resolve = socket.getaddrinfo
+    _patch.setattr(socket.socket, "connect", guarded(socket.socket.connect))
+    _patch.setattr(socket.socket, "connect_ex", guarded(socket.socket.connect_ex))
+    _patch.setattr(socket, "getaddrinfo", getaddrinfo)
+
+
+def _check_local(host: Any) -> None:
+    name = host.decode() if isinstance(host, bytes) else str(host or "localhost")
+    own = ("localhost", "::1", "0.0.0.0", "::", socket.gethostname())
+    if name not in own and not name.startswith("127."):
+        raise NetworkBlockedError(f"a test tried to reach {name}; tests have no network")
+
+
+# ---------------------------------------------------------------------- real data
+
+
+def _tu_path(name: str) -> Path:
+    """The stored dataset, or a skipped test."""
+    home = os.environ.get("FDGNN_DATA")
+    if not home:
+        pytest.skip(f"{name}: real data is needed; set FDGNN_DATA to a folder with {name}.zip")
+    for folder in (Path(home) / "tu", Path(home)):
+        for path in (folder / f"{name}.zip", folder / name):
+            if path.exists():
+                return path
+    pytest.skip(f"{name}: neither {name}.zip nor a folder {name} is in FDGNN_DATA={home}")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip ``@pytest.mark.real_data("MUTAG", ...)`` where a named dataset is missing."""
+    for marker in item.iter_markers("real_data"):
+        for name in marker.args:
+            _tu_path(name)
+
+
+@pytest.fixture
+def tu_path() -> Callable[[str], Path]:
+    """``tu_path("MUTAG")``: where the file is, or a skipped test with the reason."""
+    return _tu_path

@@ -1,0 +1,110 @@
+"""Hypothesis strategies for graphs: with loops, repeats and isolated vertices, dense and empty.
+
+And `assert_same`, which says what it means for two batches to be equal.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from fdgnn import Graph, GraphBatch
+
+ARRAYS = ("vertex_offsets", "indptr", "neighbours", "weights", "features", "labels")
+KINDS = ("plain", "integers", "text", "features")
+_numbers = st.floats(-2, 2, width=32)
+
+
+@st.composite
+def graphs(
+    draw: st.DrawFn,
+    *,
+    kind: str = "plain",
+    n_features: int = 2,
+    weighted: bool = False,
+    directed: bool = False,
+    min_vertices: int = 1,
+    max_vertices: int = 8,
+) -> Graph:
+    """One valid graph, whose vertices have what `kind` (one of `KINDS`) says."""
+    n = draw(st.integers(min_vertices, max_vertices))
+    arcs = draw(_arcs(n))
+    return Graph(
+        edge_index=np.array(arcs, dtype=np.int64).reshape(-1, 2).T,
+        n_vertices=n,
+        weights=draw(_weights(arcs, directed)) if weighted else None,
+        directed=directed,
+        **draw(_vertex_fields(kind, n, n_features)),
+    )
+
+
+@st.composite
+def graph_lists(
+    draw: st.DrawFn,
+    *,
+    kinds: tuple[str, ...] = KINDS,
+    weighted: bool | None = None,
+    directed: bool | None = None,
+    min_size: int = 1,
+    max_size: int = 6,
+    max_vertices: int = 8,
+) -> list[Graph]:
+    """Graphs that fit in one batch; what is None is drawn, too."""
+    one = graphs(
+        kind=draw(st.sampled_from(kinds)),
+        n_features=draw(st.integers(1, 3)),
+        weighted=draw(st.booleans()) if weighted is None else weighted,
+        directed=draw(st.booleans()) if directed is None else directed,
+        max_vertices=max_vertices,
+    )
+    return draw(st.lists(one, min_size=min_size, max_size=max_size))
+
+
+def batches(**options: Any) -> st.SearchStrategy[GraphBatch]:
+    """Batches of graphs; takes the options of `graph_lists`."""
+    return graph_lists(**options).map(GraphBatch.from_graphs)
+
+
+def _arcs(n: int) -> st.SearchStrategy[list[tuple[int, int]]]:
+    vertex = st.integers(0, n - 1)
+    some = st.lists(st.tuples(vertex, vertex), max_size=3 * n)
+    every = st.just([(u, v) for u in range(n) for v in range(u)])
+    return st.one_of(some, some, st.just([]), every)
+
+
+@st.composite
+def _weights(draw: st.DrawFn, arcs: list[tuple[int, int]], directed: bool) -> Any:
+    """One number an arc, the same wherever the same edge is listed."""
+    edges = [arc if directed else tuple(sorted(arc)) for arc in arcs]
+    weight = {edge: draw(_numbers) for edge in sorted(set(edges))}
+    return np.array([weight[edge] for edge in edges], dtype=np.float64)
+
+
+@st.composite
+def _vertex_fields(draw: st.DrawFn, kind: str, n: int, n_features: int) -> dict[str, Any]:
+    if kind == "integers":
+        return {"labels": np.array(draw(_column(st.integers(-2, 3), n)))}
+    if kind == "text":
+        return {"labels": np.array(draw(_column(st.sampled_from(["C", "N", "Cl", ""]), n)))}
+    if kind == "features":
+        values = draw(_column(_numbers, n * n_features))
+        return {"features": np.array(values).reshape(n, n_features)}
+    return {}
+
+
+def _column(values: st.SearchStrategy[Any], n: int) -> st.SearchStrategy[list[Any]]:
+    return st.lists(values, min_size=n, max_size=n)
+
+
+def assert_same(a: GraphBatch, b: GraphBatch) -> None:
+    """Equal but for the vocabulary, which may hold labels that are no longer there."""
+    assert a.directed == b.directed
+    for name in ARRAYS:
+        left, right = getattr(a, name), getattr(b, name)
+        assert (left is None) == (right is None), name
+        if left is not None:
+            assert left.dtype.kind == right.dtype.kind, name
+            assert left.shape == right.shape, name
+            np.testing.assert_array_equal(left, right, err_msg=name)

@@ -1,0 +1,263 @@
+"""The cache of parsed datasets: never wrong, never in the way."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fdgnn import load_tu
+from fdgnn.datasets import cache, tu
+from fdgnn.exceptions import FDGNNWarning
+from fdgnn.graphs import GraphBatch
+from tu_files import TEXTS, write_folder, write_zip
+
+
+@pytest.fixture(autouse=True)
+def cache_folder(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("FDGNN_CACHE", str(tmp_path / "cache"))
+    cache._told.clear()
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def dataset(tmp_path) -> Path:
+    return write_zip(tmp_path / "data" / "TOY.zip")
+
+
+@pytest.fixture
+def parses(monkeypatch) -> list[str]:
+    """Grow by one item with each parsing."""
+    calls = []
+
+    def counted(files, vertex):
+        calls.append(vertex)
+        return parse(files, vertex)
+
+    parse = tu.parse_tu
+    monkeypatch.setattr(tu, "parse_tu", counted)
+    return calls
+
+
+def assert_same(a: GraphBatch, b: GraphBatch) -> None:
+    for field in fields(GraphBatch):
+        left, right = getattr(a, field.name), getattr(b, field.name)
+        assert type(left) is type(right), field.name
+        assert getattr(left, "dtype", None) == getattr(right, "dtype", None), field.name
+        np.testing.assert_array_equal(left, right)
+
+
+# ---------------------------------------------------------------------- what it does
+
+
+@pytest.mark.parametrize("vertex", ["labels", "features", "none"])
+def test_the_second_load_is_the_first_without_parsing(dataset, parses, vertex):
+    graphs, y = load_tu(dataset, vertex=vertex)
+    again, y_again = load_tu(dataset, vertex=vertex)
+    assert parses == [vertex]
+    assert_same(graphs, again)
+    np.testing.assert_array_equal(y, y_again)
+    assert y.dtype == y_again.dtype
+
+
+def test_variants_do_not_mix(dataset, parses):
+    for vertex in ("labels", "features", "none"):
+        load_tu(dataset, vertex=vertex)
+    assert parses == ["labels", "features", "none"]
+
+
+def test_another_content_is_another_entry(dataset, parses):
+    load_tu(dataset)
+    write_zip(dataset, graph_labels="1\n-1\n")  # the same sizes and names
+    assert load_tu(dataset)[1].tolist() == [1, -1]
+    assert len(parses) == 2
+
+
+def test_a_changed_folder_is_parsed_again(tmp_path, parses):
+    folder = write_folder(tmp_path / "data" / "toy")
+    load_tu(folder)
+    labels = folder / "TOY_graph_labels.txt"
+    then = labels.stat().st_mtime_ns
+    labels.write_text("1\n-1\n")
+    os.utime(labels, ns=(then + 1, then + 1))
+    assert load_tu(folder)[1].tolist() == [1, -1]
+    # Equal in names, sizes and times, but elsewhere.
+    other = write_folder(tmp_path / "other" / "toy", graph_labels="3\n-3\n")
+    for file in folder.iterdir():
+        os.utime(other / file.name, ns=(file.stat().st_mtime_ns,) * 2)
+    assert load_tu(other)[1].tolist() == [3, -3]
+    assert len(parses) == 3
+
+
+def test_a_moved_zip_is_recognised(dataset, parses):
+    load_tu(dataset)
+    load_tu(dataset.rename(dataset.with_name("TOY2.zip")).rename(dataset))
+    assert len(parses) == 1
+
+
+def test_a_new_format_is_another_entry(dataset, parses, monkeypatch):
+    load_tu(dataset)
+    monkeypatch.setattr(cache, "FORMAT", cache.FORMAT + 1)
+    load_tu(dataset)
+    assert len(parses) == 2
+
+
+def test_the_data_folder_is_left_alone(dataset, cache_folder):
+    load_tu(dataset)
+    assert [p.name for p in dataset.parent.iterdir()] == ["TOY.zip"]
+    assert [p.suffix for p in cache_folder.iterdir()] == [".npz"]
+
+
+def test_the_cache_needs_no_compiler(dataset):
+    load_tu(dataset)
+    script = "import sys, fdgnn; fdgnn.load_tu(sys.argv[1]); sys.exit('numba' in sys.modules)"
+    subprocess.run([sys.executable, "-c", script, str(dataset)], check=True)
+
+
+# ---------------------------------------------------------------------- damage
+
+
+def truncated(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-200])
+
+
+def emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def flipped(path: Path) -> None:
+    """Flip one bit among the neighbours' indices."""
+    data = bytearray(path.read_bytes())
+    data[data.index(b"neighbours.npy") + 14 + 128 + 4] ^= 1
+    path.write_bytes(data)
+
+
+def foreign_text(path: Path) -> None:
+    path.write_text("not yours")
+
+
+def foreign_array(path: Path) -> None:
+    with path.open("wb") as file:
+        np.save(file, np.arange(3))
+
+
+def foreign_archive(path: Path) -> None:
+    """Put a whole and sound entry under another's name."""
+    load_tu(write_zip(path.parents[1] / "other" / "TOY.zip", graph_labels="5\n5\n"))
+    (other,) = set(path.parent.iterdir()) - {path}
+    other.replace(path)
+
+
+def incomplete(path: Path) -> None:
+    """Drop an array that a batch can do without; a shortened list of contents does so, too."""
+    with np.load(path) as archive:
+        arrays = {name: array for name, array in archive.items() if name != "n_merged_arcs"}
+    with path.open("wb") as file:
+        np.savez(file, **arrays)
+
+
+def pickled(path: Path) -> None:
+    with path.open("wb") as file:
+        np.savez(file, header=np.array([{}], dtype=object))
+
+
+DAMAGES = [
+    truncated,
+    emptied,
+    flipped,
+    foreign_text,
+    foreign_array,
+    foreign_archive,
+    incomplete,
+    pickled,
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_cache_is_rebuilt_silently(dataset, cache_folder, parses, damage):
+    graphs, y = load_tu(dataset)
+    (entry,) = cache_folder.iterdir()
+    damage(entry)
+    parses.clear()
+    for _ in range(2):
+        again, y_again = load_tu(dataset)
+        assert_same(graphs, again)
+        np.testing.assert_array_equal(y, y_again)
+    assert len(parses) == 1
+
+
+def test_no_flipped_bit_gives_other_graphs(dataset, cache_folder):
+    graphs, y = load_tu(dataset)
+    (entry,) = cache_folder.iterdir()
+    original = entry.read_bytes()
+    for i in range(0, len(original), 7):
+        data = bytearray(original)
+        data[i] ^= 1 << i % 8
+        entry.write_bytes(data)
+        again, y_again = load_tu(dataset)
+        assert_same(graphs, again)
+        np.testing.assert_array_equal(y, y_again)
+
+
+# ---------------------------------------------------------------------- accidents while writing
+
+
+def test_a_kill_between_write_and_rename(dataset, cache_folder, parses):
+    script = (
+        "import os, pathlib, sys, fdgnn\n"
+        "pathlib.Path.replace = lambda *_: os._exit(9)\n"
+        "fdgnn.load_tu(sys.argv[1])\n"
+    )
+    assert subprocess.run([sys.executable, "-c", script, str(dataset)], check=False).returncode == 9
+    (left,) = cache_folder.iterdir()
+    assert left.suffix == ".part"
+    graphs, _ = load_tu(dataset)
+    assert_same(graphs, load_tu(dataset)[0])
+    assert len(parses) == 1  # here, since the killed process parsed on its own
+
+
+def test_what_the_killed_left_is_swept_in_time(dataset, cache_folder):
+    cache_folder.mkdir()
+    old, fresh = cache_folder / ".a.npz.0.part", cache_folder / ".b.npz.0.part"
+    for part in (old, fresh):
+        part.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    load_tu(dataset)
+    assert not old.exists()
+    assert fresh.exists()  # its writer may still be at work
+
+
+@pytest.mark.parametrize("where", ["savez", "fsync"])
+def test_a_full_disk_costs_a_warning(dataset, cache_folder, parses, monkeypatch, where):
+    def full(*_args, **_kwargs):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(np if where == "savez" else os, where, full)
+    with pytest.warns(FDGNNWarning, match=r"No space left.*FDGNN_CACHE") as caught:
+        graphs, _ = load_tu(dataset)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert graphs.n_vertices == TEXTS["graph_indicator"].count("\n")
+    assert list(cache_folder.iterdir()) == []
+    load_tu(dataset, vertex="none")  # told once: a second warning would be an error
+    assert len(parses) == 2
+
+
+def test_a_cache_that_cannot_be_a_folder(dataset, cache_folder):
+    cache_folder.write_text("a file is in the way")
+    with pytest.warns(FDGNNWarning, match="cannot be kept"):
+        load_tu(dataset)
+    load_tu(dataset)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write")
+def test_a_cache_one_may_not_write_to(dataset, cache_folder):
+    cache_folder.mkdir(mode=0o500)
+    with pytest.warns(FDGNNWarning, match="Permission denied"):
+        load_tu(dataset)
+    load_tu(dataset)

@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fdgnn import load_tu
+from fdgnn.datasets import files
+from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError
+from fdgnn.graphs import GraphBatch
+from fdgnn.kernels.text import parse_rows
+from tu_files import TEXTS, write_folder, write_zip
+
+
+def arcs_of(graphs: GraphBatch, g: int) -> set[tuple[int, int]]:
+    return {(int(u), int(v)) for u, v in graphs[g].edge_index.T}
+
+
+def same(a: GraphBatch, b: GraphBatch) -> bool:
+    names = ("vertex_offsets", "indptr", "neighbours", "labels", "features")
+    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in names)
+
+
+# ---------------------------------------------------------------------- what is read
+
+
+@pytest.mark.parametrize("write", [write_folder, write_zip])
+def test_arcs_are_merged_mirrored_and_counted(tmp_path, write):
+    graphs, y = load_tu(write(tmp_path / "toy.zip"))
+    assert arcs_of(graphs, 0) == {
+        (0, 1), (1, 0), (1, 2), (2, 1), (0, 2), (2, 0), (2, 3), (3, 2), (3, 3),
+    }  # fmt: skip
+    assert arcs_of(graphs, 1) == {(0, 1), (1, 0)}
+    assert (graphs.n_merged_arcs, graphs.n_self_loops) == (1, 1)
+    assert not graphs.directed
+    np.testing.assert_array_equal(y, [-1, 1])
+    assert y.dtype == np.int64
+
+
+def test_vertices_carry_labels_features_or_nothing(tmp_path):
+    folder = write_folder(tmp_path)
+    graphs, _ = load_tu(folder)
+    assert graphs.labels.tolist() == [7, 7, 3, 12, 3, 3]
+    assert graphs.label_values.tolist() == [3, 7, 12]
+    assert graphs.features is None
+    graphs, _ = load_tu(folder, vertex="features")
+    assert graphs.labels is None
+    np.testing.assert_array_equal(graphs.features[:2], [[0.5, -1], [1000, 2]])
+    graphs, _ = load_tu(folder, vertex="none")
+    assert graphs.labels is None
+    assert graphs.features is None
+
+
+def test_labels_where_there_are_none_is_nothing_as_in_the_paper(tmp_path):
+    graphs, _ = load_tu(write_folder(tmp_path, node_labels=None))
+    assert graphs.labels is None
+    assert graphs.features is None
+
+
+def test_vertex_names_a_choice(tmp_path):
+    with pytest.raises(ValueError, match="vertex='label': expected one of labels, features, none"):
+        load_tu(write_folder(tmp_path), vertex="label")
+
+
+def test_vertices_of_a_graph_need_not_be_listed_together(tmp_path):
+    # Vertices 1..6 of the sorted dataset are listed as 3, 5, 1, 2, 6, 4.
+    place = {1: 3, 2: 4, 3: 1, 4: 6, 5: 2, 6: 5}
+    lines = [line.split(",") for line in TEXTS["A"].split("\n") if line]
+    shuffled = write_folder(
+        tmp_path / "shuffled",
+        A="".join(f"{place[int(u)]},{place[int(v)]}\n" for u, v in lines),
+        graph_indicator="1\n2\n1\n1\n2\n1\n",
+        node_labels="3\n3\n7\n7\n3\n12\n",
+        node_attributes="3\n5\n1\n2\n6\n4\n",
+    )
+    graphs, y = load_tu(shuffled)
+    # Within a graph vertices stay in the order of the file: 3, 1, 2, 4 and 5, 6.
+    assert graphs.labels.tolist() == [3, 7, 7, 12, 3, 3]
+    assert arcs_of(graphs, 0) == {
+        (1, 2), (2, 1), (2, 0), (0, 2), (1, 0), (0, 1), (0, 3), (3, 0), (3, 3),
+    }  # fmt: skip
+    assert arcs_of(graphs, 1) == {(0, 1), (1, 0)}
+    np.testing.assert_array_equal(y, [-1, 1])
+    graphs, _ = load_tu(shuffled, vertex="features")
+    assert graphs.features[:, 0].tolist() == [3, 1, 2, 4, 5, 6]
+
+
+@pytest.mark.parametrize(
+    "arcs",
+    [
+        TEXTS["A"].rstrip(),
+        TEXTS["A"] + "\n \n\n",
+        TEXTS["A"].replace("\n", "\r\n"),
+        TEXTS["A"].replace(",", " "),
+        TEXTS["A"].replace("1, ", "+1\t, "),
+    ],
+    ids=["no last newline", "blank lines at the end", "Windows", "blanks only", "tabs and signs"],
+)
+def test_spellings_of_the_same_arcs(tmp_path, arcs):
+    graphs, _ = load_tu(write_folder(tmp_path / "a"))
+    spelled, _ = load_tu(write_folder(tmp_path / "b", A=arcs))
+    assert same(graphs, spelled)
+
+
+def test_blocks_may_be_cut_anywhere(tmp_path, monkeypatch):
+    expected = load_tu(write_folder(tmp_path / "a"), vertex="features")[0]
+    for size in range(5, 40):
+        monkeypatch.setattr(files, "BLOCK", size)
+        folder = write_folder(tmp_path / f"{size}")
+        assert same(load_tu(folder, vertex="features")[0], expected)
+        write_folder(folder, A=TEXTS["A"].replace("4,4", "4.4"))
+        with pytest.raises(DatasetFormatError, match=r"TOY_A.txt, line 8: .* '4.4'"):
+            load_tu(folder)
+
+
+def test_path_forms(tmp_path, monkeypatch):
+    write_folder(tmp_path / "mine")
+    monkeypatch.chdir(tmp_path)
+    assert same(load_tu("mine")[0], load_tu(Path("mine"))[0])
+    assert same(load_tu("./mine")[0], load_tu(str(tmp_path / "mine"))[0])
+    for missing in ["no/such/folder", "none.zip", tmp_path / "none"]:
+        with pytest.raises(DatasetNotFoundError, match="no such folder or zip"):
+            load_tu(missing)
+
+
+# ---------------------------------------------------------------------- what is refused
+
+WRONG = {
+    "non-integer arc": ({"A": "1, 2\n2, x\n"}, r"_A.txt, line 2: .*2 integers, found '2, x'"),
+    "real arc": ({"A": "1, 2.5\n"}, r"_A.txt, line 1: expected 2 integers"),
+    "glued": ({"A": "1, 2-3\n"}, r"_A.txt, line 1: expected 2 integers"),
+    "one end": ({"A": "1, 2\n3\n"}, r"_A.txt, line 2: expected 2 integers, found '3'"),
+    "comma for an end": ({"A": "1,,2\n"}, r"_A.txt, line 1"),
+    "comma before": ({"A": ",1, 2\n"}, r"_A.txt, line 1"),
+    "three ends": ({"A": "1, 2, 3\n"}, r"_A.txt, line 1"),
+    "truncated": ({"A": "1, 2\n2, 1\n2,"}, r"_A.txt, line 3: .* found '2,'"),
+    "blank line inside": ({"A": "1, 2\n\n2, 1\n"}, r"_A.txt, line 2: .* found ''"),
+    "2 for an int64": ({"A": f"1, {2**64 + 2}\n"}, r"_A.txt, line 1: expected 2 integers"),
+    "past the last vertex": ({"A": "1, 2\n1, 7\n"}, r"_A.txt, line 2: arc \(1, 7\).* 1 to 6"),
+    "far past it": ({"A": f"1, {2**32 + 2}\n"}, r"_A.txt, line 1: arc \(1, 4294967298\).* 1 to 6"),
+    "vertex 0": ({"A": "1, 0\n"}, r"_A.txt, line 1: arc \(1, 0\).* 1 to 6"),
+    "crossing": ({"A": "1, 2\n4, 5\n"}, r"line 2: arc \(4, 5\) leads from graph 1 into graph 2"),
+    "no arcs file": ({"A": None}, "expected one file NAME_A.txt with the arcs, found none"),
+    "no indicator": ({"graph_indicator": None}, "TOY_graph_indicator.txt is missing"),
+    "no classes": ({"graph_labels": None}, "TOY_graph_labels.txt is missing"),
+    "empty arcs": ({"A": ""}, "_A.txt: the file is empty"),
+    "blank indicator": ({"graph_indicator": " \n\n"}, "_graph_indicator.txt: the file is empty"),
+    "graphs from 0": (
+        {"graph_indicator": "0\n0\n1\n1\n1\n1\n"},
+        r"_indicator.txt, line 1: graph 0, but graphs are counted from 1",
+    ),
+    "fewer classes": ({"graph_labels": "1\n"}, r"_indicator.txt, line 5: graph 2, .* has 1 lines"),
+    "more classes": ({"graph_labels": "1\n1\n1\n"}, "graph 3 has no vertices"),
+    "graph left out": (
+        {"graph_indicator": "1\n1\n1\n1\n3\n3\n", "graph_labels": "1\n1\n2\n"},
+        r"_indicator.txt: graph 2 has no vertices",
+    ),
+    "class as a word": ({"graph_labels": "1\nb\n"}, r"_graph_labels.txt, line 2: .* one integer"),
+    "fewer labels": ({"node_labels": "1\n2\n"}, "_node_labels.txt: 2 lines, .* 6 vertices"),
+    "more labels": ({"node_labels": "1\n" * 7}, "_node_labels.txt: 7 lines, .* 6 vertices"),
+}
+
+
+@pytest.mark.parametrize(("texts", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_files_are_named(tmp_path, texts, message):
+    for path in (write_folder(tmp_path / "toy", **texts), write_zip(tmp_path / "toy.zip", **texts)):
+        with pytest.raises(DatasetFormatError, match=message):
+            load_tu(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "no vertex features; load it with vertex='labels'"),
+        ("", "the file is empty"),
+        ("1, 2\n" * 5, "5 lines, but the dataset has 6 vertices"),
+        ("1, 2\n1\n", "number of columns changed"),
+        ("1, two\n", "'two'|' two'"),
+        ("1, nan\n" * 6, "graph 0: .* NaN"),
+    ],
+)
+def test_wrong_features_are_named(tmp_path, text, message):
+    folder = write_folder(tmp_path, node_attributes=text)
+    with pytest.raises(DatasetFormatError, match=f"TOY.*({message})"):
+        load_tu(folder, vertex="features")
+    load_tu(folder)  # nobody asked for them
+
+
+def test_two_datasets_in_a_folder(tmp_path):
+    write_folder(write_folder(tmp_path), name="OTHER")
+    with pytest.raises(DatasetFormatError, match="found several"):
+        load_tu(tmp_path)
+
+
+def test_a_line_without_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "BLOCK", 100)
+    with pytest.raises(DatasetFormatError, match="a line of more than 100 bytes"):
+        load_tu(write_folder(tmp_path, A="1" * 1000))
+    folder = write_folder(tmp_path, A=TEXTS["A"], node_attributes="1\n" * 50 + "1" * 1000)
+    with pytest.raises(DatasetFormatError, match=r"^[^:]*_node_attributes.txt: a line of more"):
+        load_tu(folder, vertex="features")
+
+
+# ---------------------------------------------------------------------- the kernel
+
+NUMBERS = st.integers(-(10**18) + 1, 10**18 - 1)
+SEPARATORS = st.sampled_from([",", ", ", " ,", " ", "\t", " , ", ",\t "])
+
+
+@given(st.data(), st.integers(1, 3), st.integers(1, 8))
+def test_kernel_reads_what_was_written(data, n_columns, n_rows):
+    numbers = data.draw(st.lists(NUMBERS, min_size=n_columns * n_rows, max_size=n_columns * n_rows))
+    rows = np.array(numbers).reshape(n_rows, n_columns)
+    separator, end = data.draw(SEPARATORS), data.draw(st.sampled_from(["", " ", "\r"]))
+    lines = [" " + separator.join(map(str, row)) + end for row in rows]
+    out = np.empty((n_columns, n_rows), dtype=np.int64)
+    text = np.frombuffer("\n".join(lines).encode(), dtype=np.uint8)
+    assert parse_rows(text, out) == n_rows
+    np.testing.assert_array_equal(out.T, rows)
+
+
+@given(st.text(alphabet="0123456789-+, \t\r\nx.", max_size=30))
+def test_kernel_agrees_with_python_on_any_text(text):
+    def values(line: str) -> list[int] | None:
+        parts = line.split(",") if "," in line else line.split()
+        try:
+            return [int(part) for part in parts] if len(parts) == 2 else None
+        except ValueError:
+            return None
+
+    lines = text.split("\n")
+    expected = [values(line) for line in lines]
+    n_good = expected.index(None) if None in expected else len(expected)
+    out = np.empty((2, len(lines)), dtype=np.int64)
+    assert parse_rows(np.frombuffer(text.encode(), dtype=np.uint8), out) == n_good
+    assert out[:, :n_good].T.tolist() == expected[:n_good]
