@@ -1,0 +1,59 @@
+"""Fast and Deep Graph Neural Networks (FDGNN): classify graphs in seconds on a CPU.
+
+Names are imported when they are first used, so that ``import fdgnn`` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from fdgnn._version import __version__
+
+if TYPE_CHECKING:
+    from fdgnn import datasets, exceptions, paper, stability
+    from fdgnn.converters import as_batch
+    from fdgnn.datasets import load_tu
+    from fdgnn.estimators import FDGNNClassifier, FDGNNRegressor, GraphReservoir
+    from fdgnn.graphs import Graph, GraphBatch
+    from fdgnn.model_selection import FDGNNSearchCV
+
+_HOME = {
+    "FDGNNClassifier": "fdgnn.estimators",
+    "FDGNNRegressor": "fdgnn.estimators",
+    "FDGNNSearchCV": "fdgnn.model_selection",
+    "Graph": "fdgnn.graphs",
+    "GraphBatch": "fdgnn.graphs",
+    "GraphReservoir": "fdgnn.estimators",
+    "as_batch": "fdgnn.converters",
+    "load_tu": "fdgnn.datasets",
+}
+_MODULES = ("datasets", "exceptions", "paper", "stability")
+
+__all__ = [
+    "FDGNNClassifier",
+    "FDGNNRegressor",
+    "FDGNNSearchCV",
+    "Graph",
+    "GraphBatch",
+    "GraphReservoir",
+    "__version__",
+    "as_batch",
+    "datasets",
+    "exceptions",
+    "load_tu",
+    "paper",
+    "stability",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"fdgnn.{name}")
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'fdgnn' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

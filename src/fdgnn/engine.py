@@ -1,0 +1,216 @@
+"""The fast way to the fixed points: quotient graphs, a schedule, and certificates.
+
+Graphs with ``rho(|W_H|) rho(|A|) < 1`` in every layer have one fixed point, which any order of
+evaluation finds; they go through `fdgnn.kernels.scheduled`. For the others the result is by
+definition the paper's: the state after epsilon or nu steps from zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+import numpy.typing as npt
+
+from fdgnn.colours import Quotients, discrete, quotients
+from fdgnn.graphs import Array, Floats, GraphBatch, Ints
+from fdgnn.schedule import schedule_layers, trees
+
+MARGIN = 1e-3  # cycles are solved this much finer than tol: trees and layers amplify their errors
+MAX_STEPS = 5000  # of a certified graph that float32 cannot resolve
+ULPS = 4  # a sweep cannot be seen to move a state by fewer units in the last place
+
+
+class Weights(NamedTuple):
+    """All layers' weights, C entries in each row, in the precision of the states."""
+
+    first_sources: npt.NDArray[np.int32]  # (H, C0)
+    first_values: Array
+    in_sources: npt.NDArray[np.int32]  # (L - 1, H, C)
+    in_values: Array
+    rec_sources: npt.NDArray[np.int32]  # (L, H, C)
+    rec_values: Array
+    bias: Array  # (L, H)
+
+    def astype(self, dtype: npt.DTypeLike) -> Weights:
+        """Give the same weights in another precision."""
+        return Weights(*(a if a.dtype == np.int32 else a.astype(dtype) for a in self))
+
+
+class Outputs(NamedTuple):
+    """What the kernels fill, for each distinct quotient graph."""
+
+    pooled: Floats  # (n_slots, n, H)
+    n_iter: npt.NDArray[np.int32]  # (L, n)
+    residual: Floats  # (L, n)
+    states: Floats  # (n_rows, n_slots, H), or of length 0
+
+    @classmethod
+    def zeros(cls, n_slots: int, L: int, n: int, H: int, n_rows: int) -> Outputs:
+        """Make room for the results."""
+        n_iter = np.zeros((L, n), dtype=np.int32)
+        states = np.zeros((n_rows, n_slots, H))
+        return cls(np.zeros((n_slots, n, H)), n_iter, np.zeros((L, n)), states)
+
+
+def solve(
+    graphs: GraphBatch,
+    weights: Weights,
+    codes: npt.NDArray[np.int32] | None,
+    bounds: Floats,
+    *,
+    tol: float,
+    max_iter: int,
+    wanted: Sequence[int],
+    quotient: bool,
+    n_jobs: int | None,
+    keep_states: bool,
+) -> Outputs:
+    """Embed a batch.
+
+    Parameters
+    ----------
+    graphs : GraphBatch
+    weights : Weights
+        In float64.
+    codes : (n_vertices,) int32 or None
+        Each vertex' label, where the first layer reads labels.
+    bounds : (L, n_graphs) float64
+        ``rho(|W_H|) rho(|A|)``; below 1, the graph is certified.
+    tol, max_iter, quotient, n_jobs, keep_states
+        See `fdgnn.reservoir.embed`.
+    wanted : sequence of int
+        Layers whose pooled states are wanted.
+
+    Returns
+    -------
+    Outputs
+        For each graph of the batch; states (n_vertices, n_wanted, H).
+    """
+    q = graphs.quotients if quotient else quotients(graphs, discrete(graphs))
+    L, H = weights.bias.shape
+    contractions = bounds[:, q.graphs]
+    out = Outputs.zeros(len(wanted), L, len(q.graphs), H, len(q.sizes) if keep_states else 0)
+    certified = (contractions < 1).all(axis=0)
+    scale = np.sqrt(np.diff(graphs.vertex_offsets)[q.graphs])  # of a graph's rounding errors
+    resolution = ULPS * float(np.finfo(np.float32).eps) * scale
+    gap = np.where(certified, 1 - contractions.max(axis=0), 1.0)
+    fast = certified & (resolution < 0.1 * tol * gap)
+    run = _Run(q, weights, _inputs(graphs, codes, q), wanted, n_jobs, out)
+    if fast.any():
+        # Where A is not symmetric the bound of `_freeze` need not hold in this norm.
+        run.solve(fast, contractions, 0.0 if graphs.directed else tol * MARGIN, resolution)
+    if not fast.all():
+        eps = np.where(certified, tol * MARGIN * gap, tol)
+        run.follow(~fast, eps, np.where(certified, MAX_STEPS, max_iter))
+    return Outputs(
+        out.pooled[:, q.quotient_of],
+        out.n_iter[:, q.quotient_of],
+        out.residual[:, q.quotient_of],
+        out.states[q.row_of_vertex] if keep_states else out.states,
+    )
+
+
+class _Run(NamedTuple):
+    """What both kernels need."""
+
+    q: Quotients
+    weights: Weights
+    inputs: tuple[Array, Array]
+    wanted: Sequence[int]
+    n_jobs: int | None
+    out: Outputs
+
+    @property
+    def slots(self) -> Ints:
+        """Each layer's place in the output, or -1."""
+        slots = np.full(len(self.weights.bias), -1)
+        slots[list(self.wanted)] = np.arange(len(self.wanted))
+        return slots
+
+    @property
+    def costs(self) -> Ints:
+        """Estimate the work of each quotient: its arcs, and some for each row."""
+        costs: Ints = np.diff(self.q.indptr[self.q.row_offsets] + 8 * self.q.row_offsets)
+        return costs
+
+    def solve(
+        self,
+        chosen: npt.NDArray[np.bool_],
+        contractions: Floats,
+        target: float,
+        resolution: Floats,
+    ) -> None:
+        """Find the fixed points of certified graphs, in float32."""
+        from fdgnn.kernels.scheduled import solve_blocks
+
+        q, weights = self.q, self.weights.astype(np.float32)
+        blocks, block_offsets = _only(chosen, q.blocks, q.block_offsets)
+        schedule = schedule_layers(weights.rec_sources, weights.in_sources, self.wanted)
+        arguments = (
+            block_offsets, blocks, q, *self.inputs, weights, schedule, contractions, target,
+            resolution, self.slots, *self.out,
+        )  # fmt: skip
+        work = _offsets(self.costs[blocks])[block_offsets]
+        over_chunks(solve_blocks, work, self.n_jobs, arguments)
+
+    def follow(self, chosen: npt.NDArray[np.bool_], eps: Floats, max_iter: Ints) -> None:
+        """Give other graphs the state of the paper's loop, in float64."""
+        from fdgnn.kernels.trajectory import follow_graphs
+
+        q, weights = self.q, self.weights
+        schedule = schedule_layers(weights.rec_sources, weights.in_sources, range(len(self.slots)))
+        core, heights = trees(weights.rec_sources, schedule)
+        graphs = np.flatnonzero(chosen)
+        arguments = (
+            graphs, q, *self.inputs, weights, schedule, core, heights, eps, max_iter,
+            self.slots, *self.out,
+        )  # fmt: skip
+        over_chunks(follow_graphs, _offsets(self.costs[graphs]), self.n_jobs, arguments)
+
+
+def _offsets(lengths: Array) -> Ints:
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+
+
+def _only(chosen: npt.NDArray[np.bool_], blocks: Ints, block_offsets: Ints) -> tuple[Ints, Ints]:
+    """Leave the quotients that are not chosen out of the blocks."""
+    if chosen.all():
+        return blocks, block_offsets
+    keep = chosen[blocks]
+    return blocks[keep], np.unique(np.concatenate([[0], np.cumsum(keep)])[block_offsets])
+
+
+def _inputs(
+    graphs: GraphBatch, codes: npt.NDArray[np.int32] | None, q: Quotients
+) -> tuple[npt.NDArray[np.int32], Floats]:
+    """What the first layer reads in each row: (codes, none) or (none, features)."""
+    none = np.empty((0, 1))
+    if codes is not None:
+        return codes[q.representatives], none
+    if graphs.features is not None:
+        return np.empty(0, dtype=np.int32), graphs.features[q.representatives]
+    return np.zeros(len(q.sizes), dtype=np.int32), none
+
+
+def over_chunks(kernel: Any, work: Array, n_jobs: int | None, arguments: Sequence[Any]) -> None:
+    """Call ``kernel(first, last, *arguments)`` on ranges of items of about equal work.
+
+    ``work[i]`` is the work of all items before i; the last entry is the whole.
+    """
+    n_items = len(work) - 1
+    n_threads = min(joblib.effective_n_jobs(n_jobs), n_items)
+    if n_threads <= 1:
+        kernel(0, n_items, *arguments)
+        return
+    n_chunks = min(8 * n_threads, n_items)  # small ones, so that threads end together
+    cuts = np.searchsorted(work, np.linspace(0, work[-1], n_chunks + 1))
+    cuts[-1] = n_items
+    with ThreadPoolExecutor(n_threads) as pool:
+        jobs = [pool.submit(kernel, a, b, *arguments) for a, b in pairwise(cuts) if a < b]
+        for job in jobs:
+            job.result()

@@ -1,0 +1,110 @@
+r"""When does a layer have one fixed point? The paper's theorems, and a sharper certificate.
+
+A layer iterates ``X <- tanh(W_I U + W_H X A)``. Each function below returns a number that is to
+be compared with 1; ``docs/theory.md`` has the proofs.
+
+====================================  =======================================================
+`sufficient_condition` (Theorem 1)    ``||W_H|| k < 1``          suffices for every graph
+`necessary_condition` (Theorem 2)     ``rho(W_H) k < 1``         is needed for k-regular graphs
+`certificates` (componentwise)        ``rho(|W_H|) rho(|A|) < 1``  suffices for that graph
+====================================  =======================================================
+
+With one connection a neuron, ``rho(|W_H|) = rho(W_H)``, and ``rho(A) <= k``: there the necessary
+condition is also sufficient.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from fdgnn.graphs import Array, Floats, GraphBatch
+
+
+def spectral_radius(matrix: sp.csr_array | Array) -> float:
+    r"""Largest absolute eigenvalue, from the strongly connected components of the wiring.
+
+    A matrix is block triangular over its components, so its eigenvalues are those of the
+    diagonal blocks. A block that is a single cycle, as all are with one connection a neuron, has
+    eigenvalues of one size: the geometric mean of \|w\| along the cycle, which is exact.
+    """
+    from fdgnn.kernels.wiring import strong_components
+
+    W = sp.csr_array(matrix)
+    W.eliminate_zeros()
+    order, offsets = strong_components(W.indptr.astype(np.int64), W.indices.astype(np.int32))
+    sizes = np.diff(offsets)
+    component = np.empty(len(order), dtype=np.int64)
+    component[order] = np.repeat(np.arange(len(sizes)), sizes)
+    of_row = np.repeat(component, np.diff(W.indptr))
+    inner = of_row == component[W.indices]
+    n_arcs = np.bincount(of_row[inner], minlength=len(sizes))
+    log_sums = np.bincount(of_row[inner], np.log(np.abs(W.data[inner])), minlength=len(sizes))
+    cycles = n_arcs == sizes  # as many arcs as neurons: one cycle
+    means = np.exp(log_sums[cycles] / sizes[cycles])
+    blocks = (order[offsets[c] : offsets[c + 1]] for c in np.flatnonzero(n_arcs > sizes))
+    dense = (np.abs(np.linalg.eigvals(W[b][:, b].toarray())).max() for b in blocks)
+    return float(max(means.max(initial=0.0), *dense, 0.0))
+
+
+def sufficient_condition(recurrent_weights: sp.csr_array | Array, degree: float) -> float:
+    """Theorem 1: ``||W_H|| k``; below 1, every graph of degree k has one fixed point."""
+    return float(np.linalg.norm(_dense(recurrent_weights), 2)) * degree
+
+
+def necessary_condition(recurrent_weights: sp.csr_array | Array, degree: float) -> float:
+    """Theorem 2: ``rho(W_H) k``; from 1 on, a k-regular graph without input is unstable."""
+    return spectral_radius(recurrent_weights) * degree
+
+
+def certificates(recurrent_weights: sp.csr_array | Array, graphs: GraphBatch) -> Floats:
+    """``rho(|W_H|) rho(|A|)`` of each graph; below 1, that graph has one fixed point.
+
+    Returns
+    -------
+    (n_graphs,) float64
+    """
+    return spectral_radius(abs(sp.csr_array(recurrent_weights))) * graphs.spectral_radii
+
+
+def state_distances(
+    recurrent_weights: sp.csr_array | Array,
+    drive: Floats,
+    graphs: GraphBatch,
+    *,
+    n_steps: int = 100,
+    random_state: int | None = 0,
+) -> Floats:
+    """Check the definition of GES by experiment: do two random initial states meet?
+
+    Parameters
+    ----------
+    recurrent_weights : (H, H)
+    drive : (n_vertices, H)
+        What the layer receives from outside: ``U W_I^T + bias``.
+    graphs : GraphBatch
+    n_steps : int, default=100
+    random_state : int, optional
+
+    Returns
+    -------
+    (n_steps + 1, n_graphs) float64
+        Frobenius distance of the two states of each graph, before and after each step.
+    """
+    A, W_T = graphs.adjacency(), sp.csr_array(recurrent_weights).T.tocsr()
+    rng = np.random.default_rng(random_state)
+    X, Z = (rng.uniform(-1, 1, size=drive.shape) for _ in range(2))
+    distances = [_distance(X, Z, graphs)]
+    for _ in range(n_steps):
+        X, Z = (np.tanh(drive + (A @ S) @ W_T) for S in (X, Z))
+        distances.append(_distance(X, Z, graphs))
+    return np.array(distances)
+
+
+def _distance(X: Floats, Z: Floats, graphs: GraphBatch) -> Floats:
+    squares = np.square(X - Z).sum(axis=1)
+    return np.sqrt(np.add.reduceat(squares, graphs.vertex_offsets[:-1]))
+
+
+def _dense(matrix: sp.csr_array | Array) -> Array:
+    return matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix)
