@@ -1,0 +1,1 @@
+"""Speed side by side with others, and readings of the paper side by side."""

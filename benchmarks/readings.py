@@ -1,0 +1,168 @@
+"""Where the paper leaves something open: each reading's accuracy, on the same folds and draws.
+
+    python -m benchmarks.readings MUTAG PTC_MR ... [--configurations 30] [--guesses 5]
+
+Every reading goes through the paper's nested cross validation, with fewer configurations and
+guesses. Results are written to results/readings.json; docs/decisions/ quotes them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import joblib
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from fdgnn import load_tu
+from fdgnn.estimators import FDGNNClassifier
+from fdgnn.exceptions import ConvergenceWarning
+from fdgnn.model_selection import ALPHAS, PAPER_RANGES, draw_configurations, nested_folds
+from fdgnn.readout import code_classes, winning_class
+from fdgnn.ridge import held_out_predictions
+
+OUT = Path(__file__).parent.parent / "results" / "readings.json"
+DEPTHS = (1, 2, 3, 4, 5)
+Predict = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+
+def penalised_bias(X, Y, alphas, fold):
+    """Held-out predictions where the readout's bias is one more weight, penalised as the others."""
+    Z = np.column_stack([X, np.ones(len(X))])
+    out = np.empty((len(alphas), *Y.shape))
+    for f in range(-1, fold.max() + 1):
+        train = (fold >= 0) & (fold != f)
+        gram, moments = Z[train].T @ Z[train], Z[train].T @ Y[train]
+        for a, alpha in enumerate(alphas):
+            W = np.linalg.solve(gram + alpha * np.eye(len(gram)), moments)
+            out[a, fold == f] = Z[fold == f] @ W
+    return out
+
+
+def frobenius(W_phi):
+    return W_phi / np.linalg.norm(W_phi)
+
+
+def unit_rows(W_phi):
+    return W_phi / np.linalg.norm(W_phi, axis=1, keepdims=True)
+
+
+def model_with(change: Callable | None) -> type[FDGNNClassifier]:
+    """The model, with W_phi changed after it is drawn."""
+
+    class Changed(FDGNNClassifier):
+        def _draw_guess(self, *args):
+            reservoir, W_phi = super()._draw_guess(*args)
+            return reservoir, change(W_phi)
+
+    return Changed if change else FDGNNClassifier
+
+
+# reading: parameters of the model, change of W_phi, ridge
+READINGS: dict[str, tuple[dict, Callable | None, Predict]] = {
+    "as decided": ({}, None, held_out_predictions),
+    "no biases in the reservoir": ({"bias_scaling": 0.0}, None, held_out_predictions),
+    "biases uniform in [-1, 1]": ({"bias_scaling": 1.0}, None, held_out_predictions),
+    "k is the largest degree": ({"degree": "max"}, None, held_out_predictions),
+    "W_phi of Frobenius norm one": ({}, frobenius, held_out_predictions),
+    "W_phi with rows of norm one": ({}, unit_rows, held_out_predictions),
+    "readout bias penalised": ({}, None, penalised_bias),
+    "tol = 1e-6, max_iter = 500": ({"tol": 1e-6, "max_iter": 500}, None, held_out_predictions),
+}
+
+
+def outputs_of_network(graphs, Y, folds, configuration, guess, reading) -> np.ndarray:
+    """(depths, outer, alphas, n, q) outputs of one network, float32 to save memory."""
+    parameters, change, predict = READINGS[reading]
+    model = model_with(change)(n_units=50, **parameters | configuration)
+    with warnings.catch_warnings(), threadpool_limits(1, "blas"):
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        features = model.network_features(graphs, guess, DEPTHS)
+        alphas = np.array(ALPHAS)
+        return np.array(
+            [[predict(X, Y, alphas, fold) for fold in folds] for X in features], dtype=np.float32
+        )
+
+
+def score(outputs, codes, folds) -> tuple[np.ndarray, np.ndarray]:
+    """Validation (mean over inner folds) and test accuracy, each (depths, outer, alphas)."""
+    right = winning_class(outputs) == codes  # (depths, outer, alphas, n)
+    validation = np.empty(right.shape[:3])
+    test = np.empty(right.shape[:3])
+    for o, fold in enumerate(folds):
+        parts = [right[:, o][..., fold == f].mean(axis=-1) for f in range(fold.max() + 1)]
+        validation[:, o] = np.mean(parts, axis=0)
+        test[:, o] = right[:, o][..., fold < 0].mean(axis=-1)
+    return validation, test
+
+
+def configuration_scores(graphs, Y, codes, folds, reading, n_guesses, configuration):
+    """Means over guesses, and the accuracy of the guesses' averaged outputs."""
+    networks = [
+        outputs_of_network(graphs, Y, folds, configuration, g, reading) for g in range(n_guesses)
+    ]
+    each = np.array([score(outputs, codes, folds) for outputs in networks])
+    together = score(np.mean(networks, axis=0), codes, folds)
+    return np.concatenate([each.mean(axis=0), together])  # validation, test, and of the average
+
+
+def chosen(validation, test) -> np.ndarray:
+    """Test score of each outer fold's best (configuration, depth, alpha)."""
+    best = [validation[:, :, o].argmax() for o in range(validation.shape[2])]
+    return np.array([test[:, :, o].flat[b] for o, b in enumerate(best)])
+
+
+def row(folds_scores) -> dict[str, float]:
+    return {"mean": 100 * folds_scores.mean(), "std": 100 * folds_scores.std(ddof=1)}
+
+
+def measure(name, n_configurations, n_guesses, n_jobs) -> Iterator[tuple[str, dict]]:
+    graphs, y = load_tu(name)
+    classes, Y = code_classes(y)
+    codes, folds = np.searchsorted(classes, y), nested_folds(y, 10, 10, seed=0)
+    configurations = draw_configurations(PAPER_RANGES, n_configurations, seed=0)
+    depth_of = np.random.default_rng(0).integers(1, 6, size=n_configurations)
+    for reading in READINGS:
+        job = partial(configuration_scores, graphs, Y, codes, folds, reading, n_guesses)
+        scores = np.array(
+            joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(job)(c) for c in configurations)
+        )
+        own = scores[np.arange(n_configurations), :, depth_of - 1][:, :, None]
+        validation, test, validation_together, test_together = np.moveaxis(own, 1, 0)
+        yield reading, row(chosen(validation, test))
+        if reading == "as decided":
+            every = np.moveaxis(scores, 1, 0)
+            yield "outputs of the guesses averaged", row(chosen(validation_together, test_together))
+            yield (
+                "averaged outputs, chosen by single guesses",
+                row(chosen(validation, test_together)),
+            )
+            yield "every depth from 1 to 5 tried", row(chosen(every[0], every[1]))
+            yield "depth at most 3", row(chosen(every[0][:, :3], every[1][:, :3]))
+            yield "one layer", row(chosen(every[0][:, :1], every[1][:, :1]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("datasets", nargs="+")
+    parser.add_argument("--configurations", type=int, default=30)
+    parser.add_argument("--guesses", type=int, default=5)
+    parser.add_argument("--jobs", type=int, default=1)
+    options = parser.parse_args()
+    results = json.loads(OUT.read_text()) if OUT.exists() else {}
+    for name in options.datasets:
+        rows = results.setdefault(name, {})
+        rows["configurations"], rows["guesses"] = options.configurations, options.guesses
+        for reading, found in measure(name, options.configurations, options.guesses, options.jobs):
+            rows[reading] = found
+            print(f"{name:14} {reading:45} {found['mean']:6.2f} ± {found['std']:.2f}", flush=True)
+            OUT.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

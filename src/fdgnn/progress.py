@@ -1,0 +1,66 @@
+"""Progress of long work: a bar on a terminal, plain lines elsewhere, nothing when quiet."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+T = TypeVar("T")
+_SECONDS_BETWEEN_LINES = 10.0
+
+
+def track(
+    items: Iterable[T], total: int, what: str, *, done: int = 0, quiet: bool = False
+) -> Iterator[T]:
+    """Pass the items on, showing how many of `total` are done, the rate, and the time left.
+
+    `done` of them were finished before, in an earlier run.
+    """
+    if quiet:
+        return iter(items)
+    return (
+        _bar(items, total, what, done) if sys.stderr.isatty() else _lines(items, total, what, done)
+    )
+
+
+def _bar(items: Iterable[T], total: int, what: str, done: int) -> Iterator[T]:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task(what, total=total, completed=done)
+        for item in items:
+            progress.advance(task)
+            yield item
+
+
+def _lines(items: Iterable[T], total: int, what: str, done: int) -> Iterator[T]:
+    start = said = time.monotonic()
+    for count, item in enumerate(items, 1):
+        yield item
+        now = time.monotonic()
+        if now - said >= _SECONDS_BETWEEN_LINES or done + count == total:
+            rate = count / (now - start)
+            left = (total - done - count) / rate
+            print(
+                f"{what}: {done + count} of {total}, {rate:.3g} a second, {left:.0f} s left",
+                file=sys.stderr,
+                flush=True,
+            )
+            said = now

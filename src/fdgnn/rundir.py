@@ -1,0 +1,135 @@
+"""A run on disk: settings, one line for each finished network, and at the end the result.
+
+::
+
+    DIR/settings.json    what the run is; a run with other settings is refused
+    DIR/records.jsonl    one line a finished network, appended as it finishes
+    DIR/result.json      the summary, written when all are there
+
+A killed process may leave a torn last line in the records; it is dropped on the next start.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fdgnn.exceptions import RunMismatchError, StudyError
+from fdgnn.files import write_aside
+from fdgnn.model_selection import NetworkScores
+
+
+class RunDirectory:
+    """Open or create the directory of a run.
+
+    Raises
+    ------
+    RunMismatchError
+        If the directory holds a run with other settings.
+    StudyError
+        If the directory cannot be used.
+    """
+
+    def __init__(self, path: Path, settings: dict[str, Any]) -> None:
+        self.path = path
+        settings = json.loads(json.dumps(settings))
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            if self._settings.exists():
+                _check_same(path, _read_json(self._settings), settings)
+            elif any(path.iterdir()):
+                raise RunMismatchError(f"{path}: it has files, but none of a run; use another")
+            else:
+                self._write_json(self._settings, settings)
+            self._drop_torn_line()
+        except OSError as error:
+            raise StudyError(f"{path}: cannot be used as a run directory ({error})") from error
+
+    @property
+    def _settings(self) -> Path:
+        return self.path / "settings.json"
+
+    @property
+    def _records(self) -> Path:
+        return self.path / "records.jsonl"
+
+    def records(self) -> Iterator[NetworkScores]:
+        """Give the networks finished so far, in the order in which they finished."""
+        if self._records.exists():
+            with self._records.open(encoding="utf-8") as lines:
+                yield from (_from_json(json.loads(line)) for line in lines)
+
+    def append(self, record: NetworkScores) -> None:
+        """Add one finished network."""
+        line = json.dumps(_to_json(record)) + "\n"
+        try:
+            with self._records.open("a", encoding="utf-8") as file:
+                file.write(line)
+        except OSError as error:
+            raise StudyError(
+                f"{self._records}: a record could not be written ({error}); everything before it "
+                "is kept, so make room and run the same command again"
+            ) from error
+
+    def write_result(self, result: dict[str, Any]) -> Path:
+        """Write the summary; give its path."""
+        path = self.path / "result.json"
+        try:
+            self._write_json(path, result)
+        except OSError as error:
+            raise StudyError(f"{path}: could not be written ({error})") from error
+        return path
+
+    def _write_json(self, path: Path, content: dict[str, Any]) -> None:
+        with write_aside(path) as file:
+            file.write((json.dumps(content, indent=1) + "\n").encode())
+
+    def _drop_torn_line(self) -> None:
+        """Cut the records after the last complete line."""
+        if self._records.exists():
+            data = self._records.read_bytes()
+            complete = data.rfind(b"\n") + 1
+            if complete < len(data):
+                with self._records.open("r+b") as file:
+                    file.truncate(complete)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise StudyError(f"{path}: it is damaged ({error}); use another directory") from error
+    return content
+
+
+def _check_same(path: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    for name in sorted(found.keys() | wanted.keys()):
+        if found.get(name) != wanted.get(name):
+            raise RunMismatchError(
+                f"{path}: it holds a run with {name} = {found.get(name)}, not {wanted.get(name)}; "
+                "use another directory, or the same settings"
+            )
+
+
+def _to_json(record: NetworkScores) -> dict[str, Any]:
+    return {
+        "configuration": record.configuration,
+        "guess": record.guess,
+        "seconds": record.seconds,
+        "validation": record.validation.tolist(),
+        "test": record.test.tolist(),
+    }
+
+
+def _from_json(line: dict[str, Any]) -> NetworkScores:
+    return NetworkScores(
+        configuration=line["configuration"],
+        guess=line["guess"],
+        validation=np.array(line["validation"]),
+        test=np.array(line["test"]),
+        seconds=line["seconds"],
+    )

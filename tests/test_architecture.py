@@ -1,0 +1,149 @@
+"""The public surface, the rooms, and what importing costs."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import tomllib
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+import fdgnn
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "fdgnn"
+
+# From the bottom up: a room imports only rooms before it.
+ROOMS = [
+    "_version", "exceptions", "paper", "kernels", "files", "progress", "_checks", "graphs",
+    "colours", "stability", "schedule", "converters", "datasets", "reservoir", "engine", "ridge",
+    "readout", "_base", "estimators", "model_selection", "rundir", "study", "tables", "cli",
+    "__main__", "__init__",
+]  # fmt: skip
+# A batch can tell its colours, and a reservoir can be run: deferred, inside the asking function.
+DEFERRED = {("graphs", "colours"), ("reservoir", "engine")}
+
+
+def room_of(path):
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported_rooms(path):
+    """Rooms that a file imports at any depth, deferred imports included."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = []
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fdgnn"):
+            inside = node.module.removeprefix("fdgnn").strip(".").split(".")[0]
+            names = [inside] if inside else [a.name for a in node.names]
+        elif isinstance(node, ast.Import):
+            names = [a.name.split(".")[1] for a in node.names if a.name.startswith("fdgnn.")]
+        yield from (n for n in names if n != "__version__")
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: p.stem)
+def test_imports_point_downward_only(path):
+    room = room_of(path)
+    assert room in ROOMS, f"{room} has no place in the picture of rooms"
+    if room != "__init__":
+        for other in imported_rooms(path):
+            downward = other == room or ROOMS.index(other) < ROOMS.index(room)
+            assert downward or (room, other) in DEFERRED, f"{room} -> {other}"
+
+
+def test_kernels_import_nothing_of_ours_but_kernels():
+    for path in (SOURCE / "kernels").glob("*.py"):
+        assert set(imported_rooms(path)) <= {"kernels"}
+
+
+def test_public_surface():
+    assert fdgnn.__all__ == [
+        "FDGNNClassifier", "FDGNNRegressor", "FDGNNSearchCV", "Graph", "GraphBatch",
+        "GraphReservoir", "__version__", "as_batch", "datasets", "exceptions", "load_tu", "paper",
+        "stability",
+    ]  # fmt: skip
+    for name in fdgnn.__all__:
+        assert getattr(fdgnn, name) is not None
+    assert dir(fdgnn) == fdgnn.__all__
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = fdgnn.nonsense
+
+
+def imported_by(statement):
+    script = f"import sys; {statement}; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(run.stdout.split())
+
+
+def test_importing_costs_nothing_that_is_not_used():
+    assert not imported_by("import fdgnn") & {"numpy", "numba", "sklearn", "torch"}
+    everything = imported_by("from fdgnn import *; import fdgnn.study")
+    assert not everything & {"numba", "torch", "networkx", "grakel", "distributed", "rdkit"}
+    assert not imported_by("import fdgnn.cli") & {"numpy", "numba", "sklearn", "joblib"}
+
+
+# ---------------------------------------------------------------------- the package
+
+
+@pytest.fixture(scope="module")
+def project():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def test_core_dependencies_are_the_agreed_ones(project):
+    assert {Requirement(r).name for r in project["dependencies"]} == {
+        "numpy", "scipy", "scikit-learn", "numba", "joblib", "threadpoolctl", "platformdirs",
+        "pooch", "typer", "rich",
+    }  # fmt: skip
+
+
+def test_bounds_are_lower_bounds(project):
+    everything = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+    for requirement in map(Requirement, everything):
+        assert {s.operator for s in requirement.specifier} <= {">="}, str(requirement)
+
+
+def test_constraints_pin_every_dependency_and_name_no_place(project):
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = {}
+    for line in lines:
+        if line and not line.startswith("#"):
+            requirement = Requirement(line)
+            assert requirement.url is None
+            assert [s.operator for s in requirement.specifier] == ["=="]
+            pins[_normal(requirement.name)] = next(iter(requirement.specifier)).version
+    everything = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+    for requirement in map(Requirement, everything):
+        if requirement.name != "fdgnn":
+            assert requirement.specifier.contains(pins[_normal(requirement.name)])
+
+
+def test_this_environment_is_the_constrained_one(project):
+    """Everything that the core and the test tools need, by whatever way, is pinned."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    text = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    pinned = {_normal(line.split("==")[0]) for line in text.splitlines() if "==" in line}
+    seen, waiting = set(), [("fdgnn", "dev")]
+    while waiting:
+        name, *extras = waiting.pop()
+        try:
+            requires = distribution(name).requires or []
+        except PackageNotFoundError:  # for another platform or Python
+            continue
+        for requirement in map(Requirement, requires):
+            marker = requirement.marker
+            wanted = marker is None or any(marker.evaluate({"extra": e}) for e in ["", *extras])
+            step = (_normal(requirement.name), *sorted(requirement.extras))
+            if wanted and step not in seen:
+                seen.add(step)
+                waiting.append(step)
+    seen = {name for name, *_ in seen}
+    assert seen - pinned - {"fdgnn"} == set()
+
+
+def _normal(name):
+    return name.lower().replace("_", "-").replace(".", "-")

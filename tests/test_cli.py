@@ -1,0 +1,121 @@
+"""The command as a user meets it: in its own process, with good and bad words."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from fdgnn import __version__
+from fdgnn.datasets import make_motif_graphs
+
+SMALL = ["--protocol", "quick", "--configurations", "2", "--guesses", "1", "--units", "10"]
+
+
+def fdgnn(*words, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "fdgnn", *map(str, words)],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"FDGNN_OFFLINE": "1"} | environment,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+@pytest.fixture(scope="module")
+def tu_folder(tmp_path_factory):
+    """Generated graphs as a TU folder."""
+    graphs, y = make_motif_graphs(60, random_state=0)
+    folder = tmp_path_factory.mktemp("data") / "MOTIFS"
+    folder.mkdir()
+    A = graphs.adjacency().tocoo()
+    arcs = np.stack([A.coords[0] + 1, A.coords[1] + 1], axis=1)
+    np.savetxt(folder / "MOTIFS_A.txt", arcs, fmt="%d", delimiter=", ")
+    np.savetxt(folder / "MOTIFS_graph_indicator.txt", graphs.graph_of_vertex + 1, fmt="%d")
+    np.savetxt(folder / "MOTIFS_graph_labels.txt", y, fmt="%d")
+    return folder
+
+
+def assert_one_clear_line(run, *words):
+    assert run.returncode != 0
+    assert "Traceback" not in run.stderr
+    lines = [line for line in run.stderr.splitlines() if line.startswith("error:")]
+    assert len(lines) == 1, run.stderr
+    for word in words:
+        assert word in lines[0]
+
+
+def test_help_and_version():
+    assert "evaluate" in fdgnn("--help").stdout
+    assert "Example: fdgnn evaluate" in fdgnn("evaluate", "--help").stdout
+    assert fdgnn("--version").stdout.strip() == f"fdgnn {__version__}"
+
+
+def test_evaluate_writes_and_resumes(tu_folder, tmp_path):
+    run = fdgnn("evaluate", tu_folder, "--out", tmp_path / "run", *SMALL)
+    assert run.returncode == 0, run.stderr
+    assert "MOTIFS networks: 2 of 2" in run.stderr
+    assert "accuracy" in run.stdout
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert (result["dataset"], result["protocol"]) == ("MOTIFS", "quick")
+    assert (result["n_configurations"], result["n_guesses"]) == (2, 1)
+    again = fdgnn("evaluate", tu_folder, "--out", tmp_path / "run", "--json", "--quiet", *SMALL)
+    assert again.stderr == ""
+    printed = json.loads(again.stdout)
+    assert printed["fold_accuracies"] == result["fold_accuracies"]
+
+
+def test_evaluate_refuses_a_directory_of_other_settings(tu_folder, tmp_path):
+    fdgnn("evaluate", tu_folder, "--out", tmp_path, *SMALL)
+    run = fdgnn("evaluate", tu_folder, "--out", tmp_path, *SMALL, "--seed", "5")
+    assert_one_clear_line(run, "seed = 0, not 5")
+
+
+def test_bad_words(tu_folder, tmp_path):
+    out = tmp_path / "out"
+    assert_one_clear_line(fdgnn("evaluate", "MUTAGG", "--out", out), "MUTAGG", "MUTAG")
+    assert_one_clear_line(fdgnn("evaluate", "no/such/folder", "--out", out), "no such")
+    unknown = fdgnn("evaluate", tu_folder, "--out", out, "--protocol", "fast")
+    assert unknown.returncode == 2
+    assert "paper" in unknown.stderr
+    occupied = tmp_path / "file"
+    occupied.write_text("")
+    assert_one_clear_line(fdgnn("evaluate", tu_folder, "--out", occupied, *SMALL), "file")
+    cluster = fdgnn("evaluate", tu_folder, "--out", out, *SMALL, "--cluster", "tcp://127.0.0.1:9")
+    assert_one_clear_line(cluster, "tcp://127.0.0.1:9")
+
+
+def test_too_few_members_of_a_class(tmp_path):
+    folder = tmp_path / "FEW"
+    folder.mkdir()
+    (folder / "FEW_A.txt").write_text("".join(f"{2 * g + 1}, {2 * g + 2}\n" for g in range(20)))
+    (folder / "FEW_graph_indicator.txt").write_text("".join(f"{v // 2 + 1}\n" for v in range(40)))
+    (folder / "FEW_graph_labels.txt").write_text("1\n" * 17 + "2\n" * 3)
+    assert_one_clear_line(fdgnn("evaluate", folder, "--out", tmp_path / "out"), "3 graphs")
+
+
+def test_demo_runs_on_generated_graphs_where_mutag_is_not_at_hand(tmp_path):
+    """A module that hides GraKeL stands for a machine without it."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import importlib.util as u\n"
+        "real = u.find_spec\n"
+        "u.find_spec = lambda name, *a: None if name == 'grakel' else real(name, *a)\n"
+    )
+    run = fdgnn("demo", "--json", FDGNN_DATA=str(tmp_path), PYTHONPATH=str(tmp_path))
+    assert run.returncode == 0, run.stderr
+    assert "using generated graphs" in run.stderr
+    assert json.loads(run.stdout)["accuracy_mean"] > 0.6
+
+
+def test_demo_on_mutag_is_near_the_paper():
+    pytest.importorskip("grakel")
+    run = fdgnn("demo", "--json", FDGNN_DATA="")
+    assert run.returncode == 0, run.stderr
+    result = json.loads(run.stdout)
+    assert result["dataset"] == "MUTAG"
+    published = result["published"]
+    assert abs(result["accuracy_mean"] - published["accuracy_mean"]) < published["accuracy_std"]

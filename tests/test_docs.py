@@ -1,0 +1,46 @@
+"""What the documentation shows is run; what it names is there."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import warnings
+from pathlib import Path
+
+import pytest
+
+import fdgnn
+from fdgnn.exceptions import ConvergenceWarning
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("block", range(3))
+def test_python_in_the_readme_runs(block):
+    pytest.importorskip("grakel", reason="MUTAG comes with GraKeL")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    code = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert len(code) == 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        exec(compile(code[block], "README.md", "exec"), {})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("name", ["GraphReservoir", "FDGNNClassifier", "FDGNNSearchCV"])
+def test_documented_defaults_are_the_signatures(name):
+    estimator = getattr(fdgnn, name)
+    signature = inspect.signature(estimator).parameters
+    lines = re.findall(r"^    (\w+) : .*default=(.+)$", estimator.__doc__, flags=re.MULTILINE)
+    documented = dict(lines)
+    assert documented
+    for parameter, text in documented.items():
+        assert ast.literal_eval(text) == signature[parameter].default, parameter

@@ -1,0 +1,197 @@
+"""Embed once, select many: the same as doing everything one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import balanced_accuracy_score, r2_score, roc_auc_score
+from sklearn.model_selection import KFold, RepeatedStratifiedKFold, StratifiedKFold, cross_val_score
+
+from fdgnn import FDGNNClassifier, FDGNNRegressor, FDGNNSearchCV
+from fdgnn.datasets import make_motif_graphs, make_random_graphs
+from fdgnn.model_selection import (
+    PAPER_RANGES,
+    Task,
+    accuracy,
+    best_of,
+    draw_configurations,
+    nested_folds,
+    score_network,
+    scorer_metric,
+)
+from fdgnn.readout import code_classes
+
+MODEL = FDGNNClassifier(n_units=10, effective_spectral_radius=0.5, random_state=3)
+FEW = {"n_configurations": 3, "n_guesses": 2, "cv": 3, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def motifs():
+    return make_motif_graphs(60, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def three_classes():
+    graphs = make_random_graphs(90, random_state=0)
+    return graphs, np.searchsorted([10, 14], np.diff(graphs.vertex_offsets))
+
+
+def task_of(graphs, y, n_outer=3, n_inner=4, alphas=(1e-6, 1e-2, 1.0), metric=accuracy):
+    classes, targets = code_classes(y)
+    folds = nested_folds(y, n_outer, n_inner, seed=0)
+    return Task(graphs, targets, np.searchsorted(classes, y), folds, np.array(alphas), metric)
+
+
+@pytest.mark.parametrize("data", ["motifs", "three_classes"])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_scores_are_those_of_separate_fits(data, depth, request):
+    graphs, y = request.getfixturevalue(data)
+    task = task_of(graphs, y)
+    validation, test = score_network(task, MODEL, guess=0, depths=(1, 2))
+    for o, fold in enumerate(task.folds):
+        for a, alpha in enumerate(task.alphas):
+            model = FDGNNClassifier(**MODEL.get_params() | {"n_layers": depth, "alpha": alpha})
+            model.set_params(degree=graphs.max_degrees.mean())
+            fits = [
+                model.fit(graphs[(fold >= 0) & (fold != f)], y[(fold >= 0) & (fold != f)])
+                .score(graphs[fold == f], y[fold == f])
+                for f in range(4)
+            ]  # fmt: skip
+            assert validation[depth - 1, o, a] == pytest.approx(np.mean(fits))
+            outer = model.fit(graphs[fold >= 0], y[fold >= 0])
+            assert test[depth - 1, o, a] == outer.score(graphs[fold < 0], y[fold < 0])
+
+
+def test_guess_g_is_network_g_of_the_fitted_model(motifs):
+    graphs, y = motifs
+    model = FDGNNClassifier(**MODEL.get_params() | {"n_networks": 3}).fit(graphs, y)
+    features = MODEL.network_features(graphs, guess=2, depths=(3,))[0]
+    network = model.networks_[2]
+    outputs = features @ network.coef.T + network.intercept
+    np.testing.assert_array_equal(list(model._network_outputs(graphs))[2], outputs)
+
+
+# ---------------------------------------------------------------------- folds and configurations
+
+
+def test_nested_folds_are_stratified_partitions():
+    y = np.array([0] * 40 + [1] * 20)
+    folds = nested_folds(y, 5, 4, seed=1)
+    assert folds.shape == (5, 60)
+    np.testing.assert_array_equal((folds < 0).sum(axis=0), 1)  # tested once
+    for fold in folds:
+        assert np.bincount(y[fold < 0]).tolist() == [8, 4]
+        for f in range(4):
+            assert np.bincount(y[fold == f]).tolist() == [8, 4]
+    assert not np.array_equal(folds, nested_folds(y, 5, 4, seed=2))
+
+
+def test_too_few_members_of_a_class_for_the_folds():
+    with pytest.raises(ValueError, match="class 1 has 5 graphs, too few for 10 outer"):
+        nested_folds(np.array([0] * 30 + [1] * 5), 10, 10, seed=0)
+
+
+def test_a_longer_search_contains_a_shorter_one():
+    ranges = PAPER_RANGES | {"n_layers": [1, 2, 3]}
+    assert draw_configurations(ranges, 10, 0)[:4] == draw_configurations(ranges, 4, 0)
+    seeds = {c["random_state"] for c in draw_configurations(ranges, 50, 0)}
+    assert len(seeds) == 50
+
+
+def test_among_equals_the_simplest_wins():
+    validation = np.zeros((3, 2, 4))
+    assert best_of(validation) == (0, 0, 3)
+    validation[2, 1, 0] = validation[1, 1, 2] = 1.0
+    assert best_of(validation) == (1, 1, 2)
+
+
+# ---------------------------------------------------------------------- scorers
+
+
+@pytest.mark.parametrize(
+    ("scoring", "expected"),
+    [
+        ("accuracy", lambda y, o: np.mean((o[:, 0] > 0) == y)),
+        ("balanced_accuracy", lambda y, o: balanced_accuracy_score(y, o[:, 0] > 0)),
+        ("roc_auc", lambda y, o: roc_auc_score(y, o[:, 0])),
+    ],
+)
+def test_scorers_see_the_outputs(scoring, expected):
+    rng = np.random.default_rng(0)
+    y, outputs = rng.integers(2, size=30), rng.normal(size=(4, 30, 1))
+    scores = scorer_metric(scoring, np.array(["no", "yes"]))(y, outputs)
+    np.testing.assert_allclose(scores, [expected(y, o) for o in outputs])
+
+
+def test_regression_scorers():
+    rng = np.random.default_rng(0)
+    y, outputs = rng.normal(size=30), rng.normal(size=(2, 30, 1))
+    scores = scorer_metric("r2", None)(y, outputs)
+    np.testing.assert_allclose(scores, [r2_score(y, o[:, 0]) for o in outputs])
+
+
+# ---------------------------------------------------------------------- the search
+
+
+def test_search_finds_what_cross_validation_finds(motifs):
+    graphs, y = motifs
+    search = FDGNNSearchCV(MODEL, n_guesses=1, cv=StratifiedKFold(3), configurations=[
+        {"effective_spectral_radius": 0.3}, {"effective_spectral_radius": 0.8, "random_state": 5},
+    ], depths=(1, 3), alphas=(1e-2, 1.0)).fit(graphs, y)  # fmt: skip
+    results = search.cv_results_
+    assert len(results["params"]) == 2 * 2 * 2
+    for params, score in zip(results["params"], results["mean_test_score"], strict=True):
+        model = FDGNNClassifier(**MODEL.get_params() | params)
+        model.set_params(degree=graphs.max_degrees.mean())
+        expected = cross_val_score(model, graphs, y, cv=StratifiedKFold(3)).mean()
+        assert score == pytest.approx(expected)
+    assert search.best_score_ == results["mean_test_score"].max()
+    assert search.best_params_ == results["params"][search.best_index_]
+    assert results["rank_test_score"][search.best_index_] == 1
+
+
+def test_search_predicts_scores_and_repeats_itself(motifs):
+    graphs, y = motifs
+    search = FDGNNSearchCV(MODEL, **FEW).fit(graphs, y)
+    assert len(search.best_estimator_.networks_) == 2
+    np.testing.assert_array_equal(search.classes_, [0, 1])
+    np.testing.assert_array_equal(search.predict(graphs), search.best_estimator_.predict(graphs))
+    assert search.decision_function(graphs).shape == (60,)
+    again = FDGNNSearchCV(MODEL, n_jobs=2, **FEW).fit(graphs, y)
+    assert again.best_params_ == search.best_params_
+    for name in ("mean_test_score", "std_test_score"):
+        np.testing.assert_array_equal(again.cv_results_[name], search.cv_results_[name])
+    assert 0 <= search.score(graphs, y) <= 1
+
+
+def test_search_for_regression_and_other_scores(motifs):
+    graphs, y = motifs
+    sizes = np.diff(graphs.vertex_offsets) + np.arange(60.0)
+    regression = FDGNNSearchCV(FDGNNRegressor(n_units=10), **FEW).fit(graphs, sizes)
+    assert regression.predict(graphs).shape == (60,)
+    assert not hasattr(regression, "decision_function")
+    auc = FDGNNSearchCV(MODEL, scoring="roc_auc", **FEW).fit(graphs, y)
+    assert auc.score(graphs, y) == pytest.approx(roc_auc_score(y, auc.decision_function(graphs)))
+
+
+def test_search_inside_cross_validation(motifs):
+    assert cross_val_score(FDGNNSearchCV(MODEL, **FEW), *motifs, cv=2).shape == (2,)
+
+
+def test_search_refuses_what_it_cannot_do(motifs):
+    graphs, y = motifs
+    with pytest.raises(ValueError, match="more than once"):
+        FDGNNSearchCV(MODEL, cv=RepeatedStratifiedKFold(n_splits=2, n_repeats=2)).fit(graphs, y)
+    with pytest.raises(ValueError, match="59 entries"):
+        FDGNNSearchCV(MODEL, cv=KFold(3)).fit(graphs, y[:-1])
+    with pytest.raises(ValueError, match="n_guesses=0"):
+        FDGNNSearchCV(MODEL, n_guesses=0).fit(graphs, y)
+    with pytest.raises(ValueError, match="depths"):
+        FDGNNSearchCV(MODEL, depths=()).fit(graphs, y)
+    with pytest.raises(ValueError, match="one class"):
+        FDGNNSearchCV(MODEL, cv=3).fit(graphs, np.zeros(60))
+
+
+def test_search_shows_progress_when_asked(motifs, capsys):
+    FDGNNSearchCV(MODEL, verbose=1, **FEW).fit(*motifs)
+    assert "networks: 6 of 6" in capsys.readouterr().err

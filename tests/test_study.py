@@ -1,0 +1,214 @@
+"""Runs on disk: resumable, the same to the last digit however they were interrupted."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fdgnn.datasets import make_motif_graphs
+from fdgnn.exceptions import RunMismatchError, StudyError
+from fdgnn.model_selection import NetworkScores
+from fdgnn.rundir import RunDirectory
+from fdgnn.study import PROTOCOLS, Protocol, Study, plan, run_study
+
+TINY = Protocol("tiny", n_configurations=4, n_guesses=2, n_outer=3, n_inner=3, max_layers=2)
+
+
+def study_of(protocol=TINY, n_graphs=45, **options):
+    graphs, y = make_motif_graphs(n_graphs, random_state=0)
+    return Study("motifs", graphs, y, protocol, n_units=10, **options)
+
+
+def numbers(result):
+    """All that must not depend on the way the run went."""
+    return {name: value for name, value in result.items() if name != "times"}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    return run_study(study_of(), tmp_path_factory.mktemp("undisturbed"), quiet=True)
+
+
+def test_result_is_what_the_records_say(tmp_path):
+    study = study_of()
+    result = run_study(study, tmp_path, quiet=True)
+    assert json.loads((tmp_path / "result.json").read_text()) == json.loads(json.dumps(result))
+    records = list(RunDirectory(tmp_path, study.settings()).records())
+    assert {(r.configuration, r.guess) for r in records} == set(np.ndindex(4, 2))
+    mean = {
+        part: np.mean(
+            [[getattr(r, part) for r in records if r.configuration == c] for c in range(4)], axis=1
+        )
+        for part in ("validation", "test")
+    }  # (configurations, [one layer, own depth], outer, alphas)
+    for row, own in ((result["single_layer"], 0), (result, 1)):
+        for o, score in enumerate(row["fold_accuracies"]):
+            best = mean["validation"][:, own, o].max()
+            candidates = mean["test"][:, own, o][mean["validation"][:, own, o] == best]
+            assert score in candidates
+    assert result["accuracy_mean"] == pytest.approx(np.mean(result["fold_accuracies"]))
+    assert set(result["single_layer"]["fold_depths"]) == {1}
+    assert result["best_on_test_folds"] >= result["accuracy_mean"] - 1e-12
+
+
+def test_selected_models_score_as_recorded_when_fitted(tmp_path):
+    """The closed form and the estimator are one model: guess 0 of each selected configuration."""
+    study = study_of(Protocol("one", 4, 1, n_outer=3, n_inner=3, max_layers=2))
+    result = run_study(study, tmp_path, quiet=True)
+    task = study.task()
+    for fold, configuration, score in zip(
+        task.folds, result["fold_configurations"], result["fold_accuracies"], strict=True
+    ):
+        model = study.estimator(configuration).fit(study.graphs[fold >= 0], study.y[fold >= 0])
+        assert model.score(study.graphs[fold < 0], study.y[fold < 0]) == pytest.approx(score)
+
+
+def test_result_has_the_promised_fields(undisturbed):
+    assert {
+        "dataset", "protocol", "accuracy_mean", "accuracy_std", "fold_accuracies", "fold_depths",
+        "single_layer", "n_configurations", "n_guesses", "times", "seed", "versions",
+    } <= undisturbed.keys()  # fmt: skip
+    assert len(undisturbed["times"]["fold_train_seconds"]) == 3
+    assert undisturbed["protocol"] == "tiny"
+
+
+def test_processes_do_not_change_the_result(undisturbed, tmp_path):
+    result = run_study(study_of(), tmp_path, n_jobs=2, quiet=True)
+    assert numbers(result) == numbers(undisturbed)
+
+
+def test_a_run_is_continued_after_a_torn_record(undisturbed, tmp_path):
+    run_study(study_of(), tmp_path, quiet=True)
+    lines = (tmp_path / "records.jsonl").read_bytes().splitlines(keepends=True)
+    (tmp_path / "records.jsonl").write_bytes(b"".join(lines[:3]) + lines[3][:40])
+    (tmp_path / "result.json").unlink()
+    assert numbers(run_study(study_of(), tmp_path, quiet=True)) == numbers(undisturbed)
+    again = (tmp_path / "records.jsonl").read_bytes().splitlines(keepends=True)
+    assert again[:3] == lines[:3]
+    assert len(again) == 8
+
+
+def test_a_run_may_be_extended(undisturbed, tmp_path):
+    smaller = Protocol("tiny", 2, 1, n_outer=3, n_inner=3, max_layers=2)
+    run_study(study_of(smaller), tmp_path, quiet=True)
+    assert numbers(run_study(study_of(), tmp_path, quiet=True)) == numbers(undisturbed)
+
+
+_SCRIPT = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from test_study import run_study, study_of
+run_study(study_of(), Path(sys.argv[1]), n_jobs=1, quiet=True)
+"""
+
+
+def test_kill_minus_nine_loses_nothing_that_was_recorded(undisturbed, tmp_path):
+    script = _SCRIPT.format(tests=str(Path(__file__).parent))
+    for wanted in (1, 4):
+        process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)])
+        _wait_for_lines(tmp_path / "records.jsonl", wanted, process)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    before = (tmp_path / "records.jsonl").read_bytes()
+    assert numbers(run_study(study_of(), tmp_path, quiet=True)) == numbers(undisturbed)
+    complete = before[: before.rfind(b"\n") + 1]
+    assert (tmp_path / "records.jsonl").read_bytes().startswith(complete)
+
+
+def _wait_for_lines(path, wanted, process, seconds=120):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and process.poll() is None:
+        if path.exists() and path.read_bytes().count(b"\n") >= wanted:
+            return
+        time.sleep(0.005)
+    assert process.poll() == 0, "the run ended badly or took too long"
+
+
+@pytest.mark.parametrize("other", [{"seed": 1}, {"n_graphs": 48}, {"protocol": PROTOCOLS["quick"]}])
+def test_a_directory_of_another_run_is_refused(tmp_path, other):
+    RunDirectory(tmp_path, study_of().settings())
+    with pytest.raises(RunMismatchError, match="it holds a run with"):
+        RunDirectory(tmp_path, study_of(**other).settings())
+
+
+def test_foreign_directories_and_files_are_refused(tmp_path):
+    (tmp_path / "thesis.tex").write_text("do not touch")
+    with pytest.raises(RunMismatchError, match="none of a run"):
+        RunDirectory(tmp_path, {})
+    with pytest.raises(StudyError, match="cannot be used"):
+        RunDirectory(tmp_path / "thesis.tex", {})
+
+
+def test_damaged_settings_are_told(tmp_path):
+    (tmp_path / "settings.json").write_text('{"data')
+    with pytest.raises(StudyError, match="damaged"):
+        RunDirectory(tmp_path, {})
+
+
+def test_a_full_disk_keeps_what_was_written(tmp_path, monkeypatch):
+    run = RunDirectory(tmp_path, {})
+    record = NetworkScores(0, 0, np.zeros((2, 3, 4)), np.zeros((2, 3, 4)), 0.1)
+    run.append(record)
+    kept = (tmp_path / "records.jsonl").read_bytes()
+    real_open = Path.open
+
+    def full(self, mode="r", *args, **kwargs):
+        if "a" in mode:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real_open(self, mode, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.raises(StudyError, match=r"No space left on device.*run the same command again"):
+        run.append(record)
+    monkeypatch.undo()
+    assert (tmp_path / "records.jsonl").read_bytes() == kept
+
+
+def test_plans_take_the_papers_sizes():
+    graphs, y = make_motif_graphs(10, random_state=0)
+    assert plan("NCI1", graphs, y, PROTOCOLS["paper"]).n_units == 500
+    assert plan("mine", graphs, y, PROTOCOLS["paper"], n_guesses=2).protocol.n_guesses == 2
+    assert plan("MUTAG", graphs, y, PROTOCOLS["paper"], n_units=7).n_units == 7
+
+
+# ---------------------------------------------------------------------- on a cluster
+
+
+def test_a_dask_cluster_that_loses_a_worker_gives_the_same_bits(undisturbed, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as cluster:
+        victim = next(iter(cluster.workers.values()))
+        records = tmp_path / "records.jsonl"
+        with ThreadPoolExecutor() as pool:
+            killing = pool.submit(_kill_in_mid_run, victim.pid, records)
+            result = run_study(study_of(), tmp_path, cluster=cluster.scheduler_address, quiet=True)
+            assert 1 <= killing.result() < 8
+    assert numbers(result) == numbers(undisturbed)
+
+
+def _kill_in_mid_run(pid, records):
+    """Kill once the first record is there; return how many were there then."""
+    end = time.monotonic() + 120
+    while not records.exists() and time.monotonic() < end:
+        time.sleep(0.002)
+    os.kill(pid, signal.SIGKILL)
+    return records.read_bytes().count(b"\n")
+
+
+def test_an_unreachable_scheduler_is_told(tmp_path):
+    pytest.importorskip("distributed")
+    with pytest.raises(StudyError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
+        run_study(study_of(), tmp_path, cluster="tcp://127.0.0.1:9", quiet=True)
