@@ -566,3 +566,11 @@ def test_garbage_is_refused_or_becomes_a_sound_batch(graphs, field, garbage):
         assert batch.indptr[-1] == len(batch.neighbours)
         assert batch.labels is None or len(batch.labels) == batch.n_vertices
         assert batch.features is None or len(batch.features) == batch.n_vertices
+
+
+def test_what_was_computed_travels_to_other_processes():
+    batch = GraphBatch.from_graphs([Graph([[0], [1]]), Graph([[0, 1], [1, 2]])])
+    radii = batch.spectral_radii
+    again = pickle.loads(pickle.dumps(batch))
+    assert "spectral_radii" in vars(again)
+    np.testing.assert_array_equal(again.spectral_radii, radii)

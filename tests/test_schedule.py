@@ -63,7 +63,9 @@ def test_only_what_the_wanted_layers_depend_on_is_evaluated(H, C, seed, both):
     C = min(C, H)
     recurrent, inputs = wiring(H, C, seed, 2), wiring(H, C, seed + 1, 1)
     schedule = schedule_layers(recurrent, inputs, [0, 1] if both else [1])
-    reads = nx.DiGraph(((i, h), (i, int(s))) for i in (0, 1) for h in range(H) for s in recurrent[i, h])
+    reads = nx.DiGraph(
+        ((i, h), (i, int(s))) for i in (0, 1) for h in range(H) for s in recurrent[i, h]
+    )
     reads.add_edges_from(((1, h), (0, int(s))) for h in range(H) for s in inputs[0, h])
     wanted = {(1, h) for h in range(H)} | ({(0, h) for h in range(H)} if both else set())
     needed = wanted.union(*(nx.descendants(reads, node) for node in wanted))

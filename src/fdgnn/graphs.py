@@ -104,9 +104,12 @@ class GraphBatch(Sequence[Graph]):
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
 
-    def __reduce__(self) -> tuple[type[GraphBatch], tuple[Any, ...]]:
-        # By the constructor, so that copies and unpickled batches are read-only, too.
-        return GraphBatch, tuple(getattr(self, field.name) for field in fields(self))
+    def __reduce__(self) -> tuple[type[GraphBatch], tuple[Any, ...], dict[str, Any]]:
+        # By the constructor, so that copies and unpickled batches are read-only, too. What was
+        # computed travels along, so that worker processes need not compute it again.
+        names = [field.name for field in fields(self)]
+        computed = {name: value for name, value in vars(self).items() if name not in names}
+        return GraphBatch, tuple(getattr(self, name) for name in names), computed
 
     # ------------------------------------------------------------------ building
 

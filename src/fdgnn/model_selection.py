@@ -7,6 +7,7 @@ a configuration (any parameters of the estimator) and a guess (the number of its
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ from sklearn.model_selection import ParameterSampler, StratifiedKFold, check_cv
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from fdgnn._base import check_classes, check_one_each
 from fdgnn.converters import as_batch
@@ -112,14 +113,26 @@ def score_network(
         outer fold has none).
     """
     # Held to one thread: processes run side by side, and sums keep their order.
-    with threadpool_limits(1, "blas"):
+    with _threadpools().limit(limits=1, user_api="blas"):
         features = estimator.network_features(task.graphs, guess, depths)
-        scores = [[_score_folds(task, X, fold) for fold in task.folds] for X in features]
-    validation, test = np.moveaxis(np.array(scores), 2, 0)
+        scores = [score_features(task, X) for X in features]
+    validation, test = (np.array(part) for part in zip(*scores, strict=True))
     return validation, test
 
 
-def _score_folds(task: Task, X: Floats, fold: Folds) -> tuple[Floats, Floats]:
+def score_features(task: Task, X: Floats) -> tuple[Floats, Floats]:
+    """Validation and test scores, (n_outer, n_alphas), of readouts on features X (n, P)."""
+    scores = [_score_fold(task, X, fold) for fold in task.folds]
+    validation, test = (np.array(part) for part in zip(*scores, strict=True))
+    return validation, test
+
+
+@functools.cache
+def _threadpools() -> ThreadpoolController:
+    return ThreadpoolController()  # finding the libraries takes milliseconds, so once a process
+
+
+def _score_fold(task: Task, X: Floats, fold: Folds) -> tuple[Floats, Floats]:
     outputs = held_out_predictions(X, task.targets, task.alphas, fold)  # (a, n, q)
     by_fold = [task.metric(task.y[fold == f], outputs[:, fold == f]) for f in range(fold.max() + 1)]
     test = fold < 0
@@ -161,6 +174,7 @@ def score_networks(
     task: Task, units: Iterable[Unit], n_jobs: int | None = None
 ) -> Iterator[NetworkScores]:
     """Score many networks on joblib's current backend, in whatever order they finish."""
+    _ = task.graphs.spectral_radii  # and with them the quotients: computed once, sent along
     parallel = joblib.Parallel(
         n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="4*n_jobs"
     )

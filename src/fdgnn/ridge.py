@@ -27,6 +27,8 @@ from fdgnn.graphs import Floats
 
 Folds = npt.NDArray[np.integer]
 
+LARGE_FOLD = 64  # samples from which one system at a time is faster than a stack of them
+
 
 def fit_ridge(X: Floats, Y: Floats, alpha: float) -> tuple[Floats, Floats]:
     """Weights (q, P) and intercept (q,) of one ridge regression.
@@ -102,15 +104,32 @@ def _by_block_formula(X: Floats, Y: Floats, alphas: Floats, fold: Folds) -> Floa
 
     predictions = np.empty((len(alphas), *Y.shape))
     for members in _folds_of_equal_size(fold[train]):  # (folds, m)
-        Z_F = Z[members]
-        product = (Z_F[None] * shrink[:, None, None, :]) @ Z_F.transpose(0, 2, 1)
-        system = np.eye(members.shape[1]) - 1.0 / n - product if tall else product
-        errors = np.linalg.solve(system, residuals[:, members])
+        solve = _solve_one_by_one if members.shape[1] > LARGE_FOLD else _solve_together
+        errors = solve(Z[members], shrink, residuals[:, members], tall, n)
         predictions[:, train[members]] = Y[train[members]] - errors
     if len(test):
         to_test = X[test] @ V if tall else (X[test] @ X_T.T) @ V
         predictions[:, test] = level + to_test @ (gain[:, :, None] * moments)
     return predictions
+
+
+def _solve_together(Z: Floats, shrink: Floats, residuals: Floats, tall: bool, n: int) -> Floats:
+    """Errors (a, folds, m, q) of small folds, Z (folds, m, rank), in few calls."""
+    product = (Z * shrink[:, None, None, :]) @ Z.transpose(0, 2, 1)
+    system = np.eye(Z.shape[1]) - 1.0 / n - product if tall else product
+    return np.asarray(np.linalg.solve(system, residuals))
+
+
+def _solve_one_by_one(Z: Floats, shrink: Floats, residuals: Floats, tall: bool, n: int) -> Floats:
+    """The same for large folds: symmetric products in cache, Cholesky factors."""
+    errors = np.empty_like(residuals)
+    for a, f in np.ndindex(residuals.shape[:2]):
+        half = Z[f] * np.sqrt(shrink[a])
+        product = half @ half.T  # NumPy sees the symmetry, which halves the work
+        system = np.eye(len(product)) - 1.0 / n - product if tall else product
+        solution = _solve(system, residuals[a, f], 0.0)
+        errors[a, f] = np.linalg.solve(system, residuals[a, f]) if solution is None else solution
+    return errors
 
 
 def _folds_of_equal_size(fold: Folds) -> Iterator[npt.NDArray[np.intp]]:
