@@ -17,6 +17,7 @@ from pathlib import Path
 
 import joblib
 import numpy as np
+from scipy import linalg
 from threadpoolctl import threadpool_limits
 
 from fdgnn import load_tu
@@ -39,7 +40,7 @@ def penalised_bias(X, Y, alphas, fold):
         train = (fold >= 0) & (fold != f)
         gram, moments = Z[train].T @ Z[train], Z[train].T @ Y[train]
         for a, alpha in enumerate(alphas):
-            W = np.linalg.solve(gram + alpha * np.eye(len(gram)), moments)
+            W = linalg.solve(gram + alpha * np.eye(len(gram)), moments, assume_a="pos")
             out[a, fold == f] = Z[fold == f] @ W
     return out
 

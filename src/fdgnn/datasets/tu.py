@@ -4,7 +4,8 @@ A dataset NAME is a folder, or a zip of one, with a line for each
 
 - arc in ``NAME_A.txt`` (two vertices), vertex in ``NAME_graph_indicator.txt`` (its graph) and
   graph in ``NAME_graph_labels.txt`` (its class); all three are needed;
-- vertex in ``NAME_node_labels.txt`` (an integer) and ``NAME_node_attributes.txt`` (numbers).
+- vertex in ``NAME_node_labels.txt`` (an integer) and ``NAME_node_attributes.txt`` (numbers);
+- arc in ``NAME_edge_labels.txt`` (an integer) and ``NAME_edge_attributes.txt`` (numbers).
 
 Vertices and graphs are counted from 1, across the whole dataset.
 """
@@ -19,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdgnn._checks import Array, Floats, Ints
+from fdgnn.datasets.arcs import ArcLabels, subdivide
 from fdgnn.datasets.cache import Dataset, cached
 from fdgnn.datasets.files import TextFile, open_dataset
 from fdgnn.datasets.home import data_home as home_of
@@ -33,6 +35,7 @@ def load_tu(
     name: str | os.PathLike[str],
     *,
     vertex: Vertex = "labels",
+    arc_labels: ArcLabels = "ignore",
     data_home: str | os.PathLike[str] | None = None,
     download_if_missing: bool = True,
 ) -> tuple[GraphBatch, npt.NDArray[np.int64]]:
