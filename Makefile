@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= -1
 
-.PHONY: demo test lint types pytest bench results constraints clean help
+.PHONY: demo test lint types pytest bench results constraints clean clean-kernels help
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -50,6 +50,11 @@ results/%.json: $(VENV)/.installed
 constraints: $(VENV)/.installed
 	$(BIN)/pip freeze --exclude-editable --exclude pip --exclude setuptools > constraints.txt
 
-clean:
+# Forget compiled kernels: needed after editing a kernel that others call.
+clean-kernels:
+	find src -name '*.nbi' -delete -o -name '*.nbc' -delete
+	rm -rf .numba_cache
+
+clean: clean-kernels
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -prune -exec rm -rf {} +

@@ -36,9 +36,9 @@ def parses(monkeypatch) -> list[str]:
     """Grow by one item with each parsing."""
     calls = []
 
-    def counted(files, vertex):
+    def counted(files, vertex, arc_labels):
         calls.append(vertex)
-        return parse(files, vertex)
+        return parse(files, vertex, arc_labels)
 
     parse = tu.parse_tu
     monkeypatch.setattr(tu, "parse_tu", counted)

@@ -15,11 +15,13 @@ from fdgnn.model_selection import (
     accuracy,
     best_of,
     draw_configurations,
+    integer_seed,
     nested_folds,
     score_network,
-    scorer_metric,
 )
 from fdgnn.readout import code_classes
+from fdgnn.reservoir import seed_sequence
+from fdgnn.search import scorer_metric
 
 MODEL = FDGNNClassifier(n_units=10, effective_spectral_radius=0.5, random_state=3)
 FEW = {"n_configurations": 3, "n_guesses": 2, "cv": 3, "random_state": 0}
@@ -172,6 +174,22 @@ def test_search_for_regression_and_other_scores(motifs):
     assert not hasattr(regression, "decision_function")
     auc = FDGNNSearchCV(MODEL, scoring="roc_auc", **FEW).fit(graphs, y)
     assert auc.score(graphs, y) == pytest.approx(roc_auc_score(y, auc.decision_function(graphs)))
+
+
+def test_nested_scores_are_those_of_searches_without_the_outer_fold(motifs):
+    graphs, y = motifs
+    options = FEW | {"n_guesses": 1}
+    search = FDGNNSearchCV(MODEL, outer_cv=3, **options).fit(graphs, y)
+    assert search.nested_scores_.shape == (3,)
+    assert search.nested_score_ == pytest.approx(search.nested_scores_.mean())
+    seed = integer_seed(seed_sequence(0), 0)
+    splits = StratifiedKFold(3, shuffle=True, random_state=seed).split(y, y)
+    fixed = MODEL.get_params() | {"degree": graphs.max_degrees.mean()}
+    for score, (train, test) in zip(search.nested_scores_, splits, strict=True):
+        inner = FDGNNSearchCV(FDGNNClassifier(**fixed), **options).fit(graphs[train], y[train])
+        assert inner.best_estimator_.score(graphs[test], y[test]) == pytest.approx(score)
+    with pytest.raises(ValueError, match="outer_cv=1"):
+        FDGNNSearchCV(MODEL, outer_cv=1).fit(graphs, y)
 
 
 def test_search_inside_cross_validation(motifs):

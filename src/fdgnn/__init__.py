@@ -13,20 +13,31 @@ from fdgnn._version import __version__
 if TYPE_CHECKING:
     from fdgnn import datasets, exceptions, paper, stability
     from fdgnn.converters import as_batch
-    from fdgnn.datasets import load_tu
+    from fdgnn.datasets import iter_graphs, load_tu, read_graphs
+    from fdgnn.drawing import draw_explanation, draw_molecule
     from fdgnn.estimators import FDGNNClassifier, FDGNNRegressor, GraphReservoir
+    from fdgnn.explanations import explain
     from fdgnn.graphs import Graph, GraphBatch
-    from fdgnn.model_selection import FDGNNSearchCV
+    from fdgnn.persistence import load_model, model_info, save_model
+    from fdgnn.search import FDGNNSearchCV
 
 _HOME = {
     "FDGNNClassifier": "fdgnn.estimators",
     "FDGNNRegressor": "fdgnn.estimators",
-    "FDGNNSearchCV": "fdgnn.model_selection",
+    "FDGNNSearchCV": "fdgnn.search",
     "Graph": "fdgnn.graphs",
     "GraphBatch": "fdgnn.graphs",
     "GraphReservoir": "fdgnn.estimators",
     "as_batch": "fdgnn.converters",
+    "draw_explanation": "fdgnn.drawing",
+    "draw_molecule": "fdgnn.drawing",
+    "explain": "fdgnn.explanations",
+    "iter_graphs": "fdgnn.datasets",
+    "load_model": "fdgnn.persistence",
     "load_tu": "fdgnn.datasets",
+    "model_info": "fdgnn.persistence",
+    "read_graphs": "fdgnn.datasets",
+    "save_model": "fdgnn.persistence",
 }
 _MODULES = ("datasets", "exceptions", "paper", "stability")
 
@@ -40,9 +51,17 @@ __all__ = [
     "__version__",
     "as_batch",
     "datasets",
+    "draw_explanation",
+    "draw_molecule",
     "exceptions",
+    "explain",
+    "iter_graphs",
+    "load_model",
     "load_tu",
+    "model_info",
     "paper",
+    "read_graphs",
+    "save_model",
     "stability",
 ]
 

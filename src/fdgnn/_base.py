@@ -40,9 +40,10 @@ _RANGES: dict[str, tuple[Any, float]] = {  # smallest value allowed; there is no
     "n_networks": (Integral, 1),
 }
 _OPTIONAL = ("bias_scaling", "n_projections")
-_CHOICES: dict[str, tuple[str, ...]] = {
+_CHOICES: dict[str, tuple[Any, ...]] = {
     "solver": ("auto", "paper"),
     "pooled_layers": ("last", "all"),
+    "probability": (False, True),
 }
 
 

@@ -9,6 +9,7 @@ computed once, too. All of this belongs to the batch and is kept with it.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,7 +111,7 @@ def refine(graphs: Batch, n_rounds: int = 0) -> Colouring:
         result.n_rounds,
         result.signatures,
     )
-    return result
+    return Colouring(*_frozen(result))
 
 
 def first_colours(graphs: Batch) -> npt.NDArray[np.uint64]:
@@ -162,7 +163,7 @@ def discrete(graphs: Batch) -> Colouring:
     """Give every vertex a class of its own, so that nothing is merged."""
     sizes = np.diff(graphs.vertex_offsets)
     n, n_vertices = len(sizes), int(graphs.vertex_offsets[-1])
-    return Colouring(
+    result = Colouring(
         classes=(np.arange(n_vertices) - np.repeat(graphs.vertex_offsets[:-1], sizes)).astype(
             np.int32
         ),
@@ -171,6 +172,7 @@ def discrete(graphs: Batch) -> Colouring:
         signatures=np.arange(n, dtype=np.uint64),
         colours=np.arange(n_vertices, dtype=np.uint64),
     )
+    return Colouring(*_frozen(result))
 
 
 def quotients(graphs: Batch, colouring: Colouring) -> Quotients:
@@ -178,6 +180,8 @@ def quotients(graphs: Batch, colouring: Colouring) -> Quotients:
     from fdgnn.kernels import quotient
 
     _, chosen, quotient_of = np.unique(colouring.signatures, return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(chosen))  # in the order in which the batch has them
+    chosen, quotient_of = np.sort(chosen), rank[quotient_of]
     classes, n_classes = colouring.classes, colouring.n_classes
     structure = (graphs.vertex_offsets, graphs.indptr, graphs.neighbours)
     m = len(chosen)
@@ -200,7 +204,7 @@ def quotients(graphs: Batch, colouring: Colouring) -> Quotients:
     )  # fmt: skip
     first_row = row_offsets[quotient_of][graphs.graph_of_vertex]
     blocks, block_offsets = _pack(np.diff(row_offsets), bands)
-    return Quotients(
+    result = Quotients(
         quotient_of=quotient_of,
         graphs=chosen,
         row_of_vertex=first_row + rows_of_classes[first_row + classes],
@@ -214,6 +218,7 @@ def quotients(graphs: Batch, colouring: Colouring) -> Quotients:
         block_offsets=block_offsets,
         blocks=blocks,
     )
+    return Quotients(*_frozen(result))
 
 
 def _pack(n_rows: Ints, bands: Ints) -> tuple[Ints, Ints]:
@@ -227,6 +232,13 @@ def _pack(n_rows: Ints, bands: Ints) -> tuple[Ints, Ints]:
             filled = 0
         filled += rows
     return blocks, np.array([*cuts, len(blocks)])
+
+
+def _frozen(arrays: Iterable[Array]) -> Iterator[Array]:
+    """Make arrays read-only, as they are in worker processes: kernels know one kind."""
+    for array in arrays:
+        array.setflags(write=False)
+        yield array
 
 
 def _offsets(lengths: Array) -> Ints:

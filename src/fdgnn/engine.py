@@ -7,9 +7,12 @@ definition the paper's: the state after epsilon or nu steps from zero.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import joblib
@@ -20,9 +23,11 @@ from fdgnn.colours import Quotients, discrete, quotients
 from fdgnn.graphs import Array, Floats, GraphBatch, Ints
 from fdgnn.schedule import schedule_layers, trees
 
-MARGIN = 1e-3  # cycles are solved this much finer than tol: trees and layers amplify their errors
+_LOGGER = logging.getLogger("fdgnn")
+
+MARGIN = 1e-2  # cycles are solved this much finer than tol: trees and layers amplify their errors
 MAX_STEPS = 5000  # of a certified graph that float32 cannot resolve
-ULPS = 4  # a sweep cannot be seen to move a state by fewer units in the last place
+ULPS = 2  # a sweep cannot be seen to move a state by fewer units in the last place
 
 
 class Weights(NamedTuple):
@@ -44,7 +49,7 @@ class Weights(NamedTuple):
 class Outputs(NamedTuple):
     """What the kernels fill, for each distinct quotient graph."""
 
-    pooled: Floats  # (n_slots, n, H)
+    pooled: Floats  # (n_slots, n, H), at the place of the quotient's first graph
     n_iter: npt.NDArray[np.int32]  # (L, n)
     residual: Floats  # (L, n)
     states: Floats  # (n_rows, n_slots, H), or of length 0
@@ -94,21 +99,23 @@ def solve(
     q = graphs.quotients if quotient else quotients(graphs, discrete(graphs))
     L, H = weights.bias.shape
     contractions = bounds[:, q.graphs]
-    out = Outputs.zeros(len(wanted), L, len(q.graphs), H, len(q.sizes) if keep_states else 0)
-    certified = (contractions < 1).all(axis=0)
+    out = Outputs.zeros(len(wanted), L, len(graphs), H, len(q.sizes) if keep_states else 0)
+    certified = np.asarray((contractions < 1).all(axis=0))
     scale = np.sqrt(np.diff(graphs.vertex_offsets)[q.graphs])  # of a graph's rounding errors
     resolution = ULPS * float(np.finfo(np.float32).eps) * scale
     gap = np.where(certified, 1 - contractions.max(axis=0), 1.0)
-    fast = certified & (resolution < 0.1 * tol * gap)
+    fast = certified & (resolution < 0.5 * tol * gap)
     run = _Run(q, weights, _inputs(graphs, codes, q), wanted, n_jobs, out)
     if fast.any():
         # Where A is not symmetric the bound of `_freeze` need not hold in this norm.
         run.solve(fast, contractions, 0.0 if graphs.directed else tol * MARGIN, resolution)
     if not fast.all():
         eps = np.where(certified, tol * MARGIN * gap, tol)
-        run.follow(~fast, eps, np.where(certified, MAX_STEPS, max_iter))
+        run.follow(~fast, certified, eps, np.where(certified, MAX_STEPS, max_iter))
+    repeated = np.flatnonzero(q.graphs[q.quotient_of] != np.arange(len(graphs)))
+    out.pooled[:, repeated] = out.pooled[:, q.graphs[q.quotient_of[repeated]]]
     return Outputs(
-        out.pooled[:, q.quotient_of],
+        out.pooled,
         out.n_iter[:, q.quotient_of],
         out.residual[:, q.quotient_of],
         out.states[q.row_of_vertex] if keep_states else out.states,
@@ -158,7 +165,13 @@ class _Run(NamedTuple):
         work = _offsets(self.costs[blocks])[block_offsets]
         over_chunks(solve_blocks, work, self.n_jobs, arguments)
 
-    def follow(self, chosen: npt.NDArray[np.bool_], eps: Floats, max_iter: Ints) -> None:
+    def follow(
+        self,
+        chosen: npt.NDArray[np.bool_],
+        certified: npt.NDArray[np.bool_],
+        eps: Floats,
+        max_iter: Ints,
+    ) -> None:
         """Give other graphs the state of the paper's loop, in float64."""
         from fdgnn.kernels.trajectory import follow_graphs
 
@@ -167,7 +180,7 @@ class _Run(NamedTuple):
         core, heights = trees(weights.rec_sources, schedule)
         graphs = np.flatnonzero(chosen)
         arguments = (
-            graphs, q, *self.inputs, weights, schedule, core, heights, eps, max_iter,
+            graphs, q, *self.inputs, weights, schedule, core, heights, certified, eps, max_iter,
             self.slots, *self.out,
         )  # fmt: skip
         over_chunks(follow_graphs, _offsets(self.costs[graphs]), self.n_jobs, arguments)
@@ -202,6 +215,7 @@ def over_chunks(kernel: Any, work: Array, n_jobs: int | None, arguments: Sequenc
 
     ``work[i]`` is the work of all items before i; the last entry is the whole.
     """
+    _tell_compilation(kernel)
     n_items = len(work) - 1
     n_threads = min(joblib.effective_n_jobs(n_jobs), n_items)
     if n_threads <= 1:
@@ -214,3 +228,11 @@ def over_chunks(kernel: Any, work: Array, n_jobs: int | None, arguments: Sequenc
         jobs = [pool.submit(kernel, a, b, *arguments) for a, b in pairwise(cuts) if a < b]
         for job in jobs:
             job.result()
+
+
+@cache
+def _tell_compilation(kernel: Any) -> None:
+    """Say it, once, when the first use will take longer than all others."""
+    kept = Path(kernel.stats.cache_path).glob(f"*.{kernel.__name__}-*.nbi")
+    if not any(kept):
+        _LOGGER.warning("fdgnn compiles %s for this machine: some seconds, once", kernel.__name__)

@@ -7,13 +7,15 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin, clone
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from fdgnn._base import ReservoirEstimator, check_classes, check_one_each
+from fdgnn.calibration import fit_slope, probabilities, stratified_folds
 from fdgnn.graphs import Array, Floats, GraphBatch
 from fdgnn.readout import code_classes, draw_projection, expand, winning_class
 from fdgnn.reservoir import DeepReservoir, Embedding, Layer, child_seed, seed_sequence
-from fdgnn.ridge import fit_ridge
+from fdgnn.ridge import fit_ridge, held_out_predictions
 
 
 class GraphReservoir(TransformerMixin, ReservoirEstimator):  # type: ignore[misc]
@@ -59,6 +61,8 @@ class GraphReservoir(TransformerMixin, ReservoirEstimator):  # type: ignore[misc
         ``layers_[i].input_weights``, ``.recurrent_weights`` (SciPy CSR) and ``.bias``.
     degree_ : float
         k as used.
+    seed_ : numpy.random.SeedSequence
+        The root of all random streams, also where `random_state` is None.
     n_iter_, converged_ : (n_graphs,)
         How the iteration ended on each graph of the last `fit_transform` or `transform`.
 
@@ -106,7 +110,8 @@ class GraphReservoir(TransformerMixin, ReservoirEstimator):  # type: ignore[misc
     def fit(self, X: Any, y: Any = None) -> Self:
         """Draw the weights for the kind of vertices that the graphs have; `y` is not used."""
         graphs = self._start_fit(X)
-        self.reservoir_ = self._draw(graphs, self.degree_, seed_sequence(self.random_state))
+        self.seed_ = seed_sequence(self.random_state)
+        self.reservoir_ = self._draw(graphs, self.degree_, self.seed_)
         return self
 
     @property
@@ -191,10 +196,10 @@ class _FDGNN(ReservoirEstimator):
         self.n_jobs = n_jobs
 
     def _draw_guess(
-        self, graphs: GraphBatch, degree: float, guess: int
+        self, graphs: GraphBatch, degree: float, root: np.random.SeedSequence, guess: int
     ) -> tuple[DeepReservoir, Floats]:
         """Reservoir and W_phi of one guess; they depend on the seed and its number only."""
-        seed = child_seed(seed_sequence(self.random_state), guess)
+        seed = child_seed(root, guess)
         projection = draw_projection(seed, self.n_units, self.n_projections or 2 * self.n_units)
         return self._draw(graphs, degree, seed), projection
 
@@ -208,18 +213,21 @@ class _FDGNN(ReservoirEstimator):
         deepest = clone(self).set_params(n_layers=max(depths))
         deepest._check_parameters()
         degree = deepest._resolve_degree(graphs)
-        reservoir, projection = deepest._draw_guess(graphs, degree, guess)
+        root = seed_sequence(deepest.random_state)
+        reservoir, projection = deepest._draw_guess(graphs, degree, root, guess)
         pooled = deepest._embed(graphs, reservoir).pooled
         return [expand(pooled[depth - 1], projection) for depth in depths]
 
     def _fit_networks(self, graphs: GraphBatch, targets: Floats) -> list[Embedding]:
         networks, embeddings = [], []
+        self.seed_ = seed_sequence(self.random_state)
         for guess in range(self.n_networks):
-            reservoir, projection = self._draw_guess(graphs, self.degree_, guess)
+            reservoir, projection = self._draw_guess(graphs, self.degree_, self.seed_, guess)
             embedding = self._embed(graphs, reservoir)
             features = expand(embedding.pooled[-1], projection)
-            readout = fit_ridge(features, targets, self.alpha)
-            networks.append(Network(reservoir, projection, *readout))
+            coef, intercept = fit_ridge(features, targets, self.alpha)
+            coef = np.ascontiguousarray(coef)  # one layout: sums round the same once loaded
+            networks.append(Network(reservoir, projection, coef, intercept))
             embeddings.append(embedding)
         self.networks_ = tuple(networks)
         return embeddings
@@ -277,6 +285,9 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         lambda, the Tikhonov penalty of the readout; its bias is not penalised.
     n_networks : int, default=1
         Guesses: networks drawn and trained independently, whose outputs are averaged.
+    probability : bool, default=False
+        Whether `fit` also learns probabilities, on outputs held out by five-fold cross validation
+        in closed form, so that `predict_proba` can give them.
 
     Attributes
     ----------
@@ -285,10 +296,14 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         Weights of the only network; with several, see ``networks_[j]``.
     degree_ : float
         k as used.
+    seed_ : numpy.random.SeedSequence
+        The root of all random streams, also where `random_state` is None.
     n_iter_, converged_ : (n_graphs,)
         How the iteration ended on each training graph: the most steps of a layer, and whether
         all layers of all networks came to rest.
     classes_ : (n_classes,)
+    calibration_ : float
+        How steeply probabilities follow the outputs (`fdgnn.calibration`), if asked for.
 
     Examples
     --------
@@ -299,6 +314,46 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
     >>> model.predict(graphs[:3]).shape
     (3,)
     """
+
+    def __init__(
+        self,
+        n_layers: int = 3,
+        n_units: int = 50,
+        n_connections: int = 1,
+        effective_spectral_radius: float = 0.9,
+        input_scaling: float = 1.0,
+        inter_layer_scaling: float = 1.0,
+        bias_scaling: float | None = None,
+        degree: str | float = "average",
+        n_projections: int | None = None,
+        alpha: float = 1e-3,
+        n_networks: int = 1,
+        tol: float = 1e-3,
+        max_iter: int = 50,
+        solver: str = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        probability: bool = False,
+    ) -> None:
+        super().__init__(
+            n_layers=n_layers,
+            n_units=n_units,
+            n_connections=n_connections,
+            effective_spectral_radius=effective_spectral_radius,
+            input_scaling=input_scaling,
+            inter_layer_scaling=inter_layer_scaling,
+            bias_scaling=bias_scaling,
+            degree=degree,
+            n_projections=n_projections,
+            alpha=alpha,
+            n_networks=n_networks,
+            tol=tol,
+            max_iter=max_iter,
+            solver=solver,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        self.probability = probability
 
     def fit(self, X: Any, y: Any) -> Self:
         """Draw the networks and solve for their readouts.
@@ -314,8 +369,27 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         y = column_or_1d(y, warn=True)
         check_one_each(graphs, y)
         self.classes_, targets = code_classes(check_classes(y))
-        self._record_convergence(self._fit_networks(graphs, targets))
+        embeddings = self._fit_networks(graphs, targets)
+        if self.probability:
+            codes = np.searchsorted(self.classes_, y)
+            fold = stratified_folds(codes, self.seed_)
+            held_out = self._held_out_outputs(embeddings, targets, fold)
+            self.calibration_ = fit_slope(held_out, codes)
+        self._record_convergence(embeddings)
         return self
+
+    def _held_out_outputs(
+        self, embeddings: list[Embedding], targets: Floats, fold: Array
+    ) -> Floats:
+        """Outputs for each training graph had its fold been left out, averaged over networks."""
+        alphas = np.array([self.alpha], dtype=np.float64)
+        outputs = [
+            held_out_predictions(
+                expand(embedding.pooled[-1], network.projection), targets, alphas, fold
+            )[0]
+            for embedding, network in zip(embeddings, self.networks_, strict=True)
+        ]
+        return np.asarray(np.mean(outputs, axis=0))
 
     def decision_function(self, X: Any) -> Floats:
         """Real-valued outputs: (n_graphs,) for two classes, (n_graphs, n_classes) for more."""
@@ -326,6 +400,15 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         """Class of each graph: the sign, or the largest, of its outputs."""
         outputs = self._outputs(X)
         return self.classes_[winning_class(outputs)]
+
+    @available_if(lambda self: self.probability)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Floats:
+        """Probability of each class, (n_graphs, n_classes), in the order of `classes_`.
+
+        The class of the largest probability is that of `predict`.
+        """
+        check_is_fitted(self, "calibration_")
+        return probabilities(self._outputs(X), self.calibration_)
 
 
 class FDGNNRegressor(RegressorMixin, _FDGNN):  # type: ignore[misc]

@@ -12,6 +12,8 @@
     │   └── DownloadError (OSError)             the network said no
     ├── StudyError
     │   └── RunMismatchError                    a run directory made with other settings
+    ├── ModelFileError (ValueError)             not a model file, or one that is damaged
+    │   └── ModelVersionError                   one that this version cannot read
     └── MissingDependencyError (ImportError)    an extra is not installed
 
     UserWarning
@@ -62,6 +64,14 @@ class StudyError(FDGNNError):
 
 class RunMismatchError(StudyError):
     """The run directory holds a run with other settings."""
+
+
+class ModelFileError(FDGNNError, ValueError):
+    """The file is no model file, or it is truncated, altered or contradicts itself."""
+
+
+class ModelVersionError(ModelFileError):
+    """The model file needs a newer version of the library, or another one of NumPy."""
 
 
 class MissingDependencyError(FDGNNError, ImportError):

@@ -26,3 +26,13 @@ def write_aside(path: Path) -> Iterator[io.BufferedRandom]:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def check_writable(path: Path) -> None:
+    """Raise OSError now, rather than after the work, if `path` cannot be written."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path}: it is a directory; give the name of a file")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path}: there is no directory {path.parent}")
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(f"{path}: the directory {path.parent} cannot be written")

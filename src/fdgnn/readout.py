@@ -15,8 +15,15 @@ from fdgnn.reservoir import Matrix, stream
 
 def draw_projection(seed: np.random.SeedSequence, n_units: int, n_projections: int) -> Floats:
     """W_phi (P, H): uniform, rescaled to unit spectral norm."""
-    W_phi = stream(seed, 0, Matrix.PROJECTION).uniform(-1, 1, size=(n_projections, n_units))
+    W_phi = draw_unscaled_projection(seed, n_units, n_projections)
     return W_phi / np.linalg.norm(W_phi, 2)
+
+
+def draw_unscaled_projection(
+    seed: np.random.SeedSequence, n_units: int, n_projections: int
+) -> Floats:
+    """W_phi (P, H) before it is rescaled: uniform in [-1, 1]."""
+    return stream(seed, 0, Matrix.PROJECTION).uniform(-1, 1, size=(n_projections, n_units))
 
 
 def expand(pooled: Floats, projection: Floats) -> Floats:

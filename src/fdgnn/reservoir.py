@@ -147,16 +147,25 @@ def n_inputs(graphs: GraphBatch) -> int:
     return 1 if graphs.features is None else graphs.features.shape[1]
 
 
+def draw_unscaled(
+    config: ReservoirConfig, i: int, n_sources: int, seed: np.random.SeedSequence
+) -> Layer:
+    """Draw layer i, all entries uniform in [-1, 1]; no scaling is applied yet."""
+    H, C = config.n_units, config.n_connections
+    return Layer(
+        _sparse_uniform(stream(seed, i, Matrix.INPUT), H, n_sources, C),
+        _sparse_uniform(stream(seed, i, Matrix.RECURRENT), H, H, C),
+        stream(seed, i, Matrix.BIAS).uniform(-1, 1, size=H),
+    )
+
+
 def _draw_layer(
     config: ReservoirConfig, i: int, n_sources: int, degree: float, seed: np.random.SeedSequence
 ) -> Layer:
     """W_I and the bias uniform in [-omega, omega]; W_H uniform, scaled to rho(W_H) k = rho."""
-    H, C = config.n_units, config.n_connections
     scaling = config.input_scaling if i == 0 else config.inter_layer_scaling
     bias_scaling = scaling if config.bias_scaling is None else config.bias_scaling
-    W_I = _sparse_uniform(stream(seed, i, Matrix.INPUT), H, n_sources, C)
-    W_H = _sparse_uniform(stream(seed, i, Matrix.RECURRENT), H, H, C)
-    bias = stream(seed, i, Matrix.BIAS).uniform(-1, 1, size=H)
+    W_I, W_H, bias = draw_unscaled(config, i, n_sources, seed)
     W_I.data *= scaling
     # A graph set without arcs has k = 0: there W_H multiplies nothing, so any scale will do.
     W_H.data *= config.effective_spectral_radius / (spectral_radius(W_H) * (degree or 1.0))

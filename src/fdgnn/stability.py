@@ -28,10 +28,14 @@ def spectral_radius(matrix: sp.csr_array | Array) -> float:
     diagonal blocks. A block that is a single cycle, as all are with one connection a neuron, has
     eigenvalues of one size: the geometric mean of \|w\| along the cycle, which is exact.
     """
+    W = _csr(matrix)
+    return _radius(W, W.data)
+
+
+def _radius(W: sp.csr_array, values: Array) -> float:
+    """Spectral radius of W with other values in its place."""
     from fdgnn.kernels.wiring import strong_components
 
-    W = sp.csr_array(matrix)
-    W.eliminate_zeros()
     order, offsets = strong_components(W.indptr.astype(np.int64), W.indices.astype(np.int32))
     sizes = np.diff(offsets)
     component = np.empty(len(order), dtype=np.int64)
@@ -39,12 +43,24 @@ def spectral_radius(matrix: sp.csr_array | Array) -> float:
     of_row = np.repeat(component, np.diff(W.indptr))
     inner = of_row == component[W.indices]
     n_arcs = np.bincount(of_row[inner], minlength=len(sizes))
-    log_sums = np.bincount(of_row[inner], np.log(np.abs(W.data[inner])), minlength=len(sizes))
+    log_sums = np.bincount(of_row[inner], np.log(np.abs(values[inner])), minlength=len(sizes))
     cycles = n_arcs == sizes  # as many arcs as neurons: one cycle
     means = np.exp(log_sums[cycles] / sizes[cycles])
-    blocks = (order[offsets[c] : offsets[c + 1]] for c in np.flatnonzero(n_arcs > sizes))
-    dense = (np.abs(np.linalg.eigvals(W[b][:, b].toarray())).max() for b in blocks)
-    return float(max(means.max(initial=0.0), *dense, 0.0))
+    dense = [0.0]
+    for c in np.flatnonzero(n_arcs > sizes):
+        b = order[offsets[c] : offsets[c + 1]]
+        block = sp.csr_array((values, W.indices, W.indptr), W.shape)[b][:, b]
+        dense.append(float(np.abs(np.linalg.eigvals(block.toarray())).max()))
+    return float(max(means.max(initial=0.0), *dense))
+
+
+def _csr(matrix: sp.csr_array | Array) -> sp.csr_array:
+    """Give the matrix without stored zeros, and as it is if that is how it comes."""
+    W = matrix if isinstance(matrix, sp.csr_array) else sp.csr_array(matrix)
+    if not W.data.all():
+        W = W.copy()
+        W.eliminate_zeros()
+    return W
 
 
 def sufficient_condition(recurrent_weights: sp.csr_array | Array, degree: float) -> float:
@@ -64,7 +80,8 @@ def certificates(recurrent_weights: sp.csr_array | Array, graphs: GraphBatch) ->
     -------
     (n_graphs,) float64
     """
-    return spectral_radius(abs(sp.csr_array(recurrent_weights))) * graphs.spectral_radii
+    W = _csr(recurrent_weights)
+    return _radius(W, np.abs(W.data)) * graphs.spectral_radii
 
 
 def state_distances(

@@ -1,4 +1,4 @@
-"""Graphs to learn from: the TU benchmark collection, and generators that need no download."""
+"""Graphs to learn from: your own files, the TU benchmark collection, generators."""
 
 from fdgnn.datasets.generators import (
     make_cliques,
@@ -8,9 +8,14 @@ from fdgnn.datasets.generators import (
     make_regular,
     make_stars,
 )
+from fdgnn.datasets.read import iter_graphs, read_graphs
+from fdgnn.datasets.rows import GraphTable, Reject
 from fdgnn.datasets.tu import load_tu
 
 __all__ = [
+    "GraphTable",
+    "Reject",
+    "iter_graphs",
     "load_tu",
     "make_cliques",
     "make_cycles",
@@ -18,4 +23,5 @@ __all__ = [
     "make_random_graphs",
     "make_regular",
     "make_stars",
+    "read_graphs",
 ]

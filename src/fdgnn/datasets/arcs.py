@@ -8,6 +8,7 @@ use arc labels is worth what was measured: docs/decisions/0020-arc-labels.md.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ from fdgnn.graphs import GraphBatch
 ArcLabels = Literal["auto", "ignore", "weights", "vertices"]
 
 
-def subdivide(graphs: GraphBatch, arc_features: Floats | None = None) -> GraphBatch:
+def subdivide(graphs: GraphBatch, table: Array | None = None) -> GraphBatch:
     """Make each edge a vertex between its ends, labelled by what the edge carries.
 
     Parameters
@@ -26,7 +27,7 @@ def subdivide(graphs: GraphBatch, arc_features: Floats | None = None) -> GraphBa
     graphs : GraphBatch
         Whose weights are the arcs' labels, as numbers. In each graph, the old vertices come
         first and keep their order; the edges follow, in the order of their ends.
-    arc_features : (n_codes, n_arc_features) float, optional
+    table : (n_codes, n_entries) float or str, optional
         If given, weights are positions in this table, whose rows are what the arcs carry.
 
     Returns
@@ -44,7 +45,6 @@ def subdivide(graphs: GraphBatch, arc_features: Floats | None = None) -> GraphBa
     # An undirected edge is listed both ways, a loop once.
     kept = slice(None) if graphs.directed else sources <= targets
     sources, targets, values = sources[kept], targets[kept], values[kept]
-    carried = values[:, None] if arc_features is None else arc_features[values.astype(np.int64)]
     offsets, vertices, edges = _positions(graphs, sources)
     arcs = np.stack(
         [
@@ -52,16 +52,21 @@ def subdivide(graphs: GraphBatch, arc_features: Floats | None = None) -> GraphBa
             np.concatenate([edges, vertices[targets]]),
         ]
     )
-    order = np.empty(len(vertices) + len(edges), dtype=np.int64)
-    order[np.concatenate([vertices, edges])] = np.arange(len(order))
-    labels = features = None
-    if graphs.features is None:
-        labels = _labels(graphs, carried)[order]
-    else:
-        features = _features(graphs.features, carried)[order]
-    return GraphBatch.from_arcs(
-        offsets, arcs, labels=labels, features=features, directed=graphs.directed
-    )
+    order = np.argsort(np.concatenate([vertices, edges]))
+    if graphs.features is not None:
+        features = _features(graphs.features, _entries(values, table))[order]
+        return GraphBatch.from_arcs(offsets, arcs, features=features, directed=graphs.directed)
+    names, codes = _labels(graphs, values, table)
+    result = GraphBatch.from_arcs(offsets, arcs, labels=codes[order], directed=graphs.directed)
+    return replace(result, label_values=names[result.label_values])
+
+
+def code_arcs(carried: Array) -> tuple[Floats, Array | None]:
+    """Give each arc one number: its own or, where arcs carry more or text, its row in a table."""
+    if carried.shape[1] == 1 and carried.dtype.kind != "U":
+        return carried[:, 0].astype(np.float64), None
+    table, codes = np.unique(carried, axis=0, return_inverse=True)
+    return codes.ravel().astype(np.float64), table
 
 
 def _arc_ends(graphs: GraphBatch) -> tuple[Ints, Ints]:
@@ -81,13 +86,27 @@ def _positions(graphs: GraphBatch, sources: Ints) -> tuple[Ints, Ints, Ints]:
     return graphs.vertex_offsets + edge_offsets, vertices, edges
 
 
-def _labels(graphs: GraphBatch, carried: Floats) -> Array:
-    own = graphs.labels
-    of_vertices = np.full(graphs.n_vertices, "vertex") if own is None else own.astype(str)
-    distinct, codes = np.unique(carried, axis=0, return_inverse=True)
-    names = ["edge " + ",".join(f"{number:.15g}" for number in row) for row in distinct.tolist()]
-    of_edges = np.array(names, dtype=str)[codes.ravel()]
-    return np.concatenate([of_vertices, of_edges])
+def _entries(values: Floats, table: Array | None) -> Array:
+    """What arcs with these numbers carry, a row each."""
+    return values[:, None] if table is None else table[values.astype(np.int64)]
+
+
+def _labels(graphs: GraphBatch, arc_values: Floats, table: Array | None) -> tuple[Array, Ints]:
+    """Names in order, and the positions among them of all vertices' and then all edges' names."""
+    # Names are few, and vertices many: sorting these as text would take longer than all the rest.
+    codes, values = graphs.label_codes, graphs.label_values
+    if codes is None or values is None:
+        codes, values = np.zeros(graphs.n_vertices, dtype=np.int32), np.array(["vertex"])
+    distinct, edge_codes = np.unique(arc_values, return_inverse=True)
+    rows = _entries(distinct, table).tolist()
+    edge_names = ["edge " + ",".join(map(_text, row)) for row in rows]
+    everything = np.concatenate([values.astype(str), np.array(edge_names, dtype=str)])
+    names, position = np.unique(everything, return_inverse=True)
+    return names, position[np.concatenate([codes, edge_codes + len(values)])]
+
+
+def _text(entry: float | str) -> str:
+    return entry if isinstance(entry, str) else f"{entry + 0.0:.15g}"  # no "-0"
 
 
 def _features(own: Floats, carried: Floats) -> Floats:

@@ -62,12 +62,18 @@ def find(
     """
     if not isinstance(name, str) or _is_path(name):
         return Path(name).expanduser()
-    for place in [*_places(name, home), *_places_in_grakel(name)]:
-        if place.is_file() or place.is_dir():
-            return place
+    here = find_local(name, home)
+    if here is not None:
+        return here
     if name not in KNOWN_NAMES:
         raise DatasetNotFoundError(_unknown(name, home))
     return _download(name, home, allowed=download_if_missing)
+
+
+def find_local(name: str, home: Path) -> Path | None:
+    """Return the folder or zip that holds the dataset of a name, if it is on this machine."""
+    places = [*_places(name, home), *_places_in_grakel(name)]
+    return next((place for place in places if place.is_file() or place.is_dir()), None)
 
 
 def _is_path(name: str) -> bool:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdgnn._checks import Array, Floats, Ints
-from fdgnn.datasets.arcs import ArcLabels, subdivide
+from fdgnn.datasets.arcs import ArcLabels, code_arcs, subdivide
 from fdgnn.datasets.cache import Dataset, cached
 from fdgnn.datasets.files import TextFile, open_dataset
 from fdgnn.datasets.home import data_home as home_of
@@ -47,7 +47,7 @@ def load_tu(
 
     Graphs are undirected, whether the file lists an edge once or both ways. Arcs listed twice are
     merged and counted in ``graphs.n_merged_arcs``; self-loops stay, and are counted in
-    ``graphs.n_self_loops``. Edge labels, edge attributes and graph attributes are not read.
+    ``graphs.n_self_loops``. Graph attributes are not read.
 
     Parameters
     ----------
@@ -56,6 +56,10 @@ def load_tu(
     vertex : {"labels", "features", "none"}, default="labels"
         What the vertices carry: their discrete labels, as in the paper, and nothing where the
         dataset has none; their real-valued attributes; or nothing.
+    arc_labels : {"ignore", "auto", "weights", "vertices"}, default="ignore"
+        What becomes of edge labels or, where a dataset has none, of edge attributes: nothing, as
+        in the paper; weights; or vertices of their own between the edges' ends. "auto" takes one
+        attribute an edge as its weight, and nothing else.
     data_home : path, optional
         By default the environment variable ``FDGNN_DATA``, or else the user's cache directory.
     download_if_missing : bool, default=True
@@ -80,26 +84,40 @@ def load_tu(
     """
     if vertex not in get_args(Vertex):
         raise ValueError(f"vertex={vertex!r}: expected one of {', '.join(get_args(Vertex))}")
+    if arc_labels not in get_args(ArcLabels):
+        names = ", ".join(get_args(ArcLabels))
+        raise ValueError(f"arc_labels={arc_labels!r}: expected one of {names}")
     path = find(name, home_of(data_home), download_if_missing=download_if_missing)
+    variant = vertex if arc_labels == "ignore" else f"{vertex}, arcs {arc_labels}"
     with open_dataset(path) as files:
-        return cached(files.values(), vertex, lambda: parse_tu(files, vertex), name=path.stem[:40])
+        return cached(
+            files.values(), variant, lambda: parse_tu(files, vertex, arc_labels),
+            name=path.stem[:40],
+        )  # fmt: skip
 
 
-def parse_tu(files: Mapping[str, TextFile], vertex: Vertex = "labels") -> Dataset:
+def parse_tu(
+    files: Mapping[str, TextFile], vertex: Vertex = "labels", arc_labels: ArcLabels = "ignore"
+) -> Dataset:
     """Parse the text files of one dataset, given by kind: "A", "graph_labels" and so on."""
     y = _read_integers(_needed(files, "graph_labels"))
     graph_of = _read_integers(_needed(files, "graph_indicator")) - 1
     sizes = _graph_sizes(graph_of, y, files)
     arcs: Array = _read_arcs(_needed(files, "A"), graph_of)
     labels, features = _vertex_data(files, vertex, len(graph_of))
+    use, carried = _arc_data(files, arc_labels, arcs.shape[1])
     if (np.diff(graph_of) < 0).any():  # the vertices of a graph need not be listed together
         order = np.argsort(graph_of, kind="stable")
         arcs = np.argsort(order)[arcs]
         labels = None if labels is None else labels[order]
         features = None if features is None else features[order]
     offsets = np.concatenate([[0], np.cumsum(sizes)])
+    weights, table = (None, None) if carried is None else code_arcs(carried)
     try:
-        return GraphBatch.from_arcs(offsets, arcs, labels=labels, features=features), y
+        graphs = GraphBatch.from_arcs(
+            offsets, arcs, labels=labels, features=features, weights=weights
+        )
+        return (subdivide(graphs, table) if use == "vertices" else graphs), y
     except GraphError as error:
         raise DatasetFormatError(f"{_prefix(files)}*.txt: {error}") from error
 
@@ -168,6 +186,36 @@ def _vertex_data(
         features = _read_floats(files["node_attributes"])
         _check_length(len(features), n_vertices, files["node_attributes"])
     return labels, features
+
+
+def _arc_data(
+    files: Mapping[str, TextFile], arc_labels: ArcLabels, n_arcs: int
+) -> tuple[ArcLabels, Array | None]:
+    """What is to become of the arcs' data, and the data, a row or a number an arc."""
+    kind = next((k for k in ("edge_labels", "edge_attributes") if k in files), None)
+    if arc_labels == "ignore" or (arc_labels == "auto" and kind != "edge_attributes"):
+        return "ignore", None
+    if kind is None:
+        raise DatasetFormatError(
+            f"{_prefix(files)}edge_labels.txt is missing: this dataset has neither edge labels "
+            "nor edge attributes; load it with arc_labels='ignore'"
+        )
+    file = files[kind]
+    carried: Array = _read_integers(file)[:, None] if kind == "edge_labels" else _read_floats(file)
+    if len(carried) != n_arcs:
+        raise DatasetFormatError(
+            f"{file.name}: {len(carried)} lines, but the dataset has {n_arcs} arcs; "
+            "the file is truncated or belongs to another dataset"
+        )
+    width = carried.shape[1]
+    if arc_labels == "weights" and width > 1:
+        raise DatasetFormatError(
+            f"{file.name}: {width} numbers an arc cannot be its weight; "
+            "load it with arc_labels='vertices' or 'ignore'"
+        )
+    if arc_labels == "auto":
+        return ("weights", carried) if width == 1 else ("ignore", None)
+    return arc_labels, carried
 
 
 def _graph_sizes(graph_of: Ints, y: Ints, files: Mapping[str, TextFile]) -> Ints:

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from fdgnn.kernels.rows import STRANDS
+
 LANES = 64  # rows are allocated in multiples of this: whole vectors, four times unrolled
 N_ROWS, N_GRAPHS, N_DIAGONALS, N_OUTSIDE = range(4)
 
@@ -32,9 +34,9 @@ class Block(NamedTuple):
     outside: Any  # (n_outside, 2) row, source
     outside_weights: Any  # (n_outside,)
     padded: Any  # zeros, x, zeros
-    x: Any  # (n_rows + 8,) the state of the neuron in hand
-    argument: Any  # (n_rows + 8,)
-    totals: Any  # (2, n_graphs) float64
+    x: Any  # (n_rows + STRANDS,) the state of the neuron in hand
+    argument: Any  # (n_rows + STRANDS,)
+    totals: Any  # (3, n_graphs) float64
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -50,14 +52,14 @@ def allocate(first, last, block_offsets, blocks, q, features, like):
         n_rows, n_outside = max(n_rows, rows), max(n_outside, arcs)
         n_graphs = max(n_graphs, block_offsets[b + 1] - block_offsets[b])
     n = (n_rows + LANES - 1) // LANES * LANES
-    padded = np.zeros(n + 2 * half + 8, dtype=like.dtype)
+    padded = np.zeros(n + 2 * half + STRANDS, dtype=like.dtype)
     return Block(
         np.zeros(4, dtype=np.int64),
         half,
         np.empty(n_graphs, dtype=np.int64),
         np.zeros(n_graphs + 1, dtype=np.int64),
         np.empty(n_graphs, dtype=np.int64),
-        np.zeros(n + 8 * n_graphs, dtype=like.dtype),
+        np.zeros(n + STRANDS * n_graphs, dtype=like.dtype),
         np.zeros(n, dtype=np.int64),
         np.full(n, -1, dtype=np.int32),
         np.zeros((n if len(features) > 0 else 0, features.shape[1])),
@@ -66,9 +68,9 @@ def allocate(first, last, block_offsets, blocks, q, features, like):
         np.empty((n_outside, 2), dtype=np.uint32),
         np.empty(n_outside, dtype=like.dtype),
         padded,
-        padded[half : half + n + 8],
-        np.zeros(n + 8, dtype=like.dtype),
-        np.zeros((2, n_graphs)),
+        padded[half : half + n + STRANDS],
+        np.zeros(n + STRANDS, dtype=like.dtype),
+        np.zeros((3, n_graphs)),
     )
 
 
@@ -88,7 +90,7 @@ def load(block, graphs, q, codes, features, lanes):
             else:
                 block.features[n + r - r0] = features[r]
         n += r1 - r0
-        filled += (r1 - r0 + 7) // 8 * 8
+        filled += (r1 - r0 + STRANDS - 1) // STRANDS * STRANDS
         block.sizes[block.size_starts[k] + r1 - r0 : filled] = 0.0
         block.starts[k + 1] = n
     block.counts[N_ROWS] = (n + lanes - 1) // lanes * lanes

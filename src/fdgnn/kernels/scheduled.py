@@ -37,8 +37,8 @@ def solve_blocks(
     whose precision is that of the states, and `fdgnn.schedule.Schedule`. contractions (L, n) are
     the certificates, all below 1. A component is iterated until each graph's distance to its
     fixed point is proven below ``target``, or a sweep moves a vertex by less than ``resolution``.
-    slots (L,) is a layer's place in pooled (n_slots, n, H), or -1; n_steps and distances (L, n);
-    states (rows, n_slots, H), or of length 0 to keep none.
+    slots (L,) is a layer's place in pooled (n_slots, n_graphs, H), or -1; n_steps and
+    distances (L, n); states (rows, n_slots, H), or of length 0 to keep none.
     """
     L, H = weights.bias.shape
     block = allocate(first, last, block_offsets, blocks, q, features, weights.bias)
@@ -57,8 +57,9 @@ def solve_blocks(
             )  # fmt: skip
         for slot in range(len(pooled)):
             for k in range(block.counts[N_GRAPHS]):
+                g = q.graphs[block.graphs[k]]
                 for h in range(H):
-                    pooled[slot, block.graphs[k], h] = sums[slot, h, k]
+                    pooled[slot, g, h] = sums[slot, h, k]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -82,6 +83,8 @@ def _solve_layer(
         iterated = n_checked[c] > 0
         if iterated:
             active[:n] = 1.0
+            for k in range(m):  # how much farther than a sweep the fixed point may be
+                totals[2, k] = 1.0 / (1.0 - contractions[graphs[k]] ** period[c])
             for j in range(a, b):
                 for v in range(n):
                     here[order[j], v] = 0.0
@@ -120,7 +123,7 @@ def _solve_layer(
                 # 4. Who is done?
                 if iterated and j + 1 == a + n_checked[c]:
                     n_active = _freeze(
-                        m, graphs, starts, contractions, period[c], sweep, sweep == max_sweeps,
+                        m, graphs, starts, period[c], sweep, sweep == max_sweeps,
                         target, resolution, totals, active, n_steps, distances,
                     )  # fmt: skip
                     if n_active == 0:
@@ -155,7 +158,7 @@ def drive(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _freeze(
-    m, graphs, starts, contractions, period, sweep, is_last, target, resolution, totals, active,
+    m, graphs, starts, period, sweep, is_last, target, resolution, totals, active,
     n_steps, distances,
 ):  # fmt: skip
     """Freeze the graphs that are close enough to the fixed point; count the others.
@@ -170,7 +173,7 @@ def _freeze(
             continue
         g = graphs[k]
         step = np.sqrt(totals[1, k])
-        bound = step / (1.0 - contractions[g] ** period)
+        bound = step * totals[2, k]
         n_steps[g] = max(n_steps[g], sweep * period)
         if bound <= target or step <= resolution[g] or is_last:
             active[starts[k] : starts[k + 1]] = 0.0

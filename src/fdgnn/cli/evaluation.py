@@ -1,52 +1,17 @@
-"""The ``fdgnn`` command: thin; each command imports what it needs when it runs."""
+"""``fdgnn evaluate`` and ``fdgnn demo``: the paper's protocol."""
 
 from __future__ import annotations
 
-import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fdgnn._version import __version__
+from fdgnn.cli.app import app, say
+from fdgnn.cli.options import AsJson, Jobs, ProtocolName, Quiet, Seed
 
 if TYPE_CHECKING:
     from fdgnn.study import Study
-
-app = typer.Typer(
-    help="Fast and Deep Graph Neural Networks: classify graphs in seconds on a CPU.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-class ProtocolName(StrEnum):
-    """The protocols of `fdgnn.study`."""
-
-    paper = "paper"
-    quick = "quick"
-
-
-Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 takes all cores.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"fdgnn {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
-    ] = False,
-) -> None:
-    pass
 
 
 @app.command(epilog="Example: fdgnn evaluate MUTAG --protocol quick --out runs/mutag")
@@ -63,7 +28,7 @@ def evaluate(
     units: Annotated[
         int | None, typer.Option(min=1, help="Neurons a layer; the paper's by default.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of folds, configurations and weights.")] = 0,
+    seed: Seed = 0,
     jobs: Jobs = 1,
     cluster: Annotated[
         str | None, typer.Option(help="Address of a Dask scheduler, or 'local' to start one.")
@@ -82,8 +47,7 @@ def evaluate(
     )  # fmt: skip
     result = run_study(study, out, n_jobs=jobs, cluster=cluster, quiet=quiet)
     _print_result(result, as_json)
-    if not as_json:
-        typer.echo(f"\nwritten to {out / 'result.json'}")
+    say(f"written to {out / 'result.json'}", quiet)
 
 
 @app.command(epilog="Example: fdgnn demo")
@@ -94,13 +58,12 @@ def demo(jobs: Jobs = -1, quiet: Quiet = False, as_json: AsJson = False) -> None
     from fdgnn.study import run_study
 
     study = _demo_study()
-    if not quiet:
-        typer.echo(
-            f"{study.dataset}: {study.graphs!r}\n"
-            f"{study.protocol.n_configurations} configurations x {study.protocol.n_guesses} "
-            f"networks, {study.protocol.n_outer} outer x {study.protocol.n_inner} inner folds",
-            err=True,
-        )
+    say(
+        f"{study.dataset}: {study.graphs!r}\n"
+        f"{study.protocol.n_configurations} configurations x {study.protocol.n_guesses} "
+        f"networks, {study.protocol.n_outer} outer x {study.protocol.n_inner} inner folds",
+        quiet,
+    )
     with TemporaryDirectory() as directory:
         result = run_study(study, Path(directory), n_jobs=jobs, quiet=quiet)
     _print_result(result, as_json)
@@ -115,9 +78,7 @@ def _demo_study() -> Study:
     try:
         name, (graphs, y) = "MUTAG", load_tu("MUTAG", download_if_missing=False)
     except DatasetError:
-        typer.echo(
-            "MUTAG is not at hand (no data home, no GraKeL): using generated graphs", err=True
-        )
+        say("MUTAG is not at hand (no data home, no GraKeL): using generated graphs")
         name, (graphs, y) = "generated motif graphs", make_motif_graphs(200, random_state=0)
     return plan(name, graphs, y, PROTOCOLS["quick"])
 
@@ -138,15 +99,3 @@ def _print_result(result: dict[str, Any], as_json: bool) -> None:
     from fdgnn.tables import result_table
 
     Console().print(result_table(result))
-
-
-def main() -> None:
-    """Run the command; what a user can mend becomes one line and an exit code, no traceback."""
-    from fdgnn.exceptions import FDGNNError
-
-    try:
-        app()
-    except (FDGNNError, ValueError, OSError) as error:
-        message = " ".join(str(error).split())
-        typer.echo(f"error: {message}", err=True)
-        sys.exit(1)

@@ -1,0 +1,51 @@
+"""The application that the commands belong to, and how errors are shown."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from fdgnn._version import __version__
+
+app = typer.Typer(
+    help="Fast and Deep Graph Neural Networks: classify graphs in seconds on a CPU.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"fdgnn {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
+    ] = False,
+) -> None:
+    pass
+
+
+def say(text: str, quiet: bool = False) -> None:
+    """Tell something beside the results, on standard error."""
+    if not quiet:
+        typer.echo(text, err=True)
+
+
+def main() -> None:
+    """Run the command; what a user can mend becomes one line and an exit code, no traceback."""
+    from fdgnn.exceptions import FDGNNError
+
+    try:
+        app()
+    except BrokenPipeError:  # whoever read our output has seen enough
+        sys.exit(1)
+    except (FDGNNError, ValueError, OSError) as error:
+        typer.echo(f"error: {' '.join(str(error).split())}", err=True)
+        sys.exit(1)

@@ -1,0 +1,153 @@
+"""Tables as Arrow has them: Parquet and Arrow (Feather) files, read batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fdgnn._checks import Ints
+from fdgnn.datasets.rows import Record
+from fdgnn.exceptions import DatasetFormatError, MissingDependencyError
+
+BATCH = 4096  # rows in memory at a time, as Arrow has them
+
+Reader = tuple[list[str], Callable[[Sequence[str]], Iterator[Record]]]
+
+
+def read_parquet(path: Path) -> Reader:
+    """Columns, and a function from the wanted ones to records."""
+    pa = _pyarrow()
+    with _readable(path, pa):
+        file = pa.parquet.ParquetFile(path)
+
+    def records(wanted: Sequence[str]) -> Iterator[Record]:
+        with _readable(path, pa), file:
+            for batch in file.iter_batches(BATCH, columns=list(wanted)):
+                yield from _records(batch, wanted)
+
+    return list(file.schema_arrow.names), records
+
+
+def read_arrow(path: Path) -> Reader:
+    """Columns, and a function from the wanted ones to records; a file or a stream will do."""
+    pa = _pyarrow()
+    with _readable(path, pa):
+        source = pa.memory_map(str(path))
+        is_file = source.read(6) == b"ARROW1"
+        source.seek(0)
+        reader = pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source)
+
+    def records(wanted: Sequence[str]) -> Iterator[Record]:
+        with _readable(path, pa), source, reader:
+            batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
+            for batch in batches:
+                for start in range(0, len(batch), BATCH):
+                    yield from _records(batch.slice(start, BATCH), wanted)
+
+    return list(reader.schema.names), records
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.ipc
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingDependencyError(
+            "Parquet and Arrow files need pyarrow: pip install 'fdgnn[tables]'"
+        ) from error
+    return pyarrow
+
+
+@contextmanager
+def _readable(path: Path, pa: Any) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        why = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
+        raise DatasetFormatError(f"{path}: it cannot be read ({why}); get the file anew") from error
+
+
+def _records(batch: Any, wanted: Sequence[str]) -> Iterator[Record]:
+    columns = [cells(batch.column(name)) for name in wanted]
+    return (dict(zip(wanted, entries, strict=True)) for entries in zip(*columns, strict=True))
+
+
+# ---------------------------------------------------------------------- from Arrow to NumPy
+
+
+def cells(column: Any) -> list[Any]:
+    """One entry a row: an array for a list of numbers or of lists of them, else Python's own.
+
+    The arrays are views of the column's memory; a ragged list of lists stays a list.
+    """
+    import pyarrow.types as types
+
+    while isinstance(column.type, _extension()):
+        column = column.storage
+    if types.is_fixed_size_list(column.type):
+        column = _variable(column)
+    if not _is_list(column.type):
+        return list(column.to_pylist())
+    inner = column.values
+    if types.is_fixed_size_list(inner.type):
+        inner = _variable(inner)
+    if inner.null_count or (_is_list(inner.type) and inner.values.null_count):
+        return list(column.to_pylist())  # only some rows have nulls; their neighbours are good
+    offsets = column.offsets.to_numpy()
+    null = column.is_null().to_numpy(zero_copy_only=False)
+    if _is_numeric(inner.type):
+        values = inner.to_numpy(zero_copy_only=False)
+        bounds = zip(offsets[:-1].tolist(), offsets[1:].tolist(), null, strict=True)
+        return [None if missing else values[a:b] for a, b, missing in bounds]
+    if _is_list(inner.type) and _is_numeric(inner.values.type):
+        return _matrices(column, offsets, inner, null)
+    return list(column.to_pylist())
+
+
+def _matrices(column: Any, rows: Ints, inner: Any, null: Any) -> list[Any]:
+    ends = inner.offsets.to_numpy()
+    values = inner.values.to_numpy(zero_copy_only=False)
+    widths = np.diff(ends)
+    # How often the width has changed so far: not within a row, if the row is a matrix.
+    changes = np.concatenate([[0], np.cumsum(widths[1:] != widths[:-1])])
+    found: list[Any] = []
+    for i, (a, b) in enumerate(zip(rows[:-1].tolist(), rows[1:].tolist(), strict=True)):
+        if null[i]:
+            found.append(None)
+        elif a == b:
+            found.append(values[:0])
+        elif changes[a] == changes[b - 1]:
+            found.append(values[ends[a] : ends[b]].reshape(b - a, widths[a]))
+        else:
+            found.append(column[i].as_py())
+    return found
+
+
+def _extension() -> Any:
+    import pyarrow
+
+    return pyarrow.BaseExtensionType
+
+
+def _is_list(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return bool(types.is_list(kind) or types.is_large_list(kind))
+
+
+def _is_numeric(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+
+
+def _variable(column: Any) -> Any:
+    """Make lists of one length lists of any length."""
+    import pyarrow
+
+    return column.cast(pyarrow.list_(column.type.value_type))

@@ -1,0 +1,121 @@
+"""Which format a file or folder has, by its name and its first bytes."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fdgnn.datasets.home import KNOWN_NAMES
+from fdgnn.datasets.text import GZIP, STANDARD_INPUT
+from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError
+
+SUFFIXES = {
+    ".zip": "tu",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
+    ".parquet": "parquet", ".pq": "parquet",
+    ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
+    ".graphml": "graphml",
+    ".gexf": "gexf",
+}  # fmt: skip
+MAGIC = {b"PK\x03\x04": "tu", b"PAR1": "parquet", b"ARROW1": "arrow", b"{": "jsonl"}
+FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
+TABLES = ("parquet", "arrow", "jsonl", "csv", "tsv")
+READABLE = (
+    "a TU folder or zip, a CSV, TSV, JSON lines, Parquet or Arrow table, "
+    "or a folder of such tables or of GraphML or GEXF files"
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A format, and the files that have it; the name of a dataset counts as one."""
+
+    format: str
+    files: Sequence[Path | str]
+
+
+def recognise(path: str | os.PathLike[str], format: str | None = None) -> Found:
+    """Find out what is there, trusting a given format before a name, and a name before bytes."""
+    if format is not None and format not in FORMATS:
+        raise ValueError(f"format={format!r}: expected one of {', '.join(FORMATS)}")
+    if str(path) == STANDARD_INPUT:
+        return Found(_of_standard_input(format), [STANDARD_INPUT])
+    place = Path(path).expanduser()
+    if place.is_dir():
+        return _in_folder(place, format)
+    if place.is_file():
+        return Found(format or _of_file(place), [place])
+    if str(path) in KNOWN_NAMES and format in (None, "tu"):
+        return Found("tu", [str(path)])
+    raise DatasetNotFoundError(f"{path}: no such file or folder")
+
+
+def _of_standard_input(format: str | None) -> str:
+    if format is None:
+        return "jsonl" if _peeked().startswith(b"{") else "csv"
+    if format not in ("csv", "tsv", "jsonl"):
+        raise DatasetFormatError(f"standard input: it cannot be {format}, only csv, tsv or jsonl")
+    return format
+
+
+def _peeked() -> bytes:
+    """Look at the first bytes of standard input, and leave them there."""
+    peek = getattr(sys.stdin.buffer, "peek", None)
+    return bytes(peek(8)).lstrip() if peek else b""
+
+
+def _of_file(path: Path) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    name = suffixes[-2:-1] if suffixes[-1:] == [".gz"] else suffixes[-1:]
+    if name and name[0] in SUFFIXES:
+        return SUFFIXES[name[0]]
+    start = _first_bytes(path)
+    for magic, format in MAGIC.items():
+        if start.startswith(magic):
+            return format
+    what = "an empty file" if not start else "a file of unknown format"
+    raise DatasetFormatError(f"{path}: {what}; what can be read is {READABLE}")
+
+
+def _first_bytes(path: Path) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(8)
+            if start.startswith(GZIP):
+                stream.seek(0)
+                with gzip.open(stream) as unpacked:
+                    start = unpacked.read(8)
+    except (OSError, EOFError) as error:
+        raise DatasetFormatError(f"{path}: it cannot be read ({error})") from error
+    return start.removeprefix(b"\xef\xbb\xbf").lstrip()
+
+
+def _in_folder(folder: Path, format: str | None) -> Found:
+    """A TU dataset, else a folder of networks, else one of tables."""
+    files = sorted(p for p in folder.iterdir() if p.is_file() and not p.name.startswith("."))
+    if format == "tu" or (format is None and any(p.name.endswith("_A.txt") for p in files)):
+        return Found("tu", [folder])
+    by_format: dict[str, list[Path]] = {}
+    for path in files:
+        suffixes = [s.lower() for s in path.suffixes if s.lower() != ".gz"]
+        if suffixes and suffixes[-1] in SUFFIXES:
+            by_format.setdefault(SUFFIXES[suffixes[-1]], []).append(path)
+    candidates = [format] if format else ["graphml", "gexf", *TABLES]
+    for candidate in candidates:
+        if candidate in by_format:
+            return Found(candidate, by_format[candidate])
+    raise DatasetFormatError(f"{folder}: {_listing(files, format)}; what can be read is {READABLE}")
+
+
+def _listing(files: Sequence[Path], format: str | None) -> str:
+    counts = Counter(path.suffix or "without a suffix" for path in files)
+    found = ", ".join(f"{n} {suffix}" for suffix, n in counts.most_common(5))
+    wanted = "" if format is None else f"no {format} files; "
+    return f"{wanted}a folder with these files: {found}" if found else f"{wanted}an empty folder"

@@ -1,0 +1,63 @@
+"""Targets as files have them: numbers, text, lists of one; missing or not."""
+
+from __future__ import annotations
+
+from numbers import Number, Real
+from typing import Any
+
+import numpy as np
+
+from fdgnn._checks import Array
+from fdgnn.exceptions import GraphError
+
+MISSING = frozenset({"", "na", "n/a", "nan", "null"})  # as text, in whatever case
+
+
+def read_target(value: Any, numeric: bool) -> Any:
+    """Check one target; return it as a number or text."""
+    value = plain(value)
+    if value is None or value != value or (isinstance(value, str) and _is_missing(value)):
+        raise GraphError("its target is missing")
+    if isinstance(value, list | tuple | dict):
+        raise GraphError(f"its target has {len(value)} entries, expected one")
+    if numeric:
+        value = _number(value)
+        if value is None:
+            raise GraphError("its target is not a number")
+    if isinstance(value, Real) and abs(value) == np.inf:
+        raise GraphError("its target is infinite")
+    return value
+
+
+def target_array(values: list[Any], text_only: bool) -> Array:
+    """Targets as integers, as reals, or else as text."""
+    if text_only and values and isinstance(values[0], str):
+        numbers = [_number(value) for value in values]
+        values = values if None in numbers else numbers
+    if all(isinstance(value, int) and abs(value) < 2**63 for value in values):
+        return np.array(values, dtype=np.int64)
+    if all(isinstance(value, Number) for value in values):
+        return np.array(values, dtype=np.float64)
+    return np.array([str(value) for value in values])
+
+
+def plain(value: Any) -> Any:
+    """Take one entry out of lists and arrays of one."""
+    while isinstance(value, list | tuple | np.ndarray) and len(value) == 1:
+        value = value[0]
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+
+
+def _is_missing(value: str) -> bool:
+    return value.strip().lower() in MISSING
+
+
+def _number(value: Any) -> int | float | None:
+    for kind in (int, float):
+        try:
+            number = kind(value)
+            if (isinstance(value, str) or number == value) and abs(number) < 2**63:
+                return number
+        except (TypeError, ValueError, OverflowError):
+            continue
+    return None

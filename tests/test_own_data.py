@@ -1,0 +1,244 @@
+"""A user's own file: fitted, saved, predicted, explained; and every way to get it wrong."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from fdgnn import load_model, read_graphs
+from fdgnn.datasets import make_motif_graphs, make_random_graphs
+from fdgnn.workflow import guess_task
+from test_cli import assert_one_clear_line, fdgnn
+
+FAST = ["--configurations", "2", "--guesses", "2"]
+BROKEN = {
+    5: {"edge_index": [[0, 99], [1, 2]], "num_nodes": 3, "kind": "house", "size": 3},
+    20: {"edge_index": "nonsense", "num_nodes": 3, "kind": "house", "size": 3},
+    41: {"edge_index": [[], []], "num_nodes": 0, "kind": "cycle", "size": 0},
+}
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """Sixty graphs as JSON lines, three of them broken."""
+    graphs, y = make_motif_graphs(60, random_state=0)
+    rows = [
+        {
+            "name": f"g{i}",
+            "edge_index": np.asarray(g.edge_index).tolist(),
+            "num_nodes": g.n_vertices,
+            "kind": ["cycle", "house"][label],
+            "size": g.n_vertices + i / 10,
+        }
+        for i, (g, label) in enumerate(zip(graphs, y.tolist(), strict=True))
+    ]
+    for i, broken in BROKEN.items():
+        rows[i] = {"name": f"g{i}"} | broken
+    path = tmp_path_factory.mktemp("own") / "graphs.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def fitted(table):
+    model = table.with_name("model.fdgnn")
+    run = fdgnn("fit", table, "--target", "kind", "--id", "name", "-o", model, "--json", *FAST)
+    assert run.returncode == 0, run.stderr
+    return model, json.loads(run.stdout), run.stderr
+
+
+def read_csv(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+# ---------------------------------------------------------------------- the way it should go
+
+
+def test_fit_tells_what_one_should_know(fitted):
+    model, facts, told = fitted
+    assert facts["task"] == "classification"
+    assert facts["graphs"] == 57
+    assert facts["baseline"] == pytest.approx(0.5, abs=0.03)
+    assert facts["baseline"] < facts["wl_ceiling"] <= 1
+    assert 0 <= facts["score"] <= facts["wl_ceiling"] + 1e-9
+    assert "3 of 60 rows rejected" in told
+    rejects = read_csv(model.with_name("model.fdgnn.rejects.csv"))
+    assert [(int(r["row"]), r["id"]) for r in rejects] == [(5, "g5"), (20, "g20"), (41, "g41")]
+    assert model.stat().st_size < 8000
+
+
+def test_predict_gives_a_row_for_each_row_in_order(fitted, table, tmp_path):
+    copied = shutil.copy(fitted[0], tmp_path / "elsewhere.fdgnn")
+    out = tmp_path / "out.csv"
+    run = fdgnn("predict", copied, table, "--id", "name", "-o", out)
+    assert run.returncode == 0, run.stderr
+    rows = read_csv(out)
+    assert [row["name"] for row in rows] == [f"g{i}" for i in range(60)]
+    assert {i for i, row in enumerate(rows) if row["error"]} == set(BROKEN)
+    good = [row for row in rows if not row["error"]]
+    model, graphs = load_model(copied), read_graphs(table).graphs
+    assert [row["prediction"] for row in good] == model.predict(graphs).tolist()
+    scores = [float(row["score"]) for row in good]
+    np.testing.assert_array_equal(scores, model.decision_function(graphs))
+    chances = [[float(row[f"probability_{c}"]) for c in ("cycle", "house")] for row in good]
+    np.testing.assert_array_equal(chances, model.predict_proba(graphs))
+
+
+def test_predictions_in_every_format_are_the_same(fitted, table, tmp_path):
+    pyarrow = pytest.importorskip("pyarrow.parquet")
+    printed = fdgnn("predict", fitted[0], table, "-q").stdout
+    by_csv = [row["prediction"] or None for row in csv.DictReader(printed.splitlines())]
+    for name in ("p.jsonl", "p.parquet"):
+        assert fdgnn("predict", fitted[0], table, "-o", tmp_path / name).returncode == 0
+    lines = (tmp_path / "p.jsonl").read_text().splitlines()
+    assert [json.loads(line)["prediction"] for line in lines] == by_csv
+    frame = pyarrow.read_table(tmp_path / "p.parquet")
+    assert frame.column("prediction").to_pylist() == by_csv
+
+
+def test_standard_input_is_a_file_like_others(fitted, table):
+    import subprocess
+    import sys
+
+    words = [sys.executable, "-m", "fdgnn", "predict", str(fitted[0]), "-", "--format", "jsonl"]
+    run = subprocess.run(words, input=table.read_text(), capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert len(run.stdout.splitlines()) == 61
+
+
+def test_explanations_add_up(fitted, table, tmp_path):
+    pytest.importorskip("matplotlib")
+    out = tmp_path / "why.jsonl"
+    words = ["--row", 0, "--row", 7, "--row", 5, "--of", "house", "--draw", tmp_path / "pictures"]
+    run = fdgnn("explain", fitted[0], table, "-o", out, "--id", "name", *words)
+    assert run.returncode == 0, run.stderr
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [row["id"] for row in rows] == ["g0", "g7"]  # row 5 is broken
+    for row in rows:
+        assert sum(row["vertices"]) == pytest.approx(row["score"] - row["base_score"], abs=1e-6)
+    assert sorted(p.name for p in (tmp_path / "pictures").iterdir()) == ["0.png", "7.png"]
+    as_csv = fdgnn("explain", fitted[0], table, "--row", 0).stdout.splitlines()
+    assert len(as_csv) == 1 + len(rows[0]["vertices"])
+
+
+def test_regression_is_recognised(table, tmp_path):
+    run = fdgnn("fit", table, "--target", "size", "-o", tmp_path / "m.fdgnn", "--json", *FAST)
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["task"] == "regression"
+    predicted = fdgnn("predict", tmp_path / "m.fdgnn", table, "-q").stdout.splitlines()
+    assert predicted[0] == "row,prediction,score,error"
+    assert isinstance(float(predicted[1].split(",")[1]), float)
+
+
+def test_defaults_without_a_search(table, tmp_path):
+    out = tmp_path / "m.fdgnn"
+    run = fdgnn("fit", table, "--target", "kind", "-o", out, "--no-search", "--json")
+    assert run.returncode == 0, run.stderr
+    assert load_model(out).n_layers == 3
+
+
+def test_molecules_from_smiles(tmp_path):
+    pytest.importorskip("rdkit")
+    chains = ["C" * n + "O" for n in range(2, 22)] + ["C1" + "C" * n + "C1" for n in range(1, 21)]
+    lines = [f"{s},{'ring' if '1' in s else 'chain'}" for s in chains]
+    lines[3] = "C1CC,ring"
+    data = tmp_path / "molecules.csv"
+    data.write_text("SMILES,shape\n" + "\n".join(lines) + "\n")
+    model = tmp_path / "m.fdgnn"
+    run = fdgnn("fit", data, "--target", "shape", "-o", model, "--json", *FAST)
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["score"] > 0.9
+    new = tmp_path / "new.csv"
+    new.write_text("SMILES\nCCCO\n[Xe]\nC1CCC1\n")
+    predicted = fdgnn("predict", model, new, "-o", tmp_path / "p.csv")
+    assert "[1]" not in predicted.stdout
+    rows = read_csv(tmp_path / "p.csv")
+    assert [row["prediction"] for row in rows] == ["chain", "", "ring"]
+    assert rows[1]["error"] == "vertex label Xe was not seen during fit"
+
+
+@pytest.mark.parametrize(
+    ("y", "task"),
+    [
+        (np.array(["a", "b"]), "classification"),
+        (np.array([1, 2, 3]), "classification"),
+        (np.array([1.0, 0.0]), "classification"),
+        (np.array([0.5, 1.0]), "regression"),
+        (np.arange(100), "regression"),
+    ],
+)
+def test_tasks_are_guessed(y, task):
+    assert guess_task(y) == task
+
+
+def test_looking_at_data_and_models(fitted, table):
+    facts = json.loads(fdgnn("datasets", "info", table, "--json").stdout)
+    assert facts["graphs"] == 57
+    certified = json.loads(fdgnn("stability", table, "--json").stdout)
+    assert certified["certified at effective spectral radius 0.3"] == "57 of 57"
+    assert json.loads(fdgnn("model", fitted[0], "--json").stdout)["class"] == "FDGNNClassifier"
+    assert "MUTAG" in json.loads(fdgnn("datasets", "--json").stdout)
+
+
+@pytest.mark.parametrize(
+    "command", ["fit", "predict", "explain", "evaluate", "demo", "stability", "model"]
+)
+def test_every_command_shows_an_example(command):
+    assert f"Example: fdgnn {command}" in fdgnn(command, "--help").stdout
+
+
+# ---------------------------------------------------------------------- the ways to get it wrong
+
+
+def test_fit_with_bad_words(table, tmp_path):
+    out = tmp_path / "m.fdgnn"
+    empty, folder = tmp_path / "empty.jsonl", tmp_path / "folder"
+    empty.write_text("")
+    folder.mkdir()
+    cases = [
+        (["no-such-file.csv", "--target", "y", "-o", out], "no-such-file.csv"),
+        ([table, "--target", "colour", "-o", out], "colour"),
+        ([table, "-o", out], "--target"),
+        ([empty, "--target", "y", "-o", out], "empty.jsonl"),
+        ([folder, "--target", "y", "-o", out], "folder"),
+        ([table, "--target", "kind", "-o", folder], "directory"),
+        ([table, "--target", "kind", "-o", tmp_path / "no" / "m.fdgnn"], "no directory"),
+        ([table, "--target", "kind", "-o", out, "--task", "regression"], "not a number"),
+        ([table, "--target", "kind", "-o", out, "--strict"], "row 5"),
+        ([table, "--target", "kind", "-o", out, "--format", "xml"], "xml"),
+    ]
+    for words, expected in cases:
+        assert_one_clear_line(fdgnn("fit", *words), expected)
+    assert not out.exists()
+
+
+def test_predict_with_bad_words(fitted, table, tmp_path):
+    truncated = tmp_path / "truncated.fdgnn"
+    truncated.write_bytes(fitted[0].read_bytes()[:-50])
+    labelled = tmp_path / "labelled.jsonl"
+    graphs = make_random_graphs(2, random_state=0)
+    labelled.write_text(
+        "".join(
+            json.dumps({"edge_index": g.edge_index.tolist(), "node_feat": g.labels.tolist()}) + "\n"
+            for g in graphs
+        )
+    )
+    cases = [
+        (["no-model", table], "no-model"),
+        ([truncated, table], "truncated.fdgnn"),
+        ([table, table], "graphs.jsonl"),
+        ([fitted[0], "no-such-file.csv"], "no-such-file.csv"),
+        ([fitted[0], table, "-o", "out.xlsx"], "out.xlsx"),
+        ([fitted[0], table, "-o", tmp_path / "no" / "out.csv"], "no"),
+        ([fitted[0], table, "--id", "colour"], "colour"),
+        ([fitted[0], table, "--strict"], "row 5"),
+    ]
+    for words, expected in cases:
+        assert_one_clear_line(fdgnn("predict", *words), expected)
+    assert_one_clear_line(fdgnn("explain", fitted[0], table, "--of", "barn"), "barn")
+    assert_one_clear_line(fdgnn("explain", fitted[0], table, "--row", "5"), "explained")

@@ -1,0 +1,181 @@
+"""Tables with SMILES, and CSV files as people have them."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fdgnn import Graph, GraphBatch, read_graphs
+from fdgnn.datasets.molecules import ATOM_FEATURES, smiles_column
+from fdgnn.exceptions import DatasetFormatError
+from strategies import assert_same
+
+rdkit = pytest.importorskip("rdkit")
+
+
+def write(path, *lines):
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def shipped_molecules():
+    """Molecules with their polar surface, inside RDKit's wheel."""
+    from rdkit import RDConfig
+
+    path = Path(RDConfig.RDDataDir) / "NCI" / "first_200.tpsa.csv"
+    lines = path.read_text().splitlines()
+    return [line.split(",") for line in lines if not line.startswith("#")]
+
+
+# ---------------------------------------------------------------------- molecules
+
+
+def test_atoms_are_labels_and_bonds_edges(tmp_path):
+    path = write(tmp_path / "m.csv", "id,smiles,y", "a,CC(=O)[O-],1", "b,c1ccncc1.[Na+],0")
+    table = read_graphs(path, target="y", id_column="id")
+    ring = [[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 0]]
+    expected = GraphBatch.from_graphs(
+        [
+            Graph([[0, 1, 1], [1, 2, 3]], labels=["C", "C", "O", "O"]),
+            Graph(ring, labels=["C", "C", "C", "N", "C", "C", "Na"]),
+        ]
+    )
+    assert_same(table.graphs, expected)
+    assert (table.ids, table.y.tolist()) == (("a", "b"), [1, 0])
+
+
+def test_bond_orders(tmp_path):
+    path = write(tmp_path / "m.csv", "smiles", "C=O", "c1ccccc1", "C#N", "[NH3]->[Cu]")
+    graphs = read_graphs(path, arc_labels="weights").graphs
+    assert [set(graph.weights) for graph in graphs] == [{2}, {1.5}, {3}, {1}]
+    names = read_graphs(path, arc_labels="vertices").graphs.label_values.tolist()
+    assert names == ["C", "Cu", "N", "O", "edge 1", "edge 1.5", "edge 2", "edge 3"]
+    assert read_graphs(path).graphs.weights is None
+
+
+def test_rich_atoms(tmp_path):
+    path = write(tmp_path / "m.csv", "smiles", "c1cc[nH]c1", "C[N+](C)(C)C", "C#[Pt]")
+    graphs = read_graphs(path, atoms="rich").graphs
+    column = {name: graphs.features[:, i] for i, name in enumerate(ATOM_FEATURES)}
+    assert graphs.features.shape == (12, 21)
+    assert column["N"].nonzero()[0].tolist() == [3, 6]
+    assert column["aromatic"].nonzero()[0].tolist() == [0, 1, 2, 3, 4]
+    assert column["in a ring"].tolist() == column["aromatic"].tolist()
+    assert column["hydrogens"].tolist() == [1, 1, 1, 1, 1, 3, 0, 3, 3, 3, 1, 0]
+    assert column["formal charge"].nonzero()[0].tolist() == [6]
+    assert column["other element"].nonzero()[0].tolist() == [11]
+    assert column["sp2"].nonzero()[0].tolist() == [0, 1, 2, 3, 4]
+    assert column["sp3"][:11].nonzero()[0].tolist() == [5, 6, 7, 8, 9]
+
+
+def test_bad_molecules_are_told_of_and_rdkit_is_silent(tmp_path, capfd):
+    lines = ["CCO,1", "C1CC,0", "CF(C)C,1", ",1", "c1cccc1,0", "CCN,", "CCN,0", "C,1,2", "CCC,0"]
+    path = write(tmp_path / "m.csv", "smiles,y", *lines)
+    table = read_graphs(path, target="y")
+    assert table.rows.tolist() == [0, 6, 8]
+    assert table.y.tolist() == [1, 0, 0]
+    reasons = {reject.row: reject.reason for reject in table.rejects}
+    assert reasons == {
+        1: "its SMILES 'C1CC' cannot be parsed",
+        2: "its SMILES 'CF(C)C' is no molecule: "
+        "Explicit valence for atom # 1 F, 3, is greater than permitted",
+        3: "its SMILES is missing",
+        4: "its SMILES 'c1cccc1' is no molecule: Can't kekulize mol.  Unkekulized atoms: 0 1 2 3 4",
+        5: "its target is missing",
+        7: "it has 3 fields, but the header has 2",
+    }
+    assert capfd.readouterr() == ("", "")
+    with pytest.raises(DatasetFormatError, match=r"m\.csv, row 1: its SMILES 'C1CC' cannot"):
+        read_graphs(path, strict=True)
+
+
+def test_the_molecules_that_come_with_rdkit(tmp_path):
+    """With three broken rows added, everybody else is as without them."""
+    rows = shipped_molecules()
+    clean = write(tmp_path / "clean.csv", "smiles,tpsa", *(",".join(row) for row in rows))
+    broken = [*rows[:50], ("C1CC", "1"), *rows[50:90], ("CCO", ""), *rows[90:], ("", "3")]
+    dirty = write(tmp_path / "dirty.csv", "smiles,tpsa", *(",".join(row) for row in broken))
+    expected, found = (read_graphs(p, target="tpsa") for p in (clean, dirty))
+    assert len(expected.graphs) == len(rows) == 200
+    assert_same(found.graphs, expected.graphs)
+    assert found.y.tolist() == expected.y.tolist() == [float(y) for _, y in rows]
+    assert [reject.row for reject in found.rejects] == [50, 91, 202]
+
+
+def test_atoms_and_bonds_are_those_rdkit_lists(tmp_path):
+    """Against a plain loop over atoms and bonds."""
+    from rdkit import Chem
+
+    rows = shipped_molecules()
+    path = write(tmp_path / "m.csv", "smiles,tpsa", *(",".join(row) for row in rows))
+    expected = []
+    for smiles, _ in rows:
+        molecule = Chem.MolFromSmiles(smiles)
+        bonds = list(molecule.GetBonds())
+        ends = [(b.GetBeginAtomIdx(), b.GetEndAtomIdx()) for b in bonds]
+        expected.append(
+            Graph(
+                np.array(ends, dtype=int).reshape(-1, 2).T,
+                labels=[atom.GetSymbol() for atom in molecule.GetAtoms()],
+                weights=[bond.GetBondTypeAsDouble() for bond in bonds],
+            )
+        )
+    found = read_graphs(path, arc_labels="weights").graphs
+    assert_same(found, GraphBatch.from_graphs(expected))
+
+
+def test_molecules_in_parquet_and_json_lines(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    pq.write_table(
+        pa.table({"SMILES": ["CCO", None, "CC"], "n": [1, 2, 3]}), tmp_path / "m.parquet"
+    )
+    table = read_graphs(tmp_path / "m.parquet", target="n")
+    assert (table.rows.tolist(), table.y.tolist()) == ([0, 2], [1, 3])
+    path = write(tmp_path / "m.jsonl", '{"smiles": "CCO"}', '{"smiles": 3}', '{"smiles": "CC"}')
+    assert read_graphs(path).rows.tolist() == [0, 2]
+
+
+def test_which_column_has_the_smiles(tmp_path):
+    assert smiles_column(["id", "Smiles", "canonical_smiles"]) == "Smiles"
+    assert smiles_column(["id", "canonical_smiles"]) == "canonical_smiles"
+    assert smiles_column(["a_smiles", "b_smiles"]) is None
+    path = write(tmp_path / "m.csv", "molecule,y", "CCO,1")
+    with pytest.raises(DatasetFormatError, match="its columns are molecule, y; say by smiles_col"):
+        read_graphs(path)
+    assert read_graphs(path, smiles_column="molecule").graphs.n_vertices == 3
+    with pytest.raises(DatasetFormatError, match="neither an edge_index nor a column 'mol'"):
+        read_graphs(path, smiles_column="mol")
+
+
+# ---------------------------------------------------------------------- CSV
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_delimiters_quotes_and_marks(tmp_path, delimiter):
+    path = tmp_path / "m.csv"
+    rows = [["name", "smiles", "y"], ["a, b; c|d\te", "CCO", "1"], ["two\nlines", "CC", "0"]]
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        csv.writer(file, delimiter=delimiter).writerows(rows)
+    table = read_graphs(path, target="y", id_column="name")
+    assert table.ids == ("a, b; c|d\te", "two\nlines")
+    assert table.y.tolist() == [1, 0]
+
+
+def test_a_stray_quote_does_not_swallow_the_rest(tmp_path):
+    lines = ['a,"CC,1', "b,CCC,0", '5" pipe,CCO,1', '"c,CN,1', "d,CO,0"]
+    path = write(tmp_path / "m.csv", "name,smiles,y", *lines)
+    table = read_graphs(path, target="y", id_column="name")
+    assert table.rows.tolist() == [1, 2, 4]
+    assert [table.ids[i] for i in table.rows] == ["b", '5" pipe', "d"]
+    assert table.n_rows == 5
+
+
+def test_foreign_bytes_and_blank_lines(tmp_path):
+    path = tmp_path / "m.csv"
+    path.write_bytes(b"name,smiles\r\ncaf\xe9,CC\r\n\r\nb,CO\r\n\r\n")
+    assert read_graphs(path).rows.tolist() == [0, 1]

@@ -1,0 +1,125 @@
+"""Folders of GraphML and GEXF files, with a table of their targets."""
+
+from __future__ import annotations
+
+import pytest
+
+from fdgnn import as_batch, read_graphs
+from fdgnn.exceptions import DatasetFormatError
+from strategies import assert_same
+
+nx = pytest.importorskip("networkx")
+
+
+def molecule(*symbols, **edge_data):
+    graph = nx.path_graph(len(symbols))
+    graph = nx.relabel_nodes(graph, {i: f"node {i}" for i in graph})
+    nx.set_node_attributes(graph, dict(zip(graph, symbols, strict=True)), "label")
+    for name, value in edge_data.items():
+        nx.set_edge_attributes(graph, value, name)
+    return graph
+
+
+GRAPHS = {"a": molecule("C", "O"), "b": molecule("C", "N", "C"), "c": molecule("O", "O")}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name, graph in GRAPHS.items():
+        nx.write_graphml(graph, tmp_path / f"{name}.graphml")
+    lines = ["target,graph", "1,c.graphml", "0,a", "1,b.graphml"]
+    (tmp_path / "labels.csv").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+def test_graphs_come_in_the_order_of_the_table(folder):
+    table = read_graphs(folder, target="target")
+    expected = as_batch([GRAPHS[n] for n in "cab"], label_attribute="label")
+    assert_same(table.graphs, expected)
+    assert table.y.tolist() == [1, 0, 1]
+    assert table.ids == ("c.graphml", "a.graphml", "b.graphml")
+
+
+def test_without_a_target_no_table_is_needed(folder):
+    (folder / "labels.csv").unlink()
+    table = read_graphs(folder)
+    assert_same(table.graphs, as_batch(list(GRAPHS.values()), label_attribute="label"))
+    assert table.ids == ("a.graphml", "b.graphml", "c.graphml")
+    assert len(read_graphs(folder / "a.graphml").graphs) == 1
+    with pytest.raises(DatasetFormatError, match=r"expected one CSV or TSV file .* found none"):
+        read_graphs(folder, target="target")
+
+
+def test_bad_files_and_lines(folder):
+    (folder / "broken.graphml").write_text("<graphml><gr")
+    (folder / "empty.graphml").write_text("")
+    nx.write_graphml(nx.Graph(), folder / "nothing.graphml")
+    nx.write_graphml(nx.path_graph(2), folder / "unlabelled.graphml")
+    nx.write_graphml(nx.path_graph(2), folder / "unnamed.graphml")
+    names = ["broken", "c", "empty", "gone", "nothing", "unlabelled", "a"]
+    (folder / "labels.csv").write_text("\n".join(["graph,y", *(f"{n},1" for n in names), "b,"]))
+    table = read_graphs(folder, target="y")
+    assert table.rows.tolist() == [1, 6]
+    reasons = {reject.id: reject.reason for reject in table.rejects}
+    assert "broken.graphml cannot be read (" in reasons["broken.graphml"]
+    assert "empty.graphml cannot be read (" in reasons["empty.graphml"]
+    assert reasons["gone"] == "there is no graph file 'gone'"
+    assert reasons["nothing.graphml"].startswith("it has no vertices")
+    assert reasons["unlabelled.graphml"].startswith("a node has no attribute 'label'")
+    assert reasons["b.graphml"] == "its target is missing"
+    assert reasons["unnamed.graphml"] == "labels.csv has no line for it"
+    assert table.n_rows == 9
+
+
+def test_gexf_names_are_no_labels(tmp_path):
+    graph = nx.path_graph(3)
+    nx.write_gexf(graph, tmp_path / "a.gexf")
+    assert read_graphs(tmp_path).graphs.labels is None
+    nx.set_node_attributes(graph, {0: 6, 1: 6, 2: 8}, "element")
+    nx.write_gexf(graph, tmp_path / "a.gexf")
+    assert read_graphs(tmp_path).graphs.labels.tolist() == [6, 6, 8]
+
+
+def test_attributes_to_choose_from(tmp_path):
+    graph = nx.path_graph(2)
+    nx.set_node_attributes(graph, {0: 0.5, 1: 1.5}, "charge")
+    nx.set_node_attributes(graph, {0: "C", 1: "O"}, "element")
+    nx.write_graphml(graph, tmp_path / "a.graphml")
+    with pytest.raises(DatasetFormatError, match="its nodes have the attributes charge, element;"):
+        read_graphs(tmp_path)
+    assert read_graphs(tmp_path, vertex="none").graphs.labels is None
+    graphs = read_graphs(tmp_path, vertex_attributes="element").graphs
+    assert graphs.labels.tolist() == ["C", "O"]
+    graphs = read_graphs(tmp_path, vertex_attributes=["charge"]).graphs
+    assert graphs.features.tolist() == [[0.5], [1.5]]
+
+
+def test_weights_labels_and_directions(tmp_path):
+    graph = molecule("C", "O", weight=2.5, bond="double")
+    nx.write_graphml(graph, tmp_path / "a.graphml")
+    assert read_graphs(tmp_path).graphs.weights.tolist() == [2.5, 2.5]
+    found = read_graphs(tmp_path, edge_attribute="bond", arc_labels="vertices").graphs
+    assert found.labels.tolist() == ["C", "O", "edge double"]
+    nx.write_graphml(graph.to_directed(), tmp_path / "a.graphml")
+    assert read_graphs(tmp_path).graphs.directed
+    assert not read_graphs(tmp_path, directed=False).graphs.directed
+
+
+def test_directed_files_among_undirected_ones(folder):
+    nx.write_graphml(GRAPHS["a"].to_directed(), folder / "d.graphml")
+    table = read_graphs(folder)
+    assert [(r.id, r.reason) for r in table.rejects] == [
+        ("d.graphml", "it is directed, unlike other rows")
+    ]
+    whole = read_graphs(folder, directed=True).graphs
+    assert whole.directed
+    assert whole.n_arcs == read_graphs(folder, directed=False).graphs.n_arcs == 10
+
+
+def test_a_table_that_names_no_file(folder):
+    (folder / "labels.csv").write_text("graph,y\nx,1\n")
+    with pytest.raises(DatasetFormatError, match="no column names the files beside it, such as a"):
+        read_graphs(folder, target="y")
+    (folder / "labels.csv").write_text("graph,y\na,1\n")
+    with pytest.raises(DatasetFormatError, match="no column 'z' for target; its columns are file"):
+        read_graphs(folder, target="z")
