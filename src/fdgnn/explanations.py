@@ -79,7 +79,7 @@ def explain(
     >>> graphs, y = make_motif_graphs(60, random_state=0)
     >>> model = FDGNNClassifier(random_state=0).fit(graphs, y)
     >>> first = explain(model, graphs[:2], target=1)[0]
-    >>> abs(first.vertices.sum() - (first.score - first.base_score)) < 1e-9
+    >>> bool(abs(first.vertices.sum() - (first.score - first.base_score)) < 1e-9)
     True
     """
     model = getattr(model, "best_estimator_", model)
