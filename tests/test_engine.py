@@ -206,3 +206,15 @@ def test_real_molecules_agree_with_the_loop():
     reservoir = reservoir_for(graphs, n_layers=3, n_units=50)
     ours = embed(graphs, reservoir, keep_states=True)
     assert distances(graphs, ours, fixed_point(graphs, reservoir)).max() < 1e-4
+
+
+@pytest.mark.parametrize("solver", ["auto", "paper"])
+def test_layers_may_be_asked_for_in_any_order_and_twice(solver):
+    graphs = make_random_graphs(10, random_state=0)
+    reservoir = draw_reservoir(
+        ReservoirConfig(n_layers=3, n_units=8), graphs, 4.0, seed_sequence(0)
+    )
+    every = embed(graphs, reservoir, solver=solver, keep_states=True)
+    some = embed(graphs, reservoir, solver=solver, layers=[2, 0, 0, -1], keep_states=True)
+    np.testing.assert_array_equal(some.pooled, every.pooled[[2, 0, 0, 2]])
+    np.testing.assert_array_equal(some.states, every.states[:, [2, 0, 0, 2]])

@@ -122,27 +122,25 @@ class GraphReservoir(TransformerMixin, ReservoirEstimator):  # type: ignore[misc
 
     def transform(self, X: Any) -> Floats:
         """Pooled states, (n_graphs, n_units) or, with all layers, (n_graphs, L * n_units)."""
-        embedding = self._embed(self._new_graphs(X), self.reservoir_)
+        graphs = self._new_graphs(X)
+        embedding = self._embed(graphs, self.reservoir_, layers=self.pooled_layers)
         self._record_convergence([embedding])
-        chosen = embedding.pooled[self._chosen]
-        return np.concatenate(list(chosen), axis=1)
+        return np.concatenate(list(embedding.pooled), axis=1)
 
     def vertex_states(self, X: Any) -> Floats:
         """Fixed-point states of the vertices, graph after graph: (n_vertices, as `transform`)."""
-        embedding = self._embed(self._new_graphs(X), self.reservoir_, keep_states=True)
+        graphs = self._new_graphs(X)
+        embedding = self._embed(
+            graphs, self.reservoir_, layers=self.pooled_layers, keep_states=True
+        )
         self._record_convergence([embedding])
         assert embedding.states is not None
-        chosen = embedding.states[:, self._chosen]
-        return chosen.reshape(len(chosen), -1)
-
-    @property
-    def _chosen(self) -> slice:
-        return slice(None) if self.pooled_layers == "all" else slice(-1, None)
+        return embedding.states.reshape(graphs.n_vertices, -1)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names such as ``layer3_unit17``."""
         check_is_fitted(self)
-        layers = range(1, self.n_layers + 1)[self._chosen]
+        layers = range(1, self.n_layers + 1) if self.pooled_layers == "all" else [self.n_layers]
         names = [f"layer{i}_unit{h}" for i in layers for h in range(self.n_units)]
         return np.array(names, dtype=object)
 
@@ -215,15 +213,16 @@ class _FDGNN(ReservoirEstimator):
         degree = deepest._resolve_degree(graphs)
         root = seed_sequence(deepest.random_state)
         reservoir, projection = deepest._draw_guess(graphs, degree, root, guess)
-        pooled = deepest._embed(graphs, reservoir).pooled
-        return [expand(pooled[depth - 1], projection) for depth in depths]
+        layers = [depth - 1 for depth in depths]
+        pooled = deepest._embed(graphs, reservoir, layers=layers).pooled
+        return [expand(each, projection) for each in pooled]
 
     def _fit_networks(self, graphs: GraphBatch, targets: Floats) -> list[Embedding]:
         networks, embeddings = [], []
         self.seed_ = seed_sequence(self.random_state)
         for guess in range(self.n_networks):
             reservoir, projection = self._draw_guess(graphs, self.degree_, self.seed_, guess)
-            embedding = self._embed(graphs, reservoir)
+            embedding = self._embed(graphs, reservoir, layers="last")
             features = expand(embedding.pooled[-1], projection)
             coef, intercept = fit_ridge(features, targets, self.alpha)
             coef = np.ascontiguousarray(coef)  # one layout: sums round the same once loaded
@@ -239,7 +238,7 @@ class _FDGNN(ReservoirEstimator):
 
     def _network_outputs(self, graphs: GraphBatch) -> Iterator[Floats]:
         for network in self.networks_:
-            pooled = self._embed(graphs, network.reservoir).pooled[-1]
+            pooled = self._embed(graphs, network.reservoir, layers="last").pooled[-1]
             yield expand(pooled, network.projection) @ network.coef.T + network.intercept
 
     def _only_network(self) -> Network:

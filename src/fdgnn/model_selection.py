@@ -158,6 +158,10 @@ def score_networks(
 ) -> Iterator[NetworkScores]:
     """Score many networks on joblib's current backend, in whatever order they finish."""
     _ = task.graphs.spectral_radii  # and with them the quotients: computed once, sent along
+    units = list(units)
+    if units and joblib.effective_n_jobs(n_jobs) > 1:
+        # Compiled here, kernels are in numba's cache when the processes look for them.
+        units[0].estimator.network_features(task.graphs[:1], 0, (1,))
     parallel = joblib.Parallel(
         n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="4*n_jobs"
     )

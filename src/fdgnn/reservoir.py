@@ -226,7 +226,8 @@ def embed(
     """
     L = len(reservoir.layers)
     chosen = {"all": range(L), "last": [L - 1]}[layers] if isinstance(layers, str) else layers
-    wanted = [range(L)[i] for i in chosen]
+    distinct, place = np.unique([range(L)[i] for i in chosen], return_inverse=True)
+    wanted = distinct.tolist()
     bounds = np.array([certificates(layer.recurrent_weights, graphs) for layer in reservoir.layers])
     if solver == "paper":
         result = _iterate(graphs, reservoir, tol, max_iter, wanted, n_jobs, keep_states)
@@ -243,7 +244,8 @@ def embed(
             n_jobs=n_jobs,
             keep_states=keep_states,
         )
-    return Embedding(*result[:3], result.states if keep_states else None, bounds < 1)
+    states = result.states[:, place] if keep_states else None
+    return Embedding(result.pooled[place], result.n_iter, result.residual, states, bounds < 1)
 
 
 def flatten(reservoir: DeepReservoir) -> engine.Weights:
