@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from fdgnn.exceptions import MissingDependencyError
-from fdgnn.files import write_aside
+from fdgnn.files import check_writable, write_aside
 
 if TYPE_CHECKING:
     from fdgnn.datasets import Reject
@@ -100,6 +100,7 @@ def _writer(
     kind = kind or path.suffix.lower()
     if kind not in KINDS:
         raise ValueError(f"{path}: its ending must be one of {', '.join(KINDS)}")
+    check_writable(path)
     with write_aside(path) as file:
         if kind == ".parquet":
             with _parquet_rows(file) as write:

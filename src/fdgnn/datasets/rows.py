@@ -161,9 +161,6 @@ class _Chunk:
             self._reject(i, reason(error))
 
     def _reject(self, i: int, why: str) -> None:
-        if self.strict:
-            reject = Reject(self.start + i, self.ids[i], why)
-            raise DatasetFormatError(f"{self.source.name}, {reject}")
         self.rejects[i] = why
 
     def settle(self) -> Layout | None:
@@ -178,13 +175,15 @@ class _Chunk:
 
     def table(self, layout: Layout | None) -> GraphTable:
         batch = None if layout is None else self._batch(layout)
+        rejects = [
+            Reject(self.start + i, self.ids[i], why) for i, why in sorted(self.rejects.items())
+        ]
+        if self.strict and rejects:
+            raise DatasetFormatError(f"{self.source.name}, {rejects[0]}")
         rows = [i for i in range(len(self.ids)) if i not in self.rejects]
         y = None
         if self.options.target is not None:
             y = target_array([self.targets[i] for i in rows], self.source.text_only)
-        rejects = [
-            Reject(self.start + i, self.ids[i], why) for i, why in sorted(self.rejects.items())
-        ]
         positions = np.array(rows, dtype=np.int64)
         smiles = None
         if self.source.smiles_column is not None:
