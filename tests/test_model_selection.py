@@ -206,8 +206,21 @@ def test_search_refuses_what_it_cannot_do(motifs):
         FDGNNSearchCV(MODEL, n_guesses=0).fit(graphs, y)
     with pytest.raises(ValueError, match="depths"):
         FDGNNSearchCV(MODEL, depths=()).fit(graphs, y)
+    with pytest.raises(ValueError, match="give alphas="):
+        FDGNNSearchCV(MODEL, configurations=[{"alpha": 7.0}]).fit(graphs, y)
+    with pytest.raises(ValueError, match="needs probabilities"):
+        FDGNNSearchCV(MODEL, scoring="neg_log_loss", **FEW).fit(graphs, y)
+    splits = [(np.arange(10), np.arange(30)), (np.arange(10), np.arange(30, 60))]
+    with pytest.raises(ValueError, match="all graphs that it does not hold out"):
+        FDGNNSearchCV(MODEL, cv=splits).fit(graphs, y)
     with pytest.raises(ValueError, match="one class"):
         FDGNNSearchCV(MODEL, cv=3).fit(graphs, np.zeros(60))
+
+
+def test_configurations_need_not_have_the_same_parameters(motifs):
+    mixed = [{"effective_spectral_radius": 0.5}, {"input_scaling": 0.9}]
+    search = FDGNNSearchCV(MODEL, configurations=mixed, n_guesses=1, cv=3).fit(*motifs)
+    assert None in search.cv_results_["param_input_scaling"].tolist()
 
 
 def test_search_shows_progress_when_asked(motifs, capsys):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from fdgnn import load_model, read_graphs
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
+from fdgnn.files import check_writable, write_aside
 from fdgnn.workflow import guess_task
 from test_cli import assert_one_clear_line, fdgnn
 
@@ -159,7 +161,7 @@ def test_molecules_from_smiles(tmp_path):
     assert "[1]" not in predicted.stdout
     rows = read_csv(tmp_path / "p.csv")
     assert [row["prediction"] for row in rows] == ["chain", "", "ring"]
-    assert rows[1]["error"] == "vertex label Xe was not seen during fit"
+    assert rows[1]["error"].startswith("vertex label Xe was not seen during fit; ")
 
 
 @pytest.mark.parametrize(
@@ -174,6 +176,33 @@ def test_molecules_from_smiles(tmp_path):
 )
 def test_tasks_are_guessed(y, task):
     assert guess_task(y) == task
+
+
+def test_devices_are_never_replaced_and_links_followed(tmp_path):
+    fifo, target, link = tmp_path / "fifo", tmp_path / "target", tmp_path / "link"
+    os.mkfifo(fifo)
+    with pytest.raises(FileExistsError, match="no regular file"), write_aside(fifo):
+        pass
+    with pytest.raises(FileExistsError, match="no regular file"):
+        check_writable(fifo)
+    target.write_text("old")
+    link.symlink_to(target)
+    with write_aside(link) as file:
+        file.write(b"new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+
+
+def test_a_list_of_rejects_that_no_longer_holds_goes(fitted, table, tmp_path):
+    out, clean = tmp_path / "p.csv", tmp_path / "clean.jsonl"
+    fdgnn("predict", fitted[0], table, "-o", out)
+    assert (tmp_path / "p.csv.rejects.csv").exists()
+    clean.write_text(table.read_text().splitlines()[0] + "\n")
+    run = fdgnn("predict", fitted[0], clean, "-o", out, "--json", "-q")
+    assert json.loads(run.stdout) == {
+        "rows": 1, "predicted": 1, "rejected": 0, "rejects": None, "output": str(out),
+    }  # fmt: skip
+    assert not (tmp_path / "p.csv.rejects.csv").exists()
 
 
 def test_looking_at_data_and_models(fitted, table):
@@ -241,4 +270,13 @@ def test_predict_with_bad_words(fitted, table, tmp_path):
     for words, expected in cases:
         assert_one_clear_line(fdgnn("predict", *words), expected)
     assert_one_clear_line(fdgnn("explain", fitted[0], table, "--of", "barn"), "barn")
-    assert_one_clear_line(fdgnn("explain", fitted[0], table, "--row", "5"), "explained")
+    assert_one_clear_line(fdgnn("explain", fitted[0], table, "--row", "5"), "row 5")
+    assert_one_clear_line(fdgnn("explain", fitted[0], table, "--row", "500"), "from 0 to 59")
+    assert_one_clear_line(fdgnn("explain", fitted[0], table, "--edges"), "jsonl")
+    assert_one_clear_line(fdgnn("predict", fitted[0], table, "-o", table), "the input")
+    strange = tmp_path / "strange.csv"
+    strange.write_bytes("smiles,y\nCCO,1\n".encode("utf-16"))
+    assert_one_clear_line(fdgnn("predict", fitted[0], strange), "UTF-8")
+    hopeless = tmp_path / "hopeless.jsonl"
+    hopeless.write_text('{"edge_index": 5}\n')
+    assert_one_clear_line(fdgnn("predict", fitted[0], hopeless, "-q"), "none of the 1 rows")

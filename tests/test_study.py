@@ -43,7 +43,9 @@ def test_result_is_what_the_records_say(tmp_path):
     study = study_of()
     result = run_study(study, tmp_path, quiet=True)
     assert json.loads((tmp_path / "result.json").read_text()) == json.loads(json.dumps(result))
-    records = list(RunDirectory(tmp_path, study.settings()).records())
+    run = RunDirectory(tmp_path, study.settings())
+    records = list(run.records())
+    run.close()
     assert {(r.configuration, r.guess) for r in records} == set(np.ndindex(4, 2))
     mean = {
         part: np.mean(
@@ -138,9 +140,41 @@ def _wait_for_lines(path, wanted, process, seconds=120):
 
 @pytest.mark.parametrize("other", [{"seed": 1}, {"n_graphs": 48}, {"protocol": PROTOCOLS["quick"]}])
 def test_a_directory_of_another_run_is_refused(tmp_path, other):
-    RunDirectory(tmp_path, study_of().settings())
+    RunDirectory(tmp_path, study_of().settings()).close()
     with pytest.raises(RunMismatchError, match="it holds a run with"):
         RunDirectory(tmp_path, study_of(**other).settings())
+
+
+def test_a_run_is_never_made_smaller(tmp_path):
+    run_study(study_of(), tmp_path, quiet=True)
+    smaller = Protocol("tiny", 2, 1, n_outer=3, n_inner=3, max_layers=2)
+    before = (tmp_path / "result.json").read_bytes()
+    with pytest.raises(RunMismatchError, match="more configurations or guesses"):
+        run_study(study_of(smaller), tmp_path, quiet=True)
+    assert (tmp_path / "result.json").read_bytes() == before
+
+
+def test_only_one_run_at_a_time(tmp_path):
+    run = RunDirectory(tmp_path, study_of().settings())
+    with pytest.raises(StudyError, match="another process"):
+        RunDirectory(tmp_path, study_of().settings())
+    run.close()
+    RunDirectory(tmp_path, study_of().settings()).close()
+
+
+def test_damaged_and_repeated_records_do_not_count(undisturbed, tmp_path):
+    run_study(study_of(), tmp_path, quiet=True)
+    records = tmp_path / "records.jsonl"
+    lines = records.read_bytes().splitlines(keepends=True)
+    damage = [b"garbage\n", b"\n", b'{"configuration": 1}\n', b"[]\n", lines[0]]
+    records.write_bytes(b"".join([lines[0], *damage, *lines[2:]]))
+    assert numbers(run_study(study_of(), tmp_path, quiet=True)) == numbers(undisturbed)
+
+
+def test_no_processes_leave_no_trace(tmp_path):
+    with pytest.raises(ValueError, match="no processes"):
+        run_study(study_of(), tmp_path / "run", n_jobs=0)
+    assert not (tmp_path / "run").exists()
 
 
 def test_foreign_directories_and_files_are_refused(tmp_path):
@@ -157,8 +191,9 @@ def test_damaged_settings_are_told(tmp_path):
         RunDirectory(tmp_path, {})
 
 
-def test_a_full_disk_keeps_what_was_written(tmp_path, monkeypatch):
+def test_a_full_disk_keeps_what_was_written(tmp_path, monkeypatch, request):
     run = RunDirectory(tmp_path, {})
+    request.addfinalizer(run.close)
     record = NetworkScores(0, 0, np.zeros((2, 3, 4)), np.zeros((2, 3, 4)), 0.1)
     run.append(record)
     kept = (tmp_path / "records.jsonl").read_bytes()

@@ -76,7 +76,8 @@ class ReservoirEstimator(BaseEstimator):  # type: ignore[misc]
             return average_degree(graphs)
         if self.degree == "max":
             return float(graphs.max_degrees.max())
-        if isinstance(self.degree, (int, float, np.number)) and self.degree > 0:
+        number = isinstance(self.degree, Real) and not isinstance(self.degree, bool)
+        if number and 0 < self.degree < math.inf:
             return float(self.degree)
         raise ValueError(
             f"degree={self.degree!r}: expected 'average', 'max' or a number above zero"

@@ -430,6 +430,8 @@ class FDGNNRegressor(RegressorMixin, _FDGNN):  # type: ignore[misc]
         graphs = self._start_fit(X)
         targets = np.asarray(y, dtype=np.float64)
         check_one_each(graphs, targets)
+        if targets.ndim > 2:
+            raise ValueError(f"y has shape {targets.shape}; expected (n_graphs,) or (n_graphs, q)")
         if not np.isfinite(targets).all():
             raise ValueError(
                 f"y[{int(np.argmin(np.isfinite(targets).reshape(len(targets), -1).all(axis=1)))}] "

@@ -14,8 +14,12 @@ from pathlib import Path
 def write_aside(path: Path) -> Iterator[io.BufferedRandom]:
     """Write a file next to `path` and move it there when complete, or leave no trace.
 
-    Whoever is killed in between leaves a ``.part`` file, which nobody reads.
+    Whoever is killed in between leaves a ``.part`` file, which nobody reads. Links are followed;
+    what is there and no regular file, as a device, is never replaced.
     """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        raise FileExistsError(f"{path}: it is there, and it is no regular file")
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
@@ -32,6 +36,8 @@ def check_writable(path: Path) -> None:
     """Raise OSError now, rather than after the work, if `path` cannot be written."""
     if path.is_dir():
         raise IsADirectoryError(f"{path}: it is a directory; give the name of a file")
+    if path.exists() and not path.is_file():
+        raise FileExistsError(f"{path}: it is there, and it is no regular file")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path}: there is no directory {path.parent}")
     if not os.access(path.parent, os.W_OK):

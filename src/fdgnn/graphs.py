@@ -406,7 +406,8 @@ class GraphBatch(Sequence[Graph]):
             raise UnseenLabelError(
                 f"graph {self.graph_of_vertex[v]}: vertex label {label!r} was not seen during fit; "
                 f"known are {known}; "
-                "leave such graphs out, or fit on data that has every label"
+                "leave such graphs out, or fit on data that has every label (folds of one batch, "
+                "as_batch(graphs), share its labels; folds of a list do not)"
             )
         return codes
 

@@ -184,10 +184,17 @@ def draw_configurations(
     Configuration c depends on `seed` and c only, so a longer search contains a shorter one.
     """
     root = seed_sequence(seed)
-    return [
+    drawn = (
         next(iter(ParameterSampler(distributions, 1, random_state=integer_seed(root, c, 0))))
-        | {"random_state": integer_seed(root, c, 1)}
         for c in range(n_configurations)
+    )
+    return [
+        {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in d.items()
+        }
+        | {"random_state": integer_seed(root, c, 1)}
+        for c, d in enumerate(drawn)
     ]
 
 

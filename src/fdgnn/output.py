@@ -29,6 +29,8 @@ def prediction_writer(
     """Give a function that appends predictions to `output`; "-" prints them as CSV."""
     name = id_name or "row"
     chances = [f"probability_{c}" for c in classes]
+    if name in ("prediction", "score", "error", *chances):
+        raise ValueError(f"--id {name}: the output has a column of that name; rename it")
 
     def row(p: Prediction) -> Row:
         shown = p.probabilities or (None,) * len(chances)
@@ -114,8 +116,15 @@ def _writer(
 
 def _csv_rows(file: IO[str], columns: list[str]) -> Callable[[list[Row]], None]:
     writer = csv.DictWriter(file, columns, lineterminator="\n")
-    writer.writeheader()
-    return writer.writerows
+    started: list[bool] = []
+
+    def write(rows: list[Row]) -> None:
+        if not started:  # not before there is something, so that errors come alone
+            writer.writeheader()
+            started.append(True)
+        writer.writerows(rows)
+
+    return write
 
 
 def _json_rows(file: IO[str]) -> Callable[[list[Row]], None]:

@@ -40,26 +40,31 @@ def _bar(items: Iterable[T], total: int, what: str, done: int) -> Iterator[T]:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task(what, total=total, completed=done)
+        task = progress.add_task(what, total=total, completed=done, rate="")
         for item in items:
-            progress.advance(task)
+            speed = progress.tasks[0].speed
+            rate = "" if speed is None else f"{speed:.3g} a second"
+            progress.update(task, advance=1, rate=rate)
             yield item
 
 
 def _lines(items: Iterable[T], total: int, what: str, done: int) -> Iterator[T]:
-    start = said = time.monotonic()
+    said = time.monotonic()
     for count, item in enumerate(items, 1):
         yield item
         now = time.monotonic()
+        if count == 1:
+            first = now  # rates are of what comes after the first, which may have compiled
         if now - said >= _SECONDS_BETWEEN_LINES or done + count == total:
-            rate = count / (now - start)
-            left = (total - done - count) / rate
+            rate = (count - 1) / (now - first) if count > 1 else 0.0
+            pace = f", {rate:.3g} a second, {(total - done - count) / rate:.0f} s left"
             print(
-                f"{what}: {done + count} of {total}, {rate:.3g} a second, {left:.0f} s left",
+                f"{what}: {done + count} of {total}{pace if rate else ''}",
                 file=sys.stderr,
                 flush=True,
             )

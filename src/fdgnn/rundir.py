@@ -5,6 +5,7 @@
     DIR/settings.json    what the run is; a run with other settings is refused
     DIR/records.jsonl    one line a finished network, appended as it finishes
     DIR/result.json      the summary, written when all are there
+    DIR/lock             held by the process that runs, so that there is only one
 
 A killed process may leave a torn last line in the records; it is dropped on the next start.
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -41,13 +42,18 @@ class RunDirectory:
             path.mkdir(parents=True, exist_ok=True)
             if self._settings.exists():
                 _check_same(path, _read_json(self._settings), settings)
-            elif any(path.iterdir()):
+            elif any(entry.name != "lock" for entry in path.iterdir()):
                 raise RunMismatchError(f"{path}: it has files, but none of a run; use another")
             else:
                 self._write_json(self._settings, settings)
+            self._lock = _locked(path / "lock")
             self._drop_torn_line()
         except OSError as error:
             raise StudyError(f"{path}: cannot be used as a run directory ({error})") from error
+
+    def close(self) -> None:
+        """Let others use the directory."""
+        self._lock.close()
 
     @property
     def _settings(self) -> Path:
@@ -58,10 +64,14 @@ class RunDirectory:
         return self.path / "records.jsonl"
 
     def records(self) -> Iterator[NetworkScores]:
-        """Give the networks finished so far, in the order in which they finished."""
+        """Give the networks finished so far, each once; lines that cannot be read do not count."""
+        seen: set[tuple[int, int]] = set()
         if self._records.exists():
-            with self._records.open(encoding="utf-8") as lines:
-                yield from (_from_json(json.loads(line)) for line in lines)
+            with self._records.open(encoding="utf-8", errors="replace") as lines:
+                for record in filter(None, map(_from_line, lines)):
+                    if (record.configuration, record.guess) not in seen:
+                        seen.add((record.configuration, record.guess))
+                        yield record
 
     def append(self, record: NetworkScores) -> None:
         """Add one finished network."""
@@ -103,11 +113,13 @@ def _read_json(path: Path) -> dict[str, Any]:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise StudyError(f"{path}: it is damaged ({error}); use another directory") from error
+    if not isinstance(content, dict):
+        raise StudyError(f"{path}: it is damaged (no JSON object); use another directory")
     return content
 
 
 def _check_same(path: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
-    for name in sorted(found.keys() | wanted.keys()):
+    for name in dict.fromkeys([*wanted, *found]):  # the dataset first
         if found.get(name) != wanted.get(name):
             raise RunMismatchError(
                 f"{path}: it holds a run with {name} = {found.get(name)}, not {wanted.get(name)}; "
@@ -125,11 +137,33 @@ def _to_json(record: NetworkScores) -> dict[str, Any]:
     }
 
 
-def _from_json(line: dict[str, Any]) -> NetworkScores:
-    return NetworkScores(
-        configuration=line["configuration"],
-        guess=line["guess"],
-        validation=np.array(line["validation"]),
-        test=np.array(line["test"]),
-        seconds=line["seconds"],
-    )
+def _from_line(text: str) -> NetworkScores | None:
+    """Read a record, or None where a line is damaged: that network is scored again."""
+    try:
+        line = json.loads(text)
+        return NetworkScores(
+            configuration=int(line["configuration"]),
+            guess=int(line["guess"]),
+            validation=np.array(line["validation"], dtype=np.float64),
+            test=np.array(line["test"], dtype=np.float64),
+            seconds=float(line["seconds"]),
+        )
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _locked(path: Path) -> IO[str]:
+    """Hold a lock on the directory as long as this process lives, however it ends."""
+    file = path.open("w", encoding="utf-8")
+    try:
+        import fcntl
+    except ImportError:  # not on Windows: there, two runs at once are the user's care
+        return file
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise StudyError(
+            f"{path.parent}: another process is running there; wait for it or use another directory"
+        ) from None
+    return file

@@ -20,7 +20,7 @@ from sklearn.metrics import check_scoring, get_scorer
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from fdgnn._base import check_classes, check_one_each
 from fdgnn.converters import as_batch
@@ -178,11 +178,19 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"outer_cv={self.outer_cv!r}: expected an integer, at least 2, or None"
             )
+        searched = [*(self.configurations or []), self.param_distributions or {}]
+        for name, instead in (("n_layers", "depths"), ("alpha", "alphas")):
+            if any(name in one for one in searched):
+                raise ValueError(f"{name} is searched by its own argument; give {instead}=")
+        if self.outer_cv is not None and hasattr(self.cv, "__iter__"):
+            raise ValueError("outer_cv needs a number or a splitter as cv, not a list of splits")
         for name in ("depths", "alphas", "configurations"):
             if getattr(self, name) is not None and len(getattr(self, name)) == 0:
                 raise ValueError(f"{name} is empty: there is nothing to choose from")
 
     def _task(self, base: Any, graphs: GraphBatch, y: Array) -> Task:
+        if is_classifier(base):
+            y = column_or_1d(y, warn=True)
         check_one_each(graphs, y)
         alphas = np.array(ALPHAS if self.alphas is None else self.alphas, dtype=np.float64)
         cv = check_cv(self.cv, y, classifier=is_classifier(base))
@@ -223,7 +231,8 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _configurations(self) -> list[dict[str, Any]]:
         if self.configurations is None:
             seed = integer_seed(seed_sequence(self.random_state))
-            ranges = self.param_distributions or PAPER_RANGES
+            given = self.param_distributions
+            ranges = PAPER_RANGES if given is None else given
             return draw_configurations(ranges, self.n_configurations, seed)
         seeds = seed_sequence(self.random_state)
         return [
@@ -241,9 +250,10 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             configurations[c] | {"n_layers": depths[d], "alpha": float(alphas[a])}
             for c, d, a in rows
         ]
+        names = dict.fromkeys(name for p in params for name in p)
         self.cv_results_ = {
             "params": params,
-            **{f"param_{name}": np.array([p[name] for p in params]) for name in params[0]},
+            **{f"param_{name}": np.array([p.get(name) for p in params]) for name in names},
             "mean_test_score": mean.ravel(),
             "std_test_score": scores.std(axis=1).ravel(),
             "rank_test_score": rankdata(-mean.ravel(), method="min").astype(int),
@@ -299,7 +309,9 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 def _held_out_once(cv: Any, y: Array) -> Folds:
     """Fold of each sample, for a splitter that holds each sample out exactly once."""
     fold = np.full(len(y), -1)
-    for f, (_, held_out) in enumerate(cv.split(np.zeros(len(y)), y)):
+    for f, (train, held_out) in enumerate(cv.split(np.zeros(len(y)), y)):
+        if len(np.union1d(train, held_out)) < len(y) or len(np.intersect1d(train, held_out)):
+            raise ValueError("cv must train on all graphs that it does not hold out")
         if (fold[held_out] >= 0).any():
             raise ValueError("cv holds some graphs out more than once; use a k-fold splitter")
         fold[held_out] = f
@@ -319,7 +331,14 @@ def scorer_metric(scoring: Any, classes: Array | None) -> Metric:
     def metric(y: Array, outputs: Floats) -> Floats:
         truth = y if classes is None else classes[y]
         flat = outputs.reshape(-1, *outputs.shape[-2:])
-        return np.array([scorer(replay, o, truth) for o in flat]).reshape(outputs.shape[:-2])
+        try:
+            scores = [scorer(replay, o, truth) for o in flat]
+        except AttributeError:
+            raise ValueError(
+                f"scoring={scoring!r} needs probabilities; choose one that works from predictions "
+                "or decision values, such as accuracy, balanced_accuracy, f1_macro or roc_auc"
+            ) from None
+        return np.array(scores).reshape(outputs.shape[:-2])
 
     return metric
 

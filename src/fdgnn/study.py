@@ -12,7 +12,7 @@ import platform
 import time
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -24,7 +24,12 @@ import numpy as np
 from fdgnn import paper
 from fdgnn._version import __version__
 from fdgnn.estimators import FDGNNClassifier
-from fdgnn.exceptions import ConvergenceWarning, MissingDependencyError, StudyError
+from fdgnn.exceptions import (
+    ConvergenceWarning,
+    MissingDependencyError,
+    RunMismatchError,
+    StudyError,
+)
 from fdgnn.graphs import Array, Floats, GraphBatch
 from fdgnn.model_selection import (
     ALPHAS,
@@ -152,11 +157,29 @@ def run_study(
     quiet: bool = False,
 ) -> dict[str, Any]:
     """Run or resume an evaluation; return the result, which is also in ``result.json``."""
+    if n_jobs == 0:
+        raise ValueError("no processes cannot do anything; give 1 or more, or -1 for all cores")
     task = study.task()
-    run = RunDirectory(directory, study.settings())
+    with closing(RunDirectory(directory, study.settings())) as run:
+        return _run(study, task, run, n_jobs, cluster, quiet)
+
+
+def _run(
+    study: Study,
+    task: Task,
+    run: RunDirectory,
+    n_jobs: int | None,
+    cluster: str | None,
+    quiet: bool,
+) -> dict[str, Any]:
     units = study.units()
     wanted = {(u.configuration, u.guess) for u in units}
-    finished = {(r.configuration, r.guess) for r in run.records()} & wanted
+    finished = {(r.configuration, r.guess) for r in run.records()}
+    if finished - wanted:
+        raise RunMismatchError(
+            f"{run.path}: it holds a run of more configurations or guesses than are asked for; "
+            "ask for as many, or use another directory"
+        )
     missing = [u for u in units if (u.configuration, u.guess) not in finished]
     start = time.perf_counter()
     with _engine(cluster, n_jobs) as n_workers:

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from fdgnn.calibration import probabilities
-from fdgnn.datasets import GraphTable
+from fdgnn.datasets import GraphTable, Reject
 from fdgnn.drawing import draw_explanation, draw_molecule
 from fdgnn.estimators import FDGNNClassifier, FDGNNRegressor
 from fdgnn.exceptions import DatasetFormatError, GraphError
@@ -117,13 +117,16 @@ def _as_numbers(y: Array) -> Array:
 
 def _n_folds(y: Array, classify: bool) -> int:
     """Five, or fewer where a class has too few graphs to be in every fold of every fold."""
-    fewest = int(np.unique(y, return_counts=True)[1].min()) if classify else len(y) // 2
+    counts = np.unique(y, return_counts=True)[1]
+    if classify and len(counts) == 1:
+        raise ValueError(f"the target has one value only, {y[0]!s}; there is nothing to learn")
+    fewest = int(counts.min()) if classify else len(y) // 2
     # A class must have a member in each outer fold, and in each inner one of what is left.
     folds = [k for k in range(2, FOLDS + 1) if fewest >= k and fewest - -(-fewest // k) >= k]
     if not folds:
         raise ValueError(
-            f"the smallest class has {fewest} graphs, too few for cross validation; "
-            "add graphs of it, or leave the class out"
+            f"the smallest of the {len(counts)} classes has {fewest} graphs, too few for cross "
+            "validation; add graphs of it, leave it out, or, for quantities, use --task regression"
         )
     return folds[-1]
 
@@ -159,7 +162,7 @@ def predict_tables(
 def _predict(model: Any, table: GraphTable) -> Iterator[tuple[int, Prediction]]:
     if table.graphs is None:
         return
-    usable, reasons = usable_graphs(model, table.graphs)
+    usable, reasons = usable_graphs(model, table.graphs, table.smiles is not None)
     for g, reason in reasons.items():
         row = int(table.rows[g])
         yield row, Prediction(table.ids[row], error=reason)
@@ -171,7 +174,9 @@ def _predict(model: Any, table: GraphTable) -> Iterator[tuple[int, Prediction]]:
         yield row, Prediction(table.ids[row], value, float(scores[i]), tuple(chances[i].tolist()))
 
 
-def usable_graphs(model: Any, graphs: GraphBatch) -> tuple[Array, dict[int, str]]:
+def usable_graphs(
+    model: Any, graphs: GraphBatch, molecules: bool = False
+) -> tuple[Array, dict[int, str]]:
     """Positions of the graphs the model can take, and why it cannot take the others."""
     vocabulary = model.networks_[0].reservoir.vocabulary
     if vocabulary is None or graphs.label_codes is None or graphs.label_values is None:
@@ -179,9 +184,10 @@ def usable_graphs(model: Any, graphs: GraphBatch) -> tuple[Array, dict[int, str]
         return np.arange(len(graphs)), {}
     known = np.isin(graphs.label_values.astype(str), np.array(vocabulary).astype(str))
     strange = np.flatnonzero(~known[graphs.label_codes])
+    cure = "; atoms of any element can be used after a fit with --atoms rich" if molecules else ""
     reasons = {
         int(graphs.graph_of_vertex[v]): "vertex label "
-        f"{graphs.label_values[graphs.label_codes[v]]} was not seen during fit"
+        f"{graphs.label_values[graphs.label_codes[v]]} was not seen during fit{cure}"
         for v in strange[::-1]
     }
     return np.setdiff1d(np.arange(len(graphs)), list(reasons)), reasons
@@ -223,8 +229,22 @@ class Explained:
 
 def explain_table(
     model: Any, table: GraphTable, wanted: set[int] | None, *, target: str | None, edges: bool
+) -> tuple[list[Explained], list[Reject]]:
+    """Explain the usable graphs of a table, or those of the wanted rows; tell of the others."""
+    found = _explain(model, table, wanted, target, edges)
+    rejects = list(table.rejects)
+    if table.graphs is not None:
+        reasons = usable_graphs(model, table.graphs, table.smiles is not None)[1]
+        for g, reason in reasons.items():
+            row = int(table.rows[g])
+            rejects.append(Reject(table.start + row, table.ids[row], reason))
+    asked = [r for r in rejects if wanted is None or r.row in wanted]
+    return found, sorted(asked, key=lambda reject: reject.row)
+
+
+def _explain(
+    model: Any, table: GraphTable, wanted: set[int] | None, target: str | None, edges: bool
 ) -> list[Explained]:
-    """Explain the usable graphs of a table, or those of the wanted rows."""
     if table.graphs is None:
         return []
     usable, _ = usable_graphs(model, table.graphs)

@@ -47,5 +47,13 @@ def main() -> None:
     except BrokenPipeError:  # whoever read our output has seen enough
         sys.exit(1)
     except (FDGNNError, ValueError, OSError) as error:
-        typer.echo(f"error: {' '.join(str(error).split())}", err=True)
+        typer.echo(f"error: {_one_line(error)}", err=True)
         sys.exit(1)
+
+
+def _one_line(error: Exception) -> str:
+    """The message, without line breaks and whatever a terminal might act upon."""
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        text = f"{error.filename}: {error.strerror}"
+    return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))

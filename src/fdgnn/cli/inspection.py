@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fdgnn.cli.app import app
-from fdgnn.cli.options import AsJson, Data, Format
+from fdgnn.cli.app import app, say
+from fdgnn.cli.options import AsJson, Data, Format, Smiles, Target
 
 if TYPE_CHECKING:
     from fdgnn.graphs import Array, GraphBatch
@@ -40,15 +40,29 @@ def datasets(context: typer.Context, as_json: AsJson = False) -> None:
 
 
 @datasets_app.command(epilog="Example: fdgnn datasets info MUTAG")
-def info(data: Data, format: Format = None, as_json: AsJson = False) -> None:
+def info(
+    data: Data,
+    target: Target = None,
+    format: Format = None,
+    smiles: Smiles = None,
+    as_json: AsJson = False,
+) -> None:
     """Sizes, degrees, classes, repeated graphs, and the best accuracy that can be reached."""
+    table = _read(data, target=target, format=format, smiles_column=smiles)
+    _print(describe(table.graphs, table.y), as_json)
+
+
+def _read(data: str, **options: Any) -> Any:
+    """Read a table whose bad rows are counted aloud."""
     from fdgnn.datasets import read_graphs
     from fdgnn.exceptions import GraphError
 
-    table = read_graphs(data, format=format)
+    table = read_graphs(data, **options)
     if table.graphs is None:
-        raise GraphError(f"{data}: none of its {table.n_rows} rows can be read")
-    _print(describe(table.graphs, table.y), as_json)
+        raise GraphError(f"none of the {table.n_rows} rows can be read; {table.rejects[0]}")
+    if table.rejects:
+        say(f"{len(table.rejects)} of {table.n_rows} rows left out; {table.rejects[0]}")
+    return table
 
 
 def describe(graphs: GraphBatch, y: Array | None) -> dict[str, Any]:
@@ -80,16 +94,13 @@ def describe(graphs: GraphBatch, y: Array | None) -> dict[str, Any]:
 
 
 @app.command(epilog="Example: fdgnn stability PROTEINS")
-def stability(data: Data, format: Format = None, as_json: AsJson = False) -> None:
+def stability(
+    data: Data, format: Format = None, smiles: Smiles = None, as_json: AsJson = False
+) -> None:
     """Which graphs are certain to have one fixed point, at which effective spectral radius."""
     import numpy as np
 
-    from fdgnn.datasets import read_graphs
-    from fdgnn.exceptions import GraphError
-
-    graphs = read_graphs(data, format=format).graphs
-    if graphs is None:
-        raise GraphError(f"{data}: none of its rows can be read")
+    graphs = _read(data, format=format, smiles_column=smiles).graphs
     k, radii = float(graphs.max_degrees.mean()), graphs.spectral_radii
     facts: dict[str, Any] = {
         "k, mean over graphs of the largest neighbourhood": round(k, 3),

@@ -67,7 +67,10 @@ def fit(
     from fdgnn.persistence import save_model
     from fdgnn.workflow import check_targets, train, vertex_kind
 
+    if str(output) == "-":
+        raise ValueError("a model is written to a file; give its name by -o")
     check_writable(output)
+    check_writable(rejects or _beside(output))
     # New graphs must be read as these are, so the model file remembers how.
     reading: dict[str, Any] = {
         "smiles_column": smiles,
@@ -78,7 +81,7 @@ def fit(
         data, format=format, target=target, id_column=id_column, strict=strict,
         numeric=task is TaskName.regression, **reading,
     )  # fmt: skip
-    _tell_rejects(table.rejects, table.n_rows, rejects or _beside(output), quiet)
+    listed = _tell_rejects(table.rejects, table.n_rows, rejects or _beside(output), quiet)
     graphs, y = check_targets(table)
     say(f"{graphs!r}", quiet)
     training = train(
@@ -88,10 +91,12 @@ def fit(
     )  # fmt: skip
     training.model.reading_ = reading | {"vertex": vertex_kind(graphs)}
     save_model(training.model, output, score=training.score)
-    _print_training(training, output, as_json)
+    _print_training(training, output, listed, as_json)
 
 
-def _print_training(training: Training, output: Path, as_json: bool) -> None:
+def _print_training(
+    training: Training, output: Path, listed: dict[str, Any], as_json: bool
+) -> None:
     facts: dict[str, Any] = {
         "model": str(output),
         "task": training.task,
@@ -102,15 +107,20 @@ def _print_training(training: Training, output: Path, as_json: bool) -> None:
         "wl_ceiling": training.ceiling,
         "seconds": training.seconds,
         "parameters": training.parameters,
+        **listed,
     }
     if as_json:
         typer.echo(json.dumps(facts))
         return
     constant = "majority class" if training.task == "classification" else "mean"
-    typer.echo(f"{training.metric}, nested cross validation   {training.score:.3f}")
-    typer.echo(f"always the {constant:14}              {training.baseline:.3f}")
-    if training.ceiling is not None:
-        typer.echo(f"best of any message passing (WL)    {training.ceiling:.3f}")
+    shown = {
+        f"{training.metric}, nested cross validation": training.score,
+        f"always the {constant}": training.baseline,
+        "best of any message passing (WL)": training.ceiling,
+    }
+    for what, value in shown.items():
+        if value is not None:
+            typer.echo(f"{what:35} {value:.3f}")
     typer.echo(f"{training.n_graphs} graphs, {training.seconds:.1f} s, written to {output}")
 
 
@@ -128,13 +138,19 @@ def predict(
     strict: Strict = False,
     jobs: Jobs = 1,
     quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Predict new graphs: a row for each row of the input, in its order."""
+    """Predict new graphs: a row for each row of the input, in its order.
+
+    The score is the model's output: of two classes, positive for the second; of several, that of
+    the predicted one. Rows that cannot be predicted have their reason in the column 'error'.
+    """
     from fdgnn.datasets import Reject
     from fdgnn.output import prediction_writer
     from fdgnn.persistence import load_model
     from fdgnn.workflow import predict_tables
 
+    _check_outputs(data, output, rejects)
     fitted = load_model(model)
     tables = _tables(fitted, data, format, id_column, smiles, strict)
     found: list[Reject] = []
@@ -145,9 +161,11 @@ def predict(
             found += [Reject(number, r.id, str(r.error)) for number, r in bad]
             n_rows += len(rows)
             write(rows)
-    default = None if output == "-" else _beside(Path(output))
-    _tell_rejects(tuple(found), n_rows, rejects or default, quiet)
+    listed = _tell_rejects(tuple(found), n_rows, _rejects_file(output, rejects), quiet)
+    if len(found) == n_rows:
+        raise ValueError(f"none of the {n_rows} rows can be predicted; {found[0]}")
     say(f"{n_rows - len(found)} of {n_rows} rows predicted", quiet)
+    _print_summary({"rows": n_rows, "predicted": n_rows - len(found), **listed}, output, as_json)
 
 
 @app.command(epilog="Example: fdgnn explain model.fdgnn new.csv -o why.jsonl --draw pictures")
@@ -166,27 +184,62 @@ def explain(
     format: Format = None,
     id_column: IdColumn = None,
     smiles: Smiles = None,
+    rejects: Rejects = None,
     strict: Strict = False,
     quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Tell how much each vertex moved the score; contributions add up to it."""
+    """Tell how much each vertex moved the score of a class, by default the predicted one.
+
+    Contributions add up to the score minus that of an empty graph, which may be far away: compare
+    vertices with each other, not with zero.
+    """
     from fdgnn.output import explanation_writer
     from fdgnn.persistence import load_model
     from fdgnn.workflow import draw_all, explain_table
 
+    if edges and Path(output).suffix != ".jsonl":
+        raise ValueError("what edges do is written as JSON lines only; give -o NAME.jsonl")
+    _check_outputs(data, output, rejects)
     fitted = load_model(model)
     wanted = None if not row else set(row)
-    n_explained = 0
+    n_explained, n_rows = 0, 0
+    found: list[Reject] = []
     with explanation_writer(output) as write:
         for table in _tables(fitted, data, format, id_column, smiles, strict):
-            explained = explain_table(fitted, table, wanted, target=of, edges=edges)
+            explained, bad = explain_table(fitted, table, wanted, target=of, edges=edges)
             write(explained)
             n_explained += len(explained)
+            n_rows += table.n_rows
+            found += bad
             if draw is not None:
                 draw_all(explained, draw)
+    listed = _tell_rejects(tuple(found), n_rows, _rejects_file(output, rejects), quiet)
     if n_explained == 0:
-        raise ValueError("none of the rows can be explained; see 'fdgnn predict' for the reasons")
-    say(f"{n_explained} graphs explained", quiet)
+        why = str(found[0]) if found else f"rows are counted from 0 to {n_rows - 1}"
+        raise ValueError(f"none of the rows asked for can be explained; {why}")
+    say(f"{n_explained} of {n_rows} rows explained", quiet)
+    _print_summary({"rows": n_rows, "explained": n_explained, **listed}, output, as_json)
+
+
+def _check_outputs(data: str, output: str, rejects: Path | None) -> None:
+    """Find out before the work what cannot be written after it."""
+    from fdgnn.files import check_writable
+
+    for path in (_rejects_file(output, rejects), None if output == "-" else Path(output)):
+        if path is not None:
+            check_writable(path)
+            if path.exists() and Path(data).exists() and path.samefile(data):
+                raise ValueError(f"{path}: it is the input; give another name")
+
+
+def _rejects_file(output: str, rejects: Path | None) -> Path | None:
+    return rejects or (None if output == "-" else _beside(Path(output)))
+
+
+def _print_summary(summary: dict[str, Any], output: str, as_json: bool) -> None:
+    if as_json and output != "-":
+        typer.echo(json.dumps(summary | {"output": output}))
 
 
 def _tables(
@@ -208,9 +261,14 @@ def _beside(output: Path) -> Path:
     return output.with_name(f"{output.name}.rejects.csv")
 
 
-def _tell_rejects(rejects: tuple[Reject, ...], n_rows: int, path: Path | None, quiet: bool) -> None:
+def _tell_rejects(
+    rejects: tuple[Reject, ...], n_rows: int, path: Path | None, quiet: bool
+) -> dict[str, Any]:
+    """Tell of rejected rows and list them in a file; an older list would lie, so it goes."""
     if not rejects:
-        return
+        if path is not None:
+            path.unlink(missing_ok=True)
+        return {"rejected": 0, "rejects": None}
     for reject in rejects[:SHOWN]:
         say(str(reject), quiet)
     where = ""
@@ -220,3 +278,4 @@ def _tell_rejects(rejects: tuple[Reject, ...], n_rows: int, path: Path | None, q
         write_rejects(path, rejects)
         where = f", listed in {path}"
     say(f"{len(rejects)} of {n_rows} rows rejected{where}", quiet)
+    return {"rejected": len(rejects), "rejects": path and str(path)}

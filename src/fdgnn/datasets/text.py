@@ -111,7 +111,12 @@ def read_csv(path: str | Path, delimiter: str | None = None) -> tuple[Columns, I
     if header is None:
         raise DatasetFormatError(f"{name_of(path)}: the file is empty")
     delimiter = delimiter or max(",;\t|", key=header.count)
-    columns = [name.strip() for name in next(csv.reader([header], delimiter=delimiter))]
+    fields = _fields([header], delimiter, strict=False)
+    if not fields or "\0" in header:
+        raise DatasetFormatError(
+            f"{name_of(path)}: its first line is no CSV header; save it as UTF-8 text, a line a row"
+        )
+    columns = [name.strip() for name in fields]
     return columns, _csv_records(lines, columns, delimiter)
 
 
