@@ -82,7 +82,8 @@ def test_several_networks_are_averaged(motifs):
     first = FDGNNClassifier(n_networks=1, **SMALL).fit(graphs, y)
     np.testing.assert_array_equal(model.networks_[0].coef, first.coef_)
     assert not np.allclose(model.networks_[1].projection, model.networks_[0].projection)
-    each = [n for n in model._network_outputs(graphs)]
+    pooled = [model._embed(graphs, n.reservoir).pooled[-1] for n in model.networks_]
+    each = [n.outputs(p) for n, p in zip(model.networks_, pooled, strict=True)]
     np.testing.assert_allclose(model.decision_function(graphs), np.mean(each, axis=0)[:, 0])
     with pytest.raises(AttributeError, match=r"networks_\[j\]"):
         _ = model.layers_
@@ -299,6 +300,9 @@ def test_unconverged_graphs_are_told_once_with_numbers():
     assert [w.category for w in told] == [ConvergenceWarning]
     assert "6 of 6 graphs" in str(told[0].message)
     assert told[0].filename == __file__
+    with pytest.warns(ConvergenceWarning, match="2 of 2 graphs") as at_prediction:
+        model.predict(graphs[:2])
+    assert [w.filename for w in at_prediction] == [__file__]
     assert not model.converged_.any()
     assert (model.n_iter_ == 50).all()
 

@@ -70,7 +70,8 @@ def test_guess_g_is_network_g_of_the_fitted_model(motifs):
     features = MODEL.network_features(graphs, guess=2, depths=(3,))[0]
     network = model.networks_[2]
     outputs = features @ network.coef.T + network.intercept
-    np.testing.assert_array_equal(list(model._network_outputs(graphs))[2], outputs)
+    pooled = model._embed(graphs, network.reservoir, layers="last").pooled[-1]
+    np.testing.assert_array_equal(network.outputs(pooled), outputs)
 
 
 # ---------------------------------------------------------------------- folds and configurations

@@ -135,16 +135,21 @@ class ReservoirEstimator(BaseEstimator):  # type: ignore[misc]
         residual = np.concatenate([e.residual for e in embeddings])
         self.n_iter_ = n_iter.max(axis=0)
         self.converged_ = (residual < self.tol).all(axis=0)
-        if not self.converged_.all():
-            worst = int(residual.max(axis=0).argmax())
+        self._tell_unconverged(embeddings)
+
+    def _tell_unconverged(self, embeddings: list[Embedding]) -> None:
+        """Warn the caller of the public method that called the method that calls this one."""
+        residual = np.concatenate([e.residual for e in embeddings]).max(axis=0)
+        unconverged = int((residual >= self.tol).sum())
+        if unconverged:
             warnings.warn(
-                f"{int((~self.converged_).sum())} of {len(self.converged_)} graphs did not "
-                f"converge to tol={self.tol:g} within max_iter={self.max_iter} iterations; the "
-                f"largest last change is {residual.max():.3g}, in graph {worst}. Their last states "
-                "are used, as in the paper; lower effective_spectral_radius or raise max_iter to "
-                "let them settle",
+                f"{unconverged} of {len(residual)} graphs did not converge to tol={self.tol:g} "
+                f"within max_iter={self.max_iter} iterations; the largest last change is "
+                f"{residual.max():.3g}, in graph {int(residual.argmax())}. Their last states are "
+                "used, as in the paper; lower effective_spectral_radius or raise max_iter to let "
+                "them settle",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def __sklearn_tags__(self) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -153,6 +153,10 @@ class Network(NamedTuple):
     coef: Floats  # W_Y (q, P)
     intercept: Floats  # (q,)
 
+    def outputs(self, pooled: Floats) -> Floats:
+        """Eq. 3: (n_graphs, H) -> (n_graphs, q)."""
+        return expand(pooled, self.projection) @ self.coef.T + self.intercept
+
 
 class _FDGNN(ReservoirEstimator):
     """The model up to its real-valued output; a subclass says what the output means."""
@@ -234,12 +238,11 @@ class _FDGNN(ReservoirEstimator):
     def _outputs(self, X: Any) -> Floats:
         """Eq. 3, averaged over the networks: (n_graphs, q)."""
         graphs = self._new_graphs(X)
-        return np.asarray(np.mean(list(self._network_outputs(graphs)), axis=0))
-
-    def _network_outputs(self, graphs: GraphBatch) -> Iterator[Floats]:
-        for network in self.networks_:
-            pooled = self._embed(graphs, network.reservoir, layers="last").pooled[-1]
-            yield expand(pooled, network.projection) @ network.coef.T + network.intercept
+        embeddings = [self._embed(graphs, n.reservoir, layers="last") for n in self.networks_]
+        self._tell_unconverged(embeddings)
+        pairs = zip(self.networks_, embeddings, strict=True)
+        outputs = [network.outputs(embedding.pooled[-1]) for network, embedding in pairs]
+        return np.asarray(np.mean(outputs, axis=0))
 
     def _only_network(self) -> Network:
         check_is_fitted(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Annotated
 
 import typer
@@ -42,6 +43,7 @@ def main() -> None:
     """Run the command; what a user can mend becomes one line and an exit code, no traceback."""
     from fdgnn.exceptions import FDGNNError
 
+    warnings.showwarning = _show_warning
     try:
         app()
     except BrokenPipeError:  # whoever read our output has seen enough
@@ -49,6 +51,10 @@ def main() -> None:
     except (FDGNNError, ValueError, OSError) as error:
         typer.echo(f"error: {_one_line(error)}", err=True)
         sys.exit(1)
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    typer.echo(f"warning: {' '.join(str(message).split())}", err=True)
 
 
 def _one_line(error: Exception) -> str:
