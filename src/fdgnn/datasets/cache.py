@@ -5,7 +5,9 @@ A cache is a convenience: reading a damaged one or failing to write one is never
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import time
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import fields
@@ -15,11 +17,13 @@ from typing import Any
 import numpy as np
 
 from fdgnn._checks import Array, Ints
-from fdgnn.datasets.files import TextFile, write_aside
+from fdgnn.datasets.files import TextFile
 from fdgnn.datasets.home import cache_home
 from fdgnn.exceptions import FDGNNWarning
+from fdgnn.files import write_aside
 from fdgnn.graphs import GraphBatch
 
+ABANDONED_AFTER = 3600.0  # seconds; no process takes that long to write one file
 FORMAT = 1  # to be raised whenever parsing the same files gives something else
 
 Dataset = tuple[GraphBatch, Ints]
@@ -71,8 +75,17 @@ def _store(path: Path, key: str, parsed: Dataset) -> None:
     try:
         with write_aside(path) as file:
             np.savez(file, header=np.array([key, *sorted(arrays)]), **arrays)
+        _sweep(path.parent)
     except OSError as error:
         _warn_once(path.parent, error)
+
+
+def _sweep(directory: Path) -> None:
+    """Remove what killed processes left behind."""
+    for part in directory.glob(".*.part"):
+        with contextlib.suppress(OSError):  # another process may be sweeping, too
+            if time.time() - part.stat().st_mtime > ABANDONED_AFTER:
+                part.unlink()
 
 
 def _warn_once(directory: Path, error: OSError) -> None:

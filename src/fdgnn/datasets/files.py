@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import io
-import os
-import secrets
 import struct
-import time
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import IO
@@ -21,7 +17,6 @@ BLOCK = 1 << 20  # small enough for the CPU's cache, large enough to forget the 
 MAX_UNPACKED = 8 << 30
 # Small archives may be as dense as they like; COLLAB, with 0.7 GB of text, has a ratio of 10.
 MAX_RATIO, RATIO_MATTERS_FROM = 200, 64 << 20
-ABANDONED_AFTER = 3600.0  # seconds since the last write to a file that never got its name
 
 # What zipfile raises on damaged archives, depending on where the damage sits.
 _DAMAGE = (
@@ -151,30 +146,3 @@ def _by_kind(files: list[TextFile], path: Path) -> dict[str, TextFile]:
         for file in files
         if file.name.startswith(prefixes[0])
     }
-
-
-@contextmanager
-def write_aside(path: Path) -> Iterator[io.BufferedRandom]:
-    """Write a file next to `path` and move it there when complete, or leave no trace.
-
-    Whoever is killed in between leaves a ``.part`` file, which nobody reads, and which a later
-    writer removes.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(path.parent)
-    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
-    try:
-        with part.open("x+b") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _sweep(directory: Path) -> None:
-    for part in directory.glob(".*.part"):
-        with suppress(OSError):  # another process may be sweeping, too
-            if time.time() - part.stat().st_mtime > ABANDONED_AFTER:
-                part.unlink()

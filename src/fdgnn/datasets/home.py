@@ -10,8 +10,8 @@ import zipfile
 from pathlib import Path
 from typing import IO, Any
 
-from fdgnn.datasets.files import write_aside
 from fdgnn.exceptions import DatasetNotFoundError, DownloadError
+from fdgnn.files import write_aside
 
 URL = "https://www.chrsmrrs.com/graphkerneldatasets/{name}.zip"
 MAX_DOWNLOAD = 1 << 30
