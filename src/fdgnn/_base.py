@@ -168,8 +168,7 @@ def _vertex_input(graphs: GraphBatch) -> str:
 
 def check_classes(y: Array) -> Array:
     """Return y, or raise ValueError unless it has class labels of at least two classes."""
-    if y.dtype.kind not in "iubU":  # whole numbers and text are classes; the rest is looked at
-        check_classification_targets(y)
+    check_classification_targets(y)
     if len(np.unique(y)) < 2:
         raise ValueError(f"y has one class only ({y[0]!s}); a classifier needs at least two")
     return y
