@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= -1
+# The CPU build of PyTorch, for `fdgnn compare` and its tests; TORCH= leaves it out.
+TORCH ?= torch==2.13.0
 
 .PHONY: demo test lint types pytest bench results constraints clean clean-kernels help
 
@@ -15,7 +17,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "fdgnn needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(TORCH) -e '.[dev]'
 	@touch $@
 
 demo: $(VENV)/.installed
@@ -48,7 +50,7 @@ results/%.json: $(VENV)/.installed
 
 # Pin what is installed now; run it in a fresh environment after changing dependencies.
 constraints: $(VENV)/.installed
-	$(BIN)/pip freeze --exclude-editable --exclude pip --exclude setuptools > constraints.txt
+	$(BIN)/pip freeze --exclude-editable --exclude pip --exclude setuptools | sed "s,+cpu,," > constraints.txt
 
 # Forget compiled kernels: needed after editing a kernel that others call.
 clean-kernels:

@@ -61,10 +61,11 @@ def _lines(items: Iterable[T], total: int, what: str, done: int) -> Iterator[T]:
         if count == 1:
             first = now  # rates are of what comes after the first, which may have compiled
         if now - said >= _SECONDS_BETWEEN_LINES or done + count == total:
-            rate = (count - 1) / (now - first) if count > 1 else 0.0
-            pace = f", {rate:.3g} a second, {(total - done - count) / rate:.0f} s left"
+            rate = (count - 1) / (now - first) if now > first else 0.0
+            left = total - done - count
+            pace = f", {rate:.3g} a second, {left / rate:.0f} s left" if rate else ""
             print(
-                f"{what}: {done + count} of {total}{pace if rate else ''}",
+                f"{what}: {done + count} of {total}{pace}",
                 file=sys.stderr,
                 flush=True,
             )
