@@ -7,11 +7,11 @@ import os
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from fdgnn import __version__
 from fdgnn.datasets import make_motif_graphs
+from tu_files import write_batch
 
 SMALL = ["--protocol", "quick", "--configurations", "2", "--guesses", "1", "--units", "10"]
 
@@ -30,14 +30,7 @@ def fdgnn(*words, **environment):
 def tu_folder(tmp_path_factory):
     """Generated graphs as a TU folder."""
     graphs, y = make_motif_graphs(60, random_state=0)
-    folder = tmp_path_factory.mktemp("data") / "MOTIFS"
-    folder.mkdir()
-    A = graphs.adjacency().tocoo()
-    arcs = np.stack([A.coords[0] + 1, A.coords[1] + 1], axis=1)
-    np.savetxt(folder / "MOTIFS_A.txt", arcs, fmt="%d", delimiter=", ")
-    np.savetxt(folder / "MOTIFS_graph_indicator.txt", graphs.graph_of_vertex + 1, fmt="%d")
-    np.savetxt(folder / "MOTIFS_graph_labels.txt", y, fmt="%d")
-    return folder
+    return write_batch(tmp_path_factory.mktemp("data") / "MOTIFS", graphs, y)
 
 
 def assert_one_clear_line(run, *words):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
+import numpy as np
+
 # A triangle with a tail and a labelled edge; one arc twice, one edge one way only, one loop.
 TEXTS = {
     "A": "1, 2\n2, 1\n2,3\n3 , 2\n1,3\n3,1\n3,4\n4,4\n1, 2\n5,  6\n6,  5\n",
@@ -32,3 +34,20 @@ def write_zip(path: Path, name: str = "TOY", **texts: str | None) -> Path:
             if text is not None:
                 archive.writestr(f"{name}/{name}_{kind}.txt", text)
     return path
+
+
+def write_batch(folder: Path, graphs, y) -> Path:
+    """Write a batch with numbers as labels as a TU folder of the folder's name."""
+    folder.mkdir(parents=True)
+    A = graphs.adjacency().tocoo()
+    arcs = np.stack([A.coords[0] + 1, A.coords[1] + 1], axis=1)
+    tables = {
+        "A": arcs,
+        "graph_indicator": graphs.graph_of_vertex + 1,
+        "graph_labels": y,
+        "node_labels": graphs.labels,
+    }
+    for kind, table in tables.items():
+        if table is not None:
+            np.savetxt(folder / f"{folder.name}_{kind}.txt", table, fmt="%d", delimiter=", ")
+    return folder

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 
 @contextmanager
@@ -42,3 +44,46 @@ def check_writable(path: Path) -> None:
         raise FileNotFoundError(f"{path}: there is no directory {path.parent}")
     if not os.access(path.parent, os.W_OK):
         raise PermissionError(f"{path}: the directory {path.parent} cannot be written")
+
+
+class JsonLines:
+    """A file to which one JSON object a line is appended, by processes that may be killed.
+
+    A torn last line is dropped when the file is opened; lines that cannot be read do not count.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._drop_torn_line()
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        if self.path.exists():
+            with self.path.open(encoding="utf-8", errors="replace") as lines:
+                yield from filter(None, map(_object, lines))
+
+    def append(self, content: dict[str, Any]) -> None:
+        """Add a line."""
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(content) + "\n")
+
+    def _drop_torn_line(self) -> None:
+        if self.path.exists():
+            data = self.path.read_bytes()
+            complete = data.rfind(b"\n") + 1
+            if complete < len(data):
+                with self.path.open("r+b") as file:
+                    file.truncate(complete)
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    try:
+        content = json.loads(line)
+    except ValueError:
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write an object as indented JSON, completely or not at all."""
+    with write_aside(path) as file:
+        file.write((json.dumps(content, indent=1) + "\n").encode())

@@ -20,7 +20,7 @@ from typing import IO, Any
 import numpy as np
 
 from fdgnn.exceptions import RunMismatchError, StudyError
-from fdgnn.files import write_aside
+from fdgnn.files import JsonLines, write_json
 from fdgnn.model_selection import NetworkScores
 
 
@@ -41,13 +41,13 @@ class RunDirectory:
         try:
             path.mkdir(parents=True, exist_ok=True)
             if self._settings.exists():
-                _check_same(path, _read_json(self._settings), settings)
+                _check_same(path, read_json(self._settings), settings)
             elif any(entry.name != "lock" for entry in path.iterdir()):
                 raise RunMismatchError(f"{path}: it has files, but none of a run; use another")
             else:
-                self._write_json(self._settings, settings)
-            self._lock = _locked(path / "lock")
-            self._drop_torn_line()
+                write_json(self._settings, settings)
+            self._lock = locked(path / "lock")
+            self._records = JsonLines(path / "records.jsonl")
         except OSError as error:
             raise StudyError(f"{path}: cannot be used as a run directory ({error})") from error
 
@@ -59,56 +59,36 @@ class RunDirectory:
     def _settings(self) -> Path:
         return self.path / "settings.json"
 
-    @property
-    def _records(self) -> Path:
-        return self.path / "records.jsonl"
-
     def records(self) -> Iterator[NetworkScores]:
         """Give the networks finished so far, each once; lines that cannot be read do not count."""
         seen: set[tuple[int, int]] = set()
-        if self._records.exists():
-            with self._records.open(encoding="utf-8", errors="replace") as lines:
-                for record in filter(None, map(_from_line, lines)):
-                    if (record.configuration, record.guess) not in seen:
-                        seen.add((record.configuration, record.guess))
-                        yield record
+        for record in filter(None, map(_from_json, self._records)):
+            if (record.configuration, record.guess) not in seen:
+                seen.add((record.configuration, record.guess))
+                yield record
 
     def append(self, record: NetworkScores) -> None:
         """Add one finished network."""
-        line = json.dumps(_to_json(record)) + "\n"
         try:
-            with self._records.open("a", encoding="utf-8") as file:
-                file.write(line)
+            self._records.append(_to_json(record))
         except OSError as error:
             raise StudyError(
-                f"{self._records}: a record could not be written ({error}); everything before it "
-                "is kept, so make room and run the same command again"
+                f"{self._records.path}: a record could not be written ({error}); everything before "
+                "it is kept, so make room and run the same command again"
             ) from error
 
     def write_result(self, result: dict[str, Any]) -> Path:
         """Write the summary; give its path."""
         path = self.path / "result.json"
         try:
-            self._write_json(path, result)
+            write_json(path, result)
         except OSError as error:
             raise StudyError(f"{path}: could not be written ({error})") from error
         return path
 
-    def _write_json(self, path: Path, content: dict[str, Any]) -> None:
-        with write_aside(path) as file:
-            file.write((json.dumps(content, indent=1) + "\n").encode())
 
-    def _drop_torn_line(self) -> None:
-        """Cut the records after the last complete line."""
-        if self._records.exists():
-            data = self._records.read_bytes()
-            complete = data.rfind(b"\n") + 1
-            if complete < len(data):
-                with self._records.open("r+b") as file:
-                    file.truncate(complete)
-
-
-def _read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a file of a run, or raise StudyError if it is damaged."""
     try:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -137,10 +117,9 @@ def _to_json(record: NetworkScores) -> dict[str, Any]:
     }
 
 
-def _from_line(text: str) -> NetworkScores | None:
+def _from_json(line: dict[str, Any]) -> NetworkScores | None:
     """Read a record, or None where a line is damaged: that network is scored again."""
     try:
-        line = json.loads(text)
         return NetworkScores(
             configuration=int(line["configuration"]),
             guess=int(line["guess"]),
@@ -152,7 +131,7 @@ def _from_line(text: str) -> NetworkScores | None:
         return None
 
 
-def _locked(path: Path) -> IO[str]:
+def locked(path: Path) -> IO[str]:
     """Hold a lock on the directory as long as this process lives, however it ends."""
     file = path.open("w", encoding="utf-8")
     try:

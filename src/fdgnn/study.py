@@ -11,9 +11,10 @@ import hashlib
 import platform
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -40,13 +41,14 @@ from fdgnn.model_selection import (
     accuracy,
     best_of,
     draw_configurations,
+    fit_and_test,
     nested_folds,
     score_networks,
 )
 from fdgnn.progress import track
 from fdgnn.readout import code_classes
 from fdgnn.reservoir import average_degree
-from fdgnn.rundir import RunDirectory
+from fdgnn.rundir import RunDirectory, read_json
 
 
 @dataclass(frozen=True)
@@ -155,13 +157,35 @@ def run_study(
     n_jobs: int | None = None,
     cluster: str | None = None,
     quiet: bool = False,
+    command: str | None = None,
+    after_each: Callable[[], None] | None = None,
 ) -> dict[str, Any]:
-    """Run or resume an evaluation; return the result, which is also in ``result.json``."""
+    """Run or resume an evaluation; return the result, which is also in ``result.json``.
+
+    `command` is what a user would type for the same; it is only written down. `after_each` is
+    called when a network is finished.
+    """
     if n_jobs == 0:
         raise ValueError("no processes cannot do anything; give 1 or more, or -1 for all cores")
     task = study.task()
     with closing(RunDirectory(directory, study.settings())) as run:
-        return _run(study, task, run, n_jobs, cluster, quiet)
+        result = _run(study, task, run, n_jobs, cluster, quiet, after_each) | {"command": command}
+        run.write_result(result)
+        return result
+
+
+def finished_result(study: Study, directory: Path) -> dict[str, Any] | None:
+    """The summary of a run of at least this study in the directory, or None."""
+    path = directory / "result.json"
+    if not path.exists():
+        return None
+    RunDirectory(directory, study.settings()).close()  # is it this study's?
+    result, asked = read_json(path), study.protocol
+    enough = (
+        result.get("n_configurations", 0) >= asked.n_configurations
+        and result.get("n_guesses", 0) >= asked.n_guesses
+    )
+    return result if enough else None
 
 
 def _run(
@@ -171,6 +195,7 @@ def _run(
     n_jobs: int | None,
     cluster: str | None,
     quiet: bool,
+    after_each: Callable[[], None] | None,
 ) -> dict[str, Any]:
     units = study.units()
     wanted = {(u.configuration, u.guess) for u in units}
@@ -188,12 +213,13 @@ def _run(
             records, len(units), f"{study.dataset} networks", done=len(finished), quiet=quiet
         ):
             run.append(record)
+            if after_each is not None:
+                after_each()
     elapsed = time.perf_counter() - start
     result = summarise(
         study, task, (r for r in run.records() if (r.configuration, r.guess) in wanted)
     )
     result["times"] |= {"this_run_seconds": elapsed}
-    run.write_result(result)
     return result
 
 
@@ -246,6 +272,8 @@ def summarise(study: Study, task: Task, records: Iterable[NetworkScores]) -> dic
         "seed": study.seed,
         **_row(deep[0], own_depth[deep[1]]),
         "fold_configurations": chosen,
+        "configurations": configurations,
+        "alphas": task.alphas.tolist(),
         "single_layer": _row(single[0], np.ones(len(single[0]), dtype=int)),
         # No honest estimates: chosen on the very folds that are reported, as in GIN's protocol.
         "chosen_on_test_folds": {
@@ -254,7 +282,7 @@ def summarise(study: Study, task: Task, records: Iterable[NetworkScores]) -> dic
         },
         "published": _published(study.dataset),
         "times": {"networks_seconds": seconds, **_time_selected(study, task, chosen)},
-        "versions": _versions(),
+        "versions": versions(),
         "machine": {"python": platform.python_version(), "cpu": platform.machine()},
     }
 
@@ -295,24 +323,27 @@ def _row(scores: Floats, depths: Array) -> dict[str, Any]:
 
 def _time_selected(study: Study, task: Task, chosen: list[dict[str, Any]]) -> dict[str, Any]:
     """Table 3: seconds to train and to test the selected model of each fold, on one core."""
-    train_seconds, test_seconds, unconverged = [], [], []
+    measured = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # counted below instead
-        study.estimator(chosen[0]).fit(study.graphs, study.y)  # compile first
+        compile_kernels(study, chosen[0])
         for fold, configuration in zip(task.folds, chosen, strict=True):
-            train, test = study.graphs[fold >= 0], study.graphs[fold < 0]
-            start = time.perf_counter()
-            model = study.estimator(configuration).fit(train, study.y[fold >= 0])
-            middle = time.perf_counter()
-            model.predict(test)
-            train_seconds.append(middle - start)
-            test_seconds.append(time.perf_counter() - middle)
-            unconverged.append(int((~model.converged_).sum()))
+            make = partial(study.estimator, configuration)
+            measured.append(fit_and_test(make, study.graphs, study.y, fold))
     return {
-        "fold_train_seconds": train_seconds,
-        "fold_test_seconds": test_seconds,
-        "fold_unconverged_graphs": unconverged,
+        "fold_train_seconds": [m.train_seconds for m in measured],
+        "fold_test_seconds": [m.test_seconds for m in measured],
+        # Of the training graphs.
+        "fold_unconverged_graphs": [int((~m.model.converged_).sum()) for m in measured],
     }
+
+
+def compile_kernels(study: Study, configuration: dict[str, Any]) -> None:
+    """Fit few graphs, once with a certificate and once without: each way has its own kernels."""
+    few = np.concatenate([np.flatnonzero(study.y == c)[:2] for c in np.unique(study.y)])
+    for radius in (0.1, 10.0):
+        model = study.estimator(configuration | {"effective_spectral_radius": radius})
+        model.fit(study.graphs[few], study.y[few]).predict(study.graphs[few])
 
 
 def _published(dataset: str) -> dict[str, Any] | None:
@@ -339,6 +370,7 @@ def _fingerprint(graphs: GraphBatch, y: Array) -> str:
     return digest.hexdigest()[:16]
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """What the numbers were made with."""
     names = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
     return {"fdgnn": __version__} | {name: version(name) for name in names}

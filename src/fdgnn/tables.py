@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from rich import box
 from rich.table import Table
 
 
@@ -56,3 +58,48 @@ def _percent(row: dict[str, Any]) -> str:
 
 def _number(value: float | None, factor: float, digits: int) -> str:
     return "-" if value is None else f"{factor * value:.{digits}f}"
+
+
+def comparison_table(rows: Sequence[dict[str, Any]]) -> Table:
+    """FDGNN beside its rivals, narrow enough for 80 columns; of the unfinished, why."""
+    table = Table(
+        title=f"{rows[0]['dataset']}: nested cross validation, times on one core",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1),
+    )
+    table.add_column("")
+    columns = ("accuracy, %", "published", "train, s", "FDGNN", "test, s", "weights", "MB")
+    for column in columns:
+        table.add_column(column, justify="right")
+    for row in rows:
+        table.add_row(row["model"], *_comparison_cells(row, rows[0]["train_seconds"]))
+    return table
+
+
+def unfinished_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """What became of those that did not finish."""
+    unfinished = [row for row in rows if row["status"] != "finished"]
+    return [f"{row['model']}: {row['status']} ({row['reason']})" for row in unfinished]
+
+
+def _comparison_cells(row: dict[str, Any], ours: float | None) -> tuple[str, ...]:
+    score = row["published"] or {}
+    published = _short_percent(score.get("accuracy_mean"), score.get("accuracy_std"))
+    if row["status"] != "finished":
+        return (row["status"], published)
+    faster = row["train_seconds"] / ours if ours else None
+    return (
+        _short_percent(row["accuracy_mean"], row["accuracy_std"]),
+        published,
+        f"{row['train_seconds']:.3g}",
+        "" if row["model"] == "fdgnn" or faster is None else f"{faster:.3g}x",
+        f"{row['test_seconds']:.2g}",
+        f"{row['parameters']:,}",
+        f"{row['peak_mb']:.0f}",
+    )
+
+
+def _short_percent(mean: float | None, std: float | None) -> str:
+    if mean is None:
+        return "-"
+    return f"{100 * mean:.1f}" + ("" if std is None else f" ± {100 * std:.1f}")
