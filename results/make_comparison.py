@@ -1,0 +1,99 @@
+"""Write results/compare/README.md from the rows that ``fdgnn compare`` left beside it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from fdgnn import paper
+
+HERE = Path(__file__).parent / "compare"
+
+HEAD = """# Side by side
+
+Made by `make results` from the `NAME.json` beside this page, each the `compare.json` of a run of
+`fdgnn compare NAME` ([how everything is measured](../../docs/comparison.md)). Times are seconds on
+one core, means over ten outer folds. *Off by* is our mean less the published one, in the larger of
+the two standard deviations. [What is behind the differences](../../docs/reproduction.md).
+"""
+
+TABLE_4 = ("fdgnn", "gnn", "gin", "wl")
+
+
+def percent(row: dict | None) -> str:
+    if not row or row["accuracy_mean"] is None:
+        return "-"
+    std = row["accuracy_std"]
+    return f"{100 * row['accuracy_mean']:.2f}" + ("" if std is None else f" ± {100 * std:.2f}")
+
+
+def off_by(row: dict) -> str:
+    theirs = row["published"]
+    if not theirs:
+        return "-"
+    std = max(row["accuracy_std"], theirs["accuracy_std"] or 0.0)
+    return f"{(row['accuracy_mean'] - theirs['accuracy_mean']) / std:+.1f}"
+
+
+def dataset(name: str, rows: list[dict]) -> list[str]:
+    lines = [
+        f"## {name}",
+        "",
+        "| | accuracy, % | published | off by | training | FDGNN is faster by | test | selection |"
+        " weights | MB | searched |",
+        "|---" * 11 + "|",
+    ]
+    ours = rows[0]["train_seconds"]
+    for row in rows:
+        head = f"| {row['title']} | "
+        if row["status"] != "finished":
+            lines.append(
+                f"{head}{row['status']}: {row['reason']} | {percent(row['published'])} |" + " |" * 8
+            )
+            continue
+        faster = "" if row["model"] == "fdgnn" else f"{row['train_seconds'] / ours:.3g}x"
+        lines.append(
+            f"{head}{percent(row)} | {percent(row['published'])} | {off_by(row)} | "
+            f"{row['train_seconds']:.3g} | {faster} | {row['test_seconds']:.2g} | "
+            f"{row['selection_seconds']:.0f} | {row['parameters']} | {row['peak_mb']:.0f} | "
+            f"{row['n_configurations']} on {row['inner_folds']} folds |"
+        )
+    return lines
+
+
+def table_4(rows: list[dict]) -> list[str]:
+    by_name = {row["model"]: row for row in rows if row["status"] == "finished"}
+    ours = by_name["fdgnn"]["train_seconds"]
+    lines = [
+        "## Table 4: seconds to train on MUTAG",
+        "",
+        "| | ours | beside FDGNN | paper | beside FDGNN |",
+        "|---|---|---|---|---|",
+    ]
+    theirs = {name.lower(): value for name, value in paper.MUTAG_TRAINING_TIMES.items()}
+    for name in TABLE_4:
+        if name in by_name:
+            row, printed = by_name[name], theirs[name]
+            lines.append(
+                f"| {name.upper()} | {row['train_seconds']:.3g} ± {row['train_seconds_std']:.2g} | "
+                f"{row['train_seconds'] / ours:.3g}x | {printed.mean} ± {printed.std} | "
+                f"{printed.mean / theirs['fdgnn'].mean:.3g}x |"
+            )
+    return lines
+
+
+def main() -> None:
+    found = {
+        name: json.loads((HERE / f"{name}.json").read_text())
+        for name in paper.DATASETS
+        if (HERE / f"{name}.json").exists()
+    }
+    sections = [dataset(name, rows) for name, rows in found.items()]
+    if "MUTAG" in found:
+        sections.insert(0, table_4(found["MUTAG"]))
+    text = HEAD + "".join("\n" + "\n".join(lines) + "\n" for lines in sections)
+    (HERE / "README.md").write_text(text)
+
+
+if __name__ == "__main__":
+    main()

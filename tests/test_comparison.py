@@ -1,0 +1,429 @@
+"""FDGNN beside its rivals: one protocol, limits, resuming, rows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.model_selection import StratifiedKFold
+from sklearn.svm import SVC
+from typer.testing import CliRunner
+
+import fdgnn
+from fdgnn import paper
+from fdgnn.cli import app
+from fdgnn.comparison import Limits, Search, compare, compare_study, runner
+from fdgnn.comparison.contest import Turn, take
+from fdgnn.datasets import make_motif_graphs
+from fdgnn.exceptions import MissingDependencyError, StudyError
+from fdgnn.model_selection import fit_and_test, nested_folds
+from fdgnn.rivals import RIVALS, Task, contestant
+from fdgnn.rivals.base import Rival
+from fdgnn.rivals.networks import NetworkContestant, smoothed
+from fdgnn.study import PROTOCOLS, plan, run_study
+from tu_files import write_batch
+
+grakel = pytest.importorskip("grakel")
+pytest.importorskip("psutil")
+
+FIELDS = {
+    "dataset", "model", "accuracy_mean", "accuracy_std", "train_seconds", "test_seconds",
+    "peak_mb", "parameters", "published",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def motifs():
+    return make_motif_graphs(40, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def study(motifs):
+    protocol = replace(
+        PROTOCOLS["quick"], n_configurations=2, n_guesses=1, n_outer=3, n_inner=3, max_layers=2
+    )
+    return plan("motifs", *motifs, protocol)
+
+
+def run(study, directory, models, search=None, limits=None):
+    return compare_study(
+        study, directory, models, search=search or Search(2), limits=limits or Limits(), quiet=True
+    )
+
+
+def without_times(row):
+    return {k: v for k, v in row.items() if "seconds" not in k and k != "peak_mb"}
+
+
+# ---------------------------------------------------------------------- kernels
+
+
+@pytest.fixture(scope="module")
+def task(motifs):
+    graphs, y = motifs
+    return Task(graphs, y, nested_folds(y, 3, 3, seed=0))
+
+
+@pytest.mark.parametrize("name", ["wl", "pk", "gk", "rw"])
+def test_kernel_models_fit_and_predict(task, name):
+    rival = contestant(name, replace(task, n_configurations=1))
+    assert rival.units() == []  # nothing to choose
+    model = rival.model(rival.only()).fit(task.graphs[:30], task.y[:30])
+    predicted = model.predict(task.graphs[30:])
+    assert set(predicted) <= set(task.y)
+    assert model.n_parameters_ > 0
+    rival.warm_up()
+
+
+def test_wl_learns_what_degrees_cannot_tell(task):
+    rival = contestant("wl", task)
+    model = rival.model({"height": 3, "C": 10.0}).fit(task.graphs[:30], task.y[:30])
+    assert np.mean(model.predict(task.graphs[30:]) == task.y[30:]) > 0.8
+
+
+def test_wl_kernel_is_the_one_of_its_definition():
+    """By hand: normalised dot products of the counts of labels, then of refined ones."""
+    from fdgnn.rivals.graph_kernels import as_grakel
+
+    graphs = fdgnn.as_batch([
+        fdgnn.Graph([[0, 1], [1, 2]], labels=["a", "b", "a"]),
+        fdgnn.Graph([[0, 1, 2], [1, 2, 0]], labels=["a", "b", "a"]),
+    ])  # fmt: skip
+    y = np.array([0, 1])
+    rival = contestant("wl", Task(graphs, y, np.array([[0, 1]])))
+    K = rival.make({"height": 1}).fit_transform(as_grakel(graphs))
+    # labels: (a:2, b:1) and (a:2, b:1); refined: path (a,b) twice, (b,aa); triangle
+    # (a,ab) twice, (b,aa): in common only (b,aa)
+    between, own = 5 + 1, 5 + 5
+    assert K[0, 1] == pytest.approx(between / own)
+
+
+def test_kernel_validation_is_that_of_separate_fits(task):
+    rival = contestant("wl", replace(task, n_configurations=2))
+    (unit,) = rival.units()
+    trials = rival.score(unit)
+    assert len(trials) == 2 * len(task.folds)
+    trial = trials[1]
+    fold = task.folds[trial.outer]
+    by_hand = []
+    for f in range(3):
+        train, valid = (fold >= 0) & (fold != f), fold == f
+        model = rival.model(trial.configuration).fit(task.graphs[train], task.y[train])
+        by_hand.append(np.mean(model.predict(task.graphs[valid]) == task.y[valid]))
+    assert trial.score == pytest.approx(np.mean(by_hand))
+
+
+def test_budget_takes_the_head_of_the_grid(task):
+    whole, few = contestant("wl", task), contestant("wl", replace(task, n_configurations=9))
+    assert whole.n_configurations == 42
+    assert few.n_configurations == 9
+    assert few.units() == whole.units()[:2]
+    assert contestant("wl", replace(task, inner_folds=1)).inner_folds == 1
+    assert contestant("wl", replace(task, inner_folds=99)).inner_folds == 3
+
+
+def test_unlabelled_and_empty_graphs_have_kernels():
+    graphs = fdgnn.as_batch([
+        fdgnn.Graph(np.empty((2, 0), int), n_vertices=3),
+        fdgnn.Graph([[0], [1]], n_vertices=2),
+        fdgnn.Graph([[0, 1, 2], [1, 2, 0]], n_vertices=3),
+        fdgnn.Graph([[0, 1], [1, 2]], n_vertices=4),
+    ])  # fmt: skip
+    y = np.array([0, 1, 1, 0])
+    for name in ("wl", "pk", "rw"):
+        rival = contestant(name, Task(graphs, y, np.array([[0, 0, 1, 1]])))
+        model = rival.model(rival.only()).fit(graphs, y)
+        assert len(model.predict(graphs)) == 4
+
+
+def test_networks_choose_their_epochs_by_validation(task):
+    """With a network whose curve is known."""
+
+    class Known:
+        MAX_EPOCHS = 40
+        grid = staticmethod(lambda graphs: [{"a": 1}, {"a": 2}])
+
+        def __init__(self, *, seed, epochs, a):
+            self.a = a
+
+        def validation_curve(self, graphs, y, valid_graphs, valid_y):
+            assert len(graphs) == len(y)
+            peak = 10 * self.a
+            return -np.abs(np.arange(40) - peak) / 40.0
+
+    rival = NetworkContestant(task, Known)
+    assert len(rival.units()) == 2 * len(task.folds)
+    (trial,) = rival.score(rival.units()[1])
+    assert trial.outer == 0
+    assert trial.configuration == {"a": 2, "epochs": 21}
+    whole = NetworkContestant(replace(task, choose_epochs=False), Known)
+    (trial,) = whole.score(whole.units()[0])
+    assert trial.configuration == {"a": 1, "epochs": 40}
+    assert set(whole.units()).isdisjoint(rival.units())
+    one = NetworkContestant(replace(task, choose_epochs=False, n_configurations=1), Known)
+    assert one.units() == []
+    assert one.only() == {"a": 1, "epochs": 40}
+
+
+def test_curves_are_smoothed_with_shorter_windows_at_the_ends():
+    curve = np.arange(30.0) ** 2
+    expected = [curve[max(0, i - 5) : i + 6].mean() for i in range(30)]
+    np.testing.assert_allclose(smoothed(curve), expected)
+
+
+# ---------------------------------------------------------------------- the protocol
+
+
+def test_training_is_timed_without_preparation_and_repeated(motifs):
+    graphs, y = motifs
+    made, prepared = [], []
+
+    class Slow:
+        def fit(self, graphs, y):
+            made.append(self)
+            time.sleep(0.01)
+            return self
+
+        def predict(self, graphs):
+            return np.full(len(graphs), y[0])
+
+    def prepare(batch):
+        prepared.append(batch)
+        time.sleep(0.05)
+        return batch
+
+    fold = nested_folds(y, 3, 3, seed=0)[0]
+    found = fit_and_test(Slow, graphs, y, fold, prepare)
+    assert len(made) == 5
+    assert len(prepared) == 10
+    assert 0.01 <= found.train_seconds < 0.05
+    assert found.accuracy == np.mean(y[fold < 0] == y[0])
+
+
+def test_rows(study, tmp_path):
+    rows = run(study, tmp_path, ["wl"])
+    assert [row["model"] for row in rows] == ["fdgnn", "wl"]
+    for row in rows:
+        assert set(row) >= FIELDS
+        assert row["status"] == "finished"
+        assert row["dataset"] == "motifs"
+        assert row["accuracy_mean"] == pytest.approx(np.mean(row["fold_accuracies"]))
+        assert len(row["fold_accuracies"]) == 3
+        assert row["train_seconds"] > 0
+        assert row["test_seconds"] > 0
+        assert 50 < row["peak_mb"] < 4000
+    assert rows[0]["parameters"] == 2 * study.n_units + 1
+    assert rows[1]["n_configurations"] == 2
+    assert json.loads((tmp_path / "compare.json").read_text()) == rows
+
+
+def test_fdgnn_row_is_the_evaluation(study, tmp_path):
+    result = run_study(study, tmp_path, quiet=True)
+    records = (tmp_path / "records.jsonl").read_bytes()
+    row = run(study, tmp_path, [])[0]
+    assert row["fold_accuracies"] == result["fold_accuracies"]
+    assert (tmp_path / "records.jsonl").read_bytes() == records  # taken over, not repeated
+    assert "parameters" in row
+
+
+def test_folds_are_those_of_the_evaluation(study, tmp_path):
+    """The rival's test accuracy of an outer fold, made again with scikit-learn alone."""
+    row = run(study, tmp_path, ["wl"])[1]
+    y = study.y
+    outer = StratifiedKFold(3, shuffle=True, random_state=study.seed)
+    for o, (train, test) in enumerate(outer.split(y, y)):
+        choice = row["fold_configurations"][o]
+        from fdgnn.rivals.graph_kernels import as_grakel
+
+        kernel = grakel.WeisfeilerLehman(
+            n_iter=choice["height"], base_graph_kernel=grakel.VertexHistogram, normalize=True
+        )
+        K = kernel.fit_transform(as_grakel(study.graphs[train]))
+        svc = SVC(C=choice["C"], kernel="precomputed").fit(K, y[train])
+        accuracy = svc.score(kernel.transform(as_grakel(study.graphs[test])), y[test])
+        assert row["fold_accuracies"][o] == pytest.approx(accuracy)
+
+
+def test_published_numbers_are_the_papers(study, tmp_path):
+    named = replace(study, dataset="MUTAG")
+    rows = {row["model"]: row for row in run(named, tmp_path, ["wl", "rw"])}
+    wl = paper.ACCURACY["WL"]["MUTAG"]
+    assert rows["wl"]["published"] == {
+        "accuracy_mean": wl.mean / 100, "accuracy_std": wl.std / 100, "reference": "zhang2018",
+    }  # fmt: skip
+    assert rows["fdgnn"]["published"]["accuracy_mean"] == 0.8851
+
+
+# ---------------------------------------------------------------------- resuming
+
+
+def test_resuming_after_every_record_gives_the_same_row(study, tmp_path):
+    whole = run(study, tmp_path / "whole", ["wl"], Search(9))[1]
+    lines = (tmp_path / "whole/rivals/wl.jsonl").read_bytes().splitlines(keepends=True)
+    assert len(lines) == 2 + 3 + 1  # kernels, folds, summary
+    for n in range(len(lines)):
+        directory = tmp_path / str(n)
+        (directory / "rivals").mkdir(parents=True)
+        (directory / "settings.json").write_bytes((tmp_path / "whole/settings.json").read_bytes())
+        torn = lines[n][: len(lines[n]) // 2]
+        path = directory / "rivals/wl.jsonl"
+        path.write_bytes(b"".join(lines[:n]) + torn)
+        take(Turn("wl", study, directory, Search(9)), lambda event: None)
+        kept = path.read_bytes().splitlines(keepends=True)
+        assert kept[:n] == lines[:n]
+        assert len(kept) == len(lines)
+        again = runner.finished_row(Turn("wl", study, directory, Search(9)))
+        assert without_times(again) == without_times(whole)
+
+
+def test_finished_turns_are_not_taken_again(study, tmp_path, monkeypatch):
+    first = run(study, tmp_path, ["wl"])
+    log = (tmp_path / "rivals/wl.jsonl").read_bytes()
+    second = run(study, tmp_path, ["wl"])
+    assert second[1] == first[1]
+    assert (tmp_path / "rivals/wl.jsonl").read_bytes() == log
+    wider = run(study, tmp_path, ["wl"], Search(9))[1]  # what is known is used
+    assert wider["n_configurations"] == 9
+    assert (tmp_path / "rivals/wl.jsonl").read_bytes().startswith(log)
+
+
+def test_rows_of_other_rivals_stay(study, tmp_path):
+    run(study, tmp_path, ["wl"])
+    run(study, tmp_path, ["pk"])
+    models = [row["model"] for row in json.loads((tmp_path / "compare.json").read_text())]
+    assert models == ["fdgnn", "wl", "pk"]
+
+
+def test_other_settings_are_refused(study, tmp_path):
+    run(study, tmp_path, [])
+    with pytest.raises(StudyError, match="seed"):
+        run(replace(study, seed=1), tmp_path, [])
+
+
+def test_a_second_comparison_at_the_same_time_is_refused(study, tmp_path):
+    from fdgnn.rundir import locked
+
+    run(study, tmp_path, [])
+    with locked(tmp_path / "rivals" / "lock"), pytest.raises(StudyError, match="another process"):
+        run(study, tmp_path, [])
+
+
+# ---------------------------------------------------------------------- limits
+
+
+def test_running_out_of_time_does_not_stop_the_others(study, tmp_path):
+    rows = run(study, tmp_path, ["gk", "wl"], Search(1), Limits(seconds=1e-3))
+    assert [r["status"] for r in rows] == ["out of time"] * 3
+    for row in rows:
+        assert set(row) >= FIELDS
+        assert row["accuracy_mean"] is None
+        assert "0.001 s" in row["reason"]
+    rows = run(study, tmp_path, ["wl"], Search(1), Limits(seconds=600))  # more than before
+    assert [r["status"] for r in rows] == ["finished"] * 2
+
+
+def test_running_out_of_time_again_is_known_beforehand(study, tmp_path, monkeypatch):
+    run(study, tmp_path, ["wl"], limits=Limits(seconds=1e-3))
+    started = []
+    monkeypatch.setattr(
+        runner, "_run", lambda turn, *_: started.append(turn.name) or ("failed", "")
+    )
+    rows = run(study, tmp_path, ["wl"], limits=Limits(seconds=1e-3))
+    assert started == ["fdgnn"]
+    assert rows[1]["status"] == "out of time"
+
+
+def test_running_out_of_memory(study, tmp_path):
+    rows = run(study, tmp_path, ["wl"], limits=Limits(megabytes=30))
+    assert [r["status"] for r in rows] == ["out of memory"] * 2
+    assert rows[1]["reason"] == "it was given 30 MB"
+
+
+def test_a_rival_that_crashes_says_why(study, tmp_path, monkeypatch):
+    broken = Rival("broken", "WL", "fdgnn.rivals.graph_kernels:no_such_thing", ("grakel",))
+    monkeypatch.setitem(RIVALS, "broken", broken)
+    (tmp_path / "sitecustomize.py").write_text(
+        "import fdgnn.rivals.base as b\n"
+        "b.RIVALS['broken'] = b.Rival('broken', 'WL', 'fdgnn.rivals.graph_kernels:no_such_thing',"
+        " ('grakel',))\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    rows = run(study, tmp_path / "run", ["broken", "wl"])
+    assert [r["status"] for r in rows] == ["finished", "failed", "finished"]
+    assert "no_such_thing" in rows[1]["reason"]
+    assert "\n" not in rows[1]["reason"]
+
+
+def test_a_killed_contestant_is_a_failed_one(study, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        runner, "_megabytes", lambda pid: subprocess.run(["kill", "-9", str(pid)]) and 0
+    )
+    rows = run(study, tmp_path, ["gk"])
+    assert rows[1]["status"] == "failed"
+    assert "-9" in rows[1]["reason"]
+
+
+# ---------------------------------------------------------------------- doors
+
+
+def test_own_graphs_in_code(motifs):
+    graphs, y = motifs
+    rows = compare(list(graphs), np.where(y, "yes", "no").tolist(), ["wl"], n_outer=2, n_inner=2,
+                   search=Search(1))  # fmt: skip
+    assert [row["status"] for row in rows] == ["finished"] * 2
+    assert rows[1]["accuracy_mean"] > 0.7
+    assert rows[0]["dataset"] == "graphs"
+
+
+def test_bad_input_in_code(motifs):
+    graphs, y = motifs
+    with pytest.raises(ValueError, match="no rival 'xyz'; there are wl, pk"):
+        compare(graphs, y, ["xyz"])
+    with pytest.raises(ValueError, match="no protocol 'slow'"):
+        compare(graphs, y, protocol="slow")
+    with pytest.raises(ValueError, match="39 entries"):
+        compare(graphs, y[1:])
+    with pytest.raises(ValueError, match="one class only"):
+        compare(graphs, np.zeros(40))
+    with pytest.raises(ValueError, match="too few"):
+        compare(graphs[:12], y[:12], n_outer=10)
+
+
+def test_a_missing_library_is_told_before_anything_runs(study, tmp_path, monkeypatch):
+    monkeypatch.setitem(RIVALS, "wl", replace(RIVALS["wl"], libraries=("no_such_library",)))
+    with pytest.raises(MissingDependencyError, match=r"fdgnn\[compare\]"):
+        run(study, tmp_path / "run", ["wl"])
+    assert not (tmp_path / "run").exists()
+    monkeypatch.setitem(sys.modules, "psutil", None)
+    with pytest.raises(MissingDependencyError, match="psutil"):
+        run(study, tmp_path / "run", [])
+
+
+def test_command(tmp_path, motifs, monkeypatch):
+    folder = write_batch(tmp_path / "MOTIFS", *motifs)
+    monkeypatch.chdir(tmp_path)
+    options = ["--with", "wl", "--configurations", "1", "--time-limit", "300", "-q"]
+    told = CliRunner().invoke(app, ["compare", str(folder), *options])
+    assert told.exit_code == 0, told.output
+    assert "wl" in told.stdout
+    assert max(map(len, told.stdout.splitlines())) <= 80
+    rows = json.loads((tmp_path / "runs/MOTIFS/compare.json").read_text())
+    assert [row["model"] for row in rows] == ["fdgnn", "wl"]
+    again = CliRunner().invoke(app, ["compare", str(folder), *options, "--json"])
+    assert [row["model"] for row in json.loads(again.stdout)] == ["fdgnn", "wl"]
+
+
+def test_command_refuses_nonsense(tmp_path, motifs, monkeypatch):
+    folder = write_batch(tmp_path / "MOTIFS", *motifs)
+    monkeypatch.chdir(tmp_path)
+    for arguments in (["--with", "foo"], ["--time-limit", "0"], ["--configurations", "0"]):
+        told = CliRunner().invoke(app, ["compare", str(folder), *arguments])
+        assert told.exit_code != 0
+    told = CliRunner().invoke(app, ["compare", "no-such-dataset"])
+    assert told.exit_code != 0
+    assert not (tmp_path / "runs").exists()
