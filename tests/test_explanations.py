@@ -211,8 +211,10 @@ def test_pictures_of_graphs(drawn, tmp_path, ending):
     ax = draw_explanation(graph, found, path)
     assert path.stat().st_size > 5000
     points = ax.collections[-1]
-    np.testing.assert_array_equal(points.get_array(), found.vertices)
-    assert -points.norm.vmin == points.norm.vmax == np.abs(found.vertices).max()
+    above_mean = found.vertices - found.vertices.mean()
+    np.testing.assert_allclose(points.get_array(), above_mean, rtol=0, atol=1e-12)
+    assert -points.norm.vmin == points.norm.vmax == np.abs(points.get_array()).max()
+    assert ax.figure.axes[-1].get_ylabel() == "contribution relative to the graph's mean"
     np.testing.assert_array_equal(ax.collections[-2].get_array(), found.edge_effects)
     assert len(ax.figure.axes) == 3  # the graph and two colour bars
     assert ax.get_title().startswith(f"target {found.target}: score {found.score:.2f}")
@@ -235,11 +237,11 @@ def test_pictures_write_labels_and_take_axes(tmp_path):
 
 def test_pictures_of_molecules(tmp_path):
     pytest.importorskip("rdkit")
-    found = Explanation("toxic", 1.0, 0.25, np.array([-0.25, 0.5, 0.5]))
+    found = Explanation("toxic", 1.0, 0.25, np.array([0.5, 1.0, 1.5]))  # one above the mean
     svg = draw_molecule("CCO", found, tmp_path / "molecule.svg")
     assert svg == (tmp_path / "molecule.svg").read_bytes()
-    for colour in (b"#B2182B", b"#F7F7F7"):  # the strongest atoms, and the middle of the scale
-        assert colour in svg.upper()
+    for colour in (b"#B2182B", b"#F7F7F7", b"#2166AC"):  # above the mean, at it, and below
+        assert svg.upper().count(b"FILL:" + colour) == 2  # one atom, and one part of the scale
     assert draw_molecule("CCO", found).startswith(b"<?xml")
     assert draw_molecule("CCO", found, tmp_path / "molecule.png")[:4] == b"\x89PNG"
     with pytest.raises(GraphError, match="cannot be parsed"):

@@ -1,7 +1,8 @@
 """Explanations as pictures: any graph with matplotlib and networkx, molecules with RDKit.
 
-Red speaks for the explained class or a higher value, blue against it: two colours that also eyes
-with few colours can tell apart. The scale reaches equally far on both sides, so white is zero.
+Vertices are compared with each other, not with an empty graph: red speaks more for the explained
+class or a higher value than the graph's mean vertex does, blue less. Eyes with few colours, too,
+can tell the two apart. The scale reaches equally far on both sides, so white is the mean.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn.converters import as_batch, to_networkx
+from fdgnn.converters import as_batch
 from fdgnn.exceptions import GraphError, MissingDependencyError
 from fdgnn.explanations import Explanation
 from fdgnn.graphs import Array, Floats, GraphBatch
+from fdgnn.placing import place_vertices
 
 COLOURS = ("#2166ac", "#92c5de", "#f7f7f7", "#f4a582", "#b2182b")
-_EXACT_LAYOUT = 150  # vertices up to which the slower and better layout is used
+_MARGIN = 0.6  # around a picture, in lengths of an edge
+_INCHES = 0.62  # of an edge
+SCALE = "contribution relative to the graph's mean"
 _FROM_LEFT = 1  # how RDKit aligns text
 _CANVAS, _BAR = (640, 480), 90  # pixels of a molecule's picture, and those left for its colour bar
 
@@ -33,7 +37,7 @@ def draw_explanation(
     labels: Sequence[Any] | None = None,
     title: str | None = None,
 ) -> Any:
-    """Draw a graph, its vertices coloured by their contributions.
+    """Draw a graph, its vertices coloured by their contributions, relative to the graph's mean.
 
     Where the explanation has edge effects, the edges are coloured by them, on their own scale.
 
@@ -58,15 +62,17 @@ def draw_explanation(
     mpl = _matplotlib()
     batch = as_batch([graph])
     _check_size(explanation, batch.n_vertices)
-    places = _places(batch)
+    places = place_vertices(batch[0])
+    low, high = places.min(axis=0) - _MARGIN, places.max(axis=0) + _MARGIN
     if ax is None:
-        side = float(np.clip(1.1 * np.sqrt(batch.n_vertices), 4.5, 14))
-        ax = mpl.figure.Figure(figsize=(1.3 * side, side), layout="constrained").subplots()
+        width, height = np.clip(_INCHES * (high - low), (4.5, 3.4), 14)
+        bars = 1.2 if explanation.edge_effects is None else 2.4
+        ax = mpl.figure.Figure(figsize=(width + bars, height), layout="constrained").subplots()
     _draw_edges(mpl, ax, batch, places, explanation)
     _draw_vertices(mpl, ax, places, explanation, batch.labels if labels is None else labels)
     ax.set_title(_title(explanation) if title is None else title)
     ax.set_aspect("equal")
-    ax.margins(0.08)
+    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     ax.set_axis_off()
     if path is not None:
         ax.figure.savefig(path, dpi=150)
@@ -80,7 +86,7 @@ def draw_molecule(
     *,
     title: str | None = None,
 ) -> bytes:
-    """Draw a molecule by RDKit, its atoms coloured by their contributions.
+    """Draw a molecule by RDKit, its atoms coloured by their contributions, relative to the mean.
 
     Parameters
     ----------
@@ -108,7 +114,7 @@ def draw_molecule(
     kind = canvases.MolDraw2DCairo if ending == ".png" else canvases.MolDraw2DSVG
     canvas = kind(_CANVAS[0] + _BAR, _CANVAS[1], *_CANVAS)
     _draw_atoms(canvases, canvas, molecule, explanation, title)
-    _draw_bar(canvas, _limit(explanation.vertices))
+    _draw_bar(canvas, _limit(relative(explanation)))
     canvas.FinishDrawing()
     text = canvas.GetDrawingText()
     # RDKit's SVG declares itself Latin-1.
@@ -134,24 +140,16 @@ def _title(explanation: Explanation) -> str:
     return f"target {explanation.target}: score {score:.2f}, of an empty graph {base:.2f}"
 
 
+def relative(explanation: Explanation) -> Floats:
+    """Contributions relative to their mean: adding to all alike would say nothing of any."""
+    return np.asarray(explanation.vertices - explanation.vertices.mean())
+
+
 def _limit(values: Floats) -> float:
     return float(np.abs(values).max(initial=0.0)) or 1.0
 
 
 # ---------------------------------------------------------------------- any graph
-
-
-def _places(batch: GraphBatch) -> Floats:
-    """Where to put the vertices, (n_vertices, 2); the same for the same graph."""
-    import networkx as nx
-
-    network = to_networkx(batch[0]).to_undirected()
-    nx.set_edge_attributes(network, 1.0, "weight")  # a light edge is as long as a heavy one
-    if batch.n_vertices <= _EXACT_LAYOUT and nx.is_connected(network):
-        places = nx.kamada_kawai_layout(network)
-    else:
-        places = nx.spring_layout(network, seed=0)
-    return np.array([places[v] for v in range(batch.n_vertices)])
 
 
 def _draw_edges(
@@ -180,16 +178,17 @@ def _draw_vertices(
     explanation: Explanation,
     labels: Sequence[Any] | Array | None,
 ) -> None:
-    limit = _limit(explanation.vertices)
+    values = relative(explanation)
+    limit = _limit(values)
     size = float(np.clip(9000 / len(places), 30, 450))
     points = ax.scatter(
-        *places.T, s=size, c=explanation.vertices, cmap=_colormap(mpl), vmin=-limit, vmax=limit,
-        edgecolors="#444444", linewidths=0.8, zorder=2,
+        *places.T, s=size, c=values, cmap=_colormap(mpl), vmin=-limit, vmax=limit,
+        edgecolors="#444444", linewidths=0.8, zorder=2, clip_on=False,
     )  # fmt: skip
-    ax.figure.colorbar(points, ax=ax, shrink=0.8, label="what the vertex adds to the score")
+    ax.figure.colorbar(points, ax=ax, shrink=0.8, label=SCALE)
     if labels is None:
         return
-    for place, value, label in zip(places, explanation.vertices, labels, strict=True):
+    for place, value, label in zip(places, values, labels, strict=True):
         dark = abs(value) > 0.6 * limit
         ax.annotate(
             str(label), place, ha="center", va="center", fontsize=0.45 * np.sqrt(size),
@@ -221,8 +220,9 @@ def _matplotlib() -> Any:
 def _draw_atoms(
     canvases: Any, canvas: Any, molecule: Any, explanation: Explanation, title: str | None
 ) -> None:
-    limit = _limit(explanation.vertices)
-    colours = {i: _colour(value / limit) for i, value in enumerate(explanation.vertices.tolist())}
+    values = relative(explanation)
+    limit = _limit(values)
+    colours = {i: _colour(value / limit) for i, value in enumerate(values.tolist())}
     options = canvas.drawOptions()
     options.useBWAtomPalette()  # colours say what atoms add, not what they are
     options.highlightRadius = 0.42
@@ -254,6 +254,8 @@ def _draw_bar(canvas: Any, limit: float) -> None:
     for share in (-1, 0, 1):
         height = (top + bottom) / 2 + share * (top - bottom) / 2
         canvas.DrawString(f"{share * limit:.2g}", Point2D(right + 6, height), _FROM_LEFT, True)
+    for line, text in enumerate(("relative", "to mean")):
+        canvas.DrawString(text, Point2D(left, top - 36 + 16 * line), _FROM_LEFT, True)
 
 
 def _colour(share: float) -> tuple[float, float, float]:

@@ -1,0 +1,88 @@
+"""Where to draw a graph's vertices: each connected part by itself, then all side by side."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components, shortest_path
+
+from fdgnn.exceptions import MissingDependencyError
+from fdgnn.graphs import Floats, Graph, GraphBatch
+
+EXACT_UP_TO = 150  # vertices of a part up to which the slower and better layout is used
+_GAP = 1.0  # between parts, in lengths of an edge
+_WIDTH_TO_HEIGHT = 1.3
+
+
+def place_vertices(graph: Graph) -> Floats:
+    """Places (n_vertices, 2) in units of a typical edge; the same for the same graph."""
+    check_networkx()
+    batch = GraphBatch.from_graphs([graph])
+    # Neither weights nor directions nor self-loops move a vertex.
+    A = batch.adjacency()
+    A.data = np.ones(len(A.data))
+    A = sp.csr_array(sp.triu(A + A.T, 1))
+    A.data = np.ones(len(A.data))
+    n_parts, part_of = connected_components(A, directed=False)
+    parts = [np.flatnonzero(part_of == p) for p in range(n_parts)]
+    places = [_place_part(A[part][:, part]) for part in parts]
+    corners = _packed(np.array([part.max(axis=0) for part in places]) + _GAP)
+    result = np.empty((batch.n_vertices, 2))
+    for part, own, corner in zip(parts, places, corners, strict=True):
+        result[part] = own + corner
+    return result
+
+
+def check_networkx() -> None:
+    """Raise MissingDependencyError unless graphs can be laid out."""
+    try:
+        import networkx  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError(
+            "drawing graphs needs networkx: pip install 'fdgnn[plot]'"
+        ) from error
+
+
+def _place_part(A: sp.csr_array) -> Floats:
+    """Places of one connected part, from (0, 0) on, a typical edge of length 1.
+
+    A is its adjacency above the diagonal.
+    """
+    import networkx as nx
+
+    n = A.shape[0]
+    if n == 1:
+        return np.zeros((1, 2))
+    if n <= EXACT_UP_TO:
+        # SciPy finds the distances that the layout is to show ten times faster than networkx.
+        distances = shortest_path(A, directed=False, unweighted=True).tolist()
+        by_vertex = nx.kamada_kawai_layout(
+            nx.empty_graph(n), dist={v: dict(enumerate(row)) for v, row in enumerate(distances)}
+        )
+    else:
+        by_vertex = nx.spring_layout(nx.from_scipy_sparse_array(A), seed=0)
+    places = _lying(np.array([by_vertex[v] for v in range(n)]))
+    lengths = np.linalg.norm(np.subtract(*places[np.array(A.nonzero())]), axis=1)
+    return np.asarray((places - places.min(axis=0)) / (np.median(lengths) or 1.0))
+
+
+def _lying(places: Floats) -> Floats:
+    """Turn a part so that its longest direction is from left to right."""
+    _, _, axes = np.linalg.svd(places - places.mean(axis=0), full_matrices=False)
+    if np.linalg.det(axes) < 0:  # turned, but not mirrored
+        axes[1] *= -1
+    return np.asarray(places @ axes.T)
+
+
+def _packed(sizes: Floats) -> Floats:
+    """Lower left corners of rectangles (n, 2) in rows, the highest first, none overlapping."""
+    width = max(sizes[:, 0].max(), np.sqrt(_WIDTH_TO_HEIGHT * sizes.prod(axis=1).sum()))
+    corners = np.empty_like(sizes)
+    x = y = row_height = 0.0
+    for i in np.argsort(-sizes[:, 1], kind="stable"):
+        if x > 0 and x + sizes[i, 0] > width:
+            x, y, row_height = 0.0, y + row_height, 0.0
+        corners[i] = x, y
+        x += sizes[i, 0]
+        row_height = max(row_height, sizes[i, 1])
+    return corners

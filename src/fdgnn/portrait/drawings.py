@@ -1,0 +1,121 @@
+"""Graphs laid out for a page: places, edges, and what each vertex adds to the score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fdgnn.drawing import relative
+from fdgnn.explanations import Explanation, explain
+from fdgnn.graphs import Floats, Graph, GraphBatch, Ints
+from fdgnn.placing import EXACT_UP_TO, place_vertices
+from fdgnn.portrait.data import clipped
+from fdgnn.portrait.predictions import Answers
+
+SIDE = 1000  # places are whole numbers from 0 to this
+_VERTICES, _VERTICES_OF_A_MISTAKE = 250, 600  # of a graph that is drawn, at most
+_EDGES = 3000
+_BYTES = 1_000_000  # of all drawings together, about
+_SECONDS = 10.0  # for all of them, about
+
+
+def draw_graphs(
+    answers: Answers,
+    graphs: GraphBatch,
+    mistakes: Ints,
+    mapped: Ints,
+    smiles: Sequence[str | None] | None,
+) -> dict[str, Any]:
+    """Draw the mistakes, and as many of the mapped graphs as time and space allow."""
+    chosen = _chosen(graphs, mistakes, mapped)
+    explained = _explanations(answers, graphs, chosen)
+    return {
+        str(g): _drawing(graphs[g], explained[g], None if smiles is None else smiles[g])
+        for g in chosen.tolist()
+    }
+
+
+def _chosen(graphs: GraphBatch, mistakes: Ints, mapped: Ints) -> Ints:
+    """Which graphs are drawn: small ones first, by sizes alone, so that all machines agree."""
+    n = np.diff(graphs.vertex_offsets)
+    m = np.diff(graphs.indptr[graphs.vertex_offsets])
+    drawable = m <= (_EDGES if graphs.directed else 2 * _EDGES)
+    must = mistakes[drawable[mistakes] & (n[mistakes] <= _VERTICES_OF_A_MISTAKE)]
+    may = np.setdiff1d(mapped[drawable[mapped] & (n[mapped] <= _VERTICES)], must)
+    order = np.concatenate([must, may[np.argsort(n[may] ** 2 + m[may], kind="stable")]])
+    # As measured: characters of JSON, and seconds of networkx.
+    size = 150 + 22.0 * n[order] + (8.0 if graphs.directed else 4.0) * m[order]
+    slow = n[order] <= EXACT_UP_TO
+    seconds = 3e-3 + np.where(slow, 1.2e-5, 3e-6) * n[order] ** 2.0
+    fits = (np.cumsum(size) <= _BYTES) & (np.cumsum(seconds) <= _SECONDS)
+    fits[: len(must)] = True
+    return np.sort(order[fits])
+
+
+def _explanations(answers: Answers, graphs: GraphBatch, chosen: Ints) -> dict[int, Explanation]:
+    """Explain each graph's predicted class by the very model that predicted it."""
+    found: dict[int, Explanation] = {}
+    for m, model in enumerate(answers.models):
+        mine = chosen[answers.model_of[chosen] == m]
+        if len(mine):
+            found |= zip(mine.tolist(), explain(model, graphs[mine]), strict=True)
+    return found
+
+
+def _drawing(graph: Graph, explanation: Explanation, smiles: str | None) -> dict[str, Any]:
+    edges = np.asarray(graph.edge_index)
+    edges = edges if graph.directed else edges[:, edges[0] <= edges[1]]
+    molecule = None if smiles is None else _molecule(smiles, graph, edges)
+    if molecule is None:
+        places = place_vertices(graph)
+        orders, labels = None, None if graph.labels is None else [clipped(v) for v in graph.labels]
+    else:
+        places, orders, labels = molecule
+    return {
+        "positions": _on_canvas(places),
+        "edges": edges.T.ravel().tolist(),
+        "directed": graph.directed,
+        "orders": orders,
+        "labels": labels,
+        "contributions": [float(f"{c:.3g}") for c in relative(explanation)],
+        "molecule": molecule is not None,
+        "smiles": smiles,
+    }
+
+
+def _on_canvas(places: Floats) -> list[int]:
+    """Scale to whole numbers from 0 to SIDE, y downwards, the longer side filling the canvas."""
+    low, high = places.min(axis=0), places.max(axis=0)
+    scale = SIDE / (float((high - low).max()) or 1.0)
+    centred = (places - (low + high) / 2) * [scale, -scale] + SIDE / 2
+    flat: list[int] = centred.round().astype(np.int64).ravel().tolist()
+    return flat
+
+
+def _molecule(
+    smiles: str, graph: Graph, edges: Ints
+) -> tuple[Floats, list[float], list[str]] | None:
+    """Places, bond orders and element symbols, if the graph is this molecule, atom by atom."""
+    try:
+        from rdkit import Chem, rdBase
+        from rdkit.Chem import rdDepictor
+    except ImportError:
+        return None
+    with rdBase.BlockLogs():
+        molecule = Chem.MolFromSmiles(smiles)
+    if molecule is None or molecule.GetNumAtoms() != graph.n_vertices:
+        return None
+    bonds = {
+        (min(ends), max(ends)): bond.GetBondTypeAsDouble()
+        for bond in molecule.GetBonds()
+        for ends in [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx())]
+    }
+    pairs = [(min(u, v), max(u, v)) for u, v in edges.T.tolist()]
+    if set(pairs) != set(bonds):
+        return None
+    rdDepictor.Compute2DCoords(molecule)
+    places = np.array(molecule.GetConformer().GetPositions())[:, :2]
+    symbols = [atom.GetSymbol() for atom in molecule.GetAtoms()]
+    return places, [bonds[pair] for pair in pairs], symbols

@@ -1,0 +1,234 @@
+"""What notebooks show: plots that say what the model says, and estimators as HTML."""
+
+from __future__ import annotations
+
+import builtins
+import re
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import RidgeClassifier
+from sklearn.pipeline import make_pipeline
+
+from fdgnn import (
+    FDGNNClassifier,
+    FDGNNRegressor,
+    FDGNNSearchCV,
+    Graph,
+    GraphReservoir,
+    as_batch,
+    explain,
+)
+from fdgnn.datasets import make_motif_graphs, make_random_graphs, make_stars
+from fdgnn.exceptions import MissingDependencyError
+from fdgnn.plot import plot_contributions, plot_convergence, plot_embedding, plot_stability
+from fdgnn.portrait import portrait_of_model
+
+pytest.importorskip("matplotlib")
+
+GRAPHS, Y = make_motif_graphs(40, random_state=0)
+SMALL = {"n_layers": 2, "n_units": 12, "effective_spectral_radius": 0.5, "random_state": 0}
+
+
+def search():
+    return FDGNNSearchCV(n_configurations=1, n_guesses=2, cv=2, random_state=0)
+
+
+MODELS = {
+    "reservoir": lambda: GraphReservoir(**SMALL),
+    "classifier": lambda: FDGNNClassifier(**SMALL, n_networks=2),
+    "regressor": lambda: FDGNNRegressor(**SMALL),
+    "search": search,
+}
+
+
+@pytest.fixture(params=MODELS)
+def model(request):
+    return MODELS[request.param]().fit(GRAPHS, Y)
+
+
+@pytest.fixture
+def ax():
+    return pytest.importorskip("matplotlib.figure").Figure().subplots()
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_shown(monkeypatch):
+    import matplotlib.pyplot as plt
+
+    def show(*args, **kwargs):
+        raise AssertionError("a plot must not show itself")
+
+    monkeypatch.setattr(plt, "show", show)
+    yield
+    plt.close("all")
+
+
+def drawn(ax):
+    """Draw for real: an error of Matplotlib may come as late as that."""
+    ax.figure.canvas.draw()
+    return ax
+
+
+# ---------------------------------------------------------------------- all plots
+
+
+@pytest.mark.parametrize("plot", [plot_convergence, plot_embedding, plot_stability])
+def test_plots_take_every_model_any_graphs_and_given_axes(plot, model, ax):
+    assert plot(model, list(GRAPHS), ax=ax) is ax
+    new = drawn(plot(model, GRAPHS))
+    assert new is not ax
+    for axis in (new.xaxis, new.yaxis):
+        assert axis.label.get_text()
+    drawn(plot(model, [GRAPHS[0]]))
+
+
+@pytest.mark.parametrize("plot", [plot_convergence, plot_embedding, plot_stability])
+@pytest.mark.parametrize("kind", MODELS)
+def test_models_must_be_fitted(plot, kind):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        plot(MODELS[kind](), GRAPHS)
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        plot_contributions(MODELS[kind](), GRAPHS[0])
+
+
+def test_what_is_no_model_is_refused():
+    for plot in (plot_convergence, plot_embedding, plot_stability, plot_contributions):
+        with pytest.raises(TypeError, match="got a RidgeClassifier"):
+            plot(RidgeClassifier(), GRAPHS)
+
+
+def test_missing_matplotlib_names_the_extra(monkeypatch):
+    model = GraphReservoir(**SMALL).fit(GRAPHS)
+    original = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name.split(".")[0] == "matplotlib":
+            raise ImportError(name)
+        return original(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(MissingDependencyError, match=r"fdgnn\[plot\]"):
+        plot_convergence(model, GRAPHS)
+
+
+# ---------------------------------------------------------------------- one by one
+
+
+def test_convergence_shows_the_portraits_curves(ax):
+    graphs = as_batch([*make_stars([3, 4, 5, 6, 7, 8, 9]), *make_stars([80, 90])])
+    model = FDGNNClassifier(**SMALL | {"effective_spectral_radius": 0.9}, degree=4.0)
+    model.set_params(max_iter=500).fit(graphs, np.arange(9) % 2)
+    plot_convergence(model, graphs, ax=ax)
+    wanted = portrait_of_model(model, graphs, dataset="stars")["dynamics"]["curves"]
+    lines = [line for line in ax.get_lines() if len(line.get_ydata()) > 2]
+    assert len(lines) == len(wanted) == 18
+    for line, curve in zip(lines, wanted, strict=True):
+        np.testing.assert_allclose(line.get_ydata()[:200], curve["residuals"], rtol=1e-4)
+        assert line.get_linestyle() == ("-" if curve["certified"] else "--")
+        assert line.get_xdata()[0] == 1
+    assert {curve["certified"] for curve in wanted} == {True, False}
+    assert len({line.get_color() for line in lines}) == 2  # one a layer
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == [
+        "layer 1", "layer 2", "not certified", "tolerance 0.001",
+    ]  # fmt: skip
+    assert ax.get_yscale() == "log"
+
+
+def test_the_embedding_is_the_portraits_map(ax):
+    model = FDGNNClassifier(**SMALL).fit(GRAPHS, Y)
+    plot_embedding(model, GRAPHS, Y, ax=ax)
+    found = portrait_of_model(model, GRAPHS, Y, dataset="motifs")
+    places = np.array([[row["x"], row["y"]] for row in found["graphs"]])
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["0", "1"]
+    for value, points in enumerate(ax.collections):
+        np.testing.assert_allclose(points.get_offsets(), places[value == Y], atol=1e-4)
+    looks = {(tuple(p.get_facecolor()[0]), p.get_paths()[0].vertices.size) for p in ax.collections}
+    assert len(looks) == 2
+    assert f"{found['map']['explained'][0]:.0%} of the variance" in ax.get_xlabel()
+
+
+def test_numbers_get_a_colour_bar(ax):
+    y = np.diff(GRAPHS.vertex_offsets) + np.linspace(0, 1, 40)
+    plot_embedding(FDGNNRegressor(**SMALL).fit(GRAPHS, y), GRAPHS, y, ax=ax)
+    np.testing.assert_array_equal(ax.collections[0].get_array(), y)
+    assert ax.figure.axes[1].get_ylabel() == "target"
+    whole = plot_embedding(FDGNNRegressor(**SMALL).fit(GRAPHS, Y), GRAPHS, Y)
+    assert whole.get_legend() is None  # few whole numbers, but a regressor's
+    reservoir = GraphReservoir(**SMALL).fit(GRAPHS)
+    assert plot_embedding(reservoir, GRAPHS, y).get_legend() is None
+    assert plot_embedding(reservoir, GRAPHS, Y).get_legend() is not None
+    many = plot_embedding(reservoir, GRAPHS, np.array([f"class {i}" for i in range(40)]))
+    assert many.get_legend() is None
+    assert len(many.collections) == 40
+    with pytest.raises(ValueError, match=r"y has shape \(3,\), but there are 40 graphs"):
+        plot_embedding(reservoir, GRAPHS, y[:3])
+
+
+def test_stability_shows_the_certificates(ax):
+    graphs = make_stars([2, 5, 10, 26, 101])
+    model = GraphReservoir(**SMALL | {"effective_spectral_radius": 0.9}, degree=5.0).fit(graphs)
+    plot_stability(model, graphs, ax=ax)
+    outside, inside = (points.get_offsets() for points in ax.collections[-2:])
+    np.testing.assert_allclose(inside[:, 0], [1, 4, 9, 25])
+    np.testing.assert_allclose(inside[:, 1], 0.18 * np.sqrt([1, 4, 9, 25]), rtol=1e-2)
+    np.testing.assert_allclose(outside, [[100, 1.8]], rtol=1e-2)
+    names = [t.get_text() for t in ax.get_legend().get_texts()]
+    assert names[-2:] == ["not certified: 1 of 5", "certified: 4 of 5"]
+    line = ax.get_lines()[1]
+    np.testing.assert_allclose(line.get_ydata(), 0.18 * line.get_xdata())
+
+
+def test_contributions_are_the_explanation(ax):
+    model = FDGNNClassifier(**SMALL).fit(GRAPHS, np.array(["cycle", "house"])[Y])
+    assert plot_contributions(model, GRAPHS[0], target="house", ax=ax) is ax
+    why = explain(model, GRAPHS[:1], target="house")[0].vertices
+    np.testing.assert_allclose(ax.collections[-1].get_array(), why - why.mean(), atol=1e-12)
+    assert ax.get_title().startswith("target house")
+    assert ax.figure.axes[1].get_ylabel() == "contribution relative to the graph's mean"
+    raw = Graph([[0, 1], [1, 2]])
+    named = drawn(plot_contributions(model, raw, labels="xyz"))
+    assert [t.get_text() for t in named.texts] == ["x", "y", "z"]
+    with pytest.raises(TypeError, match="has no score"):
+        plot_contributions(GraphReservoir(**SMALL).fit(GRAPHS), raw)
+
+
+def test_directed_graphs_with_features_are_plotted():
+    graphs = make_random_graphs(8, n_features=2, directed=True, weighted=True, random_state=0)
+    model = FDGNNClassifier(**SMALL).fit(graphs, np.arange(8) % 3)
+    for plot in (plot_convergence, plot_embedding, plot_stability):
+        drawn(plot(model, graphs))
+    drawn(plot_contributions(model, graphs[0]))
+
+
+# ---------------------------------------------------------------------- estimators as HTML
+
+
+def body(html):
+    """The part after the style sheet."""
+    return html[html.index("</style>") :]
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("fitted", [False, True])
+def test_estimators_show_their_parameters_as_html(kind, fitted):
+    model = MODELS[kind]()
+    html = body((model.fit(GRAPHS, Y) if fitted else model)._repr_html_())
+    assert type(model).__name__ in html
+    for name in model.get_params(deep=False):
+        assert name in html
+    assert "<span>Fitted</span>" in html if fitted else "<span>Not fitted</span>" in html
+    assert not re.findall(r'href="', html)  # no page of ours is on scikit-learn's site
+
+
+def test_estimators_are_shown_inside_others():
+    inside = FDGNNSearchCV(FDGNNRegressor(n_units=17), n_configurations=1)
+    assert "FDGNNRegressor" in body(inside._repr_html_())
+    assert "17" in body(inside._repr_html_())
+    pipeline = make_pipeline(GraphReservoir(n_units=10), RidgeClassifier())
+    for model in (pipeline, pipeline.fit(GRAPHS, Y)):
+        html = body(model._repr_html_())
+        assert "GraphReservoir" in html
+        assert "effective_spectral_radius" in html
+        assert not re.findall(r'href="[^"]*(?:fdgnn|GraphReservoir)', html)

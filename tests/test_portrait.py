@@ -1,0 +1,633 @@
+"""Portraits: complete, held out, true to the oracle, bounded, and refused when damaged."""
+
+from __future__ import annotations
+
+import builtins
+import copy
+import json
+import subprocess
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from fdgnn import (
+    FDGNNClassifier,
+    FDGNNRegressor,
+    FDGNNSearchCV,
+    Graph,
+    GraphReservoir,
+    as_batch,
+    explain,
+    load_tu,
+)
+from fdgnn.datasets import make_motif_graphs, make_random_graphs, make_stars, read_graphs
+from fdgnn.exceptions import ConvergenceWarning, MissingDependencyError, StudyError
+from fdgnn.placing import place_vertices
+from fdgnn.portrait import (
+    drawings,
+    portrait_of_model,
+    portrait_of_study,
+    read_portrait,
+    write_portrait,
+)
+from fdgnn.portrait.data import counts_of
+from fdgnn.portrait.dynamics import dynamics_of, residual_curves
+from fdgnn.portrait.format import find_fault
+from fdgnn.portrait.predictions import principal_map
+from fdgnn.study import Protocol, Study, run_study
+from reference import embed_graph
+
+pytest.importorskip("networkx")
+
+SMALL = {"n_layers": 2, "n_units": 12, "effective_spectral_radius": 0.5, "random_state": 0}
+ONE_GUESS = Protocol("tiny", n_configurations=4, n_guesses=1, n_outer=3, n_inner=3, max_layers=2)
+TOP = {
+    "format", "dataset", "task", "held_out", "how", "classes", "n_networks", "data", "dynamics",
+    "graphs", "map", "drawings", "mistakes", "confusion", "calibration", "regression", "settings",
+    "command", "versions", "machine",
+}  # fmt: skip
+
+
+def classifier(graphs, y, **options):
+    return FDGNNClassifier(**SMALL | {"probability": True} | options).fit(graphs, y)
+
+
+@pytest.fixture(scope="module")
+def study():
+    graphs, y = make_motif_graphs(60, random_state=0)
+    y = np.where(np.arange(60) % 5 == 0, 1 - y, y)  # every fifth is told wrong, to have mistakes
+    return Study("motifs <b>", graphs, y, ONE_GUESS, n_units=10)
+
+
+@pytest.fixture(scope="module")
+def result(study, tmp_path_factory):
+    return run_study(study, tmp_path_factory.mktemp("run"), quiet=True)
+
+
+@pytest.fixture(scope="module")
+def portrait(study, result):
+    return portrait_of_study(study, result, command="fdgnn evaluate motifs")
+
+
+def of_kind(kind):
+    """Graphs, targets and a fitted model of one kind of task."""
+    options = {"three classes": {}, "features": {"n_features": 2}, "no labels": {"n_labels": None}}
+    odd = {"directed": True, "weighted": True}
+    extra = odd if kind == "directed" else options.get(kind, {})
+    graphs = make_random_graphs(40, random_state=0, **extra)
+    if kind == "regression":
+        y = np.diff(graphs.vertex_offsets) / 7
+        return graphs, y, FDGNNRegressor(**SMALL, n_networks=2).fit(graphs, y)
+    y = np.array(["a", "b", "c"])[np.arange(40) % (3 if kind == "three classes" else 2)]
+    if kind == "no targets":
+        return graphs, None, classifier(graphs, y)
+    return graphs, y, classifier(graphs, y, probability=kind != "no probabilities")
+
+
+KINDS = [
+    "two classes", "three classes", "regression", "no labels", "features", "no targets",
+    "no probabilities", "directed",
+]  # fmt: skip
+
+
+# ---------------------------------------------------------------------- complete
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_field_is_there_and_of_its_kind(kind, tmp_path):
+    graphs, y, model = of_kind(kind)
+    found = portrait_of_model(model, graphs, y, dataset=kind)
+    assert set(found) == TOP
+    assert find_fault(found) is None
+    write_portrait(tmp_path / "portrait.json", found)
+    assert read_portrait(tmp_path / "portrait.json") == found
+    assert found["task"] == ("regression" if kind == "regression" else "classification")
+    assert (found["held_out"], found["command"]) == (False, None)
+    assert [row["graph"] for row in found["graphs"]] == list(range(40))
+    assert len(found["drawings"]) == 40
+    n = [graph.n_vertices for graph in graphs]
+    assert [row["n_vertices"] for row in found["graphs"]] == n
+    drawn = found["drawings"]
+    assert [len(drawn[str(row["graph"])]["edges"]) // 2 for row in found["graphs"]] == [
+        row["n_edges"] for row in found["graphs"]
+    ]
+
+
+def test_a_portrait_without_targets_says_only_what_is_known():
+    graphs, _, model = of_kind("no targets")
+    found = portrait_of_model(model, graphs, dataset="new")
+    assert found["mistakes"] == found["data"]["class_counts"] == []
+    for name in ("confusion", "calibration", "regression"):
+        assert found[name] is None
+    assert found["data"]["majority"] is found["data"]["wl_ceiling"] is None
+    assert set(found["data"]["sizes"]["counts"]) == {"all"}
+    assert {(row["actual"], row["correct"], row["fold"]) for row in found["graphs"]} == {
+        (None, None, None)
+    }
+    predicted = model.predict(graphs).tolist()
+    assert [row["predicted"] for row in found["graphs"]] == predicted
+    chances = model.predict_proba(graphs).max(axis=1)
+    given = [row["probability"] for row in found["graphs"]]
+    np.testing.assert_allclose(given, chances, rtol=1e-4)
+
+
+def test_a_portrait_of_a_regression():
+    graphs, y, model = of_kind("regression")
+    found = portrait_of_model(model, graphs, y, dataset="sizes", ids=[f"g{i}" for i in range(40)])
+    errors = np.abs(model.predict(graphs) - y)
+    assert found["mistakes"] == np.argsort(-errors)[:12].tolist()
+    assert found["regression"]["r2"] == pytest.approx(model.score(graphs, y), rel=1e-4)
+    assert found["regression"]["mean_absolute_error"] == pytest.approx(errors.mean(), rel=1e-4)
+    assert found["classes"] == found["data"]["class_counts"] == []
+    assert sum(found["data"]["targets"]["counts"]) == 40
+    row = found["graphs"][5]
+    assert (row["id"], row["correct"], row["probability"]) == ("g5", None, None)
+    assert row["actual"] == pytest.approx(y[5], rel=1e-4)
+    assert row["score"] == row["predicted"] == pytest.approx(model.predict(graphs)[5], rel=1e-4)
+    constant = portrait_of_model(model, graphs, np.ones(40), dataset="constant")
+    assert constant["regression"]["r2"] is None
+
+
+def test_classes_that_the_model_does_not_know_are_mistakes():
+    graphs, y, model = of_kind("two classes")
+    strange = np.where(np.arange(40) < 3, "zebra", y)
+    found = portrait_of_model(model, graphs, strange, dataset="strange")
+    assert found["classes"] == ["a", "b", "zebra"]
+    assert [sum(row) for row in found["confusion"]] == [
+        (strange == c).sum() for c in found["classes"]
+    ]
+    assert [row[2] for row in found["confusion"]] == [0, 0, 0]
+    assert not any(row["correct"] for row in found["graphs"][:3])
+
+
+# ---------------------------------------------------------------------- held out
+
+
+def test_held_out_predictions_reproduce_the_result(portrait, result, study):
+    """With one guess, the shown networks are those whose accuracies the result reports."""
+    assert portrait["held_out"] is True
+    rows = portrait["graphs"]
+    for fold, score in enumerate(result["fold_accuracies"], start=1):
+        right = [row["correct"] for row in rows if row["fold"] == fold]
+        assert np.mean(right) == pytest.approx(score)
+    tested = {row["graph"]: row["fold"] for row in rows}
+    for o, fold in enumerate(study.task().folds, start=1):
+        assert {g for g, held_out in tested.items() if held_out == o} == set(
+            np.flatnonzero(fold < 0).tolist()
+        )
+
+
+def test_confusion_counts_every_graph_once(portrait, study):
+    confusion = np.array(portrait["confusion"])
+    assert confusion.sum() == len(study.graphs)
+    assert confusion.sum(axis=1).tolist() == [n for _, n in portrait["data"]["class_counts"]]
+    assert np.trace(confusion) == sum(row["correct"] for row in portrait["graphs"])
+
+
+def test_calibration_is_of_the_probabilities_shown(portrait):
+    rows, calibration = portrait["graphs"], portrait["calibration"]
+    p = np.array([row["probability"] for row in rows])
+    right = np.array([row["correct"] for row in rows])
+    assert sum(b["n"] for b in calibration["bins"]) == len(rows)
+    gap = 0.0
+    for b in calibration["bins"]:
+        inside = (p >= b["from"]) & ((p < b["to"]) | (b["to"] == 1.0))
+        assert b["n"] == inside.sum() > 0
+        assert b["accuracy"] == pytest.approx(right[inside].mean(), rel=1e-4)
+        assert b["probability"] == pytest.approx(p[inside].mean(), rel=1e-3)
+        gap += inside.sum() * abs(right[inside].mean() - p[inside].mean())
+    assert calibration["expected_error"] == pytest.approx(gap / len(p), abs=1e-4)
+    # Two classes: the usual Brier score, of the predicted class being right.
+    assert calibration["brier"] == pytest.approx(np.mean((p - right) ** 2), rel=1e-3)
+
+
+def test_mistakes_are_the_most_confident_ones_first(portrait):
+    by_graph = {row["graph"]: row for row in portrait["graphs"]}
+    wrong = [row for row in portrait["graphs"] if not row["correct"]]
+    assert wrong
+    assert len(portrait["mistakes"]) == min(12, len(wrong))
+    confidence = [by_graph[g]["probability"] for g in portrait["mistakes"]]
+    assert confidence == sorted(confidence, reverse=True)
+    assert min(confidence) >= sorted([row["probability"] for row in wrong])[-len(confidence)]
+    assert not any(by_graph[g]["correct"] for g in portrait["mistakes"])
+
+
+def test_contributions_are_of_the_model_that_predicted(portrait, result, study):
+    for fold, configuration in zip(study.task().folds, result["fold_configurations"], strict=True):
+        train, test = np.flatnonzero(fold >= 0), np.flatnonzero(fold < 0)
+        model = study.estimator(configuration).fit(study.graphs[train], study.y[train])
+        for g, why in zip(test.tolist(), explain(model, study.graphs[test]), strict=True):
+            row = portrait["graphs"][g]
+            assert (row["predicted"], row["score"]) == (
+                str(why.target),
+                pytest.approx(why.score, rel=1e-3, abs=1e-6),
+            )
+            shown = np.array(portrait["drawings"][str(g)]["contributions"])
+            n, mean = len(shown), why.vertices.mean()
+            np.testing.assert_allclose(shown, why.vertices - mean, rtol=6e-3, atol=1e-9)
+            # What is shown and the mean of all add up to the score, but for an empty graph's.
+            left = why.score - why.base_score - n * mean
+            assert shown.sum() == pytest.approx(left, abs=1e-2 * np.abs(shown).sum() + 1e-9)
+
+
+def test_settings_are_lists_where_folds_differ(portrait, result):
+    chosen = [c["effective_spectral_radius"] for c in result["fold_configurations"]]
+    given = portrait["settings"]["effective_spectral_radius"]
+    assert given == (chosen[0] if len(set(chosen)) == 1 else chosen)
+    assert portrait["settings"]["n_units"] == 10
+    assert portrait["settings"]["n_guesses"] == 1
+    assert portrait["command"] == "fdgnn evaluate motifs"
+    assert portrait["dataset"] == "motifs <b>"
+
+
+def test_a_result_of_another_study_is_refused(study, result):
+    other = result | {"fold_configurations": result["fold_configurations"][:2]}
+    with pytest.raises(StudyError, match="result has 2 outer folds, but the study 3"):
+        portrait_of_study(study, other)
+
+
+# ---------------------------------------------------------------------- the dynamics
+
+
+def test_iterations_and_curves_are_the_oracles():
+    graphs = make_random_graphs(6, n_vertices=(3, 7), density=0.5, random_state=2)
+    model = classifier(graphs, np.arange(6) % 2, effective_spectral_radius=0.9)
+    found = portrait_of_model(model, graphs, dataset="small")["dynamics"]
+    network = model.networks_[0].reservoir
+    steps, last = [], []
+    for graph in graphs:
+        _, t, distance = embed_graph(graph, network.layers, network.vocabulary)
+        steps.append(t)
+        last.append(distance)
+    steps = np.array(steps).T
+    for i, layer in enumerate(found["layers"]):
+        values, counts = np.unique(steps[i], return_counts=True)
+        assert layer["iterations"] == np.stack([values, counts], axis=1).tolist()
+    assert len(found["curves"]) == 12
+    for curve in found["curves"]:
+        g, i = curve["graph"], curve["layer"] - 1
+        assert len(curve["residuals"]) == steps[i, g]
+        assert curve["residuals"][-1] == pytest.approx(last[g][i], rel=1e-4)
+
+
+@pytest.mark.parametrize("options", [{"n_features": 2}, {"n_labels": None, "directed": True}])
+def test_curves_start_with_the_first_states(options):
+    """From zero, the first step goes to tanh of what the layer receives from outside."""
+    graphs = make_random_graphs(5, random_state=0, **options)
+    model = GraphReservoir(**SMALL).fit(graphs)
+    states = as_batch(graphs)
+    curves = residual_curves(dynamics_of(model), states)
+    W_I, _, bias = model.layers_[0]
+    for g, curve in enumerate(curves):
+        graph = states[g]
+        u = np.ones((graph.n_vertices, 1)) if graph.features is None else graph.features
+        assert curve[0][0] == pytest.approx(np.linalg.norm(np.tanh(u @ W_I.T.toarray() + bias)))
+
+
+def test_certified_graphs_settle_and_the_others_are_told_apart():
+    graphs = make_stars([4] * 20 + [60] * 5)
+    with pytest.warns(ConvergenceWarning, match="5 of 25 graphs did not converge"):
+        model = classifier(graphs, np.arange(25) % 2, effective_spectral_radius=0.99, degree=3.0)
+    found = portrait_of_model(model, graphs, dataset="stars")["dynamics"]
+    for layer in found["layers"]:
+        assert (layer["certified"], layer["uncertified"]) == (20, 5)
+        assert layer["effective"] == pytest.approx(0.99, rel=1e-4)
+        assert layer["spectral_radius"] == pytest.approx(0.33, rel=1e-3)
+        assert layer["norm"] >= layer["spectral_radius"]
+        assert sum(n for _, n in layer["iterations"]) == found["n_graphs"] == 25
+    assert {c["certified"] for c in found["curves"]} == {True, False}
+    for curve in found["curves"]:
+        assert curve["certified"] == (curve["graph"] < 20)
+        if curve["certified"]:
+            residuals = np.array(curve["residuals"])
+            assert residuals[-1] < found["tol"] < residuals[0]
+            assert (residuals[6:] < 0.7 * residuals[:-6]).all()  # 0.99 / sqrt(3) a step, or less
+    g, rho, k, n = found["radii"][22]
+    assert (g, k, n) == (22, 59, 60)
+    assert rho == pytest.approx(np.sqrt(59), rel=1e-2)
+
+
+def test_unconverged_graphs_are_counted_without_warning():
+    graphs = make_random_graphs(20, density=0.5, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="20 of 20 graphs did not converge"):
+        model = classifier(graphs, np.arange(20) % 2, max_iter=2, solver="paper")
+    found = portrait_of_model(model, graphs, np.arange(20) % 2, dataset="impatient")
+    assert [layer["unconverged"] for layer in found["dynamics"]["layers"]] == [20, 20]
+
+
+# ---------------------------------------------------------------------- the data
+
+
+def test_data_facts():
+    loops = Graph([[0, 0, 1, 1], [0, 1, 2, 2]], labels=["C", "C", "O"], n_vertices=3)
+    star = Graph([[0] * 50, list(range(1, 51))], labels=["C"] * 50 + ["N"], n_vertices=51)
+    graphs, y = as_batch([loops, loops, star, star, star]), np.array([0, 1, 1, 1, 1])
+    model = classifier(graphs, y, probability=False)
+    data = portrait_of_model(model, graphs, y, dataset="facts")["data"]
+    assert data["n_graphs"] == 5
+    assert data["n_distinct"] == 2
+    assert (data["n_self_loops"], data["n_merged_arcs"], data["undirected"]) == (2, 2, True)
+    assert (data["majority"], data["wl_ceiling"]) == (0.8, 0.8)
+    assert data["class_counts"] == [["0", 1], ["1", 4]]
+    assert data["labels"] == [["C", 154], ["N", 3], ["O", 2]]
+    assert (data["n_labels"], data["n_features"]) == (3, 0)
+    edges = data["sizes"]["edges"]
+    assert len(edges) <= 41
+    for name, sizes in (("0", [3]), ("1", [3, 51, 51, 51])):
+        counts = [sum(a <= n < b for n in sizes) for a, b in pairwise(edges)]
+        assert data["sizes"]["counts"][name] == counts
+    bars = data["degrees"]
+    assert len(bars["labels"]) == len(bars["values"]) == len(bars["counts"]) <= 40
+    assert sum(bars["counts"]) == data["n_vertices"]
+    assert dict(zip(bars["labels"], bars["counts"], strict=True))["1"] == 2 + 150
+    assert bars["counts"][-1] == 3
+    assert bars["labels"][-1].endswith("-50")
+    assert counts_of(graphs)["majority"] is None
+
+
+def test_many_classes_and_long_names_stay_small():
+    graphs = make_random_graphs(180, random_state=0)
+    y = np.array([f"{c} " + "x" * 500 for c in np.arange(180) % 60])
+    found = portrait_of_model(classifier(graphs, y, n_units=5), graphs, y, dataset="many")
+    assert found["confusion"] is None
+    assert set(found["data"]["sizes"]["counts"]) == {"all"}
+    assert max(map(len, found["classes"])) == 60
+    alike = np.array(["x" * 500 + str(c) for c in np.arange(180) % 2])  # cut, they are the same
+    model = classifier(graphs, alike)
+    found = portrait_of_model(model, graphs, alike, dataset="alike")
+    assert np.trace(found["confusion"]) == (model.predict(graphs) == alike).sum() < 180
+
+
+# ---------------------------------------------------------------------- the map
+
+
+def test_the_map_is_the_same_every_time(portrait, study, result):
+    again = portrait_of_study(study, result, command="fdgnn evaluate motifs")
+    assert json.dumps(again, allow_nan=False) == json.dumps(portrait, allow_nan=False)
+
+
+def test_principal_map_is_that_of_the_covariance():
+    X = np.random.default_rng(0).normal(size=(50, 6)) * [9, 5, 1, 1, 1, 1]
+    places, shares = principal_map(X)
+    values, vectors = np.linalg.eigh(np.cov(X.T))
+    np.testing.assert_allclose(shares, values[::-1][:2] / values.sum(), rtol=1e-4)
+    scores = (X - X.mean(axis=0)) @ vectors[:, ::-1][:, :2]
+    np.testing.assert_allclose(
+        np.abs(places), np.abs(scores) / np.abs(scores).max(), rtol=0, atol=1e-9
+    )
+    np.testing.assert_allclose(principal_map(-X)[0], -places, atol=1e-9)  # signs are the features'
+    assert np.abs(places).max() == 1
+    alone, nothing = principal_map(np.ones((1, 4)))
+    assert alone.tolist() == [[0.0, 0.0]]
+    assert nothing == [0.0, 0.0]
+
+
+def test_large_datasets_give_small_portraits(tmp_path, monkeypatch):
+    graphs = make_random_graphs(3000, n_vertices=(20, 60), density=0.1, random_state=0)
+    y = (np.arange(3000) % 10 == 0).astype(int)
+    model = classifier(graphs, y, n_layers=1, n_units=5)
+    # Space is what is tested here, so layouts may cost nothing.
+    monkeypatch.setattr(drawings, "_SECONDS", np.inf)
+    rng = np.random.default_rng(0)
+    monkeypatch.setattr(drawings, "place_vertices", lambda g: rng.normal(size=(g.n_vertices, 2)))
+    found = portrait_of_model(model, graphs, y, dataset="large")
+    write_portrait(tmp_path / "large.json", found)
+    assert 800_000 < (tmp_path / "large.json").stat().st_size < 1_500_000
+    rows = found["graphs"]
+    assert len(rows) == 1000
+    assert set(found["mistakes"]) <= {row["graph"] for row in rows}
+    assert len(found["mistakes"]) == 12
+    assert 95 <= sum(row["actual"] == "1" for row in rows) <= 112  # a tenth, and the mistakes
+    assert np.sum(found["confusion"]) == 3000
+    assert len(found["dynamics"]["radii"]) == found["dynamics"]["n_graphs"] == 2000
+    assert {str(g) for g in found["mistakes"]} <= set(found["drawings"])
+    assert 500 < len(found["drawings"]) < 1000
+    monkeypatch.setattr(drawings, "_SECONDS", 0.5)
+    assert 12 < len(portrait_of_model(model, graphs, y, dataset="large")["drawings"]) < 100
+
+
+def test_large_graphs_are_drawn_only_among_the_mistakes():
+    graphs = make_stars([5, 6, 300, 300, 700, 8])
+    y = np.array([0, 1, 0, 1, 1, 0])
+    model = classifier(graphs, y, probability=False, degree="max")
+    predicted = model.predict(graphs)
+    wrong = predicted.copy()
+    wrong[[3, 4]] = 1 - predicted[[3, 4]]
+    found = portrait_of_model(model, graphs, wrong, dataset="stars")
+    assert set(found["mistakes"]) == {3, 4}
+    assert set(found["drawings"]) == {"0", "1", "3", "5"}
+
+
+# ---------------------------------------------------------------------- drawings
+
+
+def test_parts_lie_side_by_side():
+    ring = [[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 0]]
+    rings = Graph(np.concatenate([np.array(ring) + 6 * i for i in range(3)], axis=1), n_vertices=20)
+    places = place_vertices(rings)
+    boxes = [places[6 * i : 6 * i + 6] for i in range(3)] + [places[18:19], places[19:]]
+    for i, one in enumerate(boxes):
+        for other in boxes[:i]:
+            apart = (one.min(axis=0) > other.max(axis=0)) | (other.min(axis=0) > one.max(axis=0))
+            assert apart.any()
+    ends = np.array(rings.edge_index)
+    lengths = np.linalg.norm(places[ends[0]] - places[ends[1]], axis=1)
+    np.testing.assert_allclose(lengths, 1, atol=0.05)
+    np.testing.assert_array_equal(place_vertices(rings), places)
+
+
+def test_paths_lie_flat_and_large_graphs_have_places():
+    path = Graph([list(range(9)), list(range(1, 10))], n_vertices=10)
+    width, height = np.ptp(place_vertices(path), axis=0)
+    assert width > 5 * height
+    large = place_vertices(make_stars([200])[0])
+    assert len(np.unique(large, axis=0)) == 200
+    assert place_vertices(Graph([[0], [0]], n_vertices=1)).tolist() == [[0.0, 0.0]]
+
+
+def test_drawings_fill_the_canvas():
+    graphs, y, model = of_kind("two classes")
+    for drawing in portrait_of_model(model, graphs, y, dataset="two")["drawings"].values():
+        places = np.array(drawing["positions"]).reshape(-1, 2)
+        assert places.min() == 0
+        assert places.max() == 1000
+        assert (np.abs(places.min(axis=0) + places.max(axis=0) - 1000) <= 1).all()
+
+
+@pytest.fixture(scope="module")
+def molecules(tmp_path_factory):
+    pytest.importorskip("rdkit")
+    path = tmp_path_factory.mktemp("molecules") / "molecules.csv"
+    smiles = ["CCO", "c1ccccc1C#N", "CC(=O)O", "[Na+].[Cl-]", "CCN", "C"] * 3
+    rows = [f"{s},{i % 2}" for i, s in enumerate(smiles)]
+    path.write_text("\n".join(["smiles,y", *rows]) + "\n", encoding="utf-8")
+    return read_graphs(path, target="y")
+
+
+def test_molecules_are_drawn_as_such(molecules):
+    model = classifier(molecules.graphs, molecules.y)
+    found = portrait_of_model(
+        model, molecules.graphs, molecules.y, dataset="molecules", smiles=molecules.smiles
+    )["drawings"]
+    ethanol, benzonitrile, acid, salt = (found[str(g)] for g in range(4))
+    assert ethanol["labels"] == ["C", "C", "O"]
+    assert (ethanol["molecule"], ethanol["smiles"]) == (True, "CCO")
+    assert sorted(benzonitrile["orders"]) == [1, *[1.5] * 6, 3]
+    assert dict(zip(map(tuple, np.reshape(acid["edges"], (-1, 2))), acid["orders"], strict=True))[
+        1, 2
+    ] == 2  # fmt: skip
+    assert salt["edges"] == salt["orders"] == []
+    # A ring is drawn as a regular hexagon.
+    ring = np.array(benzonitrile["positions"]).reshape(-1, 2)[:6]
+    np.testing.assert_allclose(np.ptp(np.linalg.norm(ring - ring.mean(axis=0), axis=1)), 0, atol=3)
+
+
+def test_graphs_that_are_not_their_smiles_are_drawn_plainly(molecules):
+    model = classifier(molecules.graphs, molecules.y)
+    wrong = ["OCC", "CCO", "not a molecule", "CC", "C1CN1", None, *molecules.smiles[6:]]
+    drawn = portrait_of_model(model, molecules.graphs, dataset="wrong", smiles=wrong)["drawings"]
+    assert [drawn[str(g)]["molecule"] for g in range(7)] == [True, *[False] * 5, True]
+    assert drawn["4"]["labels"] == ["C", "C", "N"]
+    assert drawn["4"]["orders"] is None
+    assert (drawn["4"]["smiles"], drawn["5"]["smiles"]) == ("C1CN1", None)
+
+
+# ---------------------------------------------------------------------- files
+
+
+def damaged(portrait, change):
+    found = copy.deepcopy(portrait)
+    change(found)
+    return found
+
+
+DAMAGES = {
+    "graphs[3].score": lambda p: p["graphs"][3].update(score="high"),
+    "graphs[0].correct": lambda p: p["graphs"][0].pop("correct"),
+    "graphs[1].actual": lambda p: p["graphs"][1].update(actual=[1]),
+    "data.sizes.counts.0[0]": lambda p: p["data"]["sizes"]["counts"]["0"].__setitem__(0, 0.5),
+    "dynamics.layers[1].iterations[0]": lambda p: p["dynamics"]["layers"][1].update(
+        iterations=[[1, 2, 3]]
+    ),
+    "drawings.7.labels": lambda p: p["drawings"]["7"].update(labels=7),
+    "drawings.8": lambda p: p["drawings"]["8"]["edges"].__setitem__(0, 10**6),
+    "drawings.9": lambda p: p["drawings"]["9"]["positions"].pop(),
+    "calibration.bins[0].n": lambda p: p["calibration"]["bins"][0].update(n=True),
+    "confusion": lambda p: p["confusion"][1].pop(),
+    "held_out": lambda p: p.update(held_out=1),
+    "machine": lambda p: p.update(machine=[]),
+}
+
+
+@pytest.mark.parametrize("where", DAMAGES)
+def test_damaged_portraits_are_refused_with_the_place(portrait, where, tmp_path):
+    path = tmp_path / "portrait.json"
+    path.write_text(json.dumps(damaged(portrait, DAMAGES[where])), encoding="utf-8")
+    with pytest.raises(StudyError) as caught:
+        read_portrait(path)
+    assert str(caught.value) == f"{path}: the portrait is damaged at {where}; make it again"
+
+
+@pytest.mark.parametrize("name", sorted(TOP))
+def test_no_field_may_be_missing(portrait, name):
+    fault = find_fault({key: value for key, value in portrait.items() if key != name})
+    assert fault == name
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "cannot be read as a portrait"),
+        (b"\xff\x00", "cannot be read as a portrait"),
+        (b"[" * 100_000, "cannot be read as a portrait"),
+        (b"[]", "no portrait of format 1"),
+        (b'{"format": 2}', "no portrait of format 1"),
+        (b'{"format": 1, "dataset": NaN}', "NaN is no number"),
+    ],
+)
+def test_foreign_files_are_refused(tmp_path, content, message):
+    path = tmp_path / "portrait.json"
+    path.write_bytes(content)
+    with pytest.raises(StudyError, match=message) as caught:
+        read_portrait(path)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(StudyError, match="cannot be read"):
+        read_portrait(tmp_path / "missing.json")
+
+
+def test_portraits_that_cannot_be_written_leave_no_trace(portrait, tmp_path):
+    with pytest.raises(ValueError, match="Out of range float"):
+        write_portrait(tmp_path / "portrait.json", portrait | {"command": float("nan")})
+    (tmp_path / "portrait.json").mkdir()
+    with pytest.raises(StudyError, match="could not be written"):
+        write_portrait(tmp_path / "portrait.json", portrait)
+    assert [path.name for path in tmp_path.iterdir()] == ["portrait.json"]
+
+
+# ---------------------------------------------------------------------- at the door
+
+
+def test_what_has_no_portrait():
+    graphs, y, model = of_kind("two classes")
+    with pytest.raises(NotFittedError):
+        portrait_of_model(FDGNNClassifier(), graphs, y, dataset="x")
+    with pytest.raises(TypeError, match="GraphReservoir predicts nothing"):
+        portrait_of_model(GraphReservoir(**SMALL).fit(graphs), graphs, dataset="x")
+    with pytest.raises(TypeError, match="got a dict"):
+        portrait_of_model({}, graphs, dataset="x")
+    with pytest.raises(ValueError, match="2 entries, but there are 40 graphs"):
+        portrait_of_model(model, graphs, y[:2], dataset="x")
+    for name in ("ids", "smiles"):
+        with pytest.raises(ValueError, match=f"{name} has 1 entries, but there are 40 graphs"):
+            portrait_of_model(model, graphs, dataset="x", **{name: ["C"]})
+    both = FDGNNRegressor(**SMALL).fit(graphs, np.ones((40, 2)))
+    with pytest.raises(ValueError, match="one output, but the model has 2"):
+        portrait_of_model(both, graphs, dataset="x")
+    one = FDGNNRegressor(**SMALL).fit(graphs, np.arange(40.0))
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        portrait_of_model(one, graphs, np.full(40, np.nan), dataset="x")
+    with pytest.raises(ValueError, match=r"shape \(40, 1\)"):
+        portrait_of_model(one, graphs, np.ones((40, 1)), dataset="x")
+
+
+def test_searches_and_lists_of_graphs_have_portraits():
+    graphs, y = make_motif_graphs(30, random_state=0)
+    search = FDGNNSearchCV(n_configurations=1, n_guesses=2, cv=2, random_state=0).fit(graphs, y)
+    found = portrait_of_model(search, list(graphs), y, dataset="motifs", held_out=True)
+    assert found["n_networks"] == 2
+    assert found["held_out"] is True
+    assert found["settings"]["alpha"] == search.best_params_["alpha"]
+
+
+def test_without_networkx_the_extra_is_named_before_any_work(monkeypatch):
+    graphs, y, model = of_kind("two classes")
+    original = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name == "networkx":
+            raise ImportError(name)
+        return original(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(MissingDependencyError, match=r"fdgnn\[plot\]"):
+        portrait_of_model(model, graphs, y, dataset="x")
+
+
+def test_importing_costs_nothing_that_is_not_used():
+    script = "import sys, fdgnn.portrait, fdgnn.plot; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert not set(run.stdout.split()) & {"networkx", "rdkit", "matplotlib", "numba", "torch"}
+
+
+@pytest.mark.real_data("MUTAG")
+def test_atoms_of_known_molecules_are_named():
+    graphs, y = load_tu("MUTAG")
+    model = FDGNNClassifier(n_layers=1, n_units=10, random_state=0).fit(graphs, y)
+    made = portrait_of_model(model, graphs, y, dataset="MUTAG")
+    assert made["data"]["labels"][0] == ["C", 2395]
+    assert set(made["drawings"]["0"]["labels"]) <= {"C", "N", "O"}
+    other = portrait_of_model(model, graphs[:50], y[:50], dataset="MUTAG")  # no longer that set
+    assert other["data"]["labels"][0][0] == "0"
