@@ -1,5 +1,6 @@
 # make demo   sets everything up and evaluates FDGNN on MUTAG
 # make test   sets everything up and runs linters, type checker and all tests
+# make test-browser   the page's tests in Chromium, which it installs if it may
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,7 +8,7 @@ JOBS ?= -1
 # The CPU build of PyTorch, for `fdgnn compare` and its tests; TORCH= leaves it out.
 TORCH ?= torch==2.13.0
 
-.PHONY: demo test lint types pytest bench results constraints clean clean-kernels help
+.PHONY: demo test lint types pytest test-browser chromium bench results table4 constraints clean clean-kernels help
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -21,7 +22,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(VENV)/.installed
-	$(BIN)/fdgnn demo --jobs $(JOBS)
+	$(BIN)/fdgnn demo --jobs $(JOBS) --report demo.html
 
 test: lint types pytest
 
@@ -35,18 +36,42 @@ types: $(VENV)/.installed
 pytest: $(VENV)/.installed
 	$(BIN)/pytest -n 2 --dist loadgroup
 
+# The page in a real browser: Debian's Chromium, installed if this is root's machine and it has
+# none; CHROMIUM=path names another. `make test` runs the same, and skips it without a browser.
+test-browser: $(VENV)/.installed chromium
+	$(BIN)/pytest -q tests/browser
+
+chromium:
+	@command -v $${CHROMIUM:-chromium} >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && apt-get update -qq && \
+	    apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
+	  echo "no Chromium: install it (Debian: apt-get install chromium), or browser tests are skipped"
+
 bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks
 
 # The tables in results/README.md, made from the summaries beside it.
 results: $(VENV)/.installed
 	$(BIN)/python results/make_tables.py
+	$(BIN)/python results/make_comparison.py
 
 # One summary, anew: make results/MUTAG.json (resumes runs/MUTAG if it is there; OPTIONS for fewer
 # configurations or guesses).
 results/%.json: $(VENV)/.installed
 	$(BIN)/fdgnn evaluate $* --protocol paper --out runs/$* --jobs $(JOBS) $(OPTIONS)
 	cp runs/$*/result.json $@
+
+# The paper's Table 4, seconds to train on MUTAG: networks for all their published epochs, each with
+# the first configuration of its grid. Resumes runs/table4.
+table4: $(VENV)/.installed
+	$(BIN)/fdgnn compare MUTAG --with gnn,gin,wl --out runs/table4 --configurations 1 --all-epochs \
+	  --time-limit 3600 $(OPTIONS)
+
+# Rivals on one dataset, anew: make results/compare/MUTAG.json (resumes runs/NAME; OPTIONS, RIVALS).
+RIVALS ?= wl,pk,gk,rw,gin,dgcnn,gnn
+results/compare/%.json: $(VENV)/.installed
+	$(BIN)/fdgnn compare $* --with $(RIVALS) --out runs/$* --jobs $(JOBS) $(OPTIONS)
+	cp runs/$*/compare.json $@
 
 # Pin what is installed now; run it in a fresh environment after changing dependencies.
 constraints: $(VENV)/.installed

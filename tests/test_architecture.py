@@ -21,9 +21,9 @@ SOURCE = ROOT / "src" / "fdgnn"
 ROOMS = [
     "_version", "exceptions", "paper", "kernels", "files", "progress", "_checks", "colours",
     "graphs", "stability", "schedule", "engine", "converters", "datasets", "reservoir", "ridge",
-    "readout", "calibration", "_base", "estimators", "explanations", "drawing", "model_selection",
-    "search", "persistence", "workflow", "output", "rundir", "study", "tables", "cli", "__main__",
-    "__init__",
+    "readout", "calibration", "_base", "estimators", "explanations", "placing", "drawing",
+    "model_selection", "search", "persistence", "workflow", "output", "rundir", "study", "rivals",
+    "comparison", "portrait", "plot", "report", "tables", "cli", "__main__", "__init__",
 ]  # fmt: skip
 
 
@@ -61,9 +61,9 @@ def test_kernels_import_nothing_of_ours_but_kernels():
 def test_public_surface():
     assert fdgnn.__all__ == [
         "FDGNNClassifier", "FDGNNRegressor", "FDGNNSearchCV", "Graph", "GraphBatch",
-        "GraphReservoir", "__version__", "as_batch", "datasets", "draw_explanation",
+        "GraphReservoir", "__version__", "as_batch", "compare", "datasets", "draw_explanation",
         "draw_molecule", "exceptions", "explain", "iter_graphs", "load_model", "load_tu",
-        "model_info", "paper", "read_graphs", "save_model", "stability",
+        "model_info", "paper", "plot", "read_graphs", "report", "save_model", "stability",
     ]  # fmt: skip
     for name in fdgnn.__all__:
         assert getattr(fdgnn, name) is not None
@@ -83,6 +83,7 @@ def test_importing_costs_nothing_that_is_not_used():
     everything = imported_by("from fdgnn import *; import fdgnn.study")
     assert not everything & {
         "numba", "torch", "networkx", "grakel", "distributed", "rdkit", "matplotlib",
+        "altair", "jinja2",
     }  # fmt: skip
     assert not imported_by("import fdgnn.cli") & {"numpy", "numba", "sklearn", "joblib"}
 

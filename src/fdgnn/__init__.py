@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from fdgnn._version import __version__
 
 if TYPE_CHECKING:
-    from fdgnn import datasets, exceptions, paper, stability
+    from fdgnn import datasets, exceptions, paper, plot, report, stability
+    from fdgnn.comparison import compare
     from fdgnn.converters import as_batch
     from fdgnn.datasets import iter_graphs, load_tu, read_graphs
     from fdgnn.drawing import draw_explanation, draw_molecule
@@ -29,6 +30,7 @@ _HOME = {
     "GraphBatch": "fdgnn.graphs",
     "GraphReservoir": "fdgnn.estimators",
     "as_batch": "fdgnn.converters",
+    "compare": "fdgnn.comparison",
     "draw_explanation": "fdgnn.drawing",
     "draw_molecule": "fdgnn.drawing",
     "explain": "fdgnn.explanations",
@@ -39,7 +41,7 @@ _HOME = {
     "read_graphs": "fdgnn.datasets",
     "save_model": "fdgnn.persistence",
 }
-_MODULES = ("datasets", "exceptions", "paper", "stability")
+_MODULES = ("datasets", "exceptions", "paper", "plot", "report", "stability")
 
 __all__ = [
     "FDGNNClassifier",
@@ -50,6 +52,7 @@ __all__ = [
     "GraphReservoir",
     "__version__",
     "as_batch",
+    "compare",
     "datasets",
     "draw_explanation",
     "draw_molecule",
@@ -60,7 +63,9 @@ __all__ = [
     "load_tu",
     "model_info",
     "paper",
+    "plot",
     "read_graphs",
+    "report",
     "save_model",
     "stability",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import warnings
 from typing import Annotated
@@ -37,6 +38,11 @@ def say(text: str, quiet: bool = False) -> None:
     """Tell something beside the results, on standard error."""
     if not quiet:
         typer.echo(text, err=True)
+
+
+def command_line() -> str:
+    """What the user typed, to be written down."""
+    return shlex.join(["fdgnn", *sys.argv[1:]])
 
 
 def main() -> None:

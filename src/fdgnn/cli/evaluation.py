@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fdgnn.cli.app import app, say
+from fdgnn.cli.app import app, command_line, say
 from fdgnn.cli.options import AsJson, Jobs, ProtocolName, Quiet, Seed
+from fdgnn.cli.pages import PageFile, WantPage, show_run
 
 if TYPE_CHECKING:
     from fdgnn.study import Study
@@ -33,6 +34,7 @@ def evaluate(
     cluster: Annotated[
         str | None, typer.Option(help="Address of a Dask scheduler, or 'local' to start one.")
     ] = None,
+    page: WantPage = True,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -42,21 +44,30 @@ def evaluate(
 
     graphs, y = load_tu(name_or_path)
     study = plan(
-        _dataset_name(name_or_path), graphs, y, PROTOCOLS[protocol.value],
+        dataset_name(name_or_path), graphs, y, PROTOCOLS[protocol.value],
         n_configurations=configurations, n_guesses=guesses, n_units=units, seed=seed,
     )  # fmt: skip
-    result = run_study(study, out, n_jobs=jobs, cluster=cluster, quiet=quiet)
+    result = run_study(
+        study, out, n_jobs=jobs, cluster=cluster, quiet=quiet, command=command_line()
+    )
     _print_result(result, as_json)
     say(f"written to {out / 'result.json'}", quiet)
+    if page:
+        show_run(study, result, out, out / "report.html", quiet)
 
 
 @app.command(epilog="Example: fdgnn demo")
-def demo(jobs: Jobs = -1, quiet: Quiet = False, as_json: AsJson = False) -> None:
+def demo(
+    jobs: Jobs = -1, page: PageFile = None, quiet: Quiet = False, as_json: AsJson = False
+) -> None:
     """Train and evaluate on MUTAG with honest, nested cross validation, in about a minute."""
     from tempfile import TemporaryDirectory
 
+    from fdgnn.files import check_writable
     from fdgnn.study import run_study
 
+    if page is not None:
+        check_writable(page)
     study = _demo_study()
     say(
         f"{study.dataset}: {study.graphs!r}\n"
@@ -65,8 +76,12 @@ def demo(jobs: Jobs = -1, quiet: Quiet = False, as_json: AsJson = False) -> None
         quiet,
     )
     with TemporaryDirectory() as directory:
-        result = run_study(study, Path(directory), n_jobs=jobs, quiet=quiet)
-    _print_result(result, as_json)
+        result = run_study(study, Path(directory), n_jobs=jobs, quiet=quiet, command=command_line())
+        _print_result(result, as_json)
+        if page is None:
+            say("a page of it: fdgnn demo --report demo.html", quiet)
+        else:
+            show_run(study, result, Path(directory), page, quiet)
 
 
 def _demo_study() -> Study:
@@ -83,7 +98,8 @@ def _demo_study() -> Study:
     return plan(name, graphs, y, PROTOCOLS["quick"])
 
 
-def _dataset_name(name_or_path: str) -> str:
+def dataset_name(name_or_path: str) -> str:
+    """What a dataset is called that was given by name or path."""
     path = Path(name_or_path)
     return path.stem if path.suffix == ".zip" else path.name
 

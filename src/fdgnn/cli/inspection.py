@@ -14,6 +14,7 @@ from fdgnn.cli.options import AsJson, Data, Format, Smiles, Target
 if TYPE_CHECKING:
     from fdgnn.graphs import Array, GraphBatch
 
+MOST_CLASSES = 20  # more different targets are quantities
 RADII = (0.3, 0.5, 0.7, 0.9, 0.99)  # effective spectral radii shown by `stability`
 
 datasets_app = typer.Typer(
@@ -49,7 +50,8 @@ def info(
 ) -> None:
     """Sizes, degrees, classes, repeated graphs, and the best accuracy that can be reached."""
     table = _read(data, target=target, format=format, smiles_column=smiles)
-    _print(describe(table.graphs, table.y), as_json)
+    facts = describe(table.graphs, table.y)
+    _print(facts if as_json else _in_words(facts), as_json)
 
 
 def _read(data: str, **options: Any) -> Any:
@@ -69,28 +71,40 @@ def describe(graphs: GraphBatch, y: Array | None) -> dict[str, Any]:
     """Facts about a set of graphs."""
     import numpy as np
 
+    from fdgnn.portrait.data import counts_of
+
+    classes = y if y is not None and len(np.unique(y)) <= MOST_CLASSES else None
     sizes = np.diff(graphs.vertex_offsets)
-    facts: dict[str, Any] = {
-        "graphs": len(graphs),
-        "vertices": graphs.n_vertices,
-        "vertices a graph": f"{sizes.min()} to {sizes.max()}, mean {sizes.mean():.1f}",
-        "arcs": graphs.n_arcs,
-        "repeated arcs merged": graphs.n_merged_arcs,
-        "self-loops": graphs.n_self_loops,
-        "vertex labels": 0 if graphs.label_values is None else len(graphs.label_values),
-        "features a vertex": 0 if graphs.features is None else graphs.features.shape[1],
-        "largest neighbourhood, mean over graphs (k)": round(float(graphs.max_degrees.mean()), 3),
-        "largest neighbourhood": float(graphs.max_degrees.max()),
-        "distinct graphs (1-WL)": graphs.n_distinct_graphs,
+    return counts_of(graphs, classes) | {
+        "vertices_min": int(sizes.min()),
+        "vertices_mean": float(sizes.mean()),
+        "vertices_max": int(sizes.max()),
+        "k": float(graphs.max_degrees.mean()),
+        "max_degree": float(graphs.max_degrees.max()),
     }
-    if y is not None:
-        classes, counts = np.unique(y, return_counts=True)
-        if len(classes) <= 20:
-            named = zip(classes.tolist(), counts.tolist(), strict=True)
-            facts["classes"] = ", ".join(f"{c}: {n}" for c, n in named)
-            facts["majority class"] = round(float(counts.max() / len(y)), 4)
-            facts["WL ceiling"] = round(graphs.wl_ceiling(y), 4)
-    return facts
+
+
+def _in_words(facts: dict[str, Any]) -> dict[str, Any]:
+    """The facts as a person would like to read them."""
+    sizes = "{vertices_min} to {vertices_max}, mean {vertices_mean:.1f}".format(**facts)
+    words: dict[str, Any] = {
+        "graphs": facts["n_graphs"],
+        "vertices": facts["n_vertices"],
+        "vertices a graph": sizes,
+        "arcs": facts["n_arcs"],
+        "repeated arcs merged": facts["n_merged_arcs"],
+        "self-loops": facts["n_self_loops"],
+        "vertex labels": facts["n_labels"],
+        "features a vertex": facts["n_features"],
+        "largest neighbourhood, mean over graphs (k)": round(facts["k"], 3),
+        "largest neighbourhood": facts["max_degree"],
+        "distinct graphs (1-WL)": facts["n_distinct"],
+    }
+    if facts["class_counts"]:
+        words["classes"] = ", ".join(f"{c}: {n}" for c, n in facts["class_counts"])
+        words["majority class"] = round(facts["majority"], 4)
+        words["WL ceiling"] = round(facts["wl_ceiling"], 4)
+    return words
 
 
 @app.command(epilog="Example: fdgnn stability PROTEINS")
@@ -101,17 +115,27 @@ def stability(
     import numpy as np
 
     graphs = _read(data, format=format, smiles_column=smiles).graphs
+    facts: dict[str, Any]
     k, radii = float(graphs.max_degrees.mean()), graphs.spectral_radii
-    facts: dict[str, Any] = {
-        "k, mean over graphs of the largest neighbourhood": round(k, 3),
-        "rho(A), median": round(float(np.median(radii)), 3),
-        "rho(A), largest": round(float(radii.max()), 3),
-        "graphs with rho(A) above k": int((radii > k).sum()),
+    certified = {rho: int((rho * radii < k).sum()) if k else len(graphs) for rho in RADII}
+    facts = {
+        "n_graphs": len(graphs),
+        "k": k,
+        "radius_median": float(np.median(radii)),
+        "radius_max": float(radii.max()),
+        "n_above_k": int((radii > k).sum()),
+        "certified": {str(rho): n for rho, n in certified.items()},
     }
-    for rho in RADII:
-        certified = int((rho * radii < k).sum()) if k else len(graphs)
-        facts[f"certified at effective spectral radius {rho}"] = f"{certified} of {len(graphs)}"
-    _print(facts, as_json)
+    words = {
+        "k, mean over graphs of the largest neighbourhood": round(k, 3),
+        "rho(A), median": round(facts["radius_median"], 3),
+        "rho(A), largest": round(facts["radius_max"], 3),
+        "graphs with rho(A) above k": facts["n_above_k"],
+    } | {
+        f"certified at effective spectral radius {rho}": f"{n} of {len(graphs)}"
+        for rho, n in certified.items()
+    }
+    _print(facts if as_json else words, as_json)
 
 
 @app.command(epilog="Example: fdgnn model model.fdgnn")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,6 +27,7 @@ from fdgnn.cli.options import (
     Target,
     TaskName,
 )
+from fdgnn.cli.pages import PageFile, dataset_of, show_model
 
 if TYPE_CHECKING:
     from fdgnn.datasets import Reject
@@ -58,6 +60,7 @@ def fit(
     strict: Strict = False,
     seed: Seed = 0,
     jobs: Jobs = 1,
+    page: PageFile = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -71,6 +74,8 @@ def fit(
         raise ValueError("a model is written to a file; give its name by -o")
     check_writable(output)
     check_writable(rejects or _beside(output))
+    if page is not None:
+        check_writable(page)
     # New graphs must be read as these are, so the model file remembers how.
     reading: dict[str, Any] = {
         "smiles_column": smiles,
@@ -92,6 +97,16 @@ def fit(
     training.model.reading_ = reading | {"vertex": vertex_kind(graphs)}
     save_model(training.model, output, score=training.score)
     _print_training(training, output, listed, as_json)
+    if page is None:
+        say(f"a page of it: {_page_command(output, data, target)}", quiet)
+    else:
+        show_model(output, training.model, table, dataset_of(data), page, quiet)
+
+
+def _page_command(model: Path, data: str, target: str | None) -> str:
+    """How to get a page about the model on the graphs it was trained on."""
+    words = ["fdgnn", "report", str(model), "--data", data]
+    return shlex.join([*words, *(["--target", target] if target else []), "-o", "report.html"])
 
 
 def _print_training(

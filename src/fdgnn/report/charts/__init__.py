@@ -1,0 +1,39 @@
+"""The page's charts as Vega-Lite specifications, made with Vega-Altair."""
+
+from fdgnn.report.charts.base import COLOURS, altair
+from fdgnn.report.charts.dynamics import certified, convergence, iterations, stability
+from fdgnn.report.charts.graphs import (
+    bars,
+    calibration,
+    graph_map,
+    histogram,
+    predictions,
+    sizes,
+    value_map,
+)
+from fdgnn.report.charts.outcomes import folds, published, rival_seconds, rivals, seconds
+from fdgnn.report.charts.search import depths, penalties, selection
+
+__all__ = [
+    "COLOURS",
+    "altair",
+    "bars",
+    "calibration",
+    "certified",
+    "convergence",
+    "depths",
+    "folds",
+    "graph_map",
+    "histogram",
+    "iterations",
+    "penalties",
+    "predictions",
+    "published",
+    "rival_seconds",
+    "rivals",
+    "seconds",
+    "selection",
+    "sizes",
+    "stability",
+    "value_map",
+]

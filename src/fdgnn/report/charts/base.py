@@ -1,0 +1,133 @@
+"""The page's charts as Vega-Lite specifications, made with Vega-Altair.
+
+Each function takes rows of plain values and gives a specification. Colours are the page's CSS
+variables and ``currentColor``, so that one drawing serves the dark and the light theme; whatever
+a colour says, a shape, size or dash says, too. Field names are ours and text from files is in
+values only, never in an expression that Vega evaluates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from fdgnn.exceptions import MissingDependencyError
+
+Rows = Sequence[dict[str, Any]]
+Spec = dict[str, Any]
+Ends = Sequence[list[float]]  # of the two axes: smallest and largest value
+
+COLOURS = tuple(f"var(--c{i})" for i in range(1, 8))
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
+OURS, PAPER, INK, QUIET, WRONG = (
+    "var(--c1)",
+    "var(--c2)",
+    "currentColor",
+    "var(--quiet)",
+    COLOURS[1],
+)
+
+_CONFIG = {
+    "background": "transparent",
+    "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif",
+    "aria": False,  # the figure around a chart has the words
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": "var(--muted)",
+        "titleColor": INK,
+        "gridColor": "var(--grid)",
+        "domainColor": "var(--rule)",
+        "tickColor": "var(--rule)",
+        "labelFontSize": 12,
+        "titleFontSize": 12.5,
+        "titleFontWeight": 500,
+        "titlePadding": 8,
+        "labelPadding": 5,
+        "labelLimit": 132,
+        "tickCount": 5,
+    },
+    "axisY": {"domain": False, "ticks": False},
+    "legend": {"labelColor": "var(--muted)", "titleColor": INK, "labelFontSize": 12},
+    "text": {"color": INK, "fontSize": 12},
+}
+
+# A tick as people say it: 5 ms, 20 s, 3 h.
+_SECONDS = (
+    "datum.value < 1e-3 ? format(datum.value * 1e6, '~g') + ' µs' : "
+    "datum.value < 1 ? format(datum.value * 1e3, '~g') + ' ms' : "
+    "datum.value < 3600 ? format(datum.value, '~g') + ' s' : "
+    "format(datum.value / 3600, '.2~g') + ' h'"
+)
+
+
+def altair() -> Any:
+    """The library, or the error that says how to get it."""
+    try:
+        import altair
+    except ImportError as error:
+        raise MissingDependencyError(
+            "a report needs Vega-Altair and Jinja2; install them with: pip install 'fdgnn[report]'"
+        ) from error
+    return altair
+
+
+def inline(rows: Rows) -> Any:
+    """Rows that are part of the specification."""
+    return altair().InlineData(values=list(rows))
+
+
+def finish(chart: Any, height: float) -> Spec:
+    """Give the specification, as wide as the page lets it be."""
+    spec: Spec = chart.properties(width="container", height=height).to_dict(validate=False)
+    spec["config"] = _CONFIG
+    spec["autosize"] = {"type": "fit", "contains": "padding", "resize": True}
+    return spec
+
+
+def tooltip(**titles: str) -> list[Any]:
+    """Fields and their titles, in this order; values are made ready in Python."""
+    alt = altair()
+    return [
+        alt.Tooltip(field=field, type="nominal", title=title) for field, title in titles.items()
+    ]
+
+
+def either(channel: Any, test: str, yes: Any, no: Any) -> Any:
+    """One of two looks; unlike `altair.condition`, it need not be made out what is meant."""
+    return channel(no, condition={"test": test, "value": yes})
+
+
+def labels_above(alt: Any) -> Any:
+    """Names of rows above their marks, so that long ones have room on a phone, too."""
+    return alt.Axis(
+        labelAlign="left", labelBaseline="bottom", labelPadding=-2, labelOffset=-8, labelLimit=320,
+        minExtent=0, maxExtent=0, grid=False,
+    )  # fmt: skip
+
+
+def share_axis(alt: Any, field: str, title: str, **scale: Any) -> Any:
+    """An axis of shares that need not begin at zero."""
+    return alt.X(f"{field}:Q", title=title, scale=alt.Scale(zero=False, nice=True, **scale))
+
+
+def log_seconds(alt: Any, rows: Rows, title: str) -> Any:
+    """A logarithmic axis of times that is labelled at powers of ten only."""
+    exponents = [math.log10(row["seconds"]) for row in rows]
+    low, high = math.floor(min(exponents)), math.ceil(max(exponents))
+    high = max(high, low + 1)
+    return alt.X(
+        "seconds:Q",
+        title=title,
+        scale=alt.Scale(type="log", domain=[10.0**low, 10.0**high], nice=False),
+        axis=alt.Axis(
+            labelExpr=_SECONDS,
+            labelOverlap="greedy",
+            values=[10.0**e for e in range(low, high + 1)],
+        ),
+    )
+
+
+def cycle(keys: Sequence[str]) -> list[str]:
+    """A colour for each key, again from the first where they run out."""
+    return [COLOURS[i % len(COLOURS)] for i in range(len(keys))]

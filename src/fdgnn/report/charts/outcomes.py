@@ -1,0 +1,158 @@
+"""How good and how fast: ours, the published, the rivals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fdgnn.report.charts.base import (
+    COLOURS,
+    OURS,
+    PAPER,
+    QUIET,
+    Rows,
+    Spec,
+    altair,
+    either,
+    finish,
+    inline,
+    labels_above,
+    log_seconds,
+    share_axis,
+    tooltip,
+)
+
+
+def folds(rows: Rows, n_runs: int) -> Spec:
+    """Accuracy by fold, mean and spread, the published row, and what is possible at all.
+
+    Rows: run, what ("fold", "ours", "paper", "possible"), value, low, high, words.
+    """
+    alt = altair()
+    runs = list(dict.fromkeys(row["run"] for row in rows))
+    bands = alt.Scale(domain=runs, paddingInner=0.35, paddingOuter=0.1)
+    base = alt.Chart(inline(rows)).encode(
+        y=alt.Y("run:N", title=None, scale=bands),
+        tooltip=tooltip(run="run", words="what", shown="accuracy"),
+    )
+    lane = alt.YOffset("lane:N", sort=["ours", "paper"], scale=alt.Scale(padding=0.25))
+
+    def only(what: str) -> Any:
+        return base.transform_filter(alt.datum.what == what)
+
+    x = share_axis(alt, "value", "accuracy, %")
+    ends = {"x": alt.X("low:Q", title="accuracy, %"), "x2": "high:Q"}
+    rim = {"stroke": "var(--paper)", "strokeWidth": 1.5, "filled": True, "opacity": 1}
+    layers = {
+        "possible": [only("possible").mark_bar(color="var(--band)", cornerRadius=4).encode(**ends)],
+        "fold": [
+            only("fold")
+            .mark_point(filled=True, color=OURS, size=46, opacity=0.45, shape="circle")
+            .encode(x=x, yOffset=lane)
+        ],
+        "ours": [
+            only("ours").mark_rule(color=OURS, strokeWidth=2.5).encode(**ends, yOffset=lane),
+            only("ours")
+            .mark_point(color=OURS, size=150, shape="circle", **rim)
+            .encode(x=x, yOffset=lane),
+        ],
+        "paper": [
+            only("paper")
+            .mark_rule(color=PAPER, strokeWidth=2.5, strokeDash=[5, 3])
+            .encode(**ends, yOffset=lane),
+            only("paper")
+            .mark_point(color=PAPER, size=130, shape="diamond", **rim)
+            .encode(x=x, yOffset=lane),
+        ],
+    }
+    there = {row["what"] for row in rows}  # an empty layer would have no scale
+    drawn = [layer for what, some in layers.items() if what in there for layer in some]
+    return finish(alt.layer(*drawn), 70 * n_runs + 20)
+
+
+def published(rows: Rows, n_runs: int) -> Spec:
+    """Ours among all published accuracies of a dataset.
+
+    Rows: run, what ("ours", "paper", "other"), value, model, reference.
+    """
+    alt = altair()
+    base = alt.Chart(inline(rows)).encode(
+        x=share_axis(alt, "value", "accuracy, %"),
+        y=alt.Y("run:N", title=None, sort=None),
+        tooltip=tooltip(run="run", model="model", shown="accuracy, %", reference="from"),
+    )
+    others = base.transform_filter(alt.datum.what == "other").mark_tick(
+        thickness=2.5, size=20, color=QUIET, opacity=0.75
+    )
+    marks = base.transform_filter(alt.datum.what != "other").mark_point(
+        filled=True, size=150, opacity=1, stroke="var(--paper)", strokeWidth=1.5
+    )
+    who = {"domain": ["ours", "paper"]}
+    marks = marks.encode(
+        color=alt.Color("what:N", legend=None, scale=alt.Scale(**who, range=[OURS, PAPER])),
+        shape=alt.Shape("what:N", legend=None, scale=alt.Scale(**who, range=["circle", "diamond"])),
+    )
+    return finish(others + marks, 44 * n_runs + 20)
+
+
+def seconds(rows: Rows, n_rows: int) -> Spec:
+    """Training and test times, ours and the paper's. Rows: run, phase, who, seconds, words."""
+    alt = altair()
+    base = alt.Chart(inline(rows)).encode(
+        x=log_seconds(alt, rows, "time, logarithmic"),
+        y=alt.Y("row:N", title=None, sort=None, axis=labels_above(alt)),
+        tooltip=tooltip(row="what", who="whose", words="time"),
+    )
+    link = base.mark_line(color=QUIET, strokeWidth=1.5).encode(
+        detail="row:N", tooltip=alt.value(None)
+    )
+    who = {"domain": ["ours", "paper"]}
+    points = base.mark_point(
+        filled=True, size=120, opacity=1, stroke="var(--paper)", strokeWidth=1.5
+    ).encode(
+        color=alt.Color("who:N", legend=None, scale=alt.Scale(**who, range=[OURS, PAPER])),
+        shape=alt.Shape("who:N", legend=None, scale=alt.Scale(**who, range=["circle", "diamond"])),
+    )
+    return finish(link + points, 40 * n_rows + 55)
+
+
+def rivals(rows: Rows, n_rows: int) -> Spec:
+    """Accuracy of several models on the same folds. Rows: row, what, value, low, high, who."""
+    alt = altair()
+    y = alt.Y("row:N", title=None, sort=None, axis=labels_above(alt))
+    tip = tooltip(row="model", words="what", shown="accuracy, %")
+    base = alt.Chart(inline(rows)).encode(y=y, tooltip=tip)
+    mine = base.transform_filter(alt.datum.what != "published")
+    colour = either(alt.ColorValue, "datum.what === 'ours'", OURS, COLOURS[2])
+    layers = [
+        mine.mark_rule(strokeWidth=2.5).encode(
+            x=alt.X("low:Q", title="accuracy, %"), x2="high:Q", color=colour
+        ),
+        mine.mark_point(
+            filled=True, size=130, opacity=1, stroke="var(--paper)", strokeWidth=1.5
+        ).encode(
+            x=share_axis(alt, "value", "accuracy, %"),
+            color=colour,
+            shape=either(alt.ShapeValue, "datum.what === 'ours'", "circle", "square"),
+        ),
+        base.transform_filter(alt.datum.what == "published")
+        .mark_point(
+            filled=False, shape="diamond", size=90, color=PAPER, strokeWidth=2, yOffset=11
+        )
+        .encode(x=share_axis(alt, "value", "accuracy, %")),
+    ]  # fmt: skip
+    return finish(alt.layer(*layers), 54 * n_rows + 55)
+
+
+def rival_seconds(rows: Rows, n_rows: int) -> Spec:
+    """Seconds to train, and how many times as fast FDGNN is. Rows: row, what, seconds, factor."""
+    alt = altair()
+    base = alt.Chart(inline(rows)).encode(
+        x=log_seconds(alt, rows, "time to train, logarithmic"),
+        y=alt.Y("row:N", title=None, sort=None, axis=labels_above(alt)),
+        tooltip=tooltip(row="model", words="training", factor="times FDGNN's"),
+    )
+    colour = either(alt.ColorValue, "datum.what === 'ours'", OURS, COLOURS[2])
+    shape = either(alt.ShapeValue, "datum.what === 'ours'", "circle", "square")
+    points = base.mark_point(filled=True, size=130, opacity=1).encode(color=colour, shape=shape)
+    words = base.mark_text(align="left", dx=11, fontSize=12).encode(text="factor:N")
+    return finish(points + words, 54 * n_rows + 55)

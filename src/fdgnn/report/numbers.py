@@ -1,0 +1,103 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from fdgnn import paper
+
+SPACE = "\N{NO-BREAK SPACE}"
+MINUS = "\N{MINUS SIGN}"
+NONE = "\N{EN DASH}"
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """88.6 %."""
+    return NONE if share is None else f"{100 * share:.{digits}f}{SPACE}%"
+
+
+def spread(mean: float | None, std: float | None, digits: int = 2) -> str:
+    """Mean and standard deviation of shares, in per cent: 88.56 ± 4.18."""
+    if mean is None:
+        return NONE
+    shown = f"{100 * mean:.{digits}f}"
+    return shown if std is None else f"{shown}{SPACE}±{SPACE}{100 * std:.{digits}f}"
+
+
+def published_spread(score: paper.Score) -> str:
+    """One of the paper's accuracies, which are in per cent already."""
+    return spread(score.mean / 100, None if score.std is None else score.std / 100)
+
+
+def significant(value: float | None, digits: int = 3) -> str:
+    """As many digits as mean something: 0.0327, 12.4, 1530, 1e-08."""
+    if value is None:
+        return NONE
+    if value == 0 or 1e-4 <= abs(value) < 1e6:
+        value = float(f"{value:.{digits}g}")  # 0.9999 has the exponent of 1
+        exponent = 0 if value == 0 else math.floor(math.log10(abs(value)))
+        text = f"{value:.{max(0, digits - 1 - exponent)}f}"
+        if "." in text and float(text).is_integer() and abs(value) >= 10 ** (digits - 1):
+            text = text.split(".")[0]
+        return text.replace("-", MINUS)
+    return f"{value:.{digits - 1}e}".replace("-", MINUS)
+
+
+def power_of_ten(value: float) -> str:
+    """A penalty: 10⁻³ where it is a power of ten, else its digits."""
+    exponent = math.log10(value) if value > 0 else math.nan
+    if not math.isfinite(exponent) or abs(exponent - round(exponent)) > 1e-9:
+        return significant(value)
+    digits = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+    return f"10{str(round(exponent)).translate(digits)}"
+
+
+def duration(seconds: float | None) -> str:
+    """4.3 ms, 1.24 s, 2 min 53 s, 1 h 12 min."""
+    if seconds is None:
+        return NONE
+    if seconds < 0.9995:
+        return f"{significant(1000 * seconds, 2 if seconds < 0.01 else 3)}{SPACE}ms"
+    if seconds < 60:
+        return f"{significant(seconds)}{SPACE}s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60}{SPACE}min{SPACE}{whole % 60}{SPACE}s"
+    return f"{whole // 3600}{SPACE}h{SPACE}{whole % 3600 // 60}{SPACE}min"
+
+
+def count(n: int | None) -> str:
+    """12 345, with a narrow space."""
+    return NONE if n is None else f"{n:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def times(factor: float) -> str:
+    """How many times as fast: 1.3x, 12x, 3 400x."""
+    text = count(round(factor)) if factor >= 100 else significant(factor, 2)
+    return f"{text}{SPACE}×"
+
+
+def plural(n: int, one: str, many: str | None = None) -> str:
+    """1 graph, 2 graphs."""
+    return f"{count(n)} {one if n == 1 else many or one + 's'}"
+
+
+def listed(names: Iterable[Any]) -> str:
+    """a, b and c."""
+    items = [str(name) for name in names]
+    return " and ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)
+
+
+def plain(value: Any) -> str:
+    """Any setting as text, floats with the digits that tell them apart."""
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: NONE}[value]
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list):
+        return ", ".join(map(plain, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {plain(inner)}" for name, inner in value.items())
+    return str(value)

@@ -1,0 +1,120 @@
+"""What it took: settings, seeds, versions, machine, and the command to do it again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from fdgnn.report.figures import Block, Section, Table
+from fdgnn.report.numbers import duration, plain
+from fdgnn.report.sources import Source
+
+_WORDS = {
+    "effective_spectral_radius": "ρ, effective spectral radius",
+    "input_scaling": "ω(1), input scaling",
+    "inter_layer_scaling": "ω, scaling between layers",
+    "n_layers": "L, layers",
+    "n_units": "H, units a layer",
+    "n_connections": "C, connections a unit",
+    "n_projections": "P, projections",
+    "n_networks": "networks, averaged",
+    "alpha": "λ, Tikhonov's penalty",
+    "alphas": "λ, penalties tried",
+    "tol": "ε, tolerance",
+    "max_iter": "ν, iterations at most",
+    "degree": "k, degree",
+    "random_state": "seed",
+    "n_outer": "outer folds",
+    "n_inner": "inner folds",
+    "max_layers": "L, layers at most",
+    "n_configurations": "configurations",
+    "n_guesses": "guesses a configuration",
+    "data": "fingerprint of the data",
+    "n_graphs": "graphs",
+}
+
+
+def section(sources: Sequence[Source]) -> Section:
+    """A block for each source."""
+    return Section(
+        id="recipe",
+        title="What it took",
+        lead="Everything needed to get the same numbers again.",
+        blocks=[_block(i, s) for i, s in enumerate(sources)],
+    )
+
+
+def _block(run: int, source: Source) -> Block:
+    tables = [
+        (title, _table(values))
+        for title, values in (
+            ("Settings", _settings(source)),
+            ("Versions and machine", _machine(source)),
+        )
+        if values
+    ]
+    return Block(
+        run, source.name, tables=tables, command=_command(source), lead=f"Read from {source.path}."
+    )
+
+
+def _table(values: dict[str, Any]) -> Table:
+    rows = [
+        [_WORDS.get(name, name.replace("_", " ")), plain(value)] for name, value in values.items()
+    ]
+    return Table(["what", "value"], rows, n_words=2)
+
+
+def _settings(source: Source) -> dict[str, Any]:
+    result, portrait = source.result or {}, source.portrait or {}
+    names = ("protocol", "n_graphs", "n_configurations", "n_guesses", "n_units")
+    chosen = {name: result[name] for name in names if name in result}
+    from_run = {
+        k: v for k, v in (source.settings or {}).items() if k not in chosen and k != "fdgnn"
+    }
+    if source.model is not None:
+        facts = source.model
+        model = {"class": facts.get("class"), **(facts.get("parameters") or {})}
+        more = ("degree", "n_inputs", "vertex_input", "directed", "checksum")
+        model |= {name: facts[name] for name in more if name in facts}
+        return model
+    if source.settings is None:
+        return {k: v for k, v in portrait.get("settings", {}).items() if not isinstance(v, list)}
+    return chosen | from_run
+
+
+def _machine(source: Source) -> dict[str, Any]:
+    result, portrait = source.result or {}, source.portrait or {}
+    versions = result.get("versions") or portrait.get("versions") or {}
+    machine = portrait.get("machine") or result.get("machine") or {}
+    facts: dict[str, Any] = dict(versions) | dict(machine)
+    if source.model is not None:
+        names = ("fdgnn", "numpy", "format_version")
+        facts = {n: source.model[n] for n in names if n in source.model} | facts
+    if source.settings is not None and "fdgnn" in source.settings:
+        facts = {"fdgnn": source.settings["fdgnn"]} | facts
+    times = result.get("times") or {}
+    if times:
+        facts["the search, on one core"] = duration(times["networks_seconds"])
+    return facts
+
+
+def _command(source: Source) -> str:
+    """As it was given, or, for files that do not say, one that does the same."""
+    result, portrait = source.result or {}, source.portrait or {}
+    given = result.get("command") or (portrait.get("command") if source.model is None else None)
+    if given:
+        return str(given)
+    if source.settings is None:
+        return str(portrait.get("command") or "")
+    settings = source.settings
+    parts = ["fdgnn", "evaluate", result.get("source") or source.dataset, "--out", source.path]
+    if result.get("protocol") in ("quick", "paper"):
+        parts += ["--protocol", result["protocol"]]
+    for option, name in (("--configurations", "n_configurations"), ("--guesses", "n_guesses")):
+        if name in result:
+            parts += [option, str(result[name])]
+    if "n_units" in settings:
+        parts += ["--units", str(settings["n_units"])]
+    return shlex.join([*parts, "--seed", str(settings["seed"])])

@@ -1,0 +1,438 @@
+"""The page in a real browser, from a file, without a network."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+
+import pytest
+
+import report_examples as examples
+from fdgnn.report import read_source, write_report
+from report_examples import HOSTILE, HOSTILE_END, HOSTILE_IMAGE, write_run
+
+pytest.importorskip("playwright", reason="the page is opened with Playwright: pip install it")
+pytest.importorskip("altair", reason="a page needs Vega-Altair: pip install 'fdgnn[report]'")
+from playwright.sync_api import sync_playwright
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
+if CHROMIUM is None:
+    pytest.skip("no Chromium: install it, or set CHROMIUM to it", allow_module_level=True)
+
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+N_GRAPHS = 30
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """Pages by what is on them: one run, several, and one by a stranger."""
+    folder = tmp_path_factory.mktemp("pages")
+    whole = write_run(
+        folder / "whole", portrait=examples.portrait_of(), rivals=examples.rivals_of()
+    )
+    bare = write_run(folder / "bare", "COX2", finished=False)
+    portrait = examples.portrait_of(
+        HOSTILE,
+        classes=(HOSTILE, HOSTILE_IMAGE),
+        labels=(HOSTILE, HOSTILE_END),
+        smiles=HOSTILE_END,
+        id_text=HOSTILE_IMAGE,
+    ) | {"how": HOSTILE_END}
+    rivals = examples.rivals_of(HOSTILE, HOSTILE_END)
+    rivals[1]["title"] = HOSTILE_IMAGE
+    stranger = write_run(folder / "stranger", HOSTILE, portrait=portrait, rivals=rivals)
+    return {
+        "one": write_report(whole, folder / "one.html"),
+        "several": write_report([whole, bare, stranger], folder / "several.html"),
+        "hostile": write_report(
+            [stranger, read_source(stranger)], folder / "hostile.html", title=HOSTILE_IMAGE
+        ),
+    }
+
+
+@pytest.fixture
+def visit(browser, pages):
+    """``visit("one")``: the page when it is drawn; whatever it complains of fails the test."""
+    contexts, complaints = [], []
+
+    def visit(name, *, width=1280, theme="light", **options):
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=theme, **options
+        )
+        contexts.append(context)
+        page = context.new_page()
+        address = pages[name].as_uri()
+        page.on("console", lambda m: m.type == "error" and complaints.append(m.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda r: r.url != address and complaints.append(f"fetches {r.url}"))
+        page.goto(address)
+        drawn(page)
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert not complaints
+
+
+def drawn(page):
+    page.wait_for_selector("html[data-ready=yes]", state="attached", timeout=60_000)
+    return page
+
+
+def points(page, chart, mark=".mark-symbol"):
+    """Marks of a chart that can be pointed at, and where their centres are."""
+    return page.locator(f"[data-chart='{chart}'] {mark} path").evaluate_all(
+        """paths => paths.map(p => {
+            const box = p.getBoundingClientRect();
+            return [box.x + box.width / 2 + scrollX, box.y + box.height / 2 + scrollY];
+        })"""
+    )
+
+
+def over(page, place):
+    """Put a place of the document under the pointer, and the pointer there."""
+    x, y = place
+    page.evaluate("y => scrollTo({top: y - 450, behavior: 'instant'})", y)
+    top = page.evaluate("scrollY")
+    page.mouse.move(x, y - top - 3)
+    page.mouse.move(x, y - top)
+
+
+# ---------------------------------------------------------------------- it opens
+
+
+@pytest.mark.parametrize("name", ["one", "several", "hostile"])
+def test_every_chart_is_drawn_and_nothing_is_fetched(visit, name):
+    page = visit(name)
+    shown = page.locator(".chart").filter(visible=True)
+    assert shown.count() >= 15
+    for i in range(shown.count()):
+        chart = shown.nth(i)
+        assert chart.get_attribute("data-state") == "drawn"
+        marks = chart.locator("[class*='mark-'] path, [class*='mark-'] line").count()
+        assert marks >= 1, chart.get_attribute("data-chart")
+
+
+def test_charts_show_as_many_marks_as_there_are_numbers(visit):
+    page = visit("one")
+    assert len(points(page, "rho-0")) == 8  # configurations
+    assert len(points(page, "lambda-0")) == 8 * len(examples.ALPHAS)
+    assert len(points(page, "map-0")) == N_GRAPHS + 1  # and a ring around the chosen one
+    assert page.locator("[data-chart='convergence-0-1'] .mark-line path").count() == 3
+
+
+def test_without_scripts_all_numbers_are_there(browser, pages):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(pages["several"].as_uri())
+    assert page.locator("noscript").inner_text().startswith("Charts and drawings need JavaScript")
+    assert page.locator(".block").filter(visible=True).count() == page.locator(".block").count()
+    page.locator("#search-0 summary").click()
+    assert page.locator("#search-0 table").is_visible()
+    context.close()
+
+
+# ---------------------------------------------------------------------- it answers
+
+
+def test_hover_tells_the_configuration(visit):
+    page = visit("one")
+    over(page, points(page, "rho-0")[2])
+    tip = page.locator(".tip")
+    tip.wait_for(state="visible")
+    text = tip.inner_text()
+    number = int(re.search(r"number (\d+)", text).group(1))
+    configuration = examples.configurations_of(8)[number - 1]
+    assert f"{configuration['effective_spectral_radius']:.3f}" in text
+    assert f"layers\n{configuration['n_layers']}" in text
+    page.mouse.move(2, 2)
+    tip.wait_for(state="hidden")
+
+
+def test_hover_lights_the_configuration_in_all_panels(visit):
+    page = visit("one")
+    over(page, points(page, "rho-0")[2])
+    page.locator(".tip").wait_for(state="visible")
+    lit = page.locator("[data-chart='depth-0'] .mark-symbol path[stroke-width='2.5']")
+    lit.wait_for(state="attached")
+    assert lit.count() == 1
+
+
+def vertices(page):
+    return page.locator("#map-0 .picture .vertex").count()
+
+
+def test_click_on_the_map_shows_that_graph(visit):
+    page = visit("one")
+    for place in points(page, "map-0")[:4]:
+        over(page, place)
+        tip = page.locator(".tip")
+        tip.wait_for(state="visible")
+        graph = int(re.search(r"(\d+) \(g", tip.inner_text()).group(1))
+        x, y = place
+        page.mouse.click(x, y - page.evaluate("scrollY"))
+        page.wait_for_selector(f"#map-0[data-shown='{graph}']")
+        assert vertices(page) == 5 + graph % 5
+        assert page.locator("#map-0 select").input_value() == str(graph)
+        facts = page.locator("#map-0 .facts").inner_text()
+        assert f"{graph}, g{graph}" in facts
+        assert f"{5 + graph % 5} vertices" in facts
+
+
+def test_keyboard_shows_any_graph(visit):
+    page = visit("one")
+    page.focus("#map-0 .after")
+    first = int(page.get_attribute("#map-0", "data-shown"))
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f"#map-0[data-shown='{first + 1}']")
+    assert vertices(page) == 5 + (first + 1) % 5
+    page.keyboard.press("Shift+Tab")
+    assert page.evaluate("document.activeElement.tagName") == "SELECT"
+    page.keyboard.press("ArrowDown")
+    page.wait_for_selector(f"#map-0[data-shown='{first + 2}']")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Space")
+    page.wait_for_selector(f"#map-0[data-shown='{first + 1}']")
+
+
+def test_keyboard_reaches_everything_and_shows_where_it_is(visit):
+    page = visit("one")
+    page.keyboard.press("Tab")
+    assert page.locator(":focus").inner_text() == "Skip to the result"
+    assert page.locator(":focus").bounding_box()["x"] >= 0
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "content"
+    reached = set()
+    for _ in range(120):
+        page.keyboard.press("Tab")
+        told = page.evaluate(
+            """() => { const e = document.activeElement, style = getComputedStyle(e);
+                return [e.tagName, style.outlineStyle !== "none"]; }"""
+        )
+        if told[0] == "BODY":
+            break
+        assert told[1], told
+        reached.add(told[0])
+    assert {"SUMMARY", "SELECT", "BUTTON", "INPUT"} <= reached
+
+
+def test_mode_of_the_map(visit):
+    page = visit("one")
+    colours = "[data-chart='map-0'] .mark-symbol path"
+
+    def fills():
+        return page.locator(colours).evaluate_all("ps => ps.map(p => getComputedStyle(p).fill)")
+
+    by_class = fills()
+    page.check("#map-0 input[value=answer]")
+    page.wait_for_function(
+        "before => [...document.querySelectorAll(`" + colours + "`)]"
+        ".some((p, i) => getComputedStyle(p).fill !== before[i])",
+        arg=by_class,
+    )
+    wrong = len(examples.portrait_of()["mistakes"])
+    counts = sorted(fills()[:N_GRAPHS].count(c) for c in set(fills()[:N_GRAPHS]))
+    assert counts == [wrong, N_GRAPHS - wrong]
+
+
+def test_mistakes_are_drawn_as_molecules(visit):
+    page = visit("one")
+    mistakes = examples.portrait_of()["mistakes"]
+    cards = page.locator("#mistakes-0 .mistakes li")
+    assert cards.count() == len(mistakes)
+    for i, graph in enumerate(mistakes):
+        card = cards.nth(i)
+        n = 5 + graph % 5
+        assert card.locator(".vertex").count() == n
+        assert card.locator(".aromatic").count() == n - 1  # the ring
+        assert card.locator(".bond:not(.aromatic)").count() == (n - 1) + 2  # and a double bond
+        names = card.locator(".names text").all_text_contents()
+        assert names == [label for v in range(n) if (label := "CNO"[v % 3]) != "C"]
+    cards.first.locator("summary").click()
+    assert cards.first.locator("tbody tr").count() == 5 + mistakes[0] % 5
+
+
+def test_choice_of_the_run(visit):
+    page = visit("several")
+    assert page.locator("#map-0").is_visible()
+    assert not page.locator("#map-2").is_visible()
+    page.select_option("#run", "2")
+    page.wait_for_selector("[data-chart='map-2'][data-state=drawn]")
+    drawn(page)
+    assert not page.locator("#map-0").is_visible()
+    assert page.locator("[data-chart='map-2'] svg").bounding_box()["width"] > 300
+    page.select_option("#run", "1")
+    drawn(page)
+    assert page.locator("#dynamics .missing").filter(visible=True).count() == 1
+
+
+def test_command_is_copied(visit):
+    page = visit("one", permissions=["clipboard-read", "clipboard-write"])
+    button = page.locator("#recipe [data-copy]")
+    button.click()
+    page.wait_for_function("b => b.textContent === 'Copied'", arg=button.element_handle())
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == "fdgnn evaluate MUTAG --out runs/example"
+
+
+# ---------------------------------------------------------------------- it can be read
+
+
+def background(page):
+    return page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
+def test_theme_follows_the_system_the_button_and_memory(visit):
+    light, dark = visit("one"), visit("one", theme="dark")
+    assert background(light) != background(dark)
+    light.click("#theme")
+    assert background(light) == background(dark)
+    light.reload()
+    assert background(drawn(light)) == background(dark)
+    light.click("#theme")
+    assert background(light) == "rgb(255, 255, 255)"
+
+
+CONTRAST = """
+selectors => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const rgb = colour => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data];
+  };
+  const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
+    .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const ground = element => {
+    for (let e = element; e; e = e.parentElement) {
+      const found = rgb(getComputedStyle(e).backgroundColor);
+      if (found[3] === 255) return found;
+    }
+    return [255, 255, 255];
+  };
+  return selectors.map(([selector, property]) => {
+    const element = document.querySelector(selector);
+    if (!element) return [selector, 0];
+    const pair = [rgb(getComputedStyle(element)[property]), ground(element.closest("div"))];
+    const [a, b] = pair.map(light).sort((x, y) => y - x);
+    return [selector, (a + 0.05) / (b + 0.05)];
+  });
+}
+"""
+TEXTS = [
+    ("h1", "color"), ("#result .lead", "color"), (".toc a", "color"), ("#folds-caption", "color"),
+    ("#folds summary", "color"), (".key span", "color"), (".cards .small", "color"),
+    ("#published th.ours", "color"), (".facts dt", "color"), (".facts .wrong", "color"),
+    (".mistakes p", "color"), ("footer", "color"), (".tiles dt", "color"),
+    ("[data-chart='folds'] .role-axis-label text", "fill"),
+    ("[data-chart='folds'] .role-axis-title text", "fill"),
+]  # fmt: skip
+MARKS = [
+    ("[data-chart='rho-0'] .mark-symbol path", "fill"),
+    ("[data-chart='classes-0'] .mark-rect path[fill='var(--c1)']", "fill"),
+    ("[data-chart='classes-0'] .mark-rect path[fill='var(--c2)']", "fill"),
+    ("[data-chart='published'] .mark-rect path", "fill"),
+    ("#map-0 .vertex.for", "stroke"), ("#map-0 .vertex.against", "stroke"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_text_and_marks_stand_out(visit, theme):
+    """At least 4.5 to 1 for text and 3 to 1 for marks, as WCAG asks for."""
+    page = visit("one", theme=theme)
+    wrong = examples.portrait_of()["mistakes"][0]
+    page.wait_for_selector(f"#map-0[data-shown='{wrong}']")
+    for least, selectors in ((4.5, TEXTS), (3.0, MARKS)):
+        for selector, ratio in page.evaluate(CONTRAST, selectors):
+            assert ratio >= least, (selector, ratio)
+
+
+@pytest.mark.parametrize("width", [360, 800])
+def test_phone_needs_no_sideways_scrolling(visit, width):
+    page = visit("hostile", width=width)
+    for block in page.locator("details").all():
+        block.evaluate("d => { d.open = true; }")
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    for chart in page.locator(".chart svg").filter(visible=True).all():
+        box = chart.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width + 1
+
+
+def test_charts_follow_the_window(visit):
+    page = visit("one")
+    before = page.locator("[data-chart='folds'] svg").bounding_box()["width"]
+    page.set_viewport_size({"width": 500, "height": 900})
+    page.wait_for_function("document.querySelector(\"[data-chart='folds'] svg\").clientWidth < 500")
+    assert page.locator("[data-chart='folds'] svg").bounding_box()["width"] < before
+
+
+def test_printed_page_is_light_and_without_buttons(visit):
+    page = visit("one", theme="dark")
+    page.emulate_media(media="print")
+    assert not page.locator("#theme").is_visible()
+    assert not page.locator(".toc").is_visible()
+    assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light"
+
+
+# ---------------------------------------------------------------------- it trusts nobody
+
+
+def test_strangers_text_stays_text(visit):
+    page = visit("hostile")
+    page.check("#map-0 input[value=answer]")
+    for place in points(page, "map-0")[:3]:
+        over(page, place)
+        page.locator(".tip").wait_for(state="visible")
+        assert HOSTILE_IMAGE in page.locator(".tip").inner_text()
+        x, y = place
+        page.mouse.click(x, y - page.evaluate("scrollY"))
+    for block in page.locator("details").all():
+        block.evaluate("d => { d.open = true; }")
+    page.wait_for_timeout(200)
+    assert page.evaluate("window.__pwned") is None
+    assert page.locator("img").count() == 0
+    assert page.locator("script").count() == 4
+    assert page.locator("h1").inner_text() == HOSTILE_IMAGE
+    assert HOSTILE in page.locator("#map-0 .facts").inner_text()
+    assert HOSTILE_END.split("\u2028")[0] in page.locator("#map-0 tbody").first.inner_text()
+    labels = page.locator("#map-0 .picture title").all_text_contents()
+    assert any(HOSTILE_END in label for label in labels)
+
+
+def test_script_that_slipped_in_would_not_run(browser, pages):
+    """Should an escape ever be forgotten, the page's own rules stop what was let in."""
+    context = browser.new_context()
+    page, refused = context.new_page(), []
+    page.on("console", lambda m: m.type == "error" and refused.append(m.text))
+    page.goto(pages["one"].as_uri())
+    page.evaluate(
+        """() => {
+            const script = document.createElement("script");
+            script.textContent = "window.__pwned = 4";
+            document.body.append(script);
+            const image = document.createElement("div");
+            image.innerHTML = '<img src="data:,x" onerror="window.__pwned = 5">';
+            document.body.append(image);
+        }"""
+    )
+    page.wait_for_timeout(300)
+    assert page.evaluate("window.__pwned") is None
+    assert len(refused) == 2
+    assert all("Content Security Policy" in text for text in refused)
+    context.close()

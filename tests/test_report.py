@@ -1,0 +1,742 @@
+"""The report page, without a browser; tests/browser opens it in one."""
+
+from __future__ import annotations
+
+import json
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import report_examples as examples
+from fdgnn import FDGNNClassifier, FDGNNRegressor, paper, save_model
+from fdgnn.datasets import make_motif_graphs
+from fdgnn.exceptions import MissingDependencyError, ModelFileError, StudyError
+from fdgnn.portrait.format import find_fault
+from fdgnn.report import Source, model_source, numbers, page, read_source, shapes, write_report
+from fdgnn.report.search import read_search
+from fdgnn.report.sections import selection
+from fdgnn.study import PROTOCOLS, plan
+from report_examples import HOSTILE, HOSTILE_END, HOSTILE_IMAGE, write_run
+
+alt = pytest.importorskip("altair")
+pytest.importorskip("vl_convert")
+
+
+class Page(HTMLParser):
+    """What a page says: elements, the text of each, and its data."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.html = path.read_text(encoding="utf-8")
+        self.elements = []
+        self._open = []
+        self.feed(self.html)
+        self.data = json.loads(self.text("script", id="page-data"))
+
+    def handle_starttag(self, tag, attributes):
+        element = {"tag": tag, "text": "", **dict(attributes)}
+        element["inside"] = [e["id"] for e in self._open if "id" in e]
+        self.elements.append(element)
+        if tag not in ("meta", "input", "br", "img", "path", "circle", "rect"):
+            self._open.append(element)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if self._open and self._open[-1] is self.elements[-1]:
+            self._open.pop()
+
+    def handle_endtag(self, tag):
+        while self._open and self._open.pop()["tag"] != tag:
+            pass
+
+    def handle_data(self, data):
+        for element in self._open:
+            element["text"] += data
+
+    def all(self, tag, **attributes):
+        return [
+            e
+            for e in self.elements
+            if e["tag"] == tag and all(e.get(k) == v for k, v in attributes.items())
+        ]
+
+    def text(self, tag, **attributes):
+        (element,) = self.all(tag, **attributes)
+        return element["text"]
+
+    def rows(self, figure):
+        """Cells of the table behind a figure, row by row."""
+        rows, cells = [], [e for e in self.elements if figure in e["inside"]]
+        for cell in cells:
+            if cell["tag"] == "tr":
+                rows.append([])
+            elif cell["tag"] in ("td", "th") and rows:
+                rows[-1].append(cell["text"].strip())
+        return rows
+
+
+def make(tmp_path, *sources, **options):
+    return Page(write_report(sources, tmp_path / "report.html", **options))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "mutag"
+    return write_run(folder, portrait=examples.portrait_of(), rivals=examples.rivals_of())
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    graphs, y = make_motif_graphs(40, random_state=0)
+    path = tmp_path_factory.mktemp("models") / "motifs.fdgnn"
+    save_model(FDGNNClassifier(n_units=5, random_state=0).fit(graphs, y), path, score=0.75)
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole(run, tmp_path_factory):
+    return Page(write_report([run], tmp_path_factory.mktemp("page") / "report.html"))
+
+
+# ---------------------------------------------------------------------- the examples are right
+
+
+def test_examples_are_portraits():
+    for portrait in (examples.portrait_of(), examples.regression_of(), examples.without_targets()):
+        assert find_fault(portrait) is None
+
+
+# ---------------------------------------------------------------------- one file
+
+
+def test_everything_is_inside_once(whole):
+    for tag, name in (("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src")):
+        assert not [e for e in whole.all(tag) if name in e]
+    assert all(e["href"].startswith("#") for e in whole.all("a"))
+    style = whole.text("style")
+    assert "url(" not in style
+    assert "@import" not in style
+    assert whole.html.count("window.vegaEmbed=") == 1
+    assert len(whole.html.encode()) < page.LARGEST
+
+
+def test_only_the_pages_own_scripts_may_run(whole):
+    (policy,) = [e["content"] for e in whole.all("meta") if "http-equiv" in e]
+    assert "default-src 'none'" in policy
+    assert "unsafe-eval" not in policy
+    assert "unsafe-inline" not in policy.split("style-src")[0]
+    assert policy.count("'sha256-") == 3
+    assert not [name for e in whole.elements for name in e if name.startswith("on")]
+
+
+def test_page_is_the_same_whenever_it_is_made(run, tmp_path):
+    first, second = (write_report(run, tmp_path / f"{i}.html").read_bytes() for i in range(2))
+    assert first == second
+
+
+def test_every_figure_has_a_caption_and_a_table(whole):
+    figures = whole.all("figure")
+    assert len(figures) == 19
+    for figure in figures:
+        (caption,) = [e for e in whole.all("p") if e.get("id") == f"{figure['id']}-caption"]
+        assert len(caption["text"].split()) > 10
+        assert len(whole.rows(figure["id"])) > 1, figure["id"]
+        assert whole.text("h3", id=figure["aria-labelledby"])
+    charts = [e for e in whole.all("div") if "data-chart" in e]
+    assert {e["data-chart"] for e in charts} == set(whole.data["charts"])
+    assert all(e["role"] == "img" and e["aria-label"] for e in charts)
+
+
+def test_charts_are_what_vega_lite_understands(whole):
+    for name, chart in whole.data["charts"].items():
+        spec = chart["spec"]
+        assert spec["width"] == "container"
+        alt.Chart.from_dict(spec, validate=True), name
+        assert set(chart["uses"]) <= set(whole.data["tables"])
+
+
+def test_contents_lead_to_the_sections(whole):
+    sections = [e["id"] for e in whole.all("section")]
+    assert sections == ["result", "selection", "dynamics", "data", "errors", "rivals", "recipe"]
+    links = [e["href"] for e in whole.all("a") if "toc" not in e["inside"]]
+    assert [f"#{name}" for name in sections] == [h for h in links if h != "#content"]
+
+
+# ---------------------------------------------------------------------- the result
+
+
+def test_result_says_how_it_compares(whole):
+    caption = whole.text("p", id="folds-caption")
+    assert f"87.5{numbers.SPACE}%" in caption
+    assert f"within one standard deviation of the paper's 88.5{numbers.SPACE}%" in caption
+    head, row = whole.rows("folds")
+    cells = dict(zip(head, row, strict=True))
+    assert cells["ours, %"] == numbers.spread(0.875, np.std([0.8, 0.9, 0.85, 0.95], ddof=1))
+    assert cells["majority, %"] == "66.00"
+    assert cells["WL ceiling, %"] == "99.00"
+    assert [cells[f"fold {i}"] for i in range(1, 5)] == ["80.00", "90.00", "85.00", "95.00"]
+
+
+def test_result_far_from_the_papers_is_not_called_near(tmp_path):
+    folder = write_run(tmp_path / "run")
+    result = json.loads((folder / "result.json").read_text())
+    (folder / "result.json").write_text(json.dumps(result | {"accuracy_mean": 0.8}))
+    caption = make(tmp_path, folder).text("p", id="folds-caption")
+    assert "8.5 points below the paper's" in caption
+
+
+def test_table_1_has_every_published_row_beside_ours(tmp_path):
+    runs = [write_run(tmp_path / name, name) for name in ("MUTAG", "COX2")]
+    rows = make(tmp_path, *runs).rows("published")
+    assert rows[0] == ["model", "from", "MUTAG, %", "COX2, %"]
+    ours = numbers.spread(0.875, np.std([0.8, 0.9, 0.85, 0.95], ddof=1))
+    assert rows[1] == ["FDGNN, ours", "this page", ours, ours]
+    shown = {row[0]: row[2:] for row in rows[3:]}
+    for model, cells in paper.ACCURACY.items():
+        if "MUTAG" in cells or "COX2" in cells:
+            expected = [
+                numbers.published_spread(cells[d]) if d in cells else numbers.NONE
+                for d in ("MUTAG", "COX2")
+            ]
+            assert shown.pop(model.replace("(L=1)", " (L=1)")) == expected
+    assert not shown
+
+
+def test_dataset_the_paper_does_not_have(tmp_path):
+    shown = make(tmp_path, write_run(tmp_path / "mine", "my own graphs"))
+    assert not shown.all("figure", id="published")
+    assert "The paper has no row for this dataset." in shown.html
+    assert shown.rows("seconds")[1][2] == numbers.NONE
+
+
+def test_two_runs_of_one_dataset_are_told_apart(tmp_path):
+    runs = [write_run(tmp_path / "first"), write_run(tmp_path / "second", seed=1)]
+    shown = make(tmp_path, *runs)
+    names = [row[0] for row in shown.rows("folds")[1:]]
+    assert names == ["MUTAG (first)", "MUTAG (second)"]
+    assert [e["text"] for e in shown.all("option")] == names
+    assert [row[0] for row in shown.rows("published")[1:5:2]] == ["FDGNN, ours", "FDGNN, ours #2"]
+    again = make(tmp_path, runs[0], runs[0])
+    assert [row[0] for row in again.rows("folds")[1:]] == ["MUTAG (first) #1", "MUTAG (first) #2"]
+
+
+# ---------------------------------------------------------------------- the selection
+
+
+def test_test_scores_are_not_on_the_page(tmp_path):
+    """Nothing may be chosen, or seem to be, by what the test folds say."""
+    folder = write_run(tmp_path / "run")
+    before = write_report(folder, tmp_path / "before.html").read_bytes()
+    records = examples.records_of()
+    for record in records:
+        record["test"] = [[[0.123456789] * 3] * 4] * 2
+    (folder / "records.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+    assert write_report(folder, tmp_path / "after.html").read_bytes() == before
+
+
+def test_selection_sums_up_all_networks(tmp_path):
+    folder = write_run(tmp_path / "run", n_configurations=6, n_guesses=4)
+    source = read_source(folder)
+    validation = np.zeros((6, 4, 3))
+    for record in examples.records_of(6, 4):
+        own_depth = np.array(record["validation"][1])
+        validation[record["configuration"], record["guess"]] = own_depth.mean(axis=0)
+    np.testing.assert_allclose(source.search.validation, validation)
+    for row in source.search.summary():
+        means = validation[row["c"]].mean(axis=0)
+        assert row["lambda"] == examples.ALPHAS[means.argmax()]
+        guesses = validation[row["c"], :, means.argmax()]
+        expected = pytest.approx((means.max(), guesses.min(), guesses.max()))
+        assert (row["mean"], row["low"], row["high"]) == expected
+
+
+def test_chosen_configurations_are_marked(run):
+    source = read_source(run)
+    assert selection.chosen_of(source) == {(1, 0.1): 2, (2, 0.1): 1, (5, 0.1): 1}
+    rows = {
+        r["c"]: r["chosen"] for r in selection._rows(source.search, selection.chosen_of(source))
+    }
+    assert rows == {0: 0, 1: 2, 2: 1, 3: 0, 4: 0, 5: 1, 6: 0, 7: 0}
+
+
+def test_old_and_unfinished_runs_draw_the_same_configurations(tmp_path):
+    graphs, y = make_motif_graphs(60, random_state=0)
+    study = plan("motifs", graphs, y, PROTOCOLS["quick"], n_configurations=5, seed=7)
+    folder = write_run(tmp_path / "run", n_configurations=5, finished=False)
+    settings = study.settings() | {"alphas": examples.ALPHAS}
+    found = read_search(folder / "records.jsonl", settings, None)
+    assert found.configurations == study.configurations()
+
+
+def test_unfinished_run_with_a_torn_line(tmp_path):
+    folder = write_run(tmp_path / "run", finished=False)
+    with (folder / "records.jsonl").open("a") as file:
+        file.write('{"configuration": 1, "gue')
+    shown = make(tmp_path, folder)
+    assert "24 networks scored so far" in shown.html
+    assert "1 line of the records could not be read" in shown.html
+    assert not shown.all("figure", id="folds")
+    assert len(shown.rows("search-0")) == 1 + 8
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[]", "null", "{}", '{"configuration": -1}', "not JSON", "",
+        json.dumps(examples.records_of()[0] | {"configuration": 10**9}),
+        json.dumps(examples.records_of()[0] | {"configuration": 1e400}),
+        json.dumps(examples.records_of()[0] | {"validation": [[0.5, 0.5]]}),
+        json.dumps(examples.records_of()[0] | {"validation": [[[0.5, None, 0.5]]]}),
+        json.dumps(examples.records_of()[0] | {"seconds": "long"}),
+    ],
+)  # fmt: skip
+def test_damaged_records_do_not_count(tmp_path, line):
+    folder = write_run(tmp_path / "run", n_guesses=1)
+    with (folder / "records.jsonl").open("a") as file:
+        file.write(line + "\n")
+    search = read_source(folder).search
+    assert (search.n_networks, search.n_unreadable) == (8, 1)
+
+
+def test_run_without_any_record(tmp_path):
+    folder = write_run(tmp_path / "run", finished=False)
+    (folder / "records.jsonl").unlink()
+    assert "No network is scored yet." in make(tmp_path, folder).html
+
+
+# ---------------------------------------------------------------------- portraits
+
+
+def test_run_without_portrait_says_how_to_get_one(tmp_path):
+    shown = make(tmp_path, write_run(tmp_path / "run"))
+    assert not shown.all("figure", id="map-0")
+    commands = [e["text"] for e in shown.all("code")]
+    assert commands.count("fdgnn evaluate MUTAG --out runs/example") == 4
+
+
+def test_map_and_drawings_are_the_portraits(whole):
+    portrait = examples.portrait_of()
+    table = whole.data["tables"]["graphs-0"]
+    rows = [dict(zip(table["fields"], row, strict=True)) for row in table["rows"]]
+    assert {r["graph"] for r in rows if r["answer"] == "wrong"} == set(portrait["mistakes"])
+    by_graph = {r["graph"]: r for r in rows}
+    for g in portrait["graphs"]:
+        row = by_graph[g["graph"]]
+        assert (row["actual"], row["predicted"]) == (g["actual"], g["predicted"])
+        assert row["key"] == f"c{portrait['classes'].index(g['actual'])}"
+        assert row["fold"] == g["fold"]
+    assert whole.data["drawings"]["0"] == portrait["drawings"]
+
+
+def test_confusion_and_calibration(whole):
+    text = whole.text("p", id="confusion-0-caption")
+    assert text.startswith(f"5 of 30 graphs are predicted wrongly, 16.7{numbers.SPACE}%.")
+    assert whole.rows("confusion-0")[1] == ["actual", "-1", "1"]
+    cells = [int(e["text"]) for e in whole.all("b") if "confusion-0" in e["inside"]]
+    assert cells == [n for row in examples.portrait_of()["confusion"] for n in row]
+    assert f"stated 60.0{numbers.SPACE}%" not in whole.text("p", id="calibration-0-caption")
+    assert whole.rows("calibration-0")[1][1:] == ["10", numbers.percent(0.6), numbers.percent(0.5)]
+
+
+def test_regression(tmp_path, model):
+    source = model_source(model, examples.regression_of())
+    shown = make(tmp_path, source)
+    assert "R² is 0.810" in shown.text("p", id="predictions-0-caption")
+    assert shown.all("figure", id="targets-0")
+    assert not shown.all("figure", id="confusion-0")
+    assert "A prediction is off by 0.300 on average." in shown.html
+    error = numbers.significant(0.3)
+    assert all(row[3] == error for row in shown.rows("predictions-0")[1:])
+
+
+def test_graphs_without_known_answers(tmp_path, model):
+    shown = make(tmp_path, model_source(model, examples.without_targets()))
+    assert "no known answers" in shown.html
+    assert not shown.all("figure", id="confusion-0")
+    table = shown.data["tables"]["graphs-0"]
+    assert len(table["rows"]) == 30
+
+
+def test_model_that_may_have_seen_the_graphs_is_warned_of(tmp_path, model):
+    seen = examples.portrait_of() | {"held_out": False}
+    assert "may have seen these graphs" in make(tmp_path, model_source(model, seen)).html
+    held_out = make(tmp_path, model_source(model, examples.portrait_of()))
+    assert "may have seen these graphs" not in held_out.html
+
+
+def test_model_file_alone(tmp_path, model):
+    shown = make(tmp_path, model)
+    assert f"75.0{numbers.SPACE}%" in shown.html
+    assert "FDGNNClassifier" in shown.html
+    assert f"fdgnn report {model} --data FILE" in [
+        e["text"].split(" --target")[0] for e in shown.all("code")
+    ]
+
+
+# ---------------------------------------------------------------------- rivals
+
+
+def test_rivals_and_those_that_did_not_finish(whole):
+    head, *rows = whole.rows("rivals-0-0")
+    table = {row[0]: dict(zip(head, row, strict=True)) for row in rows}
+    wl = table["Weisfeiler-Lehman kernel, SVC"]
+    assert wl["times FDGNN's"] == numbers.times(20)
+    assert wl["published, %"] == "84.11"
+    assert wl["parameters"] == numbers.count(3210)
+    rw = table["Random walk kernel, SVC"]
+    assert rw["state"] == "out of time: no result after 600 s"
+    assert rw["accuracy, %"] == numbers.NONE
+    caption = whole.text("p", id="rivals-0-0-caption")
+    assert "No rival has a higher mean than FDGNN." in caption
+    assert "Random walk kernel, SVC (out of time)" in caption
+
+
+def test_comparison_of_which_nothing_finished(tmp_path):
+    rows = [r for r in examples.rivals_of() if r["status"] != "finished"]
+    (tmp_path / "compare.json").write_text(json.dumps(rows))
+    shown = make(tmp_path, tmp_path)
+    assert "No model has finished" in shown.text("p", id="rivals-0-0-caption")
+
+
+# ---------------------------------------------------------------------- strangers' text
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hostile")
+    portrait = examples.portrait_of(
+        HOSTILE,
+        classes=(HOSTILE, HOSTILE_IMAGE),
+        labels=(HOSTILE, HOSTILE_END, "C"),
+        smiles=HOSTILE_END,
+        id_text=HOSTILE_IMAGE,
+    )
+    portrait["how"] = HOSTILE_END
+    run = write_run(
+        folder / "run", HOSTILE, portrait=portrait, rivals=examples.rivals_of(HOSTILE, HOSTILE_END)
+    )
+    result = json.loads((run / "result.json").read_text())
+    result |= {"command": HOSTILE, "versions": {HOSTILE: HOSTILE}, "machine": {"cpu": HOSTILE_END}}
+    (run / "result.json").write_text(json.dumps(result))
+    return Page(write_report([run], folder / "report.html", title=HOSTILE_IMAGE))
+
+
+def test_strangers_text_stays_text(hostile):
+    assert len(hostile.all("script")) == 4
+    assert not hostile.all("img")
+    assert hostile.text("h1") == HOSTILE_IMAGE
+    assert HOSTILE in [e["text"] for e in hostile.all("code")]
+    for text in (HOSTILE, HOSTILE_IMAGE, HOSTILE_END):
+        assert text not in hostile.html
+    assert "\u2028" not in hostile.text("script", id="page-data")
+    assert hostile.data["drawings"]["0"]["0"]["labels"][1] == HOSTILE_END
+
+
+def test_strangers_text_is_never_code_for_vega(hostile):
+    """Values may hold anything; expressions, field names and formats are ours."""
+
+    def walk(value, inside_data=False):
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                assert HOSTILE not in name
+                walk(inner, inside_data or name in ("datasets", "values", "domain"))
+        elif isinstance(value, list):
+            for inner in value:
+                walk(inner, inside_data)
+        elif isinstance(value, str) and not inside_data:
+            assert "__pwned" not in value
+
+    for chart in hostile.data["charts"].values():
+        walk(chart["spec"])
+
+
+def test_embedded_json_survives_anything():
+    text = page.embedded_json({"a": "</script><!-- & \u2028\u2029 \ud800 é"})
+    assert not set("<>&\u2028\u2029") & set(text)
+    assert json.loads(text) == {"a": "</script><!-- & \u2028\u2029 \ud800 é"}
+    with pytest.raises(ValueError):
+        page.embedded_json(float("nan"))
+
+
+def test_half_a_surrogate_pair_does_not_stop_the_page(tmp_path):
+    write_run(tmp_path / "run", "a \ud800 b")
+    assert make(tmp_path, tmp_path / "run").text("h1") == "FDGNN on a ? b"
+
+
+# ---------------------------------------------------------------------- what is wrong
+
+
+def damaged(folder, name, content):
+    run = write_run(folder, portrait=examples.portrait_of(), rivals=examples.rivals_of())
+    (run / name).write_text(content if isinstance(content, str) else json.dumps(content))
+    return run
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("settings.json", "{"),
+        ("settings.json", "[" * 100_000),
+        ("settings.json", []),
+        ("settings.json", examples.settings_of() | {"dataset": 7}),
+        ("settings.json", examples.settings_of() | {"seed": True}),
+        ("result.json", {}),
+        ("result.json", examples.result_of() | {"fold_accuracies": ["0.8"]}),
+        ("result.json", examples.result_of() | {"accuracy_mean": float("nan")}),
+        ("result.json", examples.result_of() | {"accuracy_mean": 1e400}),
+        ("result.json", examples.result_of() | {"times": None}),
+        ("portrait.json", {}),
+        ("portrait.json", []),
+        ("portrait.json", examples.portrait_of() | {"format": 2}),
+        ("portrait.json", examples.portrait_of() | {"graphs": [{}]}),
+        ("portrait.json", examples.portrait_of() | {"confusion": [[1]]}),
+        ("portrait.json", examples.portrait_of() | {"drawings": {"0": {}}}),
+        ("portrait.json", examples.portrait_of() | {"data": examples.portrait_of()["data"]
+                          | {"sizes": {"edges": [1, 2], "counts": {"a": [1, 2, 3]}}}}),
+        ("compare.json", {}),
+        ("compare.json", [{"dataset": "MUTAG"}]),
+        ("compare.json", [examples.rivals_of()[0] | {"train_seconds": "fast"}]),
+    ],
+)  # fmt: skip
+def test_damaged_files_are_told_in_one_line(tmp_path, name, content):
+    run = damaged(tmp_path / "run", name, content)
+    with pytest.raises(StudyError) as told:
+        write_report(run, tmp_path / "report.html")
+    assert str(run / name) in str(told.value)
+    assert "\n" not in str(told.value)
+    assert len(str(told.value)) < 400
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_drawing_with_an_edge_to_nowhere_is_refused(tmp_path):
+    portrait = examples.portrait_of()
+    portrait["drawings"]["3"]["edges"][0] = 99
+    run = write_run(tmp_path / "run", portrait=portrait)
+    with pytest.raises(StudyError, match=r"portrait\.json.*drawings\.3"):
+        write_report(run, tmp_path / "report.html")
+
+
+def test_missing_foreign_and_no_sources(tmp_path):
+    with pytest.raises(StudyError, match="no such run directory or model file"):
+        write_report(tmp_path / "nowhere", tmp_path / "report.html")
+    (tmp_path / "other").mkdir()
+    with pytest.raises(StudyError, match="it is no run directory"):
+        write_report(tmp_path / "other", tmp_path / "report.html")
+    (tmp_path / "text").write_text("hello")
+    with pytest.raises(ModelFileError, match="text: not a model file"):
+        write_report(tmp_path / "text", tmp_path / "report.html")
+    with pytest.raises(StudyError, match="nothing to report on"):
+        write_report([], tmp_path / "report.html")
+
+
+def test_page_is_written_completely_or_not_at_all(tmp_path, run):
+    target = tmp_path / "report.html"
+    target.write_text("the old page")
+    bad = damaged(tmp_path / "bad", "result.json", "{")
+    with pytest.raises(StudyError):
+        write_report([run, bad], target)
+    assert target.read_text() == "the old page"
+    assert write_report(run, target) == target
+    assert target.read_text().startswith("<!doctype html>")
+    assert [p.name for p in tmp_path.iterdir() if p.is_file()] == ["report.html"]
+    with pytest.raises(OSError, match="no directory"):
+        write_report(run, tmp_path / "nowhere" / "report.html")
+
+
+@pytest.mark.parametrize("library", ["altair", "vl_convert", "jinja2"])
+def test_missing_library_is_named_with_its_remedy(monkeypatch, run, tmp_path, library):
+    page.bundle.cache_clear()
+    page._templates.cache_clear()
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(MissingDependencyError, match=r"fdgnn\[report\]"):
+        write_report(run, tmp_path / "report.html")
+
+
+# ---------------------------------------------------------------------- sizes
+
+
+def large_portrait(n=1000):
+    portrait = examples.portrait_of(n=n)
+    many = examples.drawing_of(4)
+    big = many | {
+        name: (many[name] or []) * 14
+        for name in ("positions", "edges", "orders", "labels", "contributions")
+    }
+    portrait["drawings"] = {str(g): big for g in range(n)}
+    portrait["mistakes"] = [row["graph"] for row in portrait["graphs"] if not row["correct"]][-12:]
+    return portrait
+
+
+def test_page_of_large_portraits_stays_small(tmp_path):
+    """Five portraits of 1.5 MB and more: drawings give way, those of mistakes last."""
+    portrait = large_portrait()
+    assert len(json.dumps(portrait)) > 1_500_000
+    sources = [
+        read_source(write_run(tmp_path / str(i), portrait=portrait, n_configurations=100))
+        for i in range(5)
+    ]
+    shown = make(tmp_path, *sources)
+    assert len(shown.html.encode()) < page.LARGEST
+    for run in map(str, range(5)):
+        kept = shown.data["drawings"][run]
+        assert set(map(str, portrait["mistakes"])) <= set(kept)
+        assert len(kept) < 1000
+        assert len(shown.data["tables"][f"graphs-{run}"]["rows"]) == 1000
+
+
+def test_too_much_for_one_page(monkeypatch, run, tmp_path):
+    monkeypatch.setattr(page, "LARGEST", 900_000)
+    with pytest.raises(StudyError, match="make several pages"):
+        write_report([run, run], tmp_path / "report.html")
+
+
+def test_thousands_of_configurations_are_thinned(tmp_path):
+    folder = write_run(tmp_path / "run", n_configurations=3000, n_guesses=1)
+    source = read_source(folder)
+    rows = selection._rows(source.search, selection.chosen_of(source))
+    assert len(rows) <= selection.MOST_POINTS
+    assert {1, 2, 5} <= {r["c"] for r in rows}  # the chosen ones
+    best = max(source.search.summary(), key=lambda r: r["mean"])
+    assert best["c"] in {r["c"] for r in rows}
+
+
+# ---------------------------------------------------------------------- numbers and shapes
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.00123, "1.2 ms"), (0.0456, "45.6 ms"), (0.9999, "1.00 s"), (1.236, "1.24 s"),
+        (59.4, "59.4 s"), (173.1, "2 min 53 s"), (3599.7, "1 h 0 min"), (4321, "1 h 12 min"),
+    ],
+)  # fmt: skip
+def test_durations(seconds, text):
+    assert numbers.duration(seconds).replace(numbers.SPACE, " ") == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0.00"), (0.03268, "0.0327"), (12.44, "12.4"), (1530.4, "1530"), (-0.5, "−0.500"),
+        (1e-8, "1.00e−08"), (100.0, "100"), (None, "–"),
+    ],
+)  # fmt: skip
+def test_significant_digits(value, text):
+    assert numbers.significant(value) == text
+
+
+def test_other_numbers():
+    assert numbers.power_of_ten(1e-3) == "10⁻³"
+    assert numbers.power_of_ten(0.02) == "0.0200"
+    assert numbers.spread(0.88563, 0.0418).replace(numbers.SPACE, " ") == "88.56 ± 4.18"
+    assert numbers.listed(["a", "b", "c"]) == "a, b and c"
+    assert numbers.listed([]) == ""
+    assert numbers.plural(1, "graph") == "1 graph"
+    assert numbers.count(12345) == "12\N{NARROW NO-BREAK SPACE}345"
+
+
+def test_shapes():
+    shapes.check({"a": [1, 2.5], "b": None}, {"a": [float], "b": shapes.Maybe(str), "c?": int}, "")
+    for value, shape in [
+        (True, int), (1.5, int), (2**64, int), ("1", float), (None, str), (1e301, float),
+        ([1], (int, int)), ([1, "2"], [int]), ({}, {"a": int}), ({"a": "x"}, {str: int}),
+    ]:  # fmt: skip
+        with pytest.raises(ValueError):
+            shapes.check(value, shape, "it")
+
+
+# ---------------------------------------------------------------------- the command
+
+
+def command(capsys, monkeypatch, *words):
+    from fdgnn.cli import main, reporting
+
+    assert reporting.report
+    monkeypatch.setattr(sys, "argv", ["fdgnn", "report", *map(str, words)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    told = capsys.readouterr()
+    return end.value.code or 0, told.out, told.err
+
+
+def test_command_writes_a_page_and_says_where(capsys, monkeypatch, run, tmp_path):
+    out = tmp_path / "page.html"
+    code, _, err = command(capsys, monkeypatch, run, "-o", out, "--title", "Mine")
+    assert code == 0
+    assert f"written to {out}, " in err
+    assert Page(out).text("h1") == "Mine"
+    code, told, err = command(capsys, monkeypatch, run, "--out", out, "--quiet", "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(told) == {"output": str(out), "bytes": out.stat().st_size}
+
+
+def test_command_shows_a_model_at_work(capsys, monkeypatch, tmp_path):
+    from tu_files import write_batch
+
+    graphs, y = make_motif_graphs(60, random_state=0)
+    data = write_batch(tmp_path / "MOTIFS", graphs, y)
+    model = FDGNNClassifier(n_units=5, probability=True, random_state=0).fit(graphs[:40], y[:40])
+    save_model(model, tmp_path / "model.fdgnn")
+    out = tmp_path / "page.html"
+    code, _, err = command(
+        capsys, monkeypatch, tmp_path / "model.fdgnn", "--data", data, "--held-out", "-o", out
+    )
+    assert code == 0, err
+    shown = Page(out)
+    assert shown.text("h1") == "FDGNN on MOTIFS"
+    assert len(shown.data["tables"]["graphs-0"]["rows"]) == 60
+    right = int((model.predict(graphs) == y).sum())
+    assert f"{60 - right} of 60 graphs are predicted wrongly" in shown.html
+    assert "may have seen these graphs" not in shown.html
+    assert f"fdgnn report {tmp_path / 'model.fdgnn'} --data {data}" in shown.all("code")[-1]["text"]
+
+
+def test_command_on_graphs_of_which_some_cannot_be_used(capsys, monkeypatch, tmp_path):
+    rows = [
+        {"edge_index": [[0, 1], [1, 2]], "x": ["a", "b", "a"], "y": i / 10} for i in range(20)
+    ] + [{"edge_index": [[0], [1]], "x": ["a", "new"], "y": 1.0}]
+    table = tmp_path / "graphs.jsonl"
+    table.write_text("".join(json.dumps(row) + "\n" for row in rows[:20]))
+    from fdgnn import read_graphs
+
+    read = read_graphs(table, target="y")
+    model = FDGNNRegressor(n_units=5, random_state=0).fit(read.graphs, read.y)
+    save_model(model, tmp_path / "model.fdgnn")
+    table.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    out = tmp_path / "page.html"
+    words = [tmp_path / "model.fdgnn", "--data", table, "-o", out]
+    code, _, err = command(capsys, monkeypatch, *words, "--target", "y")
+    assert code == 0, err
+    assert "1 of 21 rows left out" in err
+    assert len(Page(out).data["tables"]["graphs-0"]["rows"]) == 20
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["nowhere"], "no such run directory or model file"),
+        (["{run}", "--data", "MUTAG"], "--data is for model files"),
+        (["{run}", "-o", "{run}"], "it is a directory"),
+        (["{model}", "--data", "no such data"], "no such data"),
+    ],
+)
+def test_command_says_in_one_line_what_is_wrong(
+    capsys, monkeypatch, run, model, tmp_path, words, told
+):
+    monkeypatch.setenv("FDGNN_OFFLINE", "1")
+    words = [word.format(run=run, model=model) for word in words]
+    if "-o" not in words:
+        words += ["-o", tmp_path / "page.html"]
+    code, _, err = command(capsys, monkeypatch, *words)
+    assert code == 1
+    (line,) = [line for line in err.splitlines() if line.startswith("error:")]
+    assert told in line
+
+
+def test_source_can_be_made_in_code(tmp_path, run):
+    source = read_source(run)
+    assert isinstance(source, Source)
+    by_source = write_report(source, tmp_path / "a.html").read_bytes()
+    assert by_source == write_report(str(run), tmp_path / "b.html").read_bytes()
