@@ -26,7 +26,7 @@ paper's 100 configurations x 20 guesses were run, the table says so.
 
 
 EARLIER = """
-REDDIT-BINARY, IMDB-MULTI and NCI1 were run with an engine that solved certified graphs to
+REDDIT-BINARY and IMDB-MULTI were run with an engine that solved certified graphs to
 tol / 1000 instead of tol / 100 ([decision 11](../docs/decisions/0011-engine-error.md)); MUTAG, run
 both ways, had 88.80 then and has 88.56 now, PTC_MR 60.41 both times.
 """

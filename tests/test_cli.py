@@ -62,6 +62,32 @@ def test_evaluate_writes_and_resumes(tu_folder, tmp_path):
     assert printed["fold_accuracies"] == result["fold_accuracies"]
 
 
+def test_evaluate_ends_with_a_page(tu_folder, tmp_path):
+    run = fdgnn("evaluate", tu_folder, "--out", tmp_path / "run", *SMALL)
+    page = tmp_path / "run" / "report.html"
+    assert f"a page of it: {page}" in run.stderr
+    assert "MOTIFS" in page.read_text(encoding="utf-8")
+    portrait = json.loads((tmp_path / "run" / "portrait.json").read_text())
+    assert portrait["held_out"] is True
+    assert portrait["command"].startswith("fdgnn evaluate ")
+    without = fdgnn("evaluate", tu_folder, "--out", tmp_path / "bare", "--no-report", *SMALL)
+    assert without.returncode == 0
+    assert sorted(p.name for p in (tmp_path / "bare").iterdir()) == [
+        "lock", "records.jsonl", "result.json", "settings.json",
+    ]  # fmt: skip
+
+
+def test_a_page_that_cannot_be_made_costs_no_result(tu_folder, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\nsys.modules['altair'] = sys.modules['networkx'] = None\n"
+    )
+    run = fdgnn("evaluate", tu_folder, "--out", tmp_path / "run", *SMALL, PYTHONPATH=str(tmp_path))
+    assert run.returncode == 0, run.stderr
+    assert "no page of it: " in run.stderr
+    assert "pip install" in run.stderr
+    assert (tmp_path / "run" / "result.json").exists()
+
+
 def test_evaluate_refuses_a_directory_of_other_settings(tu_folder, tmp_path):
     fdgnn("evaluate", tu_folder, "--out", tmp_path, *SMALL)
     run = fdgnn("evaluate", tu_folder, "--out", tmp_path, *SMALL, "--seed", "5")
@@ -98,7 +124,11 @@ def test_demo_runs_on_generated_graphs_where_mutag_is_not_at_hand(tmp_path):
         "real = u.find_spec\n"
         "u.find_spec = lambda name, *a: None if name == 'grakel' else real(name, *a)\n"
     )
-    run = fdgnn("demo", "--json", FDGNN_DATA=str(tmp_path), PYTHONPATH=str(tmp_path))
+    page = tmp_path / "demo.html"
+    run = fdgnn(
+        "demo", "--json", "--report", page, FDGNN_DATA=str(tmp_path), PYTHONPATH=str(tmp_path)
+    )
+    assert page.exists(), run.stderr
     assert run.returncode == 0, run.stderr
     assert "using generated graphs" in run.stderr
     assert json.loads(run.stdout)["accuracy_mean"] > 0.6

@@ -217,6 +217,20 @@ def test_looking_at_data_and_models(fitted, table):
     assert "MUTAG" in json.loads(fdgnn("datasets", "--json").stdout)
 
 
+def test_fit_ends_with_a_page_or_how_to_get_one(fitted, table, tmp_path):
+    told = fitted[2]
+    assert f"fdgnn report {fitted[0]} --data {table} --target kind -o report.html" in told
+    page = tmp_path / "page.html"
+    words = ["fit", table, "--target", "kind", "--report", page, "-o", tmp_path / "m.fdgnn", *FAST]
+    run = fdgnn(*words)
+    assert run.returncode == 0, run.stderr
+    assert f"a page of it: {page}" in run.stderr
+    assert page.stat().st_size > 500_000
+    before = fdgnn(*words[:-3], "-o", tmp_path / "no.fdgnn", "--report", tmp_path / "no" / "p.html")
+    assert before.returncode != 0
+    assert not (tmp_path / "no.fdgnn").exists()  # told before the work
+
+
 @pytest.mark.parametrize(
     "command",
     ["fit", "predict", "explain", "evaluate", "compare", "report", "demo", "stability", "model"],

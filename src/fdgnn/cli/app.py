@@ -55,7 +55,7 @@ def main() -> None:
     except BrokenPipeError:  # whoever read our output has seen enough
         sys.exit(1)
     except (FDGNNError, ValueError, OSError) as error:
-        typer.echo(f"error: {_one_line(error)}", err=True)
+        typer.echo(f"error: {one_line(error)}", err=True)
         sys.exit(1)
 
 
@@ -63,7 +63,7 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     typer.echo(f"warning: {' '.join(str(message).split())}", err=True)
 
 
-def _one_line(error: Exception) -> str:
+def one_line(error: Exception) -> str:
     """The message, without line breaks and whatever a terminal might act upon."""
     text = str(error)
     if isinstance(error, OSError) and error.strerror and error.filename:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fdgnn.cli.app import command_line, say
+from fdgnn.cli.app import command_line, one_line, say
 
 if TYPE_CHECKING:
     from fdgnn.datasets import GraphTable
@@ -24,36 +25,44 @@ PageFile = Annotated[
 def show_run(
     study: Study, result: dict[str, Any] | None, directory: Path, output: Path, quiet: bool
 ) -> None:
-    """Portray what a run selected and write its page, or tell what is missing for it."""
-    from fdgnn.exceptions import MissingDependencyError
-    from fdgnn.portrait import portrait_of_study, write_portrait
-    from fdgnn.report import write_report
+    """Portray what a run selected and write its page."""
 
-    try:
+    def write() -> None:
+        from fdgnn.portrait import portrait_of_study, write_portrait
+        from fdgnn.report import write_report
+
         if result is not None:
             portrait = portrait_of_study(study, result, command=command_line())
             write_portrait(directory / "portrait.json", portrait)
         write_report(directory, output)
-    except MissingDependencyError as error:
-        say(f"no page of it: {error}", quiet)
-        return
-    say(f"a page of it: {output}", quiet)
+
+    _tell_of_page(write, output, quiet)
 
 
 def show_model(
     path: Path, model: Any, table: GraphTable, dataset: str, output: Path, quiet: bool
 ) -> None:
     """Write a page about a model file on the graphs it was trained on."""
-    from fdgnn.exceptions import MissingDependencyError
-    from fdgnn.report import model_source, write_report
 
-    try:
+    def write() -> None:
+        from fdgnn.report import model_source, write_report
+
         portrait = portray(model, table, dataset, held_out=False, command=command_line())
         write_report(model_source(path, portrait), output)
-    except MissingDependencyError as error:
-        say(f"no page of it: {error}", quiet)
-        return
-    say(f"a page of it: {output}", quiet)
+
+    _tell_of_page(write, output, quiet)
+
+
+def _tell_of_page(write: Callable[[], None], output: Path, quiet: bool) -> None:
+    """Write a page and tell where it is, or why there is none: the results are there already."""
+    from fdgnn.exceptions import FDGNNError
+
+    try:
+        write()
+    except (FDGNNError, OSError, ValueError) as error:
+        say(f"no page of it: {one_line(error)}")
+    else:
+        say(f"a page of it: {output}", quiet)
 
 
 def portray(
