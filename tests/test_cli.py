@@ -70,10 +70,14 @@ def test_evaluate_ends_with_a_page(tu_folder, tmp_path):
     portrait = json.loads((tmp_path / "run" / "portrait.json").read_text())
     assert portrait["held_out"] is True
     assert portrait["command"].startswith("fdgnn evaluate ")
+    asked = json.loads((tmp_path / "run" / "asked.json").read_text())
+    assert asked == {
+        "command": portrait["command"], "protocol": "quick", "n_configurations": 2, "n_guesses": 1,
+    }  # fmt: skip
     without = fdgnn("evaluate", tu_folder, "--out", tmp_path / "bare", "--no-report", *SMALL)
     assert without.returncode == 0
     assert sorted(p.name for p in (tmp_path / "bare").iterdir()) == [
-        "lock", "records.jsonl", "result.json", "settings.json",
+        "asked.json", "lock", "records.jsonl", "result.json", "settings.json",
     ]  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 ::
 
     DIR/settings.json    what the run is; a run with other settings is refused
+    DIR/asked.json       the command and how much it asks for, of the last start
     DIR/records.jsonl    one line a finished network, appended as it finishes
     DIR/result.json      the summary, written when all are there
     DIR/lock             held by the process that runs, so that there is only one
@@ -77,14 +78,19 @@ class RunDirectory:
                 "it is kept, so make room and run the same command again"
             ) from error
 
-    def write_result(self, result: dict[str, Any]) -> Path:
-        """Write the summary; give its path."""
-        path = self.path / "result.json"
+    def write_asked(self, asked: dict[str, Any]) -> None:
+        """Write down what is to be run, for those who find the run unfinished."""
+        self._write(self.path / "asked.json", asked)
+
+    def write_result(self, result: dict[str, Any]) -> None:
+        """Write the summary."""
+        self._write(self.path / "result.json", result)
+
+    def _write(self, path: Path, content: dict[str, Any]) -> None:
         try:
-            write_json(path, result)
+            write_json(path, content)
         except OSError as error:
             raise StudyError(f"{path}: could not be written ({error})") from error
-        return path
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -169,6 +169,14 @@ def run_study(
         raise ValueError("no processes cannot do anything; give 1 or more, or -1 for all cores")
     task = study.task()
     with closing(RunDirectory(directory, study.settings())) as run:
+        run.write_asked(
+            {
+                "command": command,
+                "protocol": study.protocol.name,
+                "n_configurations": study.protocol.n_configurations,
+                "n_guesses": study.protocol.n_guesses,
+            }
+        )
         result = _run(study, task, run, n_jobs, cluster, quiet, after_each) | {"command": command}
         run.write_result(result)
         return result
