@@ -3,8 +3,8 @@
     python examples/molecules.py [FOLDER]
 
 A model is trained on nine tenths of MUTAG; three molecules that it has not seen are drawn, each
-atom coloured by what it adds to the score. Where MUTAG is not at hand, generated graphs are used:
-trees on which a clique hangs, or a star.
+atom coloured by what it adds to the score of "mutagenic", whichever class is predicted. Where
+MUTAG is not at hand, generated graphs are used: trees on which a clique hangs, or a star.
 """
 
 from __future__ import annotations
@@ -45,8 +45,10 @@ def main() -> None:
         labels = None if elements is None else [elements[label] for label in graph.labels]
         plot_contributions(model, graph, target=1, labels=labels, ax=ax)
         ax.set_title(f"{names[int(y_test[g])]} (to the model: {chances[g]:.0%} {names[1]})")
-    for bar in figure.axes[3:5]:
+    *others, last = figure.axes[3:]
+    for bar in others:
         bar.set_ylabel("")  # the last one has it
+    last.set_ylabel(f"speaks for \u201c{names[1]}\u201d,\nrelative to the graph's mean")
     save(figure, "molecules.png")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import sys
 import time
@@ -17,19 +18,20 @@ from typer.testing import CliRunner
 import fdgnn
 from fdgnn import paper
 from fdgnn.cli import app
-from fdgnn.comparison import Limits, Search, compare, compare_study, runner
-from fdgnn.comparison.contest import Turn, take
+from fdgnn.comparison import Limits, Search, compare, compare_study, contest, runner
+from fdgnn.comparison.contest import Turn, _best, take
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.exceptions import MissingDependencyError, StudyError
 from fdgnn.model_selection import fit_and_test, nested_folds
-from fdgnn.rivals import RIVALS, Task, contestant
+from fdgnn.rivals import RIVALS, Task, Trial, contestant
 from fdgnn.rivals.base import Rival
+from fdgnn.rivals.graph_kernels import KernelContestant
 from fdgnn.rivals.networks import NetworkContestant, smoothed
 from fdgnn.study import PROTOCOLS, plan, run_study
 from tu_files import write_batch
 
 grakel = pytest.importorskip("grakel")
-pytest.importorskip("psutil")
+psutil = pytest.importorskip("psutil")
 
 FIELDS = {
     "dataset", "model", "accuracy_mean", "accuracy_std", "train_seconds", "test_seconds",
@@ -122,7 +124,9 @@ def test_budget_takes_the_head_of_the_grid(task):
     whole, few = contestant("wl", task), contestant("wl", replace(task, n_configurations=9))
     assert whole.n_configurations == 42
     assert few.n_configurations == 9
-    assert few.units() == whole.units()[:2]
+    assert few.units()[0] == whole.units()[0]
+    assert few.units()[1] not in whole.units()  # two of its seven C only
+    assert sum(len(few.score(unit)) for unit in few.units()) == 9 * len(task.folds)
     assert contestant("wl", replace(task, inner_folds=1)).inner_folds == 1
     assert contestant("wl", replace(task, inner_folds=99)).inner_folds == 3
 
@@ -142,7 +146,9 @@ def test_unlabelled_and_empty_graphs_have_kernels():
 
 
 def test_networks_choose_their_epochs_by_validation(task):
-    """With a network whose curve is known."""
+    """With a network whose curve is known, and that tells which graphs it was shown."""
+    seen = []
+    task = replace(task, y=np.arange(len(task.y)))
 
     class Known:
         MAX_EPOCHS = 40
@@ -153,6 +159,7 @@ def test_networks_choose_their_epochs_by_validation(task):
 
         def validation_curve(self, graphs, y, valid_graphs, valid_y):
             assert len(graphs) == len(y)
+            seen.append((set(y), set(valid_y)))  # graphs by number
             peak = 10 * self.a
             return -np.abs(np.arange(40) - peak) / 40.0
 
@@ -161,6 +168,8 @@ def test_networks_choose_their_epochs_by_validation(task):
     (trial,) = rival.score(rival.units()[1])
     assert trial.outer == 0
     assert trial.configuration == {"a": 2, "epochs": 21}
+    fold = task.folds[0]
+    assert seen == [(set(np.flatnonzero(fold > 0)), set(np.flatnonzero(fold == 0)))]
     whole = NetworkContestant(replace(task, choose_epochs=False), Known)
     (trial,) = whole.score(whole.units()[0])
     assert trial.configuration == {"a": 1, "epochs": 40}
@@ -287,9 +296,102 @@ def test_finished_turns_are_not_taken_again(study, tmp_path, monkeypatch):
     second = run(study, tmp_path, ["wl"])
     assert second[1] == first[1]
     assert (tmp_path / "rivals/wl.jsonl").read_bytes() == log
-    wider = run(study, tmp_path, ["wl"], Search(9))[1]  # what is known is used
+    wider = run(study, tmp_path, ["wl"], Search(9))[1]
     assert wider["n_configurations"] == 9
     assert (tmp_path / "rivals/wl.jsonl").read_bytes().startswith(log)
+    fresh = run(study, tmp_path / "fresh", ["wl"], Search(9))[1]
+    assert without_times(wider) == without_times(fresh)  # whatever was tried before
+
+
+def test_the_best_validated_is_chosen():
+    trials = [Trial(0, {"a": 1}, 0.5), Trial(0, {"a": 2}, 0.9), Trial(0, {"a": 3}, 0.9),
+              Trial(1, {"a": 4}, 1.0)]  # fmt: skip
+    assert _best(trials, 0).configuration == {"a": 2}
+    assert _best(trials, 1).configuration == {"a": 4}
+
+
+def test_warm_up_comes_before_the_clock(study, tmp_path, monkeypatch):
+    told = []
+
+    class Told(KernelContestant):
+        def warm_up(self):
+            told.append("warm up")
+
+        def model(self, configuration):
+            told.append("model")
+            return super().model(configuration)
+
+    make = contestant("wl", Task(study.graphs, study.y, study.task().folds)).make
+    monkeypatch.setattr(contest, "contestant", lambda name, task: Told(task, make, [{"height": 1}]))
+    (tmp_path / "rivals").mkdir()
+    take(Turn("wl", study, tmp_path, Search(1)), lambda event: None)
+    assert told[0] == "warm up"
+    assert told.count("warm up") == 1
+    assert "model" in told
+
+
+def test_everything_runs_on_one_thread(study, tmp_path, monkeypatch):
+    """Asked of the libraries in a contestant's environment."""
+    script = (
+        "import numpy, numba, threadpoolctl as t;"
+        "print({p['num_threads'] for p in t.threadpool_info()}, numba.get_num_threads())"
+    )
+    environment = runner._environment()
+    found = subprocess.run(
+        [sys.executable, "-P", "-c", script],
+        env=environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert found.stdout.split() == ["{1}", "1"]
+
+
+def test_time_spent_before_counts_if_it_is_used_again(study, tmp_path):
+    heard = []
+    run(study, tmp_path, ["wl"], Search(2))
+    take(Turn("wl", study, tmp_path, Search(2)), heard.append)
+    records = list(Turn("wl", study, tmp_path, Search(2)).records)
+    used = sum(r["seconds"] for r in records if r["kind"] in ("trials", "fold"))
+    assert heard[0]["spent"] == pytest.approx(used)
+    again = []
+    take(Turn("wl", study, tmp_path, Search(2, inner_folds=1)), again.append)
+    folds = sum(r["seconds"] for r in records if r["kind"] == "fold")
+    assert again[0]["spent"] == pytest.approx(folds)  # another selection's parts do not
+
+
+def test_a_worker_does_not_outlive_its_parent(study, tmp_path):
+    """The parent is killed as hard as can be while a contestant works."""
+    script = (
+        "import sys, pickle\n"
+        "from fdgnn.comparison import *\n"
+        "study = pickle.load(sys.stdin.buffer)\n"
+        "compare_study(study, __import__('pathlib').Path(sys.argv[1]), ['gk'],"
+        " search=Search(), limits=Limits(), quiet=True)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path / "run")], stdin=subprocess.PIPE
+    )
+    pickle.dump(study, process.stdin)
+    process.stdin.close()
+    log = tmp_path / "run" / "rivals" / "gk.log"
+    _wait_until(lambda: log.exists() and psutil.Process(process.pid).children())
+    (worker,) = psutil.Process(process.pid).children()
+    process.kill()
+    process.wait()
+    _wait_until(lambda: not worker.is_running())
+
+
+def _wait_until(true, seconds=60):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_a_run_that_has_more_networks_is_refused_at_once(study, tmp_path):
+    larger = replace(study, protocol=replace(study.protocol, n_guesses=2))
+    run_study(larger, tmp_path, quiet=True)
+    (tmp_path / "result.json").unlink()  # as if it had been stopped
+    with pytest.raises(StudyError, match="more configurations or guesses"):
+        run(study, tmp_path, [])
 
 
 def test_rows_of_other_rivals_stay(study, tmp_path):
@@ -382,6 +484,13 @@ def test_own_graphs_in_code(motifs):
 
 def test_bad_input_in_code(motifs):
     graphs, y = motifs
+    for wrong in ({"n_configurations": 0}, {"inner_folds": -1}):
+        with pytest.raises(ValueError, match="give 1 or more"):
+            Search(**wrong)
+    with pytest.raises(ValueError, match="must be positive"):
+        Limits(seconds=-5)
+    with pytest.raises(ValueError, match="no rival 'xyz'"):
+        compare(graphs, y, "xyz")
     with pytest.raises(ValueError, match="no rival 'xyz'; there are wl, pk"):
         compare(graphs, y, ["xyz"])
     with pytest.raises(ValueError, match="no protocol 'slow'"):

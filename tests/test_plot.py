@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -18,10 +19,11 @@ from fdgnn import (
     Graph,
     GraphReservoir,
     as_batch,
+    draw_explanation,
     explain,
 )
 from fdgnn.datasets import make_motif_graphs, make_random_graphs, make_stars
-from fdgnn.exceptions import MissingDependencyError
+from fdgnn.exceptions import ConvergenceWarning, MissingDependencyError
 from fdgnn.plot import plot_contributions, plot_convergence, plot_embedding, plot_stability
 from fdgnn.portrait import portrait_of_model
 
@@ -178,6 +180,51 @@ def test_stability_shows_the_certificates(ax):
     assert names[-2:] == ["not certified: 1 of 5", "certified: 4 of 5"]
     line = ax.get_lines()[1]
     np.testing.assert_allclose(line.get_ydata(), 0.18 * line.get_xdata())
+
+
+def test_graphs_without_arcs_have_a_place_too(ax):
+    graphs = as_batch([Graph(np.empty((2, 0), dtype=int), n_vertices=n) for n in (1, 3)])
+    model = GraphReservoir(**SMALL, degree=1.0).fit(graphs)
+    low, high = drawn(plot_stability(model, graphs, ax=ax)).get_xlim()
+    assert (low, ax.collections[-1].get_offsets().tolist()) == (0, [[0, 0], [0, 0]])
+    assert high >= 1
+
+
+@pytest.mark.parametrize("max_iter", [1, 3, 50])
+def test_steps_are_whole(ax, max_iter):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = GraphReservoir(**SMALL, max_iter=max_iter).fit(GRAPHS)
+    ticks = plot_convergence(model, GRAPHS, ax=ax).get_xticks()
+    low, high = ax.get_xlim()
+    assert any(low <= tick <= high for tick in ticks)
+    assert all(tick == round(tick) for tick in ticks)
+
+
+NO_FORMULA = r"$\frac{$"  # as a formula, it cannot be parsed
+
+
+def test_names_with_dollars_are_shown_letter_by_letter(ax, tmp_path):
+    names = np.array([NO_FORMULA, "$x$"])
+    model = FDGNNClassifier(**SMALL).fit(GRAPHS, names[Y])
+    plot_embedding(model, GRAPHS, names[Y], ax=ax)
+    for text in ax.get_legend().get_texts():
+        shown, formula = text._preprocess_math(text.get_text())
+        assert (shown in names.tolist(), formula) == (True, False)
+    drawn(ax)
+    graph = Graph([[0, 1], [1, 2]])
+    drawn(plot_contributions(model, graph, target=NO_FORMULA))
+    draw_explanation(
+        graph,
+        explain(model, [graph], target=NO_FORMULA)[0],
+        tmp_path / "graph.svg",
+        labels=[NO_FORMULA, "$x$", r"\$"],
+    )
+    assert (tmp_path / "graph.svg").stat().st_size > 1000
+    labels = plot_contributions(model, graph, labels=["$x$", r"\$", "$"]).texts
+    assert [t._preprocess_math(t.get_text()) for t in labels] == [
+        ("$x$", False), (r"\$", False), ("$", False),
+    ]  # fmt: skip
 
 
 def test_contributions_are_the_explanation(ax):

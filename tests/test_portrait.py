@@ -28,12 +28,13 @@ from fdgnn.exceptions import ConvergenceWarning, MissingDependencyError, StudyEr
 from fdgnn.placing import place_vertices
 from fdgnn.portrait import (
     drawings,
+    machine,
     portrait_of_model,
     portrait_of_study,
     read_portrait,
     write_portrait,
 )
-from fdgnn.portrait.data import counts_of
+from fdgnn.portrait.data import clipped_apart, counts_of
 from fdgnn.portrait.dynamics import dynamics_of, residual_curves
 from fdgnn.portrait.format import find_fault
 from fdgnn.portrait.predictions import principal_map
@@ -163,6 +164,50 @@ def test_classes_that_the_model_does_not_know_are_mistakes():
     assert not any(row["correct"] for row in found["graphs"][:3])
 
 
+def test_classes_keep_the_models_order():
+    graphs = make_random_graphs(60, random_state=0)
+    y = np.arange(60) % 12
+    model = classifier(graphs, y, n_units=5)
+    strange = np.where(y < 2, 100 * y + 20, y)  # 20 and 120 are unknown, 0 and 1 are not there
+    found = portrait_of_model(model, graphs, strange, dataset="many")
+    assert found["classes"] == [*map(str, range(12)), "20", "120"]
+    counts = [0, 0, *[5] * 12]
+    assert found["data"]["class_counts"] == [
+        list(p) for p in zip(found["classes"], counts, strict=True)
+    ]
+    assert [sum(row) for row in found["confusion"]] == counts
+    sizes = found["data"]["sizes"]["counts"]
+    assert list(sizes) == found["classes"]
+    assert [sum(histogram) for histogram in sizes.values()] == counts
+    mixed = np.array([*strange[:-1], "none"], dtype=object)  # cannot be sorted
+    last = portrait_of_model(model, graphs, mixed, dataset="many")["classes"][-3:]
+    assert last == ["120", "20", "none"]
+
+
+def test_long_names_are_kept_apart():
+    graphs = make_random_graphs(60, random_state=0)
+    start = "x" * 80
+    names = np.array([start + "a", start + "b", start + "c", "x" * 59 + "\N{HORIZONTAL ELLIPSIS}"])
+    y = names[np.repeat([0, 1, 2, 3], [30, 15, 10, 5])]
+    model = classifier(graphs, y)
+    found = portrait_of_model(model, graphs, y, dataset="alike")
+    cut = "\N{HORIZONTAL ELLIPSIS}"
+    # In the order of the model, and the short name is left as it is.
+    wanted = ["x" * 55 + cut + f" ({n})" for n in (2, 3, 4)] + ["x" * 59 + cut]
+    assert found["classes"] == wanted
+    assert found["data"]["class_counts"] == [
+        list(p) for p in zip(wanted, [30, 15, 10, 5], strict=True)
+    ]
+    assert found["data"]["majority"] == 0.5
+    assert found["data"]["wl_ceiling"] == graphs.wl_ceiling(y)
+    assert [sum(row) for row in found["confusion"]] == [30, 15, 10, 5]
+    assert [row["actual"] for row in found["graphs"]] == [
+        wanted[names.tolist().index(name)] for name in y
+    ]
+    copies = clipped_apart([1, "1", "1 (2)", "y" * 61, "y" * 62])
+    assert copies == ["1", "1 (3)", "1 (2)", "y" * 59 + cut, "y" * 55 + cut + " (2)"]
+
+
 # ---------------------------------------------------------------------- held out
 
 
@@ -231,6 +276,34 @@ def test_contributions_are_of_the_model_that_predicted(portrait, result, study):
             # What is shown and the mean of all add up to the score, but for an empty graph's.
             left = why.score - why.base_score - n * mean
             assert shown.sum() == pytest.approx(left, abs=1e-2 * np.abs(shown).sum() + 1e-9)
+
+
+def test_the_shown_network_is_the_one_that_most_folds_chose(study, result, portrait):
+    few, many = (
+        {"n_layers": n, "effective_spectral_radius": 0.5, "random_state": n, "alpha": 1.0}
+        for n in (1, 2)
+    )
+    other = result | {"fold_configurations": [few, many, many | {"alpha": 0.1}]}
+    found = portrait_of_study(study, other)
+    assert found["dynamics"]["network"] == {
+        "fold": 2, "n_layers": 2, "effective_spectral_radius": 0.5, "folds_alike": 2, "n_folds": 3,
+    }  # fmt: skip
+    train = study.task().folds[1] >= 0
+    model = study.estimator(many).fit(study.graphs[train], study.y[train])
+    alone = portrait_of_model(model, study.graphs, study.y, dataset="second fold")
+    assert alone["dynamics"].pop("network") == {
+        "fold": None, "n_layers": 2, "effective_spectral_radius": 0.5, "folds_alike": None,
+        "n_folds": None,
+    }  # fmt: skip
+    del found["dynamics"]["network"]
+    assert found["dynamics"] == alone["dynamics"]
+    assert found["map"] == alone["map"]
+    places = [[(row["x"], row["y"]) for row in p["graphs"]] for p in (found, alone)]
+    assert places[0] == places[1]
+    # Where each fold has its own, the first is shown.
+    different = [many | {"random_state": i} for i in range(3)]
+    last = portrait_of_study(study, result | {"fold_configurations": different})
+    assert [last["dynamics"]["network"][n] for n in ("fold", "folds_alike")] == [1, 1]
 
 
 def test_settings_are_lists_where_folds_differ(portrait, result):
@@ -310,6 +383,20 @@ def test_certified_graphs_settle_and_the_others_are_told_apart():
     assert rho == pytest.approx(np.sqrt(59), rel=1e-2)
 
 
+def test_the_certificate_can_be_told_from_radii():
+    graphs = make_random_graphs(40, density=0.4, random_state=0)
+    model = classifier(graphs, np.arange(40) % 2, n_connections=4, effective_spectral_radius=0.7)
+    found = portrait_of_model(model, graphs, dataset="dense")["dynamics"]
+    for layer, weights in zip(found["layers"], model.networks_[0].reservoir.layers, strict=True):
+        W = weights.recurrent_weights.toarray()
+        radius = np.abs(np.linalg.eigvals(np.abs(W))).max()
+        assert layer["absolute_radius"] == pytest.approx(radius, rel=1e-4)
+        assert layer["absolute_radius"] > 1.1 * layer["spectral_radius"]
+        sure = [layer["absolute_radius"] * rho < 1 for _, rho, _, _ in found["radii"]]
+        assert sum(sure) == layer["certified"]
+        assert 0 < sum(sure) < 40
+
+
 def test_unconverged_graphs_are_counted_without_warning():
     graphs = make_random_graphs(20, density=0.5, random_state=0)
     with pytest.warns(ConvergenceWarning, match="20 of 20 graphs did not converge"):
@@ -329,6 +416,7 @@ def test_data_facts():
     data = portrait_of_model(model, graphs, y, dataset="facts")["data"]
     assert data["n_graphs"] == 5
     assert data["n_distinct"] == 2
+    assert (data["vertices_range"], data["max_degree"]) == ([3, 51], 50)
     assert (data["n_self_loops"], data["n_merged_arcs"], data["undirected"]) == (2, 2, True)
     assert (data["majority"], data["wl_ceiling"]) == (0.8, 0.8)
     assert data["class_counts"] == [["0", 1], ["1", 4]]
@@ -359,6 +447,11 @@ def test_many_classes_and_long_names_stay_small():
     model = classifier(graphs, alike)
     found = portrait_of_model(model, graphs, alike, dataset="alike")
     assert np.trace(found["confusion"]) == (model.predict(graphs) == alike).sum() < 180
+    labels = [f"{'C' * 100}{v}" for v in range(3)]
+    chain = as_batch([Graph([[0, 1], [1, 2]], labels=labels)] * 4)
+    model = classifier(chain, [0, 1, 0, 1], probability=False)
+    shown = portrait_of_model(model, chain, dataset="labels")["data"]["labels"]
+    assert len({name for name, _ in shown}) == 3
 
 
 # ---------------------------------------------------------------------- the map
@@ -519,6 +612,9 @@ DAMAGES = {
     "confusion": lambda p: p["confusion"][1].pop(),
     "held_out": lambda p: p.update(held_out=1),
     "machine": lambda p: p.update(machine=[]),
+    "machine.memory_gb": lambda p: p["machine"].update(memory_gb="much"),
+    "dynamics.network.fold": lambda p: p["dynamics"]["network"].pop("fold"),
+    "data.vertices_range": lambda p: p["data"].update(vertices_range=[1]),
 }
 
 
@@ -535,6 +631,36 @@ def test_damaged_portraits_are_refused_with_the_place(portrait, where, tmp_path)
 def test_no_field_may_be_missing(portrait, name):
     fault = find_fault({key: value for key, value in portrait.items() if key != name})
     assert fault == name
+
+
+def test_early_portraits_can_still_be_read(portrait, tmp_path):
+    def make_early(found):
+        for layer in found["dynamics"]["layers"]:
+            del layer["absolute_radius"]
+        del found["dynamics"]["network"]
+        del found["data"]["vertices_range"], found["data"]["max_degree"]
+        del found["machine"]["cpu_model"], found["machine"]["memory_gb"]
+
+    early = damaged(portrait, make_early)  # all of these fields are written today
+    write_portrait(tmp_path / "portrait.json", early)
+    assert read_portrait(tmp_path / "portrait.json") == early
+
+
+def test_the_machine_is_told_as_far_as_it_is_known(monkeypatch, tmp_path):
+    monkeypatch.setattr(machine, "_PROC", tmp_path)
+    assert (machine.this_machine()["cpu_model"], machine.this_machine()["memory_gb"]) == (
+        None,
+        None,
+    )
+    (tmp_path / "cpuinfo").write_text(
+        "processor\t: 0\nmodel\t\t: 85\nmodel name\t: Fast CPU @ 2 GHz\nmodel name\t: other\n"
+    )
+    (tmp_path / "meminfo").write_text("MemFree:  1 kB\nMemTotal:       16000000 kB\n")
+    found = machine.this_machine()
+    assert (found["cpu_model"], found["memory_gb"]) == ("Fast CPU @ 2 GHz", 16.4)
+    assert found["cores"] >= 1
+    (tmp_path / "cpuinfo").write_text("processor\t: 0\nmodel name\t: \nmodel\t: 3\n")  # as on ARM
+    assert machine.this_machine()["cpu_model"] is None
 
 
 @pytest.mark.parametrize(

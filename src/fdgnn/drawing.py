@@ -53,7 +53,7 @@ def draw_explanation(
     labels : sequence, optional
         What to write on the vertices; by default their labels, if they have some.
     title : str, optional
-        By default what was explained, and its score.
+        By default what was explained, and its score. Formulas between dollars are typeset.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def draw_explanation(
         ax = mpl.figure.Figure(figsize=(width + bars, height), layout="constrained").subplots()
     _draw_edges(mpl, ax, batch, places, explanation)
     _draw_vertices(mpl, ax, places, explanation, batch.labels if labels is None else labels)
-    ax.set_title(_title(explanation) if title is None else title)
+    ax.set_title(literal(_title(explanation)) if title is None else title)
     ax.set_aspect("equal")
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     ax.set_axis_off()
@@ -191,9 +191,14 @@ def _draw_vertices(
     for place, value, label in zip(places, values, labels, strict=True):
         dark = abs(value) > 0.6 * limit
         ax.annotate(
-            str(label), place, ha="center", va="center", fontsize=0.45 * np.sqrt(size),
+            literal(label), place, ha="center", va="center", fontsize=0.45 * np.sqrt(size),
             color="white" if dark else "black",
         )  # fmt: skip
+
+
+def literal(text: Any) -> str:
+    """Text from files as Matplotlib shows it letter by letter: a dollar begins no formula."""
+    return str(text).replace("$", r"\$")
 
 
 def _colormap(mpl: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fdgnn.converters import as_batch
-from fdgnn.drawing import draw_explanation
+from fdgnn.drawing import draw_explanation, literal
 from fdgnn.estimators import FDGNNRegressor
 from fdgnn.exceptions import MissingDependencyError
 from fdgnn.explanations import explain
@@ -69,6 +69,7 @@ def plot_convergence(model: Any, graphs: Any, *, ax: Any = None) -> Any:
     """
     dynamics, batch = dynamics_of(model), fitted(model)._new_graphs(graphs)
     ax = _axes(ax)
+    _whole_ticks(ax.xaxis)
     certified = contractions(dynamics.reservoir, batch) < 1
     shown = graphs_for_curves(certified, np.diff(batch.vertex_offsets))
     colours = _shades(len(certified))
@@ -143,7 +144,7 @@ def _scatter_classes(ax: Any, places: Floats, values: Array) -> None:
     for (colour, marker), value in zip(looks, classes, strict=False):
         ax.scatter(
             *places[values == value].T, s=26, color=colour, marker=marker, alpha=0.75,
-            edgecolors="white", linewidths=0.4, label=str(value),
+            edgecolors="white", linewidths=0.4, label=literal(value),
         )  # fmt: skip
     if len(classes) <= _MOST_NAMED:
         ax.legend(title="class", frameon=False)
@@ -222,7 +223,7 @@ def plot_stability(model: Any, graphs: Any, *, ax: Any = None) -> Any:
     worst, k = bounds.max(axis=0), batch.max_degrees
     layer = dynamics.reservoir.layers[int(bounds.max(axis=1).argmax())]
     ax = _axes(ax)
-    ends = np.array([0.0, k.max() * 1.05])
+    ends = np.array([0.0, max(1.0, k.max()) * 1.05])  # k is 0 where no graph has an arc
     ax.axhspan(0, 1, color="#009e73", alpha=0.07, linewidth=0)
     ax.axhline(1, color="#009e73", linewidth=1.2, label="one fixed point below")
     radius = spectral_radius(layer.recurrent_weights)
@@ -259,6 +260,13 @@ def _axes(ax: Any) -> Any:
     except ImportError as error:
         raise MissingDependencyError("plots need matplotlib: pip install 'fdgnn[plot]'") from error
     return plt.figure(layout="constrained").add_subplot()
+
+
+def _whole_ticks(axis: Any) -> None:
+    """Let the axis of something counted have ticks at whole numbers only."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
 
 
 def _shades(n: int) -> list[str]:

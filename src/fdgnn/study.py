@@ -207,12 +207,7 @@ def _run(
 ) -> dict[str, Any]:
     units = study.units()
     wanted = {(u.configuration, u.guess) for u in units}
-    finished = {(r.configuration, r.guess) for r in run.records()}
-    if finished - wanted:
-        raise RunMismatchError(
-            f"{run.path}: it holds a run of more configurations or guesses than are asked for; "
-            "ask for as many, or use another directory"
-        )
+    finished = check_not_more(study, run)
     missing = [u for u in units if (u.configuration, u.guess) not in finished]
     start = time.perf_counter()
     with _engine(cluster, n_jobs) as n_workers:
@@ -229,6 +224,17 @@ def _run(
     )
     result["times"] |= {"this_run_seconds": elapsed}
     return result
+
+
+def check_not_more(study: Study, run: RunDirectory) -> set[tuple[int, int]]:
+    """The networks that are finished, or an error if some are not asked for."""
+    finished = {(r.configuration, r.guess) for r in run.records()}
+    if finished - {(u.configuration, u.guess) for u in study.units()}:
+        raise RunMismatchError(
+            f"{run.path}: it holds a run of more configurations or guesses than are asked for; "
+            "ask for as many, or use another directory"
+        )
+    return finished
 
 
 @contextmanager

@@ -68,7 +68,7 @@ def comparison_table(rows: Sequence[dict[str, Any]]) -> Table:
         padding=(0, 1),
     )
     table.add_column("")
-    columns = ("accuracy, %", "published", "train, s", "FDGNN", "test, s", "weights", "MB")
+    columns = ("accuracy %", "published", "train s", "slower", "test s", "weights", "MB")
     for column in columns:
         table.add_column(column, justify="right")
     for row in rows:

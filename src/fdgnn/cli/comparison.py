@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fdgnn.cli.app import app, say
+from fdgnn.cli.app import app, command_line, say
 from fdgnn.cli.evaluation import dataset_name
 from fdgnn.cli.options import AsJson, Jobs, ProtocolName, Quiet, Seed
 from fdgnn.cli.pages import WantPage, show_run
@@ -66,6 +66,7 @@ def compare(
         limits=Limits(time_limit, memory_limit),
         n_jobs=jobs,
         quiet=quiet,
+        command=command_line(),
     )
     _print_rows(rows, as_json)
     say(f"written to {directory / 'compare.json'}", quiet)
@@ -73,6 +74,8 @@ def compare(
         show_run(
             study, finished_result(study, directory), directory, directory / "report.html", quiet
         )
+    if any(row["status"] == "failed" for row in rows):
+        raise typer.Exit(1)
 
 
 def _print_rows(rows: list[dict[str, Any]], as_json: bool) -> None:
@@ -86,6 +89,6 @@ def _print_rows(rows: list[dict[str, Any]], as_json: bool) -> None:
     from fdgnn.tables import comparison_table, unfinished_lines
 
     Console().print(comparison_table(rows))
-    typer.echo("FDGNN: how many times faster it trains. Published: see 'reference' in the rows.")
+    typer.echo("slower: beside FDGNN, to train. Published: by whom, see 'reference' in the rows.")
     for line in unfinished_lines(rows):
         typer.echo(line)

@@ -42,6 +42,12 @@ class Search:
     inner_folds: int | None = None
     choose_epochs: bool = True
 
+    def __post_init__(self) -> None:
+        for name in ("n_configurations", "inner_folds"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} is {value}; give 1 or more, or None for the default")
+
 
 @dataclass(frozen=True)
 class Turn:
@@ -52,6 +58,7 @@ class Turn:
     directory: Path
     search: Search
     n_jobs: int | None = None
+    command: str | None = None
 
     @property
     def records(self) -> JsonLines:
@@ -62,7 +69,8 @@ class Turn:
 def take(turn: Turn, tell: Tell) -> None:
     """Do what is not done yet of a turn; its last record is the summary.
 
-    `tell` hears how many steps there are and how many are done, then of each step.
+    `tell` hears how many steps there are, how many are done and how long they took; then of each
+    step.
     """
     if turn.name == "fdgnn":
         _take_ours(turn, tell)
@@ -81,8 +89,10 @@ def _take_rivals(turn: Turn, tell: Tell) -> None:
     rival = contestant(turn.name, task)
     scored = _scored(lines, rival)
     missing = [unit for unit in rival.units() if unit not in scored]
+    known = [scored[unit] for unit in rival.units() if unit in scored]
+    spent = sum(r["seconds"] for r in [*known, *_folds_of(lines).values()])
     n_steps = len(rival.units()) + len(task.folds)
-    tell({"steps": n_steps, "done": len(rival.units()) - len(missing)})
+    tell({"steps": n_steps, "done": len(known), "spent": spent})
     for unit in missing:
         start = time.perf_counter()
         trials = rival.score(unit)
@@ -91,6 +101,7 @@ def _take_rivals(turn: Turn, tell: Tell) -> None:
             "unit": unit,
             "inner_folds": rival.inner_folds,
             "seconds": time.perf_counter() - start,
+            "peak_mb": peak_megabytes(),
             "trials": [asdict(t) for t in trials],
         }
         lines.append(scored[unit])
@@ -106,6 +117,7 @@ def _take_rivals(turn: Turn, tell: Tell) -> None:
     lines.append(
         _summary(turn, folds)
         | {
+            "peak_mb": max(r["peak_mb"] for r in [*used, *folds]),
             "fold_accuracies": [f["accuracy"] for f in folds],
             "fold_validation": [c.score for c in choices] if trials else None,
             "selection_seconds": sum(r["seconds"] for r in used),
@@ -139,13 +151,19 @@ def _take_ours(turn: Turn, tell: Tell) -> None:
     result = finished_result(study, turn.directory)
     if result is None:
         with closing(RunDirectory(turn.directory, study.settings())) as run:
-            n_finished = sum(1 for _ in run.records())
-        tell({"steps": len(study.units()) + n_folds, "done": n_finished})
+            seconds = [record.seconds for record in run.records()]
+        n_steps = len(study.units()) + n_folds
+        tell({"steps": n_steps, "done": len(seconds), "spent": sum(seconds)})
         result = run_study(
-            study, turn.directory, n_jobs=turn.n_jobs, quiet=True, after_each=lambda: tell({})
+            study,
+            turn.directory,
+            n_jobs=turn.n_jobs,
+            quiet=True,
+            command=turn.command,
+            after_each=lambda: tell({}),
         )
     else:
-        tell({"steps": n_folds, "done": 0})
+        tell({"steps": n_folds, "done": 0, "spent": 0.0})
     choices = result["fold_configurations"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # counted by the run
@@ -175,11 +193,12 @@ def _measure_folds(
 ) -> list[Record]:
     """Train and test each outer fold's choice; what was measured with the same choice stands."""
     study, lines = turn.study, turn.records
-    done = {r["outer"]: r for r in lines if r.get("kind") == "fold"} if rival else {}
+    done = _folds_of(lines) if rival else {}
     records = []
     for outer, (fold, choice) in enumerate(zip(study.task().folds, choices, strict=True)):
         record = done.get(outer)
         if record is None or record["configuration"] != choice:
+            start = time.perf_counter()
             found = fit_and_test(
                 partial(make, choice),
                 study.graphs,
@@ -187,11 +206,16 @@ def _measure_folds(
                 fold,
                 rival.prepare if rival else _as_it_is,
             )
-            record = _fold_record(outer, choice, found)
+            seconds = time.perf_counter() - start
+            record = _fold_record(outer, choice, found) | {"seconds": seconds}
             lines.append(record)
         tell({})
         records.append(record)
     return records
+
+
+def _folds_of(lines: JsonLines) -> dict[int, Record]:
+    return {r["outer"]: r for r in lines if r.get("kind") == "fold"}
 
 
 def _as_it_is(graphs: GraphBatch) -> GraphBatch:
@@ -236,6 +260,11 @@ def peak_megabytes() -> float:
     if status.exists():  # of this program alone, where getrusage may count its parent's
         lines = status.read_text(encoding="utf-8").splitlines()
         return next(float(x.split()[1]) for x in lines if x.startswith("VmHWM")) * 1024 / 1e6
+    import psutil
+
+    memory = psutil.Process().memory_info()
+    if hasattr(memory, "peak_wset"):  # Windows
+        return float(memory.peak_wset) / 1e6
     import resource
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -41,7 +41,8 @@ def finished_row(turn: Turn) -> Row:
         "parameters": round(float(np.mean(found["fold_parameters"]))),
         "published": published(turn.name, turn.study.dataset),
         "n_configurations": found["n_configurations"],
-        "inner_folds": found["inner_folds"],
+        "n_guesses": found.get("n_guesses", 1),
+        "inner_folds": found["inner_folds"] if found.get("fold_validation", True) else 0,
         "fold_configurations": found["fold_configurations"],
     }
 
@@ -54,6 +55,7 @@ def unfinished_row(turn: Turn, status: str, reason: str | None) -> Row:
         | {
             "published": published(turn.name, turn.study.dataset),
             "n_configurations": turn.search.n_configurations,
+            "n_guesses": None,
             "inner_folds": turn.search.inner_folds,
             "fold_configurations": None,
         }

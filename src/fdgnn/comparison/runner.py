@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pickle
@@ -28,7 +29,7 @@ from fdgnn.files import write_json
 from fdgnn.progress import track
 from fdgnn.rivals import RIVALS
 from fdgnn.rundir import RunDirectory, locked
-from fdgnn.study import PROTOCOLS, Study, plan
+from fdgnn.study import PROTOCOLS, Study, check_not_more, finished_result, plan
 
 ONE_THREAD = {
     name: "1"
@@ -44,7 +45,8 @@ class Limits:
     Attributes
     ----------
     seconds : float
-        Of its turn, counting what it had finished in earlier runs.
+        Of its turn, from when its libraries are imported; what it had finished in earlier runs
+        and does not have to do again counts.
     megabytes : float
         Of memory, 10^6 bytes.
     """
@@ -52,11 +54,16 @@ class Limits:
     seconds: float = 600.0
     megabytes: float = 4000.0
 
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if not value > 0:
+                raise ValueError(f"{name} is {value}; a limit must be positive")
+
 
 def compare(
     graphs: Any,
     y: Any,
-    models: Iterable[str] = ("wl",),
+    models: str | Iterable[str] = ("wl",),
     *,
     out: str | Path | None = None,
     name: str = "graphs",
@@ -76,7 +83,7 @@ def compare(
     graphs : GraphBatch or list of graphs
     y : (n_graphs,) array-like
         Their classes.
-    models : iterable of str, default=("wl",)
+    models : str or iterable of str, default=("wl",)
         Of "wl", "pk", "gk", "rw" (GraKeL), "gin", "dgcnn", "gnn" (PyTorch).
     out : path, optional
         Run directory, to go on from after a crash; by default nothing is kept.
@@ -135,12 +142,13 @@ def _known_protocol(name: str) -> str:
 def compare_study(
     study: Study,
     directory: Path,
-    models: Iterable[str],
+    models: str | Iterable[str],
     *,
     search: Search,
     limits: Limits,
     n_jobs: int | None = None,
     quiet: bool = False,
+    command: str | None = None,
 ) -> list[Row]:
     """Run or resume a comparison; return its rows, which are also in ``compare.json``.
 
@@ -148,13 +156,16 @@ def compare_study(
     """
     models = check_models(models)
     study.task()  # too few graphs of a class, and the like, before anything is written
-    RunDirectory(directory, study.settings()).close()
+    finished = finished_result(study, directory)
+    with closing(RunDirectory(directory, study.settings())) as run:
+        if finished is None:
+            check_not_more(study, run)
     try:
         (directory / "rivals").mkdir(exist_ok=True)
         with closing(locked(directory / "rivals" / "lock")):
             rows = _earlier_rows(directory / "compare.json")
             for name in ["fdgnn", *models]:
-                turn = Turn(name, study, directory, search, n_jobs)
+                turn = Turn(name, study, directory, search, n_jobs, command)
                 rows[name] = _row(turn, limits, quiet)
                 ordered = [rows[n] for n in ["fdgnn", *RIVALS] if n in rows]
                 write_json(directory / "compare.json", ordered)
@@ -163,8 +174,9 @@ def compare_study(
     return [rows[name] for name in ["fdgnn", *models]]
 
 
-def check_models(models: Iterable[str]) -> list[str]:
+def check_models(models: str | Iterable[str]) -> list[str]:
     """The names, each once, or an error that tells which is unknown or not installed."""
+    models = [models] if isinstance(models, str) else models
     names = [n for n in dict.fromkeys(models) if n != "fdgnn"]
     for name in names:
         if name not in RIVALS:
@@ -218,18 +230,18 @@ def _state(path: Path, turn: Turn, limits: Limits) -> dict[str, Any] | None:
 
 def _run(turn: Turn, limits: Limits, quiet: bool) -> tuple[str, str | None]:
     """Let the contestant's process work; give its status and, if it did not finish, why."""
-    spent = sum(r["seconds"] for r in turn.records if r.get("kind") == "trials")
     log = turn.directory / "rivals" / f"{turn.name}.log"
     with log.open("wb") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "fdgnn.comparison.worker"],
+            # -P: a file of the user's that is called like a module of Python's is not taken for it.
+            [sys.executable, "-P", "-m", "fdgnn.comparison.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
-            env=os.environ | ONE_THREAD,
+            env=_environment(),
         )
         try:
-            events = _events(process, turn, replace(limits, seconds=limits.seconds - spent))
+            events = _events(process, turn, limits)
             first = next(events, None)
             if first is not None:
                 what = f"{turn.study.dataset} {turn.name}"
@@ -237,9 +249,7 @@ def _run(turn: Turn, limits: Limits, quiet: bool) -> tuple[str, str | None]:
                 for _ in steps:
                     pass
         except _OutOfLimitsError as stopped:
-            limit = limits.seconds if stopped.status == "out of time" else limits.megabytes
-            unit = "s" if stopped.status == "out of time" else "MB"
-            return stopped.status, f"it was given {limit:g} {unit}"
+            return stopped.status, stopped.reason
         finally:
             _end(process)
     if process.returncode:
@@ -247,10 +257,16 @@ def _run(turn: Turn, limits: Limits, quiet: bool) -> tuple[str, str | None]:
     return "finished", None
 
 
+def _environment() -> dict[str, str]:
+    """One thread, and the same fdgnn as this one."""
+    paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
+    return os.environ | ONE_THREAD | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
 class _OutOfLimitsError(Exception):
-    def __init__(self, status: str) -> None:
-        super().__init__(status)
-        self.status = status
+    def __init__(self, status: str, reason: str) -> None:
+        super().__init__(reason)
+        self.status, self.reason = status, reason
 
 
 def _events(
@@ -259,20 +275,23 @@ def _events(
     """Hand the turn over, then give what the process tells, watching time and memory."""
     lines: queue.Queue[bytes] = queue.Queue()
     threading.Thread(target=_converse, args=(process, turn, lines), daemon=True).start()
-    start = time.monotonic()
+    end = time.monotonic() + limits.seconds  # for imports; anew from the first event on
     while True:
         try:
             line = lines.get(timeout=_SECONDS_BETWEEN_LOOKS)
             if not line:
                 process.wait()
                 return
-            yield json.loads(line)
+            event = json.loads(line)
+            if "spent" in event:
+                end = time.monotonic() + limits.seconds - event["spent"]
+            yield event
         except queue.Empty:
             pass
-        if time.monotonic() - start > limits.seconds:
-            raise _OutOfLimitsError("out of time")
+        if time.monotonic() > end:
+            raise _OutOfLimitsError("out of time", f"it was given {limits.seconds:g} s")
         if _megabytes(process.pid) > limits.megabytes:
-            raise _OutOfLimitsError("out of memory")
+            raise _OutOfLimitsError("out of memory", f"it was given {limits.megabytes:g} MB")
 
 
 def _converse(process: subprocess.Popen[bytes], turn: Turn, lines: queue.Queue[bytes]) -> None:
@@ -280,8 +299,8 @@ def _converse(process: subprocess.Popen[bytes], turn: Turn, lines: queue.Queue[b
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        with process.stdin as file:
-            pickle.dump(turn, file)
+        pickle.dump(turn, process.stdin)
+        process.stdin.flush()  # and it stays open: the process ends when it is closed
         for line in process.stdout:
             lines.put(line)
     except (OSError, ValueError):  # it has died, or was stopped
@@ -313,8 +332,10 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             pass
         process.kill()
     process.wait()
-    if process.stdout is not None:
-        process.stdout.close()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):  # it may hold what a dead process did not read
+                pipe.close()
 
 
 def _last_line(log: Path) -> str:

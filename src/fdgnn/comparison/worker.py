@@ -1,7 +1,7 @@
 """The process of one contestant: ``python -m fdgnn.comparison.worker``.
 
-A `Turn` comes through standard input from the process that started this one; progress goes to
-standard output, a JSON object a line.
+A `Turn` comes through standard input from the process that started this one, and whose end is
+this one's end; progress goes to standard output, a JSON object a line.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import os
 import pickle
 import sys
+import threading
 from typing import IO, Any
 
 from fdgnn.comparison.contest import Turn, take
@@ -19,6 +20,7 @@ def main() -> int:
     """Take the turn; give the exit code."""
     events = _take_over_output()
     turn: Turn = pickle.load(sys.stdin.buffer)  # from our own parent, through a pipe
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     if "torch" in _libraries(turn.name):
         import torch
 
@@ -39,6 +41,12 @@ def main() -> int:
         print(one_line(error), file=sys.stderr)  # the last line of the log is the reason
         return 1
     return 0
+
+
+def _end_with_parent() -> None:
+    """The parent keeps the pipe open; once it is closed, nobody waits for us."""
+    os.read(0, 1)  # unbuffered: a lock held at our own end would be fatal
+    os._exit(1)
 
 
 def _take_over_output() -> IO[str]:

@@ -6,9 +6,8 @@ A portrait is made once, where the model and the graphs are, and read by whoever
 
 from __future__ import annotations
 
-import os
-import platform
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,6 +25,7 @@ from fdgnn.portrait.data import data_section
 from fdgnn.portrait.drawings import draw_graphs
 from fdgnn.portrait.dynamics import dynamics_of, dynamics_section, fitted
 from fdgnn.portrait.format import FORMAT, read_portrait, write_portrait
+from fdgnn.portrait.machine import this_machine
 from fdgnn.portrait.predictions import Answers, ask
 from fdgnn.study import Study, versions
 
@@ -71,7 +71,14 @@ def portrait_of_study(
             "settings": _shared_parameters(models) | _protocol(study),
             "command": command,
         }
-        return _portrait(about, answers, study.graphs, study.y)
+        return _portrait(about, answers, study.graphs, votes=_votes(chosen))
+
+
+def _votes(chosen: Sequence[dict[str, Any]]) -> list[int]:
+    """Fold by fold, how many folds chose the same configuration; alpha moves no state."""
+    names = [repr(sorted((c | {"alpha": None}).items())) for c in chosen]
+    counts = Counter(names)
+    return [counts[name] for name in names]
 
 
 def _about_study(study: Study) -> dict[str, Any]:
@@ -152,7 +159,7 @@ def portrait_of_model(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         answers = ask([model], np.zeros(len(batch), dtype=np.int64), batch, truth)
-        return _portrait(about, answers, batch, truth, ids, smiles, folds=False)
+        return _portrait(about, answers, batch, ids, smiles)
 
 
 # ---------------------------------------------------------------------- putting it together
@@ -162,20 +169,18 @@ def _portrait(
     about: dict[str, Any],
     answers: Answers,
     graphs: GraphBatch,
-    y: Array | None,
     ids: Sequence[Any] | None = None,
     smiles: Sequence[str | None] | None = None,
     *,
-    folds: bool = True,
+    votes: list[int] | None = None,
 ) -> dict[str, Any]:
-    first = answers.models[0]
+    """Put the sections together; `votes` are those of the folds, where there are some."""
+    fold = None if votes is None else votes.index(max(votes))
+    model = answers.models[fold or 0]
     mistakes = answers.mistakes()
     mapped = predictions.mapped_graphs(answers, _MAPPED, mistakes)
     part = graphs if len(mapped) == len(graphs) else graphs[mapped]
-    places, explained = predictions.principal_map(predictions.features_of(first, part))
-    shown = y
-    if answers.actual is not None and not answers.regression:
-        shown = np.array(answers.classes)[answers.actual]
+    places, explained = predictions.principal_map(predictions.features_of(model, part))
     portrait = {
         "format": FORMAT,
         "dataset": about["dataset"],
@@ -183,11 +188,17 @@ def _portrait(
         "held_out": about["held_out"],
         "how": about["how"],
         "classes": answers.classes,
-        "n_networks": len(first.networks_),
-        "data": data_section(graphs, shown, regression=answers.regression),
-        "dynamics": dynamics_section(dynamics_of(first), graphs),
+        "n_networks": len(model.networks_),
+        "data": data_section(graphs, answers.actual, answers.classes),
+        "dynamics": {"network": _network(model, fold, votes)}
+        | dynamics_section(dynamics_of(model), graphs),
         "graphs": predictions.graph_rows(
-            answers, graphs, mapped, places, range(len(graphs)) if ids is None else ids, folds
+            answers,
+            graphs,
+            mapped,
+            places,
+            range(len(graphs)) if ids is None else ids,
+            folds=votes is not None,
         ),
         "map": {"explained": explained},
         "drawings": draw_graphs(answers, graphs, mistakes, mapped, smiles),
@@ -198,15 +209,21 @@ def _portrait(
         "settings": about["settings"],
         "command": about["command"],
         "versions": versions(),
-        "machine": {
-            "python": platform.python_version(),
-            "system": platform.system(),
-            "cpu": platform.machine(),
-            "cores": os.cpu_count() or 1,
-        },
+        "machine": this_machine(),
     }
     _name_atoms(portrait)
     return portrait
+
+
+def _network(model: Any, fold: int | None, votes: list[int] | None) -> dict[str, Any]:
+    """Whose dynamics and map are shown."""
+    return {
+        "fold": None if fold is None else fold + 1,
+        "n_layers": int(model.n_layers),
+        "effective_spectral_radius": float(model.effective_spectral_radius),
+        "folds_alike": None if votes is None else max(votes),
+        "n_folds": None if votes is None else len(votes),
+    }
 
 
 def _name_atoms(portrait: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,13 +56,18 @@ def counts_of(graphs: GraphBatch, classes: Array | None = None) -> dict[str, Any
     return facts
 
 
-def data_section(graphs: GraphBatch, y: Array | None, *, regression: bool) -> dict[str, Any]:
-    """The portrait's "data": y is class names as text, or real targets, or None."""
-    classes = None if regression else y
-    return counts_of(graphs, classes) | {
-        "targets": _target_histogram(y) if regression and y is not None else None,
-        "sizes": _size_histograms(np.diff(graphs.vertex_offsets), classes),
-        "degrees": _degree_bars(np.diff(graphs.indptr)),
+def data_section(graphs: GraphBatch, y: Array | None, names: Sequence[str]) -> dict[str, Any]:
+    """The portrait's "data": y is positions in the classes' names or, without names, targets."""
+    codes, targets = (y, None) if names else (None, y)
+    sizes, degrees = np.diff(graphs.vertex_offsets), np.diff(graphs.indptr)
+    counts = [] if codes is None else np.bincount(codes, minlength=len(names)).tolist()
+    return counts_of(graphs, codes) | {
+        "class_counts": [list(pair) for pair in zip(names, counts, strict=False)],
+        "vertices_range": [int(sizes.min()), int(sizes.max())],
+        "max_degree": int(degrees.max()),
+        "targets": None if targets is None else _target_histogram(targets),
+        "sizes": _size_histograms(sizes, codes, names),
+        "degrees": _degree_bars(degrees),
         "labels": _label_counts(graphs),
     }
 
@@ -71,14 +77,14 @@ def _target_histogram(y: Array) -> dict[str, Any]:
     return {"edges": [short(edge) for edge in edges], "counts": counts.tolist()}
 
 
-def _size_histograms(sizes: Ints, classes: Array | None) -> dict[str, Any]:
+def _size_histograms(sizes: Ints, codes: Array | None, names: Sequence[str]) -> dict[str, Any]:
     """Vertices a graph, by class; bin i has the sizes from edge i to below edge i + 1."""
     low, high = int(sizes.min()), int(sizes.max())
     width = -(-(high - low + 1) // _BARS)
     edges = np.arange(low, high + width + 1, width)
     groups = {"all": sizes}
-    if classes is not None and len(np.unique(classes)) <= MOST_CLASSES:
-        groups = {str(c): sizes[classes == c] for c in np.unique(classes)}
+    if codes is not None and len(names) <= MOST_CLASSES:
+        groups = {name: sizes[codes == c] for c, name in enumerate(names)}
     counts = {name: np.histogram(group, edges)[0].tolist() for name, group in groups.items()}
     return {"edges": edges.tolist(), "counts": counts}
 
@@ -103,8 +109,9 @@ def _label_counts(graphs: GraphBatch) -> list[list[Any]]:
     if graphs.label_codes is None or graphs.label_values is None:
         return []
     counts = np.bincount(graphs.label_codes, minlength=len(graphs.label_values))
-    order = np.argsort(-counts, kind="stable")[:_LABELS]
-    return [[clipped(graphs.label_values[i]), int(counts[i])] for i in order if counts[i]]
+    order = [i for i in np.argsort(-counts, kind="stable")[:_LABELS] if counts[i]]
+    names = clipped_apart(graphs.label_values[i] for i in order)
+    return [[name, int(counts[i])] for name, i in zip(names, order, strict=True)]
 
 
 def short(value: Any) -> float:
@@ -112,7 +119,21 @@ def short(value: Any) -> float:
     return float(f"{value:.5g}")
 
 
-def clipped(value: Any) -> str:
-    """Text of a bounded length: names and labels of a file can be anything."""
-    text = str(value)
-    return text if len(text) <= _LETTERS else text[: _LETTERS - 1] + "\N{HORIZONTAL ELLIPSIS}"
+def clipped(value: Any, mark: str = "") -> str:
+    """Text of a bounded length, the mark at its end: names of a file can be anything."""
+    text, most = str(value), _LETTERS - len(mark)
+    return (text if len(text) <= most else text[: most - 1] + "\N{HORIZONTAL ELLIPSIS}") + mark
+
+
+def clipped_apart(values: Iterable[Any]) -> list[str]:
+    """Clip each value, and number those that then look like one before."""
+    texts = [str(value) for value in values]
+    whole = {text for text in texts if len(text) <= _LETTERS}  # nobody else may look like these
+    names: dict[str, None] = {}
+    for text in texts:
+        name, n = clipped(text), 1
+        while name in names or (name in whole and name != text):
+            n += 1
+            name = clipped(text, f" ({n})")
+        names[name] = None
+    return list(names)

@@ -165,6 +165,7 @@ def _layer_facts(
         "spectral_radius": short(spectral_radius(W_H)),
         "norm": short(sufficient_condition(W_H, 1.0)),
         "effective": short(necessary_condition(W_H, dynamics.degree)),
+        "absolute_radius": short(spectral_radius(abs(W_H))),
         "certified": int(certified.sum()),
         "uncertified": int((~certified).sum()),
         "unconverged": unconverged,

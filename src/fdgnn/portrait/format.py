@@ -32,6 +32,12 @@ class Each(NamedTuple):
     kind: Any
 
 
+class Later(NamedTuple):
+    """A field that early portraits of this format do not have; it is always written."""
+
+    kind: Any
+
+
 # int, float (any number), str, bool, None (null), object (anything); [kind] is a list,
 # (kind, kind) a list of that length, {name: kind} an object with at least these names.
 _HISTOGRAM = {"edges": [float], "counts": [int]}
@@ -40,10 +46,18 @@ _LAYER = {
     "spectral_radius": float,  # rho(W_H)
     "norm": float,  # ||W_H||
     "effective": float,  # rho(W_H) k
+    "absolute_radius": Later(float),  # rho(|W_H|), which times rho(|A|) is a graph's certificate
     "certified": int,  # graphs that have one fixed point for certain
     "uncertified": int,
     "unconverged": int,  # graphs that moved by tol or more in the last step
     "iterations": [(int, int)],  # steps of the paper's loop, and how many graphs took them
+}
+_NETWORK = {  # whose dynamics are shown, and on whose features the map is made
+    "fold": OneOf(int, None),  # the first, from 1, of those that chose what most chose
+    "n_layers": int,
+    "effective_spectral_radius": float,
+    "folds_alike": OneOf(int, None),  # folds that chose this configuration; alpha may differ
+    "n_folds": OneOf(int, None),
 }
 _CURVE = {
     "layer": int,
@@ -82,7 +96,7 @@ PORTRAIT = {
     "task": str,  # "classification" or "regression"
     "held_out": bool,  # no model saw in training what it predicts here
     "how": str,  # a sentence: which models made the predictions
-    "classes": [str],  # none for regression
+    "classes": [str],  # all different, in the model's order; none for regression
     "n_networks": int,  # of a model
     "data": {
         "n_graphs": int,
@@ -96,13 +110,16 @@ PORTRAIT = {
         "n_features": int,
         "majority": OneOf(float, None),  # share of the commonest class
         "wl_ceiling": OneOf(float, None),
-        "class_counts": [(str, int)],
+        "class_counts": [(str, int)],  # of all classes, in their order
+        "vertices_range": Later((int, int)),  # of the smallest and of the largest graph
+        "max_degree": Later(int),  # largest number of neighbours
         "targets": OneOf(_HISTOGRAM, None),  # of a regression
         "sizes": {"edges": [int], "counts": Each([int])},  # vertices a graph, by class or "all"
         "degrees": {"values": [int], "labels": [str], "counts": [int]},  # vertices by neighbours
         "labels": [(str, int)],  # of vertices, the commonest first
     },
-    "dynamics": {  # of the first model's first network
+    "dynamics": {
+        "network": Later(_NETWORK),
         "degree": float,  # k as used
         "tol": float,
         "max_iter": int,
@@ -121,7 +138,14 @@ PORTRAIT = {
     "settings": Each(object),  # of the model; a list where the folds' models differ
     "command": OneOf(str, None),
     "versions": Each(str),
-    "machine": {"python": str, "system": str, "cpu": str, "cores": int},
+    "machine": {
+        "python": str,
+        "system": str,
+        "cpu": str,
+        "cores": int,
+        "cpu_model": Later(OneOf(str, None)),
+        "memory_gb": Later(OneOf(float, None)),
+    },
 }
 
 
@@ -184,6 +208,8 @@ def find_fault(portrait: Any) -> str | None:
 
 
 def _fault(value: Any, kind: Any, place: str) -> str | None:
+    if isinstance(kind, Later):
+        return None if value is ... else _fault(value, kind.kind, place)
     if isinstance(kind, OneOf):
         faults = [_fault(value, one, place) for one in kind]
         return None if None in faults else max(map(str, faults), key=len)  # the one further inside

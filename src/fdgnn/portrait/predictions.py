@@ -11,7 +11,7 @@ import numpy as np
 from fdgnn.calibration import probabilities
 from fdgnn.estimators import FDGNNClassifier, GraphReservoir
 from fdgnn.graphs import Array, Floats, GraphBatch, Ints
-from fdgnn.portrait.data import MOST_CLASSES, clipped, short
+from fdgnn.portrait.data import MOST_CLASSES, clipped, clipped_apart, short
 from fdgnn.portrait.dynamics import fitted
 from fdgnn.readout import expand, winning_class
 
@@ -70,16 +70,16 @@ def ask(models: Sequence[Any], model_of: Ints, graphs: GraphBatch, y: Array | No
     if not isinstance(models[0], FDGNNClassifier):
         targets = None if y is None else np.asarray(y, dtype=np.float64)
         return Answers([], targets, outputs[:, 0], outputs[:, 0], None, models, model_of)
-    known, names = as_text(models[0].classes_), [] if y is None else as_text(y)
-    classes = known + sorted(set(names) - set(known))  # the model may not know them all
-    number = {name: c for c, name in enumerate(classes)}
+    # The model's order; the classes of y that it does not know come last.
+    names = as_text(models[0].classes_) + ([] if y is None else as_text(_in_order(y)))
+    number = {name: c for c, name in enumerate(dict.fromkeys(names))}
     score = np.abs(outputs[:, 0]) if outputs.shape[1] == 1 else outputs.max(axis=1)
     return Answers(
-        classes=[clipped(name) for name in classes],
-        actual=None if y is None else np.array([number[name] for name in names]),
+        classes=clipped_apart(number),
+        actual=None if y is None else np.array([number[name] for name in as_text(y)]),
         predicted=winning_class(outputs),
         score=score,
-        chances=_chances(models, model_of, outputs, len(classes)),
+        chances=_chances(models, model_of, outputs, len(number)),
         models=models,
         model_of=model_of,
     )
@@ -95,6 +95,14 @@ def _chances(
         mine = model_of == m
         chances[mine, : len(model.classes_)] = probabilities(outputs[mine], model.calibration_)
     return chances
+
+
+def _in_order(y: Array) -> Array:
+    """The different values: numbers by size, and what cannot be compared as text."""
+    try:
+        return np.unique(y)
+    except TypeError:
+        return np.unique(as_text(y))
 
 
 def as_text(values: Array) -> list[str]:
