@@ -5,8 +5,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= -1
-# The CPU build of PyTorch, for `fdgnn compare` and its tests; TORCH= leaves it out.
+# PyTorch, for `fdgnn compare` and its tests; TORCH= leaves it out. Where the default index has only
+# the build with CUDA, TORCH_INDEX names the address of the CPU builds.
 TORCH ?= torch==2.13.0
+TORCH_INDEX ?=
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: demo test lint types pytest test-browser chromium bench results table4 constraints clean clean-kernels help
 
@@ -18,7 +21,11 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "fdgnn needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(TORCH) -e '.[dev]'
+	$(PIP) -e '.[dev]'
+	@touch $@
+
+$(VENV)/.torch: $(VENV)/.installed
+	$(if $(TORCH),$(PIP) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(TORCH))
 	@touch $@
 
 demo: $(VENV)/.installed
@@ -33,7 +40,7 @@ lint: $(VENV)/.installed
 types: $(VENV)/.installed
 	$(BIN)/mypy
 
-pytest: $(VENV)/.installed
+pytest: $(VENV)/.torch
 	$(BIN)/pytest -n 2 --dist loadgroup
 
 # The page in a real browser: Debian's Chromium, installed if this is root's machine and it has
@@ -63,13 +70,15 @@ results/%.json: $(VENV)/.installed
 
 # The paper's Table 4, seconds to train on MUTAG: networks for all their published epochs, each with
 # the first configuration of its grid. Resumes runs/table4.
-table4: $(VENV)/.installed
+table4: $(VENV)/.torch
 	$(BIN)/fdgnn compare MUTAG --with gnn,gin,wl --out runs/table4 --configurations 1 --all-epochs \
 	  --time-limit 3600 $(OPTIONS)
+	cp runs/table4/compare.json results/compare/table4.json
+	$(BIN)/python results/make_comparison.py
 
 # Rivals on one dataset, anew: make results/compare/MUTAG.json (resumes runs/NAME; OPTIONS, RIVALS).
 RIVALS ?= wl,pk,gk,rw,gin,dgcnn,gnn
-results/compare/%.json: $(VENV)/.installed
+results/compare/%.json: $(VENV)/.torch
 	$(BIN)/fdgnn compare $* --with $(RIVALS) --out runs/$* --jobs $(JOBS) $(OPTIONS)
 	cp runs/$*/compare.json $@
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from fdgnn.datasets import make_motif_graphs
 from fdgnn.exceptions import RunMismatchError, StudyError
 from fdgnn.model_selection import NetworkScores
 from fdgnn.rundir import RunDirectory
-from fdgnn.study import PROTOCOLS, Protocol, Study, plan, run_study
+from fdgnn.study import PROTOCOLS, Protocol, Study, finished_result, plan, run_study
 
 TINY = Protocol("tiny", n_configurations=4, n_guesses=2, n_outer=3, n_inner=3, max_layers=2)
 
@@ -248,3 +249,17 @@ def test_an_unreachable_scheduler_is_told(tmp_path):
     pytest.importorskip("distributed")
     with pytest.raises(StudyError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
         run_study(study_of(), tmp_path, cluster="tcp://127.0.0.1:9", quiet=True)
+
+
+@pytest.mark.parametrize(
+    ("asked", "taken"), [((2, 2), True), ((1, 1), True), ((1, 5), True), ((3, 2), False)]
+)
+def test_a_finished_run_is_taken_unless_it_would_be_extended(asked, taken, tmp_path):
+    graphs, y = make_motif_graphs(40, random_state=0)
+    protocol = Protocol("quick", n_configurations=2, n_guesses=2, n_outer=2, n_inner=2)
+    study = Study("motifs", graphs, y, protocol, n_units=5)
+    assert finished_result(study, tmp_path) is None
+    result = run_study(study, tmp_path, quiet=True)
+    c, g = asked
+    other = replace(study, protocol=replace(protocol, n_configurations=c, n_guesses=g))
+    assert finished_result(other, tmp_path) == (result if taken else None)

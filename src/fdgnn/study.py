@@ -183,17 +183,16 @@ def run_study(
 
 
 def finished_result(study: Study, directory: Path) -> dict[str, Any] | None:
-    """The summary of a run of at least this study in the directory, or None."""
+    """The summary of a finished run in the directory, unless this study would extend it."""
     path = directory / "result.json"
     if not path.exists():
         return None
     RunDirectory(directory, study.settings()).close()  # is it this study's?
     result, asked = read_json(path), study.protocol
-    enough = (
-        result.get("n_configurations", 0) >= asked.n_configurations
-        and result.get("n_guesses", 0) >= asked.n_guesses
-    )
-    return result if enough else None
+    found = (result.get("n_configurations", 0), result.get("n_guesses", 0))
+    wanted = (asked.n_configurations, asked.n_guesses)
+    extends = found != wanted and all(f <= w for f, w in zip(found, wanted, strict=True))
+    return None if extends else result
 
 
 def _run(
