@@ -90,7 +90,7 @@ def _take_rivals(turn: Turn, tell: Tell) -> None:
     scored = _scored(lines, rival)
     missing = [unit for unit in rival.units() if unit not in scored]
     known = [scored[unit] for unit in rival.units() if unit in scored]
-    spent = sum(r["seconds"] for r in [*known, *_folds_of(lines).values()])
+    spent = sum(r.get("seconds", 0.0) for r in [*known, *_folds_of(lines).values()])
     n_steps = len(rival.units()) + len(task.folds)
     tell({"steps": n_steps, "done": len(known), "spent": spent})
     for unit in missing:
@@ -167,7 +167,7 @@ def _take_ours(turn: Turn, tell: Tell) -> None:
     choices = result["fold_configurations"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # counted by the run
-        compile_kernels(study, choices[0])
+        compile_kernels(study, choices)
         folds = _measure_folds(turn, choices, study.estimator, None, tell)
     turn.records.append(
         _summary(turn, folds)
