@@ -19,6 +19,11 @@ ALPHAS = [1e-3, 1e-1, 10.0]
 MAX_LAYERS = 3
 
 
+def n_graphs_of(dataset):
+    """As many as the paper's dataset of that name has."""
+    return paper.DATASETS[dataset].n_graphs if dataset in paper.DATASETS else 188
+
+
 def settings_of(dataset="MUTAG", n_outer=4, seed=0):
     return {
         "dataset": dataset, "data": "0123456789abcdef", "n_outer": n_outer, "n_inner": 5,
@@ -57,7 +62,7 @@ def result_of(dataset="MUTAG", n_configurations=8, n_guesses=3, n_outer=4, seed=
         "fold_accuracies": folds,
     }
     return row | {
-        "dataset": dataset, "protocol": "quick", "n_graphs": 188, "n_units": 50,
+        "dataset": dataset, "protocol": "quick", "n_graphs": n_graphs_of(dataset), "n_units": 50,
         "n_configurations": n_configurations, "n_guesses": n_guesses, "seed": seed,
         "depth_mean": float(np.mean([c["n_layers"] for c in chosen])), "depth_std": 0.5,
         "fold_depths": [c["n_layers"] for c in chosen],
@@ -75,7 +80,14 @@ def result_of(dataset="MUTAG", n_configurations=8, n_guesses=3, n_outer=4, seed=
 
 
 def write_run(
-    folder: Path, dataset="MUTAG", *, portrait=None, rivals=None, finished=True, **options
+    folder: Path,
+    dataset="MUTAG",
+    *,
+    portrait=None,
+    rivals=None,
+    finished=True,
+    asked=None,
+    **options,
 ) -> Path:
     """Write a run directory; without a result it is an unfinished one."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -83,6 +95,8 @@ def write_run(
     files = {"settings.json": settings_of(dataset, n_outer, seed)}
     if finished:
         files["result.json"] = result_of(dataset, **options)
+    if asked is not None:
+        files["asked.json"] = asked
     if portrait is not None:
         files["portrait.json"] = portrait
     if rivals is not None:
@@ -100,7 +114,10 @@ def write_run(
 def portrait_of(
     dataset="MUTAG", *, classes=("-1", "1"), n=30, labels=("C", "N", "O"), smiles=None, id_text="g"
 ):
-    """A classification's portrait: graph g is a ring of 4 + g % 5 vertices with a tail."""
+    """A classification's portrait that shows `n` of its graphs.
+
+    Graph g is a ring of 4 + g % 5 vertices with a tail.
+    """
     rng = np.random.default_rng(0)
     graphs = [_graph_row(g, classes, rng, id_text) for g in range(n)]
     mistakes = [row["graph"] for row in graphs if not row["correct"]][:12]
@@ -115,7 +132,7 @@ def portrait_of(
         "how": "Each graph was held out in one of 4 outer folds.",
         "classes": list(classes),
         "n_networks": 1,
-        "data": _data(n, classes, labels),
+        "data": _data(n, classes, labels) | {"n_graphs": n_graphs_of(dataset)},
         "dynamics": _dynamics(n),
         "graphs": graphs,
         "map": {"explained": [0.61, 0.17]},
@@ -176,7 +193,8 @@ def _data(n, classes, labels):
     return {
         "n_graphs": n, "n_vertices": 7 * n, "n_arcs": 14 * n, "n_self_loops": 0,
         "n_merged_arcs": 3, "undirected": True, "n_distinct": n - 4, "n_labels": len(labels),
-        "n_features": 0, "majority": 0.66, "wl_ceiling": 0.99,
+        "n_features": 0, "majority": 0.66, "wl_ceiling": 0.99, "vertices_range": [5, 9],
+        "max_degree": 3,
         "class_counts": [[c, n // len(classes)] for c in classes], "targets": None,
         "sizes": {"edges": edges, "counts": {c: [1, 2, 3, 2, 1] for c in classes}},
         "degrees": {"values": [1, 2, 3], "labels": ["1", "2", "3"], "counts": [n, 5 * n, n]},
@@ -187,7 +205,8 @@ def _data(n, classes, labels):
 def _dynamics(n):
     layers = [
         {
-            "layer": layer, "spectral_radius": 0.3, "norm": 0.4, "effective": 0.9,
+            "layer": layer, "spectral_radius": 0.3, "absolute_radius": 0.3, "norm": 0.4,
+            "effective": 0.9,
             "certified": n - 2, "uncertified": 2, "unconverged": 0,
             "iterations": [[10, n - 5], [12, 5]],
         }
@@ -199,6 +218,10 @@ def _dynamics(n):
         for g in (0, 1, 2)
     ]
     return {
+        "network": {
+            "fold": 3, "n_layers": 2, "effective_spectral_radius": 0.9, "folds_alike": 2,
+            "n_folds": 4,
+        },
         "degree": 3.0, "tol": 0.001, "max_iter": 50, "n_graphs": n, "layers": layers,
         "curves": curves, "radii": [[g, 2.0 + g / 20, 3.0, 5 + g % 5] for g in range(n)],
     }  # fmt: skip

@@ -14,7 +14,16 @@ from fdgnn import FDGNNClassifier, FDGNNRegressor, paper, save_model
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.exceptions import MissingDependencyError, ModelFileError, StudyError
 from fdgnn.portrait.format import find_fault
-from fdgnn.report import Source, model_source, numbers, page, read_source, shapes, write_report
+from fdgnn.report import (
+    Source,
+    chance,
+    model_source,
+    numbers,
+    page,
+    read_source,
+    shapes,
+    write_report,
+)
 from fdgnn.report.search import read_search
 from fdgnn.report.sections import selection
 from fdgnn.study import PROTOCOLS, plan
@@ -217,7 +226,8 @@ def test_two_runs_of_one_dataset_are_told_apart(tmp_path):
     names = [row[0] for row in shown.rows("folds")[1:]]
     assert names == ["MUTAG (first)", "MUTAG (second)"]
     assert [e["text"] for e in shown.all("option")] == names
-    assert [row[0] for row in shown.rows("published")[1:5:2]] == ["FDGNN, ours", "FDGNN, ours #2"]
+    ours = [row[0] for row in shown.rows("published")[1:5:2]]
+    assert ours == [f"FDGNN, ours: {name}" for name in names]
     again = make(tmp_path, runs[0], runs[0])
     assert [row[0] for row in again.rows("folds")[1:]] == ["MUTAG (first) #1", "MUTAG (first) #2"]
 
@@ -309,11 +319,48 @@ def test_run_without_any_record(tmp_path):
 # ---------------------------------------------------------------------- portraits
 
 
-def test_run_without_portrait_says_how_to_get_one(tmp_path):
-    shown = make(tmp_path, write_run(tmp_path / "run"))
+def test_run_without_portrait_says_how_to_get_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = write_run(tmp_path / "runs" / "example")
+    shown = make(tmp_path, run)
     assert not shown.all("figure", id="map-0")
     commands = [e["text"] for e in shown.all("code")]
-    assert commands.count("fdgnn evaluate MUTAG --out runs/example") == 4
+    assert commands == ["fdgnn evaluate MUTAG --out runs/example"] * 4
+    moved = run.rename(tmp_path / "moved away")
+    commands = [e["text"] for e in make(tmp_path, moved).all("code")]
+    assert commands[:3] == [f"fdgnn evaluate MUTAG --out '{moved}'"] * 3
+    assert commands[3:] == ["fdgnn evaluate MUTAG --out runs/example"]  # as it was made
+
+
+def test_unfinished_run_tells_the_command_it_was_asked_for(tmp_path):
+    run = tmp_path / "run"
+    command = f"fdgnn evaluate data/MUTAG --protocol quick --guesses 5 --out {run}"
+    asked = {"command": command, "protocol": "quick", "n_configurations": 8, "n_guesses": 5}
+    shown = make(tmp_path, write_run(run, finished=False, asked=asked))
+    assert [e["text"] for e in shown.all("code")] == [command] * 5
+    assert "24 of 40 networks scored so far. To go on:" in shown.html
+
+
+@pytest.mark.parametrize("asked", [None, {"command": None}])
+def test_command_that_nobody_wrote_down_is_not_made_up(tmp_path, asked):
+    shown = make(tmp_path, write_run(tmp_path / "run", finished=False, asked=asked))
+    assert not shown.all("code")
+    assert f"its directory (--out) is {tmp_path / 'run'}." in shown.html
+    assert "With which command it was made, its files do not say." in shown.html
+
+
+def test_old_result_without_its_command(tmp_path):
+    run = write_run(tmp_path / "run")
+    result = json.loads((run / "result.json").read_text())
+    del result["command"], result["source"]
+    (run / "result.json").write_text(json.dumps(result))
+    (command,) = {e["text"] for e in make(tmp_path, run).all("code")}
+    assert command == (
+        f"fdgnn evaluate MUTAG --out {run} --protocol quick --configurations 8 --guesses 3 "
+        "--units 50 --seed 0"
+    )
+    (run / "result.json").write_text(json.dumps(result | {"n_graphs": 20}))
+    assert not make(tmp_path, run).all("code")  # of which files, nobody knows
 
 
 def test_map_and_drawings_are_the_portraits(whole):
@@ -337,7 +384,8 @@ def test_confusion_and_calibration(whole):
     cells = [int(e["text"]) for e in whole.all("b") if "confusion-0" in e["inside"]]
     assert cells == [n for row in examples.portrait_of()["confusion"] for n in row]
     assert f"stated 60.0{numbers.SPACE}%" not in whole.text("p", id="calibration-0-caption")
-    assert whole.rows("calibration-0")[1][1:] == ["10", numbers.percent(0.6), numbers.percent(0.5)]
+    shares = [numbers.percent(0.6), numbers.percent(0.5)]
+    assert whole.rows("calibration-0")[1][1:] == ["10", *shares, "23.7 to 76.3", "0.53"]
 
 
 def test_regression(tmp_path, model):
@@ -359,11 +407,295 @@ def test_graphs_without_known_answers(tmp_path, model):
     assert len(table["rows"]) == 30
 
 
-def test_model_that_may_have_seen_the_graphs_is_warned_of(tmp_path, model):
+def saved(path, *, regression=False, score=None, from_fit=False):
+    """A model file, as code or as ``fdgnn fit`` writes it."""
+    graphs, y = make_motif_graphs(40, random_state=0)
+    kind = FDGNNRegressor if regression else FDGNNClassifier
+    fitted = kind(n_units=5, random_state=0).fit(graphs, y)
+    if from_fit:
+        fitted.reading_ = {
+            "smiles_column": None, "arc_labels": "auto", "atoms": "element", "vertex": "labels",
+        }  # fmt: skip
+    save_model(fitted, path, score=score)
+    return path
+
+
+def card_of(shown):
+    """Value, what it is, and warnings of the only card."""
+    texts = {e.get("class"): e["text"].strip() for e in shown.all("p")}
+    return texts["value"], texts["small"], texts.get("warning", "")
+
+
+def small_texts(shown):
+    return [e["text"].strip() for e in shown.all("p") if e.get("class") == "small"]
+
+
+def test_score_on_graphs_seen_in_training_is_never_the_headline(tmp_path):
+    path = saved(tmp_path / "m.fdgnn", score=0.75, from_fit=True)
     seen = examples.portrait_of() | {"held_out": False}
-    assert "may have seen these graphs" in make(tmp_path, model_source(model, seen)).html
-    held_out = make(tmp_path, model_source(model, examples.portrait_of()))
-    assert "may have seen these graphs" not in held_out.html
+    shown = make(tmp_path, model_source(path, seen))
+    value, _, warning = card_of(shown)
+    assert value == f"75.0{numbers.SPACE}%"
+    assert small_texts(shown)[0] == "accuracy, nested cross validation, saved with the model"
+    assert warning.startswith(f"Here it is right in 83.3{numbers.SPACE}% of the cases, but it may")
+    assert not shown.all("figure", id="folds")
+    alone = make(tmp_path, path)
+    assert card_of(alone)[0] == f"75.0{numbers.SPACE}%"
+    assert "nested cross validation" in small_texts(alone)[0]
+
+
+def test_score_of_unknown_origin_is_not_called_nested(tmp_path):
+    path = saved(tmp_path / "m.fdgnn", score=0.75)
+    seen = examples.portrait_of() | {"held_out": False}
+    for source in (path, model_source(path, seen)):
+        shown = make(tmp_path, source)
+        assert "nested" not in " ".join(small_texts(shown))
+        assert "as measured by whoever made it" in small_texts(shown)[0]
+
+
+def test_model_without_any_honest_score_has_no_headline(tmp_path):
+    path = saved(tmp_path / "m.fdgnn")
+    shown = make(tmp_path, model_source(path, examples.portrait_of() | {"held_out": False}))
+    assert card_of(shown)[0] == numbers.NONE
+    assert small_texts(shown)[0] == "accuracy on unseen graphs is not known"
+
+
+def test_regression_on_graphs_seen_in_training(tmp_path):
+    path = saved(tmp_path / "m.fdgnn", regression=True, score=0.5, from_fit=True)
+    shown = make(tmp_path, model_source(path, examples.regression_of() | {"held_out": False}))
+    value, _, warning = card_of(shown)
+    assert value == "0.500"
+    assert "R² is 0.810" in warning
+    held_out = make(tmp_path, model_source(path, examples.regression_of()))
+    assert card_of(held_out)[0] == "0.810"
+    assert "In its training: 0.500 (nested cross validation" in " ".join(small_texts(held_out))
+
+
+def test_graphs_held_out_are_the_headline(tmp_path, model):
+    shown = make(tmp_path, model_source(model, examples.portrait_of()))
+    value, _, warning = card_of(shown)
+    assert value == f"83.3{numbers.SPACE}%"
+    assert warning == ""
+    assert shown.all("figure", id="folds")
+
+
+def test_papers_rows_are_for_evaluations_of_its_graphs_only(tmp_path, model):
+    """Neither for a model on MUTAG, nor for a file that is merely called so."""
+    of_a_model = make(tmp_path, model_source(model, examples.portrait_of("MUTAG")))
+    run = write_run(tmp_path / "run", "MUTAG")
+    result = json.loads((run / "result.json").read_text())
+    (run / "result.json").write_text(json.dumps(result | {"n_graphs": 20}))
+    of_others = make(tmp_path, run)
+    assert "MUTAG has 188 graphs and this one 20" in of_others.html
+    for shown in (of_a_model, of_others):
+        assert not shown.all("figure", id="published")
+        assert "the paper's 88.5" not in shown.html
+    assert of_others.rows("depths")[1][-1] == numbers.NONE
+    assert of_others.rows("seconds")[1][2] == numbers.NONE
+
+
+def values_of(spec, part):
+    """Rows that a chart, or a layer of it, is drawn from."""
+    return spec["datasets"][part["data"]["name"]]
+
+
+def with_network(**layer):
+    portrait = examples.portrait_of()
+    for one in portrait["dynamics"]["layers"]:
+        one |= layer
+    return portrait
+
+
+def test_certificates_are_of_absolute_weights(tmp_path):
+    portrait = with_network(absolute_radius=0.6)
+    shown = make(tmp_path, write_run(tmp_path / "run", portrait=portrait))
+    head, first, _ = shown.rows("stability-0")
+    cells = dict(zip(head, first, strict=True))
+    assert cells["ρ(|W_H|)"] == "0.600"
+    radii = [row[1] for row in portrait["dynamics"]["radii"]]
+    assert int(cells["below 1"]) == sum(0.6 * r < 1 for r in radii)
+    assert float(cells["largest"]) == pytest.approx(0.6 * max(radii), rel=1e-2)
+    assert "ρ(|W_H|) ρ(|A|) &lt; 1" in shown.html
+
+
+@pytest.mark.parametrize(("n_connections", "n_figures"), [(1, 1), (5, 0), (None, 0)])
+def test_early_portrait_without_absolute_radii(tmp_path, n_connections, n_figures):
+    portrait = examples.portrait_of()
+    for layer in portrait["dynamics"]["layers"]:
+        del layer["absolute_radius"]
+    portrait["settings"]["n_connections"] = n_connections
+    del portrait["dynamics"]["network"], portrait["data"]["max_degree"]
+    del portrait["data"]["vertices_range"]
+    shown = make(tmp_path, write_run(tmp_path / "run", portrait=portrait))
+    assert len(shown.all("figure", id="stability-0")) == n_figures
+    assert "does not say which" in shown.text("p", id="map-0-caption")
+    assert "largest neighbourhood" not in shown.text("p", id="degrees-0-caption")
+    assert "Graphs have" not in shown.text("p", id="sizes-0-caption")
+
+
+def test_whose_network_is_shown(whole):
+    text = "The first network of outer fold 3 is shown: 2 layers, effective spectral radius 0.900"
+    assert whole.html.count(f"{text}, the configuration that 2 of 4 outer folds chose.") == 2
+
+
+def test_layers_with_equal_weights_share_a_row(tmp_path):
+    portrait = examples.portrait_of()
+    layer = portrait["dynamics"]["layers"][0] | {"absolute_radius": 0.3123456}  # many digits
+    portrait["dynamics"]["layers"] = [layer | {"layer": i} for i in (1, 2, 3)]
+    portrait["dynamics"]["layers"].append(layer | {"layer": 4, "absolute_radius": 0.1})
+    shown = make(tmp_path, write_run(tmp_path / "run", portrait=portrait))
+    spec = shown.data["charts"]["stability-0"]["spec"]
+    points = values_of(spec, spec["layer"][-1])
+    assert {r["layer"] for r in points} == {"layers 1 to 3", "layer 4"}
+    assert "layers 1 to 3 and layer 4" in shown.text("p", id="stability-0-caption")
+    # Where the region is cut off at the top of the chart there is no border.
+    top = spec["layer"][1]["encoding"]["y"]["scale"]["domain"][1]
+    edge = values_of(spec, spec["layer"][1])
+    assert edge
+    assert all(r["weight"] < top for r in edge)
+    assert all(r["weight"] * r["radius"] == pytest.approx(1, abs=1e-3) for r in edge)
+
+
+def test_part_of_the_graphs_is_not_called_all(whole):
+    part = "30 of the 188 graphs"
+    for figure in ("iterations-0", "stability-0"):
+        assert part in whole.text("p", id=f"{figure}-caption")
+    assert "counted over 30 of the 188 graphs" in whole.html
+
+
+def test_all_graphs_are_called_all(tmp_path):
+    portrait = examples.portrait_of(n=188)
+    for layer in portrait["dynamics"]["layers"]:
+        layer |= {"certified": 188, "uncertified": 0}
+    shown = make(tmp_path, write_run(tmp_path / "run", portrait=portrait))
+    assert "In every layer all 188 graphs are certified" in shown.html
+    assert "Of all 188 graphs, none was still moving there" in shown.html
+
+
+def test_captions_of_the_data_say_what_is_true(tmp_path):
+    portrait = examples.portrait_of()
+    portrait["data"] |= {
+        "vertices_range": [3, 1234], "max_degree": 77,
+        "degrees": {"values": [1, 2, 64], "labels": ["1", "2", "64-80"], "counts": [40, 35, 25]},
+    }  # fmt: skip
+    shown = make(tmp_path, write_run(tmp_path / "run", portrait=portrait))
+    sizes, degrees = (shown.text("p", id=f"{f}-0-caption") for f in ("sizes", "degrees"))
+    assert sizes.startswith(f"Graphs have 3 to {numbers.count(1234)} vertices.")
+    assert degrees.startswith(
+        f"40.0{numbers.SPACE}% of the vertices have 1 neighbour, the commonest number; the largest "
+        "neighbourhood has 77."
+    )
+    assert "more than half" in make(
+        tmp_path, write_run(tmp_path / "b", portrait=examples.portrait_of())
+    ).text("p", id="degrees-0-caption")
+
+
+def test_demonstration_names_no_directory_that_is_gone(tmp_path):
+    run = write_run(tmp_path / "run")
+    result = json.loads((run / "result.json").read_text())
+    (run / "result.json").write_text(json.dumps(result | {"command": "fdgnn demo --report x.html"}))
+    write_run(run, portrait=examples.portrait_of(), finished=False)
+    shown = make(tmp_path, run)
+    assert str(run) not in shown.html
+    assert "From fdgnn demo; 188 graphs." in shown.html
+
+
+def test_equal_folds_make_one_larger_point(tmp_path):
+    run = write_run(tmp_path / "run")
+    result = json.loads((run / "result.json").read_text())
+    folds = {"fold_accuracies": [0.9, 0.8, 0.9, 0.9]}
+    (run / "result.json").write_text(json.dumps(result | folds))
+    spec = make(tmp_path, run).data["charts"]["folds"]["spec"]
+    (rows,) = spec["datasets"].values()
+    found = {(r["words"], r["folds"]) for r in rows if r["what"] == "fold"}
+    assert found == {("folds 1, 3 and 4", 3), ("fold 2", 1)}
+
+
+def test_published_models_are_counted_without_the_papers_own(tmp_path):
+    text = make(tmp_path, write_run(tmp_path / "run")).text("p", id="published-caption")
+    others = [m for m, cells in paper.ACCURACY.items() if "MUTAG" in cells and "FDGNN" not in m]
+    better = sum(paper.ACCURACY[m]["MUTAG"].mean > 87.5 for m in others)
+    assert f"a higher mean than ours: {better} of {len(others)} on MUTAG." in text
+    assert "The paper's own FDGNN is higher on MUTAG." in text
+
+
+def test_ties_are_told(tmp_path):
+    portrait = examples.portrait_of() | {"confusion": [[10, 5], [5, 10]]}
+    shown = make(tmp_path, write_run(tmp_path / "run", portrait=portrait))
+    assert "The commonest mistakes, 5 times each" in shown.text("p", id="confusion-0-caption")
+    assert "The largest classes, -1 and 1, have" in shown.text("p", id="classes-0-caption")
+
+
+def test_states_that_do_not_come_to_rest_are_counted(tmp_path):
+    portrait = examples.portrait_of()
+    portrait["dynamics"]["curves"][0]["residuals"] = [2.0, 1.9, 1.8]
+    shown = make(tmp_path, write_run(tmp_path / "run", portrait=portrait))
+    assert "Of these graphs 1 still moves where a curve ends." in shown.html
+
+
+def test_chance_is_judged_exactly(tmp_path):
+    from scipy.stats import binomtest
+
+    for right, n, p in [(30, 30, 0.957), (0, 5, 0.3), (6, 10, 0.6), (400, 1000, 0.45)]:
+        found = binomtest(right, n, p)
+        assert chance.binomial_test(right, n, p) == pytest.approx(found.pvalue, rel=1e-5)
+        interval = binomtest(right, n).proportion_ci(method="wilson")
+        assert chance.wilson_interval(right, n) == pytest.approx((interval.low, interval.high))
+    assert chance.binomial_test(3, 3, 1.0) == 1
+    assert chance.binomial_test(2, 3, 1.0) == 0
+    # Thirty graphs that are all right at a stated 95.7 % are no surprise; at 70 % they are.
+    for stated, told in [(0.957, "No group is further"), (0.7, "Off by more than chance: the 30")]:
+        portrait = examples.portrait_of()
+        only = {"from": 0.6, "to": 1.0, "n": 30, "probability": stated, "accuracy": 1.0}
+        portrait["calibration"]["bins"] = [only]
+        shown = make(tmp_path, write_run(tmp_path / "run", portrait=portrait))
+        assert told in shown.text("p", id="calibration-0-caption")
+
+
+def test_classes_look_alike_in_all_figures(tmp_path):
+    classes = tuple("abcdefghij")
+    portrait = examples.portrait_of(classes=classes)
+    counts = portrait["data"]["sizes"]["counts"]
+    portrait["data"]["sizes"]["counts"] = dict(reversed(counts.items()))
+    portrait["data"]["class_counts"].reverse()
+    shown = make(tmp_path, write_run(tmp_path / "run", portrait=portrait))
+    assert shown.rows("sizes-0")[0][1:] == [f"class {c}" for c in classes]
+    assert [row[0] for row in shown.rows("classes-0")[1:]] == list(classes)
+    for chart, name in (("sizes-0", "kind"), ("classes-0", "name")):
+        spec = shown.data["charts"][chart]["spec"]
+        rows = values_of(spec, spec)
+        assert {(r[name], r["look"]) for r in rows} == {(c, f"c{i}") for i, c in enumerate(classes)}
+    points = shown.data["charts"]["map-0"]["spec"]["layer"][0]["encoding"]
+    looks = list(
+        zip(points["color"]["scale"]["range"], points["shape"]["scale"]["range"], strict=False)
+    )
+    assert len(set(looks[:10])) == 10
+
+
+def test_portrait_of_other_graphs_is_refused(tmp_path):
+    run = write_run(tmp_path / "run", portrait=examples.portrait_of("COX2"))
+    with pytest.raises(StudyError, match=r"portrait\.json: it shows 467 graphs of COX2, but"):
+        read_source(run)
+    portrait = examples.portrait_of()
+    portrait["data"]["n_graphs"] = 187
+    with pytest.raises(StudyError, match="the run is of MUTAG with 188"):
+        read_source(write_run(tmp_path / "run", portrait=portrait))
+
+
+def test_classes_that_the_model_does_not_know(tmp_path, model):
+    portrait = examples.portrait_of(classes=("0", "1", "new"))
+    shown = make(tmp_path, model_source(model, portrait, ["2 of 9 rows left out."]))
+    assert "The model does not know the class new: 10 graphs it must get wrong." in shown.html
+    assert shown.html.count("2 of 9 rows left out.") == 2  # beside the result, and the data
+
+
+def test_words_of_a_regression(tmp_path):
+    path = saved(tmp_path / "m.fdgnn", regression=True)
+    shown = make(tmp_path, model_source(path, examples.regression_of()))
+    assert "raises the value" in shown.html
+    assert "speaks for the prediction" not in shown.html
+    assert "the configuration and penalty with the best validation accuracy" not in shown.html
+    assert "whether it knew" not in shown.html
 
 
 def test_model_file_alone(tmp_path, model):
@@ -391,6 +723,7 @@ def test_rivals_and_those_that_did_not_finish(whole):
     caption = whole.text("p", id="rivals-0-0-caption")
     assert "No rival has a higher mean than FDGNN." in caption
     assert "Random walk kernel, SVC (out of time)" in caption
+    assert wl["FDGNN better, equal, worse"] == "0, 2, 0"
 
 
 def test_comparison_of_which_nothing_finished(tmp_path):
@@ -487,6 +820,9 @@ def damaged(folder, name, content):
         ("result.json", examples.result_of() | {"accuracy_mean": float("nan")}),
         ("result.json", examples.result_of() | {"accuracy_mean": 1e400}),
         ("result.json", examples.result_of() | {"times": None}),
+        ("result.json", examples.result_of() | {"fold_accuracies": []}),
+        ("result.json", examples.result_of() | {"fold_depths": [1]}),
+        ("asked.json", {"command": 7}),
         ("portrait.json", {}),
         ("portrait.json", []),
         ("portrait.json", examples.portrait_of() | {"format": 2}),
@@ -710,7 +1046,20 @@ def test_command_on_graphs_of_which_some_cannot_be_used(capsys, monkeypatch, tmp
     code, _, err = command(capsys, monkeypatch, *words, "--target", "y")
     assert code == 0, err
     assert "1 of 21 rows left out" in err
+    assert "1 of 21 rows left out" in Page(out).html
     assert len(Page(out).data["tables"]["graphs-0"]["rows"]) == 20
+
+
+def test_command_says_when_nothing_tells_right_from_wrong(capsys, monkeypatch, tmp_path, model):
+    table = tmp_path / "graphs.jsonl"
+    rows = [{"edge_index": [[0, 1, 2], [1, 2, 0]], "num_nodes": 3 + i, "y": i} for i in range(3)]
+    table.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = saved(tmp_path / "m.fdgnn")
+    words = [path, "--data", table, "-o", tmp_path / "page.html"]
+    code, _, err = command(capsys, monkeypatch, *words)
+    assert code == 0, err
+    assert "name it with --target" in err
+    assert "name it with --target" not in command(capsys, monkeypatch, *words, "--target", "y")[2]
 
 
 @pytest.mark.parametrize(
@@ -720,6 +1069,8 @@ def test_command_on_graphs_of_which_some_cannot_be_used(capsys, monkeypatch, tmp
         (["{run}", "--data", "MUTAG"], "--data is for model files"),
         (["{run}", "-o", "{run}"], "it is a directory"),
         (["{model}", "--data", "no such data"], "no such data"),
+        (["{model}", "--target", "y", "--held-out"], "--target, --held-out: of use only with"),
+        (["{run}", "-o", "/proc/page.html"], "/proc/page.html: the page cannot be written"),
     ],
 )
 def test_command_says_in_one_line_what_is_wrong(

@@ -25,6 +25,7 @@ FLAGS = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 N_GRAPHS = 30
+TAKEN = ("__proto__", "constructor", "hasOwnProperty")  # names that JavaScript's objects have
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,13 @@ def pages(tmp_path_factory):
     rivals = examples.rivals_of(HOSTILE, HOSTILE_END)
     rivals[1]["title"] = HOSTILE_IMAGE
     stranger = write_run(folder / "stranger", HOSTILE, portrait=portrait, rivals=rivals)
+    rivals = examples.rivals_of(TAKEN[0])
+    rivals[0]["title"], rivals[1]["title"] = TAKEN[:2]
+    portrait = examples.portrait_of(TAKEN[0], classes=TAKEN[:2], labels=TAKEN)
+    taken = write_run(folder / "taken", TAKEN[0], portrait=portrait, rivals=rivals)
+    other = write_run(folder / "other", TAKEN[1])
     return {
+        "taken": write_report([taken, other], folder / "taken.html"),
         "one": write_report(whole, folder / "one.html"),
         "several": write_report([whole, bare, stranger], folder / "several.html"),
         "hostile": write_report(
@@ -162,6 +169,20 @@ def test_hover_tells_the_configuration(visit):
     tip.wait_for(state="hidden")
 
 
+def test_tap_tells_the_configuration(visit):
+    page = visit("one", width=390, has_touch=True)
+    x, y = points(page, "rho-0")[2]
+    page.evaluate("y => scrollTo({top: y - 450, behavior: 'instant'})", y)
+    page.wait_for_timeout(100)
+    page.touchscreen.tap(x, y - page.evaluate("scrollY"))
+    tip = page.locator(".tip")
+    tip.wait_for(state="visible")
+    page.wait_for_timeout(300)  # and it stays
+    assert "number" in tip.inner_text()
+    page.touchscreen.tap(5, 5)
+    tip.wait_for(state="hidden")
+
+
 def test_hover_lights_the_configuration_in_all_panels(visit):
     page = visit("one")
     over(page, points(page, "rho-0")[2])
@@ -229,6 +250,11 @@ def test_keyboard_reaches_everything_and_shows_where_it_is(visit):
     assert {"SUMMARY", "SELECT", "BUTTON", "INPUT"} <= reached
 
 
+def legends(page):
+    """The map's legends that are in view."""
+    return page.locator("#map-0 [data-mode]").filter(visible=True).all()
+
+
 def test_mode_of_the_map(visit):
     page = visit("one")
     colours = "[data-chart='map-0'] .mark-symbol path"
@@ -237,12 +263,15 @@ def test_mode_of_the_map(visit):
         return page.locator(colours).evaluate_all("ps => ps.map(p => getComputedStyle(p).fill)")
 
     by_class = fills()
+    assert [key.get_attribute("data-mode") for key in legends(page)] == ["class"]
     page.check("#map-0 input[value=answer]")
     page.wait_for_function(
         "before => [...document.querySelectorAll(`" + colours + "`)]"
         ".some((p, i) => getComputedStyle(p).fill !== before[i])",
         arg=by_class,
     )
+    assert [key.get_attribute("data-mode") for key in legends(page)] == ["answer"]
+    assert "predicted rightly" in legends(page)[0].inner_text()
     wrong = len(examples.portrait_of()["mistakes"])
     counts = sorted(fills()[:N_GRAPHS].count(c) for c in set(fills()[:N_GRAPHS]))
     assert counts == [wrong, N_GRAPHS - wrong]
@@ -390,6 +419,15 @@ def test_printed_page_is_light_and_without_buttons(visit):
     assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light"
 
 
+def test_printed_page_of_several_runs_says_which_it_shows(visit):
+    page = visit("several")
+    note = page.locator(".chooser .printed")
+    assert not note.is_visible()
+    page.emulate_media(media="print")
+    assert note.is_visible()
+    assert note.inner_text().startswith("One of 3")
+
+
 # ---------------------------------------------------------------------- it trusts nobody
 
 
@@ -413,6 +451,50 @@ def test_strangers_text_stays_text(visit):
     assert HOSTILE_END.split("\u2028")[0] in page.locator("#map-0 tbody").first.inner_text()
     labels = page.locator("#map-0 .picture title").all_text_contents()
     assert any(HOSTILE_END in label for label in labels)
+
+
+def test_names_that_scripts_have_taken_are_names(visit):
+    """A class, label, dataset or rival may be called as what every JavaScript object has."""
+    page = visit("taken")
+    labels = {
+        "labels-0": TAKEN, "classes-0": TAKEN[:2], "folds": TAKEN[:2], "depths": TAKEN[:2],
+        "rivals-0-0": TAKEN[:2], "rival-seconds-0-0": TAKEN[:2],
+    }  # fmt: skip
+    for chart in page.locator(".chart").filter(visible=True).all():
+        assert chart.get_attribute("data-state") == "drawn"
+    for chart, names in labels.items():
+        place = page.locator(f"[data-chart='{chart}']")
+        shown = place.locator(".role-axis-label text").all_text_contents()
+        for name in names:
+            assert any(text[:6] == name[:6] for text in shown), (chart, name)  # long ones are cut
+    bars = page.locator("[data-chart='labels-0'] .mark-rect path").evaluate_all(
+        "paths => paths.map(p => p.getBBox().height)"
+    )
+    assert len(bars) == 3
+    assert min(bars) > 100
+    assert page.locator("[data-chart='sizes-0'] .mark-rect path").count() == 10
+
+
+def test_chart_that_fails_says_so(browser, pages, tmp_path):
+    """Vega only logs what goes wrong while it draws, and would leave the chart empty."""
+    text = pages["taken"].read_text(encoding="utf-8")
+    broken = tmp_path / "broken.html"
+    # Stacked by names that scripts have taken, as no chart of ours is.
+    for ours, other in {
+        '"field":"key","sort":null,"title":"label"': '"field":"name","sort":null,"title":"label"',
+        '"field":"count","stack":null,"title":"vertices"': '"field":"count","stack":"zero"',
+    }.items():
+        assert ours in text
+        text = text.replace(ours, other)
+    broken.write_text(text, encoding="utf-8")
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(broken.as_uri())
+    drawn(page)
+    failed = page.locator("[data-state=failed]")
+    assert [f.get_attribute("data-chart") for f in failed.all()] == ["labels-0"]
+    assert "could not be drawn" in failed.inner_text()
+    context.close()
 
 
 def test_script_that_slipped_in_would_not_run(browser, pages):

@@ -48,7 +48,9 @@ def show_model(
         from fdgnn.report import model_source, write_report
 
         portrait = portray(model, table, dataset, held_out=False, command=command_line())
-        write_report(model_source(path, portrait), output)
+        left_out = table.n_rows - portrait["data"]["n_graphs"]
+        text = f"{left_out} of {table.n_rows} rows left out, as they cannot be used."
+        write_report(model_source(path, portrait, [text] if left_out else []), output)
 
     _tell_of_page(write, output, quiet)
 

@@ -48,10 +48,12 @@ def report(
 
     check_writable(output)
     found: list[Path | Source] = list(sources)
-    if data is not None:
-        reading = {
-            "format": format, "target": target, "id_column": id_column, "smiles_column": smiles,
-        }  # fmt: skip
+    reading = {
+        "format": format, "target": target, "id_column": id_column, "smiles_column": smiles,
+    }  # fmt: skip
+    if data is None:
+        _refuse_without_data(reading, held_out)
+    else:
         if not any(map(Path.is_file, sources)):
             raise ValueError("--data is for model files, and none is named; leave it out")
         found = [_portrayed(s, data, reading, held_out, quiet) for s in sources]
@@ -81,7 +83,26 @@ def _portrayed(
     given = {k: v for k, v in reading.items() if v is not None}
     table = read_graphs(data, **(known | given | {"numeric": not is_classifier(model)}))
     portrait = portray(model, table, dataset_of(data), held_out=held_out, command=command_line())
+    if table.y is None:
+        say(
+            f"{data}: no column says what is right, so the page shows no accuracy; name it with "
+            "--target if there is one",
+            quiet,
+        )
     left_out = table.n_rows - portrait["data"]["n_graphs"]
-    if left_out:
-        say(f"{left_out} of {table.n_rows} rows left out, as they cannot be used", quiet)
-    return model_source(path, portrait)
+    if not left_out:
+        return model_source(path, portrait)
+    text = f"{left_out} of {table.n_rows} rows left out, as they cannot be used"
+    say(text, quiet)
+    return model_source(path, portrait, [f"{text}."])
+
+
+def _refuse_without_data(reading: dict[str, Any], held_out: bool) -> None:
+    """Raise ValueError if options that only say how to use --data were given without it."""
+    options = {
+        "--target": reading["target"], "--format": reading["format"], "--id": reading["id_column"],
+        "--smiles": reading["smiles_column"], "--held-out": held_out or None,
+    }  # fmt: skip
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise ValueError(f"{', '.join(given)}: of use only with --data; add it, or leave this out")

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from fdgnn.exceptions import StudyError
 from fdgnn.files import check_writable, write_aside
 from fdgnn.report.page import render
 from fdgnn.report.sources import Source, model_source, read_source, read_sources
@@ -44,7 +45,8 @@ def write_report(
     Raises
     ------
     StudyError
-        A source is missing, foreign or damaged, or there are too many for one page.
+        A source is missing, foreign or damaged, there are too many for one page, or the page
+        cannot be written.
     ModelFileError
         A file is no model file.
     MissingDependencyError
@@ -55,6 +57,10 @@ def write_report(
     path = Path(output)
     check_writable(path)
     page = render(read_sources(sources), title)
-    with write_aside(path) as file:
-        file.write(page)
+    try:
+        with write_aside(path) as file:
+            file.write(page)
+    except OSError as error:  # it would name the file beside, which nobody knows
+        why = error.strerror or error
+        raise StudyError(f"{path}: the page cannot be written ({why})") from error
     return path

@@ -100,6 +100,13 @@ _ROW = {"accuracy_mean": float, "accuracy_std": float, "fold_accuracies": [float
 
 SETTINGS = {"dataset": str, "n_outer": int, "n_inner": int, "max_layers": int, "seed": int}
 
+ASKED = {
+    "command": Maybe(str),
+    "protocol?": Maybe(str),
+    "n_configurations?": Maybe(int),
+    "n_guesses?": Maybe(int),
+}
+
 RESULT = _ROW | {
     "dataset": str,
     "protocol": str,

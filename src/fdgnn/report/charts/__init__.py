@@ -1,6 +1,6 @@
 """The page's charts as Vega-Lite specifications, made with Vega-Altair."""
 
-from fdgnn.report.charts.base import COLOURS, altair
+from fdgnn.report.charts.base import COLOURS, altair, look_of
 from fdgnn.report.charts.dynamics import certified, convergence, iterations, stability
 from fdgnn.report.charts.graphs import (
     bars,
@@ -26,6 +26,7 @@ __all__ = [
     "graph_map",
     "histogram",
     "iterations",
+    "look_of",
     "penalties",
     "predictions",
     "published",

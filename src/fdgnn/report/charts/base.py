@@ -3,7 +3,9 @@
 Each function takes rows of plain values and gives a specification. Colours are the page's CSS
 variables and ``currentColor``, so that one drawing serves the dark and the light theme; whatever
 a colour says, a shape, size or dash says, too. Field names are ours and text from files is in
-values only, never in an expression that Vega evaluates.
+values only, never in an expression that Vega evaluates. Vega takes the values it groups by for
+names of JavaScript properties, of which some, as ``__proto__``, are taken: `keyed` makes values
+that none can be.
 """
 
 from __future__ import annotations
@@ -61,6 +63,10 @@ _SECONDS = (
 )
 
 
+# What `keyed` puts before a value does not belong to its name.
+_NAME = "slice(datum.label, indexof(datum.label, '=') + 1)"
+
+
 def altair() -> Any:
     """The library, or the error that says how to get it."""
     try:
@@ -98,9 +104,26 @@ def either(channel: Any, test: str, yes: Any, no: Any) -> Any:
     return channel(no, condition={"test": test, "value": yes})
 
 
+def keyed(rows: Rows, field: str) -> list[dict[str, Any]]:
+    """Rows with a further field "key" that tells their values of `field` apart."""
+    number = {value: i for i, value in enumerate(dict.fromkeys(row[field] for row in rows))}
+    return [row | {"key": f"{number[row[field]]}={row[field]}"} for row in rows]
+
+
+def keys_of(rows: Rows) -> list[str]:
+    """The different keys, in their order."""
+    return list(dict.fromkeys(row["key"] for row in rows))
+
+
+def names_axis(alt: Any, **options: Any) -> Any:
+    """An axis of keys that shows the names."""
+    return alt.Axis(labelExpr=_NAME, **options)
+
+
 def labels_above(alt: Any) -> Any:
     """Names of rows above their marks, so that long ones have room on a phone, too."""
-    return alt.Axis(
+    return names_axis(
+        alt,
         labelAlign="left", labelBaseline="bottom", labelPadding=-2, labelOffset=-8, labelLimit=320,
         minExtent=0, maxExtent=0, grid=False,
     )  # fmt: skip
@@ -128,6 +151,15 @@ def log_seconds(alt: Any, rows: Rows, title: str) -> Any:
     )
 
 
-def cycle(keys: Sequence[str]) -> list[str]:
-    """A colour for each key, again from the first where they run out."""
-    return [COLOURS[i % len(COLOURS)] for i in range(len(keys))]
+def class_scales(alt: Any, n_classes: int) -> tuple[Any, Any]:
+    """Colours and shapes for classes ``c0``, ``c1``, ...; no two of the first 49 look alike."""
+    keys = [f"c{i}" for i in range(n_classes)]
+    looks = [look_of(i) for i in range(n_classes)]
+    colours = alt.Scale(domain=keys, range=[COLOURS[colour] for colour, _ in looks])
+    return colours, alt.Scale(domain=keys, range=[SHAPES[shape] for _, shape in looks])
+
+
+def look_of(number: int) -> tuple[int, int]:
+    """Which colour and which shape a class has, in all figures."""
+    n = len(COLOURS)
+    return number % n, (number + number // n) % len(SHAPES)

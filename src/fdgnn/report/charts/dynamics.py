@@ -90,18 +90,18 @@ def certified(rows: Rows, n_layers: int) -> Spec:
 
 
 def stability(points: Rows, border: Rows, degree: float, top: float) -> Spec:
-    """Where each graph and layer lies: rho(A) to the right, rho(W_H) upward; the border is 1.
+    """Where each graph and layer lies: rho(|A|) to the right, rho(|W_H|) upward; border: 1.
 
     Points: radius, weight, layer, graphs, stable, words. Border: radius, weight.
     """
     alt = altair()
     last = max(row["radius"] for row in border)
     x = alt.X(
-        "radius:Q", title="ρ(A), spectral radius of the graph",
+        "radius:Q", title="ρ(|A|), spectral radius of the graph",
         scale=alt.Scale(domain=[0, last], nice=False),
     )  # fmt: skip
     y = alt.Y(
-        "weight:Q", title="ρ(W_H), of the layer's weights",
+        "weight:Q", title="ρ(|W_H|), of the layer's weights",
         scale=alt.Scale(domain=[0, top], clamp=True, nice=False),
     )  # fmt: skip
     area = alt.Chart(inline(border)).mark_area(color="var(--band)", clip=True).encode(x=x, y=y)
@@ -123,8 +123,8 @@ def stability(points: Rows, border: Rows, degree: float, top: float) -> Spec:
             color=either(alt.ColorValue, "datum.stable", OURS, PAPER),
             shape=either(alt.ShapeValue, "datum.stable", "circle", "triangle-up"),
             tooltip=tooltip(
-                layer="layer", words="graphs", radius_="ρ(A)", weight_="ρ(W_H)",
-                product_="ρ(W_H) ρ(A)",
+                layer="layer", words="graphs", radius_="ρ(|A|)", weight_="ρ(|W_H|)",
+                product_="ρ(|W_H|) ρ(|A|)",
             ),
         )
     )  # fmt: skip

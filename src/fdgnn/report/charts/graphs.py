@@ -10,23 +10,24 @@ from fdgnn.report.charts.base import (
     INK,
     OURS,
     PAPER,
-    SHAPES,
     Ends,
     Rows,
     Spec,
     altair,
-    cycle,
+    class_scales,
     either,
     finish,
     inline,
+    keyed,
+    names_axis,
     tooltip,
 )
 
 
-def sizes(rows: Rows, kinds: Sequence[str]) -> Spec:
-    """Graphs by their number of vertices, stacked by class. Rows: low, high, kind, graphs."""
+def sizes(rows: Rows, n_classes: int) -> Spec:
+    """Graphs by their number of vertices, stacked by class. Rows: low, high, look, graphs."""
     alt = altair()
-    keys = [f"c{i}" for i in range(len(kinds))]
+    colours, _ = class_scales(alt, n_classes)
     chart = (
         alt.Chart(inline(rows))
         .mark_bar(stroke="var(--paper)", strokeWidth=0.5)
@@ -34,7 +35,7 @@ def sizes(rows: Rows, kinds: Sequence[str]) -> Spec:
             x=alt.X("low:Q", bin="binned", title="vertices a graph", axis=alt.Axis(grid=False)),
             x2="high:Q",
             y=alt.Y("graphs:Q", title="graphs", stack="zero"),
-            color=alt.Color("key:N", legend=None, scale=alt.Scale(domain=keys, range=cycle(keys))),
+            color=alt.Color("look:N", legend=None, scale=colours),
             order="order:Q",
             tooltip=tooltip(span="vertices", kind="class", graphs="graphs"),
         )
@@ -42,26 +43,26 @@ def sizes(rows: Rows, kinds: Sequence[str]) -> Spec:
     return finish(chart, 220)
 
 
-def bars(rows: Rows, title: str, unit: str, *, coloured: bool = False) -> Spec:
-    """Counts of things with names, from left to right. Rows: name, count, share, key."""
+def bars(rows: Rows, title: str, unit: str, *, n_classes: int = 0) -> Spec:
+    """Counts of things with names, from left to right. Rows: name, count, share, look."""
     alt = altair()
-    keys = list(dict.fromkeys(row["key"] for row in rows)) if coloured else []
     colour = (
-        alt.Color("key:N", legend=None, scale=alt.Scale(domain=keys, range=cycle(keys)))
-        if coloured
+        alt.Color("look:N", legend=None, scale=class_scales(alt, n_classes)[0])
+        if n_classes
         else alt.ColorValue(OURS)
     )
     chart = (
-        alt.Chart(inline(rows))
+        alt.Chart(inline(keyed(rows, "name")))
         .mark_bar(cornerRadiusEnd=2)
         .encode(
             x=alt.X(
-                "name:N", sort=None, title=title,
-                axis=alt.Axis(
-                    labelAngle=0, labelOverlap=True, labelSeparation=6, labelLimit=80, grid=False
+                "key:N", sort=None, title=title,
+                axis=names_axis(
+                    alt, labelAngle=0, labelOverlap=True, labelSeparation=6, labelLimit=80,
+                    grid=False,
                 ),
             ),
-            y=alt.Y("count:Q", title=unit),
+            y=alt.Y("count:Q", title=unit, stack=None),
             color=colour,
             tooltip=tooltip(name=title, count=unit, share="share"),
         )
@@ -78,7 +79,7 @@ def histogram(rows: Rows, title: str) -> Spec:
         .encode(
             x=alt.X("low:Q", bin="binned", title=title, axis=alt.Axis(grid=False)),
             x2="high:Q",
-            y=alt.Y("graphs:Q", title="graphs"),
+            y=alt.Y("graphs:Q", title="graphs", stack=None),
             tooltip=tooltip(span=title, graphs="graphs"),
         )
     )
@@ -93,10 +94,11 @@ def graph_map(
     Rows of the table: graph, x, y, key (class), answer ("right", "wrong"), words.
     """
     alt = altair()
-    keys = [f"c{i}" for i in range(n_classes)]
     by, picked = alt.param(name="by", value="class"), alt.param(name="picked", value=-1)
-    colour = alt.Scale(domain=[*keys, "right", "wrong"], range=[*cycle(keys), OURS, PAPER])
-    shape = alt.Scale(domain=keys, range=[SHAPES[i % len(SHAPES)] for i in range(n_classes)])
+    colours, shapes = class_scales(alt, n_classes)
+    colour = alt.Scale(
+        domain=[*colours.domain, "right", "wrong"], range=[*colours.range, OURS, PAPER]
+    )
     base = _map_base(alt, table, explained, ends).transform_calculate(
         shown="by === 'class' ? datum.key : datum.answer"
     )
@@ -104,7 +106,7 @@ def graph_map(
     size = min(60, max(20, 14_000 // max(1, n_graphs)))  # smaller where there are more
     points = base.mark_point(filled=True, cursor="pointer").encode(
         color=alt.Color("shown:N", legend=None, scale=colour),
-        shape=alt.Shape("key:N", legend=None, scale=shape),
+        shape=alt.Shape("key:N", legend=None, scale=shapes),
         size=either(alt.SizeValue, wrong, 1.6 * size, size),
         opacity=either(alt.OpacityValue, wrong, 1, 0.6),
         stroke=either(alt.StrokeValue, wrong, INK, "var(--paper)"),

@@ -15,8 +15,11 @@ from fdgnn.report.charts.base import (
     either,
     finish,
     inline,
+    keyed,
+    keys_of,
     labels_above,
     log_seconds,
+    names_axis,
     share_axis,
     tooltip,
 )
@@ -25,13 +28,13 @@ from fdgnn.report.charts.base import (
 def folds(rows: Rows, n_runs: int) -> Spec:
     """Accuracy by fold, mean and spread, the published row, and what is possible at all.
 
-    Rows: run, what ("fold", "ours", "paper", "possible"), value, low, high, words.
+    Rows: run, what ("fold", "ours", "paper", "possible"), value, low, high, folds, words.
     """
     alt = altair()
-    runs = list(dict.fromkeys(row["run"] for row in rows))
-    bands = alt.Scale(domain=runs, paddingInner=0.35, paddingOuter=0.1)
+    rows = keyed(rows, "run")
+    bands = alt.Scale(domain=keys_of(rows), paddingInner=0.35, paddingOuter=0.1)
     base = alt.Chart(inline(rows)).encode(
-        y=alt.Y("run:N", title=None, scale=bands),
+        y=alt.Y("key:N", title=None, scale=bands, axis=names_axis(alt)),
         tooltip=tooltip(run="run", words="what", shown="accuracy"),
     )
     lane = alt.YOffset("lane:N", sort=["ours", "paper"], scale=alt.Scale(padding=0.25))
@@ -46,8 +49,14 @@ def folds(rows: Rows, n_runs: int) -> Spec:
         "possible": [only("possible").mark_bar(color="var(--band)", cornerRadius=4).encode(**ends)],
         "fold": [
             only("fold")
-            .mark_point(filled=True, color=OURS, size=46, opacity=0.45, shape="circle")
-            .encode(x=x, yOffset=lane)
+            .mark_point(filled=True, color=OURS, opacity=0.45, shape="circle")
+            .encode(
+                x=x,
+                yOffset=lane,
+                size=alt.Size(
+                    "folds:Q", legend=None, scale=alt.Scale(domain=[0, 10], range=[0, 460])
+                ),
+            )
         ],
         "ours": [
             only("ours").mark_rule(color=OURS, strokeWidth=2.5).encode(**ends, yOffset=lane),
@@ -75,9 +84,9 @@ def published(rows: Rows, n_runs: int) -> Spec:
     Rows: run, what ("ours", "paper", "other"), value, model, reference.
     """
     alt = altair()
-    base = alt.Chart(inline(rows)).encode(
+    base = alt.Chart(inline(keyed(rows, "run"))).encode(
         x=share_axis(alt, "value", "accuracy, %"),
-        y=alt.Y("run:N", title=None, sort=None),
+        y=alt.Y("key:N", title=None, sort=None, axis=names_axis(alt)),
         tooltip=tooltip(run="run", model="model", shown="accuracy, %", reference="from"),
     )
     others = base.transform_filter(alt.datum.what == "other").mark_tick(
@@ -97,13 +106,13 @@ def published(rows: Rows, n_runs: int) -> Spec:
 def seconds(rows: Rows, n_rows: int) -> Spec:
     """Training and test times, ours and the paper's. Rows: run, phase, who, seconds, words."""
     alt = altair()
-    base = alt.Chart(inline(rows)).encode(
+    base = alt.Chart(inline(keyed(rows, "row"))).encode(
         x=log_seconds(alt, rows, "time, logarithmic"),
-        y=alt.Y("row:N", title=None, sort=None, axis=labels_above(alt)),
+        y=alt.Y("key:N", title=None, sort=None, axis=labels_above(alt)),
         tooltip=tooltip(row="what", who="whose", words="time"),
     )
     link = base.mark_line(color=QUIET, strokeWidth=1.5).encode(
-        detail="row:N", tooltip=alt.value(None)
+        detail="key:N", tooltip=alt.value(None)
     )
     who = {"domain": ["ours", "paper"]}
     points = base.mark_point(
@@ -118,9 +127,9 @@ def seconds(rows: Rows, n_rows: int) -> Spec:
 def rivals(rows: Rows, n_rows: int) -> Spec:
     """Accuracy of several models on the same folds. Rows: row, what, value, low, high, who."""
     alt = altair()
-    y = alt.Y("row:N", title=None, sort=None, axis=labels_above(alt))
+    y = alt.Y("key:N", title=None, sort=None, axis=labels_above(alt))
     tip = tooltip(row="model", words="what", shown="accuracy, %")
-    base = alt.Chart(inline(rows)).encode(y=y, tooltip=tip)
+    base = alt.Chart(inline(keyed(rows, "row"))).encode(y=y, tooltip=tip)
     mine = base.transform_filter(alt.datum.what != "published")
     colour = either(alt.ColorValue, "datum.what === 'ours'", OURS, COLOURS[2])
     layers = [
@@ -146,9 +155,9 @@ def rivals(rows: Rows, n_rows: int) -> Spec:
 def rival_seconds(rows: Rows, n_rows: int) -> Spec:
     """Seconds to train, and how many times as fast FDGNN is. Rows: row, what, seconds, factor."""
     alt = altair()
-    base = alt.Chart(inline(rows)).encode(
+    base = alt.Chart(inline(keyed(rows, "row"))).encode(
         x=log_seconds(alt, rows, "time to train, logarithmic"),
-        y=alt.Y("row:N", title=None, sort=None, axis=labels_above(alt)),
+        y=alt.Y("key:N", title=None, sort=None, axis=labels_above(alt)),
         tooltip=tooltip(row="model", words="training", factor="times FDGNN's"),
     )
     colour = either(alt.ColorValue, "datum.what === 'ours'", OURS, COLOURS[2])

@@ -13,6 +13,8 @@ from fdgnn.report.charts.base import (
     either,
     finish,
     inline,
+    keyed,
+    names_axis,
     tooltip,
 )
 
@@ -108,14 +110,14 @@ def penalties(table: str, of: str, middle: Rows, low: float, high: float) -> Spe
 def depths(rows: Rows, n_runs: int, deepest: int) -> Spec:
     """How many folds chose which depth. Rows: run, what, depth, folds, words."""
     alt = altair()
-    base = alt.Chart(inline(rows)).encode(
+    base = alt.Chart(inline(keyed(rows, "run"))).encode(
         x=alt.X(
             "depth:Q",
             title="layers",
             scale=alt.Scale(domain=[0.6, deepest + 0.4], nice=False),
             axis=alt.Axis(values=list(range(1, deepest + 1)), format="d"),
         ),
-        y=alt.Y("run:N", title=None, sort=None),
+        y=alt.Y("key:N", title=None, sort=None, axis=names_axis(alt)),
         tooltip=tooltip(run="run", words="what"),
     )
     folds = base.transform_filter(alt.datum.what == "fold")

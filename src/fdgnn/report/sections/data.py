@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
 from fdgnn.report import charts
-from fdgnn.report.figures import Block, Figure, Key, Panel, Section, Table
-from fdgnn.report.numbers import NONE, count, listed, percent, plural, significant
+from fdgnn.report.figures import Block, Figure, Panel, Section, Table
+from fdgnn.report.numbers import count, listed, percent, plural, significant
 from fdgnn.report.sections import graph_map
 from fdgnn.report.sections.missing import no_portrait
 from fdgnn.report.sources import Source
@@ -29,16 +29,16 @@ def _block(run: int, source: Source) -> Block:
     if portrait is None:
         return Block(run, source.name, missing=no_portrait(source))
     data = portrait["data"]
-    figures = [_sizes(run, data), _degrees(run, data)]
+    figures = [_sizes(run, data, portrait["classes"]), _degrees(run, data)]
     if data["class_counts"]:
-        figures.append(_classes(run, data))
+        figures.append(_classes(run, data, portrait["classes"]))
     if data["targets"]:
         figures.append(_targets(run, data["targets"]))
     if data["labels"]:
         figures.append(_labels(run, data))
     if portrait["graphs"]:
         figures.append(graph_map.figure(run, portrait))
-    return Block(run, source.name, figures, facts=_facts(data))
+    return Block(run, source.name, figures, facts=_facts(data), lead=" ".join(source.notes))
 
 
 def _facts(data: dict[str, Any]) -> list[tuple[str, str]]:
@@ -57,6 +57,9 @@ def _facts(data: dict[str, Any]) -> list[tuple[str, str]]:
         ("vertices carry", carried),
         ("duplicates", f"{count(twins)} of {count(data['n_graphs'])}"),
     ]  # fmt: skip
+    if "vertices_range" in data:
+        low, high = data["vertices_range"]
+        facts.insert(2, ("vertices, fewest and most", f"{count(low)}, {count(high)}"))
     if data["majority"] is not None:
         facts.append(("majority class", percent(data["majority"])))
     if data["wl_ceiling"] is not None:
@@ -64,42 +67,67 @@ def _facts(data: dict[str, Any]) -> list[tuple[str, str]]:
     return facts
 
 
-def _sizes(run: int, data: dict[str, Any]) -> Figure:
+def _sizes(run: int, data: dict[str, Any], classes: Sequence[str]) -> Figure:
     edges, counts = data["sizes"]["edges"], data["sizes"]["counts"]
-    kinds = list(counts)
+    kinds = in_order(counts, classes)
+    number = numbers_of(kinds, classes)
     rows, table = [], []
     for i, (low, high) in enumerate(pairwise(edges)):
         span = f"{low:g}" if high - low <= 1 else f"{low:g} to {high - 1:g}"
         table.append([span, *(count(counts[kind][i]) for kind in kinds)])
         rows += [
             {
-                "low": low, "high": high, "key": f"c{k}", "order": k, "kind": kind,
-                "graphs": counts[kind][i], "span": span,
+                "low": low, "high": high, "look": f"c{number[kind]}", "order": number[kind],
+                "kind": kind, "graphs": counts[kind][i], "span": span,
             }
-            for k, kind in enumerate(kinds)
+            for kind in kinds
             if counts[kind][i]
         ]  # fmt: skip
-    totals = [sum(c[i] for c in counts.values()) for i in range(len(edges) - 1)]
-    peak = max(range(len(totals)), key=totals.__getitem__) if totals else 0
-    caption = (
-        f"Graphs have {edges[0]:g} to {edges[-1] - 1:g} vertices, most often {table[peak][0]}."
-    )
-    caption += _size_by_class(edges, counts)
     several = len(kinds) > 1
     return Figure(
         id=f"sizes-{run}",
         half=True,
         title="Sizes",
-        caption=caption,
-        panels=[Panel(f"sizes-{run}", charts.sizes(rows, kinds))],
+        caption=_sizes_caption(data) + _size_by_class(edges, {k: counts[k] for k in kinds}),
+        panels=[Panel(f"sizes-{run}", charts.sizes(rows, max(number.values(), default=0) + 1))],
         table=Table(
             ["vertices", *(f"class {k}" if several else "graphs" for k in kinds)], table
         ),
-        key=[
-            Key("square", f"c{i % len(charts.COLOURS) + 1}", f"class {name}")
-            for i, name in enumerate(kinds[:12])
-        ] if several else [],
+        key=graph_map.class_key(kinds, number, "square") if several else [],
     )  # fmt: skip
+
+
+def in_order(names: Iterable[str], classes: Sequence[str]) -> list[str]:
+    """Classes as the portrait orders them, then whatever else there is."""
+    there = list(names)
+    known = set(there)
+    return list(dict.fromkeys([*(c for c in classes if c in known), *there]))
+
+
+def numbers_of(names: Sequence[str], classes: Sequence[str]) -> dict[str, int]:
+    """A class's number, by which it looks alike in all figures."""
+    return {name: i for i, name in enumerate(dict.fromkeys([*classes, *names]))}
+
+
+def _sizes_caption(data: dict[str, Any]) -> str:
+    edges, counts = data["sizes"]["edges"], data["sizes"]["counts"]
+    totals = [sum(c[i] for c in counts.values()) for i in range(len(edges) - 1)]
+    most = max(totals, default=0)
+    peaks = [
+        f"{low:g}" if high - low <= 1 else f"{low:g} to {high - 1:g}"
+        for (low, high), n in zip(pairwise(edges), totals, strict=True)
+        if n == most
+    ]
+    text = ""
+    if "vertices_range" in data:
+        low, high = data["vertices_range"]
+        text = f"Graphs have {count(low)} to {count(high)} vertices. "
+        if low == high:
+            return f"All graphs have {plural(low, 'vertex', 'vertices')}."
+    if not 0 < len(peaks) <= 3:
+        return text.rstrip()
+    verb = "number is" if len(peaks) == 1 else "numbers are"
+    return f"{text}The commonest {verb} {listed(peaks)}."
 
 
 def _size_by_class(edges: Sequence[float], counts: dict[str, list[int]]) -> str:
@@ -123,14 +151,23 @@ def _degrees(run: int, data: dict[str, Any]) -> Figure:
     labels, counts = data["degrees"]["labels"], data["degrees"]["counts"]
     total = max(1, sum(counts))
     rows = [
-        {"name": name, "count": n, "share": percent(n / total), "key": "all"}
+        {"name": name, "count": n, "share": percent(n / total)}
         for name, n in zip(labels, counts, strict=True)
     ]
-    peak = max(rows, key=lambda r: r["count"]) if rows else {"name": NONE, "share": NONE}
-    caption = (
-        f"Most vertices, {peak['share']}, have {peak['name']} neighbours; the largest "
-        f"neighbourhood has {labels[-1] if labels else NONE}. A few vertices with many neighbours "
-        "make ρ(A) large, and with it the dynamics harder to keep stable."
+    caption = ""
+    if rows:
+        peak = max(rows, key=lambda r: r["count"])
+        unit = "neighbour" if peak["name"] == "1" else "neighbours"
+        caption = f"{peak['share']} of the vertices have {peak['name']} {unit}, "
+        caption += "more than half" if 2 * peak["count"] > total else "the commonest number"
+        caption += (
+            f"; the largest neighbourhood has {count(data['max_degree'])}. "
+            if "max_degree" in data
+            else ". "
+        )
+    caption += (
+        "A few vertices with many neighbours make ρ(|A|) large, and with it the dynamics harder to "
+        "keep stable."
     )
     return Figure(
         id=f"degrees-{run}",
@@ -142,23 +179,34 @@ def _degrees(run: int, data: dict[str, Any]) -> Figure:
     )
 
 
-def _classes(run: int, data: dict[str, Any]) -> Figure:
-    total = max(1, sum(n for _, n in data["class_counts"]))
+def _classes(run: int, data: dict[str, Any], classes: Sequence[str]) -> Figure:
+    counts = {name: n for name, n in data["class_counts"]}
+    names = in_order(counts, classes)
+    number, total = numbers_of(names, classes), max(1, sum(counts.values()))
     rows = [
-        {"name": name, "count": n, "share": percent(n / total), "key": f"c{i}"}
-        for i, (name, n) in enumerate(data["class_counts"])
+        {"name": name, "count": n, "share": percent(n / total), "look": f"c{number[name]}"}
+        for name in names
+        for n in [counts[name]]
     ]
-    largest = max(rows, key=lambda r: r["count"])
-    caption = (
-        f"The largest class, {largest['name']}, has {largest['share']} of the graphs: a model must "
-        "be right more often than that to have learned anything."
-    )
+    share = percent(max(counts.values()) / total)
+    largest = [name for name in names if counts[name] == max(counts.values())]
+    who = f"The largest class, {largest[0]}, has {share} of the graphs"
+    if len(largest) > 1:
+        who = f"The largest classes, {listed(largest)}, have {share} of the graphs each"
+    if len(largest) > 5:
+        who = f"{len(largest)} classes are the largest, with {share} of the graphs each"
+    caption = f"{who}: a model must be right more often than that to have learned anything."
     return Figure(
         id=f"classes-{run}",
         half=True,
         title="Classes",
         caption=caption,
-        panels=[Panel(f"classes-{run}", charts.bars(rows, "class", "graphs", coloured=True))],
+        panels=[
+            Panel(
+                f"classes-{run}",
+                charts.bars(rows, "class", "graphs", n_classes=max(number.values()) + 1),
+            )
+        ],
         table=_count_table("class", "graphs", rows),
     )
 
@@ -187,15 +235,13 @@ def _targets(run: int, targets: dict[str, Any]) -> Figure:
 
 def _labels(run: int, data: dict[str, Any]) -> Figure:
     total = max(1, data["n_vertices"])
-    rows = [
-        {"name": name, "count": n, "share": percent(n / total), "key": "all"}
-        for name, n in data["labels"]
-    ]
+    rows = [{"name": name, "count": n, "share": percent(n / total)} for name, n in data["labels"]]
     rare = sum(n <= 5 for _, n in data["labels"])
     caption = f"{plural(data['n_labels'], 'label')}; the commonest is on {rows[0]['share']} of all "
     caption += "vertices."
     if rare:
-        caption += f" {rare} occur five times or less: little can be learned about them."
+        verb = "occurs" if rare == 1 else "occur"
+        caption += f" {rare} {verb} five times or less: little can be learned from that."
     if data["n_labels"] > len(rows):
         caption += f" The {len(rows)} commonest are shown."
     return Figure(

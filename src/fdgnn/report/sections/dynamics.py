@@ -9,11 +9,11 @@ from typing import Any
 from fdgnn.report import charts
 from fdgnn.report.figures import Block, Figure, Key, Panel, Section, Table
 from fdgnn.report.numbers import NONE, count, listed, percent, plural, significant
+from fdgnn.report.sections import stability
 from fdgnn.report.sections.missing import no_portrait
 from fdgnn.report.sources import Source
 
 FLOOR = 1e-14  # residuals are drawn down to here; beyond, there is only rounding
-N_BINS = 60
 
 
 def section(sources: Sequence[Source]) -> Section:
@@ -23,7 +23,7 @@ def section(sources: Sequence[Source]) -> Section:
         title="The dynamics",
         lead="A graph's embedding is where a layer's states come to rest. Whether there is only "
         "one such point, whatever the start, depends on the weights W_H and the graph's adjacency "
-        "matrix A: ρ(W_H) ρ(A) < 1 is a certificate for it.",
+        "matrix A: ρ(|W_H|) ρ(|A|) < 1 is a certificate for it, where |·| leaves out the signs.",
         blocks=[_block(i, s) for i, s in enumerate(sources) if s.settings or s.model],
     )
 
@@ -32,15 +32,45 @@ def _block(run: int, source: Source) -> Block:
     if source.portrait is None:
         return Block(run, source.name, missing=no_portrait(source))
     dynamics = source.portrait["dynamics"]
+    whom = _whom(source.portrait)
     figures = []
     if dynamics["curves"]:
         figures.append(_convergence(run, dynamics))
     if dynamics["layers"]:
-        figures.append(_iterations(run, dynamics))
-        figures.append(_certified(run, dynamics))
-        if dynamics["radii"]:
-            figures.append(_stability(run, dynamics))
-    return Block(run, source.name, figures)
+        figures.append(_iterations(run, dynamics, whom))
+        figures.append(_certified(run, dynamics, whom))
+        weights = stability.absolute_radii(source.portrait)
+        if dynamics["radii"] and weights:
+            figures.append(stability.figure(run, dynamics, weights, whom))
+    lead = f"{whose_network(source.portrait)} What is counted here is counted over {whom}."
+    return Block(run, source.name, figures, lead=lead)
+
+
+def whose_network(portrait: dict[str, Any]) -> str:
+    """A sentence on the network that dynamics and map are of."""
+    network = portrait["dynamics"].get("network")
+    if network is None:
+        return "One network is shown; the portrait is an early one and does not say which."
+    what = (
+        f"{plural(network['n_layers'], 'layer')}, effective spectral radius "
+        f"{significant(network['effective_spectral_radius'])}"
+    )
+    if network["fold"] is None:
+        return f"The model's first network is shown: {what}."
+    text = f"The first network of outer fold {network['fold']} is shown: {what}"
+    alike, n_folds = network["folds_alike"], network["n_folds"]
+    if alike is not None and n_folds is not None:
+        folds = plural(n_folds, "outer fold")
+        text += f", the configuration that {count(alike)} of {folds} chose"
+    return text + "."
+
+
+def _whom(portrait: dict[str, Any]) -> str:
+    """The graphs that were iterated: all of them, or a part."""
+    n, total = portrait["dynamics"]["n_graphs"], portrait["data"]["n_graphs"]
+    if n < total:
+        return f"{count(n)} of the {count(total)} graphs"
+    return f"all {plural(n, 'graph')}" if n > 1 else "the one graph"
 
 
 def _convergence(run: int, dynamics: dict[str, Any]) -> Figure:
@@ -67,7 +97,7 @@ def _convergence(run: int, dynamics: dict[str, Any]) -> Figure:
     return Figure(
         id=f"convergence-{run}",
         heads=True,
-        title="States come to rest",
+        title="How states come to rest",
         caption=_convergence_caption(dynamics),
         panels=[
             Panel(
@@ -93,6 +123,11 @@ def _convergence_caption(dynamics: dict[str, Any]) -> str:
         if len(values) > 2:
             rates.append((values[-1] / values[0]) ** (1 / (len(values) - 1)))
     graphs = len({c["graph"] for c in dynamics["curves"]})
+    moving = {
+        c["graph"]
+        for c in dynamics["curves"]
+        if c["residuals"] and (c["residuals"][-1] or 0) >= dynamics["tol"]
+    }
     text = (
         f"How far the states of {plural(graphs, 'graph')} move from one iteration to the next, on "
         "a logarithmic scale: a straight line downward is a contraction."
@@ -102,6 +137,9 @@ def _convergence_caption(dynamics: dict[str, Any]) -> str:
             f" On average an iteration leaves between {percent(min(rates), 0)} and "
             f"{percent(max(rates), 0)} of the movement."
         )
+    if moving:
+        verb = "moves" if len(moving) == 1 else "move"
+        text += f" Of these graphs {count(len(moving))} still {verb} where a curve ends."
     return text
 
 
@@ -123,7 +161,7 @@ def _convergence_table(dynamics: dict[str, Any]) -> Table:
     return Table(head, rows)
 
 
-def _iterations(run: int, dynamics: dict[str, Any]) -> Figure:
+def _iterations(run: int, dynamics: dict[str, Any], whom: str) -> Figure:
     rows = [
         {"layer": layer["layer"], "steps": steps, "graphs": graphs}
         for layer in dynamics["layers"]
@@ -141,7 +179,7 @@ def _iterations(run: int, dynamics: dict[str, Any]) -> Figure:
     text += (
         f"{plural(stuck, 'time')} a graph was still moving there."
         if stuck
-        else "All graphs came to rest before it."
+        else f"Of {whom}, none was still moving there."
     )
     table = Table(
         ["layer", "iterations", "graphs"],
@@ -158,7 +196,7 @@ def _iterations(run: int, dynamics: dict[str, Any]) -> Figure:
     )
 
 
-def _certified(run: int, dynamics: dict[str, Any]) -> Figure:
+def _certified(run: int, dynamics: dict[str, Any], whom: str) -> Figure:
     rows, table = [], []
     for layer in dynamics["layers"]:
         total = layer["certified"] + layer["uncertified"]
@@ -177,6 +215,7 @@ def _certified(run: int, dynamics: dict[str, Any]) -> Figure:
             [
                 str(layer["layer"]),
                 significant(layer["spectral_radius"]),
+                significant(layer.get("absolute_radius")),
                 significant(layer["norm"]),
                 significant(layer["effective"]),
                 count(layer["certified"]),
@@ -184,12 +223,15 @@ def _certified(run: int, dynamics: dict[str, Any]) -> Figure:
                 count(layer["unconverged"]),
             ]
         )
-    head = ["layer", "ρ(W_H)", "‖W_H‖", "ρ(W_H) k", "certified", "uncertified", "still moving"]
+    head = [
+        "layer", "ρ(W_H)", "ρ(|W_H|)", "‖W_H‖", "ρ(W_H) k", "certified", "uncertified",
+        "still moving",
+    ]  # fmt: skip
     return Figure(
         id=f"certified-{run}",
         half=True,
         title="Graphs with a certificate",
-        caption=_certified_caption(dynamics),
+        caption=_certified_caption(dynamics, whom),
         panels=[Panel(f"certified-{run}", charts.certified(rows, len(dynamics["layers"])))],
         table=Table(head, table),
         key=[
@@ -203,7 +245,7 @@ def _certified(run: int, dynamics: dict[str, Any]) -> Figure:
     )
 
 
-def _certified_caption(dynamics: dict[str, Any]) -> str:
+def _certified_caption(dynamics: dict[str, Any], whom: str) -> str:
     layers = dynamics["layers"]
     radii = [significant(layer["effective"]) for layer in layers]
     text = (
@@ -212,113 +254,11 @@ def _certified_caption(dynamics: dict[str, Any]) -> str:
     )
     open_ = [layer for layer in layers if layer["uncertified"]]
     if not open_:
-        return text + "Every graph is certified in every layer: its embedding is well defined."
+        return text + f"In every layer {whom} are certified: their embeddings are well defined."
     worst = max(open_, key=lambda layer: layer["uncertified"])
     total = worst["certified"] + worst["uncertified"]
     return text + (
         f"In layer {worst['layer']}, {count(worst['uncertified'])} of {count(total)} graphs have "
-        "no certificate: their ρ(A) is too large for these weights. That does not mean that they "
+        "no certificate: their ρ(|A|) is too large for these weights. That does not mean that they "
         "do not come to rest, only that theory does not promise it."
     )
-
-
-def _stability(run: int, dynamics: dict[str, Any]) -> Figure:
-    radii = [row[1] for row in dynamics["radii"]]
-    layers, k = dynamics["layers"], dynamics["degree"]
-    last = 1.05 * max(*radii, k, 1e-6)
-    top = 1.6 * max(max(layer["spectral_radius"] for layer in layers), 1 / last, 1e-6)
-    points = _stability_points(radii, layers, last)
-    n_steps = 120
-    border = [
-        {"radius": round(x, 5), "weight": round(min(1 / x, top), 5)}
-        for x in (last * (i + 0.5) / n_steps for i in range(n_steps))
-    ]
-    border = [{"radius": 0, "weight": top}, *border, {"radius": last, "weight": min(1 / last, top)}]
-    return Figure(
-        id=f"stability-{run}",
-        title="Map of stability",
-        caption=_stability_caption(dynamics, radii),
-        panels=[Panel(f"stability-{run}", charts.stability(points, border, k, top))],
-        table=_stability_table(dynamics, radii),
-        key=[
-            Key("band", "band", "ρ(W_H) ρ(A) < 1: one fixed point, for sure"),
-            Key("circle", "c1", "graphs of one layer inside it; the larger, the more"),
-            *(
-                [Key("triangle", "c2", "graphs outside")]
-                if any(not point["stable"] for point in points)
-                else []
-            ),
-            Key("dashes", "ink", f"k = {significant(k)}"),
-        ],
-    )
-
-
-def _stability_points(
-    radii: Sequence[float], layers: Sequence[dict[str, Any]], last: float
-) -> list[dict[str, Any]]:
-    """Graphs of a layer that are close to each other make one point, never across the border."""
-    rows = []
-    for layer in layers:
-        weight = layer["spectral_radius"]
-        bins: dict[tuple[int, bool], list[float]] = defaultdict(list)
-        for radius in radii:
-            bins[int(N_BINS * radius / last), weight * radius < 1].append(radius)
-        for (_, stable), members in bins.items():
-            mean = sum(members) / len(members)
-            rows.append(
-                {
-                    "radius": round(mean, 4),
-                    "weight": round(weight, 5),
-                    "layer": layer["layer"],
-                    "graphs": len(members),
-                    "stable": stable,
-                    "words": plural(len(members), "graph"),
-                    "radius_": _span(members),
-                    "weight_": significant(weight),
-                    "product_": significant(weight * mean),
-                }
-            )
-    return rows
-
-
-def _span(values: Sequence[float]) -> str:
-    low, high = significant(min(values)), significant(max(values))
-    return low if low == high else f"{low} to {high}"
-
-
-def _stability_caption(dynamics: dict[str, Any], radii: Sequence[float]) -> str:
-    k = dynamics["degree"]
-    beyond = sum(r > k for r in radii)
-    products = [max(radii) * layer["spectral_radius"] for layer in dynamics["layers"]]
-    text = (
-        "Each row of points is a layer, at the height of its ρ(W_H); each point is a group of "
-        "graphs, at their ρ(A). Under the curve states are certain to come to rest at one point. "
-        f"The largest product of all is {significant(max(products))}. "
-    )
-    if beyond:
-        return text + (
-            f"Of {plural(len(radii), 'graph')}, {count(beyond)} have a ρ(A) beyond k, the average "
-            "that the weights were scaled by: such graphs are the first to lose the certificate."
-        )
-    return text + "No graph lies beyond k, so that any effective radius below 1 certifies them all."
-
-
-def _stability_table(dynamics: dict[str, Any], radii: Sequence[float]) -> Table:
-    ordered = sorted(radii)
-    middle = ordered[len(ordered) // 2]
-    rows = []
-    for layer in dynamics["layers"]:
-        weight = layer["spectral_radius"]
-        rows.append(
-            [
-                str(layer["layer"]),
-                significant(weight),
-                significant(weight * ordered[0]),
-                significant(weight * middle),
-                significant(weight * ordered[-1]),
-                count(sum(weight * r < 1 for r in ordered)),
-                count(len(ordered)),
-            ]
-        )
-    head = ["layer", "ρ(W_H)", "smallest product", "median", "largest", "below 1", "graphs"]
-    return Table(head, rows, note="Product: ρ(W_H) ρ(A).")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from fdgnn.report import charts
+from fdgnn.report.chance import binomial_test, wilson_interval
 from fdgnn.report.figures import Block, Figure, Key, Missing, Panel, Section, Table
-from fdgnn.report.numbers import NONE, count, percent, plural, significant
+from fdgnn.report.numbers import NONE, count, listed, percent, plural, significant
 from fdgnn.report.sections.graph_map import answer, is_number
 from fdgnn.report.sections.missing import no_portrait
 from fdgnn.report.sources import Source
@@ -21,7 +21,13 @@ def section(sources: Sequence[Source]) -> Section:
     return Section(
         id="errors",
         title="The errors",
-        lead="Where the model is wrong, whether it knew, and what it was looking at.",
+        lead="Where the model is wrong"
+        + (
+            ", whether it knew,"
+            if any((s.portrait or {}).get("calibration") for s in sources)
+            else ""
+        )
+        + " and what it was looking at.",
         blocks=[_block(i, s) for i, s in enumerate(sources) if s.settings or s.model],
     )
 
@@ -76,11 +82,12 @@ def _confusion(run: int, portrait: dict[str, Any]) -> Figure:
     share = percent(wrong / max(total, 1))
     text = f"{count(wrong)} of {count(total)} graphs are predicted wrongly, {share}."
     if pairs:
-        most, i, j = max(pairs)
-        text += (
-            f" The commonest mistake, {plural(most, 'time')}: class {classes[i]} taken for "
-            f"{classes[j]}."
-        )
+        most = max(n for n, _, _ in pairs)
+        first = [f"class {classes[i]} taken for {classes[j]}" for n, i, j in pairs if n == most]
+        times = plural(most, "time") + (" each" if len(first) > 1 else "")
+        what = "mistake" if len(first) == 1 else "mistakes"
+        if len(first) <= 3:
+            text += f" The commonest {what}, {times}: {listed(first)}."
     if len(portrait["classes"]) > n:
         text += f" The first {n} of {len(portrait['classes'])} classes are shown."
     text += " Each row is a class as it is: the stronger the colour, the larger the share of "
@@ -100,13 +107,15 @@ def _calibration(run: int, calibration: dict[str, Any]) -> Figure:
     for b in calibration["bins"]:
         if not b["n"] or b["probability"] is None or b["accuracy"] is None:
             continue
-        error = math.sqrt(b["accuracy"] * (1 - b["accuracy"]) / b["n"])
+        right = round(b["accuracy"] * b["n"])
+        low, high = wilson_interval(right, b["n"])
         rows.append(
             {
                 "probability": round(100 * b["probability"], 2),
                 "accuracy": round(100 * b["accuracy"], 2),
-                "low": round(100 * max(0.0, b["accuracy"] - 2 * error), 2),
-                "high": round(100 * min(1.0, b["accuracy"] + 2 * error), 2),
+                "low": round(100 * low, 2),
+                "high": round(100 * high, 2),
+                "chance": binomial_test(right, b["n"], b["probability"]),
                 "n": b["n"],
                 "span": f"{percent(b['from'], 0)} to {percent(b['to'], 0)}",
                 "probability_": percent(b["probability"]),
@@ -117,15 +126,7 @@ def _calibration(run: int, calibration: dict[str, Any]) -> Figure:
     text += "below, it is too sure of itself."
     if calibration["expected_error"] is not None:
         text += f" On average it is off by {100 * calibration['expected_error']:.1f} points."
-    far = [r for r in rows if not r["low"] <= r["probability"] <= r["high"] and r["n"] >= 10]
-    if far:
-        worst = max(far, key=lambda r: abs(r["probability"] - r["accuracy"]))
-        text += (
-            f" Furthest off are the {count(worst['n'])} graphs with {worst['span']}: stated "
-            f"{worst['probability_']}, right {worst['accuracy_']}."
-        )
-    elif rows:
-        text += " No group of ten graphs or more is further from the diagonal than chance allows."
+    text += _beyond_chance(rows)
     return Figure(
         id=f"calibration-{run}",
         half=True,
@@ -133,16 +134,37 @@ def _calibration(run: int, calibration: dict[str, Any]) -> Figure:
         caption=text,
         panels=[Panel(f"calibration-{run}", charts.calibration(rows))] if rows else [],
         table=Table(
-            ["stated", "graphs", "mean stated", "right"],
-            [[r["span"], count(r["n"]), r["probability_"], r["accuracy_"]] for r in rows],
-            note=f"Brier score {significant(calibration['brier'])}.",
+            ["stated", "graphs", "mean stated", "right", "right, 95 % interval", "chance"],
+            [
+                [r["span"], count(r["n"]), r["probability_"], r["accuracy_"],
+                 f"{r['low']:.1f} to {r['high']:.1f}", significant(r["chance"], 2)]
+                for r in rows
+            ],
+            note=f"Brier score {significant(calibration['brier'])}. Chance: how likely a share at "
+            "least as unlikely as this is if what is stated is right (exact binomial test).",
         ),
         key=[
             Key("circle", "c1", "graphs with a similar probability; the larger, the more"),
-            Key("line", "c1", "two standard errors"),
+            Key("line", "c1", "95 % interval (Wilson)"),
             Key("dashes", "ink", "as stated"),
         ],
+    )  # fmt: skip
+
+
+def _beyond_chance(rows: Sequence[dict[str, Any]]) -> str:
+    """Whether a group is off by more than chance, at 5 % for all groups together."""
+    far = [r for r in rows if r["chance"] < 0.05 / len(rows)]
+    if not rows:
+        return ""
+    if not far:
+        return " No group is further from what is stated than chance alone may bring about."
+    worst = max(far, key=lambda r: abs(r["probability"] - r["accuracy"]))
+    off = [r for r in far if r is not worst]
+    text = (
+        f" Off by more than chance: the {plural(worst['n'], 'graph')} with {worst['span']}, stated "
+        f"{worst['probability_']}, right {worst['accuracy_']}"
     )
+    return text + (f"; and those with {listed(r['span'] for r in off)}." if off else ".")
 
 
 def _predictions(run: int, portrait: dict[str, Any], graphs: Sequence[dict[str, Any]]) -> Figure:
@@ -157,7 +179,9 @@ def _predictions(run: int, portrait: dict[str, Any], graphs: Sequence[dict[str, 
         for g in graphs
     ]
     scores = portrait["regression"] or {}
-    text = "On the dashed line a prediction is exact; the further from it, the larger the error."
+    n, total = len(rows), portrait["data"]["n_graphs"]
+    text = f"{count(n)} of the {count(total)} graphs. " if n < total else ""
+    text += "On the dashed line a prediction is exact; the further from it, the larger the error."
     if scores.get("r2") is not None:
         text += f" R² is {significant(scores['r2'])}: the share of the target's variance explained."
     if scores.get("mean_absolute_error") is not None:
@@ -202,14 +226,22 @@ def _mistakes(run: int, portrait: dict[str, Any]) -> Figure:
             )
     regression = portrait["task"] == "regression"
     title = "The largest errors" if regression else "The most confident mistakes"
+    verbs = ("speaks for the prediction", "speaks against it")
+    if regression:
+        verbs = ("raises the value", "lowers it")
     first = cards[0] if cards else None
     text = "What the model was surest of, and wrong about." if not regression else ""
     if first and first["probability"]:
         text += f" It gave the first {first['probability']}."
+    score, label = (
+        ("the predicted value", "target")
+        if regression
+        else ("the score of the prediction", "label")
+    )
     text += (
-        " The colour of a vertex says how much more it adds to the score of the prediction than "
-        "the average vertex of its graph does: look at what misled the model, or whether the "
-        "label in the data may be wrong."
+        f" The colour of a vertex says how much more it adds to {score} than the average vertex "
+        f"of its graph does: look at what misled the model, or whether the {label} in the data may "
+        "be wrong."
     )
     rows = [[str(c["graph"]), c["id"], c["actual"], c["predicted"], c["probability"] or NONE]
             for c in cards]  # fmt: skip
@@ -221,7 +253,7 @@ def _mistakes(run: int, portrait: dict[str, Any]) -> Figure:
         kind="cards",
         extra={"run": run, "cards": cards},
         key=[
-            Key("dot", "for", "speaks for the prediction; the larger, the more"),
-            Key("ring", "against", "dashed: speaks against it"),
+            Key("dot", "for", f"{verbs[0]}; the larger, the more"),
+            Key("ring", "against", f"dashed: {verbs[1]}"),
         ],
     )

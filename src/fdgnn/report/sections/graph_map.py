@@ -8,6 +8,7 @@ from typing import Any
 from fdgnn.report import charts
 from fdgnn.report.figures import Figure, Key, Panel, Table
 from fdgnn.report.numbers import NONE, count, percent, plural, significant
+from fdgnn.report.sections.dynamics import whose_network
 
 KEY_MARKS = ("circle", "square", "triangle", "diamond", "cross", "down", "right")
 
@@ -25,9 +26,6 @@ def figure(run: int, portrait: dict[str, Any]) -> Figure:
         if classification
         else charts.value_map(table, explained, ends)
     )
-    key = _class_key(classes) if classification else []
-    if classification and known:
-        key.append(Key("ring", "ink", "larger, with an outline: predicted wrongly"))
     shown = len(graphs)
     total = portrait["data"]["n_graphs"]
     caption = (
@@ -45,15 +43,16 @@ def figure(run: int, portrait: dict[str, Any]) -> Figure:
     return Figure(
         id=f"map-{run}",
         title="A map of the graphs",
-        caption=caption + " Choose a point, or step through the list, to see its graph.",
+        caption=f"{caption} {whose_network(portrait)} Choose a point, or step through the list, to "
+        "see its graph.",
         panels=[Panel(f"map-{run}", spec, uses=[table])],
         table=_map_table(graphs),
-        key=key,
         kind="map",
         data={table: _map_rows(portrait)},
         extra={
             "run": run,
             "toggle": known,
+            "keys": _keys(classes, known) if classification else [],
             "modes": ("class", "right or wrong") if classification else ("value", "error"),
             "first": (portrait["mistakes"] or [graphs[0]["graph"]])[0],
         },
@@ -134,10 +133,28 @@ def answer(value: Any) -> str:
     return significant(value) if isinstance(value, float) else str(value)
 
 
-def _class_key(classes: Sequence[str]) -> list[Key]:
-    """A legend entry for each class, with the shape and colour it has everywhere."""
-    n = len(charts.COLOURS)
-    return [
-        Key(KEY_MARKS[i % len(KEY_MARKS)], f"c{i % n + 1}", f"class {name}")
-        for i, name in enumerate(classes[:12])
+def _keys(classes: Sequence[str], known: bool) -> list[tuple[str, list[Key]]]:
+    """What colours and shapes say when coloured by class, and when by right or wrong."""
+    number = {name: i for i, name in enumerate(classes)}
+    by_class = class_key(classes, number)
+    if not known:
+        return [("class", by_class)]
+    wrong = Key("ring", "ink", "larger, with an outline: predicted wrongly")
+    shapes = [Key(key.mark, "quiet", f"{key.words}, by its shape") for key in by_class]
+    answers = [
+        Key("square", "c1", "predicted rightly"),
+        Key("square", "c2", "predicted wrongly; larger, with an outline"),
     ]
+    return [("class", [*by_class, wrong]), ("answer", [*answers, *shapes])]
+
+
+def class_key(classes: Sequence[str], number: dict[str, int], mark: str | None = None) -> list[Key]:
+    """A legend entry for each class, with the colour and shape it has everywhere."""
+    most = 12
+    keys = []
+    for name in classes[:most]:
+        colour, shape = charts.look_of(number[name])
+        keys.append(Key(mark or KEY_MARKS[shape], f"c{colour + 1}", f"class {name}"))
+    if len(classes) > most:
+        keys.append(Key("", "quiet", f"and {len(classes) - most} more"))
+    return keys

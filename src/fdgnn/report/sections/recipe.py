@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from typing import Any
 
 from fdgnn.report.figures import Block, Section, Table
 from fdgnn.report.numbers import duration, plain
+from fdgnn.report.sections.missing import command_again
 from fdgnn.report.sources import Source
 
 _WORDS = {
@@ -32,6 +32,9 @@ _WORDS = {
     "n_guesses": "guesses a configuration",
     "data": "fingerprint of the data",
     "n_graphs": "graphs",
+    "cpu": "processor family",
+    "cpu_model": "processor",
+    "memory_gb": "memory, GB",
 }
 
 
@@ -54,9 +57,11 @@ def _block(run: int, source: Source) -> Block:
         )
         if values
     ]
-    return Block(
-        run, source.name, tables=tables, command=_command(source), lead=f"Read from {source.path}."
-    )
+    command = _command(source)
+    lead = f"Read from {source.origin}."
+    if command is None and source.settings is not None:
+        lead += " With which command it was made, its files do not say."
+    return Block(run, source.name, tables=tables, command=command or "", lead=lead)
 
 
 def _table(values: dict[str, Any]) -> Table:
@@ -88,7 +93,9 @@ def _machine(source: Source) -> dict[str, Any]:
     result, portrait = source.result or {}, source.portrait or {}
     versions = result.get("versions") or portrait.get("versions") or {}
     machine = portrait.get("machine") or result.get("machine") or {}
-    facts: dict[str, Any] = dict(versions) | dict(machine)
+    facts: dict[str, Any] = {
+        name: value for name, value in (versions | machine).items() if value is not None
+    }
     if source.model is not None:
         names = ("fdgnn", "numpy", "format_version")
         facts = {n: source.model[n] for n in names if n in source.model} | facts
@@ -100,21 +107,10 @@ def _machine(source: Source) -> dict[str, Any]:
     return facts
 
 
-def _command(source: Source) -> str:
-    """As it was given, or, for files that do not say, one that does the same."""
-    result, portrait = source.result or {}, source.portrait or {}
-    given = result.get("command") or (portrait.get("command") if source.model is None else None)
-    if given:
-        return str(given)
-    if source.settings is None:
-        return str(portrait.get("command") or "")
-    settings = source.settings
-    parts = ["fdgnn", "evaluate", result.get("source") or source.dataset, "--out", source.path]
-    if result.get("protocol") in ("quick", "paper"):
-        parts += ["--protocol", result["protocol"]]
-    for option, name in (("--configurations", "n_configurations"), ("--guesses", "n_guesses")):
-        if name in result:
-            parts += [option, str(result[name])]
-    if "n_units" in settings:
-        parts += ["--units", str(settings["n_units"])]
-    return shlex.join([*parts, "--seed", str(settings["seed"])])
+def _command(source: Source) -> str | None:
+    """As it was given or, for a finished run that does not say, one that does the same."""
+    if source.command is not None:
+        return source.command
+    if source.settings is not None:
+        return command_again(source)
+    return (source.portrait or {}).get("command")

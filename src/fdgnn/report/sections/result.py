@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from fdgnn import paper
 from fdgnn.report import charts
 from fdgnn.report.figures import Figure, Key, Panel, Section, Table
 from fdgnn.report.numbers import (
@@ -18,17 +18,29 @@ from fdgnn.report.numbers import (
     significant,
     spread,
 )
-from fdgnn.report.outcomes import Outcome, outcome_of, published_of, verdict
+from fdgnn.report.outcomes import (
+    Outcome,
+    is_of_the_paper,
+    is_regression,
+    outcome_of,
+    published_of,
+    saved_score,
+    shown_score,
+    told_rightly,
+    verdict,
+    why_no_row,
+)
 from fdgnn.report.sections import table1
+from fdgnn.report.sections.missing import command_again
 from fdgnn.report.sources import Source
 
 
 def section(sources: Sequence[Source]) -> Section:
     """Cards, accuracy by fold, ours among the published rows, and Table 1."""
     outcomes = [outcome_of(s) for s in sources]
-    shown = [(s, o) for s, o in zip(sources, outcomes, strict=True) if o is not None]
+    shown = [(s, o) for s, o in zip(sources, outcomes, strict=True) if o is not None and o.here]
     figures = [_folds(shown)] if shown else []
-    known = [(s, o) for s, o in shown if s.dataset in paper.DATASETS]
+    known = [(s, o) for s, o in shown if is_of_the_paper(s)]
     if known:
         figures.append(table1.figure(known))
     return Section(
@@ -44,56 +56,91 @@ def section(sources: Sequence[Source]) -> Section:
 
 
 def _card(source: Source, outcome: Outcome | None) -> dict[str, str]:
-    card = dict.fromkeys(("value", "spread", "how", "note", "warning"), "") | {"name": source.name}
-    regression = (source.portrait or {}).get("regression")
+    parts = ("value", "spread", "how", "note", "warning", "command")
+    card = dict.fromkeys(parts, "") | {"name": source.name}
     if outcome is not None:
         std = "" if outcome.std is None else f"± {100 * outcome.std:.1f}"
         card |= {"value": percent(outcome.mean), "spread": std, "how": f"accuracy, {outcome.how}"}
-        published = published_of(source)
-        if published is not None:
-            text = verdict(outcome, published)
-            card["note"] = text[0].upper() + text[1:] + "."
-        else:
-            card["note"] = "The paper has no row for this dataset."
-    elif regression and regression["r2"] is not None:
-        error = significant(regression["mean_absolute_error"])
-        seen = "held out" if source.portrait and source.portrait["held_out"] else "perhaps seen"
-        card |= {
-            "value": significant(regression["r2"]),
-            "how": f"R², graphs {seen}",
-            "note": f"A prediction is off by {error} on average.",
-        }
+        card["note"] = _beside(source, outcome)
+    elif source.model is not None:
+        card |= _model_card(source)
     else:
         card |= {"value": NONE} | _unfinished(source)
-    if source.portrait and not source.portrait["held_out"] and (outcome or regression):
-        card["warning"] = "The model may have seen these graphs in training: expect less on others."
+    if source.portrait and not source.portrait["held_out"]:
+        card["warning"] = _seen(source)
+    card["note"] = " ".join(filter(None, [card["note"], *source.notes]))
     return card
 
 
-def _unfinished(source: Source) -> dict[str, str]:
-    if source.search is not None:
-        n = plural(source.search.n_networks, "network")
+def _beside(source: Source, outcome: Outcome) -> str:
+    """What the accuracy is to be compared with."""
+    if source.result is None:
+        return _saved_beside(source) if outcome.here else ""
+    published = published_of(source)
+    if published is None:
+        return why_no_row(source)
+    text = verdict(outcome, published)
+    return text[0].upper() + text[1:] + "."
+
+
+def _saved_beside(source: Source) -> str:
+    saved = saved_score(source)
+    if saved is None:
+        return ""
+    return f"In its training: {shown_score(saved[0], source)} ({saved[1]})."
+
+
+def _model_card(source: Source) -> dict[str, str]:
+    """Of a model file without an accuracy on graphs held out: R2, or what was saved with it."""
+    portrait, saved = source.portrait, saved_score(source)
+    scores = (portrait or {}).get("regression")
+    if portrait and portrait["held_out"] and scores and scores["r2"] is not None:
+        error = significant(scores["mean_absolute_error"])
+        note = f"A prediction is off by {error} on average. {_saved_beside(source)}"
         return {
-            "how": "unfinished",
-            "note": f"{n} scored so far; the result is there when all are. Run the same command "
-            "again to go on.",
+            "value": significant(scores["r2"]),
+            "how": "R², graphs held out",
+            "note": note.strip(),
         }
-    if source.settings is not None:
-        return {"how": "not started", "note": "No network is scored yet."}
-    if source.portrait is not None:
-        return {"how": "no targets", "note": "These graphs have no known answers to compare with."}
-    if source.model is not None:
-        score = source.model.get("score")
-        if isinstance(score, int | float):
-            what = "R²" if source.model.get("class") == "FDGNNRegressor" else "accuracy"
-            value = significant(score) if what == "R²" else percent(score)
-            return {
-                "value": value,
-                "how": f"{what}, as saved with the model",
-                "note": "From its training; name some data to see it at work.",
-            }
-        return {"how": "a model file", "note": "Name some data to see it at work."}
-    return {"how": "a comparison", "note": "Its accuracies are in the section on rivals."}
+    what = "R²" if is_regression(source) else "accuracy"
+    card = {"value": NONE, "how": f"{what} on unseen graphs is not known"}
+    if saved is not None:
+        card = {"value": shown_score(saved[0], source), "how": f"{what}, {saved[1]}"}
+    if portrait is None:
+        return card | {"note": "Name some data to see it at work."}
+    if not any(g["actual"] is not None for g in portrait["graphs"]):
+        return card | {"note": "These graphs have no known answers to compare with."}
+    return card
+
+
+def _seen(source: Source) -> str:
+    """How the model does on graphs that it may have seen, and that this is no promise."""
+    told = told_rightly(source)
+    scores = (source.portrait or {}).get("regression") or {}
+    if told is not None:
+        what = f"Here it is right in {percent(told[0] / told[1])} of the cases"
+    elif scores.get("r2") is not None:
+        error = significant(scores["mean_absolute_error"])
+        what = f"Here R² is {significant(scores['r2'])} and the mean absolute error {error}"
+    else:
+        return ""
+    return f"{what}, but it may have seen these graphs in training: expect less on others."
+
+
+def _unfinished(source: Source) -> dict[str, str]:
+    if source.settings is None:
+        return {"how": "a comparison", "note": "Its accuracies are in the section on rivals."}
+    command = command_again(source) or ""
+    on = "To go on:" if command else "The command that began it goes on with it."
+    if source.search is None:
+        note = f"No network is scored yet. {on}"
+        return {"how": "not started", "note": note, "command": command}
+    asked = source.asked or {}
+    wanted = (asked.get("n_configurations") or 0) * (asked.get("n_guesses") or 0)
+    n = plural(source.search.n_networks, "network")
+    if wanted >= source.search.n_networks:
+        n = f"{count(source.search.n_networks)} of {plural(wanted, 'network')}"
+    return {"how": "unfinished", "note": f"{n} scored so far. {on}", "command": command}
 
 
 # ---------------------------------------------------------------------- accuracy by fold
@@ -106,7 +153,9 @@ def _folds(shown: Sequence[tuple[Source, Outcome]]) -> Figure:
     folds = any(o.folds for _, o in shown)
     key = [Key("circle", "c1", "mean ± standard deviation" if folds else "ours")]
     if folds:
-        key.insert(0, Key("dot", "c1", "one outer fold"))
+        equal = any(len(set(o.folds)) < len(o.folds) for _, o in shown)
+        words = "one outer fold; larger: several that are equal" if equal else "one outer fold"
+        key.insert(0, Key("dot", "c1", words))
     if published:
         key.append(Key("diamond", "c2", "the paper, mean ± standard deviation"))
     if bounds:
@@ -139,6 +188,7 @@ def _fold_rows(source: Source, outcome: Outcome) -> list[dict[str, Any]]:
             "high": round(100 * high, 3),
             "words": words,
             "shown": percent(value) if std is None else f"{spread(value, std)} %",
+            "folds": 1,
         }
 
     rows = []
@@ -149,7 +199,12 @@ def _fold_rows(source: Source, outcome: Outcome) -> list[dict[str, Any]]:
         rows.append(
             band | {"high": round(100 * high, 3), "shown": f"{percent(low)} to {percent(high)}"}
         )
-    rows += [row("fold", value, None, f"fold {i + 1}") for i, value in enumerate(outcome.folds)]
+    equal = defaultdict(list)  # folds of one accuracy would hide each other
+    for i, value in enumerate(outcome.folds, start=1):
+        equal[value].append(i)
+    for value, folds in equal.items():
+        words = f"fold{'s' if len(folds) > 1 else ''} {listed(folds)}"
+        rows.append(row("fold", value, None, words) | {"folds": len(folds)})
     rows.append(row("ours", outcome.mean, outcome.std, outcome.how))
     published = published_of(source)
     if published is not None:
@@ -168,8 +223,10 @@ def _folds_caption(shown: Sequence[tuple[Source, Outcome]], bounds: bool) -> str
         text += "."
         if outcome.folds:
             low, high = percent(min(outcome.folds)), percent(max(outcome.folds))
-            text += f" Single folds range from {low} to {high}: with so few graphs in each, "
-            text += "differences smaller than that spread mean little."
+            n = ((source.result or {}).get("n_graphs") or 0) / len(outcome.folds)
+            few = f"with only about {n:.0f} graphs in each, " if n < 100 else ""
+            text += f" Single folds range from {low} to {high}: {few}differences smaller than "
+            text += "that spread mean little."
     else:
         near = [s.name for s, o, p in compared if abs(100 * o.mean - p.mean) <= (p.std or 0)]
         text = f"{len(shown)} results side by side."
@@ -212,5 +269,5 @@ def summary(sources: Sequence[Source]) -> str:
     n_graphs = [
         facts["n_graphs"] for s in sources if (facts := s.result or (s.portrait or {}).get("data"))
     ]
-    what = f"From {sources[0].path}" if len(sources) == 1 else listed(s.name for s in sources)
+    what = f"From {sources[0].origin}" if len(sources) == 1 else listed(s.name for s in sources)
     return f"{what}; {count(sum(n_graphs))} graphs." if n_graphs else f"{what}."

@@ -110,7 +110,12 @@ def _accuracy_caption(rows: Sequence[Row], done: Sequence[Row], ours: Row | None
             )
         else:
             text = "No rival has a higher mean than FDGNN."
-        text += " Where the bars of two models overlap, these folds cannot tell which is better."
+        if any(_paired(r, ours) for r in others):
+            text += (
+                " The bars are spreads over folds. All models were tested on the same ones: the "
+                "table says on how many of them FDGNN was better, and where that is about half, "
+                "these folds cannot tell which model is."
+            )
     unfinished = [r for r in rows if r["status"] != "finished"]
     if unfinished:
         names = [f"{r['title']} ({r['status']})" for r in unfinished]
@@ -170,7 +175,8 @@ def _nothing(id: str, dataset: str, rows: Sequence[Row]) -> Figure:
 def _table(rows: Sequence[Row], ours: Row | None) -> Table:
     mine = ours["train_seconds"] if ours else None
     head = [
-        "model", "state", "accuracy, %", "published, %", "training", "test", "selection",
+        "model", "state", "accuracy, %", "FDGNN better, equal, worse", "published, %", "training",
+        "test", "selection",
         "times FDGNN's", "parameters", "memory",
     ]  # fmt: skip
     shown: list[list[Cell]] = []
@@ -185,6 +191,7 @@ def _table(rows: Sequence[Row], ours: Row | None) -> Table:
             row["title"],
             state,
             spread(row["accuracy_mean"], row["accuracy_std"]),
+            _paired(row, ours) or NONE,
             spread(published["accuracy_mean"], published.get("accuracy_std"))
             if published
             else NONE,
@@ -198,6 +205,16 @@ def _table(rows: Sequence[Row], ours: Row | None) -> Table:
         kind = "ours" if row["model"] == "fdgnn" else ""
         shown.append([(text, kind) for text in cells])
     return Table(head, shown, n_words=2)
+
+
+def _paired(row: Row, ours: Row | None) -> str:
+    """On how many folds FDGNN is better than, equal to, and worse than a rival."""
+    mine, theirs = (ours or {}).get("fold_accuracies"), row.get("fold_accuracies")
+    if row is ours or not mine or not theirs or len(mine) != len(theirs):
+        return ""
+    gaps = [a - b for a, b in zip(mine, theirs, strict=True)]
+    counts = (sum(g > 1e-9 for g in gaps), sum(abs(g) <= 1e-9 for g in gaps))
+    return f"{counts[0]}, {counts[1]}, {len(gaps) - sum(counts)}"
 
 
 def _reference(published: Row) -> str:

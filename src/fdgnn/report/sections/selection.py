@@ -30,6 +30,12 @@ PARAMETERS = (
     ("depth", "layers"),
 )
 
+_LEAD = (
+    "For each outer fold, the configuration and penalty with the best validation accuracy on the "
+    "other folds was taken. Only validation accuracy is shown here: test accuracy has no say in "
+    "the choice."
+)
+
 _DRAWN = (
     "c", "rho", "omega1", "omega", "depth", "mean", "low", "high", "chosen", "place", "words",
     "rho_", "omega1_", "omega_", "lambda_", "mean_", "range_", "chosen_",
@@ -44,9 +50,7 @@ def section(sources: Sequence[Source]) -> Section:
     return Section(
         id="selection",
         title="How it was selected",
-        lead="For each outer fold, the configuration and penalty with the best validation accuracy "
-        "on the other folds was taken. Only validation accuracy is shown here: test accuracy has "
-        "no say in the choice.",
+        lead=_LEAD if any(s.settings for s in sources) else "A choice that was made in training.",
         blocks=blocks,
         after=after,
     )
@@ -98,6 +102,8 @@ def _rows(search: Search, chosen: Counter[tuple[int, float]]) -> list[dict[str, 
             "place": round(0.1 + 0.8 * (i / max(1, len(rows) - 1)), 3),
             "lambda_": power_of_ten(row["lambda"]),
             "mean_": f"{100 * row['mean']:.2f}",
+            "mean_1": f"{100 * row['mean']:.1f}",
+            "guesses_": f"{100 * row['low']:.2f} to {100 * row['high']:.2f}",
             "range_": f"{100 * row['low']:.2f} to {100 * row['high']:.2f} ({row['guesses']})",
             "chosen_": _by_folds(by_configuration[row["c"]]),
             **{f"{name}_": significant(row[name]) for name in ("rho", "omega1", "omega")},
@@ -209,7 +215,7 @@ def _landscape_caption(
     text = (
         f"{plural(len(search.configurations), 'configuration')} with up to "
         f"{plural(guesses, 'guess', 'guesses')} each, {count(search.n_networks)} networks in all. "
-        f"Means range from {ranked[-1]['mean']:.1f} to {ranked[0]['mean']:.1f} %. "
+        f"Means range from {ranked[-1]['mean_1']} to {ranked[0]['mean_1']} %. "
     )
     spans = [
         f"{name} from {significant(min(values), 2)} to {significant(max(values), 2)}"
@@ -221,7 +227,8 @@ def _landscape_caption(
         text += f"The {len(top)} best have {listed(spans)}, and {listed(layers)} layers. "
     best = max(middle, key=lambda m: m["mean"])
     text += f"The median configuration does best with λ = {best['lambda_']}. "
-    text += "ω has no effect on networks of one layer. Hover to follow a configuration everywhere."
+    text += "ω has no effect on networks of one layer. Hover or tap to follow a "
+    text += "configuration everywhere."
     if search.n_unreadable:
         text += f" {plural(search.n_unreadable, 'line')} of the records could not be read."
     return text
@@ -240,7 +247,7 @@ def _landscape_table(rows: list[dict[str, Any]]) -> Table:
                 str(r["depth"]),
                 r["lambda_"],
                 r["mean_"],
-                f"{r['low']:.2f} to {r['high']:.2f}",
+                r["guesses_"],
                 f"{r['chosen']}" if r["chosen"] else "",
             ]
             for r in ranked

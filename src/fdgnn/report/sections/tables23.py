@@ -13,6 +13,7 @@ from fdgnn import paper
 from fdgnn.report import charts
 from fdgnn.report.figures import Figure, Key, Panel, Table
 from fdgnn.report.numbers import MINUS, NONE, duration, listed, plural, times
+from fdgnn.report.outcomes import is_of_the_paper
 from fdgnn.report.sources import Source
 
 
@@ -22,7 +23,8 @@ def depths(finished: Sequence[Source]) -> Figure:
     table = []
     for source in finished:
         result = source.result or {}
-        depths, theirs = Counter(result["fold_depths"]), paper.DEPTH.get(source.dataset)
+        depths = Counter(result["fold_depths"])
+        theirs = paper.DEPTH.get(source.dataset) if is_of_the_paper(source) else None
         for depth, n in sorted(depths.items()):
             words = f"{plural(depth, 'layer')}: chosen by {plural(n, 'fold')}"
             rows.append(
@@ -55,7 +57,7 @@ def depths(finished: Sequence[Source]) -> Figure:
             Key("circle", "c1", "folds that chose a depth; the number says how many"),
             Key("tick", "c1", "our mean"),
             *([Key("diamond", "c2", "the paper's mean")] if any(
-                s.dataset in paper.DEPTH for s in finished) else []),
+                is_of_the_paper(s) for s in finished) else []),
         ],
     )  # fmt: skip
 
@@ -80,7 +82,7 @@ def seconds(finished: Sequence[Source]) -> Figure:
     gains = []
     for source in finished:
         result = source.result or {}
-        theirs = paper.TIMES.get(source.dataset)
+        theirs = paper.TIMES.get(source.dataset) if is_of_the_paper(source) else None
         for phase, name in (("train", "fold_train_seconds"), ("test", "fold_test_seconds")):
             values = np.array(result["times"][name] or [math.nan])
             ours = float(values.mean())
@@ -114,13 +116,16 @@ def seconds(finished: Sequence[Source]) -> Figure:
         caption=_seconds_caption(gains) + f" The whole search took, on one core: {spent}.",
         panels=[Panel("seconds", charts.seconds(rows, n_rows))] if rows else [],
         table=Table(["what", "ours", "paper", "paper / ours"], table),
-        key=[Key("circle", "c1", "ours"), Key("diamond", "c2", "the paper, another machine")],
+        key=[
+            Key("circle", "c1", "ours"),
+            *([Key("diamond", "c2", "the paper, another machine")] if gains else []),
+        ],
     )
 
 
 def _seconds_caption(gains: Sequence[tuple[str, float]]) -> str:
-    text = "The selected network of an outer fold, trained on nine tenths of the graphs and tested "
-    text += "on the rest, on one core."
+    text = "The selected network of an outer fold, trained on the other folds' graphs and tested "
+    text += "on its own, on one core."
     if gains:
         parts = [f"{name} {times(factor)}" for name, factor in gains]
         text += f" The paper's training times are longer by: {listed(parts)}; its machine and "

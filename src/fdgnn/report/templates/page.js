@@ -87,6 +87,9 @@
   }
 
   window.addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest(".chart")) tip.hidden = true;
+  });
 
   // ------------------------------------------------------------------ charts
 
@@ -94,17 +97,42 @@
   const waiting = [];
   let working = false;
 
+  function fail(place, error) {
+    views.delete(place);
+    place.dataset.state = "failed";
+    const text = "This chart could not be drawn; its numbers are in the table below.";
+    place.replaceChildren(element("p", { class: "absent" }, text));
+    console.error(error);
+  }
+
+  // ast: no text becomes code. Expressions are interpreted, and the page forbids eval.
+  const BARE = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false };
+  let View = null;
+
+  // Vega only logs what goes wrong while it draws, and shows an empty chart. The bundle has no name
+  // for its class of views, but the view of an empty chart has.
+  async function viewFor(place) {
+    if (!View) {
+      const nothing = { data: { values: [] }, mark: "point" };
+      const { view } = await vegaEmbed(element("div"), nothing, BARE);
+      View = view.constructor;
+      view.finalize();
+    }
+    return class extends View {
+      error(...problem) {
+        place.dataset.problem = problem.join(" ");
+        if (place.dataset.state === "drawn") fail(place, place.dataset.problem);
+        return this;
+      }
+    };
+  }
+
   async function draw(place) {
     const { spec, uses } = page.charts[place.dataset.chart];
     spec.datasets = { ...spec.datasets, ...Object.fromEntries(uses.map((u) => [u, table(u)])) };
-    const { view } = await vegaEmbed(place, spec, {
-      mode: "vega-lite",
-      renderer: "svg",
-      actions: false,
-      ast: true, // no text becomes code: expressions are interpreted, and the page forbids eval
-      tooltip: showTip,
-      defaultStyle: false,
-    });
+    const viewClass = await viewFor(place);
+    const { view } = await vegaEmbed(place, spec, { ...BARE, tooltip: showTip, viewClass });
+    if (place.dataset.problem) throw new Error(place.dataset.problem);
     views.set(place, view);
     for (const svg of all("svg", place)) svg.setAttribute("aria-hidden", "true");
     listen(place, view);
@@ -112,8 +140,11 @@
   }
 
   function listen(place, view) {
+    // A finger does not hover: its tap tells what a pointer over the mark would.
+    view.addEventListener("click", (event, item) => showTip(view, event, item, item?.tooltip));
     const linked = place.closest("[data-linked]");
     if (linked) {
+      view.addEventListener("click", (_, item) => follow(linked, item?.datum?.c ?? -1));
       view.addEventListener("mouseover", (_, item) => follow(linked, item?.datum?.c ?? -1));
       view.addEventListener("mouseout", () => follow(linked, -1));
     }
@@ -149,9 +180,7 @@
       try {
         await draw(place);
       } catch (error) {
-        place.dataset.state = "failed";
-        place.textContent = "This chart could not be drawn; its numbers are in the table below.";
-        console.error(error);
+        fail(place, error);
       }
       await new Promise((resolve) => setTimeout(resolve));
     }
@@ -371,15 +400,21 @@
     figure.querySelector(".before").addEventListener("click", () => step(-1));
     figure.querySelector(".after").addEventListener("click", () => step(1));
     for (const choice of all("input[type=radio]", figure)) {
-      choice.addEventListener("change", () => view?.signal("by", choice.value).runAsync());
+      choice.addEventListener("change", () => colourBy(choice.value));
     }
+
+    function colourBy(mode) {
+      for (const key of all("[data-mode]", figure)) key.hidden = key.dataset.mode !== mode;
+      view?.signal("by", mode).runAsync();
+    }
+
     return {
       show,
       ready(drawn) {
         view = drawn;
         const choice = figure.querySelector("input[type=radio]:checked");
-        if (choice) view.signal("by", choice.value);
-        view.signal("picked", rows[now].graph).runAsync();
+        view.signal("picked", rows[now].graph);
+        colourBy(choice ? choice.value : "class");
       },
     };
   }
