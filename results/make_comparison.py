@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from fdgnn import paper
+from fdgnn.tables import times
 
 HERE = Path(__file__).parent / "compare"
 
@@ -57,7 +58,7 @@ def dataset(name: str, rows: list[dict]) -> list[str]:
             )
             continue
         alone = row["model"] == "fdgnn" or not ours
-        faster = "" if alone else f"{row['train_seconds'] / ours:,.3g}x"
+        faster = "" if alone else times(row["train_seconds"] / ours)
         guesses = f" x {row['n_guesses']}" if row.get("n_guesses", 1) > 1 else ""
         lines.append(
             f"{head}{percent(row)} | {percent(row['published'])} | {off_by(row)} | "
@@ -85,8 +86,8 @@ def table_4(rows: list[dict]) -> list[str]:
         row, printed = by_name[name], theirs[name]
         lines.append(
             f"| {name.upper()} | {row['train_seconds']:.3g} ± {row['train_seconds_std']:.2g} | "
-            f"{row['train_seconds'] / ours:,.3g}x | {printed.mean} ± {printed.std} | "
-            f"{printed.mean / theirs['fdgnn'].mean:.3g}x |"
+            f"{times(row['train_seconds'] / ours)} | {printed.mean} ± {printed.std} | "
+            f"{times(printed.mean / theirs['fdgnn'].mean)} |"
         )
     return lines
 

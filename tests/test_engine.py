@@ -48,6 +48,17 @@ def mixed_graphs(n_units=20):
 # ---------------------------------------------------------------------- agreement
 
 
+def test_arcs_that_weigh_next_to_nothing():
+    """W_H is scaled by 1 / k, here by more than float32 can hold."""
+    graphs = GraphBatch.from_graphs([Graph([[0, 1], [1, 2]], weights=[2e-42, 1e-42])])
+    reservoir = draw_reservoir(
+        ReservoirConfig(n_layers=2, n_units=6), graphs, average_degree(graphs), seed_sequence(0)
+    )
+    ours = embed(graphs, reservoir, tol=1e-6, max_iter=500)
+    literal = embed(graphs, reservoir, tol=1e-6, max_iter=500, solver="paper")
+    np.testing.assert_allclose(ours.pooled, literal.pooled, atol=1e-4)
+
+
 @given(batches(), st.integers(1, 3), st.integers(0, 3), st.sampled_from([0.5, 0.9, 2.0]))
 def test_any_graph_agrees_with_the_fixed_point_or_the_loop(graphs, n_connections, seed, rho):
     reservoir = reservoir_for(

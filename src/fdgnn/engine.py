@@ -27,6 +27,7 @@ _LOGGER = logging.getLogger("fdgnn")
 
 MARGIN = 1e-2  # cycles are solved this much finer than tol: trees and layers amplify their errors
 MAX_STEPS = 5000  # of a certified graph that float32 cannot resolve
+LARGEST = 1e30  # of a weight for which states may be computed in float32
 ULPS = 2  # a sweep cannot be seen to move a state by fewer units in the last place
 
 
@@ -44,6 +45,10 @@ class Weights(NamedTuple):
     def astype(self, dtype: npt.DTypeLike) -> Weights:
         """Give the same weights in another precision."""
         return Weights(*(a if a.dtype == np.int32 else a.astype(dtype) for a in self))
+
+    def fit_float32(self) -> bool:
+        """Not where arcs weigh next to nothing: W_H is scaled by 1 / k, and k is their sum."""
+        return all(float(np.abs(a).max(initial=0.0)) < LARGEST for a in self)
 
 
 class Outputs(NamedTuple):
@@ -104,7 +109,7 @@ def solve(
     scale = np.sqrt(np.diff(graphs.vertex_offsets)[q.graphs])  # of a graph's rounding errors
     resolution = ULPS * float(np.finfo(np.float32).eps) * scale
     gap = np.where(certified, 1 - contractions.max(axis=0), 1.0)
-    fast = certified & (resolution < 0.5 * tol * gap)
+    fast = certified & (resolution < 0.5 * tol * gap) & weights.fit_float32()
     run = _Run(q, weights, _inputs(graphs, codes, q), wanted, n_jobs, out)
     if fast.any():
         # Where A is not symmetric the bound of `_freeze` need not hold in this norm.

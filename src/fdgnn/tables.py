@@ -92,11 +92,16 @@ def _comparison_cells(row: dict[str, Any], ours: float | None) -> tuple[str, ...
         _short_percent(row["accuracy_mean"], row["accuracy_std"]),
         published,
         f"{row['train_seconds']:.3g}",
-        "" if row["model"] == "fdgnn" or faster is None else f"{faster:.3g}x",
+        "" if row["model"] == "fdgnn" or faster is None else times(faster),
         f"{row['test_seconds']:.2g}",
         f"{row['parameters']:,}",
         f"{row['peak_mb']:.0f}",
     )
+
+
+def times(ratio: float) -> str:
+    """A ratio as one says it: 6.1x, 39x, 1,750x."""
+    return f"{ratio:,.0f}x" if ratio >= 100 else f"{ratio:.2g}x"
 
 
 def _short_percent(mean: float | None, std: float | None) -> str:
