@@ -24,10 +24,11 @@ from fdgnn._base import check_classes, check_one_each
 from fdgnn.comparison.contest import Search, Turn
 from fdgnn.comparison.rows import Row, finished_row, unfinished_row
 from fdgnn.converters import as_batch
-from fdgnn.exceptions import MissingDependencyError, StudyError
+from fdgnn.exceptions import StudyError
 from fdgnn.files import write_json
 from fdgnn.progress import track
 from fdgnn.rivals import RIVALS
+from fdgnn.rivals.base import check_library
 from fdgnn.rundir import RunDirectory, locked
 from fdgnn.study import PROTOCOLS, Study, check_not_more, finished_result, plan
 
@@ -182,12 +183,7 @@ def check_models(models: str | Iterable[str]) -> list[str]:
         if name not in RIVALS:
             raise ValueError(f"no rival {name!r}; there are {', '.join(RIVALS)}")
         RIVALS[name].check_installed(name)
-    try:
-        import psutil  # noqa: F401
-    except ImportError as error:
-        raise MissingDependencyError(
-            "a comparison needs psutil; install it with: pip install 'fdgnn[compare]'"
-        ) from error
+    check_library("a comparison", "psutil")
     return names
 
 

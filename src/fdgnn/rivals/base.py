@@ -109,13 +109,16 @@ class Rival:
     def check_installed(self, name: str) -> None:
         """Raise an error that names the remedy if a library is missing."""
         for library in self.libraries:
-            if util.find_spec(library) is None:
-                remedy = (
-                    "PyTorch's CPU build, then pip install 'fdgnn[compare]'"
-                    if library == "torch"
-                    else "pip install 'fdgnn[compare]'"
-                )
-                raise MissingDependencyError(f"{name} needs {library}; install it with: {remedy}")
+            check_library(name, library)
+
+
+def check_library(whose: str, library: str) -> None:
+    """Raise an error that names the remedy if a library of the comparison is missing."""
+    if util.find_spec(library) is None:
+        first = "PyTorch's CPU build, then " if library == "torch" else ""
+        raise MissingDependencyError(
+            f"{whose} needs {library}; install it with: {first}pip install 'fdgnn[compare]'"
+        )
 
 
 _KERNELS, _NETWORKS = "fdgnn.rivals.graph_kernels", "fdgnn.rivals.networks"
