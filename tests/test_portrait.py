@@ -353,7 +353,7 @@ def test_curves_start_with_the_first_states(options):
     model = GraphReservoir(**SMALL).fit(graphs)
     states = as_batch(graphs)
     curves = residual_curves(dynamics_of(model), states)
-    W_I, _, bias = model.layers_[0]
+    W_I, bias = model.layers_[0].input_weights, model.layers_[0].bias
     for g, curve in enumerate(curves):
         graph = states[g]
         u = np.ones((graph.n_vertices, 1)) if graph.features is None else graph.features

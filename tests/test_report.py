@@ -264,11 +264,33 @@ def test_selection_sums_up_all_networks(tmp_path):
 
 def test_chosen_configurations_are_marked(run):
     source = read_source(run)
-    assert selection.chosen_of(source) == {(1, 0.1): 2, (2, 0.1): 1, (5, 0.1): 1}
+    assert sorted(c for c, _ in selection.chosen_of(source)) == [1, 1, 2, 5]
+    assert [alphas for _, alphas in selection.chosen_of(source)] == [{0.1}] * 4
     rows = {
         r["c"]: r["chosen"] for r in selection._rows(source.search, selection.chosen_of(source))
     }
     assert rows == {0: 0, 1: 2, 2: 1, 3: 0, 4: 0, 5: 1, 6: 0, 7: 0}
+
+
+def test_networks_mark_the_penalties_they_took(tmp_path):
+    run = write_run(tmp_path / "run")
+    result = json.loads((run / "result.json").read_text())
+    first, second, third = examples.ALPHAS
+    result["fold_alphas"] = [[first, second, second]] * 2 + [[third] * 3] * 2
+    (run / "result.json").write_text(json.dumps(result))
+    source = read_source(run)
+    chosen = selection.chosen_of(source)
+    rows = selection._rows(source.search, chosen)
+    assert {r["c"]: r["chosen"] for r in rows if r["chosen"]} == {1: 2, 2: 1, 5: 1}
+    points, _ = selection._penalty_rows(source.search, rows, chosen)
+    marked = {(p["c"], p["power"]): p["chosen"] for p in points if p["chosen"]}
+    power = {alpha: round(np.log10(alpha), 4) for alpha in examples.ALPHAS}
+    assert marked == {
+        (1, power[first]): 2, (1, power[second]): 2, (2, power[third]): 1, (5, power[third]): 1
+    }  # fmt: skip
+    (run / "result.json").write_text(json.dumps(result | {"fold_alphas": [[first]]}))
+    with pytest.raises(StudyError, match="folds do not fit"):
+        read_source(run)
 
 
 def test_old_and_unfinished_runs_draw_the_same_configurations(tmp_path):

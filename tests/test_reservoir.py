@@ -142,7 +142,8 @@ def test_weights_are_drawn_as_the_paper_says(n_connections):
     )  # fmt: skip
     reservoir = reservoir_for(graphs, config)
     k = graphs.max_degrees.mean()
-    for i, (W_I, W_H, bias) in enumerate(reservoir.layers):
+    for i, layer in enumerate(reservoir.layers):
+        W_I, W_H, bias = layer.input_weights, layer.recurrent_weights, layer.bias
         scale = 0.3 if i == 0 else 0.6
         inputs = len(graphs.label_values) if i == 0 else 40
         assert W_I.shape == (40, inputs)

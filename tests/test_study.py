@@ -48,17 +48,24 @@ def test_result_is_what_the_records_say(tmp_path):
     records = list(run.records())
     run.close()
     assert {(r.configuration, r.guess) for r in records} == set(np.ndindex(4, 2))
-    mean = {
-        part: np.mean(
-            [[getattr(r, part) for r in records if r.configuration == c] for c in range(4)], axis=1
-        )
-        for part in ("validation", "test")
-    }  # (configurations, [one layer, own depth], outer, alphas)
+    by_configuration = [[r for r in records if r.configuration == c] for c in range(4)]
     for row, own in ((result["single_layer"], 0), (result, 1)):
         for o, score in enumerate(row["fold_accuracies"]):
-            best = mean["validation"][:, own, o].max()
-            candidates = mean["test"][:, own, o][mean["validation"][:, own, o] == best]
-            assert score in candidates
+            candidates = []  # mean validation and test scores, each guess with its own penalty
+            for guesses in by_configuration:
+                own_best = []
+                for r in guesses:
+                    validation, test = r.validation[own, o][::-1], r.test[own, o][::-1]
+                    own_best.append((validation.max(), test[validation.argmax()]))
+                candidates.append(np.mean(own_best, axis=0))
+            most = max(validation for validation, _ in candidates)
+            assert score in [test for validation, test in candidates if validation == most]
+    for o, score in enumerate(result["common_penalty"]["fold_accuracies"]):
+        means = np.array(
+            [[np.mean([getattr(r, part)[1, o] for r in guesses], axis=0)
+              for part in ("validation", "test")] for guesses in by_configuration]
+        )  # fmt: skip
+        assert score in means[:, 1][means[:, 0] == means[:, 0].max()]
     assert result["accuracy_mean"] == pytest.approx(np.mean(result["fold_accuracies"]))
     assert set(result["single_layer"]["fold_depths"]) == {1}
     chosen = result["chosen_on_test_folds"]
@@ -77,10 +84,35 @@ def test_selected_models_score_as_recorded_when_fitted(tmp_path):
         assert model.score(study.graphs[fold < 0], study.y[fold < 0]) == pytest.approx(score)
 
 
+def test_ensemble_averages_the_outputs_of_fitted_networks(tmp_path):
+    study = study_of()
+    result = run_study(study, tmp_path, quiet=True)
+    chosen = zip(
+        study.task().folds, result["fold_configurations"], result["fold_alphas"], strict=True
+    )
+    for o, (fold, configuration, alphas) in enumerate(chosen):
+        assert configuration["alpha"] == alphas[0]
+        outputs = []
+        for guess, alpha in enumerate(alphas):
+            model = study.estimator(configuration).set_params(n_networks=2, alpha=alpha)
+            model.fit(study.graphs[fold >= 0], study.y[fold >= 0])
+            model.networks_ = model.networks_[guess : guess + 1]
+            outputs.append(model.decision_function(study.graphs[fold < 0]))
+        predicted = model.classes_[(np.mean(outputs, axis=0) > 0).astype(int)]
+        score = np.mean(predicted == study.y[fold < 0])
+        assert result["ensemble"]["fold_accuracies"][o] == pytest.approx(score)
+
+
+def test_ensemble_of_one_network_is_that_network(tmp_path):
+    study = study_of(Protocol("one", 4, 1, n_outer=3, n_inner=3, max_layers=2))
+    result = run_study(study, tmp_path, quiet=True)
+    assert result["ensemble"]["fold_accuracies"] == result["fold_accuracies"]
+
+
 def test_result_has_the_promised_fields(undisturbed):
     assert {
         "dataset", "protocol", "accuracy_mean", "accuracy_std", "fold_accuracies", "fold_depths",
-        "single_layer", "n_configurations", "n_guesses", "times", "seed", "versions",
+        "single_layer", "ensemble", "n_configurations", "n_guesses", "times", "seed", "versions",
     } <= undisturbed.keys()  # fmt: skip
     assert len(undisturbed["times"]["fold_train_seconds"]) == 3
     assert undisturbed["protocol"] == "tiny"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from fdgnn.converters import as_batch
 from fdgnn.exceptions import ConvergenceWarning, GraphError
@@ -51,16 +51,18 @@ class ReservoirEstimator(BaseEstimator):  # type: ignore[misc]
     """What the transformer and the predictors share: from graphs to embeddings."""
 
     def _check_parameters(self) -> None:
-        for name, value in self.get_params(deep=False).items():
-            if name in _RANGES and not (value is None and name in _OPTIONAL):
-                kind, least = _RANGES[name]
-                if isinstance(value, bool) or not isinstance(value, kind) or not value >= least:
-                    what = "an integer" if kind is Integral else "a number"
-                    raise ValueError(f"{name}={value!r}: expected {what}, at least {least}")
-                if not math.isfinite(value):
-                    raise ValueError(f"{name}={value!r}: expected a finite number")
-            if name in _CHOICES and value not in _CHOICES[name]:
-                raise ValueError(f"{name}={value!r}: expected one of {_CHOICES[name]}")
+        for name, (kind, least) in _RANGES.items():
+            value = getattr(self, name, None)  # not every estimator has every parameter
+            if value is None and (name in _OPTIONAL or not hasattr(self, name)):
+                continue
+            if isinstance(value, bool) or not isinstance(value, kind) or not value >= least:
+                what = "an integer" if kind is Integral else "a number"
+                raise ValueError(f"{name}={value!r}: expected {what}, at least {least}")
+            if not math.isfinite(value):
+                raise ValueError(f"{name}={value!r}: expected a finite number")
+        for name, allowed in _CHOICES.items():
+            if hasattr(self, name) and getattr(self, name) not in allowed:
+                raise ValueError(f"{name}={getattr(self, name)!r}: expected one of {allowed}")
 
     def _start_fit(self, X: Any) -> GraphBatch:
         self._check_parameters()
@@ -166,12 +168,17 @@ def _vertex_input(graphs: GraphBatch) -> str:
     return "no vertex labels" if graphs.label_values is None else "vertex labels"
 
 
-def check_classes(y: Array) -> Array:
-    """Return y, or raise ValueError unless it has class labels of at least two classes."""
-    check_classification_targets(y)
-    if len(np.unique(y)) < 2:
+def class_labels(y: Any, graphs: GraphBatch) -> Array:
+    """Give y as class labels (n_graphs,), or raise ValueError unless it has two at least."""
+    # Integers, truth values and strings are class labels without a closer look.
+    plain = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "iubU"
+    y = y if plain else column_or_1d(y, warn=True)
+    check_one_each(graphs, y)
+    if not plain:
+        check_classification_targets(y)
+    if (y == y[0]).all():
         raise ValueError(f"y has one class only ({y[0]!s}); a classifier needs at least two")
-    return y
+    return np.asarray(y)
 
 
 def check_one_each(graphs: GraphBatch, y: Array) -> None:

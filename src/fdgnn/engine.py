@@ -48,7 +48,8 @@ class Weights(NamedTuple):
 
     def fit_float32(self) -> bool:
         """Not where arcs weigh next to nothing: W_H is scaled by 1 / k, and k is their sum."""
-        return all(float(np.abs(a).max(initial=0.0)) < LARGEST for a in self)
+        floats = (a for a in self if a.dtype != np.int32)
+        return all(float(np.abs(a).max(initial=0.0)) < LARGEST for a in floats)
 
 
 class Outputs(NamedTuple):

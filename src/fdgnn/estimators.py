@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin, clone
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
-from fdgnn._base import ReservoirEstimator, check_classes, check_one_each
+from fdgnn._base import ReservoirEstimator, check_one_each, class_labels
 from fdgnn.calibration import fit_slope, probabilities, stratified_folds
 from fdgnn.graphs import Array, Floats, GraphBatch
 from fdgnn.readout import code_classes, draw_projection, expand, winning_class
@@ -368,9 +368,8 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
             Class labels of any type, at least two different ones.
         """
         graphs = self._start_fit(X)
-        y = column_or_1d(y, warn=True)
-        check_one_each(graphs, y)
-        self.classes_, targets = code_classes(check_classes(y))
+        y = class_labels(y, graphs)
+        self.classes_, targets = code_classes(y)
         embeddings = self._fit_networks(graphs, targets)
         if self.probability:
             codes = np.searchsorted(self.classes_, y)

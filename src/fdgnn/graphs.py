@@ -336,7 +336,7 @@ class GraphBatch(Sequence[Graph]):
 
     @cached_property
     def spectral_radii(self) -> Floats:
-        """Each graph's rho(|A|), as an upper bound that is tight to about one in a thousand."""
+        """Each graph's rho(|A|), as an upper bound, tight to about half a per cent."""
         from fdgnn.kernels.spectral import spectral_radii
 
         if self.weights is None:  # a quotient has the same radius

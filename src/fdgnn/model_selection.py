@@ -23,7 +23,7 @@ from threadpoolctl import ThreadpoolController
 from fdgnn.graphs import Array, Floats, GraphBatch
 from fdgnn.readout import winning_class
 from fdgnn.reservoir import child_seed, seed_sequence
-from fdgnn.ridge import held_out_predictions
+from fdgnn.ridge import fit_ridge, held_out_predictions
 
 Folds = npt.NDArray[np.int64]
 Metric = Callable[[Array, Floats], Floats]  # (y (m,), outputs (..., m, q)) -> (...,)
@@ -216,6 +216,41 @@ def _run_unit(task: Task, unit: Unit) -> NetworkScores:
     validation, test = score_network(task, unit.estimator, unit.guess, unit.depths)
     seconds = time.perf_counter() - start
     return NetworkScores(unit.configuration, unit.guess, validation, test, seconds)
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """All guesses of one configuration, for the outer folds that chose it."""
+
+    estimator: Any  # with its configuration and depth set
+    penalties: dict[int, list[float]]  # outer fold: alpha of each guess
+
+
+def score_ensembles(
+    task: Task, ensembles: Sequence[Ensemble], n_jobs: int | None = None
+) -> Iterator[dict[int, float]]:
+    """Test scores by outer fold, of outputs averaged over guesses; in whatever order they come."""
+    parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    scores: Iterator[dict[int, float]] = parallel(
+        joblib.delayed(_score_ensemble)(task, ensemble) for ensemble in ensembles
+    )
+    return scores
+
+
+def _score_ensemble(task: Task, ensemble: Ensemble) -> dict[int, float]:
+    depth = ensemble.estimator.n_layers
+    outputs: dict[int, list[Floats]] = {o: [] for o in ensemble.penalties}
+    with _threadpools().limit(limits=1, user_api="blas"):
+        for guess in range(len(next(iter(ensemble.penalties.values())))):
+            (X,) = ensemble.estimator.network_features(task.graphs, guess, (depth,))
+            for o, alphas in ensemble.penalties.items():
+                train, test = task.folds[o] >= 0, task.folds[o] < 0
+                coef, intercept = fit_ridge(X[train], task.targets[train], alphas[guess])
+                outputs[o].append(X[test] @ coef.T + intercept)
+    return {
+        o: float(task.metric(task.y[task.folds[o] < 0], np.mean(each, axis=0)))
+        for o, each in outputs.items()
+    }
 
 
 def draw_configurations(

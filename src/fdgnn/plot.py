@@ -20,13 +20,13 @@ from fdgnn.exceptions import MissingDependencyError
 from fdgnn.explanations import explain
 from fdgnn.graphs import Array, Floats
 from fdgnn.portrait.dynamics import (
-    contractions,
     dynamics_of,
     fitted,
     graphs_for_curves,
     residual_curves,
 )
 from fdgnn.portrait.predictions import features_of, principal_map
+from fdgnn.reservoir import contractions
 from fdgnn.stability import spectral_radius
 from fdgnn.workflow import guess_task
 

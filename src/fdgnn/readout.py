@@ -16,7 +16,8 @@ from fdgnn.reservoir import Matrix, stream
 def draw_projection(seed: np.random.SeedSequence, n_units: int, n_projections: int) -> Floats:
     """W_phi (P, H): uniform, rescaled to unit spectral norm."""
     W_phi = draw_unscaled_projection(seed, n_units, n_projections)
-    return W_phi / np.linalg.norm(W_phi, 2)
+    norm = float(np.sqrt(np.linalg.eigvalsh(W_phi.T @ W_phi)[-1]))  # half the time of an SVD
+    return W_phi / norm
 
 
 def draw_unscaled_projection(

@@ -8,8 +8,8 @@ rho = rho(W_H) k          effective_spectral_radius          (leak-free; times k
 omega(1), omega           input_scaling, inter_layer_scaling
 k                         degree
 epsilon, nu               tol, max_iter
-W_I                       layers[i].input_weights            (H, U)
-W_H                       layers[i].recurrent_weights        (H, H)
+W_I                       layers[i].inputs, .input_weights   (H, C), (H, U)
+W_H                       layers[i].recurrent, .recurrent_weights  (H, C), (H, H)
 bias                      layers[i].bias                     (H,)
 X                         states, rows are vertices          (n_vertices, H)
 sum_v x(v)                pooled                             (n_graphs, H)
@@ -28,7 +28,7 @@ import scipy.sparse as sp
 
 from fdgnn import engine
 from fdgnn.graphs import Array, Floats, GraphBatch
-from fdgnn.stability import certificates, spectral_radius
+from fdgnn.stability import wiring_radius
 
 Solver = Literal["auto", "paper"]
 
@@ -46,12 +46,42 @@ class ReservoirConfig:
     bias_scaling: float | None = None
 
 
+class Connections(NamedTuple):
+    """A matrix with C entries in each row: neuron h reads ``sources[h]`` with ``values[h]``."""
+
+    sources: npt.NDArray[np.int32]  # (H, C), ascending in each row
+    values: Floats  # (H, C)
+    n_sources: int
+
+    def scaled(self, factor: float) -> Connections:
+        """Give the same connections with weights multiplied by a factor."""
+        return self._replace(values=self.values * factor)
+
+    def matrix(self) -> sp.csr_array:
+        """The same as a sparse matrix (H, n_sources), which shares the weights."""
+        H, C = self.sources.shape
+        indptr = np.arange(0, H * C + 1, C)
+        return sp.csr_array(
+            (self.values.ravel(), self.sources.ravel(), indptr), (H, self.n_sources)
+        )
+
+
 class Layer(NamedTuple):
     """The fixed weights of one layer."""
 
-    input_weights: sp.csr_array
-    recurrent_weights: sp.csr_array
+    inputs: Connections
+    recurrent: Connections
     bias: Floats
+
+    @property
+    def input_weights(self) -> sp.csr_array:
+        """W_I (H, U)."""
+        return self.inputs.matrix()
+
+    @property
+    def recurrent_weights(self) -> sp.csr_array:
+        """W_H (H, H)."""
+        return self.recurrent.matrix()
 
 
 @dataclass(frozen=True)
@@ -153,8 +183,8 @@ def draw_unscaled(
     """Draw layer i, all entries uniform in [-1, 1]; no scaling is applied yet."""
     H, C = config.n_units, config.n_connections
     return Layer(
-        _sparse_uniform(stream(seed, i, Matrix.INPUT), H, n_sources, C),
-        _sparse_uniform(stream(seed, i, Matrix.RECURRENT), H, H, C),
+        _connect(stream(seed, i, Matrix.INPUT), H, n_sources, C),
+        _connect(stream(seed, i, Matrix.RECURRENT), H, H, C),
         stream(seed, i, Matrix.BIAS).uniform(-1, 1, size=H),
     )
 
@@ -166,21 +196,20 @@ def _draw_layer(
     scaling = config.input_scaling if i == 0 else config.inter_layer_scaling
     bias_scaling = scaling if config.bias_scaling is None else config.bias_scaling
     W_I, W_H, bias = draw_unscaled(config, i, n_sources, seed)
-    W_I.data *= scaling
     # A graph set without arcs has k = 0: there W_H multiplies nothing, so any scale will do.
-    W_H.data *= config.effective_spectral_radius / (spectral_radius(W_H) * (degree or 1.0))
-    return Layer(W_I, W_H, bias_scaling * bias)
+    factor = config.effective_spectral_radius / (wiring_radius(*W_H[:2]) * (degree or 1.0))
+    return Layer(W_I.scaled(scaling), W_H.scaled(factor), bias_scaling * bias)
 
 
-def _sparse_uniform(rng: np.random.Generator, rows: int, columns: int, C: int) -> sp.csr_array:
-    """Draw a (rows, columns) matrix with C entries in each row, uniform in [-1, 1]."""
+def _connect(rng: np.random.Generator, rows: int, columns: int, C: int) -> Connections:
+    """Draw C sources among the columns for each row, and weights uniform in [-1, 1]."""
     C = min(C, columns)
     if C == 1:
         sources = rng.integers(columns, size=(rows, 1))
     else:
         sources = np.sort(np.argsort(rng.random((rows, columns)), axis=1)[:, :C], axis=1)
-    values = rng.uniform(-1, 1, size=rows * C)
-    return sp.csr_array((values, sources.ravel(), np.arange(0, rows * C + 1, C)), (rows, columns))
+    values = rng.uniform(-1, 1, size=(rows, C))
+    return Connections(sources.astype(np.int32), values, columns)
 
 
 # ---------------------------------------------------------------------- running it
@@ -226,9 +255,9 @@ def embed(
     """
     L = len(reservoir.layers)
     chosen = {"all": range(L), "last": [L - 1]}[layers] if isinstance(layers, str) else layers
-    distinct, place = np.unique([range(L)[i] for i in chosen], return_inverse=True)
-    wanted = distinct.tolist()
-    bounds = np.array([certificates(layer.recurrent_weights, graphs) for layer in reservoir.layers])
+    wanted = sorted({range(L)[i] for i in chosen})
+    place = [wanted.index(range(L)[i]) for i in chosen]
+    bounds = contractions(reservoir, graphs)
     if solver == "paper":
         result = _iterate(graphs, reservoir, tol, max_iter, wanted, n_jobs, keep_states)
     else:
@@ -248,17 +277,29 @@ def embed(
     return Embedding(result.pooled[place], result.n_iter, result.residual, states, bounds < 1)
 
 
+def contractions(reservoir: DeepReservoir, graphs: GraphBatch) -> Floats:
+    """``rho(|W_H|) rho(|A|)``, (n_layers, n_graphs); below 1 a graph is certified."""
+    wirings = (layer.recurrent for layer in reservoir.layers)
+    radii = np.array([wiring_radius(W_H.sources, np.abs(W_H.values)) for W_H in wirings])
+    return radii[:, None] * graphs.spectral_radii
+
+
 def flatten(reservoir: DeepReservoir) -> engine.Weights:
     """Lay a reservoir's weights out for the kernels."""
     layers, H = reservoir.layers, reservoir.n_units
-    sources, values = _rectangular([layers[0].input_weights], H)
     return engine.Weights(
-        sources[0],
-        values[0],
-        *_rectangular([layer.input_weights for layer in layers[1:]], H),
-        *_rectangular([layer.recurrent_weights for layer in layers], H),
+        *layers[0].inputs[:2],
+        *_stacked([layer.inputs for layer in layers[1:]], H),
+        *_stacked([layer.recurrent for layer in layers], H),
         np.array([layer.bias for layer in layers]),
     )
+
+
+def _stacked(connections: Sequence[Connections], H: int) -> tuple[Array, Floats]:
+    """Connections of several layers as (n, H, C) sources and values."""
+    if not connections:
+        return np.empty((0, H, 1), dtype=np.int32), np.empty((0, H, 1))
+    return np.array([c.sources for c in connections]), np.array([c.values for c in connections])
 
 
 def _iterate(
@@ -299,18 +340,10 @@ def first_drive(
 
     One-hot labels never become a dense matrix: a label's row is a column of W_I.
     """
-    W_I, _, bias = reservoir.layers[0]
+    W_I, bias = reservoir.layers[0].input_weights, reservoir.layers[0].bias
     if reservoir.vocabulary is not None:
         return W_I.T.toarray() + bias, graphs.encode_labels(reservoir.vocabulary)
     if graphs.features is not None:
         rows = np.asarray(graphs.features @ W_I.T) + bias
         return rows, np.arange(graphs.n_vertices, dtype=np.int32)
     return W_I.T.toarray() + bias, np.zeros(graphs.n_vertices, dtype=np.int32)
-
-
-def _rectangular(matrices: Sequence[sp.csr_array], H: int) -> tuple[Array, Floats]:
-    """Stack CSR matrices that have C entries in each row as (n, H, C) sources and values."""
-    if not matrices:
-        return np.empty((0, H, 1), dtype=np.int32), np.empty((0, H, 1))
-    sources = np.stack([m.indices.reshape(H, -1) for m in matrices]).astype(np.int32)
-    return sources, np.stack([m.data.reshape(H, -1) for m in matrices])

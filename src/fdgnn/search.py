@@ -20,9 +20,9 @@ from sklearn.metrics import check_scoring, get_scorer
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
-from fdgnn._base import check_classes, check_one_each
+from fdgnn._base import check_one_each, class_labels
 from fdgnn.converters import as_batch
 from fdgnn.estimators import FDGNNClassifier
 from fdgnn.graphs import Array, Floats, GraphBatch
@@ -190,12 +190,12 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _task(self, base: Any, graphs: GraphBatch, y: Array) -> Task:
         if is_classifier(base):
-            y = column_or_1d(y, warn=True)
+            y = class_labels(y, graphs)
         check_one_each(graphs, y)
         alphas = np.array(ALPHAS if self.alphas is None else self.alphas, dtype=np.float64)
         cv = check_cv(self.cv, y, classifier=is_classifier(base))
         if is_classifier(base):
-            classes, targets = code_classes(check_classes(y))
+            classes, targets = code_classes(y)
             numbers = np.searchsorted(classes, y)
         else:
             classes, targets, numbers = None, y.astype(np.float64).reshape(len(y), -1), y

@@ -29,29 +29,29 @@ def spectral_radius(matrix: sp.csr_array | Array) -> float:
     eigenvalues of one size: the geometric mean of \|w\| along the cycle, which is exact.
     """
     W = _csr(matrix)
-    return _radius(W, W.data)
+    return _radius(W.indptr, W.indices, W.data)
 
 
-def _radius(W: sp.csr_array, values: Array) -> float:
-    """Spectral radius of W with other values in its place."""
-    from fdgnn.kernels.wiring import strong_components
+def wiring_radius(sources: Array, values: Array) -> float:
+    """The same for a matrix with C entries in each row: their columns and values, (H, C)."""
+    H, C = sources.shape
+    return _radius(np.arange(0, H * C + 1, C), sources.ravel(), values.ravel())
 
-    order, offsets = strong_components(W.indptr.astype(np.int64), W.indices.astype(np.int32))
+
+def _radius(indptr: Array, indices: Array, values: Array) -> float:
+    from fdgnn.kernels.wiring import inner_arcs, strong_components
+
+    wiring = indptr.astype(np.int64), indices.astype(np.int32)
+    order, offsets = strong_components(*wiring)
+    n_arcs, log_sums = inner_arcs(*wiring, values.astype(np.float64), order, offsets)
     sizes = np.diff(offsets)
-    component = np.empty(len(order), dtype=np.int64)
-    component[order] = np.repeat(np.arange(len(sizes)), sizes)
-    of_row = np.repeat(component, np.diff(W.indptr))
-    inner = of_row == component[W.indices]
-    n_arcs = np.bincount(of_row[inner], minlength=len(sizes))
-    log_sums = np.bincount(of_row[inner], np.log(np.abs(values[inner])), minlength=len(sizes))
     cycles = n_arcs == sizes  # as many arcs as neurons: one cycle
-    means = np.exp(log_sums[cycles] / sizes[cycles])
-    dense = [0.0]
+    radius = float(np.exp(log_sums[cycles] / sizes[cycles]).max(initial=0.0))
     for c in np.flatnonzero(n_arcs > sizes):
         b = order[offsets[c] : offsets[c + 1]]
-        block = sp.csr_array((values, W.indices, W.indptr), W.shape)[b][:, b]
-        dense.append(float(np.abs(np.linalg.eigvals(block.toarray())).max()))
-    return float(max(means.max(initial=0.0), *dense))
+        block = sp.csr_array((values, indices, indptr), (len(order), len(order)))[b][:, b]
+        radius = max(radius, float(np.abs(np.linalg.eigvals(block.toarray())).max()))
+    return radius
 
 
 def _csr(matrix: sp.csr_array | Array) -> sp.csr_array:
@@ -81,7 +81,7 @@ def certificates(recurrent_weights: sp.csr_array | Array, graphs: GraphBatch) ->
     (n_graphs,) float64
     """
     W = _csr(recurrent_weights)
-    return _radius(W, np.abs(W.data)) * graphs.spectral_radii
+    return _radius(W.indptr, W.indices, np.abs(W.data)) * graphs.spectral_radii
 
 
 def state_distances(

@@ -1,8 +1,10 @@
 """The paper's evaluation of one dataset: nested cross validation over random configurations.
 
-For each outer fold, the configuration, depth and penalty with the best validation score, averaged
-over guesses and inner folds, is taken; its test accuracy, averaged over the same guesses, is the
-fold's. The same networks, cut after their first layer, give the single-layer row.
+Each network (a configuration's guess) takes its own penalty, by validation score. For each outer
+fold, the configuration with the best validation score, averaged over guesses and inner folds, is
+taken; its test accuracy, averaged over the same guesses, is the fold's (decision 6). The same
+networks, cut after their first layer, give the single-layer row; with one penalty for all guesses
+of a configuration, another; and with their outputs averaged, the row of the ensemble.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
@@ -35,6 +37,7 @@ from fdgnn.graphs import Array, Floats, GraphBatch
 from fdgnn.model_selection import (
     ALPHAS,
     PAPER_RANGES,
+    Ensemble,
     NetworkScores,
     Task,
     Unit,
@@ -43,6 +46,7 @@ from fdgnn.model_selection import (
     draw_configurations,
     fit_and_test,
     nested_folds,
+    score_ensembles,
     score_networks,
 )
 from fdgnn.progress import track
@@ -220,12 +224,36 @@ def _run(
             run.append(record)
             if after_each is not None:
                 after_each()
-    elapsed = time.perf_counter() - start
-    result = summarise(
-        study, task, (r for r in run.records() if (r.configuration, r.guess) in wanted)
-    )
-    result["times"] |= {"this_run_seconds": elapsed}
+        networks = (r for r in run.records() if (r.configuration, r.guess) in wanted)
+        selection = select(study, task, networks)
+        ensemble = _score_ensembles(study, task, selection.deep, n_workers, quiet)
+    result = summarise(study, task, selection, ensemble)
+    result["times"] |= {"this_run_seconds": time.perf_counter() - start}
     return result
+
+
+def _score_ensembles(
+    study: Study, task: Task, chosen: Choice, n_jobs: int | None, quiet: bool
+) -> Floats:
+    """Test accuracy in each outer fold, of the chosen configuration's guesses together."""
+    if study.protocol.n_guesses == 1:
+        return chosen.accuracies
+    drawn = study.configurations()
+    ensembles = [
+        Ensemble(
+            study.estimator(drawn[c]),
+            {
+                int(o): chosen.penalties[o].tolist()
+                for o in np.flatnonzero(chosen.configurations == c)
+            },
+        )
+        for c in np.unique(chosen.configurations)
+    ]
+    found = score_ensembles(task, ensembles, n_jobs)
+    scores: dict[int, float] = {}
+    for part in track(found, len(ensembles), f"{study.dataset} ensembles", quiet=quiet):
+        scores |= part
+    return np.array([scores[o] for o in range(len(task.folds))])
 
 
 def check_not_more(study: Study, run: RunDirectory) -> set[tuple[int, int]]:
@@ -268,15 +296,51 @@ def _local_cluster(n_jobs: int | None) -> Any:
 # ---------------------------------------------------------------------- from scores to a result
 
 
-def summarise(study: Study, task: Task, records: Iterable[NetworkScores]) -> dict[str, Any]:
-    """Select for each outer fold, and collect the tables' numbers."""
-    configurations = study.configurations()
-    own_depth = np.array([c["n_layers"] for c in configurations])
-    validation, test, seconds = _averages_over_guesses(study, records)
-    deep = _select(validation[:, 1:], test[:, 1:])
-    single = _select(validation[:, :1], test[:, :1])
+class Choice(NamedTuple):
+    """What each outer fold chose, and how well that does on its test graphs."""
+
+    accuracies: Floats  # (n_outer,), averaged over guesses
+    configurations: Array  # (n_outer,) their numbers
+    penalties: Floats  # (n_outer, n_guesses)
+
+
+class Selection(NamedTuple):
+    """The choices that the scores of all networks lead to."""
+
+    deep: Choice
+    single_layer: Choice
+    common_penalty: Choice  # as `deep`, but one penalty for all guesses of a configuration
+    on_test_folds: dict[str, float]  # no honest estimates: chosen on the folds that are reported
+    seconds: float  # that all networks took
+
+
+def select(study: Study, task: Task, records: Iterable[NetworkScores]) -> Selection:
+    """Take the best configuration of each outer fold."""
+    validation, test, seconds = _scores(study, records)  # (c, g, 2, n_outer, a)
+    mean = test[:, :, 1].mean(axis=1)  # (c, n_outer, a)
+    return Selection(
+        _choose(validation[:, :, 1], test[:, :, 1], task.alphas),
+        _choose(validation[:, :, 0], test[:, :, 0], task.alphas),
+        _choose_in_common(validation[:, :, 1], test[:, :, 1], task.alphas),
+        {  # as in GIN's protocol
+            "one_for_all_folds": float(mean.mean(axis=1).max()),
+            "one_for_each_fold": float(mean.max(axis=(0, 2)).mean()),
+        },
+        seconds,
+    )
+
+
+def summarise(study: Study, task: Task, selection: Selection, ensemble: Floats) -> dict[str, Any]:
+    """Collect the tables' numbers."""
+    drawn, deep = study.configurations(), selection.deep
+    depths, common = (
+        np.array([drawn[c]["n_layers"] for c in choice.configurations])
+        for choice in (deep, selection.common_penalty)
+    )
+    # Guess 0 stands for its configuration wherever one network is wanted.
     chosen = [
-        configurations[c] | {"alpha": float(task.alphas[a])} for c, a in zip(*deep[1:], strict=True)
+        drawn[c] | {"alpha": float(alphas[0])}
+        for c, alphas in zip(deep.configurations, deep.penalties, strict=True)
     ]
     return {
         "dataset": study.dataset,
@@ -286,43 +350,56 @@ def summarise(study: Study, task: Task, records: Iterable[NetworkScores]) -> dic
         "n_configurations": study.protocol.n_configurations,
         "n_guesses": study.protocol.n_guesses,
         "seed": study.seed,
-        **_row(deep[0], own_depth[deep[1]]),
+        **_row(deep.accuracies, depths),
         "fold_configurations": chosen,
-        "configurations": configurations,
+        "fold_alphas": deep.penalties.tolist(),
+        "configurations": drawn,
         "alphas": task.alphas.tolist(),
-        "single_layer": _row(single[0], np.ones(len(single[0]), dtype=int)),
-        # No honest estimates: chosen on the very folds that are reported, as in GIN's protocol.
-        "chosen_on_test_folds": {
-            "one_for_all_folds": float(test[:, 1].mean(axis=1).max()),
-            "one_for_each_fold": float(test[:, 1].max(axis=(0, 2)).mean()),
-        },
+        "single_layer": _row(selection.single_layer.accuracies, np.ones(len(depths), dtype=int)),
+        "common_penalty": _row(selection.common_penalty.accuracies, common),
+        "ensemble": _row(ensemble, depths),
+        "chosen_on_test_folds": selection.on_test_folds,
         "published": _published(study.dataset),
-        "times": {"networks_seconds": seconds, **_time_selected(study, task, chosen)},
+        "times": {"networks_seconds": selection.seconds, **_time_selected(study, task, chosen)},
         "versions": versions(),
         "machine": {"python": platform.python_version(), "cpu": platform.machine()},
     }
 
 
-def _averages_over_guesses(
-    study: Study, records: Iterable[NetworkScores]
-) -> tuple[Floats, Floats, float]:
-    """Mean validation and test scores, (configurations, 2, n_outer, a), summed guess by guess.
+def _scores(study: Study, records: Iterable[NetworkScores]) -> tuple[Floats, Floats, float]:
+    """Validation and test scores (configurations, guesses, 2, n_outer, a), and seconds.
 
-    The order of the sum is that of the guesses, whatever the order in which they finished.
+    In the order of configurations and guesses, whatever the order in which they finished.
     """
     ordered = sorted(records, key=lambda r: (r.configuration, r.guess))
     shape = (study.protocol.n_configurations, study.protocol.n_guesses, *ordered[0].test.shape)
-    validation = np.array([r.validation for r in ordered]).reshape(shape).mean(axis=1)
-    test = np.array([r.test for r in ordered]).reshape(shape).mean(axis=1)
+    validation = np.array([r.validation for r in ordered]).reshape(shape)
+    test = np.array([r.test for r in ordered]).reshape(shape)
     return validation, test, sum(r.seconds for r in ordered)
 
 
-def _select(validation: Floats, test: Floats) -> tuple[Floats, Array, Array]:
-    """Test score, configuration and penalty chosen in each outer fold."""
-    n_outer = validation.shape[2]
-    chosen = [best_of(validation[:, :, o]) for o in range(n_outer)]
-    scores = np.array([test[c, d, o, a] for o, (c, d, a) in enumerate(chosen)])
-    return scores, np.array([c for c, _, _ in chosen]), np.array([a for _, _, a in chosen])
+def _choose(validation: Floats, test: Floats, alphas: Floats) -> Choice:
+    """Choose from scores (c, g, n_outer, a): each guess its penalty, each fold a configuration.
+
+    Among equals the strongest penalty wins, and the configuration that was drawn first.
+    """
+    last, folds = len(alphas) - 1, np.arange(validation.shape[2])
+    own = last - np.argmax(validation[..., ::-1], axis=-1)  # (c, g, n_outer)
+    best, then = (np.take_along_axis(s, own[..., None], -1)[..., 0] for s in (validation, test))
+    chosen = best.mean(axis=1).argmax(axis=0)
+    return Choice(then.mean(axis=1)[chosen, folds], chosen, alphas[own[chosen, :, folds]])
+
+
+def _choose_in_common(validation: Floats, test: Floats, alphas: Floats) -> Choice:
+    """The same with one penalty for all guesses of a configuration."""
+    n_guesses, n_outer = validation.shape[1:3]
+    means, tests = validation.mean(axis=1), test.mean(axis=1)
+    best = [best_of(means[:, None, o]) for o in range(n_outer)]
+    return Choice(
+        np.array([tests[c, o, a] for o, (c, _, a) in enumerate(best)]),
+        np.array([c for c, _, _ in best]),
+        np.array([[alphas[a]] * n_guesses for _, _, a in best]),
+    )
 
 
 def _row(scores: Floats, depths: Array) -> dict[str, Any]:

@@ -27,6 +27,7 @@ def _rows(result: dict[str, Any], published: dict[str, Any]) -> list[tuple[str, 
     single, times = result["single_layer"], result["times"]
     return [
         ("accuracy, %", _percent(result), _percent(published)),
+        ("accuracy, outputs of networks averaged, %", _percent(result.get("ensemble", {})), ""),
         (
             "accuracy with one layer, %",
             _percent(single),

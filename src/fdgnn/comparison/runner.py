@@ -18,9 +18,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sklearn.utils.validation import column_or_1d
-
-from fdgnn._base import check_classes, check_one_each
+from fdgnn._base import class_labels
 from fdgnn.comparison.contest import Search, Turn
 from fdgnn.comparison.rows import Row, finished_row, unfinished_row
 from fdgnn.converters import as_batch
@@ -120,10 +118,9 @@ def compare(
     ...     print(row["model"], row["accuracy_mean"], row["train_seconds"])
     """
     batch = as_batch(graphs)
-    y = column_or_1d(y)
-    check_one_each(batch, y)
+    y = class_labels(y, batch)
     chosen = replace(PROTOCOLS[_known_protocol(protocol)], n_outer=n_outer, n_inner=n_inner)
-    study = plan(name, batch, check_classes(y), chosen, seed=seed)
+    study = plan(name, batch, y, chosen, seed=seed)
     options: dict[str, Any] = {
         "search": search or Search(), "limits": limits or Limits(), "n_jobs": n_jobs,
         "quiet": not verbose,

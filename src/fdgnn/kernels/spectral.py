@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-_PATIENCE = 8  # steps over which the bound must still fall by _PROGRESS to go on
-_PROGRESS = 1e-4
+_PATIENCE = 4  # steps over which the bound must still fall by _PROGRESS to go on
+_PROGRESS = 1e-3
 _MAX_STEPS = 500
 _FLOOR = 1e-150  # keeps x positive where a component fades beside a larger one
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def spectral_radii(first, last, vertex_offsets, indptr, neighbours, weights, radii):
-    """Fill radii[first:last] with upper bounds of rho(|A|), tight to about 1e-3.
+    """Fill radii[first:last] with upper bounds of rho(|A|), tight to about half a per cent.
 
     For a non-negative matrix and any positive x, ``rho(A) <= max_v (A x)_v / x_v``
     (Collatz-Wielandt). The bound never rises under ``x <- (A + I) x``, so it holds whenever the

@@ -65,6 +65,24 @@ def strong_components(indptr, sources):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def inner_arcs(indptr, sources, values, order, offsets):
+    """Count each component's own arcs, and sum the logarithms of their absolute values."""
+    n = len(offsets) - 1
+    component = np.empty(len(order), dtype=np.int64)
+    for c in range(n):
+        component[order[offsets[c] : offsets[c + 1]]] = c
+    n_arcs = np.zeros(n, dtype=np.int64)
+    log_sums = np.zeros(n)
+    for h in range(len(order)):
+        c = component[h]
+        for a in range(indptr[h], indptr[h + 1]):
+            if component[sources[a]] == c:
+                n_arcs[c] += 1
+                log_sums[c] += np.log(abs(values[a]))
+    return n_arcs, log_sums
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def needed_components(sources, order, offsets, needed):
     """Drop the components that nobody needs; tell how each of the others converges.
 

@@ -14,13 +14,19 @@ from hashlib import sha256
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-import scipy.sparse as sp
 
 from fdgnn.estimators import GraphReservoir, Network
 from fdgnn.exceptions import ModelFileError, ModelVersionError
 from fdgnn.graphs import Array, Floats
 from fdgnn.readout import draw_unscaled_projection
-from fdgnn.reservoir import DeepReservoir, Layer, ReservoirConfig, child_seed, draw_unscaled
+from fdgnn.reservoir import (
+    Connections,
+    DeepReservoir,
+    Layer,
+    ReservoirConfig,
+    child_seed,
+    draw_unscaled,
+)
 
 MOST_DRAWS = 2**24  # random numbers that a file may ask for; larger models are stored
 
@@ -54,12 +60,14 @@ def _networks(model: Any) -> list[Drawn]:
 
 
 def _stored(i: int, network: Drawn) -> dict[str, Array]:
-    tensors = {f"{i}.projection": network.projection} if network.projection.size else {}
+    tensors: dict[str, Array] = {}
+    if network.projection.size:
+        tensors[f"{i}.projection"] = network.projection
     for j, layer in enumerate(network.layers):
         tensors[f"{i}.{j}.bias"] = layer.bias
-        for name, W in (("input", layer.input_weights), ("recurrent", layer.recurrent_weights)):
-            tensors[f"{i}.{j}.{name}_sources"] = W.indices.reshape(len(layer.bias), -1).astype("i4")
-            tensors[f"{i}.{j}.{name}_values"] = W.data.reshape(len(layer.bias), -1)
+        for name, W in (("input", layer.inputs), ("recurrent", layer.recurrent)):
+            tensors[f"{i}.{j}.{name}_sources"] = W.sources
+            tensors[f"{i}.{j}.{name}_values"] = W.values
     return tensors
 
 
@@ -67,7 +75,7 @@ def _checksum(networks: list[Drawn]) -> str:
     digest = sha256()
     for layers, projection in networks:
         for W_I, W_H, bias in layers:
-            for values in (W_I.indices, W_I.data, W_H.indices, W_H.data, bias):
+            for values in (*W_I[:2], *W_H[:2], bias):
                 digest.update(values.astype("<i4" if values.dtype.kind == "i" else "<f8").tobytes())
         digest.update(projection.astype("<f8").tobytes())
     return digest.hexdigest()
@@ -129,11 +137,11 @@ def _scales(drawn: Drawn, network: Drawn) -> Floats:
 
 
 def _entries(before: Any, after: Any) -> tuple[Floats, Floats]:
-    """The numbers of two vectors, or of two sparse matrices if they are at the same places."""
+    """The numbers of two vectors, or of two layers' connections if they are at the same places."""
     if isinstance(before, np.ndarray):
         return before, after
-    same = before.shape == after.shape and np.array_equal(before.indices, after.indices)
-    return before.data, after.data if same else np.empty(0)
+    same = before.n_sources == after.n_sources and np.array_equal(before.sources, after.sources)
+    return before.values, after.values if same else np.empty(0)
 
 
 def _factor(before: Floats, after: Floats, apply: Callable[[Any, Any], Any]) -> float:
@@ -190,9 +198,7 @@ def _scaled(model: Any, i: int, take: _Taker) -> Drawn:
     for (W_I, W_H, bias), (a, b, c) in zip(
         drawn.layers, scales[: 3 * L].reshape(L, 3), strict=True
     ):
-        W_I.data *= a
-        W_H.data *= b
-        layers.append(Layer(W_I, W_H, bias * c))
+        layers.append(Layer(W_I.scaled(a), W_H.scaled(b), bias * c))
     with np.errstate(all="ignore"):  # a norm of zero is found in the next step
         return Drawn(tuple(layers), drawn.projection if bare else drawn.projection / scales[-1])
 
@@ -200,21 +206,19 @@ def _scaled(model: Any, i: int, take: _Taker) -> Drawn:
 def _taken(model: Any, i: int, take: _Taker) -> Drawn:
     H = model.n_units
 
-    def matrix(name: str, columns: int) -> sp.csr_array:
+    def connections(name: str, columns: int) -> Connections:
         C = min(model.n_connections, columns)
         sources = take(f"{i}.{name}_sources", H, C, dtype=np.int32)
         values = take(f"{i}.{name}_values", H, C)
         # The kernels trust these: a place past the end would read memory that is not theirs.
         if sources.min() < 0 or sources.max() >= columns or (np.diff(sources) <= 0).any():
             _refuse(f"{i}.{name} has weights at places that are not there")
-        return sp.csr_array(
-            (values.ravel(), sources.ravel(), np.arange(0, H * C + 1, C)), (H, columns)
-        )
+        return Connections(sources, values, columns)
 
     layers = []
     for j in range(model.n_layers):
-        W_I = matrix(f"{j}.input", H if j else model.n_features_in_)
-        W_H = matrix(f"{j}.recurrent", H)
+        W_I = connections(f"{j}.input", H if j else model.n_features_in_)
+        W_H = connections(f"{j}.recurrent", H)
         layers.append(Layer(W_I, W_H, take(f"{i}.{j}.bias", H)))
     bare = isinstance(model, GraphReservoir)
     projection = np.empty((0, 0)) if bare else take(f"{i}.projection", _n_projections(model), H)
@@ -222,7 +226,7 @@ def _taken(model: Any, i: int, take: _Taker) -> Drawn:
 
 
 def _is_finite(network: Drawn) -> bool:
-    arrays = [a for W_I, W_H, bias in network.layers for a in (W_I.data, W_H.data, bias)]
+    arrays = [a for W_I, W_H, bias in network.layers for a in (W_I.values, W_H.values, bias)]
     return all(bool(np.isfinite(array).all()) for array in [*arrays, network.projection])
 
 

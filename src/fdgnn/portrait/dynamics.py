@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from fdgnn.estimators import FDGNNClassifier, FDGNNRegressor, GraphReservoir
 from fdgnn.graphs import Array, Floats, GraphBatch, Ints
 from fdgnn.portrait.data import short
-from fdgnn.reservoir import DeepReservoir, embed, first_drive
+from fdgnn.reservoir import DeepReservoir, contractions, embed, first_drive
 from fdgnn.search import FDGNNSearchCV
-from fdgnn.stability import certificates, necessary_condition, spectral_radius, sufficient_condition
+from fdgnn.stability import necessary_condition, spectral_radius, sufficient_condition
 
 CURVES = 12  # graphs whose convergence is shown
 _UNCERTIFIED_CURVES = 4
@@ -60,11 +60,6 @@ def fitted(model: Any) -> Any:
 
 
 # ---------------------------------------------------------------------- facts
-
-
-def contractions(reservoir: DeepReservoir, graphs: GraphBatch) -> Floats:
-    """``rho(|W_H|) rho(|A|)``, (n_layers, n_graphs); below 1 a graph is certified."""
-    return np.array([certificates(layer.recurrent_weights, graphs) for layer in reservoir.layers])
 
 
 def graphs_for_curves(certified: npt.NDArray[np.bool_], sizes: Ints, at_most: int = CURVES) -> Ints:

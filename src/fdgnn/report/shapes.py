@@ -119,7 +119,10 @@ RESULT = _ROW | {
     "depth_std": float,
     "fold_depths": [int],
     "fold_configurations": [{str: object}],
+    "fold_alphas?": [[float]],
     "single_layer": _ROW,
+    "common_penalty?": _ROW,
+    "ensemble?": _ROW,
     "times": {
         "networks_seconds": float,
         "fold_train_seconds": [float],

@@ -186,6 +186,7 @@ def _check_folds(result: dict[str, Any], path: Path) -> None:
     """Raise StudyError if a result has no folds, or not as many depths as accuracies."""
     n = len(result["fold_accuracies"])
     others = [result["fold_depths"], result["fold_configurations"]]
+    others += [result["fold_alphas"]] if "fold_alphas" in result else []
     if n == 0 or any(len(values) != n for values in others):
         raise StudyError(f"{path}: it is damaged (its folds do not fit together); make it anew")
 

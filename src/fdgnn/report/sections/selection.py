@@ -31,9 +31,9 @@ PARAMETERS = (
 )
 
 _LEAD = (
-    "For each outer fold, the configuration and penalty with the best validation accuracy on the "
-    "other folds was taken. Only validation accuracy is shown here: test accuracy has no say in "
-    "the choice."
+    "For each outer fold, the configuration with the best validation accuracy on the other folds "
+    "was taken, each of its networks with the penalty that suits it best. Only validation accuracy "
+    "is shown here: test accuracy has no say in the choice."
 )
 
 _DRAWN = (
@@ -69,16 +69,18 @@ def _block(run: int, source: Source) -> Block:
     return Block(run, source.name, figures)
 
 
-def chosen_of(source: Source) -> Counter[tuple[int, float]]:
-    """How many outer folds took which configuration and penalty."""
+def chosen_of(source: Source) -> list[tuple[int, set[float]]]:
+    """What outer folds took: the configuration's number, and the penalties of its networks."""
     if source.search is None or source.result is None:
-        return Counter()
+        return []
     number = {_identity(c): i for i, c in enumerate(source.search.configurations)}
+    chosen = source.result["fold_configurations"]
+    alphas = source.result.get("fold_alphas") or [[c.get("alpha", math.nan)] for c in chosen]
     found = [
-        (number.get(_identity(c), -1), float(c.get("alpha", math.nan)))
-        for c in source.result["fold_configurations"]
+        (number.get(_identity(c), -1), {float(alpha) for alpha in each})
+        for c, each in zip(chosen, alphas, strict=True)
     ]
-    return Counter(pair for pair in found if pair[0] >= 0)
+    return [pair for pair in found if pair[0] >= 0]
 
 
 def _identity(configuration: dict[str, Any]) -> tuple[Any, ...]:
@@ -88,10 +90,8 @@ def _identity(configuration: dict[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def _rows(search: Search, chosen: Counter[tuple[int, float]]) -> list[dict[str, Any]]:
-    by_configuration: Counter[int] = Counter()
-    for (c, _), n in chosen.items():
-        by_configuration[c] += n
+def _rows(search: Search, chosen: list[tuple[int, set[float]]]) -> list[dict[str, Any]]:
+    by_configuration = Counter(c for c, _ in chosen)
     rows = _thinned(search.summary(), set(by_configuration))
     return [
         row
@@ -174,9 +174,10 @@ def _domain(lows: Sequence[float], highs: Sequence[float]) -> tuple[float, float
 
 
 def _penalty_rows(
-    search: Search, rows: list[dict[str, Any]], chosen: Counter[tuple[int, float]]
+    search: Search, rows: list[dict[str, Any]], choices: list[tuple[int, set[float]]]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     means = search.means
+    chosen = Counter((c, alpha) for c, alphas in choices for alpha in alphas)
     shown = [r["c"] for r in rows]
     points = [
         {
