@@ -19,11 +19,12 @@ SOURCE = ROOT / "src" / "fdgnn"
 
 # From the bottom up: a room imports only rooms before it.
 ROOMS = [
-    "_version", "exceptions", "paper", "kernels", "files", "progress", "_checks", "colours",
-    "graphs", "stability", "schedule", "engine", "converters", "datasets", "reservoir", "ridge",
-    "readout", "calibration", "_base", "estimators", "explanations", "placing", "drawing",
-    "model_selection", "search", "persistence", "workflow", "output", "rundir", "study", "rivals",
-    "comparison", "portrait", "plot", "report", "tables", "cli", "__main__", "__init__",
+    "_version", "exceptions", "paper", "kernels", "files", "progress", "_arrays", "_arcs",
+    "_checks", "colours", "graphs", "stability", "schedule", "engine", "converters", "datasets",
+    "reservoir", "ridge", "readout", "calibration", "_base", "estimators", "explanations",
+    "placing", "drawing", "model_selection", "search", "persistence", "workflow", "output",
+    "rundir", "study", "rivals", "comparison", "portrait", "plot", "report", "tables", "cli",
+    "__main__", "__init__",
 ]  # fmt: skip
 
 

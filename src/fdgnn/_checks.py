@@ -9,13 +9,9 @@ from operator import index
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from fdgnn._arrays import Array, Floats, Ints
 from fdgnn.exceptions import GraphError
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Array = npt.NDArray[Any]
 
 MOST_VERTICES = 2**31 - 1  # of a batch: indices are int32, and a pair of them fits in an int64
 MOST_INFERRED = 10**7  # of a graph that does not give its size: a stray id would cost gigabytes

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fdgnn._checks import Array, Floats, Ints
+from fdgnn._arrays import Array, Floats, Ints, offsets_of
 
 _ROWS_OF_A_BLOCK = 512  # states of a neuron take 2 kB, sums of a layer of 500 stay near
 
@@ -185,7 +185,7 @@ def quotients(graphs: Batch, colouring: Colouring) -> Quotients:
     classes, n_classes = colouring.classes, colouring.n_classes
     structure = (graphs.vertex_offsets, graphs.indptr, graphs.neighbours)
     m = len(chosen)
-    row_offsets = _offsets(n_classes[chosen])
+    row_offsets = offsets_of(n_classes[chosen])
     counts = np.zeros(m, dtype=np.int64)
     quotient.count_arcs(0, m, chosen, *structure, classes, n_classes, counts)
     n_rows, n_arcs = int(row_offsets[-1]), int(counts.sum())
@@ -199,7 +199,7 @@ def quotients(graphs: Batch, colouring: Colouring) -> Quotients:
     quotient.build(
         0, m, chosen, *structure,
         np.empty(0) if graphs.weights is None else graphs.weights,
-        classes, n_classes, row_offsets, _offsets(counts),
+        classes, n_classes, row_offsets, offsets_of(counts),
         rows_of_classes, representatives, sizes, indptr, sources, multiplicities, bands,
     )  # fmt: skip
     first_row = row_offsets[quotient_of][graphs.graph_of_vertex]
@@ -239,7 +239,3 @@ def _frozen(arrays: Iterable[Array]) -> Iterator[Array]:
     for array in arrays:
         array.setflags(write=False)
         yield array
-
-
-def _offsets(lengths: Array) -> Ints:
-    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])

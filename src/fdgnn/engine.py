@@ -19,6 +19,7 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 
+from fdgnn._arrays import offsets_of
 from fdgnn.colours import Quotients, discrete, quotients
 from fdgnn.graphs import Array, Floats, GraphBatch, Ints
 from fdgnn.schedule import schedule_layers, trees
@@ -168,7 +169,7 @@ class _Run(NamedTuple):
             block_offsets, blocks, q, *self.inputs, weights, schedule, contractions, target,
             resolution, self.slots, *self.out,
         )  # fmt: skip
-        work = _offsets(self.costs[blocks])[block_offsets]
+        work = offsets_of(self.costs[blocks])[block_offsets]
         over_chunks(solve_blocks, work, self.n_jobs, arguments)
 
     def follow(
@@ -189,11 +190,7 @@ class _Run(NamedTuple):
             graphs, q, *self.inputs, weights, schedule, core, heights, certified, eps, max_iter,
             self.slots, *self.out,
         )  # fmt: skip
-        over_chunks(follow_graphs, _offsets(self.costs[graphs]), self.n_jobs, arguments)
-
-
-def _offsets(lengths: Array) -> Ints:
-    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        over_chunks(follow_graphs, offsets_of(self.costs[graphs]), self.n_jobs, arguments)
 
 
 def _only(chosen: npt.NDArray[np.bool_], blocks: Ints, block_offsets: Ints) -> tuple[Ints, Ints]:

@@ -18,7 +18,8 @@ import scipy.sparse as sp
 
 from fdgnn import _checks as checks
 from fdgnn import colours
-from fdgnn._checks import Array, Floats, Ints
+from fdgnn._arcs import merge_arcs
+from fdgnn._arrays import Array, Floats, Ints, offsets_of, ranges
 from fdgnn.exceptions import GraphError, UnseenLabelError
 
 __all__ = ["Array", "Floats", "Graph", "GraphBatch", "Ints"]
@@ -137,7 +138,7 @@ class GraphBatch(Sequence[Graph]):
         local = np.concatenate(arcs, axis=1)
         graph_of_arc = np.repeat(np.arange(len(graphs)), n_arcs)
         checks.check_inside(local, graph_of_arc, sizes)
-        offsets = _offsets(sizes)
+        offsets = offsets_of(sizes)
         return cls._assemble(
             offsets,
             local + offsets[graph_of_arc],
@@ -208,7 +209,7 @@ class GraphBatch(Sequence[Graph]):
         if features is not None:
             features = np.ascontiguousarray(features)
             checks.check_finite(features, graph_of, "a vertex feature")
-        keys, weights, n_merged = _merge_arcs(arcs, weights, n, directed, graph_of)
+        keys, weights, n_merged = merge_arcs(arcs, weights, n, directed, graph_of)
         targets, sources = np.divmod(keys, n)
         del keys
         sources -= offsets[graph_of[targets]]
@@ -217,7 +218,7 @@ class GraphBatch(Sequence[Graph]):
             label_values, codes = np.unique(labels, return_inverse=True)
         return cls(
             vertex_offsets=offsets,
-            indptr=_offsets(np.bincount(targets, minlength=n)),
+            indptr=offsets_of(np.bincount(targets, minlength=n)),
             neighbours=sources.astype(np.int32),
             weights=weights,
             label_codes=None if codes is None else codes.astype(np.int32),
@@ -272,12 +273,12 @@ class GraphBatch(Sequence[Graph]):
         if len(chosen) == 0:
             raise GraphError("no graphs: the index selects none of the batch")
         sizes = np.diff(self.vertex_offsets)[chosen]
-        vertices = _ranges(self.vertex_offsets[chosen], sizes)
+        vertices = ranges(self.vertex_offsets[chosen], sizes)
         n_neighbours = np.diff(self.indptr)[vertices]
-        arcs = _ranges(self.indptr[vertices], n_neighbours)
+        arcs = ranges(self.indptr[vertices], n_neighbours)
         return GraphBatch(
-            vertex_offsets=_offsets(sizes),
-            indptr=_offsets(n_neighbours),
+            vertex_offsets=offsets_of(sizes),
+            indptr=offsets_of(n_neighbours),
             neighbours=self.neighbours[arcs],
             weights=None if self.weights is None else self.weights[arcs],
             label_codes=None if self.label_codes is None else self.label_codes[vertices],
@@ -450,61 +451,3 @@ def _sizes(graphs: Sequence[Graph], arcs: list[Ints], rows: list[Array] | None) 
 
 def _label_kind(labels: Array) -> str:
     return "text" if labels.dtype.kind == "U" else "integer"
-
-
-# ---------------------------------------------------------------------- the whole union
-
-
-def _merge_arcs(
-    arcs: Array, weights: Floats | None, n: int, directed: bool, graph_of: Array
-) -> tuple[Ints, Floats | None, int]:
-    """Sort arcs by target, then source; merge repeated ones; if undirected, add the mirrored.
-
-    Returns the arcs as ``target * n + source``, their weights, and how many were merged.
-    """
-    keys = arcs[1].astype(np.int64) * n + arcs[0]
-    keys, weights = _unique_arcs(keys, weights, n, graph_of)
-    n_merged = arcs.shape[1] - len(keys)
-    if not directed:
-        targets, sources = np.divmod(keys, n)
-        mirrored = sources * n + targets
-        if weights is not None or not np.array_equal(np.sort(mirrored, kind="stable"), keys):
-            both = None if weights is None else np.concatenate([weights, weights])
-            keys, weights = _unique_arcs(np.concatenate([keys, mirrored]), both, n, graph_of)
-    return keys, weights, n_merged
-
-
-def _unique_arcs(
-    keys: Ints, weights: Floats | None, n: int, graph_of: Array
-) -> tuple[Ints, Floats | None]:
-    if weights is None:
-        keys = np.sort(keys, kind="stable")  # files list arcs in runs: six times faster so
-        return keys[_first_of_run(keys)], None
-    order = np.argsort(keys, kind="stable")
-    keys, weights = keys[order], weights[order]
-    first = _first_of_run(keys)
-    differing = ~first[1:] & (weights[1:] != weights[:-1])
-    if differing.any():
-        target, source = divmod(int(keys[1 + np.argmax(differing)]), n)
-        g = graph_of[target]
-        start = int(np.searchsorted(graph_of, g))
-        raise GraphError(
-            f"graph {g}: edge ({source - start}, {target - start}) is listed with different "
-            "weights; sum or drop repeats, or set directed=True if its two directions differ"
-        )
-    return keys[first], weights[first]
-
-
-def _first_of_run(keys: Ints) -> npt.NDArray[np.bool_]:
-    first = np.ones(len(keys), dtype=bool)
-    np.not_equal(keys[1:], keys[:-1], out=first[1:])
-    return first
-
-
-def _offsets(lengths: Array) -> Ints:
-    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-
-
-def _ranges(starts: Ints, lengths: Ints) -> Ints:
-    """Concatenate ``arange(start, start + length)`` over all pairs."""
-    return np.repeat(starts - _offsets(lengths)[:-1], lengths) + np.arange(lengths.sum())

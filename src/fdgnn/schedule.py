@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fdgnn.graphs import Array
+from fdgnn._arrays import Array, offsets_of
 
 
 class Schedule(NamedTuple):
@@ -84,8 +84,8 @@ def schedule_layers(
     orders, offsets, n_checked, periods = zip(*reversed(parts), strict=True)
     return Schedule(
         order=np.concatenate(orders),
-        components=_offsets(np.concatenate([np.diff(o) for o in offsets])),
-        layers=_offsets([len(p) for p in periods]),
+        components=offsets_of(np.concatenate([np.diff(o) for o in offsets])),
+        layers=offsets_of([len(p) for p in periods]),
         n_checked=np.concatenate(n_checked),
         period=np.concatenate(periods),
         summed=summed,
@@ -120,7 +120,3 @@ def trees(
         )
     core, heights = zip(*parts, strict=True)
     return np.array(core), np.array(heights)
-
-
-def _offsets(lengths: Sequence[int] | Array) -> npt.NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from fdgnn._checks import Array, Floats, Ints
+from fdgnn._arrays import Array, Floats, Ints
 from fdgnn.graphs import GraphBatch
 
 ArcLabels = Literal["auto", "ignore", "weights", "vertices"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn._checks import Ints
+from fdgnn._arrays import Ints
 from fdgnn.datasets.rows import Record
 from fdgnn.exceptions import DatasetFormatError, MissingDependencyError
 

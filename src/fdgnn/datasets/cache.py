@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn._checks import Array, Ints
+from fdgnn._arrays import Array, Ints
 from fdgnn.datasets.files import TextFile
 from fdgnn.datasets.home import cache_home
 from fdgnn.exceptions import FDGNNWarning

@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 import numpy as np
 import numpy.typing as npt
 
-from fdgnn._checks import Ints
+from fdgnn._arrays import Ints, offsets_of
 from fdgnn.exceptions import GraphError
 from fdgnn.graphs import GraphBatch
 
@@ -32,7 +32,7 @@ def make_cycles(sizes: Any) -> GraphBatch:
     GraphBatch(3 graphs, 12 vertices, 24 arcs)
     """
     sizes = _checked_sizes(sizes, smallest=3)
-    offsets = _offsets(sizes)
+    offsets = offsets_of(sizes)
     first, size = np.repeat(offsets[:-1], sizes), np.repeat(sizes, sizes)
     v = np.arange(offsets[-1])
     return GraphBatch.from_arcs(offsets, np.stack([v, first + (v - first + 1) % size]))
@@ -41,7 +41,7 @@ def make_cycles(sizes: Any) -> GraphBatch:
 def make_stars(sizes: Any) -> GraphBatch:
     """Make one star for each of the given sizes; a graph's first vertex is its hub."""
     sizes = _checked_sizes(sizes, smallest=1)
-    offsets = _offsets(sizes)
+    offsets = offsets_of(sizes)
     hub, v = np.repeat(offsets[:-1], sizes), np.arange(offsets[-1])
     return GraphBatch.from_arcs(offsets, np.stack([hub, v])[:, v != hub])
 
@@ -50,7 +50,7 @@ def make_cliques(sizes: Any) -> GraphBatch:
     """Make one complete graph for each of the given sizes."""
     sizes = _checked_sizes(sizes, smallest=1)
     pairs = _all_pairs(sizes)
-    return GraphBatch.from_arcs(_offsets(sizes), pairs[:, pairs[0] < pairs[1]])
+    return GraphBatch.from_arcs(offsets_of(sizes), pairs[:, pairs[0] < pairs[1]])
 
 
 def make_regular(
@@ -71,7 +71,7 @@ def make_regular(
         )
     rng = np.random.default_rng(random_state)
     sizes = np.full(n_graphs, n_vertices)
-    offsets = _offsets(_checked_sizes(sizes, smallest=1))
+    offsets = offsets_of(_checked_sizes(sizes, smallest=1))
     edges = [_regular_edges(n_vertices, degree, rng) + first for first in offsets[:-1]]
     return GraphBatch.from_arcs(offsets, np.concatenate(edges, axis=1))
 
@@ -118,7 +118,12 @@ def make_random_graphs(
         labels = rng.integers(n_labels, size=n)
     weights = rng.random(arcs.shape[1]) if weighted else None
     return GraphBatch.from_arcs(
-        _offsets(sizes), arcs, weights=weights, labels=labels, features=features, directed=directed
+        offsets_of(sizes),
+        arcs,
+        weights=weights,
+        labels=labels,
+        features=features,
+        directed=directed,
     )
 
 
@@ -183,7 +188,7 @@ def make_motif_graphs(
     rng = np.random.default_rng(random_state)
     y = rng.permutation(np.arange(n_graphs) % len(motifs))
     sizes = _drawn_sizes(n_vertices, n_graphs, rng)
-    offsets = _offsets(sizes + MOTIF_SIZE)
+    offsets = offsets_of(sizes + MOTIF_SIZE)
     motif_starts = offsets[:-1] + sizes
     bridges = [
         offsets[:-1] + rng.integers(sizes),
@@ -208,8 +213,8 @@ def _all_pairs(sizes: Ints) -> Ints:
     """List every ordered pair of vertices of one graph, for all graphs."""
     n_partners = np.repeat(sizes, sizes)
     v = np.repeat(np.arange(len(n_partners)), n_partners)
-    first = np.repeat(np.repeat(_offsets(sizes)[:-1], sizes), n_partners)
-    position = np.arange(len(v)) - np.repeat(_offsets(n_partners)[:-1], n_partners)
+    first = np.repeat(np.repeat(offsets_of(sizes)[:-1], sizes), n_partners)
+    position = np.arange(len(v)) - np.repeat(offsets_of(n_partners)[:-1], n_partners)
     return np.stack([first + position, v])
 
 
@@ -252,10 +257,6 @@ def _regular_edges(n: int, degree: int, rng: np.random.Generator) -> Ints:
 
 
 # ---------------------------------------------------------------------- sizes
-
-
-def _offsets(sizes: Ints) -> Ints:
-    return np.concatenate([[0], np.cumsum(sizes)])
 
 
 def _drawn_sizes(

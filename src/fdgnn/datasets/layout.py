@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fdgnn import _checks as checks
-from fdgnn._checks import Array
+from fdgnn._arrays import Array
 from fdgnn.datasets.arcs import ArcLabels
 from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.graphs import Graph

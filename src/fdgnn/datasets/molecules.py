@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn._checks import Array, Floats
+from fdgnn._arrays import Array, Floats
 from fdgnn.datasets.layout import RawGraph
 from fdgnn.exceptions import GraphError, MissingDependencyError
 

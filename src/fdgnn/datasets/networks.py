@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fdgnn import _checks as checks
-from fdgnn._checks import Array
+from fdgnn._arrays import Array
 from fdgnn.datasets.layout import RawGraph
 from fdgnn.datasets.rows import BadRecord, Options, Record
 from fdgnn.datasets.text import read_csv

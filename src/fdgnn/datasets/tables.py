@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from fdgnn import _checks as checks
-from fdgnn._checks import Array
+from fdgnn._arrays import Array
 from fdgnn.datasets.layout import RawGraph
 from fdgnn.exceptions import GraphError
 
