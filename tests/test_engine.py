@@ -97,6 +97,17 @@ def test_certified_graphs_are_within_tol_whatever_tol_is(tol):
     assert (ours.residual < tol).all()
 
 
+def test_certificate_next_to_one_needs_no_thousands_of_steps():
+    """Only the cycle that is nearly unstable goes on for long, and not for rounding's sake."""
+    graphs = make_cliques([5] * 3 + [9, 30])
+    for rho in (0.994, 0.9999):  # resolved in float32, and not
+        reservoir = reservoir_for(graphs, degree=29.0, n_units=60, effective_spectral_radius=rho)
+        ours = embed(graphs, reservoir, keep_states=True)
+        assert ours.certified.all()
+        assert distances(graphs, ours, fixed_point(graphs, reservoir)).max() < 1e-3
+        assert ours.n_iter.max() < 2000
+
+
 @pytest.mark.parametrize("max_iter", [1, 2, 7, 50])
 @pytest.mark.parametrize("tol", [1e-3, 0.3])
 def test_uncertified_graphs_stop_where_the_loop_stops(tol, max_iter):

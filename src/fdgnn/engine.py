@@ -1,8 +1,9 @@
 """The fast way to the fixed points: quotient graphs, a schedule, and certificates.
 
 Graphs with ``rho(|W_H|) rho(|A|) < 1`` in every layer have one fixed point, which any order of
-evaluation finds; they go through `fdgnn.kernels.scheduled`. For the others the result is by
-definition the paper's: the state after epsilon or nu steps from zero.
+evaluation finds; they go through `fdgnn.kernels.scheduled`, in float32 where that resolves the
+fixed point, else in float64. For the others the result is by definition the paper's: the state
+after epsilon or nu steps from zero.
 """
 
 from __future__ import annotations
@@ -27,9 +28,8 @@ from fdgnn.schedule import schedule_layers, trees
 _LOGGER = logging.getLogger("fdgnn")
 
 MARGIN = 1e-2  # cycles are solved this much finer than tol: trees and layers amplify their errors
-MAX_STEPS = 5000  # of a certified graph that float32 cannot resolve
 LARGEST = 1e30  # of a weight for which states may be computed in float32
-ULPS = 2  # a sweep cannot be seen to move a state by fewer units in the last place
+ULPS = 8  # by which rounding may seem to move a state, near 1, in a sweep that moves nothing
 
 
 class Weights(NamedTuple):
@@ -108,17 +108,17 @@ def solve(
     contractions = bounds[:, q.graphs]
     out = Outputs.zeros(len(wanted), L, len(graphs), H, len(q.sizes) if keep_states else 0)
     certified = np.asarray((contractions < 1).all(axis=0))
-    scale = np.sqrt(np.diff(graphs.vertex_offsets)[q.graphs])  # of a graph's rounding errors
-    resolution = ULPS * float(np.finfo(np.float32).eps) * scale
     gap = np.where(certified, 1 - contractions.max(axis=0), 1.0)
-    fast = certified & (resolution < 0.5 * tol * gap) & weights.fit_float32()
+    single = certified & (_resolution(graphs, q, np.float32) < 0.5 * tol * gap)
+    single &= weights.fit_float32()
+    # Where A is not symmetric the bound of `_freeze` need not hold in this norm.
+    target = 0.0 if graphs.directed else tol * MARGIN
     run = _Run(q, weights, _inputs(graphs, codes, q), wanted, n_jobs, out)
-    if fast.any():
-        # Where A is not symmetric the bound of `_freeze` need not hold in this norm.
-        run.solve(fast, contractions, 0.0 if graphs.directed else tol * MARGIN, resolution)
-    if not fast.all():
-        eps = np.where(certified, tol * MARGIN * gap, tol)
-        run.follow(~fast, certified, eps, np.where(certified, MAX_STEPS, max_iter))
+    for chosen, dtype in ((single, np.float32), (certified & ~single, np.float64)):
+        if chosen.any():
+            run.solve(chosen, contractions, target, _resolution(graphs, q, dtype), dtype)
+    if not certified.all():
+        run.follow(~certified, tol, max_iter)
     repeated = np.flatnonzero(q.graphs[q.quotient_of] != np.arange(len(graphs)))
     out.pooled[:, repeated] = out.pooled[:, q.graphs[q.quotient_of[repeated]]]
     return Outputs(
@@ -127,6 +127,12 @@ def solve(
         out.residual[:, q.quotient_of],
         out.states[q.row_of_vertex] if keep_states else out.states,
     )
+
+
+def _resolution(graphs: GraphBatch, q: Quotients, dtype: npt.DTypeLike) -> Floats:
+    """How far the states of each quotient's graph may seem to move by rounding alone."""
+    sizes = np.diff(graphs.vertex_offsets)[q.graphs]
+    return ULPS * float(np.finfo(dtype).eps) * np.sqrt(sizes)
 
 
 class _Run(NamedTuple):
@@ -158,11 +164,12 @@ class _Run(NamedTuple):
         contractions: Floats,
         target: float,
         resolution: Floats,
+        dtype: npt.DTypeLike,
     ) -> None:
-        """Find the fixed points of certified graphs, in float32."""
+        """Find the fixed points of certified graphs, in some precision."""
         from fdgnn.kernels.scheduled import solve_blocks
 
-        q, weights = self.q, self.weights.astype(np.float32)
+        q, weights = self.q, self.weights.astype(dtype)
         blocks, block_offsets = _only(chosen, q.blocks, q.block_offsets)
         schedule = schedule_layers(weights.rec_sources, weights.in_sources, self.wanted)
         arguments = (
@@ -172,13 +179,7 @@ class _Run(NamedTuple):
         work = offsets_of(self.costs[blocks])[block_offsets]
         over_chunks(solve_blocks, work, self.n_jobs, arguments)
 
-    def follow(
-        self,
-        chosen: npt.NDArray[np.bool_],
-        certified: npt.NDArray[np.bool_],
-        eps: Floats,
-        max_iter: Ints,
-    ) -> None:
+    def follow(self, chosen: npt.NDArray[np.bool_], tol: float, max_iter: int) -> None:
         """Give other graphs the state of the paper's loop, in float64."""
         from fdgnn.kernels.trajectory import follow_graphs
 
@@ -187,7 +188,7 @@ class _Run(NamedTuple):
         core, heights = trees(weights.rec_sources, schedule)
         graphs = np.flatnonzero(chosen)
         arguments = (
-            graphs, q, *self.inputs, weights, schedule, core, heights, certified, eps, max_iter,
+            graphs, q, *self.inputs, weights, schedule, core, heights, float(tol), int(max_iter),
             self.slots, *self.out,
         )  # fmt: skip
         over_chunks(follow_graphs, offsets_of(self.costs[graphs]), self.n_jobs, arguments)

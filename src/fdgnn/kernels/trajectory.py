@@ -6,9 +6,6 @@ own source's another step earlier, down to the core: it has to be evaluated at a
 only. The core is followed step by step. T is the literal loop's: the core alone moving by more
 than epsilon proves that the loop has not stopped, and when it no longer does, all neurons are
 brought to that step and from there iterated literally.
-
-A certified graph comes here when float32 cannot resolve its fixed point to the tolerance. Its core
-is followed until it has converged, and then as long again as the trees look back.
 """
 
 from __future__ import annotations
@@ -31,12 +28,12 @@ from fdgnn.kernels.scheduled import drive, write
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def follow_graphs(
-    first, last, graphs, q, codes, features, weights, schedule, core, heights, certified, eps,
-    max_iter, slots, pooled, n_steps, distances, states,
+    first, last, graphs, q, codes, features, weights, schedule, core, heights, eps, max_iter,
+    slots, pooled, n_steps, distances, states,
 ):  # fmt: skip
     """Follow the quotients ``graphs[first:last]`` through all layers; fill the last four arrays.
 
-    core and heights (L, H); certified, eps and max_iter (n,). Arguments are otherwise those of
+    core and heights (L, H). Arguments are otherwise those of
     `fdgnn.kernels.scheduled.solve_blocks`, with weights in float64.
     """
     L, H = weights.bias.shape
@@ -61,9 +58,8 @@ def follow_graphs(
         load(block, graphs[k : k + 1], q, codes, features, 4)
         for i in range(L):
             _follow_layer(
-                block, weights, schedule, core[i], heights[i], base[i], window, i,
-                certified[g], eps[g], max_iter[g], X[(i + 1) % 2], X[i % 2], S, past, total,
-                n_steps[i], distances[i],
+                block, weights, schedule, core[i], heights[i], base[i], window, i, eps, max_iter,
+                X[(i + 1) % 2], X[i % 2], S, past, total, n_steps[i], distances[i],
             )  # fmt: skip
             if slots[i] >= 0:
                 for h in range(H):
@@ -75,8 +71,8 @@ def follow_graphs(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _follow_layer(
-    block, weights, schedule, core, heights, base, window, i, certified, eps, max_iter, below, here,
-    S, past, total, n_steps, distances,
+    block, weights, schedule, core, heights, base, window, i, eps, max_iter, below, here, S, past,
+    total, n_steps, distances,
 ):  # fmt: skip
     """Bring layer i of one graph to the state at which the literal loop stops."""
     (
@@ -90,9 +86,9 @@ def _follow_layer(
     evaluated = order[components[layers[i]] : components[layers[i + 1]]]
     here[:, :n] = 0.0
     past[:, :n] = 0.0
-    step, last_step, square = 0, max_iter, np.inf
+    step, square = 0, np.inf
     # 1. The core, step by step, as long as it moves on its own.
-    while step < last_step and (certified or square >= eps * eps):
+    while step < max_iter and square >= eps * eps:
         step += 1
         square = 0.0
         for h in evaluated:
@@ -115,8 +111,6 @@ def _follow_layer(
                 n, half, padded, diagonals, offsets, n_diagonals, outside, outside_weights,
                 n_outside, past, base[h] + step % window,
             )  # fmt: skip
-        if certified and square < eps * eps:  # so that all that is remembered has converged, too
-            last_step = min(last_step, step + window)
     # 2. The trees, from the core outwards: the last steps that those further out will ask for.
     for h in evaluated:
         if core[h]:
@@ -145,7 +139,7 @@ def _follow_layer(
             put(n, x, here, h)
     # 3. All neurons, literally, if the loop would go on.
     old, new = S[0], S[1]
-    if step < last_step and square >= eps * eps:
+    if step < max_iter and square >= eps * eps:
         for h in evaluated:
             get(n, here, h, x)
             sum_neighbours(
