@@ -23,8 +23,8 @@ ROOMS = [
     "_checks", "colours", "graphs", "stability", "schedule", "engine", "converters", "datasets",
     "reservoir", "ridge", "readout", "calibration", "_base", "estimators", "explanations",
     "placing", "drawing", "model_selection", "search", "persistence", "workflow", "output",
-    "rundir", "study", "rivals", "comparison", "portrait", "plot", "report", "tables", "cli",
-    "__main__", "__init__",
+    "rundir", "selection", "study", "rivals", "comparison", "portrait", "plot", "report",
+    "tables", "cli", "__main__", "__init__",
 ]  # fmt: skip
 
 

@@ -13,13 +13,13 @@ import hashlib
 import platform
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import joblib
 import numpy as np
@@ -38,11 +38,9 @@ from fdgnn.model_selection import (
     ALPHAS,
     PAPER_RANGES,
     Ensemble,
-    NetworkScores,
     Task,
     Unit,
     accuracy,
-    best_of,
     draw_configurations,
     fit_and_test,
     nested_folds,
@@ -53,6 +51,7 @@ from fdgnn.progress import track
 from fdgnn.readout import code_classes
 from fdgnn.reservoir import average_degree
 from fdgnn.rundir import RunDirectory, read_json
+from fdgnn.selection import Choice, Selection, select
 
 
 @dataclass(frozen=True)
@@ -225,7 +224,8 @@ def _run(
             if after_each is not None:
                 after_each()
         networks = (r for r in run.records() if (r.configuration, r.guess) in wanted)
-        selection = select(study, task, networks)
+        asked = study.protocol
+        selection = select(networks, asked.n_configurations, asked.n_guesses, task.alphas)
         ensemble = _score_ensembles(study, task, selection.deep, n_workers, quiet)
     result = summarise(study, task, selection, ensemble)
     result["times"] |= {"this_run_seconds": time.perf_counter() - start}
@@ -296,40 +296,6 @@ def _local_cluster(n_jobs: int | None) -> Any:
 # ---------------------------------------------------------------------- from scores to a result
 
 
-class Choice(NamedTuple):
-    """What each outer fold chose, and how well that does on its test graphs."""
-
-    accuracies: Floats  # (n_outer,), averaged over guesses
-    configurations: Array  # (n_outer,) their numbers
-    penalties: Floats  # (n_outer, n_guesses)
-
-
-class Selection(NamedTuple):
-    """The choices that the scores of all networks lead to."""
-
-    deep: Choice
-    single_layer: Choice
-    common_penalty: Choice  # as `deep`, but one penalty for all guesses of a configuration
-    on_test_folds: dict[str, float]  # no honest estimates: chosen on the folds that are reported
-    seconds: float  # that all networks took
-
-
-def select(study: Study, task: Task, records: Iterable[NetworkScores]) -> Selection:
-    """Take the best configuration of each outer fold."""
-    validation, test, seconds = _scores(study, records)  # (c, g, 2, n_outer, a)
-    mean = test[:, :, 1].mean(axis=1)  # (c, n_outer, a)
-    return Selection(
-        _choose(validation[:, :, 1], test[:, :, 1], task.alphas),
-        _choose(validation[:, :, 0], test[:, :, 0], task.alphas),
-        _choose_in_common(validation[:, :, 1], test[:, :, 1], task.alphas),
-        {  # as in GIN's protocol
-            "one_for_all_folds": float(mean.mean(axis=1).max()),
-            "one_for_each_fold": float(mean.max(axis=(0, 2)).mean()),
-        },
-        seconds,
-    )
-
-
 def summarise(study: Study, task: Task, selection: Selection, ensemble: Floats) -> dict[str, Any]:
     """Collect the tables' numbers."""
     drawn, deep = study.configurations(), selection.deep
@@ -364,42 +330,6 @@ def summarise(study: Study, task: Task, selection: Selection, ensemble: Floats) 
         "versions": versions(),
         "machine": {"python": platform.python_version(), "cpu": platform.machine()},
     }
-
-
-def _scores(study: Study, records: Iterable[NetworkScores]) -> tuple[Floats, Floats, float]:
-    """Validation and test scores (configurations, guesses, 2, n_outer, a), and seconds.
-
-    In the order of configurations and guesses, whatever the order in which they finished.
-    """
-    ordered = sorted(records, key=lambda r: (r.configuration, r.guess))
-    shape = (study.protocol.n_configurations, study.protocol.n_guesses, *ordered[0].test.shape)
-    validation = np.array([r.validation for r in ordered]).reshape(shape)
-    test = np.array([r.test for r in ordered]).reshape(shape)
-    return validation, test, sum(r.seconds for r in ordered)
-
-
-def _choose(validation: Floats, test: Floats, alphas: Floats) -> Choice:
-    """Choose from scores (c, g, n_outer, a): each guess its penalty, each fold a configuration.
-
-    Among equals the strongest penalty wins, and the configuration that was drawn first.
-    """
-    last, folds = len(alphas) - 1, np.arange(validation.shape[2])
-    own = last - np.argmax(validation[..., ::-1], axis=-1)  # (c, g, n_outer)
-    best, then = (np.take_along_axis(s, own[..., None], -1)[..., 0] for s in (validation, test))
-    chosen = best.mean(axis=1).argmax(axis=0)
-    return Choice(then.mean(axis=1)[chosen, folds], chosen, alphas[own[chosen, :, folds]])
-
-
-def _choose_in_common(validation: Floats, test: Floats, alphas: Floats) -> Choice:
-    """The same with one penalty for all guesses of a configuration."""
-    n_guesses, n_outer = validation.shape[1:3]
-    means, tests = validation.mean(axis=1), test.mean(axis=1)
-    best = [best_of(means[:, None, o]) for o in range(n_outer)]
-    return Choice(
-        np.array([tests[c, o, a] for o, (c, _, a) in enumerate(best)]),
-        np.array([c for c, _, _ in best]),
-        np.array([[alphas[a]] * n_guesses for _, _, a in best]),
-    )
 
 
 def _row(scores: Floats, depths: Array) -> dict[str, Any]:
