@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, r2_score, roc_auc_score
 from sklearn.model_selection import KFold, RepeatedStratifiedKFold, StratifiedKFold, cross_val_score
+from threadpoolctl import threadpool_info
 
 from fdgnn import FDGNNClassifier, FDGNNRegressor, FDGNNSearchCV
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
@@ -15,6 +16,7 @@ from fdgnn.model_selection import (
     accuracy,
     best_of,
     draw_configurations,
+    fit_and_test,
     integer_seed,
     nested_folds,
     score_network,
@@ -207,6 +209,8 @@ def test_search_refuses_what_it_cannot_do(motifs):
         FDGNNSearchCV(MODEL, n_guesses=0).fit(graphs, y)
     with pytest.raises(ValueError, match="depths"):
         FDGNNSearchCV(MODEL, depths=()).fit(graphs, y)
+    with pytest.raises(ValueError, match="finite numbers"):
+        FDGNNSearchCV(n_configurations=1, alphas=[float("nan"), 1.0]).fit(graphs, y)
     with pytest.raises(ValueError, match="give alphas="):
         FDGNNSearchCV(MODEL, configurations=[{"alpha": 7.0}]).fit(graphs, y)
     with pytest.raises(ValueError, match="needs probabilities"):
@@ -227,3 +231,33 @@ def test_configurations_need_not_have_the_same_parameters(motifs):
 def test_search_shows_progress_when_asked(motifs, capsys):
     FDGNNSearchCV(MODEL, verbose=1, **FEW).fit(*motifs)
     assert "networks: 6 of 6" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("y", "n_outer", "n_inner", "message"),
+    [
+        (np.arange(60) % 2, 1, 10, "at least 2 of each"),
+        (np.arange(60) % 2, 0, 3, "at least 2 of each"),
+        (np.ones(60, dtype=int), 3, 3, "one class only"),
+        (np.arange(60) % 15, 10, 10, "too few"),
+    ],
+)
+def test_folds_that_cannot_be(y, n_outer, n_inner, message):
+    with pytest.raises(ValueError, match=message):
+        nested_folds(y, n_outer, n_inner, 0)
+
+
+def test_timed_fits_have_one_thread_of_blas():
+    seen = []
+
+    class Watched:
+        def fit(self, graphs, y):
+            seen.extend(p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas")
+            return self
+
+        def predict(self, graphs):
+            return np.zeros(len(graphs))
+
+    graphs, y = make_motif_graphs(20, random_state=0)
+    fit_and_test(Watched, graphs, np.asarray(y), np.arange(20) % 4 - 1)
+    assert set(seen) == {1}

@@ -134,6 +134,43 @@ def test_a_run_is_continued_after_a_torn_record(undisturbed, tmp_path):
     assert len(again) == 8
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"validation": [[1.0]]},
+        {"test": [[[float("nan")] * 12] * 3] * 2},
+        {"validation": [[[7.0] * 12] * 3] * 2},
+        {"configuration": float("inf")},
+        {"guess": None},
+    ],
+)
+def test_damaged_records_are_made_again(undisturbed, tmp_path, damage):
+    run_study(study_of(), tmp_path, quiet=True)
+    lines = (tmp_path / "records.jsonl").read_text().splitlines()
+    lines[2] = json.dumps(json.loads(lines[2]) | damage)
+    (tmp_path / "records.jsonl").write_text("\n".join(lines) + "\n")
+    assert numbers(run_study(study_of(), tmp_path, quiet=True)) == numbers(undisturbed)
+
+
+def test_one_class_is_told_before_anything_is_computed(tmp_path):
+    study = study_of()
+    with pytest.raises(ValueError, match="one class only"):
+        run_study(replace(study, y=np.ones_like(study.y)), tmp_path, quiet=True)
+    assert not (tmp_path / "records.jsonl").exists()
+
+
+def test_a_killed_process_is_told_in_one_line(tmp_path):
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    from fdgnn.study import _told_of_dead_workers
+
+    with (
+        pytest.raises(StudyError, match="run the same command again"),
+        _told_of_dead_workers(tmp_path),
+    ):
+        raise TerminatedWorkerError("killed")
+
+
 def test_a_run_may_be_extended(undisturbed, tmp_path):
     smaller = Protocol("tiny", 2, 1, n_outer=3, n_inner=3, max_layers=2)
     run_study(study_of(smaller), tmp_path, quiet=True)

@@ -245,7 +245,8 @@ def embed(
     solver : {"auto", "paper"}, default="auto"
         "paper" runs the loop above, literally, in float64. "auto" finds the fixed point of a
         graph that is certified to have just one by a shorter way (`fdgnn.engine`), in float32
-        and within `tol` of it; the other graphs get the loop's result.
+        or, where that cannot resolve it, in float64, and within `tol` of it; the other graphs get
+        the loop's result.
     layers : "all", "last" or sequence of int, default="all"
         Whose pooled states (and states) are wanted; asking for fewer layers is faster.
     quotient : bool, default=True

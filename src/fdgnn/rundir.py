@@ -38,7 +38,7 @@ class RunDirectory:
 
     def __init__(self, path: Path, settings: dict[str, Any]) -> None:
         self.path = path
-        settings = json.loads(json.dumps(settings))
+        self._content = settings = json.loads(json.dumps(settings))
         try:
             path.mkdir(parents=True, exist_ok=True)
             if self._settings.exists():
@@ -63,7 +63,8 @@ class RunDirectory:
     def records(self) -> Iterator[NetworkScores]:
         """Give the networks finished so far, each once; lines that cannot be read do not count."""
         seen: set[tuple[int, int]] = set()
-        for record in filter(None, map(_from_json, self._records)):
+        shape = (2, self._content["n_outer"], len(self._content["alphas"]))
+        for record in filter(None, (_from_json(line, shape) for line in self._records)):
             if (record.configuration, record.guess) not in seen:
                 seen.add((record.configuration, record.guess))
                 yield record
@@ -123,18 +124,24 @@ def _to_json(record: NetworkScores) -> dict[str, Any]:
     }
 
 
-def _from_json(line: dict[str, Any]) -> NetworkScores | None:
-    """Read a record, or None where a line is damaged: that network is scored again."""
+def _from_json(line: dict[str, Any], shape: tuple[int, ...]) -> NetworkScores | None:
+    """Read a record, or None where a line is damaged: that network is scored again.
+
+    Scores are shares, of one layer and all, in all outer folds and for all penalties.
+    """
     try:
-        return NetworkScores(
+        record = NetworkScores(
             configuration=int(line["configuration"]),
             guess=int(line["guess"]),
             validation=np.array(line["validation"], dtype=np.float64),
             test=np.array(line["test"], dtype=np.float64),
             seconds=float(line["seconds"]),
         )
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, OverflowError):
         return None
+    scores = (record.validation, record.test)
+    whole = all(s.shape == shape and bool(((s >= 0) & (s <= 1)).all()) for s in scores)
+    return record if whole else None
 
 
 def locked(path: Path) -> IO[str]:

@@ -193,6 +193,8 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             y = class_labels(y, graphs)
         check_one_each(graphs, y)
         alphas = np.array(ALPHAS if self.alphas is None else self.alphas, dtype=np.float64)
+        if not (np.isfinite(alphas) & (alphas >= 0)).all():
+            raise ValueError(f"alphas={self.alphas!r}: expected finite numbers, at least 0")
         cv = check_cv(self.cv, y, classifier=is_classifier(base))
         if is_classifier(base):
             classes, targets = code_classes(y)

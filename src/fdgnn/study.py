@@ -171,8 +171,7 @@ def run_study(
     `command` is what a user would type for the same; it is only written down. `after_each` is
     called when a network is finished.
     """
-    if n_jobs == 0:
-        raise ValueError("no processes cannot do anything; give 1 or more, or -1 for all cores")
+    check_jobs(n_jobs)
     task = study.task()
     with closing(RunDirectory(directory, study.settings())) as run:
         run.write_asked(
@@ -188,6 +187,12 @@ def run_study(
         return result
 
 
+def check_jobs(n_jobs: int | None) -> None:
+    """Raise ValueError if nobody is to do the work."""
+    if n_jobs == 0:
+        raise ValueError("no processes cannot do anything; give 1 or more, or -1 for all cores")
+
+
 def finished_result(study: Study, directory: Path) -> dict[str, Any] | None:
     """The summary of a finished run in the directory, unless this study would extend it."""
     path = directory / "result.json"
@@ -195,6 +200,8 @@ def finished_result(study: Study, directory: Path) -> dict[str, Any] | None:
         return None
     RunDirectory(directory, study.settings()).close()  # is it this study's?
     result, asked = read_json(path), study.protocol
+    if not {"fold_configurations", "fold_accuracies", "times"} <= result.keys():
+        return None  # damaged, or of a version that wrote less: summed up anew
     found = (result.get("n_configurations", 0), result.get("n_guesses", 0))
     wanted = (asked.n_configurations, asked.n_guesses)
     extends = found != wanted and all(f <= w for f, w in zip(found, wanted, strict=True))
@@ -215,7 +222,7 @@ def _run(
     finished = check_not_more(study, run)
     missing = [u for u in units if (u.configuration, u.guess) not in finished]
     start = time.perf_counter()
-    with _engine(cluster, n_jobs) as n_workers:
+    with _engine(cluster, n_jobs) as n_workers, _told_of_dead_workers(run.path):
         records = score_networks(task, missing, n_workers)
         for record in track(
             records, len(units), f"{study.dataset} networks", done=len(finished), quiet=quiet
@@ -226,9 +233,12 @@ def _run(
         networks = (r for r in run.records() if (r.configuration, r.guess) in wanted)
         asked = study.protocol
         selection = select(networks, asked.n_configurations, asked.n_guesses, task.alphas)
+        selected = time.perf_counter()
         ensemble = _score_ensembles(study, task, selection.deep, n_workers, quiet)
     result = summarise(study, task, selection, ensemble)
-    result["times"] |= {"this_run_seconds": time.perf_counter() - start}
+    end = time.perf_counter()
+    # What comes after the networks is the ensembles, and the selected models fitted for the clock.
+    result["times"] |= {"this_run_seconds": end - start, "after_networks_seconds": end - selected}
     return result
 
 
@@ -285,6 +295,20 @@ def _engine(cluster: str | None, n_jobs: int | None) -> Iterator[int | None]:
         raise StudyError(f"no Dask scheduler answers at {cluster} ({error})") from error
     with client, joblib.parallel_config("dask", client=client):
         yield -1
+
+
+@contextmanager
+def _told_of_dead_workers(path: Path) -> Iterator[None]:
+    """Say what to do when the system has killed one of the local processes."""
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    try:
+        yield
+    except TerminatedWorkerError as error:
+        raise StudyError(
+            f"{path}: a worker process was killed, perhaps for want of memory; what is finished is "
+            "kept, so run the same command again, if need be with fewer --jobs"
+        ) from error
 
 
 def _local_cluster(n_jobs: int | None) -> Any:
@@ -371,11 +395,10 @@ def compile_kernels(study: Study, configurations: list[dict[str, Any]]) -> None:
     some = np.random.default_rng(0).permutation(len(study.y))[:MEASURED_WARM]
     chosen = np.unique(np.concatenate([*first, some]))
     graphs, y = study.graphs[chosen], study.y[chosen]
-    uncertified = [c | {"effective_spectral_radius": 10.0} for c in configurations]
-    unresolved = [c | {"tol": 1e-9} for c in configurations]
-    distinct = {repr(c): c for c in [*configurations, *uncertified, *unresolved]}
-    for configuration in distinct.values():
-        study.estimator(configuration).fit(graphs, y).predict(graphs)
+    kinds = {c["n_layers"] > 1: c for c in configurations}.values()
+    for configuration in kinds:
+        for change in ({}, {"effective_spectral_radius": 10.0}, {"tol": 1e-9}):
+            study.estimator(configuration | change).fit(graphs, y).predict(graphs)
 
 
 def _published(dataset: str) -> dict[str, Any] | None:

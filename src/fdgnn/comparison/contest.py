@@ -31,7 +31,7 @@ class Search:
     Attributes
     ----------
     n_configurations : int, optional
-        Points of a rival's grid, the most promising first; by default all.
+        Points of a rival's grid, in its order; by default all.
     inner_folds : int, optional
         Inner folds on which they are validated; by default all for kernels, one for networks.
     choose_epochs : bool, default=True
@@ -132,12 +132,14 @@ def _scored(lines: JsonLines, rival: Contestant) -> dict[str, Record]:
     return {
         r["unit"]: r
         for r in lines
-        if r.get("kind") == "trials" and r["inner_folds"] == rival.inner_folds
+        if r.get("kind") == "trials"
+        and {"unit", "trials", "seconds"} <= r.keys()
+        and r.get("inner_folds") == rival.inner_folds
     }
 
 
 def _best(trials: list[Trial], outer: int) -> Trial:
-    """Among equals the first, which the grid holds to be the more promising."""
+    """Among equals the first of the grid."""
     return max((t for t in trials if t.outer == outer), key=lambda t: t.score)
 
 
@@ -215,7 +217,11 @@ def _measure_folds(
 
 
 def _folds_of(lines: JsonLines) -> dict[int, Record]:
-    return {r["outer"]: r for r in lines if r.get("kind") == "fold"}
+    return {
+        r["outer"]: r
+        for r in lines
+        if r.get("kind") == "fold" and {"outer", "configuration", "accuracy"} <= r.keys()
+    }
 
 
 def _as_it_is(graphs: GraphBatch) -> GraphBatch:

@@ -28,7 +28,7 @@ from fdgnn.progress import track
 from fdgnn.rivals import RIVALS
 from fdgnn.rivals.base import check_library
 from fdgnn.rundir import RunDirectory, locked
-from fdgnn.study import PROTOCOLS, Study, check_not_more, finished_result, plan
+from fdgnn.study import PROTOCOLS, Study, check_jobs, check_not_more, finished_result, plan
 
 ONE_THREAD = {
     name: "1"
@@ -153,6 +153,7 @@ def compare_study(
     Rows of rivals that were compared earlier in the same directory are kept.
     """
     models = check_models(models)
+    check_jobs(n_jobs)
     study.task()  # too few graphs of a class, and the like, before anything is written
     finished = finished_result(study, directory)
     with closing(RunDirectory(directory, study.settings())) as run:

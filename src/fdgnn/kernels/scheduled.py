@@ -21,7 +21,7 @@ from fdgnn.kernels.rows import (
     undo,
 )
 
-_MAX_STEPS = 5000  # of a cycle; a certificate of 0.995 needs fewer
+_MAX_STEPS = 5000  # of a cycle; what is seen next to 1 is some hundreds
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

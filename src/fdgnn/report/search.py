@@ -46,16 +46,14 @@ class Search:
         return _nan_mean(self.validation, axis=1)
 
     def summary(self) -> list[dict[str, Any]]:
-        """One row for each configuration: its best penalty, mean, and range over guesses."""
+        """One row for each configuration: mean and range over guesses, each at its best penalty."""
         rows = []
-        for c, (configuration, means) in enumerate(
-            zip(self.configurations, self.means, strict=True)
-        ):
-            if np.isnan(means).all():
+        for c, configuration in enumerate(self.configurations):
+            found = self.validation[c][~np.isnan(self.validation[c]).any(axis=1)]
+            if len(found) == 0:
                 continue
-            a = int(np.nanargmax(means))
-            guesses = self.validation[c, :, a]
-            guesses = guesses[~np.isnan(guesses)]
+            guesses = found.max(axis=1)
+            a = int(np.bincount(found.argmax(axis=1)).argmax())  # the penalty that most take
             rows.append(
                 {
                     "c": c,
@@ -64,7 +62,7 @@ class Search:
                     "omega": configuration.get("inter_layer_scaling"),
                     "depth": configuration.get("n_layers"),
                     "lambda": self.alphas[a],
-                    "mean": float(means[a]),
+                    "mean": float(guesses.mean()),
                     "low": float(guesses.min()),
                     "high": float(guesses.max()),
                     "guesses": len(guesses),

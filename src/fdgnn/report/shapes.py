@@ -129,6 +129,7 @@ RESULT = _ROW | {
         "fold_test_seconds": [float],
         "fold_unconverged_graphs?": [int],
         "this_run_seconds?": float,
+        "after_networks_seconds?": float,
     },
     "versions": {str: str},
     "machine": {str: object},

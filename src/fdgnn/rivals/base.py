@@ -33,7 +33,7 @@ class Task:
     folds : (n_outer, n) int64
         As `fdgnn.model_selection.nested_folds` makes them; -1 marks an outer fold's test graphs.
     n_configurations : int, optional
-        How many points of the published grid are tried, the most promising first; None: all.
+        How many points of the published grid are tried, in its order; None: all.
     inner_folds : int, optional
         On how many of the inner folds a configuration is validated; None: all for kernels, the
         first for networks, which are trained anew for each.

@@ -40,7 +40,7 @@ def selection(table: str, field: str, title: str, low: float, high: float) -> Sp
         x=x, y=y, **offset,
         tooltip=tooltip(
             words="configuration", rho_="ρ", omega1_="ω(1)", omega_="ω", depth="layers",
-            lambda_="best λ", mean_="mean, %", range_="guesses, %", chosen_="chosen",
+            lambda_="usual λ", mean_="mean, %", range_="guesses, %", chosen_="chosen",
         ),
     )  # fmt: skip
     bars = base.mark_rule(strokeWidth=1.2).encode(

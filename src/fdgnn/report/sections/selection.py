@@ -150,7 +150,7 @@ def _landscape(run: int, source: Source, rows: list[dict[str, Any]]) -> Figure:
             [by, of],
         )
     )
-    key = [Key("circle", "c1", "a configuration, mean over its guesses, at its best λ")]
+    key = [Key("circle", "c1", "a configuration, mean over its guesses, each at its best λ")]
     key.append(Key("line", "quiet", "its worst to its best guess"))
     if source.result is not None:
         key.append(Key("diamond", "c2", "chosen by at least one outer fold"))
@@ -238,7 +238,7 @@ def _landscape_caption(
 def _landscape_table(rows: list[dict[str, Any]]) -> Table:
     ranked = sorted(rows, key=lambda r: -r["mean"])
     return Table(
-        ["number", "ρ", "ω(1)", "ω", "layers", "best λ", "mean, %", "guesses, %", "chosen"],
+        ["number", "ρ", "ω(1)", "ω", "layers", "usual λ", "mean, %", "guesses, %", "chosen"],
         [
             [
                 str(r["c"] + 1),
