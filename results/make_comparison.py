@@ -92,7 +92,7 @@ def table_4(rows: list[dict]) -> list[str]:
     return lines
 
 
-def main() -> None:
+def page() -> str:
     found = {
         name: json.loads((HERE / f"{name}.json").read_text())
         for name in paper.DATASETS
@@ -102,9 +102,14 @@ def main() -> None:
     timed = HERE / "table4.json"
     if timed.exists():
         sections.insert(0, table_4(json.loads(timed.read_text())))
-        print("\n".join(sections[0]))
-    text = HEAD + "".join("\n" + "\n".join(lines) + "\n" for lines in sections)
-    (HERE / "README.md").write_text(text)
+    return HEAD + "".join("\n" + "\n".join(lines) + "\n" for lines in sections)
+
+
+def main() -> None:
+    (HERE / "README.md").write_text(page())
+    timed = HERE / "table4.json"
+    if timed.exists():
+        print("\n".join(table_4(json.loads(timed.read_text()))))
 
 
 if __name__ == "__main__":

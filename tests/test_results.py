@@ -1,0 +1,36 @@
+"""The pages of results are what their scripts make of the files beside them."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from pathlib import Path
+
+import pytest
+
+from fdgnn import paper
+
+RESULTS = Path(__file__).parent.parent / "results"
+
+
+@pytest.mark.parametrize(
+    ("script", "function", "written"),
+    [
+        ("make_tables.py", "page", "README.md"),
+        ("make_tables.py", "readings", "readings.md"),
+        ("make_comparison.py", "page", "compare/README.md"),
+    ],
+)
+def test_pages_are_what_their_scripts_write(script, function, written):
+    text = runpy.run_path(str(RESULTS / script))[function]()
+    assert (RESULTS / written).read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize("name", paper.DATASETS)
+def test_results_are_of_the_dataset_and_of_one_reading(name):
+    result = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    assert result["dataset"] == name
+    assert result["n_graphs"] == paper.DATASETS[name].n_graphs
+    assert len(result["fold_accuracies"]) == 10
+    if result["n_guesses"] > 1:  # one guess has one penalty, whatever the reading
+        assert [len(alphas) for alphas in result["fold_alphas"]] == [result["n_guesses"]] * 10
