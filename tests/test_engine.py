@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from fdgnn import Graph, GraphBatch, load_tu
 from fdgnn.datasets import make_cliques, make_cycles, make_random_graphs, make_stars
 from fdgnn.kernels.rows import tanh_sum
+from fdgnn.kernels.scheduled import solve_blocks
 from fdgnn.reservoir import ReservoirConfig, average_degree, draw_reservoir, embed, seed_sequence
 from strategies import batches
 
@@ -95,6 +96,15 @@ def test_certified_graphs_are_within_tol_whatever_tol_is(tol):
     assert ours.certified.all()
     assert distances(graphs, ours, fixed_point(graphs, reservoir)).max() < tol
     assert (ours.residual < tol).all()
+
+
+def test_one_kernel_serves_batches_with_and_without_uncertified_graphs():
+    """Another kind of array would be compiled for anew, seconds long, in the middle of a fit."""
+    graphs, reservoir = mixed_graphs()
+    certified = embed(graphs, reservoir).certified.all(axis=0)
+    kinds = {tuple(map(str, s)) for s in solve_blocks.signatures}
+    embed(graphs[certified], reservoir)
+    assert {tuple(map(str, s)) for s in solve_blocks.signatures} == kinds
 
 
 def test_certificate_next_to_one_needs_no_thousands_of_steps():

@@ -199,7 +199,10 @@ def _only(chosen: npt.NDArray[np.bool_], blocks: Ints, block_offsets: Ints) -> t
     if chosen.all():
         return blocks, block_offsets
     keep = chosen[blocks]
-    return blocks[keep], np.unique(np.concatenate([[0], np.cumsum(keep)])[block_offsets])
+    kept, cuts = blocks[keep], np.unique(np.concatenate([[0], np.cumsum(keep)])[block_offsets])
+    for array in (kept, cuts):  # as the batch's own are: a kernel is compiled for one kind
+        array.setflags(write=False)
+    return kept, cuts
 
 
 def _inputs(
