@@ -152,7 +152,8 @@ READINGS_HEAD = """# Readings of the paper, side by side
 Made by `make results` from `readings.json`, which `python -m benchmarks.readings` writes: test
 accuracy in the paper's nested protocol with fewer configurations and guesses, the same folds and
 draws for every reading. Differences of a point are noise on these datasets: the standard
-deviation over folds is around five, and each row repeats the selection. The
+deviation over folds is around five, and each row repeats the selection. *As decided* had one
+penalty for all guesses of a configuration when this was measured; today each has its own. The
 [decisions](../docs/decisions/README.md) say what was chosen and why.
 
 """

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -536,3 +537,18 @@ def test_command_refuses_nonsense(tmp_path, motifs, monkeypatch):
     told = CliRunner().invoke(app, ["compare", "no-such-dataset"])
     assert told.exit_code != 0
     assert not (tmp_path / "runs").exists()
+
+
+def test_damaged_lines_of_a_rival_do_not_count():
+    whole = {"kind": "trials", "unit": "a", "trials": [], "seconds": 1.0, "inner_folds": 3}
+    lines = [{"kind": "trials"}, whole, whole | {"unit": "b", "inner_folds": 1}]
+    assert list(contest._scored(lines, SimpleNamespace(inner_folds=3))) == ["a"]
+    fold = {"kind": "fold", "outer": 2, "configuration": {}, "accuracy": 0.5}
+    assert list(contest._folds_of([{"kind": "fold"}, {"kind": "fold", "outer": 1}, fold])) == [2]
+
+
+def test_no_processes_are_refused_at_once(tmp_path):
+    graphs, y = make_motif_graphs(40, random_state=0)
+    with pytest.raises(ValueError, match="no processes"):
+        compare(graphs, y, [], out=tmp_path / "run", n_jobs=0, n_outer=3, n_inner=3)
+    assert not (tmp_path / "run").exists()

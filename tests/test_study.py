@@ -332,3 +332,11 @@ def test_a_finished_run_is_taken_unless_it_would_be_extended(asked, taken, tmp_p
     c, g = asked
     other = replace(study, protocol=replace(protocol, n_configurations=c, n_guesses=g))
     assert finished_result(other, tmp_path) == (result if taken else None)
+
+
+def test_a_result_that_lacks_its_folds_is_summed_up_anew(tmp_path):
+    study = study_of()
+    whole = run_study(study, tmp_path, quiet=True)
+    assert finished_result(study, tmp_path)["fold_accuracies"] == whole["fold_accuracies"]
+    (tmp_path / "result.json").write_text('{"n_configurations": 4, "n_guesses": 2}')
+    assert finished_result(study, tmp_path) is None

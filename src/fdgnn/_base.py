@@ -176,9 +176,14 @@ def class_labels(y: Any, graphs: GraphBatch) -> Array:
     check_one_each(graphs, y)
     if not plain:
         check_classification_targets(y)
+    check_two_classes(y)
+    return np.asarray(y)
+
+
+def check_two_classes(y: Array) -> None:
+    """Raise ValueError unless there is something to tell apart."""
     if (y == y[0]).all():
         raise ValueError(f"y has one class only ({y[0]!s}); a classifier needs at least two")
-    return np.asarray(y)
 
 
 def check_one_each(graphs: GraphBatch, y: Array) -> None:

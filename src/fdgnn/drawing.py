@@ -18,7 +18,7 @@ from fdgnn.converters import as_batch
 from fdgnn.exceptions import GraphError, MissingDependencyError
 from fdgnn.explanations import Explanation
 from fdgnn.graphs import Array, Floats, GraphBatch
-from fdgnn.placing import place_vertices
+from fdgnn.placing import check_networkx, place_vertices
 
 COLOURS = ("#2166ac", "#92c5de", "#f7f7f7", "#f4a582", "#b2182b")
 _MARGIN = 0.6  # around a picture, in lengths of an edge
@@ -206,15 +206,15 @@ def _colormap(mpl: Any) -> Any:
 
 
 def _matplotlib() -> Any:
+    check_networkx()
     try:
         import matplotlib
         import matplotlib.collections
         import matplotlib.colors
         import matplotlib.figure
-        import networkx  # noqa: F401
     except ImportError as error:
         raise MissingDependencyError(
-            "pictures need matplotlib and networkx: pip install 'fdgnn[plot]'"
+            "pictures need matplotlib: pip install 'fdgnn[plot]'"
         ) from error
     return matplotlib
 

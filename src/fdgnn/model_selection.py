@@ -20,6 +20,7 @@ from scipy.stats import uniform
 from sklearn.model_selection import ParameterSampler, StratifiedKFold
 from threadpoolctl import ThreadpoolController
 
+from fdgnn._base import check_two_classes
 from fdgnn.graphs import Array, Floats, GraphBatch
 from fdgnn.readout import winning_class
 from fdgnn.reservoir import child_seed, seed_sequence
@@ -63,9 +64,8 @@ def _check_members(y: Array, n_outer: int, n_inner: int) -> None:
         raise ValueError(
             f"{n_outer} outer and {n_inner} inner folds: at least 2 of each are needed"
         )
+    check_two_classes(y)
     classes, counts = np.unique(y, return_counts=True)
-    if len(classes) < 2:
-        raise ValueError(f"y has one class only ({classes[0]!s}); a classifier needs at least two")
     fewest = int(counts.min())
     left = fewest - -(-fewest // n_outer)
     if fewest < n_outer or left < n_inner:
