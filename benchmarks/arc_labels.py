@@ -18,7 +18,7 @@ import numpy as np
 
 from fdgnn import Graph, GraphBatch, load_tu
 from fdgnn.datasets.arcs import subdivide
-from fdgnn.study import PROTOCOLS, plan, run_study
+from fdgnn.experiments.study import PROTOCOLS, plan, run_study
 
 OUT = Path(__file__).parent.parent / "results" / "arc_labels.json"
 # The bond orders that the files' labels 0, 1, 2, 3 stand for, as their READMEs say.
@@ -26,7 +26,7 @@ ORDERS = {"MUTAG": [1.5, 1, 2, 3], "PTC_MR": [3, 2, 1, 1.5]}
 
 
 def two_marked_edges(n_graphs: int = 200) -> tuple[GraphBatch, np.ndarray]:
-    """Random trees with two edges labelled 2, the others 1; in class 1 the two meet."""
+    """Random trees with two edges labeled 2, the others 1; in class 1 the two meet."""
     rng = np.random.default_rng(0)
     graphs, y = [], np.arange(n_graphs) % 2
     for together in y:

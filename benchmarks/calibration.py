@@ -21,9 +21,9 @@ from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from fdgnn import FDGNNSearchCV, load_tu
-from fdgnn.calibration import fit_slope, probabilities, stratified_folds
 from fdgnn.exceptions import ConvergenceWarning
-from fdgnn.readout import code_classes, winning_class
+from fdgnn.readout.calibration import fit_slope, probabilities, stratified_folds
+from fdgnn.readout.coding import code_classes, winning_class
 
 OUT = Path(__file__).parent.parent / "results" / "calibration.json"
 NAMES = ("MUTAG", "PTC_MR", "IMDB-BINARY", "PROTEINS", "IMDB-MULTI")

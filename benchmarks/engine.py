@@ -24,7 +24,8 @@ from threadpoolctl import threadpool_limits
 from fdgnn import FDGNNClassifier, GraphBatch, load_tu
 from fdgnn.datasets import make_random_graphs
 from fdgnn.exceptions import FDGNNError
-from fdgnn.reservoir import ReservoirConfig, average_degree, draw_reservoir, embed, seed_sequence
+from fdgnn.reservoir import ReservoirConfig, average_degree, draw_reservoir, embed
+from fdgnn.seeds import seed_sequence
 
 
 class Row(NamedTuple):
@@ -96,7 +97,7 @@ def numpy_loop(graphs: GraphBatch, reservoir: Any, tol: float = 1e-3, max_iter: 
 
 
 def bare_tanh(n: int) -> Callable[[], None]:
-    """Give n vectorised float32 tanh out of the first-level cache."""
+    """Give n vectorized float32 tanh out of the first-level cache."""
     from fdgnn.kernels.rows import tanh_sum
 
     m = 1024

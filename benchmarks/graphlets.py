@@ -14,8 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from fdgnn import load_tu
-from fdgnn.model_selection import nested_folds
-from fdgnn.rivals.graph_kernels import MOST_STEPS, PENALTIES
+from fdgnn.experiments.rivals.graph_kernels import MOST_STEPS, PENALTIES
+from fdgnn.selection.scores import nested_folds
 
 INNER_FOLDS = 3
 

@@ -23,17 +23,17 @@ from threadpoolctl import threadpool_limits
 from fdgnn import load_tu
 from fdgnn.estimators import FDGNNClassifier
 from fdgnn.exceptions import ConvergenceWarning
-from fdgnn.model_selection import ALPHAS, PAPER_RANGES, draw_configurations, nested_folds
-from fdgnn.readout import code_classes, winning_class
-from fdgnn.ridge import held_out_predictions
+from fdgnn.readout.coding import code_classes, winning_class
+from fdgnn.readout.ridge import held_out_predictions
+from fdgnn.selection.scores import ALPHAS, PAPER_RANGES, draw_configurations, nested_folds
 
 OUT = Path(__file__).parent.parent / "results" / "readings.json"
 DEPTHS = (1, 2, 3, 4, 5)
 Predict = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
-def penalised_bias(X, Y, alphas, fold):
-    """Held-out predictions where the readout's bias is one more weight, penalised as the others."""
+def penalized_bias(X, Y, alphas, fold):
+    """Held-out predictions where the readout's bias is one more weight, penalized as the others."""
     Z = np.column_stack([X, np.ones(len(X))])
     out = np.empty((len(alphas), *Y.shape))
     for f in range(-1, fold.max() + 1):
@@ -72,7 +72,7 @@ READINGS: dict[str, tuple[dict, Callable | None, Predict]] = {
     "k is the largest degree": ({"degree": "max"}, None, held_out_predictions),
     "W_phi of Frobenius norm one": ({}, frobenius, held_out_predictions),
     "W_phi with rows of norm one": ({}, unit_rows, held_out_predictions),
-    "readout bias penalised": ({}, None, penalised_bias),
+    "readout bias penalized": ({}, None, penalized_bias),
     "tol = 1e-6, max_iter = 500": ({"tol": 1e-6, "max_iter": 500}, None, held_out_predictions),
 }
 

@@ -17,9 +17,9 @@ from sklearn.linear_model import RidgeClassifier
 from threadpoolctl import threadpool_limits
 
 from fdgnn import load_tu
-from fdgnn.model_selection import ALPHAS, Task, nested_folds, score_features
-from fdgnn.ridge import held_out_predictions
-from fdgnn.study import PROTOCOLS, plan, run_study
+from fdgnn.experiments.study import PROTOCOLS, plan, run_study
+from fdgnn.readout.ridge import held_out_predictions
+from fdgnn.selection.scores import ALPHAS, Task, nested_folds, score_features
 
 
 def one_by_one(X, y, codes, folds, alphas):

@@ -3,7 +3,7 @@
     python examples/molecules.py [FOLDER]
 
 A model is trained on nine tenths of MUTAG; three molecules that it has not seen are drawn, each
-atom coloured by what it adds to the score of "mutagenic", whichever class is predicted. Where
+atom colored by what it adds to the score of "mutagenic", whichever class is predicted. Where
 MUTAG is not at hand, generated graphs are used: trees on which a clique hangs, or a star.
 """
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from fdgnn import paper
-from fdgnn.tables import times
+from fdgnn.cli.tables import times
+from fdgnn.experiments import paper
 
 HERE = Path(__file__).parent / "compare"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fdgnn import paper
+from fdgnn.experiments import paper
 
 HERE = Path(__file__).parent
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 
-def neighbourhood(graph, v):
-    """(neighbour, weight) pairs of the arcs that lead into v, each arc once."""
+def neighborhood(graph, v):
+    """(neighbor, weight) pairs of the arcs that lead into v, each arc once."""
     arcs = {}
     for a, (source, target) in enumerate(np.asarray(graph.edge_index).T):
         weight = 1.0 if graph.weights is None else float(graph.weights[a])
@@ -31,7 +31,7 @@ def vertex_input(graph, v, vocabulary):
 def fixed_point(graph, u, W_I, W_H, bias, eps, max_iter):
     """Iterate eq. 1 from zero until successive states differ by less than eps (Frobenius)."""
     n, H = graph.n_vertices, len(bias)
-    into = [neighbourhood(graph, v) for v in range(n)]
+    into = [neighborhood(graph, v) for v in range(n)]
     x = [np.zeros(H) for _ in range(n)]
     t, distance = 0, np.inf
     while t < max_iter and distance >= eps:
@@ -39,8 +39,8 @@ def fixed_point(graph, u, W_I, W_H, bias, eps, max_iter):
         x_new = []
         for v in range(n):
             total = W_I @ u[v] + bias
-            for neighbour, weight in into[v]:
-                total = total + weight * (W_H @ x[neighbour])
+            for neighbor, weight in into[v]:
+                total = total + weight * (W_H @ x[neighbor])
             x_new.append(np.tanh(total))
         distance = np.sqrt(sum(np.sum((a - b) ** 2) for a, b in zip(x_new, x, strict=True)))
         x = x_new
@@ -67,7 +67,7 @@ def output(states, W_phi, W_Y, bias_Y):
 
 
 def tikhonov(features, targets, alpha):
-    """W_Y and its bias that minimise ||targets - features W_Y^T - b||^2 + alpha ||W_Y||^2."""
+    """W_Y and its bias that minimize ||targets - features W_Y^T - b||^2 + alpha ||W_Y||^2."""
     mean, level = features.mean(axis=0), targets.mean(axis=0)
     Z, T = features - mean, targets - level
     U, s, Vt = np.linalg.svd(Z, full_matrices=False)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fdgnn import paper
-from fdgnn.model_selection import PAPER_RANGES, draw_configurations
+from fdgnn.experiments import paper
+from fdgnn.selection.scores import PAPER_RANGES, draw_configurations
 
 # What a stranger may call a dataset, a class, a label or a molecule.
 HOSTILE = "<script>window.__pwned=1</script>"

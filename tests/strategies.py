@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fdgnn import Graph, GraphBatch
 
-ARRAYS = ("vertex_offsets", "indptr", "neighbours", "weights", "features", "labels")
+ARRAYS = ("vertex_offsets", "indptr", "neighbors", "weights", "features", "labels")
 KINDS = ("plain", "integers", "text", "features")
 _numbers = st.floats(-2, 2, width=32)
 

@@ -12,11 +12,11 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from fdgnn import FDGNNClassifier, FDGNNSearchCV, load_tu
-from fdgnn.calibration import SLOPES, fit_slope, probabilities, stratified_folds
 from fdgnn.datasets import make_motif_graphs
-from fdgnn.readout import code_classes, expand, winning_class
-from fdgnn.reservoir import seed_sequence
-from fdgnn.ridge import fit_ridge
+from fdgnn.readout.calibration import SLOPES, fit_slope, probabilities, stratified_folds
+from fdgnn.readout.coding import code_classes, expand, winning_class
+from fdgnn.readout.ridge import fit_ridge
+from fdgnn.seeds import seed_sequence
 
 SMALL = {"n_layers": 2, "n_units": 10, "effective_spectral_radius": 0.5, "random_state": 0}
 
@@ -38,7 +38,7 @@ def test_the_slope_that_made_the_classes_is_found(n_classes, slope):
     assert fit_slope(*drawn(20_000, n_classes, slope)) == pytest.approx(slope, rel=0.1)
 
 
-def test_the_slope_minimises_the_cross_entropy():
+def test_the_slope_minimizes_the_cross_entropy():
     outputs, codes = drawn(500, 2, 3.0)
     n = np.bincount(codes)
     targets = np.where(codes == 1, (n[1] + 1) / (n[1] + 2), 1 / (n[0] + 2))

@@ -17,18 +17,18 @@ from sklearn.svm import SVC
 from typer.testing import CliRunner
 
 import fdgnn
-from fdgnn import paper
 from fdgnn.cli import app
-from fdgnn.comparison import Limits, Search, compare, compare_study, contest, runner
-from fdgnn.comparison.contest import Turn, _best, take
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.exceptions import MissingDependencyError, StudyError
-from fdgnn.model_selection import fit_and_test, nested_folds
-from fdgnn.rivals import RIVALS, Task, Trial, contestant
-from fdgnn.rivals.base import Rival
-from fdgnn.rivals.graph_kernels import KernelContestant
-from fdgnn.rivals.networks import NetworkContestant, smoothed
-from fdgnn.study import PROTOCOLS, plan, run_study
+from fdgnn.experiments import paper
+from fdgnn.experiments.comparison import Limits, Search, compare, compare_study, contest, runner
+from fdgnn.experiments.comparison.contest import Turn, _best, take
+from fdgnn.experiments.rivals import RIVALS, Task, Trial, contestant
+from fdgnn.experiments.rivals.base import Rival
+from fdgnn.experiments.rivals.graph_kernels import KernelContestant
+from fdgnn.experiments.rivals.networks import NetworkContestant, smoothed
+from fdgnn.experiments.study import PROTOCOLS, plan, run_study
+from fdgnn.selection.scores import fit_and_test, nested_folds
 from tu_files import write_batch
 
 grakel = pytest.importorskip("grakel")
@@ -90,8 +90,8 @@ def test_wl_learns_what_degrees_cannot_tell(task):
 
 
 def test_wl_kernel_is_the_one_of_its_definition():
-    """By hand: normalised dot products of the counts of labels, then of refined ones."""
-    from fdgnn.rivals.graph_kernels import as_grakel
+    """By hand: normalized dot products of the counts of labels, then of refined ones."""
+    from fdgnn.experiments.rivals.graph_kernels import as_grakel
 
     graphs = fdgnn.as_batch([
         fdgnn.Graph([[0, 1], [1, 2]], labels=["a", "b", "a"]),
@@ -132,7 +132,7 @@ def test_budget_takes_the_head_of_the_grid(task):
     assert contestant("wl", replace(task, inner_folds=99)).inner_folds == 3
 
 
-def test_unlabelled_and_empty_graphs_have_kernels():
+def test_unlabeled_and_empty_graphs_have_kernels():
     graphs = fdgnn.as_batch([
         fdgnn.Graph(np.empty((2, 0), int), n_vertices=3),
         fdgnn.Graph([[0], [1]], n_vertices=2),
@@ -248,7 +248,7 @@ def test_folds_are_those_of_the_evaluation(study, tmp_path):
     outer = StratifiedKFold(3, shuffle=True, random_state=study.seed)
     for o, (train, test) in enumerate(outer.split(y, y)):
         choice = row["fold_configurations"][o]
-        from fdgnn.rivals.graph_kernels import as_grakel
+        from fdgnn.experiments.rivals.graph_kernels import as_grakel
 
         kernel = grakel.WeisfeilerLehman(
             n_iter=choice["height"], base_graph_kernel=grakel.VertexHistogram, normalize=True
@@ -362,7 +362,7 @@ def test_a_worker_does_not_outlive_its_parent(study, tmp_path):
     """The parent is killed as hard as can be while a contestant works."""
     script = (
         "import sys, pickle\n"
-        "from fdgnn.comparison import *\n"
+        "from fdgnn.experiments.comparison import *\n"
         "study = pickle.load(sys.stdin.buffer)\n"
         "compare_study(study, __import__('pathlib').Path(sys.argv[1]), ['gk'],"
         " search=Search(), limits=Limits(), quiet=True)\n"
@@ -409,7 +409,7 @@ def test_other_settings_are_refused(study, tmp_path):
 
 
 def test_a_second_comparison_at_the_same_time_is_refused(study, tmp_path):
-    from fdgnn.rundir import locked
+    from fdgnn.experiments.rundir import locked
 
     run(study, tmp_path, [])
     with locked(tmp_path / "rivals" / "lock"), pytest.raises(StudyError, match="another process"):
@@ -448,11 +448,14 @@ def test_running_out_of_memory(study, tmp_path):
 
 
 def test_a_rival_that_crashes_says_why(study, tmp_path, monkeypatch):
-    broken = Rival("broken", "WL", "fdgnn.rivals.graph_kernels:no_such_thing", ("grakel",))
+    home = "fdgnn.experiments.rivals.graph_kernels:no_such_thing"
+    broken = Rival(
+        "broken", "WL", "fdgnn.experiments.rivals.graph_kernels:no_such_thing", ("grakel",)
+    )
     monkeypatch.setitem(RIVALS, "broken", broken)
     (tmp_path / "sitecustomize.py").write_text(
-        "import fdgnn.rivals.base as b\n"
-        "b.RIVALS['broken'] = b.Rival('broken', 'WL', 'fdgnn.rivals.graph_kernels:no_such_thing',"
+        "import fdgnn.experiments.rivals.base as b\n"
+        "b.RIVALS['broken'] = b.Rival('broken', 'WL', '" + home + "',"
         " ('grakel',))\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))

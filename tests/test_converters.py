@@ -16,8 +16,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fdgnn import Graph, GraphBatch, as_batch
-from fdgnn.converters import from_networkx, from_pyg, from_scipy, to_networkx
 from fdgnn.exceptions import GraphError, MissingDependencyError
+from fdgnn.graphs.converters import from_networkx, from_pyg, from_scipy, to_networkx
 from strategies import assert_same, batches
 
 TRIANGLE = [[0, 1, 2], [1, 2, 0]]

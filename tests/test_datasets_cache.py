@@ -95,7 +95,7 @@ def test_a_changed_folder_is_parsed_again(tmp_path, parses):
     assert len(parses) == 3
 
 
-def test_a_moved_zip_is_recognised(dataset, parses):
+def test_a_moved_zip_is_recognized(dataset, parses):
     load_tu(dataset)
     load_tu(dataset.rename(dataset.with_name("TOY2.zip")).rename(dataset))
     assert len(parses) == 1
@@ -132,9 +132,9 @@ def emptied(path: Path) -> None:
 
 
 def flipped(path: Path) -> None:
-    """Flip one bit among the neighbours' indices."""
+    """Flip one bit among the neighbors' indices."""
     data = bytearray(path.read_bytes())
-    data[data.index(b"neighbours.npy") + 14 + 128 + 4] ^= 1
+    data[data.index(b"neighbors.npy") + 14 + 128 + 4] ^= 1
     path.write_bytes(data)
 
 

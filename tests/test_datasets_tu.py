@@ -20,7 +20,7 @@ def arcs_of(graphs: GraphBatch, g: int) -> set[tuple[int, int]]:
 
 
 def same(a: GraphBatch, b: GraphBatch) -> bool:
-    names = ("vertex_offsets", "indptr", "neighbours", "labels", "features")
+    names = ("vertex_offsets", "indptr", "neighbors", "labels", "features")
     return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in names)
 
 

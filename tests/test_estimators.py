@@ -20,8 +20,8 @@ import reference
 from fdgnn import FDGNNClassifier, FDGNNRegressor, Graph, GraphBatch, GraphReservoir
 from fdgnn.datasets import make_cycles, make_motif_graphs, make_random_graphs, make_regular
 from fdgnn.exceptions import ConvergenceWarning, GraphError, UnseenLabelError
-from fdgnn.readout import code_classes, draw_projection
-from fdgnn.reservoir import seed_sequence
+from fdgnn.readout.coding import code_classes, draw_projection
+from fdgnn.seeds import seed_sequence
 
 SMALL = {"n_layers": 2, "n_units": 10, "effective_spectral_radius": 0.5, "random_state": 0}
 
@@ -32,7 +32,7 @@ def motifs():
 
 
 @pytest.fixture(scope="module")
-def labelled():
+def labeled():
     graphs = make_random_graphs(60, random_state=0)
     return graphs, np.arange(60) % 3
 
@@ -41,8 +41,8 @@ def labelled():
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_classifier_is_the_paper_line_by_line(labelled, n_classes):
-    graphs, y = labelled[0], labelled[1] % n_classes
+def test_classifier_is_the_paper_line_by_line(labeled, n_classes):
+    graphs, y = labeled[0], labeled[1] % n_classes
     model = FDGNNClassifier(alpha=0.1, solver="paper", **SMALL).fit(graphs, y)
     states = [reference.embed_graph(g, model.layers_, graphs.label_values)[0] for g in graphs]
     features = np.array([np.tanh(model.projection_ @ s[-1].sum(axis=0)) for s in states])
@@ -112,8 +112,8 @@ def test_degree_is_the_average_or_the_largest_or_given():
 # ---------------------------------------------------------------------- the transformer
 
 
-def test_transformer_pools_last_or_all_layers(labelled):
-    graphs, _ = labelled
+def test_transformer_pools_last_or_all_layers(labeled):
+    graphs, _ = labeled
     last = GraphReservoir(**SMALL).fit_transform(graphs)
     model = GraphReservoir(pooled_layers="all", **SMALL).fit(graphs)
     every = model.transform(graphs)
@@ -124,8 +124,8 @@ def test_transformer_pools_last_or_all_layers(labelled):
     assert [names[0], names[-1]] == ["layer1_unit0", "layer2_unit9"]
 
 
-def test_vertex_states_sum_to_the_pooled(labelled):
-    graphs, _ = labelled
+def test_vertex_states_sum_to_the_pooled(labeled):
+    graphs, _ = labeled
     model = GraphReservoir(pooled_layers="all", **SMALL).fit(graphs)
     states = model.vertex_states(graphs)
     assert states.shape == (graphs.n_vertices, 20)
@@ -133,9 +133,9 @@ def test_vertex_states_sum_to_the_pooled(labelled):
     np.testing.assert_allclose(pooled, model.transform(graphs), atol=1e-4)
 
 
-def test_transformer_gives_dataframes_on_request(labelled):
+def test_transformer_gives_dataframes_on_request(labeled):
     pytest.importorskip("pandas")
-    frame = GraphReservoir(**SMALL).set_output(transform="pandas").fit_transform(labelled[0])
+    frame = GraphReservoir(**SMALL).set_output(transform="pandas").fit_transform(labeled[0])
     assert list(frame.columns[:2]) == ["layer2_unit0", "layer2_unit1"]
 
 
@@ -167,8 +167,8 @@ def test_tools_of_scikit_learn_take_batches_and_lists(motifs, as_list):
     assert pipeline.fit(X_train, y_train).predict(X_test).shape == y_test.shape
 
 
-def test_fitted_models_survive_pickling_and_cloning(labelled):
-    graphs, y = labelled
+def test_fitted_models_survive_pickling_and_cloning(labeled):
+    graphs, y = labeled
     model = FDGNNClassifier(**SMALL).fit(graphs, y)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.decision_function(graphs), model.decision_function(graphs))
@@ -177,8 +177,8 @@ def test_fitted_models_survive_pickling_and_cloning(labelled):
 
 
 @pytest.mark.parametrize("random_state", [0, 123])
-def test_refitting_gives_the_same_bits(labelled, random_state):
-    graphs, y = labelled
+def test_refitting_gives_the_same_bits(labeled, random_state):
+    graphs, y = labeled
     model = FDGNNClassifier(**SMALL | {"random_state": random_state})
     first = model.fit(graphs, y).decision_function(graphs)
     np.testing.assert_array_equal(model.fit(graphs, y).decision_function(graphs), first)
@@ -262,8 +262,8 @@ def test_wrong_parameters_are_named_with_what_was_found(motifs, name, value):
         FDGNNClassifier(**{name: value}).fit(*motifs)
 
 
-def test_graphs_of_another_kind_are_refused(labelled):
-    graphs, y = labelled
+def test_graphs_of_another_kind_are_refused(labeled):
+    graphs, y = labeled
     model = FDGNNClassifier(**SMALL).fit(graphs, y)
     with pytest.raises(UnseenLabelError, match="graph 1: vertex label 99"):
         model.predict([Graph([[0], [1]], labels=[0, 1]), Graph([[0], [1]], labels=[0, 99])])

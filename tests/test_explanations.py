@@ -216,7 +216,7 @@ def test_pictures_of_graphs(drawn, tmp_path, ending):
     assert -points.norm.vmin == points.norm.vmax == np.abs(points.get_array()).max()
     assert ax.figure.axes[-1].get_ylabel() == "contribution relative to the graph's mean"
     np.testing.assert_array_equal(ax.collections[-2].get_array(), found.edge_effects)
-    assert len(ax.figure.axes) == 3  # the graph and two colour bars
+    assert len(ax.figure.axes) == 3  # the graph and two color bars
     assert ax.get_title().startswith(f"target {found.target}: score {found.score:.2f}")
 
 
@@ -240,8 +240,8 @@ def test_pictures_of_molecules(tmp_path):
     found = Explanation("toxic", 1.0, 0.25, np.array([0.5, 1.0, 1.5]))  # one above the mean
     svg = draw_molecule("CCO", found, tmp_path / "molecule.svg")
     assert svg == (tmp_path / "molecule.svg").read_bytes()
-    for colour in (b"#B2182B", b"#F7F7F7", b"#2166AC"):  # above the mean, at it, and below
-        assert svg.upper().count(b"FILL:" + colour) == 2  # one atom, and one part of the scale
+    for color in (b"#B2182B", b"#F7F7F7", b"#2166AC"):  # above the mean, at it, and below
+        assert svg.upper().count(b"FILL:" + color) == 2  # one atom, and one part of the scale
     assert draw_molecule("CCO", found).startswith(b"<?xml")
     assert draw_molecule("CCO", found, tmp_path / "molecule.png")[:4] == b"\x89PNG"
     with pytest.raises(GraphError, match="cannot be parsed"):

@@ -22,7 +22,7 @@ EDGE = [[0], [1]]
 GOOD = Graph([[0, 1], [1, 2]])
 
 
-def neighbourhoods(graph: Graph) -> list[dict[int, float]]:
+def neighborhoods(graph: Graph) -> list[dict[int, float]]:
     """The plain way: for each vertex, the vertices whose states flow into it, and by how much."""
     rows: list[dict[int, float]] = [{} for _ in range(graph.n_vertices)]
     weights = np.ones(len(graph.edge_index[0])) if graph.weights is None else graph.weights
@@ -37,13 +37,13 @@ def neighbourhoods(graph: Graph) -> list[dict[int, float]]:
 
 
 @given(graph_lists())
-def test_batch_equals_plain_neighbourhoods(graphs):
+def test_batch_equals_plain_neighborhoods(graphs):
     batch = GraphBatch.from_graphs(graphs)
-    expected = [row for graph in graphs for row in neighbourhoods(graph)]
+    expected = [row for graph in graphs for row in neighborhoods(graph)]
     weights = np.ones(batch.n_arcs) if batch.weights is None else batch.weights
     for v, row in enumerate(expected):
         arcs = slice(batch.indptr[v], batch.indptr[v + 1])
-        assert batch.neighbours[arcs].tolist() == sorted(row)
+        assert batch.neighbors[arcs].tolist() == sorted(row)
         assert weights[arcs].tolist() == [row[u] for u in sorted(row)]
     assert len(batch.indptr) == len(expected) + 1
     assert np.diff(batch.vertex_offsets).tolist() == [g.n_vertices for g in graphs]
@@ -57,7 +57,7 @@ def test_batch_equals_plain_neighbourhoods(graphs):
 @given(graph_lists())
 def test_counts(graphs):
     batch = GraphBatch.from_graphs(graphs)
-    rows = [neighbourhoods(g) for g in graphs]
+    rows = [neighborhoods(g) for g in graphs]
     listed = sum(len(set(zip(*g.edge_index.tolist(), strict=True))) for g in graphs)
     assert batch.n_merged_arcs == sum(g.edge_index.shape[1] for g in graphs) - listed
     assert batch.n_self_loops == sum(v in row for r in rows for v, row in enumerate(r))
@@ -196,7 +196,7 @@ def test_from_arcs_takes_no_ones_memory():
 @given(batches())
 def test_batches_are_read_only_and_so_are_their_copies(batch):
     for one in (batch, batch[:1], copy.deepcopy(batch), pickle.loads(pickle.dumps(batch))):
-        for name in ("vertex_offsets", "indptr", "neighbours", "weights", "label_codes"):
+        for name in ("vertex_offsets", "indptr", "neighbors", "weights", "label_codes"):
             array = getattr(one, name)
             assert array is None or not array.flags.writeable
 
@@ -561,9 +561,9 @@ def test_garbage_is_refused_or_becomes_a_sound_batch(graphs, field, garbage):
         assert str(error).startswith("graph 0: ")  # noqa: PT017
     else:
         sizes_ = np.diff(batch.vertex_offsets)[batch.graph_of_vertex]
-        assert (batch.neighbours >= 0).all()
-        assert (batch.neighbours < np.repeat(sizes_, np.diff(batch.indptr))).all()
-        assert batch.indptr[-1] == len(batch.neighbours)
+        assert (batch.neighbors >= 0).all()
+        assert (batch.neighbors < np.repeat(sizes_, np.diff(batch.indptr))).all()
+        assert batch.indptr[-1] == len(batch.neighbors)
         assert batch.labels is None or len(batch.labels) == batch.n_vertices
         assert batch.features is None or len(batch.features) == batch.n_vertices
 

@@ -10,20 +10,19 @@ from threadpoolctl import threadpool_info
 
 from fdgnn import FDGNNClassifier, FDGNNRegressor, FDGNNSearchCV
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
-from fdgnn.model_selection import (
+from fdgnn.readout.coding import code_classes
+from fdgnn.seeds import integer_seed, seed_sequence
+from fdgnn.selection.scores import (
     PAPER_RANGES,
     Task,
     accuracy,
     best_of,
     draw_configurations,
     fit_and_test,
-    integer_seed,
     nested_folds,
     score_network,
 )
-from fdgnn.readout import code_classes
-from fdgnn.reservoir import seed_sequence
-from fdgnn.search import scorer_metric
+from fdgnn.selection.search import scorer_metric
 
 MODEL = FDGNNClassifier(n_units=10, effective_spectral_radius=0.5, random_state=3)
 FEW = {"n_configurations": 3, "n_guesses": 2, "cv": 3, "random_state": 0}

@@ -13,7 +13,7 @@ import pytest
 from fdgnn import load_model, read_graphs
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.files import check_writable, write_aside
-from fdgnn.workflow import guess_task
+from fdgnn.workflow.training import guess_task
 from test_cli import assert_one_clear_line, fdgnn
 
 FAST = ["--configurations", "2", "--guesses", "2"]
@@ -128,7 +128,7 @@ def test_explanations_add_up(fitted, table, tmp_path):
     assert len(as_csv) == 1 + len(rows[0]["vertices"])
 
 
-def test_regression_is_recognised(table, tmp_path):
+def test_regression_is_recognized(table, tmp_path):
     run = fdgnn("fit", table, "--target", "size", "-o", tmp_path / "m.fdgnn", "--json", *FAST)
     assert run.returncode == 0, run.stderr
     assert json.loads(run.stdout)["task"] == "regression"
@@ -249,7 +249,7 @@ def test_fit_with_bad_words(table, tmp_path):
     folder.mkdir()
     cases = [
         (["no-such-file.csv", "--target", "y", "-o", out], "no-such-file.csv"),
-        ([table, "--target", "colour", "-o", out], "colour"),
+        ([table, "--target", "color", "-o", out], "color"),
         ([table, "-o", out], "--target"),
         ([empty, "--target", "y", "-o", out], "empty.jsonl"),
         ([folder, "--target", "y", "-o", out], "folder"),
@@ -267,9 +267,9 @@ def test_fit_with_bad_words(table, tmp_path):
 def test_predict_with_bad_words(fitted, table, tmp_path):
     truncated = tmp_path / "truncated.fdgnn"
     truncated.write_bytes(fitted[0].read_bytes()[:-50])
-    labelled = tmp_path / "labelled.jsonl"
+    labeled = tmp_path / "labeled.jsonl"
     graphs = make_random_graphs(2, random_state=0)
-    labelled.write_text(
+    labeled.write_text(
         "".join(
             json.dumps({"edge_index": g.edge_index.tolist(), "node_feat": g.labels.tolist()}) + "\n"
             for g in graphs
@@ -282,7 +282,7 @@ def test_predict_with_bad_words(fitted, table, tmp_path):
         ([fitted[0], "no-such-file.csv"], "no-such-file.csv"),
         ([fitted[0], table, "-o", "out.xlsx"], "out.xlsx"),
         ([fitted[0], table, "-o", tmp_path / "no" / "out.csv"], "no"),
-        ([fitted[0], table, "--id", "colour"], "colour"),
+        ([fitted[0], table, "--id", "color"], "color"),
         ([fitted[0], table, "--strict"], "row 5"),
     ]
     for words, expected in cases:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fdgnn import paper
+from fdgnn.experiments import paper
 
 NINE = list(paper.DATASETS)
 
@@ -78,7 +78,7 @@ def test_free_parameters():
     assert set(free.values()) == {101, 1001}
 
 
-def test_the_grid_of_regularisers():
+def test_the_grid_of_regularizers():
     assert len(paper.SETTINGS.alphas) == 12
     assert (paper.SETTINGS.alphas[0], paper.SETTINGS.alphas[-1]) == (1e-8, 1e3)
     assert paper.SETTINGS.alphas[8] == 1.0

@@ -28,9 +28,9 @@ from fdgnn import (
 )
 from fdgnn.datasets import make_cycles, make_motif_graphs, make_random_graphs
 from fdgnn.exceptions import FDGNNError, ModelFileError, ModelVersionError
-from fdgnn.persistence import tensors as tensors_module
-from fdgnn.persistence import weights as weights_module
-from fdgnn.persistence.tensors import MOST_HEADER, read_tensors, to_bytes
+from fdgnn.model_files import tensors as tensors_module
+from fdgnn.model_files import weights as weights_module
+from fdgnn.model_files.tensors import MOST_HEADER, read_tensors, to_bytes
 
 SMALL = {"n_layers": 2, "n_units": 10, "effective_spectral_radius": 0.5, "random_state": 0}
 GRAPHS = make_random_graphs(60, random_state=0)

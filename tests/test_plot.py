@@ -151,7 +151,7 @@ def test_the_embedding_is_the_portraits_map(ax):
     assert f"{found['map']['explained'][0]:.0%} of the variance" in ax.get_xlabel()
 
 
-def test_numbers_get_a_colour_bar(ax):
+def test_numbers_get_a_color_bar(ax):
     y = np.diff(GRAPHS.vertex_offsets) + np.linspace(0, 1, 40)
     plot_embedding(FDGNNRegressor(**SMALL).fit(GRAPHS, y), GRAPHS, y, ax=ax)
     np.testing.assert_array_equal(ax.collections[0].get_array(), y)

@@ -25,7 +25,8 @@ from fdgnn import (
 )
 from fdgnn.datasets import make_motif_graphs, make_random_graphs, make_stars, read_graphs
 from fdgnn.exceptions import ConvergenceWarning, MissingDependencyError, StudyError
-from fdgnn.placing import place_vertices
+from fdgnn.experiments.study import Protocol, Study, run_study
+from fdgnn.pictures.placing import place_vertices
 from fdgnn.portrait import (
     drawings,
     machine,
@@ -38,7 +39,6 @@ from fdgnn.portrait.data import clipped_apart, counts_of
 from fdgnn.portrait.dynamics import dynamics_of, residual_curves
 from fdgnn.portrait.format import find_fault
 from fdgnn.portrait.predictions import principal_map
-from fdgnn.study import Protocol, Study, run_study
 from reference import embed_graph
 
 pytest.importorskip("networkx")

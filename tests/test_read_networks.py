@@ -54,9 +54,9 @@ def test_bad_files_and_lines(folder):
     (folder / "broken.graphml").write_text("<graphml><gr")
     (folder / "empty.graphml").write_text("")
     nx.write_graphml(nx.Graph(), folder / "nothing.graphml")
-    nx.write_graphml(nx.path_graph(2), folder / "unlabelled.graphml")
+    nx.write_graphml(nx.path_graph(2), folder / "unlabeled.graphml")
     nx.write_graphml(nx.path_graph(2), folder / "unnamed.graphml")
-    names = ["broken", "c", "empty", "gone", "nothing", "unlabelled", "a"]
+    names = ["broken", "c", "empty", "gone", "nothing", "unlabeled", "a"]
     (folder / "labels.csv").write_text("\n".join(["graph,y", *(f"{n},1" for n in names), "b,"]))
     table = read_graphs(folder, target="y")
     assert table.rows.tolist() == [1, 6]
@@ -65,7 +65,7 @@ def test_bad_files_and_lines(folder):
     assert "empty.graphml cannot be read (" in reasons["empty.graphml"]
     assert reasons["gone"] == "there is no graph file 'gone'"
     assert reasons["nothing.graphml"].startswith("it has no vertices")
-    assert reasons["unlabelled.graphml"].startswith("a node has no attribute 'label'")
+    assert reasons["unlabeled.graphml"].startswith("a node has no attribute 'label'")
     assert reasons["b.graphml"] == "its target is missing"
     assert reasons["unnamed.graphml"] == "labels.csv has no line for it"
     assert table.n_rows == 9

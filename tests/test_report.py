@@ -13,6 +13,7 @@ import report_examples as examples
 from fdgnn import FDGNNClassifier, FDGNNRegressor, paper, save_model
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.exceptions import MissingDependencyError, ModelFileError, StudyError
+from fdgnn.experiments.study import PROTOCOLS, plan
 from fdgnn.portrait.format import find_fault
 from fdgnn.report import (
     Source,
@@ -26,7 +27,6 @@ from fdgnn.report import (
 )
 from fdgnn.report.search import read_search
 from fdgnn.report.sections import selection
-from fdgnn.study import PROTOCOLS, plan
 from report_examples import HOSTILE, HOSTILE_END, HOSTILE_IMAGE, write_run
 
 alt = pytest.importorskip("altair")
@@ -551,7 +551,7 @@ def test_early_portrait_without_absolute_radii(tmp_path, n_connections, n_figure
     shown = make(tmp_path, write_run(tmp_path / "run", portrait=portrait))
     assert len(shown.all("figure", id="stability-0")) == n_figures
     assert "does not say which" in shown.text("p", id="map-0-caption")
-    assert "largest neighbourhood" not in shown.text("p", id="degrees-0-caption")
+    assert "largest neighborhood" not in shown.text("p", id="degrees-0-caption")
     assert "Graphs have" not in shown.text("p", id="sizes-0-caption")
 
 
@@ -604,8 +604,8 @@ def test_captions_of_the_data_say_what_is_true(tmp_path):
     sizes, degrees = (shown.text("p", id=f"{f}-0-caption") for f in ("sizes", "degrees"))
     assert sizes.startswith(f"Graphs have 3 to {numbers.count(1234)} vertices.")
     assert degrees.startswith(
-        f"40.0{numbers.SPACE}% of the vertices have 1 neighbour, the commonest number; the largest "
-        "neighbourhood has 77."
+        f"40.0{numbers.SPACE}% of the vertices have 1 neighbor, the commonest number; the largest "
+        "neighborhood has 77."
     )
     assert "more than half" in make(
         tmp_path, write_run(tmp_path / "b", portrait=examples.portrait_of())

@@ -10,14 +10,8 @@ from hypothesis import strategies as st
 import reference
 from fdgnn import Graph, GraphBatch
 from fdgnn.datasets import make_cycles, make_random_graphs
-from fdgnn.reservoir import (
-    ReservoirConfig,
-    average_degree,
-    child_seed,
-    draw_reservoir,
-    embed,
-    seed_sequence,
-)
+from fdgnn.reservoir import ReservoirConfig, average_degree, draw_reservoir, embed
+from fdgnn.seeds import child_seed, seed_sequence
 from fdgnn.stability import spectral_radius
 from strategies import batches
 
@@ -71,7 +65,7 @@ def test_unstable_reservoir_stops_after_the_last_iteration():
 # ---------------------------------------------------------------------- identities
 
 
-def test_relabelling_vertices_changes_nothing():
+def test_relabeling_vertices_changes_nothing():
     rng = np.random.default_rng(0)
     graphs = list(make_random_graphs(20, random_state=2))
     moved = []

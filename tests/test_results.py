@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fdgnn import paper
+from fdgnn.experiments import paper
 
 RESULTS = Path(__file__).parent.parent / "results"
 

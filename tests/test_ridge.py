@@ -7,7 +7,12 @@ import pytest
 from sklearn.linear_model import Ridge
 
 import reference
-from fdgnn.ridge import _by_block_formula, _by_gram_matrices, fit_ridge, held_out_predictions
+from fdgnn.readout.ridge import (
+    _by_block_formula,
+    _by_gram_matrices,
+    fit_ridge,
+    held_out_predictions,
+)
 
 ALPHAS = 10.0 ** np.arange(-8, 4)
 

@@ -10,11 +10,11 @@ import pytest
 
 from fdgnn import Graph, as_batch
 from fdgnn.exceptions import GraphError, MissingDependencyError
-from fdgnn.rivals import dgcnn, scarselli, training
-from fdgnn.rivals.dgcnn import DGCNNClassifier
-from fdgnn.rivals.gin import GINClassifier
-from fdgnn.rivals.scarselli import GNNClassifier
-from fdgnn.rivals.training import GraphTensors, VertexInputs
+from fdgnn.experiments.rivals import dgcnn, scarselli, training
+from fdgnn.experiments.rivals.dgcnn import DGCNNClassifier
+from fdgnn.experiments.rivals.gin import GINClassifier
+from fdgnn.experiments.rivals.scarselli import GNNClassifier
+from fdgnn.experiments.rivals.training import GraphTensors, VertexInputs
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_geometric")
@@ -67,7 +67,7 @@ def fitted(request):
 
 @pytest.mark.parametrize("kind", ["labels", "degrees", "features"])
 @pytest.mark.parametrize("model", MODELS)
-def test_easy_task_is_learnt(model, kind):
+def test_easy_task_is_learned(model, kind):
     graphs, y = drawn_graphs(kind)
     others, wanted = drawn_graphs(kind, seed=1)
     predicted = model(epochs=EPOCHS[model]).fit(graphs, y).predict(others)
@@ -135,14 +135,14 @@ def scores(model, graphs):
 def test_order_of_vertices_does_not_matter(fitted):
     graphs, _ = drawn_graphs("labels", n_graphs=10, seed=2)
     rng = np.random.default_rng(0)
-    relabelled = []
+    relabeled = []
     for graph in graphs:
         place = rng.permutation(graph.n_vertices)
         labels = np.empty_like(graph.labels)
         labels[place] = graph.labels
-        relabelled.append(Graph(place[graph.edge_index], labels=labels))
+        relabeled.append(Graph(place[graph.edge_index], labels=labels))
     np.testing.assert_allclose(
-        scores(fitted, as_batch(relabelled)), scores(fitted, graphs), atol=2e-4
+        scores(fitted, as_batch(relabeled)), scores(fitted, graphs), atol=2e-4
     )
 
 
@@ -180,7 +180,7 @@ def test_inputs_of_labels():
     np.testing.assert_array_equal(table[rows], [[0, 1], [0, 0], [1, 0], [0, 0]])
 
 
-def test_inputs_of_features_are_standardised():
+def test_inputs_of_features_are_standardized():
     features = np.array([[1.0, 4], [3, 4], [5, 4]])
     inputs = VertexInputs(as_batch([Graph(cycle(3), features=features)]))
     table, rows = inputs.rows(as_batch([Graph(cycle(3), features=features + np.array([0, 1]))]))
@@ -195,8 +195,8 @@ def star(n_leaves):
 def test_inputs_of_degrees_take_the_nearest(monkeypatch):
     inputs = VertexInputs(as_batch([star(3), star(8)]))  # degrees 1, 3, 8
     table, rows = inputs.rows(as_batch([star(5), star(6), star(20), Graph([[], []], n_vertices=1)]))
-    centres = table[rows][[0, 6, 13, 34]]
-    np.testing.assert_array_equal(centres, [[0, 1, 0], [0, 0, 1], [0, 0, 1], [1, 0, 0]])
+    centers = table[rows][[0, 6, 13, 34]]
+    np.testing.assert_array_equal(centers, [[0, 1, 0], [0, 0, 1], [0, 0, 1], [1, 0, 0]])
     monkeypatch.setattr(training, "MAX_DEGREES", 2)
     assert VertexInputs(as_batch([star(3), star(8), star(8)])).width == 2
 
@@ -298,12 +298,12 @@ def test_gin_halves_its_learning_rate():
 
     class Watched(GINClassifier):
         def _epoch(self, data):
-            rates.append(self.optimiser.param_groups[0]["lr"])
+            rates.append(self.optimizer.param_groups[0]["lr"])
             return super()._epoch(data)
 
-        def _optimiser(self, net):
-            self.optimiser = super()._optimiser(net)
-            return self.optimiser
+        def _optimizer(self, net):
+            self.optimizer = super()._optimizer(net)
+            return self.optimizer
 
     graphs, y = drawn_graphs("labels", n_graphs=4)
     Watched(epochs=101).fit(graphs, y)

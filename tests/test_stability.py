@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fdgnn.datasets import make_random_graphs, make_regular
-from fdgnn.reservoir import ReservoirConfig, draw_reservoir, first_drive, seed_sequence
+from fdgnn.reservoir import ReservoirConfig, draw_reservoir, first_drive
+from fdgnn.seeds import seed_sequence
 from fdgnn.stability import (
     certificates,
     necessary_condition,

@@ -18,9 +18,9 @@ import pytest
 
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.exceptions import RunMismatchError, StudyError
-from fdgnn.model_selection import NetworkScores
-from fdgnn.rundir import RunDirectory
-from fdgnn.study import PROTOCOLS, Protocol, Study, finished_result, plan, run_study
+from fdgnn.experiments.rundir import RunDirectory
+from fdgnn.experiments.study import PROTOCOLS, Protocol, Study, finished_result, plan, run_study
+from fdgnn.selection.scores import NetworkScores
 
 TINY = Protocol("tiny", n_configurations=4, n_guesses=2, n_outer=3, n_inner=3, max_layers=2)
 
@@ -162,7 +162,7 @@ def test_one_class_is_told_before_anything_is_computed(tmp_path):
 def test_a_killed_process_is_told_in_one_line(tmp_path):
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    from fdgnn.study import _told_of_dead_workers
+    from fdgnn.experiments.study import _told_of_dead_workers
 
     with (
         pytest.raises(StudyError, match="run the same command again"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-# A triangle with a tail and a labelled edge; one arc twice, one edge one way only, one loop.
+# A triangle with a tail and a labeled edge; one arc twice, one edge one way only, one loop.
 TEXTS = {
     "A": "1, 2\n2, 1\n2,3\n3 , 2\n1,3\n3,1\n3,4\n4,4\n1, 2\n5,  6\n6,  5\n",
     "graph_indicator": "1\n1\n1\n1\n2\n2\n",

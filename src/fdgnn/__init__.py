@@ -11,37 +11,45 @@ from typing import TYPE_CHECKING, Any
 from fdgnn._version import __version__
 
 if TYPE_CHECKING:
-    from fdgnn import datasets, exceptions, paper, plot, report, stability
-    from fdgnn.comparison import compare
-    from fdgnn.converters import as_batch
+    from fdgnn import datasets, exceptions, plot, report, stability
     from fdgnn.datasets import iter_graphs, load_tu, read_graphs
-    from fdgnn.drawing import draw_explanation, draw_molecule
     from fdgnn.estimators import FDGNNClassifier, FDGNNRegressor, GraphReservoir
+    from fdgnn.experiments import paper
+    from fdgnn.experiments.comparison import compare
     from fdgnn.explanations import explain
     from fdgnn.graphs import Graph, GraphBatch
-    from fdgnn.persistence import load_model, model_info, save_model
-    from fdgnn.search import FDGNNSearchCV
+    from fdgnn.graphs.converters import as_batch
+    from fdgnn.model_files import load_model, model_info, save_model
+    from fdgnn.pictures.drawing import draw_explanation, draw_molecule
+    from fdgnn.selection.search import FDGNNSearchCV
 
 _HOME = {
     "FDGNNClassifier": "fdgnn.estimators",
     "FDGNNRegressor": "fdgnn.estimators",
-    "FDGNNSearchCV": "fdgnn.search",
+    "FDGNNSearchCV": "fdgnn.selection.search",
     "Graph": "fdgnn.graphs",
     "GraphBatch": "fdgnn.graphs",
     "GraphReservoir": "fdgnn.estimators",
-    "as_batch": "fdgnn.converters",
-    "compare": "fdgnn.comparison",
-    "draw_explanation": "fdgnn.drawing",
-    "draw_molecule": "fdgnn.drawing",
+    "as_batch": "fdgnn.graphs.converters",
+    "compare": "fdgnn.experiments.comparison",
+    "draw_explanation": "fdgnn.pictures.drawing",
+    "draw_molecule": "fdgnn.pictures.drawing",
     "explain": "fdgnn.explanations",
     "iter_graphs": "fdgnn.datasets",
-    "load_model": "fdgnn.persistence",
+    "load_model": "fdgnn.model_files",
     "load_tu": "fdgnn.datasets",
-    "model_info": "fdgnn.persistence",
+    "model_info": "fdgnn.model_files",
     "read_graphs": "fdgnn.datasets",
-    "save_model": "fdgnn.persistence",
+    "save_model": "fdgnn.model_files",
 }
-_MODULES = ("datasets", "exceptions", "paper", "plot", "report", "stability")
+_MODULES = {
+    "datasets": "fdgnn.datasets",
+    "exceptions": "fdgnn.exceptions",
+    "paper": "fdgnn.experiments.paper",
+    "plot": "fdgnn.plot",
+    "report": "fdgnn.report",
+    "stability": "fdgnn.stability",
+}
 
 __all__ = [
     "FDGNNClassifier",
@@ -73,7 +81,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return import_module(f"fdgnn.{name}")
+        return import_module(_MODULES[name])
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module 'fdgnn' has no attribute {name!r}")

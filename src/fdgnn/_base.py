@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from fdgnn.converters import as_batch
 from fdgnn.exceptions import ConvergenceWarning, GraphError
 from fdgnn.graphs import Array, GraphBatch
+from fdgnn.graphs.converters import as_batch
 from fdgnn.reservoir import (
     DeepReservoir,
     Embedding,

@@ -11,11 +11,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from fdgnn._base import ReservoirEstimator, check_one_each, class_labels
-from fdgnn.calibration import fit_slope, probabilities, stratified_folds
 from fdgnn.graphs import Array, Floats, GraphBatch
-from fdgnn.readout import code_classes, draw_projection, expand, winning_class
-from fdgnn.reservoir import DeepReservoir, Embedding, Layer, child_seed, seed_sequence
-from fdgnn.ridge import fit_ridge, held_out_predictions
+from fdgnn.readout.calibration import fit_slope, probabilities, stratified_folds
+from fdgnn.readout.coding import code_classes, draw_projection, expand, winning_class
+from fdgnn.readout.ridge import fit_ridge, held_out_predictions
+from fdgnn.reservoir import DeepReservoir, Embedding, Layer
+from fdgnn.seeds import child_seed, seed_sequence
 
 
 class GraphReservoir(TransformerMixin, ReservoirEstimator):  # type: ignore[misc]
@@ -42,7 +43,7 @@ class GraphReservoir(TransformerMixin, ReservoirEstimator):  # type: ignore[misc
     bias_scaling : float, optional
         Biases are uniform in plus or minus this; by default the layer's own scaling. 0: none.
     degree : {"average", "max"} or float, default="average"
-        k: the mean or the maximum over graphs of the largest neighbourhood, or a number.
+        k: the mean or the maximum over graphs of the largest neighborhood, or a number.
     pooled_layers : {"last", "all"}, default="last"
         Whose pooled states `transform` returns.
     tol : float, default=1e-3
@@ -284,7 +285,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
     n_projections : int, optional
         P, the size of the random expansion; by default twice `n_units`.
     alpha : float, default=1e-3
-        lambda, the Tikhonov penalty of the readout; its bias is not penalised.
+        lambda, the Tikhonov penalty of the readout; its bias is not penalized.
     n_networks : int, default=1
         Guesses: networks drawn and trained independently, whose outputs are averaged.
     probability : bool, default=False
@@ -305,7 +306,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         all layers of all networks came to rest.
     classes_ : (n_classes,)
     calibration_ : float
-        How steeply probabilities follow the outputs (`fdgnn.calibration`), if asked for.
+        How steeply probabilities follow the outputs (`fdgnn.readout.calibration`), if asked for.
 
     Examples
     --------

@@ -20,7 +20,7 @@ import numpy as np
 
 from fdgnn.estimators import FDGNNClassifier, FDGNNRegressor, Network
 from fdgnn.graphs import Floats, Graph, GraphBatch, Ints
-from fdgnn.readout import winning_class
+from fdgnn.readout.coding import winning_class
 
 _AT_ONCE = 200_000  # vertices whose states are held in memory together
 
@@ -146,11 +146,11 @@ def _contributions(
     pooled, states = embedding.pooled[-1], embedding.states[:, -1]
     w, b = _readout(model, network, number)
     A = pooled @ network.projection.T  # (n_graphs, P)
-    towards = (w * _tanh_ratio(A)) @ network.projection  # (n_graphs, H), the mean gradient
+    toward = (w * _tanh_ratio(A)) @ network.projection  # (n_graphs, H), the mean gradient
     # Pooled states are rounded sums: what rounding took is shared by the vertices.
     lost = pooled - np.add.reduceat(states, graphs.vertex_offsets[:-1])
-    share = (lost * towards).sum(axis=1) / np.diff(graphs.vertex_offsets)
-    vertices = np.einsum("vh,vh->v", states, towards[graphs.graph_of_vertex])
+    share = (lost * toward).sum(axis=1) / np.diff(graphs.vertex_offsets)
+    vertices = np.einsum("vh,vh->v", states, toward[graphs.graph_of_vertex])
     return (w * np.tanh(A)).sum(axis=1) + b, b, vertices + share[graphs.graph_of_vertex]
 
 

@@ -2,7 +2,7 @@
 
 Each function takes a fitted `GraphReservoir`, `FDGNNClassifier`, `FDGNNRegressor` or
 `FDGNNSearchCV` and graphs of any kind that `as_batch` takes, draws into the given axes or into a
-new pyplot figure, which notebooks show, and returns the axes. Colours are Okabe and Ito's, which
+new pyplot figure, which notebooks show, and returns the axes. Colors are Okabe and Ito's, which
 all eyes can tell apart, and each comes with a marker or a line of its own.
 """
 
@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn.converters import as_batch
-from fdgnn.drawing import draw_explanation, literal
 from fdgnn.estimators import FDGNNRegressor
 from fdgnn.exceptions import MissingDependencyError
 from fdgnn.explanations import explain
 from fdgnn.graphs import Array, Floats
+from fdgnn.graphs.converters import as_batch
+from fdgnn.pictures.drawing import draw_explanation, literal
 from fdgnn.portrait.dynamics import (
     dynamics_of,
     fitted,
@@ -28,11 +28,11 @@ from fdgnn.portrait.dynamics import (
 from fdgnn.portrait.predictions import features_of, principal_map
 from fdgnn.reservoir import contractions
 from fdgnn.stability import spectral_radius
-from fdgnn.workflow import guess_task
+from fdgnn.workflow.training import guess_task
 
 __all__ = ["plot_contributions", "plot_convergence", "plot_embedding", "plot_stability"]
 
-COLOURS = (
+COLORS = (
     "#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000", "#f0e442",
 )  # fmt: skip
 _MARKERS = "osD^vP*X"
@@ -72,19 +72,19 @@ def plot_convergence(model: Any, graphs: Any, *, ax: Any = None) -> Any:
     _whole_ticks(ax.xaxis)
     certified = contractions(dynamics.reservoir, batch) < 1
     shown = graphs_for_curves(certified, np.diff(batch.vertex_offsets))
-    colours = _shades(len(certified))
+    colors = _shades(len(certified))
     for g, curves in zip(shown, residual_curves(dynamics, batch[shown]), strict=True):
         for i, curve in enumerate(curves):
             ax.plot(
-                np.arange(1, len(curve) + 1), curve, color=colours[i], alpha=0.8, linewidth=1.3,
+                np.arange(1, len(curve) + 1), curve, color=colors[i], alpha=0.8, linewidth=1.3,
                 linestyle="-" if certified[i, g] else "--",
             )  # fmt: skip
     ax.axhline(dynamics.tol, color="#666666", linewidth=1, linestyle=":")
     ax.set(yscale="log", xlabel="step", ylabel=r"change of the states, $\|X_t - X_{t-1}\|_F$")
-    names = [(f"layer {i + 1}", colour, "-") for i, colour in enumerate(colours)]
+    names = [(f"layer {i + 1}", color, "-") for i, color in enumerate(colors)]
     names += [("not certified", "#666666", "--")] * (not certified[:, shown].all())
-    for name, colour, style in [*names, (f"tolerance {dynamics.tol:g}", "#666666", ":")]:
-        ax.plot([], [], color=colour, linestyle=style, label=name)
+    for name, color, style in [*names, (f"tolerance {dynamics.tol:g}", "#666666", ":")]:
+        ax.plot([], [], color=color, linestyle=style, label=name)
     ax.legend(frameon=False)
     return ax
 
@@ -101,7 +101,7 @@ def plot_embedding(model: Any, graphs: Any, y: Any = None, *, ax: Any = None) ->
         Fitted.
     graphs : GraphBatch or list of graphs
     y : (n_graphs,), optional
-        Colours: classes, or numbers.
+        Colors: classes, or numbers.
     ax : matplotlib Axes, optional
 
     Returns
@@ -125,7 +125,7 @@ def plot_embedding(model: Any, graphs: Any, y: Any = None, *, ax: Any = None) ->
         raise ValueError(f"y has shape {values.shape}, but there are {len(batch)} graphs")
     ax = _axes(ax)
     if values is None:
-        ax.scatter(*places.T, s=22, color=COLOURS[0], alpha=0.75, linewidths=0)
+        ax.scatter(*places.T, s=22, color=COLORS[0], alpha=0.75, linewidths=0)
     elif isinstance(model, FDGNNRegressor) or guess_task(values) == "regression":
         points = ax.scatter(*places.T, s=22, c=values, cmap="viridis", alpha=0.9, linewidths=0)
         ax.figure.colorbar(points, ax=ax, label="target")
@@ -139,11 +139,11 @@ def plot_embedding(model: Any, graphs: Any, y: Any = None, *, ax: Any = None) ->
 
 
 def _scatter_classes(ax: Any, places: Floats, values: Array) -> None:
-    looks = zip(cycle(COLOURS), cycle(_MARKERS), strict=False)
+    looks = zip(cycle(COLORS), cycle(_MARKERS), strict=False)
     classes = np.unique(values)
-    for (colour, marker), value in zip(looks, classes, strict=False):
+    for (color, marker), value in zip(looks, classes, strict=False):
         ax.scatter(
-            *places[values == value].T, s=26, color=colour, marker=marker, alpha=0.75,
+            *places[values == value].T, s=26, color=color, marker=marker, alpha=0.75,
             edgecolors="white", linewidths=0.4, label=literal(value),
         )  # fmt: skip
     if len(classes) <= _MOST_NAMED:
@@ -153,7 +153,7 @@ def _scatter_classes(ax: Any, places: Floats, values: Array) -> None:
 def plot_contributions(
     model: Any, graph: Any, *, target: Any = None, labels: Any = None, ax: Any = None
 ) -> Any:
-    """Draw a graph, each vertex coloured by what it adds to the score.
+    """Draw a graph, each vertex colored by what it adds to the score.
 
     Vertices are compared with each other: white is the graph's mean contribution, red is more,
     blue is less.
@@ -192,7 +192,7 @@ def plot_contributions(
 def plot_stability(model: Any, graphs: Any, *, ax: Any = None) -> Any:
     r"""Map the graphs by whether their states settle for certain: rho(\|W_H\|) rho(\|A\|) < 1.
 
-    Points are graphs, by their largest neighbourhood k and by the product of both spectral radii,
+    Points are graphs, by their largest neighborhood k and by the product of both spectral radii,
     in the layer where it is largest. A graph's product is never above the line rho(W_H) k, which
     is what Theorem 2 looks at, if each neuron has one connection and no arc has a weight.
 
@@ -228,20 +228,20 @@ def plot_stability(model: Any, graphs: Any, *, ax: Any = None) -> Any:
     ax.axhline(1, color="#009e73", linewidth=1.2, label="one fixed point below")
     radius = spectral_radius(layer.recurrent_weights)
     ax.plot(ends, radius * ends, color="#666666", linestyle="--", label=r"$\rho(W_H)\,k$")
-    for sure, colour, marker, name in (
+    for sure, color, marker, name in (
         (False, "#d55e00", "^", "not certified"),
         (True, "#0072b2", "o", "certified"),
     ):
         own = (worst < 1) == sure
         if own.any():
             ax.scatter(
-                k[own], worst[own], s=24, color=colour, marker=marker, alpha=0.6,
+                k[own], worst[own], s=24, color=color, marker=marker, alpha=0.6,
                 edgecolors="white", linewidths=0.3, label=f"{name}: {own.sum()} of {len(batch)}",
             )  # fmt: skip
     ax.set(
         xlim=ends,
         ylim=(0, 1.08 * max(1.0, float(worst.max()))),
-        xlabel="largest neighbourhood of the graph, k",
+        xlabel="largest neighborhood of the graph, k",
         ylabel=r"$\rho(|W_H|)\;\rho(|A|)$",
     )
     ax.legend(frameon=False)
@@ -270,7 +270,7 @@ def _whole_ticks(axis: Any) -> None:
 
 
 def _shades(n: int) -> list[str]:
-    """Colours of n layers, from dark to light."""
+    """Colors of n layers, from dark to light."""
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 

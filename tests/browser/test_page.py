@@ -100,7 +100,7 @@ def drawn(page):
 
 
 def points(page, chart, mark=".mark-symbol"):
-    """Marks of a chart that can be pointed at, and where their centres are."""
+    """Marks of a chart that can be pointed at, and where their centers are."""
     return page.locator(f"[data-chart='{chart}'] {mark} path").evaluate_all(
         """paths => paths.map(p => {
             const box = p.getBoundingClientRect();
@@ -257,16 +257,16 @@ def legends(page):
 
 def test_mode_of_the_map(visit):
     page = visit("one")
-    colours = "[data-chart='map-0'] .mark-symbol path"
+    colors = "[data-chart='map-0'] .mark-symbol path"
 
     def fills():
-        return page.locator(colours).evaluate_all("ps => ps.map(p => getComputedStyle(p).fill)")
+        return page.locator(colors).evaluate_all("ps => ps.map(p => getComputedStyle(p).fill)")
 
     by_class = fills()
     assert [key.get_attribute("data-mode") for key in legends(page)] == ["class"]
     page.check("#map-0 input[value=answer]")
     page.wait_for_function(
-        "before => [...document.querySelectorAll(`" + colours + "`)]"
+        "before => [...document.querySelectorAll(`" + colors + "`)]"
         ".some((p, i) => getComputedStyle(p).fill !== before[i])",
         arg=by_class,
     )
@@ -343,9 +343,9 @@ def test_theme_follows_the_system_the_button_and_memory(visit):
 CONTRAST = """
 selectors => {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-  const rgb = colour => {
+  const rgb = color => {
     canvas.clearRect(0, 0, 1, 1);
-    canvas.fillStyle = colour;
+    canvas.fillStyle = color;
     canvas.fillRect(0, 0, 1, 1);
     return [...canvas.getImageData(0, 0, 1, 1).data];
   };

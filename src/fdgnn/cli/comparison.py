@@ -48,10 +48,10 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Accuracy, time, memory and size beside other systems, on the same folds; resumable."""
-    from fdgnn.comparison import Limits, Search, compare_study
-    from fdgnn.comparison.runner import check_models
     from fdgnn.datasets import load_tu
-    from fdgnn.study import PROTOCOLS, finished_result, plan
+    from fdgnn.experiments.comparison import Limits, Search, compare_study
+    from fdgnn.experiments.comparison.runner import check_models
+    from fdgnn.experiments.study import PROTOCOLS, finished_result, plan
 
     models = check_models(name.strip().lower() for name in rivals.split(",") if name.strip())
     graphs, y = load_tu(name_or_path)
@@ -86,7 +86,7 @@ def _print_rows(rows: list[dict[str, Any]], as_json: bool) -> None:
         return
     from rich.console import Console
 
-    from fdgnn.tables import comparison_table, unfinished_lines
+    from fdgnn.cli.tables import comparison_table, unfinished_lines
 
     Console().print(comparison_table(rows))
     typer.echo("slower: beside FDGNN, to train. Published: by whom, see 'reference' in the rows.")

@@ -12,7 +12,7 @@ from fdgnn.cli.options import AsJson, Jobs, ProtocolName, Quiet, Seed
 from fdgnn.cli.pages import PageFile, WantPage, show_run
 
 if TYPE_CHECKING:
-    from fdgnn.study import Study
+    from fdgnn.experiments.study import Study
 
 
 @app.command(epilog="Example: fdgnn evaluate MUTAG --protocol quick --out runs/mutag")
@@ -40,7 +40,7 @@ def evaluate(
 ) -> None:
     """Nested cross validation of FDGNN on a dataset, as in the paper; resumable."""
     from fdgnn.datasets import load_tu
-    from fdgnn.study import PROTOCOLS, plan, run_study
+    from fdgnn.experiments.study import PROTOCOLS, plan, run_study
 
     graphs, y = load_tu(name_or_path)
     study = plan(
@@ -63,8 +63,8 @@ def demo(
     """Train and evaluate on MUTAG with honest, nested cross validation, in about a minute."""
     from tempfile import TemporaryDirectory
 
+    from fdgnn.experiments.study import run_study
     from fdgnn.files import check_writable
-    from fdgnn.study import run_study
 
     if page is not None:
         check_writable(page)
@@ -88,7 +88,7 @@ def _demo_study() -> Study:
     """MUTAG if it is at hand without a download, else generated graphs; says which."""
     from fdgnn.datasets import load_tu, make_motif_graphs
     from fdgnn.exceptions import DatasetError
-    from fdgnn.study import PROTOCOLS, plan
+    from fdgnn.experiments.study import PROTOCOLS, plan
 
     try:
         name, (graphs, y) = "MUTAG", load_tu("MUTAG", download_if_missing=False)
@@ -112,6 +112,6 @@ def _print_result(result: dict[str, Any], as_json: bool) -> None:
         return
     from rich.console import Console
 
-    from fdgnn.tables import result_table
+    from fdgnn.cli.tables import result_table
 
     Console().print(result_table(result))

@@ -96,8 +96,8 @@ def _in_words(facts: dict[str, Any]) -> dict[str, Any]:
         "self-loops": facts["n_self_loops"],
         "vertex labels": facts["n_labels"],
         "features a vertex": facts["n_features"],
-        "largest neighbourhood, mean over graphs (k)": round(facts["k"], 3),
-        "largest neighbourhood": facts["max_degree"],
+        "largest neighborhood, mean over graphs (k)": round(facts["k"], 3),
+        "largest neighborhood": facts["max_degree"],
         "distinct graphs (1-WL)": facts["n_distinct"],
     }
     if facts["class_counts"]:
@@ -127,7 +127,7 @@ def stability(
         "certified": {str(rho): n for rho, n in certified.items()},
     }
     words = {
-        "k, mean over graphs of the largest neighbourhood": round(k, 3),
+        "k, mean over graphs of the largest neighborhood": round(k, 3),
         "rho(A), median": round(facts["radius_median"], 3),
         "rho(A), largest": round(facts["radius_max"], 3),
         "graphs with rho(A) above k": facts["n_above_k"],
@@ -143,7 +143,7 @@ def model(
     path: Annotated[Path, typer.Argument(help="A model file.")], as_json: AsJson = False
 ) -> None:
     """What a model file says of itself: parameters, classes, score, versions."""
-    from fdgnn.persistence import model_info
+    from fdgnn.model_files import model_info
 
     _print(model_info(path), as_json)
 

@@ -22,7 +22,7 @@ Data = Annotated[
 ]
 Model = Annotated[Path, typer.Argument(help="A model file written by 'fdgnn fit'.")]
 Format = Annotated[
-    str | None, typer.Option("--format", help="Of DATA, if it is not recognised: csv, jsonl, ...")
+    str | None, typer.Option("--format", help="Of DATA, if it is not recognized: csv, jsonl, ...")
 ]
 Target = Annotated[str | None, typer.Option(help="Column to be predicted.")]
 IdColumn = Annotated[str | None, typer.Option("--id", help="Column that names the rows.")]
@@ -50,7 +50,7 @@ class Atoms(StrEnum):
 
 
 class ProtocolName(StrEnum):
-    """The protocols of `fdgnn.study`."""
+    """The protocols of `fdgnn.experiments.study`."""
 
     paper = "paper"
     quick = "quick"

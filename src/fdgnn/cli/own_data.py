@@ -31,7 +31,7 @@ from fdgnn.cli.pages import PageFile, dataset_of, show_model
 
 if TYPE_CHECKING:
     from fdgnn.datasets import Reject
-    from fdgnn.workflow import Training
+    from fdgnn.workflow.training import Training
 
 SHOWN = 5  # rejected rows told on the terminal; all are in the file
 
@@ -67,8 +67,8 @@ def fit(
     """Train a model on your graphs and save it; hyper-parameters are chosen for you."""
     from fdgnn.datasets import read_graphs
     from fdgnn.files import check_writable
-    from fdgnn.persistence import save_model
-    from fdgnn.workflow import check_targets, train, vertex_kind
+    from fdgnn.model_files import save_model
+    from fdgnn.workflow.training import check_targets, train, vertex_kind
 
     if str(output) == "-":
         raise ValueError("a model is written to a file; give its name by -o")
@@ -161,9 +161,9 @@ def predict(
     the predicted one. Rows that cannot be predicted have their reason in the column 'error'.
     """
     from fdgnn.datasets import Reject
-    from fdgnn.output import prediction_writer
-    from fdgnn.persistence import load_model
-    from fdgnn.workflow import predict_tables
+    from fdgnn.model_files import load_model
+    from fdgnn.workflow.output import prediction_writer
+    from fdgnn.workflow.predicting import predict_tables
 
     _check_outputs(data, output, rejects)
     fitted = load_model(model)
@@ -209,9 +209,9 @@ def explain(
     Contributions add up to the score minus that of an empty graph, which may be far away: compare
     vertices with each other, not with zero.
     """
-    from fdgnn.output import explanation_writer
-    from fdgnn.persistence import load_model
-    from fdgnn.workflow import draw_all, explain_table
+    from fdgnn.model_files import load_model
+    from fdgnn.workflow.explaining import draw_all, explain_table
+    from fdgnn.workflow.output import explanation_writer
 
     if edges and Path(output).suffix != ".jsonl":
         raise ValueError("what edges do is written as JSON lines only; give -o NAME.jsonl")
@@ -288,7 +288,7 @@ def _tell_rejects(
         say(str(reject), quiet)
     where = ""
     if path is not None:
-        from fdgnn.output import write_rejects
+        from fdgnn.workflow.output import write_rejects
 
         write_rejects(path, rejects)
         where = f", listed in {path}"

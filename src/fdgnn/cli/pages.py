@@ -12,7 +12,7 @@ from fdgnn.cli.app import command_line, one_line, say
 
 if TYPE_CHECKING:
     from fdgnn.datasets import GraphTable
-    from fdgnn.study import Study
+    from fdgnn.experiments.study import Study
 
 WantPage = Annotated[
     bool, typer.Option("--report/--no-report", help="Write a page about it into the directory.")
@@ -73,7 +73,7 @@ def portray(
     """Portray a model on those graphs of a table that it can use."""
     from fdgnn.exceptions import GraphError
     from fdgnn.portrait import portrait_of_model
-    from fdgnn.workflow import usable_graphs
+    from fdgnn.workflow.predicting import usable_graphs
 
     if table.graphs is None:
         raise GraphError(f"none of the {table.n_rows} rows can be used; {table.rejects[0]}")

@@ -74,7 +74,7 @@ def _portrayed(
 
     from fdgnn.cli.pages import dataset_of, portray
     from fdgnn.datasets import read_graphs
-    from fdgnn.persistence import load_model
+    from fdgnn.model_files import load_model
     from fdgnn.report import model_source
 
     model = load_model(path)

@@ -13,14 +13,14 @@ from typing import Literal
 
 import numpy as np
 
-from fdgnn._arrays import Array, Floats, Ints
+from fdgnn.arrays import Array, Floats, Ints
 from fdgnn.graphs import GraphBatch
 
 ArcLabels = Literal["auto", "ignore", "weights", "vertices"]
 
 
 def subdivide(graphs: GraphBatch, table: Array | None = None) -> GraphBatch:
-    """Make each edge a vertex between its ends, labelled by what the edge carries.
+    """Make each edge a vertex between its ends, labeled by what the edge carries.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def code_arcs(carried: Array) -> tuple[Floats, Array | None]:
 def _arc_ends(graphs: GraphBatch) -> tuple[Ints, Ints]:
     """Sources and targets as vertices of the union."""
     targets = np.repeat(np.arange(graphs.n_vertices), np.diff(graphs.indptr))
-    return graphs.neighbours + graphs.vertex_offsets[graphs.graph_of_vertex[targets]], targets
+    return graphs.neighbors + graphs.vertex_offsets[graphs.graph_of_vertex[targets]], targets
 
 
 def _positions(graphs: GraphBatch, sources: Ints) -> tuple[Ints, Ints, Ints]:

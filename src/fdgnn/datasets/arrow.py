@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn._arrays import Ints
+from fdgnn.arrays import Ints
 from fdgnn.datasets.rows import Record
 from fdgnn.exceptions import DatasetFormatError, MissingDependencyError
 
@@ -97,7 +97,7 @@ def cells(column: Any) -> list[Any]:
     if types.is_fixed_size_list(inner.type):
         inner = _variable(inner)
     if inner.null_count or (_is_list(inner.type) and inner.values.null_count):
-        return list(column.to_pylist())  # only some rows have nulls; their neighbours are good
+        return list(column.to_pylist())  # only some rows have nulls; their neighbors are good
     offsets = column.offsets.to_numpy()
     null = column.is_null().to_numpy(zero_copy_only=False)
     if _is_numeric(inner.type):

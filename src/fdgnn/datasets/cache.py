@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn._arrays import Array, Ints
+from fdgnn.arrays import Array, Ints
 from fdgnn.datasets.files import TextFile
 from fdgnn.datasets.home import cache_home
 from fdgnn.exceptions import FDGNNWarning
@@ -24,7 +24,7 @@ from fdgnn.files import write_aside
 from fdgnn.graphs import GraphBatch
 
 ABANDONED_AFTER = 3600.0  # seconds; no process takes that long to write one file
-FORMAT = 1  # to be raised whenever parsing the same files gives something else
+FORMAT = 2  # to be raised whenever parsing the same files gives something else
 
 Dataset = tuple[GraphBatch, Ints]
 

@@ -41,7 +41,7 @@ class Found:
     files: Sequence[Path | str]
 
 
-def recognise(path: str | os.PathLike[str], format: str | None = None) -> Found:
+def recognize(path: str | os.PathLike[str], format: str | None = None) -> Found:
     """Find out what is there, trusting a given format before a name, and a name before bytes."""
     if format is not None and format not in FORMATS:
         raise ValueError(f"format={format!r}: expected one of {', '.join(FORMATS)}")

@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 import numpy as np
 import numpy.typing as npt
 
-from fdgnn._arrays import Ints, offsets_of
+from fdgnn.arrays import Ints, offsets_of
 from fdgnn.exceptions import GraphError
 from fdgnn.graphs import GraphBatch
 
@@ -56,7 +56,7 @@ def make_cliques(sizes: Any) -> GraphBatch:
 def make_regular(
     n_graphs: int = 10, *, n_vertices: int = 20, degree: int = 3, random_state: Seed = None
 ) -> GraphBatch:
-    """Draw random graphs in which every vertex has the same number of neighbours.
+    """Draw random graphs in which every vertex has the same number of neighbors.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def _placed(edges: list[tuple[int, int]], starts: Ints) -> Ints:
 def _barabasi_albert(starts: Ints, sizes: Ints, m: int, rng: np.random.Generator) -> Ints:
     """Grow all graphs at once; the first vertices of a large one are a small one."""
     n = int(sizes.max())
-    # Each edge's two ends: a vertex occurs as often as it has neighbours, so that drawing an end
+    # Each edge's two ends: a vertex occurs as often as it has neighbors, so that drawing an end
     # is drawing by degree.
     ends = np.zeros((len(sizes), n - 1, 2, m), dtype=np.int64)
     for v in range(1, n):

@@ -15,11 +15,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fdgnn import _checks as checks
-from fdgnn._arrays import Array
+from fdgnn.arrays import Array
 from fdgnn.datasets.arcs import ArcLabels
 from fdgnn.exceptions import DatasetFormatError, GraphError
-from fdgnn.graphs import Graph
+from fdgnn.graphs import Graph, checks
 
 Vertex = Literal["auto", "labels", "features", "none"]
 

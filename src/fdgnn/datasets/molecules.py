@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn._arrays import Array, Floats
+from fdgnn.arrays import Array, Floats
 from fdgnn.datasets.layout import RawGraph
 from fdgnn.exceptions import GraphError, MissingDependencyError
 
@@ -18,15 +18,15 @@ ELEMENTS = {
     "H": 1, "B": 5, "C": 6, "N": 7, "O": 8, "F": 9, "Si": 14, "P": 15, "S": 16, "Cl": 17,
     "Se": 34, "Br": 35, "I": 53,
 }  # fmt: skip
-HYBRIDISATIONS = {"sp": 2, "sp2": 3, "sp3": 4}  # as RDKit numbers them
+HYBRIDIZATIONS = {"sp": 2, "sp2": 3, "sp3": 4}  # as RDKit numbers them
 ATOM_FEATURES: tuple[str, ...] = (
     *ELEMENTS, "other element", "formal charge", "hydrogens", "aromatic", "in a ring",
-    *HYBRIDISATIONS,
+    *HYBRIDIZATIONS,
 )  # fmt: skip
 
 
 def smiles_column(columns: Sequence[str]) -> str | None:
-    """Recognise the column with SMILES: "smiles" in whatever case, or the only one like it."""
+    """Recognize the column with SMILES: "smiles" in whatever case, or the only one like it."""
     exact = [c for c in columns if c.lower() in ("smiles", "smi")]
     alike = exact or [c for c in columns if "smiles" in c.lower()]
     return alike[0] if len(alike) == 1 else None
@@ -108,8 +108,8 @@ def _features(molecule: Any) -> Floats:
     atom = molecule.GetAtomWithIdx
     numbers = np.array([_atom_numbers(atom(i)) for i in range(molecule.GetNumAtoms())])
     element = numbers[:, :1] == list(ELEMENTS.values())
-    hybridisation = numbers[:, -1:] == list(HYBRIDISATIONS.values())
-    return np.column_stack([element, ~element.any(axis=1), numbers[:, 1:-1], hybridisation]).astype(
+    hybridization = numbers[:, -1:] == list(HYBRIDIZATIONS.values())
+    return np.column_stack([element, ~element.any(axis=1), numbers[:, 1:-1], hybridization]).astype(
         np.float64
     )
 

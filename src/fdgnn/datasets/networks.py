@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn import _checks as checks
-from fdgnn._arrays import Array
+from fdgnn.arrays import Array
 from fdgnn.datasets.layout import RawGraph
 from fdgnn.datasets.rows import BadRecord, Options, Record
 from fdgnn.datasets.text import read_csv
 from fdgnn.exceptions import DatasetFormatError, GraphError, MissingDependencyError
+from fdgnn.graphs import checks
 
 SUFFIXES = (".graphml", ".gexf")
 FILE, PATH = "file", "\0path"  # what this reader adds to a record: the graph's file
@@ -32,7 +32,7 @@ def file_records(files: Sequence[Path]) -> tuple[list[str], Iterator[Record]]:
     return [FILE], iter([{FILE: path.name, PATH: path} for path in files])
 
 
-def labelled_records(folder: Path, files: Sequence[Path]) -> tuple[list[str], Iterator[Record]]:
+def labeled_records(folder: Path, files: Sequence[Path]) -> tuple[list[str], Iterator[Record]]:
     """One record a line of the folder's table, and a bad one for each file that no line names."""
     table = _find_table(folder)
     columns, iterator = read_csv(table, "\t" if table.suffix.lower() == ".tsv" else None)
@@ -142,7 +142,7 @@ def _vertex_attributes(graph: Any, path: Path, options: Options) -> list[str]:
 
 
 def _weight(graph: Any) -> str | None:
-    """Edges are weighted, or labelled, if all of them are."""
+    """Edges are weighted, or labeled, if all of them are."""
     attributes = [set(data) for *_, data in graph.edges(data=True)]
     everywhere = set.intersection(*attributes) if attributes else set()
     return next((name for name in ("weight", "label") if name in everywhere), None)

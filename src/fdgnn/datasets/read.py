@@ -1,4 +1,4 @@
-"""Read graphs from a file or folder of any known format, which is recognised or given."""
+"""Read graphs from a file or folder of any known format, which is recognized or given."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 from fdgnn.datasets import networks
 from fdgnn.datasets.arcs import ArcLabels
 from fdgnn.datasets.files import open_dataset
-from fdgnn.datasets.formats import recognise
+from fdgnn.datasets.formats import recognize
 from fdgnn.datasets.layout import Vertex
 from fdgnn.datasets.molecules import molecule_reader, smiles_column
 from fdgnn.datasets.rows import GraphTable, Options, Record, Source, tables
@@ -57,7 +57,7 @@ def read_graphs(
         folder of GraphML or GEXF files; or ``"-"``, a CSV table or JSON lines on standard input.
         See docs/formats.md.
     format : {"tu", "csv", "tsv", "jsonl", "parquet", "arrow", "graphml", "gexf"}, optional
-        By default it is recognised from the name or the first bytes.
+        By default it is recognized from the name or the first bytes.
     target : str, optional
         Column with the targets; rows without one are rejected. TU datasets have theirs anyway.
     numeric : bool, default=False
@@ -151,7 +151,7 @@ def _iterate(
     path: StrPath, format: str | None, options: Options, strict: bool, chunk_size: int | None
 ) -> Iterator[GraphTable]:
     _check_choices(options)
-    found = recognise(path, format)
+    found = recognize(path, format)
     if found.format == "tu":
         return iter([_tu_table(found.files[0], options)])
     make = _network_source if found.format in ("graphml", "gexf") else _table_source
@@ -202,7 +202,7 @@ def _network_source(
     if options.target is None:
         columns, records = networks.file_records(files)
     else:
-        columns, records = networks.labelled_records(files[0].parent, files)
+        columns, records = networks.labeled_records(files[0].parent, files)
     read = networks.network_reader(options)
     return Source(name, columns, records, read, text_only=True, id_column=networks.FILE), options
 

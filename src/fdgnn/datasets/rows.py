@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn._arrays import Array, Ints
+from fdgnn.arrays import Array, Ints
 from fdgnn.datasets.arcs import ArcLabels, code_arcs, subdivide
 from fdgnn.datasets.layout import Layout, RawGraph, Vertex, as_graph, reason, settle
 from fdgnn.datasets.targets import plain, read_target, target_array

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn import _checks as checks
-from fdgnn._arrays import Array
+from fdgnn.arrays import Array
 from fdgnn.datasets.layout import RawGraph
 from fdgnn.exceptions import GraphError
+from fdgnn.graphs import checks
 
 EDGES = "edge_index"
 SIZE, VERTICES, ARCS = ("num_nodes",), ("node_feat", "x"), ("edge_attr", "edge_weight")

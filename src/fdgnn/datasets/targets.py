@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn._arrays import Array
+from fdgnn.arrays import Array
 from fdgnn.exceptions import GraphError
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null"})  # as text, in whatever case

@@ -19,7 +19,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from fdgnn._arrays import Array, Floats, Ints
+from fdgnn.arrays import Array, Floats, Ints
 from fdgnn.datasets.arcs import ArcLabels, code_arcs, subdivide
 from fdgnn.datasets.cache import Dataset, cached
 from fdgnn.datasets.files import TextFile, open_dataset

@@ -132,7 +132,7 @@ def _load_arcs(block, q):
                     block.outside[n_outside, 1] = block.starts[k] + q.sources[a]
                     block.outside_weights[n_outside] = q.multiplicities[a]
                     n_outside += 1
-    while n_diagonals % 4 > 0:  # `sum_neighbours` takes four at a time
+    while n_diagonals % 4 > 0:  # `sum_neighbors` takes four at a time
         block.offsets[n_diagonals] = 0
         block.diagonals[n_diagonals, :n] = 0.0
         n_diagonals += 1

@@ -8,7 +8,7 @@ from numba import njit
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def iterate_layers(
-    first, last, vertex_offsets, indptr, neighbours, weights, drive, row_of_vertex,
+    first, last, vertex_offsets, indptr, neighbors, weights, drive, row_of_vertex,
     in_sources, in_values, rec_sources, rec_values, bias, eps, max_iter,
     pooled, n_iter, residual, states,
 ):  # fmt: skip
@@ -38,7 +38,7 @@ def iterate_layers(
             t = 0
             while t < max_iter and distance >= eps:
                 distance = _step(
-                    n, indptr[v0 : v0 + n + 1], neighbours, weights, D,
+                    n, indptr[v0 : v0 + n + 1], neighbors, weights, D,
                     rec_sources[i], rec_values[i], X, X_new,
                 )  # fmt: skip
                 X, X_new = X_new, X
@@ -65,7 +65,7 @@ def _add_sources(n, bias, sources, values, X, D):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _step(n, indptr, neighbours, weights, D, sources, values, X, X_new):
+def _step(n, indptr, neighbors, weights, D, sources, values, X, X_new):
     """``X_new = tanh(D + A X W_H^T)``; return the Frobenius norm of ``X_new - X``."""
     H, C = sources.shape
     S = np.empty(H)  # row v of A X
@@ -74,7 +74,7 @@ def _step(n, indptr, neighbours, weights, D, sources, values, X, X_new):
         S[:] = 0.0
         for a in range(indptr[v], indptr[v + 1]):
             w = weights[a] if len(weights) > 0 else 1.0
-            u = neighbours[a]
+            u = neighbors[a]
             for h in range(H):
                 S[h] += w * X[u, h]
         for h in range(H):

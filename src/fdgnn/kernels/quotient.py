@@ -1,4 +1,4 @@
-"""Quotient graphs: one row a colour class, laid out so that neighbours stand close together."""
+"""Quotient graphs: one row a color class, laid out so that neighbors stand close together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ARC = 1.2  # ... and an arc outside the band about this many cycles
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def count_arcs(first, last, chosen, vertex_offsets, indptr, neighbours, classes, n_classes, counts):
+def count_arcs(first, last, chosen, vertex_offsets, indptr, neighbors, classes, n_classes, counts):
     """For the graphs ``chosen[first:last]``: fill counts with the arcs of their quotients."""
     stamp = np.full(n_classes.max(), -1, dtype=np.int64)
     seen = np.zeros(n_classes.max(), dtype=np.bool_)
@@ -23,14 +23,14 @@ def count_arcs(first, last, chosen, vertex_offsets, indptr, neighbours, classes,
                 continue
             seen[classes[v]] = True
             for a in range(indptr[v], indptr[v + 1]):
-                c = classes[v0 + neighbours[a]]
+                c = classes[v0 + neighbors[a]]
                 counts[k] += stamp[c] != v
                 stamp[c] = v
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def build(
-    first, last, chosen, vertex_offsets, indptr, neighbours, weights, classes, n_classes,
+    first, last, chosen, vertex_offsets, indptr, neighbors, weights, classes, n_classes,
     row_offsets, arc_offsets, rows_of_classes, representatives, sizes, row_indptr, sources,
     multiplicities, bands,
 ):  # fmt: skip
@@ -58,7 +58,7 @@ def build(
             size[c] += 1.0
             if representative[c] < 0:
                 representative[c] = v
-        order = _breadth_first(v0, m, indptr, neighbours, classes, representative)
+        order = _breadth_first(v0, m, indptr, neighbors, classes, representative)
         for i in range(m):
             place[order[i]] = i
             rows_of_classes[r0 + order[i]] = i
@@ -69,7 +69,7 @@ def build(
             sizes[r0 + i] = size[order[i]]
             start = a
             for b in range(indptr[v], indptr[v + 1]):
-                j = place[classes[v0 + neighbours[b]]]
+                j = place[classes[v0 + neighbors[b]]]
                 if stamp[j] != v:
                     stamp[j] = v
                     total[j] = 0.0
@@ -84,7 +84,7 @@ def build(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _breadth_first(v0, m, indptr, neighbours, classes, representative):
+def _breadth_first(v0, m, indptr, neighbors, classes, representative):
     """Classes in Cuthill-McKee order: by breadth, then by degree, then by number."""
     degree = np.empty(m, dtype=np.int64)
     for c in range(m):
@@ -108,7 +108,7 @@ def _breadth_first(v0, m, indptr, neighbours, classes, representative):
             head += 1
             start = tail
             for a in range(indptr[v], indptr[v + 1]):
-                c = classes[v0 + neighbours[a]]
+                c = classes[v0 + neighbors[a]]
                 if not queued[c]:
                     queued[c] = True
                     order[tail] = rank[c]

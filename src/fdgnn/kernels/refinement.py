@@ -1,7 +1,7 @@
-"""Colour refinement (1-WL) of each graph, with 64-bit hashes as colours.
+"""Color refinement (1-WL) of each graph, with 64-bit hashes as colors.
 
-A vertex' next colour is a hash of its own and of the sum of its in-neighbours' mixed colours, so
-a round costs one addition an arc and colours mean the same in every graph. Two vertices of one
+A vertex' next color is a hash of its own and of the sum of its in-neighbors' mixed colors, so
+a round costs one addition an arc and colors mean the same in every graph. Two vertices of one
 graph of n vertices collide with a chance below ``rounds n^2 / 2^65``.
 """
 
@@ -18,7 +18,7 @@ _SHIFT_1, _SHIFT_2, _SHIFT_3 = np.uint64(30), np.uint64(27), np.uint64(31)
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _mix(z):
-    """Scatter 64 bits (the finaliser of the SplitMix generator)."""
+    """Scatter 64 bits (the finalizer of the SplitMix generator)."""
     z = z + _GOLDEN
     z = (z ^ (z >> _SHIFT_1)) * _MIX_1
     z = (z ^ (z >> _SHIFT_2)) * _MIX_2
@@ -26,26 +26,26 @@ def _mix(z):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def mix_rows(rows, colours):
-    """Hash each row of a (n, m) uint64 array into a colour (n,)."""
+def mix_rows(rows, colors):
+    """Hash each row of a (n, m) uint64 array into a color (n,)."""
     n, m = rows.shape
     for v in range(n):
         z = np.uint64(m)
         for j in range(m):
             z = _mix(z ^ rows[v, j])
-        colours[v] = z
+        colors[v] = z
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def refine(
-    first, last, vertex_offsets, indptr, neighbours, weight_bits, colours, n_rounds,
+    first, last, vertex_offsets, indptr, neighbors, weight_bits, colors, n_rounds,
     classes, n_classes, rounds, signatures,
 ):  # fmt: skip
     """Refine the graphs ``first`` to ``last`` until no class splits, and ``n_rounds`` at least.
 
-    ``colours`` (N,) uint64 holds the first colours and gets the last; weight_bits (n_arcs,)
+    ``colors`` (N,) uint64 holds the first colors and gets the last; weight_bits (n_arcs,)
     uint64 or of length 0. Fills classes (N,): each vertex' class, numbered in its graph by
-    ascending colour; n_classes and rounds (n,); signatures (n,): a hash of the colours with
+    ascending color; n_classes and rounds (n,); signatures (n,): a hash of the colors with
     their counts.
     """
     largest = 0
@@ -61,13 +61,13 @@ def refine(
     for g in range(first, last):
         v0 = vertex_offsets[g]
         n = vertex_offsets[g + 1] - v0
-        colour, class_ = colours[v0 : v0 + n], classes[v0 : v0 + n]
-        count = _number(colour, table, distinct, class_)
+        color, class_ = colors[v0 : v0 + n], classes[v0 : v0 + n]
+        count = _number(color, table, distinct, class_)
         t = 0
         while True:
-            _round(v0, n, indptr, neighbours, weight_bits, colour, mixed)
+            _round(v0, n, indptr, neighbors, weight_bits, color, mixed)
             t += 1
-            before, count = count, _number(colour, table, distinct, class_)
+            before, count = count, _number(color, table, distinct, class_)
             if count == before and t >= n_rounds:
                 break
         rounds[g] = t
@@ -78,43 +78,43 @@ def refine(
         total = np.uint64(n)
         for v in range(n):
             class_[v] = members[class_[v]]
-            total += _mix(colour[v])
+            total += _mix(color[v])
         signatures[g] = _mix(total ^ np.uint64(t))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _round(v0, n, indptr, neighbours, weight_bits, colour, mixed):
+def _round(v0, n, indptr, neighbors, weight_bits, color, mixed):
     for v in range(n):
-        mixed[v] = _mix(colour[v])
+        mixed[v] = _mix(color[v])
     for v in range(n):
         total = np.uint64(0)
         for a in range(indptr[v0 + v], indptr[v0 + v + 1]):
             if len(weight_bits) > 0:
-                total += _mix(mixed[neighbours[a]] ^ weight_bits[a])
+                total += _mix(mixed[neighbors[a]] ^ weight_bits[a])
             else:
-                total += mixed[neighbours[a]]
-        colour[v] = _mix(colour[v] ^ _mix(total))
+                total += mixed[neighbors[a]]
+        color[v] = _mix(color[v] ^ _mix(total))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _number(colour, table, distinct, class_):
-    """Number the distinct colours as they appear; return how many there are.
+def _number(color, table, distinct, class_):
+    """Number the distinct colors as they appear; return how many there are.
 
     ``table`` is a hash table with at least twice as many slots as there are vertices; it is all
     -1 before and after.
     """
     size = 2
-    while size < 2 * len(colour):
+    while size < 2 * len(color):
         size *= 2
     mask = np.uint64(size - 1)
     count = np.int32(0)
-    for v in range(len(colour)):
-        slot = colour[v] & mask
-        while table[slot] >= 0 and distinct[table[slot]] != colour[v]:
+    for v in range(len(color)):
+        slot = color[v] & mask
+        while table[slot] >= 0 and distinct[table[slot]] != color[v]:
             slot = (slot + np.uint64(1)) & mask
         if table[slot] < 0:
             table[slot] = count
-            distinct[count] = colour[v]
+            distinct[count] = color[v]
             count += np.int32(1)
         class_[v] = table[slot]
     table[:size] = -1

@@ -138,7 +138,7 @@ def squared_step(n, x, X, h, out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def sum_neighbours(n, half, padded, diagonals, offsets, n_diagonals, outside, weights, n_out, S, h):
+def sum_neighbors(n, half, padded, diagonals, offsets, n_diagonals, outside, weights, n_out, S, h):
     """``S_h = A x``: the band's diagonals first, four at a time, then the arcs outside it.
 
     x starts at ``padded[half]``; diagonal j takes it from ``padded[offsets[j]]`` on.

@@ -16,7 +16,7 @@ from fdgnn.kernels.rows import (
     put,
     squared_step,
     sum_graphs,
-    sum_neighbours,
+    sum_neighbors,
     tanh_sum,
     undo,
 )
@@ -32,13 +32,13 @@ def solve_blocks(
     """Solve the blocks ``first`` to ``last`` through all layers; fill the last four arrays.
 
     Block b has the quotients ``blocks[block_offsets[b]:block_offsets[b + 1]]`` of ``q``
-    (`fdgnn.colours.Quotients`). The first layer reads ``codes`` (rows,), one-hot, or, if there
-    are none, ``features`` (rows, U). ``weights`` and ``schedule`` are `fdgnn.engine.Weights`,
-    whose precision is that of the states, and `fdgnn.schedule.Schedule`. contractions (L, n) are
-    the certificates, all below 1. A component is iterated until each graph's distance to its
-    fixed point is proven below ``target``, or a sweep moves a vertex by less than ``resolution``.
-    slots (L,) is a layer's place in pooled (n_slots, n_graphs, H), or -1; n_steps and
-    distances (L, n); states (rows, n_slots, H), or of length 0 to keep none.
+    (`fdgnn.graphs.colors.Quotients`). The first layer reads ``codes`` (rows,), one-hot, or, if
+    there are none, ``features`` (rows, U). ``weights`` are `fdgnn.reservoir.engine.Weights`, whose
+    precision is that of the states, and ``schedule`` is a `fdgnn.reservoir.schedule.Schedule`.
+    contractions (L, n) are the certificates, all below 1. A component is iterated until each
+    graph's distance to its fixed point is proven below ``target``, or a sweep moves a vertex by
+    less than ``resolution``. slots (L,) is a layer's place in pooled (n_slots, n_graphs, H), or
+    -1; n_steps and distances (L, n); states (rows, n_slots, H), or of length 0 to keep none.
     """
     L, H = weights.bias.shape
     block = allocate(first, last, block_offsets, blocks, q, features, weights.bias)
@@ -116,7 +116,7 @@ def _solve_layer(
                 if iterated or kept[i, h]:
                     put(n, x, here, h)
                 if summed[i, h]:
-                    sum_neighbours(
+                    sum_neighbors(
                         n, half, padded, diagonals, offsets, n_diagonals, outside,
                         outside_weights, n_outside, S, h,
                     )  # fmt: skip

@@ -12,7 +12,7 @@ _FLOOR = 1e-150  # keeps x positive where a component fades beside a larger one
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def spectral_radii(first, last, vertex_offsets, indptr, neighbours, weights, radii):
+def spectral_radii(first, last, vertex_offsets, indptr, neighbors, weights, radii):
     """Fill radii[first:last] with upper bounds of rho(|A|), tight to about half a per cent.
 
     For a non-negative matrix and any positive x, ``rho(A) <= max_v (A x)_v / x_v``
@@ -36,7 +36,7 @@ def spectral_radii(first, last, vertex_offsets, indptr, neighbours, weights, rad
             for v in range(n):
                 total = 0.0
                 for a in range(indptr[v0 + v], indptr[v0 + v + 1]):
-                    total += x[neighbours[a]] * (abs(weights[a]) if len(weights) > 0 else 1.0)
+                    total += x[neighbors[a]] * (abs(weights[a]) if len(weights) > 0 else 1.0)
                 if checked:
                     ratio = max(ratio, total / x[v])
                 y[v] = (total + x[v]) / scale

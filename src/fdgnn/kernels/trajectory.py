@@ -20,7 +20,7 @@ from fdgnn.kernels.rows import (
     put,
     squared_step,
     sum_graphs,
-    sum_neighbours,
+    sum_neighbors,
     tanh_sum,
 )
 from fdgnn.kernels.scheduled import drive, write
@@ -107,7 +107,7 @@ def _follow_layer(
             sum_graphs(1, starts, size_starts, sizes, argument, total, 0)
             square += total[0, 0]
             put(n, x, here, h)
-            sum_neighbours(
+            sum_neighbors(
                 n, half, padded, diagonals, offsets, n_diagonals, outside, outside_weights,
                 n_outside, past, base[h] + step % window,
             )  # fmt: skip
@@ -132,7 +132,7 @@ def _follow_layer(
                 sum_graphs(1, starts, size_starts, sizes, argument, total, 0)
                 square += total[0, 0]
             elif heights[h] > 0:
-                sum_neighbours(
+                sum_neighbors(
                     n, half, padded, diagonals, offsets, n_diagonals, outside, outside_weights,
                     n_outside, past, base[h] + ago - 1,
                 )  # fmt: skip
@@ -142,7 +142,7 @@ def _follow_layer(
     if step < max_iter and square >= eps * eps:
         for h in evaluated:
             get(n, here, h, x)
-            sum_neighbours(
+            sum_neighbors(
                 n, half, padded, diagonals, offsets, n_diagonals, outside, outside_weights,
                 n_outside, old, h,
             )  # fmt: skip
@@ -162,7 +162,7 @@ def _follow_layer(
             square += total[0, 0]
             put(n, x, here, h)
             if summed[i, h]:
-                sum_neighbours(
+                sum_neighbors(
                     n, half, padded, diagonals, offsets, n_diagonals, outside, outside_weights,
                     n_outside, new, h,
                 )  # fmt: skip

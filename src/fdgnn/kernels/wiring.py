@@ -88,7 +88,7 @@ def needed_components(sources, order, offsets, needed):
 
     sources (H, C); order and offsets from `strong_components`; ``needed`` (H,) is marked
     further with all that needed neurons read. Returns order and offsets of what is left, and
-    for each component ``n_checked`` and ``period``, see `fdgnn.schedule.Schedule`.
+    for each component ``n_checked`` and ``period``, see `fdgnn.reservoir.schedule.Schedule`.
     """
     n = len(offsets) - 1
     component = np.empty(len(order), dtype=np.int64)

@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn import paper
 from fdgnn._base import check_one_each
-from fdgnn.converters import as_batch
 from fdgnn.estimators import GraphReservoir
 from fdgnn.exceptions import ConvergenceWarning, StudyError
+from fdgnn.experiments import paper
+from fdgnn.experiments.study import Study, versions
 from fdgnn.graphs import Array, GraphBatch
-from fdgnn.placing import check_networkx
+from fdgnn.graphs.converters import as_batch
+from fdgnn.pictures.placing import check_networkx
 from fdgnn.portrait import predictions
 from fdgnn.portrait.data import data_section
 from fdgnn.portrait.drawings import draw_graphs
@@ -27,7 +28,6 @@ from fdgnn.portrait.dynamics import dynamics_of, dynamics_section, fitted
 from fdgnn.portrait.format import FORMAT, read_portrait, write_portrait
 from fdgnn.portrait.machine import this_machine
 from fdgnn.portrait.predictions import Answers, ask
-from fdgnn.study import Study, versions
 
 __all__ = ["portrait_of_model", "portrait_of_study", "read_portrait", "write_portrait"]
 
@@ -43,7 +43,7 @@ def portrait_of_study(
     ----------
     study : Study
     result : dict
-        What `fdgnn.study.run_study` returned for it.
+        What `fdgnn.experiments.study.run_study` returned for it.
     command : str, optional
         The command line that made it.
 

@@ -90,7 +90,7 @@ def _size_histograms(sizes: Ints, codes: Array | None, names: Sequence[str]) -> 
 
 
 def _degree_bars(degrees: Ints) -> dict[str, Any]:
-    """Vertices by number of neighbours: a bar a number, wider ones for the rare large numbers."""
+    """Vertices by number of neighbors: a bar a number, wider ones for the rare large numbers."""
     high = int(degrees.max())
     starts = np.arange(high + 2)
     if high >= _BARS:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn.drawing import relative
 from fdgnn.explanations import Explanation, explain
 from fdgnn.graphs import Floats, Graph, GraphBatch, Ints
-from fdgnn.placing import EXACT_UP_TO, place_vertices
+from fdgnn.pictures.drawing import relative
+from fdgnn.pictures.placing import EXACT_UP_TO, place_vertices
 from fdgnn.portrait.data import clipped
 from fdgnn.portrait.predictions import Answers
 
@@ -89,8 +89,8 @@ def _on_canvas(places: Floats) -> list[int]:
     """Scale to whole numbers from 0 to SIDE, y downwards, the longer side filling the canvas."""
     low, high = places.min(axis=0), places.max(axis=0)
     scale = SIDE / (float((high - low).max()) or 1.0)
-    centred = (places - (low + high) / 2) * [scale, -scale] + SIDE / 2
-    flat: list[int] = centred.round().astype(np.int64).ravel().tolist()
+    centered = (places - (low + high) / 2) * [scale, -scale] + SIDE / 2
+    flat: list[int] = centered.round().astype(np.int64).ravel().tolist()
     return flat
 
 

@@ -13,7 +13,7 @@ from fdgnn.estimators import FDGNNClassifier, FDGNNRegressor, GraphReservoir
 from fdgnn.graphs import Array, Floats, GraphBatch, Ints
 from fdgnn.portrait.data import short
 from fdgnn.reservoir import DeepReservoir, contractions, embed, first_drive
-from fdgnn.search import FDGNNSearchCV
+from fdgnn.selection.search import FDGNNSearchCV
 from fdgnn.stability import necessary_condition, spectral_radius, sufficient_condition
 
 CURVES = 12  # graphs whose convergence is shown

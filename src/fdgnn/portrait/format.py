@@ -112,10 +112,10 @@ PORTRAIT = {
         "wl_ceiling": OneOf(float, None),
         "class_counts": [(str, int)],  # of all classes, in their order
         "vertices_range": Later((int, int)),  # of the smallest and of the largest graph
-        "max_degree": Later(int),  # largest number of neighbours
+        "max_degree": Later(int),  # largest number of neighbors
         "targets": OneOf(_HISTOGRAM, None),  # of a regression
         "sizes": {"edges": [int], "counts": Each([int])},  # vertices a graph, by class or "all"
-        "degrees": {"values": [int], "labels": [str], "counts": [int]},  # vertices by neighbours
+        "degrees": {"values": [int], "labels": [str], "counts": [int]},  # vertices by neighbors
         "labels": [(str, int)],  # of vertices, the commonest first
     },
     "dynamics": {
@@ -126,7 +126,7 @@ PORTRAIT = {
         "n_graphs": int,  # that were iterated: all, or a part of a large dataset
         "layers": [_LAYER],
         "curves": [_CURVE],
-        "radii": [(int, float, float, int)],  # graph, rho(A), largest neighbourhood, vertices
+        "radii": [(int, float, float, int)],  # graph, rho(A), largest neighborhood, vertices
     },
     "graphs": [_GRAPH],  # all, or a part of a large dataset with all of the mistakes listed
     "map": {"explained": (float, float)},  # shares of variance of x and y

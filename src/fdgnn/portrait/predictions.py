@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn.calibration import probabilities
 from fdgnn.estimators import FDGNNClassifier, GraphReservoir
 from fdgnn.graphs import Array, Floats, GraphBatch, Ints
 from fdgnn.portrait.data import MOST_CLASSES, clipped, clipped_apart, short
 from fdgnn.portrait.dynamics import fitted
-from fdgnn.readout import expand, winning_class
+from fdgnn.readout.calibration import probabilities
+from fdgnn.readout.coding import expand, winning_class
 
 MISTAKES = 12
 _BINS = 10  # of probability
@@ -208,7 +208,7 @@ def _edge_counts(graphs: GraphBatch) -> Ints:
         return n_arcs
     local = np.arange(graphs.n_vertices) - graphs.vertex_offsets[graphs.graph_of_vertex]
     degrees = np.diff(graphs.indptr)
-    loops = np.repeat(local, degrees) == graphs.neighbours
+    loops = np.repeat(local, degrees) == graphs.neighbors
     graph_of_arc = np.repeat(graphs.graph_of_vertex, degrees)
     n_loops = np.bincount(graph_of_arc[loops], minlength=len(graphs))
     return np.asarray((n_arcs + n_loops) // 2)
@@ -250,13 +250,13 @@ def principal_map(features: Floats) -> tuple[Floats, list[float]]:
 
     A component's sign is that which makes its largest weight positive.
     """
-    centred = features - features.mean(axis=0)
-    _, s, Vt = np.linalg.svd(centred, full_matrices=False)
+    centered = features - features.mean(axis=0)
+    _, s, Vt = np.linalg.svd(centered, full_matrices=False)
     axes = np.zeros((2, features.shape[1]))
     axes[: min(2, len(s))] = Vt[:2]
     largest = np.abs(axes).argmax(axis=1)
     axes *= np.where(axes[[0, 1], largest] < 0, -1.0, 1.0)[:, None]
-    places = centred @ axes.T
+    places = centered @ axes.T
     total = float(np.square(s).sum())
     shares = [*(np.square(s[:2]) / (total or 1.0)), 0.0, 0.0][:2]
     return places / (np.abs(places).max() or 1.0), [short(share) for share in shares]

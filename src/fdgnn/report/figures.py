@@ -24,7 +24,7 @@ class Key:
     """One entry of a figure's legend: how a mark looks, and what it says."""
 
     mark: str  # circle, diamond, square, triangle, tick, band, line, dashes, ring, dot
-    colour: str  # a variable of the style sheet, as "c1", "ink" or "quiet"
+    color: str  # a variable of the style sheet, as "c1", "ink" or "quiet"
     words: str
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fdgnn import paper
+from fdgnn.experiments import paper
 from fdgnn.report.numbers import count, percent, plural, significant
 from fdgnn.report.sources import Source
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fdgnn import paper
+from fdgnn.experiments import paper
 
 Floats = npt.NDArray[np.float64]
 MOST = 20_000  # configurations, and guesses of one, that a page can show
@@ -140,7 +140,7 @@ def _configurations(
     listed: list[dict[str, Any]] = result.get("configurations") or []
     if len(listed) >= n:
         return listed[:n]
-    from fdgnn.model_selection import PAPER_RANGES, draw_configurations
+    from fdgnn.selection.scores import PAPER_RANGES, draw_configurations
 
     depths = {"n_layers": list(range(1, settings["max_layers"] + 1))}
     return draw_configurations(PAPER_RANGES | depths, n, settings["seed"])

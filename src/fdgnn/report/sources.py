@@ -115,7 +115,7 @@ def model_source(
     ModelFileError
         The file is no model file.
     """
-    from fdgnn.persistence import model_info
+    from fdgnn.model_files import model_info
 
     facts = model_info(path)
     if portrait is not None:

@@ -1,6 +1,6 @@
 """The page's charts as Vega-Lite specifications, made with Vega-Altair."""
 
-from fdgnn.report.charts.base import COLOURS, altair, look_of
+from fdgnn.report.charts.base import COLORS, altair, look_of
 from fdgnn.report.charts.dynamics import certified, convergence, iterations, stability
 from fdgnn.report.charts.graphs import (
     bars,
@@ -15,7 +15,7 @@ from fdgnn.report.charts.outcomes import folds, published, rival_seconds, rivals
 from fdgnn.report.charts.search import depths, penalties, selection
 
 __all__ = [
-    "COLOURS",
+    "COLORS",
     "altair",
     "bars",
     "calibration",

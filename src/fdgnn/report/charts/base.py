@@ -1,8 +1,8 @@
 """The page's charts as Vega-Lite specifications, made with Vega-Altair.
 
-Each function takes rows of plain values and gives a specification. Colours are the page's CSS
+Each function takes rows of plain values and gives a specification. Colors are the page's CSS
 variables and ``currentColor``, so that one drawing serves the dark and the light theme; whatever
-a colour says, a shape, size or dash says, too. Field names are ours and text from files is in
+a color says, a shape, size or dash says, too. Field names are ours and text from files is in
 values only, never in an expression that Vega evaluates. Vega takes the values it groups by for
 names of JavaScript properties, of which some, as ``__proto__``, are taken: `keyed` makes values
 that none can be.
@@ -20,14 +20,14 @@ Rows = Sequence[dict[str, Any]]
 Spec = dict[str, Any]
 Ends = Sequence[list[float]]  # of the two axes: smallest and largest value
 
-COLOURS = tuple(f"var(--c{i})" for i in range(1, 8))
+COLORS = tuple(f"var(--c{i})" for i in range(1, 8))
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 OURS, PAPER, INK, QUIET, WRONG = (
     "var(--c1)",
     "var(--c2)",
     "currentColor",
     "var(--quiet)",
-    COLOURS[1],
+    COLORS[1],
 )
 
 _CONFIG = {
@@ -135,7 +135,7 @@ def share_axis(alt: Any, field: str, title: str, **scale: Any) -> Any:
 
 
 def log_seconds(alt: Any, rows: Rows, title: str) -> Any:
-    """A logarithmic axis of times that is labelled at powers of ten only."""
+    """A logarithmic axis of times that is labeled at powers of ten only."""
     exponents = [math.log10(row["seconds"]) for row in rows]
     low, high = math.floor(min(exponents)), math.ceil(max(exponents))
     high = max(high, low + 1)
@@ -152,14 +152,14 @@ def log_seconds(alt: Any, rows: Rows, title: str) -> Any:
 
 
 def class_scales(alt: Any, n_classes: int) -> tuple[Any, Any]:
-    """Colours and shapes for classes ``c0``, ``c1``, ...; no two of the first 49 look alike."""
+    """Colors and shapes for classes ``c0``, ``c1``, ...; no two of the first 49 look alike."""
     keys = [f"c{i}" for i in range(n_classes)]
     looks = [look_of(i) for i in range(n_classes)]
-    colours = alt.Scale(domain=keys, range=[COLOURS[colour] for colour, _ in looks])
-    return colours, alt.Scale(domain=keys, range=[SHAPES[shape] for _, shape in looks])
+    colors = alt.Scale(domain=keys, range=[COLORS[color] for color, _ in looks])
+    return colors, alt.Scale(domain=keys, range=[SHAPES[shape] for _, shape in looks])
 
 
 def look_of(number: int) -> tuple[int, int]:
-    """Which colour and which shape a class has, in all figures."""
-    n = len(COLOURS)
+    """Which color and which shape a class has, in all figures."""
+    n = len(COLORS)
     return number % n, (number + number // n) % len(SHAPES)

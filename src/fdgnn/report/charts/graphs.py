@@ -27,7 +27,7 @@ from fdgnn.report.charts.base import (
 def sizes(rows: Rows, n_classes: int) -> Spec:
     """Graphs by their number of vertices, stacked by class. Rows: low, high, look, graphs."""
     alt = altair()
-    colours, _ = class_scales(alt, n_classes)
+    colors, _ = class_scales(alt, n_classes)
     chart = (
         alt.Chart(inline(rows))
         .mark_bar(stroke="var(--paper)", strokeWidth=0.5)
@@ -35,7 +35,7 @@ def sizes(rows: Rows, n_classes: int) -> Spec:
             x=alt.X("low:Q", bin="binned", title="vertices a graph", axis=alt.Axis(grid=False)),
             x2="high:Q",
             y=alt.Y("graphs:Q", title="graphs", stack="zero"),
-            color=alt.Color("look:N", legend=None, scale=colours),
+            color=alt.Color("look:N", legend=None, scale=colors),
             order="order:Q",
             tooltip=tooltip(span="vertices", kind="class", graphs="graphs"),
         )
@@ -46,7 +46,7 @@ def sizes(rows: Rows, n_classes: int) -> Spec:
 def bars(rows: Rows, title: str, unit: str, *, n_classes: int = 0) -> Spec:
     """Counts of things with names, from left to right. Rows: name, count, share, look."""
     alt = altair()
-    colour = (
+    color = (
         alt.Color("look:N", legend=None, scale=class_scales(alt, n_classes)[0])
         if n_classes
         else alt.ColorValue(OURS)
@@ -63,7 +63,7 @@ def bars(rows: Rows, title: str, unit: str, *, n_classes: int = 0) -> Spec:
                 ),
             ),
             y=alt.Y("count:Q", title=unit, stack=None),
-            color=colour,
+            color=color,
             tooltip=tooltip(name=title, count=unit, share="share"),
         )
     )  # fmt: skip
@@ -95,17 +95,15 @@ def graph_map(
     """
     alt = altair()
     by, picked = alt.param(name="by", value="class"), alt.param(name="picked", value=-1)
-    colours, shapes = class_scales(alt, n_classes)
-    colour = alt.Scale(
-        domain=[*colours.domain, "right", "wrong"], range=[*colours.range, OURS, PAPER]
-    )
+    colors, shapes = class_scales(alt, n_classes)
+    color = alt.Scale(domain=[*colors.domain, "right", "wrong"], range=[*colors.range, OURS, PAPER])
     base = _map_base(alt, table, explained, ends).transform_calculate(
         shown="by === 'class' ? datum.key : datum.answer"
     )
     wrong = "datum.answer === 'wrong'"
     size = min(60, max(20, 14_000 // max(1, n_graphs)))  # smaller where there are more
     points = base.mark_point(filled=True, cursor="pointer").encode(
-        color=alt.Color("shown:N", legend=None, scale=colour),
+        color=alt.Color("shown:N", legend=None, scale=color),
         shape=alt.Shape("key:N", legend=None, scale=shapes),
         size=either(alt.SizeValue, wrong, 1.6 * size, size),
         opacity=either(alt.OpacityValue, wrong, 1, 0.6),
@@ -116,7 +114,7 @@ def graph_map(
 
 
 def value_map(table: str, explained: Sequence[float], ends: Ends) -> Spec:
-    """The map for a regression: colour says the value, or the error. Rows: value, error, ..."""
+    """The map for a regression: color says the value, or the error. Rows: value, error, ..."""
     alt = altair()
     by, picked = alt.param(name="by", value="class"), alt.param(name="picked", value=-1)
     base = _map_base(alt, table, explained, ends).transform_calculate(

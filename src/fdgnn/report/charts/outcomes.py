@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fdgnn.report.charts.base import (
-    COLOURS,
+    COLORS,
     OURS,
     PAPER,
     QUIET,
@@ -131,16 +131,16 @@ def rivals(rows: Rows, n_rows: int) -> Spec:
     tip = tooltip(row="model", words="what", shown="accuracy, %")
     base = alt.Chart(inline(keyed(rows, "row"))).encode(y=y, tooltip=tip)
     mine = base.transform_filter(alt.datum.what != "published")
-    colour = either(alt.ColorValue, "datum.what === 'ours'", OURS, COLOURS[2])
+    color = either(alt.ColorValue, "datum.what === 'ours'", OURS, COLORS[2])
     layers = [
         mine.mark_rule(strokeWidth=2.5).encode(
-            x=alt.X("low:Q", title="accuracy, %"), x2="high:Q", color=colour
+            x=alt.X("low:Q", title="accuracy, %"), x2="high:Q", color=color
         ),
         mine.mark_point(
             filled=True, size=130, opacity=1, stroke="var(--paper)", strokeWidth=1.5
         ).encode(
             x=share_axis(alt, "value", "accuracy, %"),
-            color=colour,
+            color=color,
             shape=either(alt.ShapeValue, "datum.what === 'ours'", "circle", "square"),
         ),
         base.transform_filter(alt.datum.what == "published")
@@ -160,8 +160,8 @@ def rival_seconds(rows: Rows, n_rows: int) -> Spec:
         y=alt.Y("key:N", title=None, sort=None, axis=labels_above(alt)),
         tooltip=tooltip(row="model", words="training", factor="times FDGNN's"),
     )
-    colour = either(alt.ColorValue, "datum.what === 'ours'", OURS, COLOURS[2])
+    color = either(alt.ColorValue, "datum.what === 'ours'", OURS, COLORS[2])
     shape = either(alt.ShapeValue, "datum.what === 'ours'", "circle", "square")
-    points = base.mark_point(filled=True, size=130, opacity=1).encode(color=colour, shape=shape)
+    points = base.mark_point(filled=True, size=130, opacity=1).encode(color=color, shape=shape)
     words = base.mark_text(align="left", dx=11, fontSize=12).encode(text="factor:N")
     return finish(points + words, 54 * n_rows + 55)

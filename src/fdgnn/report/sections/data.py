@@ -157,25 +157,25 @@ def _degrees(run: int, data: dict[str, Any]) -> Figure:
     caption = ""
     if rows:
         peak = max(rows, key=lambda r: r["count"])
-        unit = "neighbour" if peak["name"] == "1" else "neighbours"
+        unit = "neighbor" if peak["name"] == "1" else "neighbors"
         caption = f"{peak['share']} of the vertices have {peak['name']} {unit}, "
         caption += "more than half" if 2 * peak["count"] > total else "the commonest number"
         caption += (
-            f"; the largest neighbourhood has {count(data['max_degree'])}. "
+            f"; the largest neighborhood has {count(data['max_degree'])}. "
             if "max_degree" in data
             else ". "
         )
     caption += (
-        "A few vertices with many neighbours make ρ(|A|) large, and with it the dynamics harder to "
+        "A few vertices with many neighbors make ρ(|A|) large, and with it the dynamics harder to "
         "keep stable."
     )
     return Figure(
         id=f"degrees-{run}",
         half=True,
-        title="Neighbours",
+        title="Neighbors",
         caption=caption,
-        panels=[Panel(f"degrees-{run}", charts.bars(rows, "neighbours", "vertices"))],
-        table=_count_table("neighbours", "vertices", rows),
+        panels=[Panel(f"degrees-{run}", charts.bars(rows, "neighbors", "vertices"))],
+        table=_count_table("neighbors", "vertices", rows),
     )
 
 

@@ -90,7 +90,7 @@ def _confusion(run: int, portrait: dict[str, Any]) -> Figure:
             text += f" The commonest {what}, {times}: {listed(first)}."
     if len(portrait["classes"]) > n:
         text += f" The first {n} of {len(portrait['classes'])} classes are shown."
-    text += " Each row is a class as it is: the stronger the colour, the larger the share of "
+    text += " Each row is a class as it is: the stronger the color, the larger the share of "
     text += "it, and the outlined diagonal is right."
     return Figure(
         id=f"confusion-{run}",
@@ -239,7 +239,7 @@ def _mistakes(run: int, portrait: dict[str, Any]) -> Figure:
         else ("the score of the prediction", "label")
     )
     text += (
-        f" The colour of a vertex says how much more it adds to {score} than the average vertex "
+        f" The color of a vertex says how much more it adds to {score} than the average vertex "
         f"of its graph does: look at what misled the model, or whether the {label} in the data may "
         "be wrong."
     )

@@ -134,7 +134,7 @@ def answer(value: Any) -> str:
 
 
 def _keys(classes: Sequence[str], known: bool) -> list[tuple[str, list[Key]]]:
-    """What colours and shapes say when coloured by class, and when by right or wrong."""
+    """What colors and shapes say when colored by class, and when by right or wrong."""
     number = {name: i for i, name in enumerate(classes)}
     by_class = class_key(classes, number)
     if not known:
@@ -149,12 +149,12 @@ def _keys(classes: Sequence[str], known: bool) -> list[tuple[str, list[Key]]]:
 
 
 def class_key(classes: Sequence[str], number: dict[str, int], mark: str | None = None) -> list[Key]:
-    """A legend entry for each class, with the colour and shape it has everywhere."""
+    """A legend entry for each class, with the color and shape it has everywhere."""
     most = 12
     keys = []
     for name in classes[:most]:
-        colour, shape = charts.look_of(number[name])
-        keys.append(Key(mark or KEY_MARKS[shape], f"c{colour + 1}", f"class {name}"))
+        color, shape = charts.look_of(number[name])
+        keys.append(Key(mark or KEY_MARKS[shape], f"c{color + 1}", f"class {name}"))
     if len(classes) > most:
         keys.append(Key("", "quiet", f"and {len(classes) - most} more"))
     return keys

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fdgnn import paper
+from fdgnn.experiments import paper
 from fdgnn.report import charts
 from fdgnn.report.figures import Block, Cell, Figure, Key, Panel, Section, Table
 from fdgnn.report.numbers import NONE, count, duration, listed, significant, spread, times

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from fdgnn import paper
+from fdgnn.experiments import paper
 from fdgnn.report import charts
 from fdgnn.report.figures import Cell, Figure, Key, Panel, Table
 from fdgnn.report.numbers import NONE, listed, published_spread, spread

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn import paper
+from fdgnn.experiments import paper
 from fdgnn.report import charts
 from fdgnn.report.figures import Figure, Key, Panel, Table
 from fdgnn.report.numbers import MINUS, NONE, duration, listed, plural, times

@@ -400,10 +400,10 @@
     figure.querySelector(".before").addEventListener("click", () => step(-1));
     figure.querySelector(".after").addEventListener("click", () => step(1));
     for (const choice of all("input[type=radio]", figure)) {
-      choice.addEventListener("change", () => colourBy(choice.value));
+      choice.addEventListener("change", () => colorBy(choice.value));
     }
 
-    function colourBy(mode) {
+    function colorBy(mode) {
       for (const key of all("[data-mode]", figure)) key.hidden = key.dataset.mode !== mode;
       view?.signal("by", mode).runAsync();
     }
@@ -414,7 +414,7 @@
         view = drawn;
         const choice = figure.querySelector("input[type=radio]:checked");
         view.signal("picked", rows[now].graph);
-        colourBy(choice ? choice.value : "class");
+        colorBy(choice ? choice.value : "class");
       },
     };
   }

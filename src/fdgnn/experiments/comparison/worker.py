@@ -1,0 +1,66 @@
+"""The process of one contestant: ``python -m fdgnn.experiments.comparison.worker``.
+
+A `Turn` comes through standard input from the process that started this one, and whose end is
+this one's end; progress goes to standard output, a JSON object a line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import sys
+import threading
+from typing import IO, Any
+
+from fdgnn.experiments.comparison.contest import Turn, take
+
+
+def main() -> int:
+    """Take the turn; give the exit code."""
+    events = _take_over_output()
+    turn: Turn = pickle.load(sys.stdin.buffer)  # from our own parent, through a pipe
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    if "torch" in _libraries(turn.name):
+        import torch
+
+        torch.set_num_threads(1)
+
+    def tell(event: dict[str, Any]) -> None:
+        events.write(json.dumps(event) + "\n")
+        events.flush()
+
+    try:
+        take(turn, tell)
+    except Exception as error:
+        import traceback
+
+        traceback.print_exc()
+        from fdgnn.experiments.rivals.base import one_line
+
+        print(one_line(error), file=sys.stderr)  # the last line of the log is the reason
+        return 1
+    return 0
+
+
+def _end_with_parent() -> None:
+    """The parent keeps the pipe open; once it is closed, nobody waits for us."""
+    os.read(0, 1)  # unbuffered: a lock held at our own end would be fatal
+    os._exit(1)
+
+
+def _take_over_output() -> IO[str]:
+    """Keep standard output for events; whatever else is printed goes to the log."""
+    events = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return events
+
+
+def _libraries(name: str) -> tuple[str, ...]:
+    from fdgnn.experiments.rivals import RIVALS
+
+    return RIVALS[name].libraries if name in RIVALS else ()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

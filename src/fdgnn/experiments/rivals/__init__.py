@@ -1,0 +1,19 @@
+"""The systems FDGNN is compared with, each through the library its users use.
+
+================  =====================================================  ==================
+``wl``            Weisfeiler-Lehman subtree kernel                       GraKeL, SVC
+``pk``            propagation kernel                                     GraKeL, SVC
+``gk``            graphlet kernel, sampled                               GraKeL, SVC
+``rw``            geometric random-walk kernel                           GraKeL, SVC
+``gin``           Graph Isomorphism Network (Xu et al. 2019)             PyTorch Geometric
+``dgcnn``         Deep Graph CNN, sort pooling (Zhang et al. 2018)       PyTorch Geometric
+``gnn``           the trained fixed point (Scarselli et al. 2009)        PyTorch
+================  =====================================================  ==================
+
+Each has a model with ``fit(graphs, y)`` and ``predict(graphs)``, and its published grid. GraKeL and
+PyTorch are imported when a rival is first asked for.
+"""
+
+from fdgnn.experiments.rivals.base import RIVALS, Contestant, Model, Rival, Task, Trial, contestant
+
+__all__ = ["RIVALS", "Contestant", "Model", "Rival", "Task", "Trial", "contestant"]

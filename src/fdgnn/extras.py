@@ -1,0 +1,36 @@
+"""Optional libraries: imported when they are first needed, by one function."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from fdgnn.exceptions import MissingDependencyError
+
+
+def require(module: str, extra: str, what: str) -> Any:
+    """Import an optional library, or raise an error that says how to install it.
+
+    Parameters
+    ----------
+    module : str
+        The module to import, for instance ``"pyarrow.parquet"``.
+    extra : str
+        The extra of this package that installs it.
+    what : str
+        What needs the library, as the beginning of a sentence: ``"Parquet files"``.
+
+    Raises
+    ------
+    MissingDependencyError
+        The library is not installed.
+    """
+    try:
+        found: ModuleType = import_module(module)
+    except ImportError as error:
+        library = module.split(".")[0]
+        raise MissingDependencyError(
+            f"{what} need {library}; install it with: pip install 'fdgnn[{extra}]'"
+        ) from error
+    return found

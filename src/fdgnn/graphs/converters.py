@@ -1,0 +1,405 @@
+"""From other libraries' graphs to ours: networkx, SciPy, PyTorch Geometric (PyG), plain arrays.
+
+Their objects are recognized by what they offer, so that reading them imports nothing. Here their
+fields are only found and named; the checks are the door's (`GraphBatch.from_graphs`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fdgnn.exceptions import GraphError, MissingDependencyError
+from fdgnn.graphs import Array, Floats, Graph, GraphBatch, checks
+
+
+def as_batch(
+    graphs: Any,
+    *,
+    label_attribute: str | None = None,
+    feature_attributes: str | Sequence[str] | None = None,
+    weight_attribute: str | None = None,
+    directed: bool = False,
+) -> GraphBatch:
+    """Make a `GraphBatch` of whatever graphs the user has.
+
+    Parameters
+    ----------
+    graphs : GraphBatch, or sequence of graphs
+        A batch is returned as it is. The items of a sequence may be
+
+        - `Graph` objects;
+        - pairs ``(edge_index, x)``: arcs as (source, target) columns, and one integer or string a
+          vertex (labels), a matrix with a row of numbers a vertex (features), or None; in an
+          undirected graph each edge may be listed once or both ways;
+        - SciPy sparse adjacency matrices, or pairs ``(matrix, x)``, see `from_scipy`;
+        - networkx graphs of any class, see `from_networkx`;
+        - PyG ``Data`` objects, or others with ``edge_index`` and, if they like, ``x`` and
+          ``num_nodes``, see `from_pyg`. A whole PyG dataset or batch will do, too.
+    label_attribute : str, optional
+        Of networkx nodes and PyG objects: where the vertices' discrete labels are.
+    feature_attributes : str or sequence of str, optional
+        Of networkx nodes and PyG objects: where the vertices' real features are.
+    weight_attribute : str, optional
+        Of networkx edges and PyG objects: where the arcs' weights are.
+    directed : bool, default=False
+        What to make of pairs, matrices and PyG objects. The others say so themselves.
+
+    Returns
+    -------
+    GraphBatch
+
+    Raises
+    ------
+    GraphError
+        Naming the position of the graph that cannot be used, and why.
+
+    Examples
+    --------
+    >>> from fdgnn import as_batch
+    >>> triangle = [[0, 1, 2], [1, 2, 0]]
+    >>> as_batch([(triangle, ["C", "C", "O"]), ([[0], [1]], ["C", "N"])])
+    GraphBatch(2 graphs, 5 vertices, 8 arcs, 3 vertex labels)
+    """
+    if isinstance(graphs, GraphBatch):
+        return graphs
+    names = {
+        "label_attribute": label_attribute,
+        "feature_attributes": feature_attributes,
+        "weight_attribute": weight_attribute,
+    }
+    items = _items(graphs)
+    converted = []
+    for i, item in enumerate(items):
+        try:
+            converted.append(_as_graph(item, directed, names))
+        except GraphError as error:
+            raise GraphError(f"graph {i}: {error}") from None
+    if any(graph.weights is not None for graph in converted):
+        pairs = zip(items, converted, strict=True)
+        converted = [_with_weights(graph) if _has_matrix(item) else graph for item, graph in pairs]
+    return GraphBatch.from_graphs(converted)
+
+
+# ---------------------------------------------------------------------- one graph
+
+
+def from_networkx(
+    graph: Any,
+    *,
+    label_attribute: str | None = None,
+    feature_attributes: str | Sequence[str] | None = None,
+    weight_attribute: str | None = None,
+) -> Graph:
+    """Convert a networkx graph; its nodes, whatever their names, are numbered as it lists them.
+
+    Parameters
+    ----------
+    graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
+        Parallel edges are merged; if there are weights, these are summed, as networkx does.
+    label_attribute : str, optional
+        Node attribute with an integer or a string.
+    feature_attributes : str or sequence of str, optional
+        Node attributes with a number or a vector each.
+    weight_attribute : str, optional
+        Edge attribute with a number. Without it, the graph is unweighted.
+
+    Returns
+    -------
+    Graph
+    """
+    position = {node: i for i, node in enumerate(graph)}
+    arcs = [(position[u], position[v]) for u, v in graph.edges()]
+    edge_index = np.array(arcs, dtype=np.int64).reshape(-1, 2).T
+    labels = weights = None
+    if weight_attribute is not None:
+        values = _present(graph.edges(data=weight_attribute), "edge", weight_attribute)
+        weights = checks.numbers(values, f"attribute {weight_attribute!r}", "edges")
+        if graph.is_multigraph():
+            edge_index, weights = _sum_parallel(edge_index, weights)
+    if label_attribute is not None:
+        labels = _present(graph.nodes(data=label_attribute), "node", label_attribute)
+    return Graph(
+        edge_index=edge_index,
+        n_vertices=len(position),
+        labels=labels,
+        features=_stacked(
+            {n: _present(graph.nodes(data=n), "node", n) for n in _names(feature_attributes)}
+        ),
+        weights=weights,
+        directed=graph.is_directed(),
+    )
+
+
+def from_scipy(
+    matrix: Any, *, labels: Any = None, features: Any = None, directed: bool = False
+) -> Graph:
+    """Convert a sparse adjacency matrix, whose entry (i, j) is the arc from i to j.
+
+    Parameters
+    ----------
+    matrix : SciPy sparse matrix or array, shape (n_vertices, n_vertices)
+        Stored zeros are no arcs. If all other entries are 1, the graph is unweighted, else they
+        are its weights.
+    labels, features : array-like, optional
+        Of the vertices, as in `Graph`.
+    directed : bool, default=False
+        If not, the matrix must be symmetric: half a matrix is never taken for a whole one.
+
+    Returns
+    -------
+    Graph
+    """
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise GraphError(f"its adjacency matrix has shape {matrix.shape}, expected a square one")
+    entries = sp.coo_array(matrix, copy=True)
+    entries.sum_duplicates()
+    entries.eliminate_zeros()
+    edge_index = np.stack([entries.row, entries.col])
+    if not directed:
+        _check_both_ways(edge_index, "A.maximum(A.T)")
+    return Graph(
+        edge_index=edge_index,
+        n_vertices=matrix.shape[0],
+        labels=labels,
+        features=features,
+        weights=entries.data if (entries.data != 1).any() else None,
+        directed=directed,
+    )
+
+
+def from_pyg(
+    data: Any,
+    *,
+    label_attribute: str | None = None,
+    feature_attributes: str | Sequence[str] | None = None,
+    weight_attribute: str | None = None,
+    directed: bool = False,
+) -> Graph:
+    """Convert a PyG ``Data`` object, or another with ``edge_index``, ``x`` and ``num_nodes``.
+
+    Parameters
+    ----------
+    data : torch_geometric.data.Data or alike
+    label_attribute : str, optional
+        Where the labels are. Without a name for labels or features, ``x`` is taken, as labels if
+        it has one integer a vertex, as features if it is a matrix.
+    feature_attributes : str or sequence of str, optional
+        Where the features are.
+    weight_attribute : str, optional
+        Where the weights are, by default ``edge_weight`` if there is one. ``edge_attr`` is taken
+        only if it is named here, and must have one number an arc.
+    directed : bool, default=False
+        If not, every arc must be listed both ways, as is usual in PyG.
+
+    Returns
+    -------
+    Graph
+    """
+
+    def get(name: str) -> Any:
+        value = _plain(getattr(data, name, None))
+        if value is None:
+            raise GraphError(f"it has no attribute {name!r}; name one that it has")
+        return value
+
+    labels = None if label_attribute is None else get(label_attribute)
+    features = _stacked({name: get(name) for name in _names(feature_attributes)})
+    if labels is None and features is None:
+        labels, features = _labels_or_features(_plain(getattr(data, "x", None)))
+    weights = _plain(getattr(data, "edge_weight", None))
+    if weight_attribute is not None:
+        weights = get(weight_attribute)
+    if weights is not None:
+        weights = checks.as_array(weights, "edge_weight", "its rows")
+        weights = weights.ravel() if weights.shape[1:] == (1,) else weights
+    edge_index = get("edge_index")
+    if not directed:
+        _check_both_ways(edge_index, "torch_geometric.transforms.ToUndirected")
+    n_vertices = getattr(data, "num_nodes", None)
+    return Graph(edge_index, n_vertices, labels, features, weights, directed)
+
+
+def to_networkx(graph: Graph) -> Any:
+    """Convert to a networkx ``Graph`` or ``DiGraph`` with the nodes 0, 1, 2, ...
+
+    Parameters
+    ----------
+    graph : Graph
+
+    Returns
+    -------
+    networkx.Graph or networkx.DiGraph
+        With the node attributes ``label`` or ``features``, and the edge attribute ``weight``,
+        where the graph has them.
+    """
+    try:
+        import networkx as nx
+    except ImportError as error:
+        raise MissingDependencyError(
+            "to_networkx needs networkx: pip install 'fdgnn[interop]'"
+        ) from error
+    graph = GraphBatch.from_graphs([graph])[0]  # checked, and every field an array
+    result = nx.DiGraph() if graph.directed else nx.Graph()
+    result.add_nodes_from(range(graph.n_vertices or 0))
+    result.add_edges_from(graph.edge_index.T.tolist())
+    for name, values in (("label", graph.labels), ("features", graph.features)):
+        if values is not None:
+            nx.set_node_attributes(result, dict(enumerate(values.tolist())), name)
+    if graph.weights is not None:
+        arcs = map(tuple, graph.edge_index.T.tolist())
+        weights = dict(zip(arcs, graph.weights.tolist(), strict=True))
+        nx.set_edge_attributes(result, weights, "weight")
+    return result
+
+
+# ---------------------------------------------------------------------- which kind is it?
+
+
+def _items(graphs: Any) -> list[Any]:
+    if hasattr(graphs, "to_data_list"):  # a PyG batch
+        return list(graphs.to_data_list())
+    if _is_graph(graphs) and not _is_pyg_dataset(graphs):
+        raise GraphError(
+            f"a single graph was given (a {type(graphs).__name__}); wrap it in a list: [graph]"
+        )
+    try:
+        if isinstance(graphs, str | bytes | Mapping):
+            raise TypeError
+        return list(graphs)
+    except TypeError:
+        raise GraphError(f"expected a list of graphs, got {_described(graphs)}") from None
+
+
+def _as_graph(item: Any, directed: bool, names: dict[str, Any]) -> Graph:
+    if isinstance(item, Graph):
+        return item
+    if isinstance(item, tuple | list):
+        return _from_pair(item, directed)
+    if sp.issparse(item):
+        return from_scipy(item, directed=directed)
+    if _is_networkx(item):
+        return from_networkx(item, **names)
+    if hasattr(item, "to_data_list"):
+        raise GraphError("it is a batch of graphs itself; pass its to_data_list() instead")
+    if hasattr(item, "edge_index"):
+        return from_pyg(item, **names, directed=directed)
+    raise GraphError(
+        f"it is {_described(item)}, not a graph; pass a list of Graph objects, (edge_index, x) "
+        "pairs, SciPy sparse adjacency matrices, networkx graphs or PyG Data"
+    )
+
+
+def _from_pair(pair: Sequence[Any], directed: bool) -> Graph:
+    if len(pair) != 2:
+        raise GraphError(
+            f"it is a {type(pair).__name__} of {len(pair)}, expected a pair (edge_index, x)"
+        )
+    arcs, x = pair
+    labels, features = _labels_or_features(_plain(x))
+    if sp.issparse(arcs):
+        return from_scipy(arcs, labels=labels, features=features, directed=directed)
+    return Graph(_plain(arcs), labels=labels, features=features, directed=directed)
+
+
+def _is_graph(item: Any) -> bool:
+    known = isinstance(item, Graph) or sp.issparse(item)
+    return known or _is_networkx(item) or hasattr(item, "edge_index")
+
+
+def _is_networkx(item: Any) -> bool:
+    return hasattr(item, "is_multigraph")
+
+
+def _is_pyg_dataset(item: Any) -> bool:
+    """Tell a dataset from a graph; it, too, has an ``edge_index``, that of all its graphs."""
+    bases = type(item).__mro__
+    return any(b.__name__ == "Dataset" and b.__module__.startswith("torch") for b in bases)
+
+
+def _has_matrix(item: Any) -> bool:
+    return sp.issparse(item) or (isinstance(item, tuple | list) and sp.issparse(item[0]))
+
+
+def _described(item: Any) -> str:
+    shape = getattr(item, "shape", None)
+    return f"a {type(item).__name__}" + (f" of shape {tuple(shape)}" if shape is not None else "")
+
+
+# ---------------------------------------------------------------------- finding the fields
+
+
+def _plain(value: Any) -> Any:
+    """Take a tensor, of whatever device, to NumPy; leave everything else alone."""
+    if isinstance(value, np.ndarray) or not hasattr(value, "numpy"):
+        return value
+    try:
+        return value.detach().cpu().numpy() if hasattr(value, "detach") else value.numpy()
+    except (TypeError, RuntimeError) as error:  # a dtype or a layout that NumPy lacks
+        raise GraphError(f"a tensor cannot be read as an array ({error})") from None
+
+
+def _labels_or_features(x: Any) -> tuple[Any, Any]:
+    try:
+        is_matrix = np.ndim(x) > 1
+    except ValueError:  # ragged: let the door say so
+        is_matrix = True
+    return (None, x) if is_matrix else (x, None)
+
+
+def _names(names: str | Sequence[str] | None) -> list[str]:
+    return [names] if isinstance(names, str) else list(names or [])
+
+
+def _present(items: Iterable[tuple[Any, ...]], what: str, name: str) -> list[Any]:
+    """Last entries of the tuples; none may be missing."""
+    values = []
+    for *key, value in items:
+        if value is None:
+            whose = ", ".join(map(repr, key))
+            raise GraphError(f"{what} {whose} has no attribute {name!r}; set it on every {what}")
+        values.append(value)
+    return values
+
+
+def _stacked(columns: dict[str, Any]) -> Array | None:
+    """One matrix of numbers or vectors a vertex, or None if no columns were asked for."""
+    if not columns:
+        return None
+    arrays = [checks.as_array(v, f"attribute {k!r}", "features") for k, v in columns.items()]
+    try:
+        return np.hstack([array[:, np.newaxis] if array.ndim == 1 else array for array in arrays])
+    except ValueError as error:
+        names = ", ".join(columns)
+        raise GraphError(f"its attributes {names} do not fit side by side ({error})") from None
+
+
+def _sum_parallel(edge_index: Array, weights: Floats) -> tuple[Array, Array]:
+    merged, which = np.unique(edge_index, axis=1, return_inverse=True)
+    return merged, np.bincount(which.ravel(), weights, minlength=merged.shape[1])
+
+
+def _with_weights(graph: Graph) -> Graph:
+    """Give a matrix of ones its unit weights, since others in the list have weights."""
+    if graph.weights is not None:
+        return graph
+    return replace(graph, weights=np.ones(graph.edge_index.shape[1]))
+
+
+def _check_both_ways(edge_index: Any, remedy: str) -> None:
+    arcs = checks.as_array(edge_index, "edge_index", "its rows")
+    if arcs.ndim != 2 or len(arcs) != 2 or arcs.dtype.kind not in "iu" or arcs.size == 0:
+        return  # nothing to mirror, or the door will say what is wrong
+    arcs = arcs.astype(np.int64)
+    n = arcs.max() + 1
+    lonely = ~np.isin(arcs[0] * n + arcs[1], arcs[1] * n + arcs[0])
+    if lonely.any():
+        u, v = arcs[:, np.argmax(lonely)]
+        raise GraphError(
+            f"the arc ({u}, {v}) has no counterpart ({v}, {u}); "
+            f"pass directed=True, or make it undirected by {remedy}"
+        )

@@ -1,0 +1,1 @@
+"""Pictures of graphs: where vertices lie, and how they are drawn."""

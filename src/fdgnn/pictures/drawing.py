@@ -1,0 +1,280 @@
+"""Explanations as pictures: any graph with matplotlib and networkx, molecules with RDKit.
+
+Vertices are compared with each other, not with an empty graph: red speaks more for the explained
+class or a higher value than the graph's mean vertex does, blue less. Eyes with few colors, too,
+can tell the two apart. The scale reaches equally far on both sides, so white is the mean.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fdgnn.exceptions import GraphError, MissingDependencyError
+from fdgnn.explanations import Explanation
+from fdgnn.graphs import Array, Floats, GraphBatch
+from fdgnn.graphs.converters import as_batch
+from fdgnn.pictures.placing import check_networkx, place_vertices
+
+COLORS = ("#2166ac", "#92c5de", "#f7f7f7", "#f4a582", "#b2182b")
+_MARGIN = 0.6  # around a picture, in lengths of an edge
+_INCHES = 0.62  # of an edge
+SCALE = "contribution relative to the graph's mean"
+_FROM_LEFT = 1  # how RDKit aligns text
+_CANVAS, _BAR = (640, 480), 90  # pixels of a molecule's picture, and those left for its color bar
+
+
+def draw_explanation(
+    graph: Any,
+    explanation: Explanation,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    ax: Any = None,
+    labels: Sequence[Any] | None = None,
+    title: str | None = None,
+) -> Any:
+    """Draw a graph, its vertices colored by their contributions, relative to the graph's mean.
+
+    Where the explanation has edge effects, the edges are colored by them, on their own scale.
+
+    Parameters
+    ----------
+    graph : Graph, or whatever `as_batch` takes a list of
+        The graph that was explained.
+    explanation : Explanation
+    path : path, optional
+        Where to write the picture; the ending decides on PNG, SVG or PDF.
+    ax : matplotlib Axes, optional
+        Where to draw, in place of a new figure.
+    labels : sequence, optional
+        What to write on the vertices; by default their labels, if they have some.
+    title : str, optional
+        By default what was explained, and its score. Formulas between dollars are typeset.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    mpl = _matplotlib()
+    batch = as_batch([graph])
+    _check_size(explanation, batch.n_vertices)
+    places = place_vertices(batch[0])
+    low, high = places.min(axis=0) - _MARGIN, places.max(axis=0) + _MARGIN
+    if ax is None:
+        width, height = np.clip(_INCHES * (high - low), (4.5, 3.4), 14)
+        bars = 1.2 if explanation.edge_effects is None else 2.4
+        ax = mpl.figure.Figure(figsize=(width + bars, height), layout="constrained").subplots()
+    _draw_edges(mpl, ax, batch, places, explanation)
+    _draw_vertices(mpl, ax, places, explanation, batch.labels if labels is None else labels)
+    ax.set_title(literal(_title(explanation)) if title is None else title)
+    ax.set_aspect("equal")
+    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    ax.set_axis_off()
+    if path is not None:
+        ax.figure.savefig(path, dpi=150)
+    return ax
+
+
+def draw_molecule(
+    smiles: str,
+    explanation: Explanation,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    title: str | None = None,
+) -> bytes:
+    """Draw a molecule by RDKit, its atoms colored by their contributions, relative to the mean.
+
+    Parameters
+    ----------
+    smiles : str
+        As read: atoms are counted in the order of the SMILES, hydrogens are implicit.
+    explanation : Explanation
+    path : path, optional
+        Where to write the picture, ``.svg`` or ``.png``.
+    title : str, optional
+        By default what was explained, and its score.
+
+    Returns
+    -------
+    bytes
+        The picture: PNG if `path` ends so, else SVG.
+    """
+    Chem, canvases = _rdkit()
+    molecule = Chem.MolFromSmiles(smiles)
+    if molecule is None:
+        raise GraphError(f"the SMILES {smiles[:60]!r} cannot be parsed")
+    _check_size(explanation, molecule.GetNumAtoms())
+    ending = "" if path is None else Path(path).suffix.lower()
+    if ending not in ("", ".svg", ".png"):
+        raise ValueError(f"a molecule is drawn as .svg or .png, not as {ending!r}")
+    kind = canvases.MolDraw2DCairo if ending == ".png" else canvases.MolDraw2DSVG
+    canvas = kind(_CANVAS[0] + _BAR, _CANVAS[1], *_CANVAS)
+    _draw_atoms(canvases, canvas, molecule, explanation, title)
+    _draw_bar(canvas, _limit(relative(explanation)))
+    canvas.FinishDrawing()
+    text = canvas.GetDrawingText()
+    # RDKit's SVG declares itself Latin-1.
+    picture = text if isinstance(text, bytes) else text.encode("latin-1", "xmlcharrefreplace")
+    if path is not None:
+        Path(path).write_bytes(picture)
+    return picture
+
+
+# ---------------------------------------------------------------------- both
+
+
+def _check_size(explanation: Explanation, n_vertices: int) -> None:
+    if len(explanation.vertices) != n_vertices:
+        raise GraphError(
+            f"the explanation is of a graph with {len(explanation.vertices)} vertices, but this "
+            f"one has {n_vertices}; draw the graph that was explained"
+        )
+
+
+def _title(explanation: Explanation) -> str:
+    score, base = explanation.score, explanation.base_score
+    return f"target {explanation.target}: score {score:.2f}, of an empty graph {base:.2f}"
+
+
+def relative(explanation: Explanation) -> Floats:
+    """Contributions relative to their mean: adding to all alike would say nothing of any."""
+    return np.asarray(explanation.vertices - explanation.vertices.mean())
+
+
+def _limit(values: Floats) -> float:
+    return float(np.abs(values).max(initial=0.0)) or 1.0
+
+
+# ---------------------------------------------------------------------- any graph
+
+
+def _draw_edges(
+    mpl: Any, ax: Any, batch: GraphBatch, places: Floats, explanation: Explanation
+) -> None:
+    effects = explanation.edge_effects
+    edges = explanation.edges
+    if edges is None:
+        edges = np.asarray(batch[0].edge_index)
+        edges = edges if batch.directed else edges[:, edges[0] <= edges[1]]
+    lines = mpl.collections.LineCollection
+    if effects is None or len(effects) == 0:
+        ax.add_collection(lines(places[edges.T], colors="#999999", linewidths=1.5))
+        return
+    ax.add_collection(lines(places[edges.T], colors="#555555", linewidths=6))  # an outline
+    colored = lines(places[edges.T], array=effects, cmap=_colormap(mpl), linewidths=4.5)
+    colored.set_clim(-_limit(effects), _limit(effects))
+    ax.add_collection(colored)
+    ax.figure.colorbar(colored, ax=ax, shrink=0.8, label="what the edge adds to the score")
+
+
+def _draw_vertices(
+    mpl: Any,
+    ax: Any,
+    places: Floats,
+    explanation: Explanation,
+    labels: Sequence[Any] | Array | None,
+) -> None:
+    values = relative(explanation)
+    limit = _limit(values)
+    size = float(np.clip(9000 / len(places), 30, 450))
+    points = ax.scatter(
+        *places.T, s=size, c=values, cmap=_colormap(mpl), vmin=-limit, vmax=limit,
+        edgecolors="#444444", linewidths=0.8, zorder=2, clip_on=False,
+    )  # fmt: skip
+    ax.figure.colorbar(points, ax=ax, shrink=0.8, label=SCALE)
+    if labels is None:
+        return
+    for place, value, label in zip(places, values, labels, strict=True):
+        dark = abs(value) > 0.6 * limit
+        ax.annotate(
+            literal(label), place, ha="center", va="center", fontsize=0.45 * np.sqrt(size),
+            color="white" if dark else "black",
+        )  # fmt: skip
+
+
+def literal(text: Any) -> str:
+    """Text from files as Matplotlib shows it letter by letter: a dollar begins no formula."""
+    return str(text).replace("$", r"\$")
+
+
+def _colormap(mpl: Any) -> Any:
+    return mpl.colors.LinearSegmentedColormap.from_list("against and for", COLORS)
+
+
+def _matplotlib() -> Any:
+    check_networkx()
+    try:
+        import matplotlib
+        import matplotlib.collections
+        import matplotlib.colors
+        import matplotlib.figure
+    except ImportError as error:
+        raise MissingDependencyError(
+            "pictures need matplotlib: pip install 'fdgnn[plot]'"
+        ) from error
+    return matplotlib
+
+
+# ---------------------------------------------------------------------- molecules
+
+
+def _draw_atoms(
+    canvases: Any, canvas: Any, molecule: Any, explanation: Explanation, title: str | None
+) -> None:
+    values = relative(explanation)
+    limit = _limit(values)
+    colors = {i: _color(value / limit) for i, value in enumerate(values.tolist())}
+    options = canvas.drawOptions()
+    options.useBWAtomPalette()  # colors say what atoms add, not what they are
+    options.highlightRadius = 0.42
+    options.fillHighlights = True
+    options.legendFontSize = 20
+    canvases.PrepareAndDrawMolecule(
+        canvas,
+        molecule,
+        legend=_title(explanation) if title is None else title,
+        highlightAtoms=list(colors),
+        highlightAtomColors=colors,
+        highlightBonds=[],
+    )
+
+
+def _draw_bar(canvas: Any, limit: float) -> None:
+    """Draw a scale from -limit to limit to the right of the molecule."""
+    from rdkit.Geometry import Point2D
+
+    left, right, top, bottom, steps = _CANVAS[0] + 8, _CANVAS[0] + 24, 60, _CANVAS[1] - 100, 65
+    edges = np.linspace(bottom, top, steps + 1)
+    canvas.SetFillPolys(True)
+    canvas.SetLineWidth(1)
+    for low, high, share in zip(edges[:-1], edges[1:], np.linspace(-1, 1, steps), strict=True):
+        canvas.SetColour(_color(float(share)))
+        canvas.DrawRect(Point2D(left, low), Point2D(right, high - 1), True)
+    canvas.SetColour((0.0, 0.0, 0.0))
+    canvas.SetFontSize(13)
+    for share in (-1, 0, 1):
+        height = (top + bottom) / 2 + share * (top - bottom) / 2
+        canvas.DrawString(f"{share * limit:.2g}", Point2D(right + 6, height), _FROM_LEFT, True)
+    for line, text in enumerate(("relative", "to mean")):
+        canvas.DrawString(text, Point2D(left, top - 36 + 16 * line), _FROM_LEFT, True)
+
+
+def _color(share: float) -> tuple[float, float, float]:
+    """The scale's color at -1 to 1, as red, green and blue from 0 to 1."""
+    stops = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in COLORS]) / 255
+    at = np.linspace(-1, 1, len(COLORS))
+    red, green, blue = (float(np.interp(share, at, channel)) for channel in stops.T)
+    return red, green, blue
+
+
+def _rdkit() -> tuple[Any, Any]:
+    try:
+        from rdkit import Chem
+        from rdkit.Chem.Draw import rdMolDraw2D
+    except ImportError as error:
+        raise MissingDependencyError("molecules need RDKit: pip install 'fdgnn[chem]'") from error
+    return Chem, rdMolDraw2D

@@ -1,0 +1,1 @@
+"""The trained part: coding of targets, ridge regression in closed form, probabilities."""

@@ -1,0 +1,43 @@
+"""Seeds and random streams: all randomness starts here and is handed down.
+
+Every matrix of every layer has a stream of its own, so that adding a layer or a network leaves
+the others unchanged.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class Matrix:
+    """Which stream draws which matrix; the numbers are part of what a seed means."""
+
+    INPUT, RECURRENT, BIAS, PROJECTION = range(4)
+
+
+def seed_sequence(random_state: Any) -> np.random.SeedSequence:
+    """Turn what scikit-learn calls a random state into the root of all streams."""
+    if isinstance(random_state, np.random.SeedSequence):
+        return random_state
+    if isinstance(random_state, np.random.Generator):
+        return np.random.SeedSequence(int(random_state.integers(2**63)))
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.SeedSequence(int(random_state.randint(2**31 - 1)))
+    return np.random.SeedSequence(random_state)
+
+
+def child_seed(seed: np.random.SeedSequence, *key: int) -> np.random.SeedSequence:
+    """Give the child at `key`; it does not depend on how many others are made, or when."""
+    return np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *key))
+
+
+def stream(seed: np.random.SeedSequence, *key: int) -> np.random.Generator:
+    """Give the random numbers of the child at `key`."""
+    return np.random.default_rng(child_seed(seed, *key))
+
+
+def integer_seed(root: np.random.SeedSequence, *key: int) -> int:
+    """Give the child at `key` as a number that fits an estimator's `random_state`."""
+    return int(child_seed(root, *key).generate_state(1)[0])

@@ -1,0 +1,1 @@
+"""Choosing hyper-parameters: folds, scores of networks, and `FDGNNSearchCV`."""
