@@ -57,10 +57,11 @@ chromium:
 bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks
 
-# The tables in results/README.md, made from the summaries beside it.
+# The tables in results/README.md and README.md, made from the files in results/.
 results: $(VENV)/.installed
 	$(BIN)/python results/make_tables.py
 	$(BIN)/python results/make_comparison.py
+	$(BIN)/python results/make_readme.py
 
 # One summary, anew: make results/MUTAG.json (resumes runs/MUTAG if it is there; OPTIONS for fewer
 # configurations or guesses).

@@ -18,7 +18,9 @@ import numpy as np
 
 from fdgnn import Graph, GraphBatch, load_tu
 from fdgnn.datasets.arcs import subdivide
-from fdgnn.experiments.study import PROTOCOLS, plan, run_study
+from fdgnn.experiments.records import RunResult
+from fdgnn.experiments.running import run_study
+from fdgnn.experiments.study import PROTOCOLS, plan
 
 OUT = Path(__file__).parent.parent / "results" / "arc_labels.json"
 # The bond orders that the files' labels 0, 1, 2, 3 stand for, as their READMEs say.
@@ -62,22 +64,22 @@ def variants(name: str) -> tuple[dict[str, GraphBatch], np.ndarray]:
     }, y
 
 
-def measure(graphs: GraphBatch, y: np.ndarray, args: argparse.Namespace, seed: int) -> dict:
+def measure(graphs: GraphBatch, y: np.ndarray, args: argparse.Namespace, seed: int) -> RunResult:
     study = plan(
         "arcs", graphs, y, PROTOCOLS["quick"], n_configurations=args.configurations,
         n_guesses=args.guesses, n_units=50, seed=seed,
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
-        return run_study(study, Path(folder), n_jobs=1, quiet=True)
+        return run_study(study, Path(folder))
 
 
-def summary(runs: list[dict]) -> dict[str, float]:
-    folds = 100 * np.array([run["fold_accuracies"] for run in runs])
+def summary(runs: list[RunResult]) -> dict[str, float]:
+    folds = 100 * np.array([run.fold_accuracies for run in runs])
     return {
         "mean": round(float(folds.mean()), 2),
         "std over folds": round(float(folds.std(axis=1, ddof=1).mean()), 2),
         "std over seeds": round(float(folds.mean(axis=1).std(ddof=1)), 2),
-        "seconds": round(float(np.mean([run["times"]["networks_seconds"] for run in runs])), 1),
+        "seconds": round(float(np.mean([run.times.networks_seconds for run in runs])), 1),
     }
 
 

@@ -23,7 +23,8 @@ from threadpoolctl import threadpool_limits
 from fdgnn import FDGNNSearchCV, load_tu
 from fdgnn.exceptions import ConvergenceWarning
 from fdgnn.readout.calibration import fit_slope, probabilities, stratified_folds
-from fdgnn.readout.coding import code_classes, winning_class
+from fdgnn.readout.linear import held_out_outputs
+from fdgnn.readout.targets import code_classes, winning_class
 
 OUT = Path(__file__).parent.parent / "results" / "calibration.json"
 NAMES = ("MUTAG", "PTC_MR", "IMDB-BINARY", "PROTEINS", "IMDB-MULTI")
@@ -108,9 +109,10 @@ def evaluate(name, n_folds):
         model = FDGNNSearchCV(random_state=0, **SEARCH).fit(graphs[train], codes[train])
         model = model.best_estimator_
         fold = stratified_folds(codes[train], model.seed_)
-        embeddings = [model._embed(graphs[train], n.reservoir) for n in model.networks_]
-        held_out = model._held_out_outputs(embeddings, code_classes(codes[train])[1], fold)
-        outputs, training = model._outputs(graphs[test]), model._outputs(graphs[train])
+        features = [network.features(graphs[train]) for network in model.networks_]
+        targets = code_classes(codes[train])[1]
+        held_out = held_out_outputs(features, targets, model.alpha, fold)
+        outputs, training = model.outputs(graphs[test]), model.outputs(graphs[train])
         predicted[test] = winning_class(outputs)
         for way in WAYS:
             p = way(outputs, training, held_out, codes[train])

@@ -101,15 +101,15 @@ def bare_tanh(n: int) -> Callable[[], None]:
     from fdgnn.kernels.rows import tanh_sum
 
     m = 1024
-    x, S = np.linspace(-2, 2, m, dtype=np.float32), np.zeros((1, m), dtype=np.float32)
-    out, w = np.empty_like(x), np.float32(0)
-    tanh_sum(m, x, w, S, 0, out)
+    x, S = np.linspace(-2, 2, m, dtype=np.float32)[None], np.zeros((1, m), dtype=np.float32)
+    out, w = np.empty(m, dtype=np.float32), np.float32(0)
+    tanh_sum(m, x, 0, w, S, 0, out)
     from numba import njit
 
     @njit
     def repeat(times, x, w, S, out):
         for _ in range(times):
-            tanh_sum(m, x, w, S, 0, out)
+            tanh_sum(m, x, 0, w, S, 0, out)
 
     repeat(1, x, w, S, out)
     return lambda: repeat(n // m, x, w, S, out)

@@ -21,11 +21,15 @@ from scipy import linalg
 from threadpoolctl import threadpool_limits
 
 from fdgnn import load_tu
+from fdgnn.encoders import GraphReservoir
 from fdgnn.estimators import FDGNNClassifier
 from fdgnn.exceptions import ConvergenceWarning
-from fdgnn.readout.coding import code_classes, winning_class
+from fdgnn.readout.expansion import draw_projection
 from fdgnn.readout.ridge import held_out_predictions
-from fdgnn.selection.scores import ALPHAS, PAPER_RANGES, draw_configurations, nested_folds
+from fdgnn.readout.targets import code_classes, winning_class
+from fdgnn.seeds import child_seed, seed_sequence
+from fdgnn.selection.folds import nested_folds
+from fdgnn.selection.space import ALPHAS, draw_configurations
 
 OUT = Path(__file__).parent.parent / "results" / "readings.json"
 DEPTHS = (1, 2, 3, 4, 5)
@@ -53,15 +57,14 @@ def unit_rows(W_phi):
     return W_phi / np.linalg.norm(W_phi, axis=1, keepdims=True)
 
 
-def model_with(change: Callable | None) -> type[FDGNNClassifier]:
-    """The model, with W_phi changed after it is drawn."""
-
-    class Changed(FDGNNClassifier):
-        def _draw_guess(self, *args):
-            reservoir, W_phi = super()._draw_guess(*args)
-            return reservoir, change(W_phi)
-
-    return Changed if change else FDGNNClassifier
+def features_of(model: FDGNNClassifier, graphs, guess: int, change: Callable | None) -> list:
+    """Features of one network at all depths, with W_phi changed after it is drawn."""
+    if change is None:
+        return model.network_features(graphs, guess, DEPTHS)
+    seed = child_seed(seed_sequence(model.random_state), guess)
+    W_phi = change(draw_projection(seed, model.n_units, 2 * model.n_units))
+    pooled = model.set_params(n_projections=0).network_features(graphs, guess, DEPTHS)
+    return [np.tanh(X @ W_phi.T) for X in pooled]
 
 
 # reading: parameters of the model, change of W_phi, ridge
@@ -80,10 +83,10 @@ READINGS: dict[str, tuple[dict, Callable | None, Predict]] = {
 def outputs_of_network(graphs, Y, folds, configuration, guess, reading) -> np.ndarray:
     """(depths, outer, alphas, n, q) outputs of one network, float32 to save memory."""
     parameters, change, predict = READINGS[reading]
-    model = model_with(change)(n_units=50, **parameters | configuration)
+    model = FDGNNClassifier(n_units=50, **parameters | configuration)
     with warnings.catch_warnings(), threadpool_limits(1, "blas"):
         warnings.simplefilter("ignore", ConvergenceWarning)
-        features = model.network_features(graphs, guess, DEPTHS)
+        features = features_of(model, graphs, guess, change)
         alphas = np.array(ALPHAS)
         return np.array(
             [[predict(X, Y, alphas, fold) for fold in folds] for X in features], dtype=np.float32
@@ -126,7 +129,7 @@ def measure(name, n_configurations, n_guesses, n_jobs) -> Iterator[tuple[str, di
     graphs, y = load_tu(name)
     classes, Y = code_classes(y)
     codes, folds = np.searchsorted(classes, y), nested_folds(y, 10, 10, seed=0)
-    configurations = draw_configurations(PAPER_RANGES, n_configurations, seed=0)
+    configurations = draw_configurations(GraphReservoir.search_space(), n_configurations, seed=0)
     depth_of = np.random.default_rng(0).integers(1, 6, size=n_configurations)
     for reading in READINGS:
         job = partial(configuration_scores, graphs, Y, codes, folds, reading, n_guesses)

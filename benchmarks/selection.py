@@ -17,9 +17,13 @@ from sklearn.linear_model import RidgeClassifier
 from threadpoolctl import threadpool_limits
 
 from fdgnn import load_tu
-from fdgnn.experiments.study import PROTOCOLS, plan, run_study
+from fdgnn.context import Context
+from fdgnn.experiments.running import run_study
+from fdgnn.experiments.study import PROTOCOLS, plan
 from fdgnn.readout.ridge import held_out_predictions
-from fdgnn.selection.scores import ALPHAS, Task, nested_folds, score_features
+from fdgnn.selection.folds import nested_folds
+from fdgnn.selection.scores import outputs_of_readouts, score_outputs
+from fdgnn.selection.space import ALPHAS
 
 
 def one_by_one(X, y, codes, folds, alphas):
@@ -40,14 +44,20 @@ def one_by_one(X, y, codes, folds, alphas):
     return validation, test
 
 
+def scores_of(task, X):
+    """Validation and test scores, (outer, alphas), in closed form."""
+    scores = score_outputs(task, outputs_of_readouts(task, X))
+    return scores.validation, scores.test
+
+
 def nested_evaluation() -> dict[str, float]:
     """One network's nested 10 x 10 x 12 evaluation on MUTAG, beside scikit-learn in a loop."""
     graphs, y = load_tu("MUTAG", download_if_missing=False)
     study = plan("MUTAG", graphs, y, PROTOCOLS["paper"])
-    task: Task = study.task()
+    task = study.task()
     X = study.estimator(study.configurations()[0]).network_features(graphs, 0, (3,))[0]
     with threadpool_limits(1):
-        ours = [timed(score_features, task, X) for _ in range(5)]
+        ours = [timed(scores_of, task, X) for _ in range(5)]
         seconds, theirs = timed(one_by_one, X, y, task.y, task.folds, task.alphas)
     best = min(s for s, _ in ours)
     same = [np.abs(a - b).max() for a, b in zip(ours[0][1], theirs, strict=True)]
@@ -127,18 +137,18 @@ def run_directory(n_configurations=40, n_guesses=2) -> dict[str, float]:
     elapsed, results = {}, {}
     for n_jobs in (1, 2, 2, 1):  # the first pair warms up processes and caches
         with tempfile.TemporaryDirectory() as directory:
-            result = run_study(study, Path(directory), n_jobs=n_jobs, quiet=True)
-        elapsed[n_jobs] = result["times"]["this_run_seconds"]
+            result = run_study(study, Path(directory), Context(n_jobs))
+        elapsed[n_jobs] = result.times.this_run_seconds
         results[n_jobs] = result
-    assert results[1]["fold_accuracies"] == results[2]["fold_accuracies"]
+    assert results[1].fold_accuracies == results[2].fold_accuracies
     # Ensembles and timed fits are computing, too, and take as long after a small search.
-    after = {n: results[n]["times"]["after_networks_seconds"] for n in results}
+    after = {n: results[n].times.after_networks_seconds for n in results}
     during = {n: elapsed[n] - after[n] for n in results}
     return {
         "one_core_s": during[1],
         "two_cores_s": during[2],
         "speed_up": during[1] / during[2],
-        "overhead_share": 1 - results[1]["times"]["networks_seconds"] / during[1],
+        "overhead_share": 1 - results[1].times.networks_seconds / during[1],
         "after_networks_s": after[2],
         "whole_protocol_minutes": (2000 / (n_configurations * n_guesses) * during[2] + after[2])
         / 60,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from fdgnn.cli.tables import times
 from fdgnn.experiments import paper
+from fdgnn.experiments.records import ComparisonRow, PublishedAccuracy
+from fdgnn.experiments.rundir import read_file
 
 HERE = Path(__file__).parent / "compare"
 
@@ -24,24 +26,22 @@ FDGNN's accuracy is averaged over its guesses, a rival's is of one model; both o
 TABLE_4 = ("fdgnn", "gnn", "gin", "wl")
 
 
-def percent(row: dict | None) -> str:
-    if not row or row["accuracy_mean"] is None:
+def percent(row: ComparisonRow | PublishedAccuracy | None) -> str:
+    if row is None or row.accuracy_mean is None:
         return "-"
-    std = row["accuracy_std"]
-    return f"{100 * row['accuracy_mean']:.2f}" + ("" if std is None else f" ± {100 * std:.2f}")
+    std = row.accuracy_std
+    return f"{100 * row.accuracy_mean:.2f}" + ("" if std is None else f" ± {100 * std:.2f}")
 
 
-def off_by(row: dict) -> str:
-    theirs = row["published"]
-    if not theirs:
+def off_by(row: ComparisonRow) -> str:
+    theirs = row.published
+    if theirs is None or row.accuracy_mean is None:
         return "-"
-    std = max(row["accuracy_std"], theirs["accuracy_std"] or 0.0)
-    if std == 0:
-        return "-"
-    return f"{(row['accuracy_mean'] - theirs['accuracy_mean']) / std:+.1f}"
+    std = max(row.accuracy_std or 0.0, theirs.accuracy_std or 0.0)
+    return f"{(row.accuracy_mean - theirs.accuracy_mean) / std:+.1f}" if std else "-"
 
 
-def dataset(name: str, rows: list[dict]) -> list[str]:
+def dataset(name: str, rows: Sequence[ComparisonRow]) -> list[str]:
     lines = [
         f"## {name}",
         "",
@@ -49,32 +49,32 @@ def dataset(name: str, rows: list[dict]) -> list[str]:
         " weights | MB | searched |",
         "|---" * 11 + "|",
     ]
-    ours = rows[0]["train_seconds"]
+    ours = rows[0].train_seconds
     for row in rows:
-        head = f"| {row['title']} | "
-        if row["status"] != "finished":
+        head = f"| {row.title} | "
+        if row.status != "finished":
             lines.append(
-                f"{head}{row['status']}: {row['reason']} | {percent(row['published'])} |" + " |" * 8
+                f"{head}{row.status}: {row.reason} | {percent(row.published)} |" + " |" * 8
             )
             continue
-        alone = row["model"] == "fdgnn" or not ours
-        faster = "" if alone else times(row["train_seconds"] / ours)
-        guesses = f" x {row['n_guesses']}" if row.get("n_guesses", 1) > 1 else ""
+        alone = row.model == "fdgnn" or not ours
+        faster = "" if alone else times(row.train_seconds / ours)
+        guesses = f" x {row.n_guesses}" if (row.n_guesses or 1) > 1 else ""
         lines.append(
-            f"{head}{percent(row)} | {percent(row['published'])} | {off_by(row)} | "
-            f"{row['train_seconds']:.3g} | {faster} | {row['test_seconds']:.2g} | "
-            f"{row['selection_seconds']:.0f} | {row['parameters']} | {row['peak_mb']:.0f} | "
-            f"{row['n_configurations']}{guesses} on {row['inner_folds']} folds |"
+            f"{head}{percent(row)} | {percent(row.published)} | {off_by(row)} | "
+            f"{row.train_seconds:.3g} | {faster} | {row.test_seconds:.2g} | "
+            f"{row.selection_seconds:.0f} | {row.parameters} | {row.peak_mb:.0f} | "
+            f"{row.n_configurations}{guesses} on {row.inner_folds} folds |"
         )
     return lines
 
 
-def table_4(rows: list[dict]) -> list[str]:
+def table_4(rows: Sequence[ComparisonRow]) -> list[str]:
     """Training times as the paper measured them: networks for all their epochs."""
-    by_name = {row["model"]: row for row in rows if row["status"] == "finished"}
+    by_name = {row.model: row for row in rows if row.status == "finished"}
     if "fdgnn" not in by_name:
         return []
-    ours = by_name["fdgnn"]["train_seconds"]
+    ours = by_name["fdgnn"].train_seconds
     lines = [
         "## Table 4: seconds to train on MUTAG (`make table4`)",
         "",
@@ -85,8 +85,8 @@ def table_4(rows: list[dict]) -> list[str]:
     for name in (n for n in TABLE_4 if n in by_name):
         row, printed = by_name[name], theirs[name]
         lines.append(
-            f"| {name.upper()} | {row['train_seconds']:.3g} ± {row['train_seconds_std']:.2g} | "
-            f"{times(row['train_seconds'] / ours)} | {printed.mean} ± {printed.std} | "
+            f"| {name.upper()} | {row.train_seconds:.3g} ± {row.train_seconds_std:.2g} | "
+            f"{times(row.train_seconds / ours)} | {printed.mean} ± {printed.std} | "
             f"{times(printed.mean / theirs['fdgnn'].mean)} |"
         )
     return lines
@@ -94,14 +94,14 @@ def table_4(rows: list[dict]) -> list[str]:
 
 def page() -> str:
     found = {
-        name: json.loads((HERE / f"{name}.json").read_text())
+        name: read_file(HERE / f"{name}.json", list[ComparisonRow])
         for name in paper.DATASETS
         if (HERE / f"{name}.json").exists()
     }
     sections = [dataset(name, rows) for name, rows in found.items()]
     timed = HERE / "table4.json"
     if timed.exists():
-        sections.insert(0, table_4(json.loads(timed.read_text())))
+        sections.insert(0, table_4(read_file(timed, list[ComparisonRow])))
     return HEAD + "".join("\n" + "\n".join(lines) + "\n" for lines in sections)
 
 
@@ -109,7 +109,7 @@ def main() -> None:
     (HERE / "README.md").write_text(page())
     timed = HERE / "table4.json"
     if timed.exists():
-        print("\n".join(table_4(json.loads(timed.read_text()))))
+        print("\n".join(table_4(read_file(timed, list[ComparisonRow]))))
 
 
 if __name__ == "__main__":

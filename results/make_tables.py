@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from fdgnn.experiments import paper
+from fdgnn.experiments.records import FoldScores, RunResult
+from fdgnn.experiments.rundir import read_file
 
 HERE = Path(__file__).parent
+Results = dict[str, RunResult]
 
 HEAD = """# Results
 
@@ -33,7 +37,7 @@ out the same before and after, IMDB-MULTI 49.02 and 49.00.
 """
 
 
-def accuracies(found: dict[str, dict]) -> list[str]:
+def accuracies(found: Results) -> list[str]:
     lines = [
         "## Table 1: accuracy, %",
         "",
@@ -43,26 +47,26 @@ def accuracies(found: dict[str, dict]) -> list[str]:
     ]
     for name, r in found.items():
         deep, single = (paper.ACCURACY[m][name] for m in ("FDGNN", "FDGNN(L=1)"))
-        difference = 100 * r["accuracy_mean"] - deep.mean
+        difference = 100 * r.accuracy_mean - deep.mean
         verdict = "above" if difference >= 0 else "yes" if -difference <= deep.std else "no"
         lines.append(
-            f"| {name} | {percent(r)} | {deep.mean} ± {deep.std} | {percent(r['single_layer'])} | "
+            f"| {name} | {percent(r)} | {deep.mean} ± {deep.std} | {percent(r.single_layer)} | "
             f"{single.mean} ± {single.std} | {verdict} ({difference:+.2f}) | "
-            f"{r['n_configurations']} x {r['n_guesses']} |"
+            f"{r.n_configurations} x {r.n_guesses} |"
         )
     return lines
 
 
-READINGS = {
+READINGS: dict[str, Callable[[RunResult], FoldScores]] = {
     "ours": lambda r: r,
-    "one penalty for all guesses": lambda r: r.get("common_penalty"),
-    "outputs of guesses averaged": lambda r: r.get("ensemble"),
+    "one penalty for all guesses": lambda r: r.common_penalty,
+    "outputs of guesses averaged": lambda r: r.ensemble,
 }
 
 
-def ways_with_guesses(found: dict[str, dict]) -> list[str]:
+def ways_with_guesses(found: Results) -> list[str]:
     """How the guesses of a configuration may enter its score (decision 6), from the same runs."""
-    full = {name: r for name, r in found.items() if r["n_guesses"] > 1 and "ensemble" in r}
+    full = {name: r for name, r in found.items() if r.n_guesses > 1}
     lines = [
         "## Table 1, other ways to use a configuration's guesses",
         "",
@@ -76,7 +80,7 @@ def ways_with_guesses(found: dict[str, dict]) -> list[str]:
         theirs = paper.ACCURACY["FDGNN"][name]
         rows = [row(r) for row in READINGS.values()]
         cells = [
-            f"{percent(row)} ({(100 * row['accuracy_mean'] - theirs.mean) / theirs.std:+.2f})"
+            f"{percent(row)} ({(100 * row.accuracy_mean - theirs.mean) / theirs.std:+.2f})"
             for row in rows
         ]
         lines.append(f"| {name} | " + " | ".join(cells) + f" | {theirs.mean} ± {theirs.std} |")
@@ -85,7 +89,7 @@ def ways_with_guesses(found: dict[str, dict]) -> list[str]:
 
 def other_seeds() -> list[str]:
     """The protocol with other folds, configurations and weights: results/seeds/NAME-SEED.json."""
-    runs = [json.loads(path.read_text()) for path in sorted((HERE / "seeds").glob("*.json"))]
+    runs = [read_file(path, RunResult) for path in sorted((HERE / "seeds").glob("*.json"))]
     lines = [
         "## Table 1, other seeds",
         "",
@@ -93,29 +97,28 @@ def other_seeds() -> list[str]:
         "|---|---|---|---|---|---|",
     ]
     for r in runs:
-        theirs = paper.ACCURACY["FDGNN"][r["dataset"]]
+        theirs = paper.ACCURACY["FDGNN"][r.dataset]
         cells = " | ".join(percent(row(r)) for row in READINGS.values())
-        lines.append(f"| {r['dataset']} | {r['seed']} | {cells} | {theirs.mean} ± {theirs.std} |")
+        lines.append(f"| {r.dataset} | {r.seed} | {cells} | {theirs.mean} ± {theirs.std} |")
     return lines if runs else []
 
 
-def percent(row: dict) -> str:
-    return f"{100 * row['accuracy_mean']:.2f} ± {100 * row['accuracy_std']:.2f}"
+def percent(row: FoldScores) -> str:
+    return f"{100 * row.accuracy_mean:.2f} ± {100 * row.accuracy_std:.2f}"
 
 
-def depths(found: dict[str, dict]) -> list[str]:
+def depths(found: Results) -> list[str]:
     lines = ["## Table 2: layers of the selected configurations", "", "| dataset | ours | paper |",
              "|---|---|---|"]  # fmt: skip
     for name, r in found.items():
         theirs = paper.DEPTH[name]
         lines.append(
-            f"| {name} | {r['depth_mean']:.1f} ± {r['depth_std']:.1f} | "
-            f"{theirs.mean} ± {theirs.std} |"
+            f"| {name} | {r.depth_mean:.1f} ± {r.depth_std:.1f} | {theirs.mean} ± {theirs.std} |"
         )
     return lines
 
 
-def times(found: dict[str, dict]) -> list[str]:
+def times(found: Results) -> list[str]:
     lines = [
         "## Table 3: seconds to train and to test the selected model, one core",
         "",
@@ -124,25 +127,25 @@ def times(found: dict[str, dict]) -> list[str]:
         "|---|---|---|---|---|---|",
     ]
     for name, r in found.items():
-        t, theirs = r["times"], paper.TIMES[name]
+        t, theirs = r.times, paper.TIMES[name]
         lines.append(
-            f"| {name} | {np.mean(t['fold_train_seconds']):.3f} | {theirs.train.mean} | "
-            f"{np.mean(t['fold_test_seconds']):.4f} | {theirs.test.mean} | "
-            f"{t['networks_seconds'] / 60:.1f} |"
+            f"| {name} | {np.mean(t.fold_train_seconds):.3f} | {theirs.train.mean} | "
+            f"{np.mean(t.fold_test_seconds):.4f} | {theirs.test.mean} | "
+            f"{t.networks_seconds / 60:.1f} |"
         )
     return lines
 
 
-def gin_protocol(found: dict[str, dict]) -> list[str]:
+def gin_protocol(found: Results) -> list[str]:
     if "MUTAG" not in found:
         return []
-    chosen = found["MUTAG"]["chosen_on_test_folds"]
+    chosen = found["MUTAG"].chosen_on_test_folds
     return [
         "## MUTAG in GIN's protocol",
         "",
         "Chosen on the folds that are reported, so neither estimates accuracy on new graphs: "
-        f"one configuration for all folds {100 * chosen['one_for_all_folds']:.1f} %, one for each "
-        f"fold {100 * chosen['one_for_each_fold']:.1f} %; paper "
+        f"one configuration for all folds {100 * chosen.one_for_all_folds:.1f} %, one for each "
+        f"fold {100 * chosen.one_for_each_fold:.1f} %; paper "
         f"{paper.MUTAG_GIN_PROTOCOL['FDGNN']} %.",
     ]
 
@@ -180,7 +183,7 @@ def readings() -> str:
 
 def page() -> str:
     found = {
-        name: json.loads((HERE / f"{name}.json").read_text())
+        name: read_file(HERE / f"{name}.json", RunResult)
         for name in paper.DATASETS
         if (HERE / f"{name}.json").exists()
     }

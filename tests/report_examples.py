@@ -1,4 +1,4 @@
-"""Runs, portraits and comparisons as a report meets them, written by hand and in no time."""
+"""Small examples of runs, portraits and comparisons for a report, as JSON."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from fdgnn.experiments import paper
-from fdgnn.selection.scores import PAPER_RANGES, draw_configurations
+from fdgnn.experiments.study import drawn_configurations
+from fdgnn.portrait import Portrait
+from fdgnn.records import decode
 
-# What a stranger may call a dataset, a class, a label or a molecule.
+# Names that a stranger may give to a dataset, a class, a label or a molecule.
 HOSTILE = "<script>window.__pwned=1</script>"
 HOSTILE_IMAGE = '"><img src=x onerror="window.__pwned=2">'
 HOSTILE_END = "</script><script>window.__pwned=3</script>\u2028<!--"
@@ -32,8 +34,7 @@ def settings_of(dataset="MUTAG", n_outer=4, seed=0):
 
 
 def configurations_of(n, seed=0):
-    depths = {"n_layers": list(range(1, MAX_LAYERS + 1))}
-    return draw_configurations(PAPER_RANGES | depths, n, seed)
+    return drawn_configurations(MAX_LAYERS, seed, n)
 
 
 def records_of(n_configurations=8, n_guesses=3, n_outer=4, seed=0):
@@ -60,22 +61,25 @@ def result_of(dataset="MUTAG", n_configurations=8, n_guesses=3, n_outer=4, seed=
         "accuracy_mean": float(np.mean(folds)),
         "accuracy_std": float(np.std(folds, ddof=1)),
         "fold_accuracies": folds,
+        "depth_mean": float(np.mean([c["n_layers"] for c in chosen])),
+        "depth_std": 0.5,
+        "fold_depths": [c["n_layers"] for c in chosen],
     }
     return row | {
         "dataset": dataset, "protocol": "quick", "n_graphs": n_graphs_of(dataset), "n_units": 50,
         "n_configurations": n_configurations, "n_guesses": n_guesses, "seed": seed,
-        "depth_mean": float(np.mean([c["n_layers"] for c in chosen])), "depth_std": 0.5,
-        "fold_depths": [c["n_layers"] for c in chosen],
         "fold_configurations": [c | {"alpha": ALPHAS[1]} for c in chosen],
+        "fold_alphas": [[ALPHAS[1]] * n_guesses for _ in chosen],
         "configurations": configurations, "alphas": ALPHAS,
-        "single_layer": row | {"accuracy_mean": 0.85},
+        "single_layer": row | {"accuracy_mean": 0.85}, "common_penalty": row, "ensemble": row,
+        "chosen_on_test_folds": {"one_for_all_folds": 0.9, "one_for_each_fold": 0.95},
         "times": {
             "networks_seconds": 6.0, "fold_train_seconds": [0.004] * n_outer,
             "fold_test_seconds": [0.001] * n_outer, "fold_unconverged_graphs": [0] * n_outer,
         },
         "versions": {"fdgnn": "0.1.0", "numpy": "2.0.0"},
         "machine": {"python": "3.11.7", "cpu": "x86_64"},
-        "source": dataset, "command": f"fdgnn evaluate {dataset} --out runs/example",
+        "command": f"fdgnn evaluate {dataset} --out runs/example",
     }  # fmt: skip
 
 
@@ -111,10 +115,15 @@ def write_run(
 # ---------------------------------------------------------------------- portraits
 
 
+def as_portrait(content) -> Portrait:
+    """Read a portrait from its JSON."""
+    return decode(json.dumps(content), Portrait)
+
+
 def portrait_of(
     dataset="MUTAG", *, classes=("-1", "1"), n=30, labels=("C", "N", "O"), smiles=None, id_text="g"
 ):
-    """A classification's portrait that shows `n` of its graphs.
+    """Give the portrait of a classification that shows `n` of its graphs.
 
     Graph g is a ring of 4 + g % 5 vertices with a tail.
     """
@@ -125,24 +134,28 @@ def portrait_of(
     for row in graphs:
         confusion[classes.index(row["actual"]), classes.index(row["predicted"])] += 1
     return {
-        "format": 1,
+        "format": 2,
         "dataset": dataset,
         "task": "classification",
         "held_out": True,
         "how": "Each graph was held out in one of 4 outer folds.",
         "classes": list(classes),
         "n_networks": 1,
+        "network": {
+            "encoder": "GraphReservoir", "fold": 3, "folds_alike": 2, "n_folds": 4, "n_layers": 2,
+            "effective_spectral_radius": 0.9,
+        },
         "data": _data(n, classes, labels) | {"n_graphs": n_graphs_of(dataset)},
         "dynamics": _dynamics(n),
         "graphs": graphs,
-        "map": {"explained": [0.61, 0.17]},
-        "drawings": {str(g): drawing_of(g, labels, smiles) for g in range(n)},
+        "explained": [0.61, 0.17],
+        "drawings": [drawing_of(g, labels, smiles) for g in range(n)],
         "mistakes": mistakes,
         "confusion": confusion.tolist(),
         "calibration": {
             "bins": [
-                {"from": 0.5, "to": 0.75, "n": 10, "probability": 0.6, "accuracy": 0.5},
-                {"from": 0.75, "to": 1.0, "n": n - 10, "probability": 0.9, "accuracy": 0.95},
+                {"start": 0.5, "stop": 0.75, "n": 10, "probability": 0.6, "accuracy": 0.5},
+                {"start": 0.75, "stop": 1.0, "n": n - 10, "probability": 0.9, "accuracy": 0.95},
             ],
             "brier": 0.1,
             "expected_error": 0.06,
@@ -151,8 +164,11 @@ def portrait_of(
         "settings": {"n_layers": 3, "alpha": [0.1, 0.001]},
         "command": "fdgnn evaluate MUTAG --out runs/example",
         "versions": {"fdgnn": "0.1.0"},
-        "machine": {"python": "3.11.7", "system": "Linux", "cpu": "x86_64", "cores": 2},
-    }
+        "machine": {
+            "python": "3.11.7", "system": "Linux", "cpu": "x86_64", "cores": 2, "cpu_model": None,
+            "memory_gb": 16.4,
+        },
+    }  # fmt: skip
 
 
 def _graph_row(g, classes, rng, id_text):
@@ -177,6 +193,7 @@ def drawing_of(g, labels=("C", "N", "O"), smiles=None):
     edges = [(v, (v + 1) % ring) for v in range(ring)] + [(0, ring)]
     n = ring + 1
     return {
+        "graph": g,
         "positions": [int(value) for place in places for value in place],
         "edges": [v for edge in edges for v in edge],
         "directed": False,
@@ -196,8 +213,10 @@ def _data(n, classes, labels):
         "n_features": 0, "majority": 0.66, "wl_ceiling": 0.99, "vertices_range": [5, 9],
         "max_degree": 3,
         "class_counts": [[c, n // len(classes)] for c in classes], "targets": None,
-        "sizes": {"edges": edges, "counts": {c: [1, 2, 3, 2, 1] for c in classes}},
-        "degrees": {"values": [1, 2, 3], "labels": ["1", "2", "3"], "counts": [n, 5 * n, n]},
+        "sizes": {
+            "edges": edges, "classes": [{"name": c, "counts": [1, 2, 3, 2, 1]} for c in classes]
+        },
+        "degrees": {"labels": ["1", "2", "3"], "counts": [n, 5 * n, n]},
         "labels": [[label, 50 - i] for i, label in enumerate(labels)],
     }  # fmt: skip
 
@@ -218,12 +237,8 @@ def _dynamics(n):
         for g in (0, 1, 2)
     ]
     return {
-        "network": {
-            "fold": 3, "n_layers": 2, "effective_spectral_radius": 0.9, "folds_alike": 2,
-            "n_folds": 4,
-        },
         "degree": 3.0, "tol": 0.001, "max_iter": 50, "n_graphs": n, "layers": layers,
-        "curves": curves, "radii": [[g, 2.0 + g / 20, 3.0, 5 + g % 5] for g in range(n)],
+        "curves": curves, "radii": [2.0 + g / 20 for g in range(n)],
     }  # fmt: skip
 
 
@@ -236,7 +251,7 @@ def regression_of(n=30):
     portrait["data"] |= {
         "majority": None, "wl_ceiling": None, "class_counts": [],
         "targets": {"edges": [0.0, 1.0, 2.0], "counts": [n // 2, n - n // 2]},
-        "sizes": {"edges": [5, 6, 7], "counts": {"all": [n - 3, 3]}},
+        "sizes": {"edges": [5, 6, 7], "classes": [{"name": "all", "counts": [n - 3, 3]}]},
     }  # fmt: skip
     return portrait | {
         "task": "regression", "classes": [], "confusion": None, "calibration": None,
@@ -245,12 +260,12 @@ def regression_of(n=30):
 
 
 def without_targets(n=30):
-    """The portrait of a model on graphs whose answers nobody knows."""
+    """The portrait of a model on graphs without known answers."""
     portrait = portrait_of("new graphs", n=n)
     for row in portrait["graphs"]:
         row |= {"actual": None, "correct": None}
     portrait["data"] |= {"majority": None, "wl_ceiling": None, "class_counts": []}
-    portrait["data"]["sizes"]["counts"] = {"all": [1, 2, 3, 2, 1]}
+    portrait["data"]["sizes"]["classes"] = [{"name": "all", "counts": [1, 2, 3, 2, 1]}]
     return portrait | {"mistakes": [], "confusion": None, "calibration": None, "held_out": False}
 
 

@@ -20,9 +20,9 @@ SOURCE = ROOT / "src" / "fdgnn"
 # From the bottom up: a room imports only rooms before it.
 ROOMS = [
     "_version", "exceptions", "arrays", "extras", "files", "records", "progress", "context",
-    "seeds", "kernels", "graphs", "stability", "datasets", "reservoir", "readout", "_base",
-    "estimators", "explanations", "pictures", "selection", "model_files", "workflow", "experiments",
-    "portrait", "plot", "report", "cli", "__main__", "__init__",
+    "seeds", "parameters", "kernels", "graphs", "stability", "datasets", "reservoir", "encoders",
+    "readout", "estimators", "explanations", "pictures", "selection", "model_files", "workflow",
+    "experiments", "portrait", "plot", "report", "cli", "__main__", "__init__",
 ]  # fmt: skip
 
 
@@ -52,17 +52,54 @@ def test_imports_point_downward_only(path):
             assert downward, f"{room} -> {other}"
 
 
+def test_the_page_of_the_architecture_names_every_room():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    hidden = {"_version", "__init__", "__main__"}
+    named = {r for r in ROOMS if f"`{r}`" in text or f"`{r}/`" in text}
+    assert set(ROOMS) - hidden == named
+    assert {room_of(path) for path in SOURCE.rglob("*.py")} == set(ROOMS)
+
+
 def test_kernels_import_nothing_of_ours_but_kernels():
     for path in (SOURCE / "kernels").glob("*.py"):
         assert set(imported_rooms(path)) <= {"kernels"}
 
 
+def test_no_two_classes_have_one_name():
+    homes = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(str(path.relative_to(SOURCE)))
+    assert {name: found for name, found in homes.items() if len(found) > 1} == {}
+
+
+# Underscored, and yet public: NamedTuple's methods, and Python's way to look at its own stack.
+OPEN = {"_replace", "_asdict", "_fields", "_getframe", "_exit"}
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: p.stem)
+def test_nobody_calls_anothers_private_methods(path):
+    """An object is known by its public names: a new encoder need not know who looks inside."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_"):
+            own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            parent = isinstance(node.value, ast.Call) and _called(node.value) == "super"
+            if not (own or parent or node.attr.startswith("__") or node.attr in OPEN):
+                raise AssertionError(f"{path.name}, line {node.lineno}: {ast.unparse(node)}")
+
+
+def _called(call):
+    return call.func.id if isinstance(call.func, ast.Name) else None
+
+
 def test_public_surface():
     assert fdgnn.__all__ == [
-        "FDGNNClassifier", "FDGNNRegressor", "FDGNNSearchCV", "Graph", "GraphBatch",
-        "GraphReservoir", "__version__", "as_batch", "compare", "datasets", "draw_explanation",
-        "draw_molecule", "exceptions", "explain", "iter_graphs", "load_model", "load_tu",
-        "model_info", "paper", "plot", "read_graphs", "report", "save_model", "stability",
+        "Encoder", "FDGNNClassifier", "FDGNNRegressor", "FDGNNSearchCV", "Graph", "GraphBatch",
+        "GraphReservoir", "RandomExpansion", "__version__", "as_batch", "compare", "datasets",
+        "draw_explanation", "draw_molecule", "exceptions", "explain", "iter_graphs", "load_model",
+        "load_tu", "model_info", "paper", "plot", "read_graphs", "register_encoder", "report",
+        "save_model", "stability",
     ]  # fmt: skip
     for name in fdgnn.__all__:
         assert getattr(fdgnn, name) is not None

@@ -14,8 +14,8 @@ from sklearn.exceptions import NotFittedError
 from fdgnn import FDGNNClassifier, FDGNNSearchCV, load_tu
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.readout.calibration import SLOPES, fit_slope, probabilities, stratified_folds
-from fdgnn.readout.coding import code_classes, expand, winning_class
 from fdgnn.readout.ridge import fit_ridge
+from fdgnn.readout.targets import code_classes, winning_class
 from fdgnn.seeds import seed_sequence
 
 SMALL = {"n_layers": 2, "n_units": 10, "effective_spectral_radius": 0.5, "random_state": 0}
@@ -106,7 +106,7 @@ def test_held_out_outputs_are_those_of_models_that_have_not_seen_the_fold(n_clas
     fold, (_, targets) = stratified_folds(y, model.seed_), code_classes(y)
     expected = np.zeros_like(targets)
     for network in model.networks_:
-        X = expand(model._embed(graphs, network.reservoir).pooled[-1], network.projection)
+        X = network.features(graphs)
         for f in range(5):
             W, b = fit_ridge(X[fold != f], targets[fold != f], 0.1)
             expected[fold == f] += (X[fold == f] @ W.T + b) / 2

@@ -65,7 +65,7 @@ def test_evaluate_writes_and_resumes(tu_folder, tmp_path):
 def test_evaluate_ends_with_a_page(tu_folder, tmp_path):
     run = fdgnn("evaluate", tu_folder, "--out", tmp_path / "run", *SMALL)
     page = tmp_path / "run" / "report.html"
-    assert f"a page of it: {page}" in run.stderr
+    assert f"report page: {page}" in run.stderr
     assert "MOTIFS" in page.read_text(encoding="utf-8")
     portrait = json.loads((tmp_path / "run" / "portrait.json").read_text())
     assert portrait["held_out"] is True
@@ -87,7 +87,7 @@ def test_a_page_that_cannot_be_made_costs_no_result(tu_folder, tmp_path):
     )
     run = fdgnn("evaluate", tu_folder, "--out", tmp_path / "run", *SMALL, PYTHONPATH=str(tmp_path))
     assert run.returncode == 0, run.stderr
-    assert "no page of it: " in run.stderr
+    assert "no report page: " in run.stderr
     assert "pip install" in run.stderr
     assert (tmp_path / "run" / "result.json").exists()
 

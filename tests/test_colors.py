@@ -107,7 +107,7 @@ def test_relabeled_graphs_are_one_graph():
 
 def test_nothing_is_merged_in_the_discrete_coloring():
     graphs = make_cliques([5, 5])
-    q = quotients(graphs, discrete(graphs))
+    q = quotients(graphs.structure, discrete(graphs.structure))
     assert len(q.sizes) == 10
     assert len(q.graphs) == 2
     assert set(q.multiplicities) == {1.0}

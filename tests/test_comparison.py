@@ -22,22 +22,28 @@ from fdgnn.datasets import make_motif_graphs
 from fdgnn.exceptions import MissingDependencyError, StudyError
 from fdgnn.experiments import paper
 from fdgnn.experiments.comparison import Limits, Search, compare, compare_study, contest, runner
-from fdgnn.experiments.comparison.contest import Turn, _best, take
-from fdgnn.experiments.rivals import RIVALS, Task, Trial, contestant
+from fdgnn.experiments.comparison.contest import Turn, best, take
+from fdgnn.experiments.measures import fit_and_test
+from fdgnn.experiments.records import (
+    ComparisonRow,
+    FoldLine,
+    PublishedAccuracy,
+    SummaryLine,
+    Trial,
+    TrialsLine,
+)
+from fdgnn.experiments.rivals import RIVALS, Task, contestant
 from fdgnn.experiments.rivals.base import Rival
 from fdgnn.experiments.rivals.graph_kernels import KernelContestant
 from fdgnn.experiments.rivals.networks import NetworkContestant, smoothed
-from fdgnn.experiments.study import PROTOCOLS, plan, run_study
-from fdgnn.selection.scores import fit_and_test, nested_folds
+from fdgnn.experiments.running import run_study
+from fdgnn.experiments.study import PROTOCOLS, plan
+from fdgnn.records import decode
+from fdgnn.selection.folds import nested_folds
 from tu_files import write_batch
 
 grakel = pytest.importorskip("grakel")
 psutil = pytest.importorskip("psutil")
-
-FIELDS = {
-    "dataset", "model", "accuracy_mean", "accuracy_std", "train_seconds", "test_seconds",
-    "peak_mb", "parameters", "published",
-}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -54,13 +60,16 @@ def study(motifs):
 
 
 def run(study, directory, models, search=None, limits=None):
-    return compare_study(
-        study, directory, models, search=search or Search(2), limits=limits or Limits(), quiet=True
-    )
+    return compare_study(study, directory, models, search=search or few(2), limits=limits)
+
+
+def few(n_configurations, **options):
+    return Search(n_configurations=n_configurations, **options)
 
 
 def without_times(row):
-    return {k: v for k, v in row.items() if "seconds" not in k and k != "peak_mb"}
+    kept = [n for n in row.__struct_fields__ if "seconds" not in n and n != "peak_mb"]
+    return {name: getattr(row, name) for name in kept}
 
 
 # ---------------------------------------------------------------------- kernels
@@ -74,7 +83,7 @@ def task(motifs):
 
 @pytest.mark.parametrize("name", ["wl", "pk", "gk", "rw"])
 def test_kernel_models_fit_and_predict(task, name):
-    rival = contestant(name, replace(task, n_configurations=1))
+    rival = contestant(name, replace(task, search=few(1)))
     assert rival.units() == []  # nothing to choose
     model = rival.model(rival.only()).fit(task.graphs[:30], task.y[:30])
     predicted = model.predict(task.graphs[30:])
@@ -107,7 +116,7 @@ def test_wl_kernel_is_the_one_of_its_definition():
 
 
 def test_kernel_validation_is_that_of_separate_fits(task):
-    rival = contestant("wl", replace(task, n_configurations=2))
+    rival = contestant("wl", replace(task, search=few(2)))
     (unit,) = rival.units()
     trials = rival.score(unit)
     assert len(trials) == 2 * len(task.folds)
@@ -122,14 +131,14 @@ def test_kernel_validation_is_that_of_separate_fits(task):
 
 
 def test_budget_takes_the_head_of_the_grid(task):
-    whole, few = contestant("wl", task), contestant("wl", replace(task, n_configurations=9))
+    whole, head = contestant("wl", task), contestant("wl", replace(task, search=few(9)))
     assert whole.n_configurations == 42
-    assert few.n_configurations == 9
-    assert few.units()[0] == whole.units()[0]
-    assert few.units()[1] not in whole.units()  # two of its seven C only
-    assert sum(len(few.score(unit)) for unit in few.units()) == 9 * len(task.folds)
-    assert contestant("wl", replace(task, inner_folds=1)).inner_folds == 1
-    assert contestant("wl", replace(task, inner_folds=99)).inner_folds == 3
+    assert head.n_configurations == 9
+    assert head.units()[0] == whole.units()[0]
+    assert head.units()[1] not in whole.units()  # two of its seven C only
+    assert sum(len(head.score(unit)) for unit in head.units()) == 9 * len(task.folds)
+    assert contestant("wl", replace(task, search=Search(inner_folds=1))).inner_folds == 1
+    assert contestant("wl", replace(task, search=Search(inner_folds=99))).inner_folds == 3
 
 
 def test_unlabeled_and_empty_graphs_have_kernels():
@@ -171,11 +180,11 @@ def test_networks_choose_their_epochs_by_validation(task):
     assert trial.configuration == {"a": 2, "epochs": 21}
     fold = task.folds[0]
     assert seen == [(set(np.flatnonzero(fold > 0)), set(np.flatnonzero(fold == 0)))]
-    whole = NetworkContestant(replace(task, choose_epochs=False), Known)
+    whole = NetworkContestant(replace(task, search=Search(choose_epochs=False)), Known)
     (trial,) = whole.score(whole.units()[0])
     assert trial.configuration == {"a": 1, "epochs": 40}
     assert set(whole.units()).isdisjoint(rival.units())
-    one = NetworkContestant(replace(task, choose_epochs=False, n_configurations=1), Known)
+    one = NetworkContestant(replace(task, search=few(1, choose_epochs=False)), Known)
     assert one.units() == []
     assert one.only() == {"a": 1, "epochs": 40}
 
@@ -217,28 +226,26 @@ def test_training_is_timed_without_preparation_and_repeated(motifs):
 
 def test_rows(study, tmp_path):
     rows = run(study, tmp_path, ["wl"])
-    assert [row["model"] for row in rows] == ["fdgnn", "wl"]
+    assert [row.model for row in rows] == ["fdgnn", "wl"]
     for row in rows:
-        assert set(row) >= FIELDS
-        assert row["status"] == "finished"
-        assert row["dataset"] == "motifs"
-        assert row["accuracy_mean"] == pytest.approx(np.mean(row["fold_accuracies"]))
-        assert len(row["fold_accuracies"]) == 3
-        assert row["train_seconds"] > 0
-        assert row["test_seconds"] > 0
-        assert 50 < row["peak_mb"] < 4000
-    assert rows[0]["parameters"] == 2 * study.n_units + 1
-    assert rows[1]["n_configurations"] == 2
-    assert json.loads((tmp_path / "compare.json").read_text()) == rows
+        assert row.status == "finished"
+        assert row.dataset == "motifs"
+        assert row.accuracy_mean == pytest.approx(np.mean(row.fold_accuracies))
+        assert len(row.fold_accuracies) == 3
+        assert row.train_seconds > 0
+        assert row.test_seconds > 0
+        assert 50 < row.peak_mb < 4000
+    assert rows[0].parameters == 2 * study.n_units + 1
+    assert rows[1].n_configurations == 2
+    assert decode((tmp_path / "compare.json").read_bytes(), list[ComparisonRow]) == rows
 
 
 def test_fdgnn_row_is_the_evaluation(study, tmp_path):
-    result = run_study(study, tmp_path, quiet=True)
+    result = run_study(study, tmp_path)
     records = (tmp_path / "records.jsonl").read_bytes()
     row = run(study, tmp_path, [])[0]
-    assert row["fold_accuracies"] == result["fold_accuracies"]
+    assert row.fold_accuracies == result.fold_accuracies
     assert (tmp_path / "records.jsonl").read_bytes() == records  # taken over, not repeated
-    assert "parameters" in row
 
 
 def test_folds_are_those_of_the_evaluation(study, tmp_path):
@@ -247,7 +254,7 @@ def test_folds_are_those_of_the_evaluation(study, tmp_path):
     y = study.y
     outer = StratifiedKFold(3, shuffle=True, random_state=study.seed)
     for o, (train, test) in enumerate(outer.split(y, y)):
-        choice = row["fold_configurations"][o]
+        choice = row.fold_configurations[o]
         from fdgnn.experiments.rivals.graph_kernels import as_grakel
 
         kernel = grakel.WeisfeilerLehman(
@@ -256,24 +263,24 @@ def test_folds_are_those_of_the_evaluation(study, tmp_path):
         K = kernel.fit_transform(as_grakel(study.graphs[train]))
         svc = SVC(C=choice["C"], kernel="precomputed").fit(K, y[train])
         accuracy = svc.score(kernel.transform(as_grakel(study.graphs[test])), y[test])
-        assert row["fold_accuracies"][o] == pytest.approx(accuracy)
+        assert row.fold_accuracies[o] == pytest.approx(accuracy)
 
 
 def test_published_numbers_are_the_papers(study, tmp_path):
     named = replace(study, dataset="MUTAG")
-    rows = {row["model"]: row for row in run(named, tmp_path, ["wl", "rw"])}
+    rows = {row.model: row for row in run(named, tmp_path, ["wl", "rw"])}
     wl = paper.ACCURACY["WL"]["MUTAG"]
-    assert rows["wl"]["published"] == {
-        "accuracy_mean": wl.mean / 100, "accuracy_std": wl.std / 100, "reference": "zhang2018",
-    }  # fmt: skip
-    assert rows["fdgnn"]["published"]["accuracy_mean"] == 0.8851
+    assert rows["wl"].published == PublishedAccuracy(
+        accuracy_mean=wl.mean / 100, accuracy_std=wl.std / 100, reference="zhang2018"
+    )
+    assert rows["fdgnn"].published.accuracy_mean == 0.8851
 
 
 # ---------------------------------------------------------------------- resuming
 
 
 def test_resuming_after_every_record_gives_the_same_row(study, tmp_path):
-    whole = run(study, tmp_path / "whole", ["wl"], Search(9))[1]
+    whole = run(study, tmp_path / "whole", ["wl"], few(9))[1]
     lines = (tmp_path / "whole/rivals/wl.jsonl").read_bytes().splitlines(keepends=True)
     assert len(lines) == 2 + 3 + 1  # kernels, folds, summary
     for n in range(len(lines)):
@@ -283,11 +290,11 @@ def test_resuming_after_every_record_gives_the_same_row(study, tmp_path):
         torn = lines[n][: len(lines[n]) // 2]
         path = directory / "rivals/wl.jsonl"
         path.write_bytes(b"".join(lines[:n]) + torn)
-        take(Turn("wl", study, directory, Search(9)), lambda event: None)
+        take(Turn("wl", study, directory, few(9)), lambda event: None)
         kept = path.read_bytes().splitlines(keepends=True)
         assert kept[:n] == lines[:n]
         assert len(kept) == len(lines)
-        again = runner.finished_row(Turn("wl", study, directory, Search(9)))
+        again = runner.finished_row(Turn("wl", study, directory, few(9)))
         assert without_times(again) == without_times(whole)
 
 
@@ -297,18 +304,18 @@ def test_finished_turns_are_not_taken_again(study, tmp_path, monkeypatch):
     second = run(study, tmp_path, ["wl"])
     assert second[1] == first[1]
     assert (tmp_path / "rivals/wl.jsonl").read_bytes() == log
-    wider = run(study, tmp_path, ["wl"], Search(9))[1]
-    assert wider["n_configurations"] == 9
+    wider = run(study, tmp_path, ["wl"], few(9))[1]
+    assert wider.n_configurations == 9
     assert (tmp_path / "rivals/wl.jsonl").read_bytes().startswith(log)
-    fresh = run(study, tmp_path / "fresh", ["wl"], Search(9))[1]
+    fresh = run(study, tmp_path / "fresh", ["wl"], few(9))[1]
     assert without_times(wider) == without_times(fresh)  # whatever was tried before
 
 
 def test_the_best_validated_is_chosen():
-    trials = [Trial(0, {"a": 1}, 0.5), Trial(0, {"a": 2}, 0.9), Trial(0, {"a": 3}, 0.9),
-              Trial(1, {"a": 4}, 1.0)]  # fmt: skip
-    assert _best(trials, 0).configuration == {"a": 2}
-    assert _best(trials, 1).configuration == {"a": 4}
+    found = [(0, 1, 0.5), (0, 2, 0.9), (0, 3, 0.9), (1, 4, 1.0)]
+    trials = [Trial(outer=o, configuration={"a": a}, score=score) for o, a, score in found]
+    assert best(trials, 0).configuration == {"a": 2}
+    assert best(trials, 1).configuration == {"a": 4}
 
 
 def test_warm_up_comes_before_the_clock(study, tmp_path, monkeypatch):
@@ -325,7 +332,7 @@ def test_warm_up_comes_before_the_clock(study, tmp_path, monkeypatch):
     make = contestant("wl", Task(study.graphs, study.y, study.task().folds)).make
     monkeypatch.setattr(contest, "contestant", lambda name, task: Told(task, make, [{"height": 1}]))
     (tmp_path / "rivals").mkdir()
-    take(Turn("wl", study, tmp_path, Search(1)), lambda event: None)
+    take(Turn("wl", study, tmp_path, few(1)), lambda event: None)
     assert told[0] == "warm up"
     assert told.count("warm up") == 1
     assert "model" in told
@@ -347,15 +354,15 @@ def test_everything_runs_on_one_thread(study, tmp_path, monkeypatch):
 
 def test_time_spent_before_counts_if_it_is_used_again(study, tmp_path):
     heard = []
-    run(study, tmp_path, ["wl"], Search(2))
-    take(Turn("wl", study, tmp_path, Search(2)), heard.append)
-    records = list(Turn("wl", study, tmp_path, Search(2)).records)
-    used = sum(r["seconds"] for r in records if r["kind"] in ("trials", "fold"))
-    assert heard[0]["spent"] == pytest.approx(used)
+    run(study, tmp_path, ["wl"], few(2))
+    take(Turn("wl", study, tmp_path, few(2)), heard.append)
+    lines = list(Turn("wl", study, tmp_path, few(2)).lines)
+    used = sum(line.seconds for line in lines if not isinstance(line, SummaryLine))
+    assert heard[0].spent == pytest.approx(used)
     again = []
-    take(Turn("wl", study, tmp_path, Search(2, inner_folds=1)), again.append)
-    folds = sum(r["seconds"] for r in records if r["kind"] == "fold")
-    assert again[0]["spent"] == pytest.approx(folds)  # another selection's parts do not
+    take(Turn("wl", study, tmp_path, few(2, inner_folds=1)), again.append)
+    folds = sum(line.seconds for line in lines if isinstance(line, FoldLine))
+    assert again[0].spent == pytest.approx(folds)  # another selection's parts do not
 
 
 def test_a_worker_does_not_outlive_its_parent(study, tmp_path):
@@ -365,7 +372,7 @@ def test_a_worker_does_not_outlive_its_parent(study, tmp_path):
         "from fdgnn.experiments.comparison import *\n"
         "study = pickle.load(sys.stdin.buffer)\n"
         "compare_study(study, __import__('pathlib').Path(sys.argv[1]), ['gk'],"
-        " search=Search(), limits=Limits(), quiet=True)\n"
+        " search=Search(), limits=Limits())\n"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", script, str(tmp_path / "run")], stdin=subprocess.PIPE
@@ -389,7 +396,7 @@ def _wait_until(true, seconds=60):
 
 def test_a_run_that_has_more_networks_is_refused_at_once(study, tmp_path):
     larger = replace(study, protocol=replace(study.protocol, n_guesses=2))
-    run_study(larger, tmp_path, quiet=True)
+    run_study(larger, tmp_path)
     (tmp_path / "result.json").unlink()  # as if it had been stopped
     with pytest.raises(StudyError, match="more configurations or guesses"):
         run(study, tmp_path, [])
@@ -420,14 +427,13 @@ def test_a_second_comparison_at_the_same_time_is_refused(study, tmp_path):
 
 
 def test_running_out_of_time_does_not_stop_the_others(study, tmp_path):
-    rows = run(study, tmp_path, ["gk", "wl"], Search(1), Limits(seconds=1e-3))
-    assert [r["status"] for r in rows] == ["out of time"] * 3
+    rows = run(study, tmp_path, ["gk", "wl"], few(1), Limits(seconds=1e-3))
+    assert [r.status for r in rows] == ["out of time"] * 3
     for row in rows:
-        assert set(row) >= FIELDS
-        assert row["accuracy_mean"] is None
-        assert "0.001 s" in row["reason"]
-    rows = run(study, tmp_path, ["wl"], Search(1), Limits(seconds=600))  # more than before
-    assert [r["status"] for r in rows] == ["finished"] * 2
+        assert row.accuracy_mean is None
+        assert "0.001 s" in row.reason
+    rows = run(study, tmp_path, ["wl"], few(1), Limits(seconds=600))  # more than before
+    assert [r.status for r in rows] == ["finished"] * 2
 
 
 def test_running_out_of_time_again_is_known_beforehand(study, tmp_path, monkeypatch):
@@ -438,13 +444,13 @@ def test_running_out_of_time_again_is_known_beforehand(study, tmp_path, monkeypa
     )
     rows = run(study, tmp_path, ["wl"], limits=Limits(seconds=1e-3))
     assert started == ["fdgnn"]
-    assert rows[1]["status"] == "out of time"
+    assert rows[1].status == "out of time"
 
 
 def test_running_out_of_memory(study, tmp_path):
     rows = run(study, tmp_path, ["wl"], limits=Limits(megabytes=30))
-    assert [r["status"] for r in rows] == ["out of memory"] * 2
-    assert rows[1]["reason"] == "it was given 30 MB"
+    assert [r.status for r in rows] == ["out of memory"] * 2
+    assert rows[1].reason == "it was given 30 MB"
 
 
 def test_a_rival_that_crashes_says_why(study, tmp_path, monkeypatch):
@@ -460,9 +466,9 @@ def test_a_rival_that_crashes_says_why(study, tmp_path, monkeypatch):
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     rows = run(study, tmp_path / "run", ["broken", "wl"])
-    assert [r["status"] for r in rows] == ["finished", "failed", "finished"]
-    assert "no_such_thing" in rows[1]["reason"]
-    assert "\n" not in rows[1]["reason"]
+    assert [r.status for r in rows] == ["finished", "failed", "finished"]
+    assert "no_such_thing" in rows[1].reason
+    assert "\n" not in rows[1].reason
 
 
 def test_a_killed_contestant_is_a_failed_one(study, tmp_path, monkeypatch):
@@ -470,8 +476,8 @@ def test_a_killed_contestant_is_a_failed_one(study, tmp_path, monkeypatch):
         runner, "_megabytes", lambda pid: subprocess.run(["kill", "-9", str(pid)]) and 0
     )
     rows = run(study, tmp_path, ["gk"])
-    assert rows[1]["status"] == "failed"
-    assert "-9" in rows[1]["reason"]
+    assert rows[1].status == "failed"
+    assert "-9" in rows[1].reason
 
 
 # ---------------------------------------------------------------------- doors
@@ -480,10 +486,10 @@ def test_a_killed_contestant_is_a_failed_one(study, tmp_path, monkeypatch):
 def test_own_graphs_in_code(motifs):
     graphs, y = motifs
     rows = compare(list(graphs), np.where(y, "yes", "no").tolist(), ["wl"], n_outer=2, n_inner=2,
-                   search=Search(1))  # fmt: skip
-    assert [row["status"] for row in rows] == ["finished"] * 2
-    assert rows[1]["accuracy_mean"] > 0.7
-    assert rows[0]["dataset"] == "graphs"
+                   search=few(1))  # fmt: skip
+    assert [row.status for row in rows] == ["finished"] * 2
+    assert rows[1].accuracy_mean > 0.7
+    assert rows[0].dataset == "graphs"
 
 
 def test_bad_input_in_code(motifs):
@@ -542,16 +548,26 @@ def test_command_refuses_nonsense(tmp_path, motifs, monkeypatch):
     assert not (tmp_path / "runs").exists()
 
 
-def test_damaged_lines_of_a_rival_do_not_count():
-    whole = {"kind": "trials", "unit": "a", "trials": [], "seconds": 1.0, "inner_folds": 3}
-    lines = [{"kind": "trials"}, whole, whole | {"unit": "b", "inner_folds": 1}]
-    assert list(contest._scored(lines, SimpleNamespace(inner_folds=3))) == ["a"]
-    fold = {"kind": "fold", "outer": 2, "configuration": {}, "accuracy": 0.5}
-    assert list(contest._folds_of([{"kind": "fold"}, {"kind": "fold", "outer": 1}, fold])) == [2]
+def test_damaged_lines_of_a_rival_do_not_count(study, tmp_path):
+    turn = Turn("wl", study, tmp_path, few(2))
+    turn.lines.path.parent.mkdir()
+    whole = TrialsLine(unit="a", trials=[], seconds=1.0, inner_folds=3, peak_mb=1.0)
+    fold = FoldLine(
+        outer=2, configuration={}, accuracy=0.5, train_seconds=1.0, test_seconds=1.0,
+        parameters=1, peak_mb=1.0, seconds=2.0,
+    )  # fmt: skip
+    other = TrialsLine(unit="b", trials=[], seconds=1.0, inner_folds=1, peak_mb=1.0)
+    for line in (whole, other, fold):
+        turn.lines.append(line)
+    with turn.lines.path.open("a") as file:
+        file.write('{"kind": "trials"}\n{"kind": "fold", "outer": 1}\nnonsense\n{"kind": "fo')
+    assert list(turn.lines.lines()) == [whole, other, fold, None, None, None, None]
+    assert contest._scored(turn.lines, SimpleNamespace(inner_folds=3)) == {"a": whole}
+    assert contest._folds_of(turn.lines) == {2: fold}
 
 
 def test_no_processes_are_refused_at_once(tmp_path):
     graphs, y = make_motif_graphs(40, random_state=0)
-    with pytest.raises(ValueError, match="no processes"):
+    with pytest.raises(ValueError, match="n_jobs=0"):
         compare(graphs, y, [], out=tmp_path / "run", n_jobs=0, n_outer=3, n_inner=3)
     assert not (tmp_path / "run").exists()

@@ -68,7 +68,7 @@ def test_a_zip_that_lies_about_sizes(tmp_path, declared):
 
 def test_no_zip_at_all(tmp_path):
     (tmp_path / "toy.zip").write_bytes(b"<html>404</html>")
-    with pytest.raises(DatasetFormatError, match=r"toy.zip: it cannot be read.*get it anew"):
+    with pytest.raises(DatasetFormatError, match=r"toy.zip: it cannot be read.*get it again"):
         load_tu(tmp_path / "toy.zip")
 
 

@@ -174,7 +174,7 @@ def test_wrong_files_are_named(tmp_path, texts, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (None, "no vertex features; load it with vertex='labels'"),
+        (None, "no vertex features; load it with `vertex='labels'`"),
         ("", "the file is empty"),
         ("1, 2\n" * 5, "5 lines, but the dataset has 6 vertices"),
         ("1, 2\n1\n", "number of columns changed"),

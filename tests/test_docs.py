@@ -17,12 +17,12 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-@pytest.mark.parametrize("block", range(3))
+@pytest.mark.parametrize("block", range(4))
 def test_python_in_the_readme_runs(block):
     pytest.importorskip("grakel", reason="MUTAG comes with GraKeL")
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     code = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    assert len(code) == 3
+    assert len(code) == 4
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         exec(compile(code[block], "README.md", "exec"), {})

@@ -20,7 +20,8 @@ import reference
 from fdgnn import FDGNNClassifier, FDGNNRegressor, Graph, GraphBatch, GraphReservoir
 from fdgnn.datasets import make_cycles, make_motif_graphs, make_random_graphs, make_regular
 from fdgnn.exceptions import ConvergenceWarning, GraphError, UnseenLabelError
-from fdgnn.readout.coding import code_classes, draw_projection
+from fdgnn.readout.expansion import draw_projection
+from fdgnn.readout.targets import code_classes
 from fdgnn.seeds import seed_sequence
 
 SMALL = {"n_layers": 2, "n_units": 10, "effective_spectral_radius": 0.5, "random_state": 0}
@@ -80,10 +81,10 @@ def test_several_networks_are_averaged(motifs):
     graphs, y = motifs
     model = FDGNNClassifier(n_networks=3, **SMALL).fit(graphs, y)
     first = FDGNNClassifier(n_networks=1, **SMALL).fit(graphs, y)
-    np.testing.assert_array_equal(model.networks_[0].coef, first.coef_)
-    assert not np.allclose(model.networks_[1].projection, model.networks_[0].projection)
-    pooled = [model._embed(graphs, n.reservoir).pooled[-1] for n in model.networks_]
-    each = [n.outputs(p) for n, p in zip(model.networks_, pooled, strict=True)]
+    np.testing.assert_array_equal(model.networks_[0].readout.coef, first.coef_)
+    one, other = (n.expansion.projection_ for n in model.networks_[:2])
+    assert not np.allclose(one, other)
+    each = [n.readout.outputs(n.features(graphs)) for n in model.networks_]
     np.testing.assert_allclose(model.decision_function(graphs), np.mean(each, axis=0)[:, 0])
     with pytest.raises(AttributeError, match=r"networks_\[j\]"):
         _ = model.layers_
@@ -194,7 +195,8 @@ def test_no_random_state_means_another_network_each_time(motifs):
 
 def test_several_networks_without_random_state_are_of_one_draw(motifs):
     model = FDGNNClassifier(n_units=10, n_networks=2).fit(*motifs)
-    assert not np.array_equal(model.networks_[0].projection, model.networks_[1].projection)
+    one, other = (n.expansion.projection_ for n in model.networks_)
+    assert not np.array_equal(one, other)
 
 
 def test_inputs_are_never_changed(motifs):
@@ -253,7 +255,7 @@ def test_more_folds_than_members(motifs):
     [
         ("n_layers", 0), ("n_layers", 1.5), ("n_units", -1), ("n_connections", 0),
         ("effective_spectral_radius", -0.1), ("input_scaling", np.nan), ("alpha", -1.0),
-        ("tol", "small"), ("max_iter", 0), ("n_networks", True), ("n_projections", 0),
+        ("tol", "small"), ("max_iter", 0), ("n_networks", True), ("n_projections", -1),
         ("degree", "mean"), ("degree", -2.0), ("solver", "fast"), ("alpha", np.inf),
     ],
 )  # fmt: skip
@@ -282,7 +284,7 @@ def test_features_of_another_width_are_refused():
     rng = np.random.default_rng(0)
     graphs = [Graph([[0], [1]], features=rng.normal(size=(2, 3))) for _ in range(6)]
     model = FDGNNClassifier(**SMALL).fit(graphs, [0, 1] * 3)
-    with pytest.raises(GraphError, match="2 features a vertex, but the model was fitted on 3"):
+    with pytest.raises(GraphError, match="2 features per vertex, but the model was fitted on 3"):
         model.predict([Graph([[0], [1]], features=np.ones((2, 2)))])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import builtins
+import sys
 
 import numpy as np
 import pytest
@@ -56,7 +56,8 @@ CASES = [
 @pytest.mark.parametrize(("kind", "n_outputs", "options"), CASES)
 def test_contributions_add_up_to_score_minus_base_score(kind, n_outputs, options):
     model, targets, scores = fitted(kind, n_outputs, **options)
-    weight = max(np.abs(n.coef).sum() for n in model.networks_)  # what rounding is relative to
+    # Rounding is relative to the readout's weights.
+    weight = max(np.abs(n.readout.coef).sum() for n in model.networks_)
     for column, target in enumerate(targets):
         found = explain(model, MANY, target=target)
         assert len(found) == 1500
@@ -72,13 +73,13 @@ def test_the_closed_form_is_the_integral_of_the_gradient():
     model = FDGNNClassifier(**SMALL).fit(TRAINING, np.arange(80) % 2)
     graphs = TRAINING[:3]
     network = model.networks_[0]
-    states = model._embed(graphs, network.reservoir, keep_states=True).states[:, -1]
+    states, W_phi = network.encoder.vertex_states(graphs), network.expansion.projection_
     t, weights = np.polynomial.legendre.leggauss(60)
     for g, found in enumerate(explain(model, graphs, target=1)):
         X = states[graphs.vertex_offsets[g] : graphs.vertex_offsets[g + 1]]
-        a = network.projection @ X.sum(axis=0)
+        a = W_phi @ X.sum(axis=0)
         along = 1 - np.tanh(np.outer((t + 1) / 2, a)) ** 2
-        gradient = network.projection.T @ (network.coef[0] * (weights / 2 @ along))
+        gradient = W_phi.T @ (network.readout.coef[0] * (weights / 2 @ along))
         np.testing.assert_allclose(found.vertices, X @ gradient, atol=1e-5)
 
 
@@ -253,14 +254,8 @@ def test_pictures_of_molecules(tmp_path):
 
 
 def test_missing_libraries_name_the_extra(drawn, monkeypatch):
-    original = builtins.__import__
-
-    def without(name, *args, **kwargs):
-        if name.split(".")[0] in ("matplotlib", "rdkit"):
-            raise ImportError(name)
-        return original(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    for library in ("matplotlib", "rdkit"):
+        monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(MissingDependencyError, match=r"fdgnn\[plot\]"):
         draw_explanation(*drawn)
     with pytest.raises(MissingDependencyError, match=r"fdgnn\[chem\]"):

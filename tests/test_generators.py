@@ -154,16 +154,16 @@ def test_the_same_seed_gives_the_same_graphs(make):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: datasets.make_cycles([5, 2]), "graph 1: 2 vertices, at least 3 needed"),
-        (lambda: datasets.make_cliques([0]), "graph 0: 0 vertices"),
-        (lambda: datasets.make_stars([]), "at least one graph"),
-        (lambda: datasets.make_stars([2.5]), "as integers"),
+        (lambda: datasets.make_cycles([5, 2]), "graph 1: it has 2 vertices, and at least 3 are"),
+        (lambda: datasets.make_cliques([0]), "graph 0: it has 0 vertices"),
+        (lambda: datasets.make_stars([]), "at least one"),
+        (lambda: datasets.make_stars([2.5]), "sizes must be integers"),
         (lambda: datasets.make_regular(n_vertices=5, degree=3), "no graph of 5 vertices"),
         (lambda: datasets.make_regular(n_vertices=4, degree=4), "no graph of 4 vertices"),
-        (lambda: datasets.make_regular(n_graphs=0), "at least one graph"),
-        (lambda: datasets.make_random_graphs(0), "at least one graph"),
+        (lambda: datasets.make_regular(n_graphs=0), "at least one"),
+        (lambda: datasets.make_random_graphs(0), "at least one"),
         (lambda: datasets.make_random_graphs(n_vertices=(5, 3)), r"n_vertices=\(5, 3\)"),
-        (lambda: datasets.make_motif_graphs(motifs=("cycle", "hut")), "no motif 'hut': known are"),
+        (lambda: datasets.make_motif_graphs(motifs=("cycle", "hut")), "no motif 'hut'; known are"),
     ],
 )
 def test_impossible_wishes(make, message):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from dataclasses import replace
 
 import networkx as nx
@@ -16,6 +17,8 @@ from sklearn.utils import _safe_indexing, resample, shuffle
 
 from fdgnn import Graph, GraphBatch
 from fdgnn.exceptions import GraphError, UnseenLabelError
+from fdgnn.graphs import batch as batch_module
+from fdgnn.graphs.union import join
 from strategies import ARRAYS, assert_same, batches, graph_lists
 
 EDGE = [[0], [1]]
@@ -286,7 +289,7 @@ def test_reprs():
     assert repr(batch) == (
         "GraphBatch(1 graphs, 2 vertices, 1 arcs, 2 vertex labels, weighted, directed)"
     )
-    assert "3 features a vertex" in repr(
+    assert "3 features per vertex" in repr(
         GraphBatch.from_graphs([Graph(EDGE, features=np.ones((2, 3)))])
     )
     assert repr(batch[0]) == "Graph(2 vertices, 1 arcs)"
@@ -400,9 +403,9 @@ BAD_GRAPHS = {
     "label matrix": (Graph(EDGE, labels=[[1], [2]]), r"shape \(2, 1\)"),
     "one label": (Graph(EDGE, labels=5), r"labels have shape \(\)"),
     "one string": (Graph(EDGE, labels="CN"), r"labels have shape \(\)"),
-    "numbers and text": (Graph(EDGE, labels=[1, "C"]), "one integer a vertex or one string"),
+    "numbers and text": (Graph(EDGE, labels=[1, "C"]), "one integer per vertex or one string"),
     "missing label": (Graph(EDGE, labels=["C", None]), "dtype object"),
-    "missing label as NaN": (Graph(EDGE, labels=["C", NAN]), "one string a vertex"),
+    "missing label as NaN": (Graph(EDGE, labels=["C", NAN]), "one string per vertex"),
     "object labels": (Graph(EDGE, labels=np.array([1, "C"], dtype=object)), "one string"),
     "tuples as labels": (Graph(EDGE, labels=[(1, 2), (3, 4)]), r"shape \(2, 2\)"),
     "bytes": (Graph(EDGE, labels=[b"C", b"N"]), r"dtype \|S1"),
@@ -433,7 +436,7 @@ BAD_GRAPHS = {
     ),
     "two directions, other weight": (
         Graph([[0, 1], [1, 0]], weights=[1, 2]),
-        r"\) is listed with different weights; .* directed=True",
+        r"\) is listed with different weights; .* `directed=True`",
     ),
     "directed is text": (Graph(EDGE, directed="no"), "directed is 'no', expected True or False"),
 }
@@ -453,25 +456,28 @@ def test_bad_graph_is_named(name):
         GraphBatch.from_graphs([good, good, bad])
 
 
+PLAIN = "undirected, with neither labels nor features, without weights"
+
+
 @pytest.mark.parametrize(
     ("first", "other", "what"),
     [
-        (GOOD, Graph(EDGE, directed=True), "being directed is True"),
-        (GOOD, Graph(EDGE, labels=[1, 2]), "having labels is True"),
-        (Graph(EDGE, labels=[1, 2]), GOOD, "having labels is False"),
-        (GOOD, Graph(EDGE, features=[[1], [2]]), "having features is True"),
-        (Graph(EDGE, labels=[1, 2]), Graph(EDGE, features=[[1], [2]]), "having labels is False"),
-        (GOOD, Graph(EDGE, weights=[1]), "having weights is True"),
-        (Graph(EDGE, labels=[1, 2]), Graph(EDGE, labels=["1", "2"]), "kind of labels is text"),
+        (GOOD, Graph(EDGE, directed=True), f"it is directed, .* but graph 0 is {PLAIN}"),
+        (GOOD, Graph(EDGE, labels=[1, 2]), "with integer labels"),
+        (Graph(EDGE, labels=[1, 2]), GOOD, PLAIN),
+        (GOOD, Graph(EDGE, features=[[1], [2]]), "with 1 features per vertex"),
+        (Graph(EDGE, labels=[1, 2]), Graph(EDGE, features=[[1], [2]]), "1 .* 0 is .* labels"),
+        (GOOD, Graph(EDGE, weights=[1]), "with weights"),
         (
-            Graph(EDGE, features=[[1], [2]]),
-            Graph(EDGE, features=[[1, 1], [2, 2]]),
-            "number of features is 2, but graph 0 has 1",
+            Graph(EDGE, labels=[1, 2]),
+            Graph(EDGE, labels=["1", "2"]),
+            "text labels.* integer labels",
         ),
+        (Graph(EDGE, features=[[1], [2]]), Graph(EDGE, features=[[1, 1], [2, 2]]), "2 .* 0 .* 1 "),
     ],
 )
 def test_graphs_that_do_not_agree(first, other, what):
-    with pytest.raises(GraphError, match=f"^graph 2: {what}.* must be of one kind"):
+    with pytest.raises(GraphError, match=f"^graph 2: .*{what}.* must be of one kind"):
         GraphBatch.from_graphs([first, first, other])
 
 
@@ -494,6 +500,49 @@ def test_empty_lists_and_other_things():
         GraphBatch.from_graphs([])
     with pytest.raises(GraphError, match="graph 1: it is a tuple, not a Graph; as_batch converts"):
         GraphBatch.from_graphs([GOOD, (EDGE, None)])
+    assert GraphBatch.collect([]) == (None, [], [])
+
+
+def test_an_error_knows_its_graph_and_its_reason():
+    error = GraphError("it has no vertices", 3)
+    assert (error.graph, error.reason) == (3, "it has no vertices")
+    assert str(error) == "graph 3: it has no vertices"
+    assert str(GraphError("no graphs")) == "no graphs"
+    for one in (error, UnseenLabelError("label 7", 0), GraphError("no graphs")):
+        again = pickle.loads(pickle.dumps(one))
+        assert type(again) is type(one)
+        assert (again.graph, again.reason, str(again)) == (one.graph, one.reason, str(one))
+
+
+@given(st.lists(st.sampled_from([None, *BAD_GRAPHS]), max_size=30))
+def test_good_graphs_are_collected_and_bad_ones_named_in_one_pass(names):
+    """As many times as each kind of fault occurs; the good graphs are joined as without them."""
+    bad = {n: BAD_GRAPHS[n] for n in BAD_GRAPHS if BAD_GRAPHS[n][0].labels is None}
+    bad = {n: b for n, b in bad.items() if b[0].features is None and b[0].weights is not None}
+    good = Graph([[0, 1], [1, 2]], weights=[1.0, 2.0])
+    names = [name if name in bad else None for name in names]
+    graphs = [good if name is None else bad[name][0] for name in names]
+    batch, kept, errors = GraphBatch.collect([good, *graphs])
+    assert kept == [0, *(i + 1 for i, name in enumerate(names) if name is None)]
+    assert_same(batch, GraphBatch.from_graphs([good] * len(kept)))
+    assert [e.graph for e in errors] == [i + 1 for i, name in enumerate(names) if name]
+    for error in errors:
+        assert re.search(bad[names[error.graph - 1]][1], error.reason)
+
+
+def test_many_bad_graphs_cost_no_more_passes(monkeypatch):
+    """Each kind of fault is found for all graphs at once."""
+    kinds = [
+        Graph(EDGE, weights=[1.0]),
+        Graph([[0], [5]], 2, weights=[1.0]),
+        Graph(EDGE, weights=[NAN]),
+        Graph([[0, 1], [1, 0]], weights=[1, 2]),
+    ]
+    joins = []
+    monkeypatch.setattr(batch_module, "join", lambda parts: joins.append(1) or join(parts))
+    batch, kept, errors = GraphBatch.collect(kinds * 500)
+    assert (len(batch), len(kept), len(errors)) == (500, 500, 1500)
+    assert len(joins) == 4
 
 
 def test_too_many_vertices_together():
@@ -508,7 +557,7 @@ TWO = np.array([0, 2, 4])
 @pytest.mark.parametrize(
     ("offsets", "arcs", "fields", "message"),
     [
-        (TWO, [[0], [4]], {}, "names vertex 4, but they are 0 to 3"),
+        (TWO, [[0], [4]], {}, "names vertex 4, but the vertices are 0 to 3"),
         (TWO, [[-1], [0]], {}, "names vertex -1"),
         (TWO, [[0], [2]], {}, "graph 0: arc 0 leads from it into graph 1"),
         (TWO, [[0.0], [1.0]], {}, "expected integers"),

@@ -10,19 +10,23 @@ from threadpoolctl import threadpool_info
 
 from fdgnn import FDGNNClassifier, FDGNNRegressor, FDGNNSearchCV
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
-from fdgnn.readout.coding import code_classes
+from fdgnn.experiments.measures import fit_and_test
 from fdgnn.seeds import integer_seed, seed_sequence
+from fdgnn.selection.folds import nested_folds
+from fdgnn.selection.rule import COMMON_PENALTY, ONE_MODEL, PAPER, best_of, choose
+from fdgnn.selection.scorers import scorer_metric
 from fdgnn.selection.scores import (
-    PAPER_RANGES,
-    Task,
+    Candidate,
     accuracy,
-    best_of,
-    draw_configurations,
-    fit_and_test,
-    nested_folds,
-    score_network,
+    candidates_of,
+    classification_task,
+    score_candidate,
 )
-from fdgnn.selection.search import scorer_metric
+from fdgnn.selection.space import (
+    at_depth,
+    depth_of,
+    draw_configurations,
+)
 
 MODEL = FDGNNClassifier(n_units=10, effective_spectral_radius=0.5, random_state=3)
 FEW = {"n_configurations": 3, "n_guesses": 2, "cv": 3, "random_state": 0}
@@ -40,9 +44,7 @@ def three_classes():
 
 
 def task_of(graphs, y, n_outer=3, n_inner=4, alphas=(1e-6, 1e-2, 1.0), metric=accuracy):
-    classes, targets = code_classes(y)
-    folds = nested_folds(y, n_outer, n_inner, seed=0)
-    return Task(graphs, targets, np.searchsorted(classes, y), folds, np.array(alphas), metric)
+    return classification_task(graphs, y, nested_folds(y, n_outer, n_inner, seed=0), alphas, metric)
 
 
 @pytest.mark.parametrize("data", ["motifs", "three_classes"])
@@ -50,7 +52,7 @@ def task_of(graphs, y, n_outer=3, n_inner=4, alphas=(1e-6, 1e-2, 1.0), metric=ac
 def test_scores_are_those_of_separate_fits(data, depth, request):
     graphs, y = request.getfixturevalue(data)
     task = task_of(graphs, y)
-    validation, test = score_network(task, MODEL, guess=0, depths=(1, 2))
+    validation, _, test = score_candidate(task, Candidate(0, (0,), MODEL, (1, 2))).scores
     for o, fold in enumerate(task.folds):
         for a, alpha in enumerate(task.alphas):
             model = FDGNNClassifier(**MODEL.get_params() | {"n_layers": depth, "alpha": alpha})
@@ -70,9 +72,7 @@ def test_guess_g_is_network_g_of_the_fitted_model(motifs):
     model = FDGNNClassifier(**MODEL.get_params() | {"n_networks": 3}).fit(graphs, y)
     features = MODEL.network_features(graphs, guess=2, depths=(3,))[0]
     network = model.networks_[2]
-    outputs = features @ network.coef.T + network.intercept
-    pooled = model._embed(graphs, network.reservoir, layers="last").pooled[-1]
-    np.testing.assert_array_equal(network.outputs(pooled), outputs)
+    np.testing.assert_array_equal(features, network.features(graphs))
 
 
 # ---------------------------------------------------------------------- folds and configurations
@@ -96,7 +96,7 @@ def test_too_few_members_of_a_class_for_the_folds():
 
 
 def test_a_longer_search_contains_a_shorter_one():
-    ranges = PAPER_RANGES | {"n_layers": [1, 2, 3]}
+    ranges = {**MODEL.search_space, "n_layers": [1, 2, 3]}
     assert draw_configurations(ranges, 10, 0)[:4] == draw_configurations(ranges, 4, 0)
     seeds = {c["random_state"] for c in draw_configurations(ranges, 50, 0)}
     assert len(seeds) == 50
@@ -107,6 +107,95 @@ def test_among_equals_the_simplest_wins():
     assert best_of(validation) == (0, 0, 3)
     validation[2, 1, 0] = validation[1, 1, 2] = 1.0
     assert best_of(validation) == (1, 1, 2)
+
+
+# ---------------------------------------------------------------------- rules
+
+
+def scores_at_random(rng, shape=(5, 3, 2, 4, 6)):
+    return rng.integers(0, 4, shape) / 4  # few values, so that many are equal
+
+
+def test_papers_rule_by_hand():
+    """Each network has its own penalty, then the mean over guesses; among equals the first."""
+    rng = np.random.default_rng(0)
+    validation, test = scores_at_random(rng), scores_at_random(rng)
+    choice = choose(validation, test, PAPER)
+    for o in range(4):
+        best, expected = -1.0, None
+        for d in range(2):
+            for c in range(5):
+                own = [5 - int(validation[c, g, d, o, ::-1].argmax()) for g in range(3)]
+                mean = np.mean([validation[c, g, d, o, own[g]] for g in range(3)])
+                if mean > best:
+                    tested = np.mean([test[c, g, d, o, own[g]] for g in range(3)])
+                    best, expected = mean, (c, d, own, tested)
+        found = [choice.configurations[o], choice.depths[o], choice.penalties[o].tolist()]
+        assert found == list(expected[:3])
+        assert choice.scores[o] == pytest.approx(expected[3])
+
+
+def test_common_penalty_by_hand():
+    rng = np.random.default_rng(1)
+    validation, test = scores_at_random(rng), scores_at_random(rng)
+    choice = choose(validation, test, COMMON_PENALTY)
+    for o in range(4):
+        c, d, a = best_of(validation[:, :, :, o].mean(axis=1))
+        assert (choice.configurations[o], choice.depths[o]) == (c, d)
+        assert choice.penalties[o].tolist() == [a] * 3
+        assert choice.scores[o] == pytest.approx(test[c, :, d, o, a].mean())
+
+
+def test_rules_say_what_a_candidate_is():
+    each = candidates_of([MODEL, MODEL], [(1,), (2,)], 3, PAPER)
+    assert [(c.configuration, c.guesses) for c in each[:3]] == [(0, (0,)), (1, (0,)), (0, (1,))]
+    assert len(each) == 6
+    whole = candidates_of([MODEL, MODEL], [(1,), (2,)], 3, ONE_MODEL)
+    assert [(c.configuration, c.guesses) for c in whole] == [(0, (0, 1, 2)), (1, (0, 1, 2))]
+
+
+def test_an_ensemble_of_one_is_that_network_to_the_bit(motifs):
+    task = task_of(*motifs)
+    alone = score_candidate(task, candidates_of([MODEL], [(1, 2)], 1, PAPER)[0]).scores
+    whole = score_candidate(task, candidates_of([MODEL], [(1, 2)], 1, ONE_MODEL)[0]).scores
+    for one, other in zip(alone, whole, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_estimators_may_say_what_is_searched():
+    assert MODEL.depth_parameter == "n_layers"
+    assert (depth_of(MODEL), at_depth(MODEL, 5)) == (3, {"n_layers": 5})
+    assert set(MODEL.search_space) == {
+        "effective_spectral_radius", "input_scaling", "inter_layer_scaling",
+    }  # fmt: skip
+
+    class Other:
+        depth_parameter = "n_rounds"
+
+        def get_params(self):
+            return {"n_rounds": 7}
+
+    assert (depth_of(Other()), at_depth(Other(), 2)) == (7, {"n_rounds": 2})
+    Other.depth_parameter = None
+    assert (depth_of(Other()), at_depth(Other(), 1)) == (1, {})
+    assert set(draw_configurations({}, 1, 0)[0]) == {"random_state"}
+
+
+class OneDepth(FDGNNClassifier):
+    """A model with one depth and a search space of its own."""
+
+    depth_parameter = None
+    search_space = {"input_scaling": [0.25, 0.5]}  # noqa: RUF012
+
+    def network_features(self, graphs, guess, depths):
+        assert list(depths) == [1]
+        return super().network_features(graphs, guess, (self.n_layers,))
+
+
+def test_search_of_a_model_with_one_depth(motifs):
+    search = FDGNNSearchCV(OneDepth(n_units=5, n_layers=2), **FEW).fit(*motifs)
+    assert set(search.best_params_) == {"input_scaling", "random_state", "alpha"}
+    assert search.best_estimator_.n_layers == 2
 
 
 # ---------------------------------------------------------------------- scorers
@@ -137,18 +226,23 @@ def test_regression_scorers():
 # ---------------------------------------------------------------------- the search
 
 
-def test_search_finds_what_cross_validation_finds(motifs):
+@pytest.mark.parametrize("n_guesses", [1, 3])
+def test_search_finds_what_cross_validation_finds(motifs, n_guesses):
     graphs, y = motifs
-    search = FDGNNSearchCV(MODEL, n_guesses=1, cv=StratifiedKFold(3), configurations=[
+    search = FDGNNSearchCV(MODEL, n_guesses=n_guesses, cv=StratifiedKFold(3), configurations=[
         {"effective_spectral_radius": 0.3}, {"effective_spectral_radius": 0.8, "random_state": 5},
     ], depths=(1, 3), alphas=(1e-2, 1.0)).fit(graphs, y)  # fmt: skip
     results = search.cv_results_
     assert len(results["params"]) == 2 * 2 * 2
-    for params, score in zip(results["params"], results["mean_test_score"], strict=True):
-        model = FDGNNClassifier(**MODEL.get_params() | params)
+    rows = zip(
+        results["params"], results["mean_test_score"], results["std_test_score"], strict=True
+    )
+    for params, mean, std in rows:
+        model = FDGNNClassifier(**MODEL.get_params() | params | {"n_networks": n_guesses})
         model.set_params(degree=graphs.max_degrees.mean())
-        expected = cross_val_score(model, graphs, y, cv=StratifiedKFold(3)).mean()
-        assert score == pytest.approx(expected)
+        expected = cross_val_score(model, graphs, y, cv=StratifiedKFold(3))
+        assert mean == pytest.approx(expected.mean())
+        assert std == pytest.approx(expected.std())
     assert search.best_score_ == results["mean_test_score"].max()
     assert search.best_params_ == results["params"][search.best_index_]
     assert results["rank_test_score"][search.best_index_] == 1
@@ -178,9 +272,11 @@ def test_search_for_regression_and_other_scores(motifs):
     assert auc.score(graphs, y) == pytest.approx(roc_auc_score(y, auc.decision_function(graphs)))
 
 
-def test_nested_scores_are_those_of_searches_without_the_outer_fold(motifs):
+@pytest.mark.parametrize("n_guesses", [1, 3])
+def test_nested_scores_are_those_of_searches_without_the_outer_fold(motifs, n_guesses):
+    """What is scored is what is saved: all guesses, averaged, fitted without the outer fold."""
     graphs, y = motifs
-    options = FEW | {"n_guesses": 1}
+    options = FEW | {"n_guesses": n_guesses}
     search = FDGNNSearchCV(MODEL, outer_cv=3, **options).fit(graphs, y)
     assert search.nested_scores_.shape == (3,)
     assert search.nested_score_ == pytest.approx(search.nested_scores_.mean())
@@ -189,6 +285,7 @@ def test_nested_scores_are_those_of_searches_without_the_outer_fold(motifs):
     fixed = MODEL.get_params() | {"degree": graphs.max_degrees.mean()}
     for score, (train, test) in zip(search.nested_scores_, splits, strict=True):
         inner = FDGNNSearchCV(FDGNNClassifier(**fixed), **options).fit(graphs[train], y[train])
+        assert len(inner.best_estimator_.networks_) == n_guesses
         assert inner.best_estimator_.score(graphs[test], y[test]) == pytest.approx(score)
     with pytest.raises(ValueError, match="outer_cv=1"):
         FDGNNSearchCV(MODEL, outer_cv=1).fit(graphs, y)
@@ -229,7 +326,7 @@ def test_configurations_need_not_have_the_same_parameters(motifs):
 
 def test_search_shows_progress_when_asked(motifs, capsys):
     FDGNNSearchCV(MODEL, verbose=1, **FEW).fit(*motifs)
-    assert "networks: 6 of 6" in capsys.readouterr().err
+    assert "configurations: 3 of 3" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_fit_tells_what_one_should_know(fitted):
     assert "3 of 60 rows rejected" in told
     rejects = read_csv(model.with_name("model.fdgnn.rejects.csv"))
     assert [(int(r["row"]), r["id"]) for r in rejects] == [(5, "g5"), (20, "g20"), (41, "g41")]
-    assert model.stat().st_size < 8000
+    assert model.stat().st_size < 200_000
 
 
 def test_predict_gives_a_row_for_each_row_in_order(fitted, table, tmp_path):
@@ -181,9 +181,9 @@ def test_tasks_are_guessed(y, task):
 def test_devices_are_never_replaced_and_links_followed(tmp_path):
     fifo, target, link = tmp_path / "fifo", tmp_path / "target", tmp_path / "link"
     os.mkfifo(fifo)
-    with pytest.raises(FileExistsError, match="no regular file"), write_aside(fifo):
+    with pytest.raises(FileExistsError, match="not a regular file"), write_aside(fifo):
         pass
-    with pytest.raises(FileExistsError, match="no regular file"):
+    with pytest.raises(FileExistsError, match="not a regular file"):
         check_writable(fifo)
     target.write_text("old")
     link.symlink_to(target)
@@ -213,7 +213,7 @@ def test_looking_at_data_and_models(fitted, table):
     certified = json.loads(fdgnn("stability", table, "--json").stdout)
     assert certified["certified"]["0.3"] == 57
     assert "57 of 57" in fdgnn("stability", table).stdout
-    assert json.loads(fdgnn("model", fitted[0], "--json").stdout)["class"] == "FDGNNClassifier"
+    assert json.loads(fdgnn("model", fitted[0], "--json").stdout)["model"] == "FDGNNClassifier"
     assert "MUTAG" in json.loads(fdgnn("datasets", "--json").stdout)
 
 
@@ -224,7 +224,7 @@ def test_fit_ends_with_a_page_or_how_to_get_one(fitted, table, tmp_path):
     words = ["fit", table, "--target", "kind", "--report", page, "-o", tmp_path / "m.fdgnn", *FAST]
     run = fdgnn(*words)
     assert run.returncode == 0, run.stderr
-    assert f"a page of it: {page}" in run.stderr
+    assert f"report page: {page}" in run.stderr
     assert page.stat().st_size > 500_000
     before = fdgnn(*words[:-3], "-o", tmp_path / "no.fdgnn", "--report", tmp_path / "no" / "p.html")
     assert before.returncode != 0

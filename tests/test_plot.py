@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
 import re
+import sys
 import warnings
 
 import numpy as np
@@ -23,6 +23,7 @@ from fdgnn import (
     explain,
 )
 from fdgnn.datasets import make_motif_graphs, make_random_graphs, make_stars
+from fdgnn.encoders import Encoder
 from fdgnn.exceptions import ConvergenceWarning, MissingDependencyError
 from fdgnn.plot import plot_contributions, plot_convergence, plot_embedding, plot_stability
 from fdgnn.portrait import portrait_of_model
@@ -103,16 +104,28 @@ def test_what_is_no_model_is_refused():
 
 def test_missing_matplotlib_names_the_extra(monkeypatch):
     model = GraphReservoir(**SMALL).fit(GRAPHS)
-    original = builtins.__import__
-
-    def without(name, *args, **kwargs):
-        if name.split(".")[0] == "matplotlib":
-            raise ImportError(name)
-        return original(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(MissingDependencyError, match=r"fdgnn\[plot\]"):
         plot_convergence(model, GRAPHS)
+
+
+class Degrees(Encoder):
+    """A trial encoder: each graph's histogram of degrees."""
+
+    kind = "trial-degrees"
+
+    def vertex_features(self, graphs):
+        return np.eye(8)[np.minimum(np.diff(graphs.indptr), 7)]
+
+
+def test_other_encoders_are_plotted_as_far_as_they_can_be(ax):
+    model = FDGNNClassifier(encoder=Degrees()).fit(GRAPHS, Y)
+    drawn(plot_embedding(model, GRAPHS, Y, ax=ax))
+    drawn(plot_embedding(Degrees().fit(GRAPHS), GRAPHS))
+    drawn(plot_contributions(model, GRAPHS[0]))
+    for plot in (plot_convergence, plot_stability):
+        with pytest.raises(TypeError, match="a Degrees, which has no states that come to rest"):
+            plot(model, GRAPHS)
 
 
 # ---------------------------------------------------------------------- one by one
@@ -123,14 +136,14 @@ def test_convergence_shows_the_portraits_curves(ax):
     model = FDGNNClassifier(**SMALL | {"effective_spectral_radius": 0.9}, degree=4.0)
     model.set_params(max_iter=500).fit(graphs, np.arange(9) % 2)
     plot_convergence(model, graphs, ax=ax)
-    wanted = portrait_of_model(model, graphs, dataset="stars")["dynamics"]["curves"]
+    wanted = portrait_of_model(model, graphs, dataset="stars").dynamics.curves
     lines = [line for line in ax.get_lines() if len(line.get_ydata()) > 2]
     assert len(lines) == len(wanted) == 18
     for line, curve in zip(lines, wanted, strict=True):
-        np.testing.assert_allclose(line.get_ydata()[:200], curve["residuals"], rtol=1e-4)
-        assert line.get_linestyle() == ("-" if curve["certified"] else "--")
+        np.testing.assert_allclose(line.get_ydata()[:200], curve.residuals, rtol=1e-4)
+        assert line.get_linestyle() == ("-" if curve.certified else "--")
         assert line.get_xdata()[0] == 1
-    assert {curve["certified"] for curve in wanted} == {True, False}
+    assert {curve.certified for curve in wanted} == {True, False}
     assert len({line.get_color() for line in lines}) == 2  # one a layer
     assert [t.get_text() for t in ax.get_legend().get_texts()] == [
         "layer 1", "layer 2", "not certified", "tolerance 0.001",
@@ -142,13 +155,13 @@ def test_the_embedding_is_the_portraits_map(ax):
     model = FDGNNClassifier(**SMALL).fit(GRAPHS, Y)
     plot_embedding(model, GRAPHS, Y, ax=ax)
     found = portrait_of_model(model, GRAPHS, Y, dataset="motifs")
-    places = np.array([[row["x"], row["y"]] for row in found["graphs"]])
+    places = np.array([[row.x, row.y] for row in found.graphs])
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["0", "1"]
     for value, points in enumerate(ax.collections):
         np.testing.assert_allclose(points.get_offsets(), places[value == Y], atol=1e-4)
     looks = {(tuple(p.get_facecolor()[0]), p.get_paths()[0].vertices.size) for p in ax.collections}
     assert len(looks) == 2
-    assert f"{found['map']['explained'][0]:.0%} of the variance" in ax.get_xlabel()
+    assert f"{found.explained[0]:.0%} of the variance" in ax.get_xlabel()
 
 
 def test_numbers_get_a_color_bar(ax):

@@ -120,7 +120,9 @@ def test_a_folder_of_shards_is_one_table(tmp_path):
     assert table.ids == ("a", "b")
     assert table.y.tolist() == [1, 0]
     write_parquet(tmp_path / "part-2.parquet", [ALONE])
-    with pytest.raises(DatasetFormatError, match=r"part-2.parquet: no column 'y', which the files"):
+    with pytest.raises(
+        DatasetFormatError, match=r"part-2.parquet: there is no column 'y', which the files"
+    ):
         read_graphs(tmp_path, target="y")
 
 
@@ -180,7 +182,7 @@ def test_what_vertices_carry_can_be_told(tmp_path):
     path = write_jsonl(tmp_path / "f.jsonl", [EDGE | {"node_feat": [[7.0], [6.0]]}])
     assert read_graphs(path, vertex="labels").graphs.labels.tolist() == [7, 6]
     path = write_jsonl(tmp_path / "n.jsonl", [{"edge_index": [[0], [1]]}])
-    with pytest.raises(DatasetFormatError, match="the vertices carry nothing"):
+    with pytest.raises(DatasetFormatError, match="the vertices carry no labels"):
         read_graphs(path, vertex="labels")
 
 
@@ -292,9 +294,9 @@ BAD = {
     "its num_nodes is 'two'": EDGE | {"num_nodes": '"two"'},
     "n_vertices is 3, but it has labels": EDGE | {"num_nodes": 3},
     "n_vertices is -1": EDGE | {"num_nodes": -1},
-    "its vertices carry nothing": EDGE | {"node_feat": None},
-    "vertex labels have shape": EDGE | {"node_feat": [[1, 2], [3, 4]]},
-    "unlike those of other rows": EDGE | {"node_feat": ["C", "O"]},
+    "it has no node_feat, expected integer labels": EDGE | {"node_feat": None},
+    "labels have shape": EDGE | {"node_feat": [[1, 2], [3, 4]]},
+    "it has text labels, expected integer labels": EDGE | {"node_feat": ["C", "O"]},
     "mixes text and numbers": EDGE | {"node_feat": ["C", 1]},
 }
 
@@ -321,13 +323,13 @@ def test_not_a_number_among_features(tmp_path):
     assert reasons(table) == {1: "a vertex feature is NaN or infinite; fill in or drop such values"}
     rows[1] = EDGE | {"node_feat": [[1.5, 2], [3, 4]]}
     table = read_graphs(write_jsonl(tmp_path / "g.jsonl", rows))
-    assert reasons(table) == {1: "a vertex has 2 features, but in other rows it has 1"}
+    assert reasons(table) == {1: "it has 2 features per vertex, expected 1"}
 
 
 def test_a_slip_in_num_nodes_does_not_fill_the_memory(tmp_path):
     rows = [{"edge_index": [[0], [1]], "num_nodes": n} for n in (2, 2_000_000_000)]
     table = read_graphs(write_jsonl(tmp_path / "g.jsonl", rows))
-    assert reasons(table) == {1: "it has 2000000000 vertices that carry nothing"}
+    assert reasons(table) == {1: "it has 2000000000 vertices that carry nothing; check its size"}
 
 
 def test_a_table_of_bad_rows_only(tmp_path):
@@ -423,7 +425,7 @@ MESSAGES = {
     "empty.parquet": "it cannot be read",
     "empty.arrow": "it cannot be read",
     "empty": "an empty file",
-    "nothing.parquet": "no column 'activity' for target; its columns are edge_index, num_nodes",
+    "nothing.parquet": "no column 'activity' for `target`; its columns are edge_index, num_nodes",
     "truncated.parquet": "it cannot be read",
     "text.parquet": "it cannot be read",
     "text.zip": "it cannot be read",
@@ -466,7 +468,7 @@ def test_arguments_that_cannot_be(tmp_path):
     path = write_jsonl(tmp_path / "g.jsonl", ROWS)
     with pytest.raises(DatasetNotFoundError, match="no such file or folder"):
         read_graphs(tmp_path / "missing.csv")
-    with pytest.raises(DatasetFormatError, match="no column 'nam' for id_column; did you mean"):
+    with pytest.raises(DatasetFormatError, match="no column 'nam' for `id_column`; did you mean"):
         read_graphs(path, id_column="nam")
     with pytest.raises(DatasetFormatError, match=r"no csv files; a folder with .*: 1 .jsonl"):
         read_graphs(tmp_path, format="csv")

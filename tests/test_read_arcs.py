@@ -105,12 +105,15 @@ def test_arcs_with_features_become_vertices_with_features(tmp_path):
     ("bad", "why"),
     [
         ([[1], [2], [2], [2]], "is listed with different weights"),
-        ([[1], [1], [2]], "the arcs' data has shape"),
-        ([[1, 1]] * 4, "the arcs' data has shape"),
-        ([[1], [1], [2], [None]], "the arcs' data have dtype object"),
-        ([1, 1, 2, float("nan")], "what an arc carries is NaN"),
-        (["a", "a", "b", "b"], "unlike that of other rows"),
-        (None, "its arcs carry nothing"),
+        ([[1], [1], [2]], "weights have shape (3,), expected (4,)"),
+        ([[1, 1]] * 4, "weights have shape (4, 2), expected (4,)"),
+        ([[1], [1], [2], [None]], "weights have dtype object"),
+        ([1, 1, 2, float("nan")], "an arc weight is NaN"),
+        (
+            ["a", "a", "b", "b"],
+            "its edge_attr has entries of kind text, expected one number per edge",
+        ),
+        (None, "it has no edge_attr, expected one number per edge"),
     ],
 )
 def test_bad_arc_data_is_a_bad_row(tmp_path, how, bad, why):
@@ -122,7 +125,7 @@ def test_bad_arc_data_is_a_bad_row(tmp_path, how, bad, why):
 
 
 def test_many_bad_rows_among_many(tmp_path):
-    """Found by halving; each of them, and nobody else."""
+    """Each of them is named, and nobody else."""
     contradiction = [[1], [2], [2], [2]]
     data = [contradiction if i % 7 == 3 else INTEGERS for i in range(50)]
     table = read_graphs(rows(tmp_path, *data), arc_labels="weights")
@@ -131,11 +134,15 @@ def test_many_bad_rows_among_many(tmp_path):
 
 
 def test_what_cannot_be_done_is_said(tmp_path):
-    for data, how in [([[1, 2]] * 4, "weights"), (["a"] * 4, "weights"), (None, "vertices")]:
-        with pytest.raises(DatasetFormatError, match=f"arc_labels='{how}'"):
+    for data, how, why in [
+        ([[1, 2]] * 4, "weights", "an arc carries 2 entries"),
+        (["a"] * 4, "weights", "an arc carries 1 entries of kind text"),
+        (None, "vertices", "nothing that could become vertices; use `arc_labels='ignore'`"),
+    ]:
+        with pytest.raises(DatasetFormatError, match=why):
             read_graphs(rows(tmp_path, data), arc_labels=how)
     path = rows(tmp_path, ["a"] * 4, node_feat=[[0.5], [1.5], [2.5]])
-    with pytest.raises(DatasetFormatError, match="arcs carry text, and vertices numbers"):
+    with pytest.raises(DatasetFormatError, match="arcs carry text, and vertices carry numbers"):
         read_graphs(path, arc_labels="vertices")
 
 
@@ -164,7 +171,7 @@ def test_tu_edge_attributes(tmp_path):
     path = write_folder(tmp_path / "two", edge_attributes=pairs)
     assert load_tu(path, arc_labels="auto")[0].weights is None
     assert "edge 1,0" in load_tu(path, arc_labels="vertices")[0].label_values
-    with pytest.raises(DatasetFormatError, match="2 numbers an arc cannot be its weight"):
+    with pytest.raises(DatasetFormatError, match="2 numbers per arc cannot be its weight"):
         load_tu(path, arc_labels="weights")
 
 

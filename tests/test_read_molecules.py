@@ -80,10 +80,11 @@ def test_bad_molecules_are_told_of_and_rdkit_is_silent(tmp_path, capfd):
     reasons = {reject.row: reject.reason for reject in table.rejects}
     assert reasons == {
         1: "its SMILES 'C1CC' cannot be parsed",
-        2: "its SMILES 'CF(C)C' is no molecule: "
+        2: "its SMILES 'CF(C)C' is not a molecule: "
         "Explicit valence for atom # 1 F, 3, is greater than permitted",
         3: "its SMILES is missing",
-        4: "its SMILES 'c1cccc1' is no molecule: Can't kekulize mol.  Unkekulized atoms: 0 1 2 3 4",
+        4: "its SMILES 'c1cccc1' is not a molecule: "
+        "Can't kekulize mol.  Unkekulized atoms: 0 1 2 3 4",
         5: "its target is missing",
         7: "it has 3 fields, but the header has 2",
     }
@@ -145,7 +146,10 @@ def test_which_column_has_the_smiles(tmp_path):
     assert smiles_column(["id", "canonical_smiles"]) == "canonical_smiles"
     assert smiles_column(["a_smiles", "b_smiles"]) is None
     path = write(tmp_path / "m.csv", "molecule,y", "CCO,1")
-    with pytest.raises(DatasetFormatError, match="its columns are molecule, y; say by smiles_col"):
+    with pytest.raises(
+        DatasetFormatError,
+        match=r"molecule, y; name .* by `smiles_col",
+    ):
         read_graphs(path)
     assert read_graphs(path, smiles_column="molecule").graphs.n_vertices == 3
     with pytest.raises(DatasetFormatError, match="neither an edge_index nor a column 'mol'"):

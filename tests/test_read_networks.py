@@ -65,7 +65,9 @@ def test_bad_files_and_lines(folder):
     assert "empty.graphml cannot be read (" in reasons["empty.graphml"]
     assert reasons["gone"] == "there is no graph file 'gone'"
     assert reasons["nothing.graphml"].startswith("it has no vertices")
-    assert reasons["unlabeled.graphml"].startswith("a node has no attribute 'label'")
+    assert reasons["unlabeled.graphml"].startswith(
+        "its nodes do not all have the attribute 'label'"
+    )
     assert reasons["b.graphml"] == "its target is missing"
     assert reasons["unnamed.graphml"] == "labels.csv has no line for it"
     assert table.n_rows == 9
@@ -109,7 +111,7 @@ def test_directed_files_among_undirected_ones(folder):
     nx.write_graphml(GRAPHS["a"].to_directed(), folder / "d.graphml")
     table = read_graphs(folder)
     assert [(r.id, r.reason) for r in table.rejects] == [
-        ("d.graphml", "it is directed, unlike other rows")
+        ("d.graphml", "it is directed, but undirected graphs are expected")
     ]
     whole = read_graphs(folder, directed=True).graphs
     assert whole.directed
@@ -121,5 +123,5 @@ def test_a_table_that_names_no_file(folder):
     with pytest.raises(DatasetFormatError, match="no column names the files beside it, such as a"):
         read_graphs(folder, target="y")
     (folder / "labels.csv").write_text("graph,y\na,1\n")
-    with pytest.raises(DatasetFormatError, match="no column 'z' for target; its columns are file"):
+    with pytest.raises(DatasetFormatError, match="no column 'z' for `target`; its columns"):
         read_graphs(folder, target="z")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import runpy
 from pathlib import Path
 
 import pytest
 
 from fdgnn.experiments import paper
+from fdgnn.experiments.records import RunResult
+from fdgnn.experiments.rundir import read_file
 
 RESULTS = Path(__file__).parent.parent / "results"
 
@@ -26,11 +27,16 @@ def test_pages_are_what_their_scripts_write(script, function, written):
     assert (RESULTS / written).read_text(encoding="utf-8") == text
 
 
+def test_the_table_of_the_readme_is_what_its_script_writes():
+    text = (RESULTS.parent / "README.md").read_text(encoding="utf-8")
+    assert runpy.run_path(str(RESULTS / "make_readme.py"))["with_table"](text) == text
+
+
 @pytest.mark.parametrize("name", paper.DATASETS)
 def test_results_are_of_the_dataset_and_of_one_reading(name):
-    result = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-    assert result["dataset"] == name
-    assert result["n_graphs"] == paper.DATASETS[name].n_graphs
-    assert len(result["fold_accuracies"]) == 10
-    if result["n_guesses"] > 1:  # one guess has one penalty, whatever the reading
-        assert [len(alphas) for alphas in result["fold_alphas"]] == [result["n_guesses"]] * 10
+    result = read_file(RESULTS / f"{name}.json", RunResult)
+    assert result.dataset == name
+    assert result.n_graphs == paper.DATASETS[name].n_graphs
+    assert len(result.fold_accuracies) == 10
+    if result.n_guesses > 1:  # one guess has one penalty, whatever the reading
+        assert [len(alphas) for alphas in result.fold_alphas] == [result.n_guesses] * 10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.linear_model import Ridge
 
 import reference
@@ -105,3 +106,20 @@ def test_two_copies_of_the_data_equal_half_the_penalty():
     once = fit_ridge(X, Y, 0.5)
     twice = fit_ridge(np.tile(X, (2, 1)), np.tile(Y, (2, 1)), 1.0)
     np.testing.assert_allclose(once[0], twice[0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("kind", ["plain", "collinear"])
+def test_sparse_features_give_what_dense_ones_give(shape, kind):
+    X, Y, fold = problem(*shape, q=2, kind=kind)
+    X[np.abs(X) < 0.5] = 0.0
+    wide = sp.csr_array(np.pad(X, ((0, 0), (0, 200))))  # more features than samples, most empty
+    alphas = ALPHAS[ALPHAS >= 1e-3]
+    exact = held_out_predictions(X, Y, alphas, fold)
+    for sparse in (sp.csr_array(X), wide):
+        np.testing.assert_allclose(held_out_predictions(sparse, Y, alphas, fold), exact, atol=1e-7)
+        W, b = fit_ridge(sparse, Y, 0.1)
+        W_dense, b_dense = fit_ridge(X, Y, 0.1)
+        np.testing.assert_allclose(W[:, : shape[1]], W_dense, atol=1e-9)
+        np.testing.assert_allclose(b, b_dense, atol=1e-9)
+        assert (W[:, shape[1] :] == 0).all()

@@ -205,7 +205,7 @@ def test_other_kinds_of_inputs_are_refused(fitted):
     with pytest.raises(GraphError, match=r"come with degrees, but .* graphs with labels"):
         fitted.predict(as_batch([Graph(cycle(3))]))
     inputs = VertexInputs(as_batch([Graph(cycle(3), features=np.ones((3, 2)))]))
-    with pytest.raises(GraphError, match=r"have 1 features a vertex, but .* on 2"):
+    with pytest.raises(GraphError, match=r"have 1 features per vertex, but .* on 2"):
         inputs.rows(as_batch([Graph(cycle(3), features=np.ones((3, 1)))]))
 
 

@@ -81,7 +81,9 @@ def test_only_what_the_wanted_layers_depend_on_is_evaluated(H, C, seed, both):
 def test_trees_hang_on_a_core_that_reads_only_itself(H, C, seed):
     sources = wiring(H, min(C, H), seed)
     schedule = schedule_layers(sources, sources[:0], [0])
-    (core,), (heights,) = trees(sources, schedule)
+    found = trees(sources, schedule)
+    core, heights = found.core[0], found.heights[0]
+    assert found.n_rows == np.where(core, found.window, heights + 1).sum()
     for h in range(H):
         for s in sources[0, h]:
             if core[h]:

@@ -16,11 +16,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fdgnn.context import Context
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.exceptions import RunMismatchError, StudyError
-from fdgnn.experiments.rundir import RunDirectory
-from fdgnn.experiments.study import PROTOCOLS, Protocol, Study, finished_result, plan, run_study
-from fdgnn.selection.scores import NetworkScores
+from fdgnn.experiments.records import NetworkScores
+from fdgnn.experiments.rundir import RunDirectory, read_run
+from fdgnn.experiments.running import finished_result, run_study
+from fdgnn.experiments.study import ENGINE, PROTOCOLS, Protocol, Study, plan
 
 TINY = Protocol("tiny", n_configurations=4, n_guesses=2, n_outer=3, n_inner=3, max_layers=2)
 
@@ -32,53 +34,53 @@ def study_of(protocol=TINY, n_graphs=45, **options):
 
 def numbers(result):
     """All that must not depend on the way the run went."""
-    return {name: value for name, value in result.items() if name != "times"}
+    return {n: getattr(result, n) for n in result.__struct_fields__ if n != "times"}
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    return run_study(study_of(), tmp_path_factory.mktemp("undisturbed"), quiet=True)
+    return run_study(study_of(), tmp_path_factory.mktemp("undisturbed"))
 
 
 def test_result_is_what_the_records_say(tmp_path):
     study = study_of()
-    result = run_study(study, tmp_path, quiet=True)
-    assert json.loads((tmp_path / "result.json").read_text()) == json.loads(json.dumps(result))
-    run = RunDirectory(tmp_path, study.settings())
-    records = list(run.records())
-    run.close()
+    result = run_study(study, tmp_path)
+    run = read_run(tmp_path)
+    assert run.result == result
+    records = list(run.networks)
     assert {(r.configuration, r.guess) for r in records} == set(np.ndindex(4, 2))
     by_configuration = [[r for r in records if r.configuration == c] for c in range(4)]
-    for row, own in ((result["single_layer"], 0), (result, 1)):
-        for o, score in enumerate(row["fold_accuracies"]):
+    for row, own in ((result.single_layer, 0), (result, 1)):
+        for o, score in enumerate(row.fold_accuracies):
             candidates = []  # mean validation and test scores, each guess with its own penalty
             for guesses in by_configuration:
                 own_best = []
                 for r in guesses:
-                    validation, test = r.validation[own, o][::-1], r.test[own, o][::-1]
+                    validation = np.array(r.validation)[own, o][::-1]
+                    test = np.array(r.test)[own, o][::-1]
                     own_best.append((validation.max(), test[validation.argmax()]))
                 candidates.append(np.mean(own_best, axis=0))
             most = max(validation for validation, _ in candidates)
             assert score in [test for validation, test in candidates if validation == most]
-    for o, score in enumerate(result["common_penalty"]["fold_accuracies"]):
+    for o, score in enumerate(result.common_penalty.fold_accuracies):
         means = np.array(
-            [[np.mean([getattr(r, part)[1, o] for r in guesses], axis=0)
+            [[np.mean([np.array(getattr(r, part))[1, o] for r in guesses], axis=0)
               for part in ("validation", "test")] for guesses in by_configuration]
         )  # fmt: skip
         assert score in means[:, 1][means[:, 0] == means[:, 0].max()]
-    assert result["accuracy_mean"] == pytest.approx(np.mean(result["fold_accuracies"]))
-    assert set(result["single_layer"]["fold_depths"]) == {1}
-    chosen = result["chosen_on_test_folds"]
-    assert chosen["one_for_each_fold"] >= max(chosen["one_for_all_folds"], result["accuracy_mean"])
+    assert result.accuracy_mean == pytest.approx(np.mean(result.fold_accuracies))
+    assert set(result.single_layer.fold_depths) == {1}
+    chosen = result.chosen_on_test_folds
+    assert chosen.one_for_each_fold >= max(chosen.one_for_all_folds, result.accuracy_mean)
 
 
 def test_selected_models_score_as_recorded_when_fitted(tmp_path):
     """The closed form and the estimator are one model: guess 0 of each selected configuration."""
     study = study_of(Protocol("one", 4, 1, n_outer=3, n_inner=3, max_layers=2))
-    result = run_study(study, tmp_path, quiet=True)
+    result = run_study(study, tmp_path)
     task = study.task()
     for fold, configuration, score in zip(
-        task.folds, result["fold_configurations"], result["fold_accuracies"], strict=True
+        task.folds, result.fold_configurations, result.fold_accuracies, strict=True
     ):
         model = study.estimator(configuration).fit(study.graphs[fold >= 0], study.y[fold >= 0])
         assert model.score(study.graphs[fold < 0], study.y[fold < 0]) == pytest.approx(score)
@@ -86,10 +88,8 @@ def test_selected_models_score_as_recorded_when_fitted(tmp_path):
 
 def test_ensemble_averages_the_outputs_of_fitted_networks(tmp_path):
     study = study_of()
-    result = run_study(study, tmp_path, quiet=True)
-    chosen = zip(
-        study.task().folds, result["fold_configurations"], result["fold_alphas"], strict=True
-    )
+    result = run_study(study, tmp_path)
+    chosen = zip(study.task().folds, result.fold_configurations, result.fold_alphas, strict=True)
     for o, (fold, configuration, alphas) in enumerate(chosen):
         assert configuration["alpha"] == alphas[0]
         outputs = []
@@ -100,35 +100,32 @@ def test_ensemble_averages_the_outputs_of_fitted_networks(tmp_path):
             outputs.append(model.decision_function(study.graphs[fold < 0]))
         predicted = model.classes_[(np.mean(outputs, axis=0) > 0).astype(int)]
         score = np.mean(predicted == study.y[fold < 0])
-        assert result["ensemble"]["fold_accuracies"][o] == pytest.approx(score)
+        assert result.ensemble.fold_accuracies[o] == pytest.approx(score)
 
 
 def test_ensemble_of_one_network_is_that_network(tmp_path):
     study = study_of(Protocol("one", 4, 1, n_outer=3, n_inner=3, max_layers=2))
-    result = run_study(study, tmp_path, quiet=True)
-    assert result["ensemble"]["fold_accuracies"] == result["fold_accuracies"]
+    result = run_study(study, tmp_path)
+    assert result.ensemble.fold_accuracies == result.fold_accuracies
 
 
-def test_result_has_the_promised_fields(undisturbed):
-    assert {
-        "dataset", "protocol", "accuracy_mean", "accuracy_std", "fold_accuracies", "fold_depths",
-        "single_layer", "ensemble", "n_configurations", "n_guesses", "times", "seed", "versions",
-    } <= undisturbed.keys()  # fmt: skip
-    assert len(undisturbed["times"]["fold_train_seconds"]) == 3
-    assert undisturbed["protocol"] == "tiny"
+def test_result_has_numbers_for_each_fold(undisturbed):
+    assert len(undisturbed.times.fold_train_seconds) == 3
+    assert len(undisturbed.ensemble.fold_accuracies) == 3
+    assert undisturbed.protocol == "tiny"
 
 
 def test_processes_do_not_change_the_result(undisturbed, tmp_path):
-    result = run_study(study_of(), tmp_path, n_jobs=2, quiet=True)
+    result = run_study(study_of(), tmp_path, Context(n_jobs=2))
     assert numbers(result) == numbers(undisturbed)
 
 
 def test_a_run_is_continued_after_a_torn_record(undisturbed, tmp_path):
-    run_study(study_of(), tmp_path, quiet=True)
+    run_study(study_of(), tmp_path)
     lines = (tmp_path / "records.jsonl").read_bytes().splitlines(keepends=True)
     (tmp_path / "records.jsonl").write_bytes(b"".join(lines[:3]) + lines[3][:40])
     (tmp_path / "result.json").unlink()
-    assert numbers(run_study(study_of(), tmp_path, quiet=True)) == numbers(undisturbed)
+    assert numbers(run_study(study_of(), tmp_path)) == numbers(undisturbed)
     again = (tmp_path / "records.jsonl").read_bytes().splitlines(keepends=True)
     assert again[:3] == lines[:3]
     assert len(again) == 8
@@ -145,24 +142,24 @@ def test_a_run_is_continued_after_a_torn_record(undisturbed, tmp_path):
     ],
 )
 def test_damaged_records_are_made_again(undisturbed, tmp_path, damage):
-    run_study(study_of(), tmp_path, quiet=True)
+    run_study(study_of(), tmp_path)
     lines = (tmp_path / "records.jsonl").read_text().splitlines()
     lines[2] = json.dumps(json.loads(lines[2]) | damage)
     (tmp_path / "records.jsonl").write_text("\n".join(lines) + "\n")
-    assert numbers(run_study(study_of(), tmp_path, quiet=True)) == numbers(undisturbed)
+    assert numbers(run_study(study_of(), tmp_path)) == numbers(undisturbed)
 
 
 def test_one_class_is_told_before_anything_is_computed(tmp_path):
     study = study_of()
     with pytest.raises(ValueError, match="one class only"):
-        run_study(replace(study, y=np.ones_like(study.y)), tmp_path, quiet=True)
+        run_study(replace(study, y=np.ones_like(study.y)), tmp_path)
     assert not (tmp_path / "records.jsonl").exists()
 
 
 def test_a_killed_process_is_told_in_one_line(tmp_path):
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    from fdgnn.experiments.study import _told_of_dead_workers
+    from fdgnn.experiments.running import _told_of_dead_workers
 
     with (
         pytest.raises(StudyError, match="run the same command again"),
@@ -173,8 +170,8 @@ def test_a_killed_process_is_told_in_one_line(tmp_path):
 
 def test_a_run_may_be_extended(undisturbed, tmp_path):
     smaller = Protocol("tiny", 2, 1, n_outer=3, n_inner=3, max_layers=2)
-    run_study(study_of(smaller), tmp_path, quiet=True)
-    assert numbers(run_study(study_of(), tmp_path, quiet=True)) == numbers(undisturbed)
+    run_study(study_of(smaller), tmp_path)
+    assert numbers(run_study(study_of(), tmp_path)) == numbers(undisturbed)
 
 
 _SCRIPT = """
@@ -182,7 +179,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from test_study import run_study, study_of
-run_study(study_of(), Path(sys.argv[1]), n_jobs=1, quiet=True)
+run_study(study_of(), Path(sys.argv[1]))
 """
 
 
@@ -194,7 +191,7 @@ def test_kill_minus_nine_loses_nothing_that_was_recorded(undisturbed, tmp_path):
         process.send_signal(signal.SIGKILL)
         process.wait()
     before = (tmp_path / "records.jsonl").read_bytes()
-    assert numbers(run_study(study_of(), tmp_path, quiet=True)) == numbers(undisturbed)
+    assert numbers(run_study(study_of(), tmp_path)) == numbers(undisturbed)
     complete = before[: before.rfind(b"\n") + 1]
     assert (tmp_path / "records.jsonl").read_bytes().startswith(complete)
 
@@ -216,12 +213,41 @@ def test_a_directory_of_another_run_is_refused(tmp_path, other):
 
 
 def test_a_run_is_never_made_smaller(tmp_path):
-    run_study(study_of(), tmp_path, quiet=True)
+    run_study(study_of(), tmp_path)
     smaller = Protocol("tiny", 2, 1, n_outer=3, n_inner=3, max_layers=2)
     before = (tmp_path / "result.json").read_bytes()
     with pytest.raises(RunMismatchError, match="more configurations or guesses"):
-        run_study(study_of(smaller), tmp_path, quiet=True)
+        run_study(study_of(smaller), tmp_path)
     assert (tmp_path / "result.json").read_bytes() == before
+
+
+def test_a_run_of_another_engine_is_not_continued(tmp_path):
+    run_study(study_of(), tmp_path)
+    settings = json.loads((tmp_path / "settings.json").read_text())
+    assert settings.pop("engine") == ENGINE
+    for engine in ({}, {"engine": ENGINE + 1}):  # before there was a number, and a later one
+        (tmp_path / "settings.json").write_text(json.dumps(settings | engine))
+        with pytest.raises(RunMismatchError, match="it holds a run with engine"):
+            run_study(study_of(), tmp_path)
+
+
+def test_a_run_directory_is_read_as_it_was_written(undisturbed, tmp_path):
+    with pytest.raises(StudyError, match="no run directory"):
+        read_run(tmp_path)
+    study = study_of()
+    result = run_study(study, tmp_path, Context(command="fdgnn evaluate"))
+    run = read_run(tmp_path)
+    assert run.settings == study.settings()
+    assert run.asked.command == "fdgnn evaluate"
+    assert run.asked.n_guesses == 2
+    assert run.result == result
+    assert run.rivals == ()
+    with (tmp_path / "records.jsonl").open("a") as file:
+        file.write("torn")
+    assert [n is None for n in read_run(tmp_path).networks.lines()] == [False] * 8 + [True]
+    (tmp_path / "result.json").write_text('{"accuracy_mean": "high"}')
+    with pytest.raises(StudyError, match=r"result\.json: it is damaged"):
+        read_run(tmp_path)
 
 
 def test_only_one_run_at_a_time(tmp_path):
@@ -233,38 +259,46 @@ def test_only_one_run_at_a_time(tmp_path):
 
 
 def test_damaged_and_repeated_records_do_not_count(undisturbed, tmp_path):
-    run_study(study_of(), tmp_path, quiet=True)
+    run_study(study_of(), tmp_path)
     records = tmp_path / "records.jsonl"
     lines = records.read_bytes().splitlines(keepends=True)
-    damage = [b"garbage\n", b"\n", b'{"configuration": 1}\n', b"[]\n", lines[0]]
+    damage = [
+        b"[" * 100_000 + b"\n",
+        b"garbage\n",
+        b"\n",
+        b'{"configuration": 1}\n',
+        b"[]\n",
+        lines[0],
+    ]
     records.write_bytes(b"".join([lines[0], *damage, *lines[2:]]))
-    assert numbers(run_study(study_of(), tmp_path, quiet=True)) == numbers(undisturbed)
+    assert numbers(run_study(study_of(), tmp_path)) == numbers(undisturbed)
 
 
 def test_no_processes_leave_no_trace(tmp_path):
-    with pytest.raises(ValueError, match="no processes"):
-        run_study(study_of(), tmp_path / "run", n_jobs=0)
+    with pytest.raises(ValueError, match="n_jobs=0"):
+        run_study(study_of(), tmp_path / "run", Context(n_jobs=0))
     assert not (tmp_path / "run").exists()
 
 
 def test_foreign_directories_and_files_are_refused(tmp_path):
     (tmp_path / "thesis.tex").write_text("do not touch")
-    with pytest.raises(RunMismatchError, match="none of a run"):
-        RunDirectory(tmp_path, {})
+    with pytest.raises(RunMismatchError, match="not those of a run"):
+        RunDirectory(tmp_path, study_of().settings())
     with pytest.raises(StudyError, match="cannot be used"):
-        RunDirectory(tmp_path / "thesis.tex", {})
+        RunDirectory(tmp_path / "thesis.tex", study_of().settings())
 
 
 def test_damaged_settings_are_told(tmp_path):
     (tmp_path / "settings.json").write_text('{"data')
     with pytest.raises(StudyError, match="damaged"):
-        RunDirectory(tmp_path, {})
+        RunDirectory(tmp_path, study_of().settings())
 
 
 def test_a_full_disk_keeps_what_was_written(tmp_path, monkeypatch, request):
-    run = RunDirectory(tmp_path, {})
+    run = RunDirectory(tmp_path, study_of().settings())
     request.addfinalizer(run.close)
-    record = NetworkScores(0, 0, np.zeros((2, 3, 4)), np.zeros((2, 3, 4)), 0.1)
+    scores = np.zeros((2, 3, 4)).tolist()
+    record = NetworkScores(configuration=0, guess=0, seconds=0.1, validation=scores, test=scores)
     run.append(record)
     kept = (tmp_path / "records.jsonl").read_bytes()
     real_open = Path.open
@@ -300,7 +334,7 @@ def test_a_dask_cluster_that_loses_a_worker_gives_the_same_bits(undisturbed, tmp
         records = tmp_path / "records.jsonl"
         with ThreadPoolExecutor() as pool:
             killing = pool.submit(_kill_in_mid_run, victim.pid, records)
-            result = run_study(study_of(), tmp_path, cluster=cluster.scheduler_address, quiet=True)
+            result = run_study(study_of(), tmp_path, cluster=cluster.scheduler_address)
             assert 1 <= killing.result() < 8
     assert numbers(result) == numbers(undisturbed)
 
@@ -317,7 +351,7 @@ def _kill_in_mid_run(pid, records):
 def test_an_unreachable_scheduler_is_told(tmp_path):
     pytest.importorskip("distributed")
     with pytest.raises(StudyError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
-        run_study(study_of(), tmp_path, cluster="tcp://127.0.0.1:9", quiet=True)
+        run_study(study_of(), tmp_path, cluster="tcp://127.0.0.1:9")
 
 
 @pytest.mark.parametrize(
@@ -328,7 +362,7 @@ def test_a_finished_run_is_taken_unless_it_would_be_extended(asked, taken, tmp_p
     protocol = Protocol("quick", n_configurations=2, n_guesses=2, n_outer=2, n_inner=2)
     study = Study("motifs", graphs, y, protocol, n_units=5)
     assert finished_result(study, tmp_path) is None
-    result = run_study(study, tmp_path, quiet=True)
+    result = run_study(study, tmp_path)
     c, g = asked
     other = replace(study, protocol=replace(protocol, n_configurations=c, n_guesses=g))
     assert finished_result(other, tmp_path) == (result if taken else None)
@@ -336,7 +370,7 @@ def test_a_finished_run_is_taken_unless_it_would_be_extended(asked, taken, tmp_p
 
 def test_a_result_that_lacks_its_folds_is_summed_up_anew(tmp_path):
     study = study_of()
-    whole = run_study(study, tmp_path, quiet=True)
-    assert finished_result(study, tmp_path)["fold_accuracies"] == whole["fold_accuracies"]
+    whole = run_study(study, tmp_path)
+    assert finished_result(study, tmp_path).fold_accuracies == whole.fold_accuracies
     (tmp_path / "result.json").write_text('{"n_configurations": 4, "n_guesses": 2}')
     assert finished_result(study, tmp_path) is None

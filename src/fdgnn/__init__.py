@@ -13,7 +13,8 @@ from fdgnn._version import __version__
 if TYPE_CHECKING:
     from fdgnn import datasets, exceptions, plot, report, stability
     from fdgnn.datasets import iter_graphs, load_tu, read_graphs
-    from fdgnn.estimators import FDGNNClassifier, FDGNNRegressor, GraphReservoir
+    from fdgnn.encoders import Encoder, GraphReservoir, register_encoder
+    from fdgnn.estimators import FDGNNClassifier, FDGNNRegressor
     from fdgnn.experiments import paper
     from fdgnn.experiments.comparison import compare
     from fdgnn.explanations import explain
@@ -21,15 +22,18 @@ if TYPE_CHECKING:
     from fdgnn.graphs.converters import as_batch
     from fdgnn.model_files import load_model, model_info, save_model
     from fdgnn.pictures.drawing import draw_explanation, draw_molecule
+    from fdgnn.readout.expansion import RandomExpansion
     from fdgnn.selection.search import FDGNNSearchCV
 
 _HOME = {
     "FDGNNClassifier": "fdgnn.estimators",
     "FDGNNRegressor": "fdgnn.estimators",
+    "Encoder": "fdgnn.encoders",
     "FDGNNSearchCV": "fdgnn.selection.search",
+    "RandomExpansion": "fdgnn.readout.expansion",
     "Graph": "fdgnn.graphs",
     "GraphBatch": "fdgnn.graphs",
-    "GraphReservoir": "fdgnn.estimators",
+    "GraphReservoir": "fdgnn.encoders",
     "as_batch": "fdgnn.graphs.converters",
     "compare": "fdgnn.experiments.comparison",
     "draw_explanation": "fdgnn.pictures.drawing",
@@ -40,6 +44,7 @@ _HOME = {
     "load_tu": "fdgnn.datasets",
     "model_info": "fdgnn.model_files",
     "read_graphs": "fdgnn.datasets",
+    "register_encoder": "fdgnn.encoders",
     "save_model": "fdgnn.model_files",
 }
 _MODULES = {
@@ -52,12 +57,14 @@ _MODULES = {
 }
 
 __all__ = [
+    "Encoder",
     "FDGNNClassifier",
     "FDGNNRegressor",
     "FDGNNSearchCV",
     "Graph",
     "GraphBatch",
     "GraphReservoir",
+    "RandomExpansion",
     "__version__",
     "as_batch",
     "compare",
@@ -73,6 +80,7 @@ __all__ = [
     "paper",
     "plot",
     "read_graphs",
+    "register_encoder",
     "report",
     "save_model",
     "stability",

@@ -1,166 +1,73 @@
-"""scikit-learn estimators: composition only; the work is done in the rooms below."""
+"""The models: an encoder, a random expansion and a trained readout, composed.
+
+``graphs -> encoder -> random expansion -> readout``. Each part is an object of its own; the
+classes here put them together under scikit-learn's contract.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from fdgnn._base import ReservoirEstimator, check_one_each, class_labels
-from fdgnn.graphs import Array, Floats, GraphBatch
+from fdgnn.arrays import Array, Features, Floats
+from fdgnn.encoders import Encoder, Encoding, GraphKind, GraphReservoir, encoder_class
+from fdgnn.encoders.settling import tell_unsettled
+from fdgnn.graphs import GraphBatch
+from fdgnn.graphs.converters import as_batch
+from fdgnn.parameters import Number, OneOf, Rule, check_parameters
 from fdgnn.readout.calibration import fit_slope, probabilities, stratified_folds
-from fdgnn.readout.coding import code_classes, draw_projection, expand, winning_class
-from fdgnn.readout.ridge import fit_ridge, held_out_predictions
-from fdgnn.reservoir import DeepReservoir, Embedding, Layer
+from fdgnn.readout.expansion import RandomExpansion
+from fdgnn.readout.linear import LinearReadout, held_out_outputs
+from fdgnn.readout.targets import class_labels, code_classes, real_targets, winning_class
+from fdgnn.reservoir import Layer
 from fdgnn.seeds import child_seed, seed_sequence
 
 
-class GraphReservoir(TransformerMixin, ReservoirEstimator):  # type: ignore[misc]
-    """Embed graphs as the pooled fixed points of an untrained deep reservoir.
+@dataclass(frozen=True)
+class Network:
+    """One guess: a fitted encoder, the expansion of its features, and the trained readout."""
 
-    Each layer iterates ``X = tanh(U W_I^T + bias + A X W_H^T)`` to its fixed point; the states of
-    a graph's vertices are summed. `fit` only draws the weights.
+    encoder: Encoder
+    expansion: RandomExpansion | None
+    readout: LinearReadout
 
-    Parameters
-    ----------
-    n_layers : int, default=3
-        L, the depth.
-    n_units : int, default=50
-        H, the neurons of each layer.
-    n_connections : int, default=1
-        C, the incoming connections of a neuron, from its input and from its own layer each.
-    effective_spectral_radius : float, default=0.9
-        ``rho(W_H) k``; from 1 on, graphs of degree k need not have a unique fixed point.
-        (In other reservoir libraries the name stands for the leaky spectral radius.)
-    input_scaling : float, default=1.0
-        omega(1): the first layer's input weights are uniform in [-omega, omega].
-    inter_layer_scaling : float, default=1.0
-        omega: the same for the other layers.
-    bias_scaling : float, optional
-        Biases are uniform in plus or minus this; by default the layer's own scaling. 0: none.
-    degree : {"average", "max"} or float, default="average"
-        k: the mean or the maximum over graphs of the largest neighborhood, or a number.
-    pooled_layers : {"last", "all"}, default="last"
-        Whose pooled states `transform` returns.
-    tol : float, default=1e-3
-        epsilon: a graph's iteration stops when its states move less than this (Frobenius norm).
-    max_iter : int, default=50
-        nu, the most iterations of a layer.
-    solver : {"auto", "paper"}, default="auto"
-        "paper" iterates all neurons as eq. 2 says; "auto" finds the same fixed points faster.
-    random_state : int, RandomState, Generator or None, default=None
-    n_jobs : int, optional
-        Threads; results do not depend on their number.
+    def features(self, graphs: GraphBatch, n_jobs: int | None = None) -> Features:
+        """What the readout sees of checked graphs, (n_graphs, P)."""
+        return expanded(self.encoder.encode(graphs, n_jobs=n_jobs).features[0], self.expansion)
 
-    Attributes
-    ----------
-    layers_ : tuple of Layer
-        ``layers_[i].input_weights``, ``.recurrent_weights`` (SciPy CSR) and ``.bias``.
-    degree_ : float
-        k as used.
-    seed_ : numpy.random.SeedSequence
-        The root of all random streams, also where `random_state` is None.
-    n_iter_, converged_ : (n_graphs,)
-        How the iteration ended on each graph of the last `fit_transform` or `transform`.
-
-    Examples
-    --------
-    >>> from fdgnn import GraphReservoir
-    >>> from fdgnn.datasets import make_cycles
-    >>> graphs = make_cycles([3, 4, 5])
-    >>> GraphReservoir(n_units=10, random_state=0).fit_transform(graphs).shape
-    (3, 10)
-    """
-
-    def __init__(
-        self,
-        n_layers: int = 3,
-        n_units: int = 50,
-        n_connections: int = 1,
-        effective_spectral_radius: float = 0.9,
-        input_scaling: float = 1.0,
-        inter_layer_scaling: float = 1.0,
-        bias_scaling: float | None = None,
-        degree: str | float = "average",
-        pooled_layers: str = "last",
-        tol: float = 1e-3,
-        max_iter: int = 50,
-        solver: str = "auto",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_layers = n_layers
-        self.n_units = n_units
-        self.n_connections = n_connections
-        self.effective_spectral_radius = effective_spectral_radius
-        self.input_scaling = input_scaling
-        self.inter_layer_scaling = inter_layer_scaling
-        self.bias_scaling = bias_scaling
-        self.degree = degree
-        self.pooled_layers = pooled_layers
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Draw the weights for the kind of vertices that the graphs have; `y` is not used."""
-        graphs = self._start_fit(X)
-        self.seed_ = seed_sequence(self.random_state)
-        self.reservoir_ = self._draw(graphs, self.degree_, self.seed_)
-        return self
-
-    @property
-    def layers_(self) -> tuple[Layer, ...]:
-        """The layers' weights."""
-        check_is_fitted(self)
-        return self.reservoir_.layers
-
-    def transform(self, X: Any) -> Floats:
-        """Pooled states, (n_graphs, n_units) or, with all layers, (n_graphs, L * n_units)."""
-        graphs = self._new_graphs(X)
-        embedding = self._embed(graphs, self.reservoir_, layers=self.pooled_layers)
-        self._record_convergence([embedding])
-        return np.concatenate(list(embedding.pooled), axis=1)
-
-    def vertex_states(self, X: Any) -> Floats:
-        """Fixed-point states of the vertices, graph after graph: (n_vertices, as `transform`)."""
-        graphs = self._new_graphs(X)
-        embedding = self._embed(
-            graphs, self.reservoir_, layers=self.pooled_layers, keep_states=True
-        )
-        self._record_convergence([embedding])
-        assert embedding.states is not None
-        return embedding.states.reshape(graphs.n_vertices, -1)
-
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Names such as ``layer3_unit17``."""
-        check_is_fitted(self)
-        layers = range(1, self.n_layers + 1) if self.pooled_layers == "all" else [self.n_layers]
-        names = [f"layer{i}_unit{h}" for i in layers for h in range(self.n_units)]
-        return np.array(names, dtype=object)
+    def outputs(self, encoding: Encoding) -> Floats:
+        """Eq. 3: the outputs (n_graphs, q) for graphs that were encoded already."""
+        return self.readout.outputs(expanded(encoding.features[0], self.expansion))
 
 
-class Network(NamedTuple):
-    """One guess: a reservoir, its projection, and the readout trained on it."""
-
-    reservoir: DeepReservoir
-    projection: Floats  # W_phi (P, H)
-    coef: Floats  # W_Y (q, P)
-    intercept: Floats  # (q,)
-
-    def outputs(self, pooled: Floats) -> Floats:
-        """Eq. 3: (n_graphs, H) -> (n_graphs, q)."""
-        return expand(pooled, self.projection) @ self.coef.T + self.intercept
+def expanded(features: Features, expansion: RandomExpansion | None) -> Features:
+    """Features as the readout sees them."""
+    return features if expansion is None else expansion.expand(features)
 
 
-class _FDGNN(ReservoirEstimator):
+@cache
+def _parameter_names(kind: Any) -> tuple[str, ...]:
+    """Parameters of an encoder that a model passes on, if it has them."""
+    own = ("random_state", "n_jobs")  # a model gives seeds and threads itself
+    return tuple(name for name in inspect.signature(kind).parameters if name not in own)
+
+
+class _FDGNN(BaseEstimator):  # type: ignore[misc]
     """The model up to its real-valued output; a subclass says what the output means."""
+
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "n_projections": Number(0, whole=True, optional=True),
+        "alpha": Number(0),
+        "n_networks": Number(1, whole=True),
+    }
 
     def __init__(
         self,
@@ -180,6 +87,7 @@ class _FDGNN(ReservoirEstimator):
         solver: str = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
+        encoder: str | Encoder = GraphReservoir.kind,
     ) -> None:
         self.n_layers = n_layers
         self.n_units = n_units
@@ -197,53 +105,157 @@ class _FDGNN(ReservoirEstimator):
         self.solver = solver
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.encoder = encoder
 
-    def _draw_guess(
-        self, graphs: GraphBatch, degree: float, root: np.random.SeedSequence, guess: int
-    ) -> tuple[DeepReservoir, Floats]:
-        """Reservoir and W_phi of one guess; they depend on the seed and its number only."""
-        seed = child_seed(root, guess)
-        projection = draw_projection(seed, self.n_units, self.n_projections or 2 * self.n_units)
-        return self._draw(graphs, degree, seed), projection
+    # ------------------------------------------------------------------ the encoder
+
+    def _new_encoder(self) -> Encoder:
+        """Make an encoder that is not fitted yet, and check its parameters."""
+        if isinstance(self.encoder, Encoder):
+            encoder: Encoder = clone(self.encoder)
+        else:
+            kind: Any = encoder_class(self.encoder)
+            names = [name for name in _parameter_names(kind) if hasattr(self, name)]
+            encoder = kind(**{name: getattr(self, name) for name in names})
+        check_parameters(encoder, encoder.rules)
+        return encoder
+
+    @property
+    def _encoder_kind(self) -> type[Encoder]:
+        given = self.encoder
+        return type(given) if isinstance(given, Encoder) else encoder_class(given)
+
+    @property
+    def depth_parameter(self) -> str | None:
+        """The parameter of this model that says how deep it is; None if there is none."""
+        name = self._encoder_kind.depth_parameter
+        return None if name is None else self._own_name(name)
+
+    @property
+    def search_space(self) -> Mapping[str, Any]:
+        """What a search tries by default: lists or distributions by parameter of this model."""
+        space = self._encoder_kind.search_space().items()
+        own = ((self._own_name(name), values) for name, values in space)
+        return {name: values for name, values in own if name is not None}
+
+    def _own_name(self, name: str) -> str | None:
+        """What a parameter of the encoder is called as a parameter of this model.
+
+        An encoder that is given by its name has the parameters that the model has, too; its
+        others keep their defaults, so that they have no name here.
+        """
+        if isinstance(self.encoder, Encoder):
+            return f"encoder__{name}"
+        return name if hasattr(self, name) else None
+
+    # ------------------------------------------------------------------ fitting
+
+    def _start_fit(self, X: Any) -> GraphBatch:
+        check_parameters(self, self.rules)
+        graphs = as_batch(X)
+        self.graph_kind_ = GraphKind.of(graphs)
+        self.reading_ = getattr(graphs, "reading", None)
+        self.seed_ = seed_sequence(self.random_state)
+        return graphs
+
+    @property
+    def n_features_in_(self) -> int:
+        """Inputs per vertex: different labels, features, or 1."""
+        check_is_fitted(self)
+        return int(self.graph_kind_.n_inputs)
+
+    def _drawn_expansion(
+        self, encoder: Encoder, n_features: int, seed: np.random.SeedSequence
+    ) -> RandomExpansion | None:
+        P = self.n_projections
+        P = encoder.expansion_factor * n_features if P is None else P
+        return RandomExpansion(P).draw(n_features, seed) if P else None
 
     def network_features(
         self, graphs: GraphBatch, guess: int, depths: Sequence[int]
-    ) -> list[Floats]:
-        """What the readout of one guess sees, (n_graphs, P), had the model these depths.
+    ) -> list[Features]:
+        """What the readout of one guess sees, (n_graphs, P), for a model of each of these depths.
 
-        Layers are drawn one by one, so one pass through the deepest network serves all depths.
+        One pass through the deepest encoder serves all depths.
         """
-        deepest = clone(self).set_params(n_layers=max(depths))
-        deepest._check_parameters()
-        degree = deepest._resolve_degree(graphs)
-        root = seed_sequence(deepest.random_state)
-        reservoir, projection = deepest._draw_guess(graphs, degree, root, guess)
-        layers = [depth - 1 for depth in depths]
-        pooled = deepest._embed(graphs, reservoir, layers=layers).pooled
-        return [expand(each, projection) for each in pooled]
+        seed = child_seed(seed_sequence(self.random_state), guess)
+        encoder = self._new_encoder()
+        if encoder.depth_parameter is not None:
+            encoder.set_params(**{encoder.depth_parameter: max(depths)})
+            check_parameters(encoder, encoder.rules)
+        features = encoder.draw(graphs, seed).encode(graphs, depths, self.n_jobs).features
+        # Networks of one guess have the same projection, if their features are as many.
+        expansions = {
+            n: self._drawn_expansion(encoder, n, seed) for n in {X.shape[1] for X in features}
+        }
+        return [expanded(X, expansions[X.shape[1]]) for X in features]
 
-    def _fit_networks(self, graphs: GraphBatch, targets: Floats) -> list[Embedding]:
-        networks, embeddings = [], []
-        self.seed_ = seed_sequence(self.random_state)
+    def _fit_networks(self, graphs: GraphBatch, targets: Floats) -> list[Features]:
+        """Draw and train all networks; give what their readouts saw."""
+        networks, encodings, seen = [], [], []
         for guess in range(self.n_networks):
-            reservoir, projection = self._draw_guess(graphs, self.degree_, self.seed_, guess)
-            embedding = self._embed(graphs, reservoir, layers="last")
-            features = expand(embedding.pooled[-1], projection)
-            coef, intercept = fit_ridge(features, targets, self.alpha)
-            coef = np.ascontiguousarray(coef)  # one layout: sums round the same once loaded
-            networks.append(Network(reservoir, projection, coef, intercept))
-            embeddings.append(embedding)
+            seed = child_seed(self.seed_, guess)
+            encoder = self._new_encoder().draw(graphs, seed)
+            encodings.append(encoder.encode(graphs, n_jobs=self.n_jobs))
+            X = encodings[-1].features[0]
+            expansion = self._drawn_expansion(encoder, X.shape[1], seed)
+            seen.append(expanded(X, expansion))
+            readout = LinearReadout.fit(seen[-1], targets, self.alpha)
+            networks.append(Network(encoder, expansion, readout))
         self.networks_ = tuple(networks)
-        return embeddings
+        self._record_settling(encodings)
+        return seen
 
-    def _outputs(self, X: Any) -> Floats:
-        """Eq. 3, averaged over the networks: (n_graphs, q)."""
-        graphs = self._new_graphs(X)
-        embeddings = [self._embed(graphs, n.reservoir, layers="last") for n in self.networks_]
-        self._tell_unconverged(embeddings)
-        pairs = zip(self.networks_, embeddings, strict=True)
-        outputs = [network.outputs(embedding.pooled[-1]) for network, embedding in pairs]
-        return np.asarray(np.mean(outputs, axis=0))
+    def _record_settling(self, encodings: list[Encoding]) -> None:
+        """Keep how the iteration ended on each training graph; tell once if it did not end."""
+        settlings = [e.settling for e in encodings if e.settling is not None]
+        if not settlings:
+            return
+        self.n_iter_ = np.concatenate([s.n_iter for s in settlings]).max(axis=0)
+        still = [(s.residual < s.tol).all(axis=0) for s in settlings]
+        self.converged_ = np.logical_and.reduce(still)
+        tell_unsettled(settlings)
+
+    # ------------------------------------------------------------------ using it
+
+    def check_graphs(self, X: Any) -> GraphBatch:
+        """Convert graphs, and check that they are of the kind that the model was fitted on."""
+        check_is_fitted(self)
+        graphs = as_batch(X)
+        self.graph_kind_.check(graphs)
+        return graphs
+
+    def refusals(self, X: Any) -> dict[int, str]:
+        """Positions of the graphs that the model cannot take, and why.
+
+        Raises
+        ------
+        GraphError
+            The graphs are all of another kind than those that the model was fitted on.
+        """
+        return self.networks_[0].encoder.refusals(self.check_graphs(X))
+
+    def outputs(self, X: Any) -> Floats:
+        """Real-valued outputs of eq. 3, averaged over the networks: (n_graphs, q)."""
+        graphs = self.check_graphs(X)
+        encodings = [n.encoder.encode(graphs, n_jobs=self.n_jobs) for n in self.networks_]
+        settlings = [e.settling for e in encodings if e.settling is not None]
+        if settlings:
+            tell_unsettled(settlings)
+        pairs = zip(self.networks_, encodings, strict=True)
+        outputs = [network.outputs(encoding) for network, encoding in pairs]
+        return outputs[0] if len(outputs) == 1 else np.asarray(np.mean(outputs, axis=0))
+
+    @property
+    def n_outputs_(self) -> int:
+        """q, the number of real-valued outputs."""
+        check_is_fitted(self)
+        return len(self.networks_[0].readout.intercept)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "networks_" in vars(self)
+
+    # ------------------------------------------------------------------ the only network
 
     def _only_network(self) -> Network:
         check_is_fitted(self)
@@ -254,28 +266,45 @@ class _FDGNN(ReservoirEstimator):
         return self.networks_[0]
 
     @property
+    def degree_(self) -> float:
+        """K as used, where the encoder is a reservoir."""
+        check_is_fitted(self)
+        return float(self.networks_[0].encoder.degree_)
+
+    @property
     def layers_(self) -> tuple[Layer, ...]:
         """The reservoir's weights, of the only network."""
-        return self._only_network().reservoir.layers
+        layers: tuple[Layer, ...] = self._only_network().encoder.layers_
+        return layers
 
     @property
     def projection_(self) -> Floats:
         """W_phi (P, H), of the only network."""
-        return self._only_network().projection
+        expansion = self._only_network().expansion
+        if expansion is None:
+            raise AttributeError("the model has no random expansion")
+        return expansion.projection_
 
     @property
     def coef_(self) -> Floats:
         """W_Y (q, P), of the only network."""
-        return self._only_network().coef
+        return self._only_network().readout.coef
 
     @property
     def intercept_(self) -> Floats:
         """The readout's bias (q,), of the only network."""
-        return self._only_network().intercept
+        return self._only_network().readout.intercept
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.one_d_array = True
+        tags.non_deterministic = self.random_state is None
+        return tags
 
 
 class FDGNNClassifier(ClassifierMixin, _FDGNN):  # type: ignore[misc]
-    """Classify graphs: an untrained deep reservoir and a linear readout (eq. 1-3).
+    """Classify graphs: an untrained encoder and a linear readout (eq. 1-3).
 
     Parameters
     ----------
@@ -283,7 +312,9 @@ class FDGNNClassifier(ClassifierMixin, _FDGNN):  # type: ignore[misc]
 inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, n_jobs
         As in `GraphReservoir`.
     n_projections : int, optional
-        P, the size of the random expansion; by default twice `n_units`.
+        P, the size of the random expansion; by default as many times the encoder's features as
+        the encoder says, which is twice for a reservoir. 0: none, the readout sees the encoder's
+        own features.
     alpha : float, default=1e-3
         lambda, the Tikhonov penalty of the readout; its bias is not penalized.
     n_networks : int, default=1
@@ -291,10 +322,14 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
     probability : bool, default=False
         Whether `fit` also learns probabilities, on outputs held out by five-fold cross validation
         in closed form, so that `predict_proba` can give them.
+    encoder : {"reservoir"} or Encoder, default="reservoir"
+        What turns graphs into features: the paper's reservoir, with the parameters above, or any
+        `fdgnn.encoders.Encoder` with parameters of its own (``encoder__name`` in a search).
 
     Attributes
     ----------
     networks_ : tuple of Network
+        Each has a fitted `encoder`, its `expansion` and a `readout`.
     layers_, projection_, coef_, intercept_
         Weights of the only network; with several, see ``networks_[j]``.
     degree_ : float
@@ -307,6 +342,8 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
     classes_ : (n_classes,)
     calibration_ : float
         How steeply probabilities follow the outputs (`fdgnn.readout.calibration`), if asked for.
+    reading_ : Reading or None
+        How the training graphs were read, if they came from a file.
 
     Examples
     --------
@@ -317,6 +354,11 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
     >>> model.predict(graphs[:3]).shape
     (3,)
     """
+
+    rules: ClassVar[Mapping[str, Rule]] = {
+        **_FDGNN.rules,
+        "probability": OneOf((False, True)),
+    }
 
     def __init__(
         self,
@@ -337,6 +379,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         random_state: Any = None,
         n_jobs: int | None = None,
         probability: bool = False,
+        encoder: str | Encoder = GraphReservoir.kind,
     ) -> None:
         super().__init__(
             n_layers=n_layers,
@@ -355,6 +398,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
             solver=solver,
             random_state=random_state,
             n_jobs=n_jobs,
+            encoder=encoder,
         )
         self.probability = probability
 
@@ -371,36 +415,22 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         graphs = self._start_fit(X)
         y = class_labels(y, graphs)
         self.classes_, targets = code_classes(y)
-        embeddings = self._fit_networks(graphs, targets)
+        features = self._fit_networks(graphs, targets)
         if self.probability:
             codes = np.searchsorted(self.classes_, y)
             fold = stratified_folds(codes, self.seed_)
-            held_out = self._held_out_outputs(embeddings, targets, fold)
+            held_out = held_out_outputs(features, targets, self.alpha, fold)
             self.calibration_ = fit_slope(held_out, codes)
-        self._record_convergence(embeddings)
         return self
-
-    def _held_out_outputs(
-        self, embeddings: list[Embedding], targets: Floats, fold: Array
-    ) -> Floats:
-        """Outputs for each training graph had its fold been left out, averaged over networks."""
-        alphas = np.array([self.alpha], dtype=np.float64)
-        outputs = [
-            held_out_predictions(
-                expand(embedding.pooled[-1], network.projection), targets, alphas, fold
-            )[0]
-            for embedding, network in zip(embeddings, self.networks_, strict=True)
-        ]
-        return np.asarray(np.mean(outputs, axis=0))
 
     def decision_function(self, X: Any) -> Floats:
         """Real-valued outputs: (n_graphs,) for two classes, (n_graphs, n_classes) for more."""
-        outputs = self._outputs(X)
+        outputs = self.outputs(X)
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
     def predict(self, X: Any) -> Array:
         """Class of each graph: the sign, or the largest, of its outputs."""
-        outputs = self._outputs(X)
+        outputs = self.outputs(X)
         return self.classes_[winning_class(outputs)]
 
     @available_if(lambda self: self.probability)  # type: ignore[untyped-decorator]
@@ -410,7 +440,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         The class of the largest probability is that of `predict`.
         """
         check_is_fitted(self, "calibration_")
-        return probabilities(self._outputs(X), self.calibration_)
+        return probabilities(self.outputs(X), self.calibration_)
 
 
 class FDGNNRegressor(RegressorMixin, _FDGNN):  # type: ignore[misc]
@@ -431,24 +461,15 @@ class FDGNNRegressor(RegressorMixin, _FDGNN):  # type: ignore[misc]
     def fit(self, X: Any, y: Any) -> Self:
         """Draw the networks and solve for their readouts; y is (n_graphs,) or (n_graphs, q)."""
         graphs = self._start_fit(X)
-        targets = np.asarray(y, dtype=np.float64)
-        check_one_each(graphs, targets)
-        if targets.ndim > 2:
-            raise ValueError(f"y has shape {targets.shape}; expected (n_graphs,) or (n_graphs, q)")
-        if not np.isfinite(targets).all():
-            raise ValueError(
-                f"y[{int(np.argmin(np.isfinite(targets).reshape(len(targets), -1).all(axis=1)))}] "
-                "is NaN or infinite; leave such graphs out"
-            )
-        self._one_output = targets.ndim == 1
-        embeddings = self._fit_networks(graphs, targets.reshape(len(targets), -1))
-        self._record_convergence(embeddings)
+        targets = real_targets(y, graphs)
+        self.single_output_ = targets.ndim == 1
+        self._fit_networks(graphs, targets.reshape(len(targets), -1))
         return self
 
     def predict(self, X: Any) -> Floats:
         """Predicted values, of the shape of the y in `fit`."""
-        outputs = self._outputs(X)
-        return outputs[:, 0] if self._one_output else outputs
+        outputs = self.outputs(X)
+        return outputs[:, 0] if self.single_output_ else outputs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

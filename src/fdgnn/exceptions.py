@@ -4,12 +4,12 @@
 
     FDGNNError
     ├── GraphError (ValueError)                 a graph that cannot be used as it is
-    │   └── UnseenLabelError                    a vertex label the model has never met
+    │   └── UnseenLabelError                    a vertex label that the model does not know
     ├── DatasetError
     │   ├── DatasetNotFoundError (LookupError)  no such name, file or folder
     │   ├── DatasetFormatError (ValueError)     the file is there but cannot be right
     │   ├── UnsafeArchiveError                  a zip that leaves its folder or explodes
-    │   └── DownloadError (OSError)             the network said no
+    │   └── DownloadError (OSError)             the download failed
     ├── StudyError
     │   └── RunMismatchError                    a run directory made with other settings
     ├── ModelFileError (ValueError)             not a model file, or one that is damaged
@@ -31,7 +31,22 @@ class FDGNNError(Exception):
 
 
 class GraphError(FDGNNError, ValueError):
-    """A graph that cannot be used as it is."""
+    """A graph that cannot be used as it is.
+
+    Attributes
+    ----------
+    reason : str
+        What is wrong with the graph, without its position.
+    graph : int or None
+        The graph's position in the list or batch, where it is known.
+    """
+
+    def __init__(self, reason: str, graph: int | None = None) -> None:
+        super().__init__(reason, graph)
+        self.reason, self.graph = reason, graph
+
+    def __str__(self) -> str:
+        return self.reason if self.graph is None else f"graph {self.graph}: {self.reason}"
 
 
 class UnseenLabelError(GraphError):

@@ -1,13 +1,15 @@
 r"""How much each vertex moved a graph's score.
 
-With the pool p = sum of the vertices' states x(v), eq. 3 is ``s(p) = w tanh(W_phi p) + b``. Along
-the straight way from the empty pool 0 to p, the gradient integrates in closed form::
+A model's score is a function of its encoder's features F, which are sums over vertices. Along the
+straight way from the empty graph, F = 0, to the graph's own F, the gradient of the score averages
+to a direction d, and::
 
-    s(p) - s(0) = sum over v of c(v)
-    c(v) = sum over j of  w_j  tanh(a_j) / a_j  (W_phi x(v))_j,      a = W_phi p
+    s(F) - s(0) = F . d = sum over v of c(v)
 
-because the integral of ``1 - tanh(t a)^2`` over t from 0 to 1 is ``tanh(a) / a``. These are
-integrated gradients, exact, without a quadrature; docs/explanations.md has the derivation.
+For eq. 3, ``s(F) = w tanh(W_phi F) + b``, the average has a closed form
+(`fdgnn.readout.expansion.RandomExpansion.mean_gradient`); without the expansion d is w. The encoder
+says how ``F . d`` splits over vertices. These are integrated gradients, exact, without a
+quadrature; docs/explanations.md has the derivation.
 """
 
 from __future__ import annotations
@@ -18,9 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn.estimators import FDGNNClassifier, FDGNNRegressor, Network
-from fdgnn.graphs import Floats, Graph, GraphBatch, Ints
-from fdgnn.readout.coding import winning_class
+from fdgnn.arrays import Floats, Ints
+from fdgnn.estimators import FDGNNClassifier, FDGNNRegressor, Network, expanded
+from fdgnn.graphs import Graph, GraphBatch
+from fdgnn.readout.linear import LinearReadout
+from fdgnn.readout.targets import winning_class
 
 _AT_ONCE = 200_000  # vertices whose states are held in memory together
 
@@ -36,7 +40,7 @@ class Explanation:
     score, base_score : float
         The model's output for `target`, and its output for an empty graph.
     vertices : (n_vertices,) float64
-        Each vertex' contribution; they add up to ``score - base_score``.
+        The contribution of each vertex; they add up to ``score - base_score``.
     edges : (2, n_edges) int64, or None
         The graph's edges, an undirected one listed once.
     edge_effects : (n_edges,) float64, or None
@@ -70,7 +74,7 @@ def explain(
     Returns
     -------
     list of Explanation
-        One a graph.
+        One per graph.
 
     Examples
     --------
@@ -85,7 +89,7 @@ def explain(
     model = getattr(model, "best_estimator_", model)
     if not isinstance(model, FDGNNClassifier | FDGNNRegressor):
         raise TypeError(f"a {type(model).__name__} has no score to explain")
-    batch = model._new_graphs(graphs)
+    batch = model.check_graphs(graphs)
     number = _output_numbers(model, batch, target)
     found: list[Explanation] = []
     for part in _chunks(batch, number):
@@ -101,16 +105,16 @@ def explain(
 
 
 def _output_numbers(model: Any, graphs: GraphBatch, target: Any) -> Ints:
-    """Which output is explained of each graph; of two classes with one output, which class."""
+    """For each graph, the output to explain; for two classes, which have one output, the class."""
     if isinstance(model, FDGNNClassifier):
         if target is None:
-            return np.asarray(winning_class(model._outputs(graphs)), dtype=np.int64)
+            return np.asarray(winning_class(model.outputs(graphs)), dtype=np.int64)
         known = np.flatnonzero(model.classes_ == target)
         if len(known) == 0:
             names = ", ".join(map(repr, model.classes_[:10].tolist()))
             raise ValueError(f"target={target!r} is not a class of the model; they are {names}")
         return np.full(len(graphs), known[0])
-    n_outputs = len(model.networks_[0].intercept)
+    n_outputs = model.n_outputs_
     if target is None and n_outputs > 1:
         raise ValueError(f"the model has {n_outputs} outputs; give the number of one as target")
     if target is not None and target not in range(n_outputs):
@@ -118,12 +122,13 @@ def _output_numbers(model: Any, graphs: GraphBatch, target: Any) -> Ints:
     return np.full(len(graphs), target or 0)
 
 
-def _readout(model: Any, network: Network, number: Ints) -> tuple[Floats, Floats]:
-    """Weights (n_graphs, P) and bias (n_graphs,) of each graph's output."""
-    if isinstance(model, FDGNNClassifier) and len(network.intercept) == 1:
-        sign = np.where(number == 1, 1.0, -1.0)  # the one output speaks for the second class
-        return sign[:, None] * network.coef, sign * network.intercept
-    return network.coef[number], network.intercept[number]
+def _rows(model: Any, readout: LinearReadout, number: Ints) -> tuple[Floats, Floats, Ints]:
+    """Weights (m, P) and biases (m,) of the outputs, and which of them is each graph's."""
+    if isinstance(model, FDGNNClassifier) and len(readout.intercept) == 1:
+        # The one output speaks for the second class.
+        coef = np.concatenate([-readout.coef, readout.coef])
+        return coef, np.concatenate([-readout.intercept, readout.intercept]), number
+    return readout.coef, readout.intercept, number
 
 
 # ---------------------------------------------------------------------- vertices
@@ -142,21 +147,14 @@ def _contributions(
     model: Any, network: Network, graphs: GraphBatch, number: Ints
 ) -> tuple[Floats, Floats, Floats]:
     """Scores and base scores (n_graphs,), and the contributions of all vertices (n_vertices,)."""
-    embedding = model._embed(graphs, network.reservoir, layers="last", keep_states=True)
-    pooled, states = embedding.pooled[-1], embedding.states[:, -1]
-    w, b = _readout(model, network, number)
-    A = pooled @ network.projection.T  # (n_graphs, P)
-    toward = (w * _tanh_ratio(A)) @ network.projection  # (n_graphs, H), the mean gradient
-    # Pooled states are rounded sums: what rounding took is shared by the vertices.
-    lost = pooled - np.add.reduceat(states, graphs.vertex_offsets[:-1])
-    share = (lost * toward).sum(axis=1) / np.diff(graphs.vertex_offsets)
-    vertices = np.einsum("vh,vh->v", states, toward[graphs.graph_of_vertex])
-    return (w * np.tanh(A)).sum(axis=1) + b, b, vertices + share[graphs.graph_of_vertex]
-
-
-def _tanh_ratio(a: Floats) -> Floats:
-    """``tanh(a) / a``, which near zero is 1 to all digits."""
-    return np.divide(np.tanh(a), a, out=np.ones_like(a), where=np.abs(a) > 1e-9)
+    found = network.encoder.attribute(graphs, model.n_jobs)
+    coef, intercept, number = _rows(model, network.readout, number)
+    X = expanded(found.features, network.expansion)
+    scores = np.asarray((X @ coef.T)[np.arange(len(graphs)), number]) + intercept[number]
+    if network.expansion is None:
+        return scores, intercept[number], found.contributions(coef, number)
+    directions = network.expansion.mean_gradient(found.features, coef[number])
+    return scores, intercept[number], found.contributions(directions, np.arange(len(graphs)))
 
 
 def _chunks(graphs: GraphBatch, number: Ints) -> Iterator[tuple[GraphBatch, Ints]]:
@@ -192,7 +190,7 @@ def _without(graph: Graph, u: int, v: int) -> Graph:
 
 
 def _scores(model: Any, graphs: list[Graph], number: int) -> Floats:
-    outputs = model._outputs(graphs)
+    outputs = model.outputs(graphs)
     if isinstance(model, FDGNNClassifier) and outputs.shape[1] == 1:
         return np.asarray(outputs[:, 0] if number == 1 else -outputs[:, 0])
     return np.asarray(outputs[:, number])

@@ -26,10 +26,11 @@ def require(module: str, extra: str, what: str) -> Any:
     MissingDependencyError
         The library is not installed.
     """
+    library = module.split(".")[0]
     try:
+        import_module(library)
         found: ModuleType = import_module(module)
     except ImportError as error:
-        library = module.split(".")[0]
         raise MissingDependencyError(
             f"{what} need {library}; install it with: pip install 'fdgnn[{extra}]'"
         ) from error

@@ -1,9 +1,9 @@
 """Pictures for notebooks, with Matplotlib (extra `plot`).
 
 Each function takes a fitted `GraphReservoir`, `FDGNNClassifier`, `FDGNNRegressor` or
-`FDGNNSearchCV` and graphs of any kind that `as_batch` takes, draws into the given axes or into a
-new pyplot figure, which notebooks show, and returns the axes. Colors are Okabe and Ito's, which
-all eyes can tell apart, and each comes with a marker or a line of its own.
+`FDGNNSearchCV`, and graphs of any kind that `as_batch` takes. It draws into the given axes or into
+a new pyplot figure, which notebooks show, and returns the axes. Colors are those of Okabe and Ito,
+which color-blind people can tell apart. Each color also has a marker or a line style of its own.
 """
 
 from __future__ import annotations
@@ -14,18 +14,14 @@ from typing import Any
 import numpy as np
 
 from fdgnn.estimators import FDGNNRegressor
-from fdgnn.exceptions import MissingDependencyError
 from fdgnn.explanations import explain
-from fdgnn.graphs import Array, Floats
+from fdgnn.extras import require
+from fdgnn.graphs import Array, Floats, GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.pictures.drawing import draw_explanation, literal
-from fdgnn.portrait.dynamics import (
-    dynamics_of,
-    fitted,
-    graphs_for_curves,
-    residual_curves,
-)
-from fdgnn.portrait.predictions import features_of, principal_map
+from fdgnn.portrait.dynamics import Dynamics, dynamics_of, graphs_for_curves, residual_curves
+from fdgnn.portrait.mapping import principal_map
+from fdgnn.portrait.model import encoder_of, features_of, fitted
 from fdgnn.reservoir import contractions
 from fdgnn.stability import spectral_radius
 from fdgnn.workflow.training import guess_task
@@ -42,9 +38,9 @@ _MOST_NAMED = 24  # classes in a legend
 def plot_convergence(model: Any, graphs: Any, *, ax: Any = None) -> Any:
     """Show how far the states move in each step of the paper's loop, layer by layer.
 
-    Lines of a dozen graphs, from small to large: solid where a graph is certified to have one
-    fixed point, dashed where it is not. A loop ends when its line falls below `tol`, or after
-    `max_iter` steps.
+    There are lines for a dozen graphs, from small to large. A line is solid where a graph is
+    certified to have one fixed point, and dashed where it is not. A loop ends when its line falls
+    below `tol`, or after `max_iter` steps.
 
     Parameters
     ----------
@@ -67,7 +63,7 @@ def plot_convergence(model: Any, graphs: Any, *, ax: Any = None) -> Any:
     >>> ax.get_xlabel()
     'step'
     """
-    dynamics, batch = dynamics_of(model), fitted(model)._new_graphs(graphs)
+    dynamics, batch = _dynamics(model, graphs)
     ax = _axes(ax)
     _whole_ticks(ax.xaxis)
     certified = contractions(dynamics.reservoir, batch) < 1
@@ -164,8 +160,8 @@ def plot_contributions(
         Fitted.
     graph : Graph, or whatever `as_batch` takes a list of
     target : class label or int, optional
-        The class, or the number of the regressor's output, whose score is explained; by default
-        the predicted class, or the only output.
+        The class, or the number of the regressor's output, to explain. The default is the
+        predicted class, or the only output.
     labels : sequence, optional
         What to write on the vertices; by default their labels, if they have some.
     ax : matplotlib Axes, optional
@@ -192,9 +188,9 @@ def plot_contributions(
 def plot_stability(model: Any, graphs: Any, *, ax: Any = None) -> Any:
     r"""Map the graphs by whether their states settle for certain: rho(\|W_H\|) rho(\|A\|) < 1.
 
-    Points are graphs, by their largest neighborhood k and by the product of both spectral radii,
-    in the layer where it is largest. A graph's product is never above the line rho(W_H) k, which
-    is what Theorem 2 looks at, if each neuron has one connection and no arc has a weight.
+    Each point is a graph. It is placed by its largest neighborhood k and by the product of both
+    spectral radii, in the layer where the product is largest. The line is rho(W_H) k, the quantity
+    of Theorem 2. If each neuron has one connection and no arc has a weight, no point is above it.
 
     Parameters
     ----------
@@ -218,7 +214,7 @@ def plot_stability(model: Any, graphs: Any, *, ax: Any = None) -> Any:
     >>> [text.get_text() for text in ax.get_legend().get_texts()][-1]
     'certified: 4 of 4'
     """
-    dynamics, batch = dynamics_of(model), fitted(model)._new_graphs(graphs)
+    dynamics, batch = _dynamics(model, graphs)
     bounds = contractions(dynamics.reservoir, batch)
     worst, k = bounds.max(axis=0), batch.max_degrees
     layer = dynamics.reservoir.layers[int(bounds.max(axis=1).argmax())]
@@ -248,22 +244,31 @@ def plot_stability(model: Any, graphs: Any, *, ax: Any = None) -> Any:
     return ax
 
 
-# ---------------------------------------------------------------------- what all need
+# ---------------------------------------------------------------------- shared
+
+
+def _dynamics(model: Any, graphs: Any) -> tuple[Dynamics, GraphBatch]:
+    """The reservoir of a model, and the graphs as it takes them."""
+    dynamics, model = dynamics_of(model), fitted(model)
+    if dynamics is None:
+        name = type(encoder_of(model)).__name__
+        raise TypeError(
+            f"the encoder of this model is a {name}, which has no states that come to rest; give a "
+            "model with a GraphReservoir"
+        )
+    return dynamics, model.check_graphs(graphs)
 
 
 def _axes(ax: Any) -> Any:
     """The given axes, or those of a new figure."""
     if ax is not None:
         return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise MissingDependencyError("plots need matplotlib: pip install 'fdgnn[plot]'") from error
+    plt = require("matplotlib.pyplot", "plot", "Plots")
     return plt.figure(layout="constrained").add_subplot()
 
 
 def _whole_ticks(axis: Any) -> None:
-    """Let the axis of something counted have ticks at whole numbers only."""
+    """Put ticks at whole numbers only."""
     from matplotlib.ticker import MaxNLocator
 
     axis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))

@@ -8,7 +8,7 @@ says why this library was chosen.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -17,13 +17,23 @@ from fdgnn.files import write_aside
 T = TypeVar("T")
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of all records: immutable, made with names, and with no fields but its own."""
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of all records, which are immutable and have no fields but their own.
+
+    Type checkers want a subclass to say ``frozen=True`` again: ``class X(Record, frozen=True,
+    kw_only=True)``.
+    """
 
 
 def encode(record: object) -> bytes:
     """Write a record, or a list of records, as compact JSON in one line."""
     return msgspec.json.encode(record)
+
+
+def as_plain(record: Record) -> dict[str, Any]:
+    """Give a record's fields by name, as JSON has them."""
+    plain: dict[str, Any] = msgspec.to_builtins(record)
+    return plain
 
 
 def decode(content: bytes | str, kind: type[T]) -> T:

@@ -1,7 +1,7 @@
 r"""When does a layer have one fixed point? The paper's theorems, and a sharper certificate.
 
-A layer iterates ``X <- tanh(W_I U + W_H X A)``. Each function below returns a number that is to
-be compared with 1; ``docs/theory.md`` has the proofs.
+A layer iterates ``X <- tanh(W_I U + W_H X A)``. Each function below returns a number to compare
+with 1; ``docs/theory.md`` has the proofs.
 
 ====================================  =======================================================
 `sufficient_condition` (Theorem 1)    ``||W_H|| k < 1``          suffices for every graph
@@ -9,8 +9,8 @@ be compared with 1; ``docs/theory.md`` has the proofs.
 `certificates` (componentwise)        ``rho(|W_H|) rho(|A|) < 1``  suffices for that graph
 ====================================  =======================================================
 
-With one connection a neuron, ``rho(|W_H|) = rho(W_H)``, and ``rho(A) <= k``: there the necessary
-condition is also sufficient.
+With one connection per neuron, ``rho(|W_H|) = rho(W_H)``, and ``rho(A) <= k``: there the
+necessary condition is also sufficient.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def spectral_radius(matrix: sp.csr_array | Array) -> float:
     r"""Largest absolute eigenvalue, from the strongly connected components of the wiring.
 
     A matrix is block triangular over its components, so its eigenvalues are those of the
-    diagonal blocks. A block that is a single cycle, as all are with one connection a neuron, has
-    eigenvalues of one size: the geometric mean of \|w\| along the cycle, which is exact.
+    diagonal blocks. With one connection per neuron each block is a single cycle. Its eigenvalues
+    are all of one size, the geometric mean of \|w\| along the cycle, which is exact.
     """
     W = _csr(matrix)
     return _radius(W.indptr, W.indices, W.data)
@@ -55,7 +55,7 @@ def _radius(indptr: Array, indices: Array, values: Array) -> float:
 
 
 def _csr(matrix: sp.csr_array | Array) -> sp.csr_array:
-    """Give the matrix without stored zeros, and as it is if that is how it comes."""
+    """Give the matrix without stored zeros."""
     W = matrix if isinstance(matrix, sp.csr_array) else sp.csr_array(matrix)
     if not W.data.all():
         W = W.copy()
@@ -69,7 +69,7 @@ def sufficient_condition(recurrent_weights: sp.csr_array | Array, degree: float)
 
 
 def necessary_condition(recurrent_weights: sp.csr_array | Array, degree: float) -> float:
-    """Theorem 2: ``rho(W_H) k``; from 1 on, a k-regular graph without input is unstable."""
+    """Theorem 2: ``rho(W_H) k``; at 1 or above, a k-regular graph without input is not stable."""
     return spectral_radius(recurrent_weights) * degree
 
 

@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 import report_examples as examples
-from fdgnn.report import read_source, write_report
+from fdgnn.report import read_subject, write_report
 from report_examples import HOSTILE, HOSTILE_END, HOSTILE_IMAGE, write_run
 
 pytest.importorskip("playwright", reason="the page is opened with Playwright: pip install it")
@@ -64,7 +64,7 @@ def pages(tmp_path_factory):
         "one": write_report(whole, folder / "one.html"),
         "several": write_report([whole, bare, stranger], folder / "several.html"),
         "hostile": write_report(
-            [stranger, read_source(stranger)], folder / "hostile.html", title=HOSTILE_IMAGE
+            [stranger, read_subject(stranger)], folder / "hostile.html", title=HOSTILE_IMAGE
         ),
     }
 

@@ -1,6 +1,15 @@
 """The ``fdgnn`` command: thin; each command imports what it needs when it runs."""
 
-from fdgnn.cli import comparison, evaluation, inspection, own_data, reporting
+from fdgnn.cli import comparison, evaluation, fitting, inspection, predicting, reporting
 from fdgnn.cli.app import app, main
 
-__all__ = ["app", "comparison", "evaluation", "inspection", "main", "own_data", "reporting"]
+__all__ = [
+    "app",
+    "comparison",
+    "evaluation",
+    "fitting",
+    "inspection",
+    "main",
+    "predicting",
+    "reporting",
+]

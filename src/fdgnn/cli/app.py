@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from fdgnn._version import __version__
+from fdgnn.cli.options import name_options
 
 app = typer.Typer(
     help="Fast and Deep Graph Neural Networks: classify graphs in seconds on a CPU.",
@@ -28,7 +29,8 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     pass
@@ -46,7 +48,7 @@ def command_line() -> str:
 
 
 def main() -> None:
-    """Run the command; what a user can mend becomes one line and an exit code, no traceback."""
+    """Run the command; what a user can fix is told in one line, without a traceback."""
     from fdgnn.exceptions import FDGNNError
 
     warnings.showwarning = _show_warning
@@ -64,8 +66,8 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def one_line(error: Exception) -> str:
-    """The message, without line breaks and whatever a terminal might act upon."""
-    text = str(error)
+    """The message, with options for arguments, in one line without control characters."""
+    text = name_options(str(error))
     if isinstance(error, OSError) and error.strerror and error.filename:
         text = f"{error.filename}: {error.strerror}"
     return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))

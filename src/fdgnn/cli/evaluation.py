@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,7 @@ from fdgnn.cli.options import AsJson, Jobs, ProtocolName, Quiet, Seed
 from fdgnn.cli.pages import PageFile, WantPage, show_run
 
 if TYPE_CHECKING:
+    from fdgnn.experiments.records import RunResult
     from fdgnn.experiments.study import Study
 
 
@@ -19,15 +20,18 @@ if TYPE_CHECKING:
 def evaluate(
     name_or_path: Annotated[str, typer.Argument(help="A dataset's name, or a TU folder or zip.")],
     out: Annotated[Path, typer.Option(help="Run directory; the same command resumes it.")],
-    protocol: Annotated[ProtocolName, typer.Option(help="How thorough.")] = ProtocolName.paper,
+    protocol: Annotated[
+        ProtocolName, typer.Option(help="How many configurations and networks are tried.")
+    ] = ProtocolName.paper,
     configurations: Annotated[
-        int | None, typer.Option(min=1, help="Random configurations, if not the protocol's.")
+        int | None, typer.Option(min=1, help="Random configurations; by default the protocol's.")
     ] = None,
     guesses: Annotated[
-        int | None, typer.Option(min=1, help="Networks a configuration, if not the protocol's.")
+        int | None,
+        typer.Option(min=1, help="Networks per configuration; by default the protocol's."),
     ] = None,
     units: Annotated[
-        int | None, typer.Option(min=1, help="Neurons a layer; the paper's by default.")
+        int | None, typer.Option(min=1, help="Neurons per layer; by default the paper's.")
     ] = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
@@ -38,32 +42,34 @@ def evaluate(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Nested cross validation of FDGNN on a dataset, as in the paper; resumable."""
+    """Evaluate FDGNN on a dataset by nested cross validation, as in the paper; resumable."""
+    from fdgnn.context import Context
     from fdgnn.datasets import load_tu
-    from fdgnn.experiments.study import PROTOCOLS, plan, run_study
+    from fdgnn.experiments.running import run_study
+    from fdgnn.experiments.study import PROTOCOLS, plan
 
     graphs, y = load_tu(name_or_path)
     study = plan(
         dataset_name(name_or_path), graphs, y, PROTOCOLS[protocol.value],
         n_configurations=configurations, n_guesses=guesses, n_units=units, seed=seed,
     )  # fmt: skip
-    result = run_study(
-        study, out, n_jobs=jobs, cluster=cluster, quiet=quiet, command=command_line()
-    )
+    context = Context(jobs, quiet, command_line())
+    result = run_study(study, out, context, cluster=cluster)
     _print_result(result, as_json)
     say(f"written to {out / 'result.json'}", quiet)
     if page:
-        show_run(study, result, out, out / "report.html", quiet)
+        show_run(study, result, out, out / "report.html", context)
 
 
 @app.command(epilog="Example: fdgnn demo")
 def demo(
     jobs: Jobs = -1, page: PageFile = None, quiet: Quiet = False, as_json: AsJson = False
 ) -> None:
-    """Train and evaluate on MUTAG with honest, nested cross validation, in about a minute."""
+    """Evaluate FDGNN on MUTAG by nested cross validation, in about a minute."""
     from tempfile import TemporaryDirectory
 
-    from fdgnn.experiments.study import run_study
+    from fdgnn.context import Context
+    from fdgnn.experiments.running import run_study
     from fdgnn.files import check_writable
 
     if page is not None:
@@ -76,16 +82,17 @@ def demo(
         quiet,
     )
     with TemporaryDirectory() as directory:
-        result = run_study(study, Path(directory), n_jobs=jobs, quiet=quiet, command=command_line())
+        context = Context(jobs, quiet, command_line())
+        result = run_study(study, Path(directory), context)
         _print_result(result, as_json)
         if page is None:
-            say("a page of it: fdgnn demo --report demo.html", quiet)
+            say("to see a page about it: fdgnn demo --report demo.html", quiet)
         else:
-            show_run(study, result, Path(directory), page, quiet)
+            show_run(study, result, Path(directory), page, context)
 
 
 def _demo_study() -> Study:
-    """MUTAG if it is at hand without a download, else generated graphs; says which."""
+    """Take MUTAG if it is there without a download, else generated graphs, and say which."""
     from fdgnn.datasets import load_tu, make_motif_graphs
     from fdgnn.exceptions import DatasetError
     from fdgnn.experiments.study import PROTOCOLS, plan
@@ -93,22 +100,22 @@ def _demo_study() -> Study:
     try:
         name, (graphs, y) = "MUTAG", load_tu("MUTAG", download_if_missing=False)
     except DatasetError:
-        say("MUTAG is not at hand (no data home, no GraKeL): using generated graphs")
+        say("MUTAG was not found (no data home, no GraKeL): using generated graphs")
         name, (graphs, y) = "generated motif graphs", make_motif_graphs(200, random_state=0)
     return plan(name, graphs, y, PROTOCOLS["quick"])
 
 
 def dataset_name(name_or_path: str) -> str:
-    """What a dataset is called that was given by name or path."""
+    """Name a dataset that was given by name or path."""
     path = Path(name_or_path)
     return path.stem if path.suffix == ".zip" else path.name
 
 
-def _print_result(result: dict[str, Any], as_json: bool) -> None:
+def _print_result(result: RunResult, as_json: bool) -> None:
     if as_json:
-        import json
+        from fdgnn.records import encode
 
-        typer.echo(json.dumps(result))
+        typer.echo(encode(result))
         return
     from rich.console import Console
 

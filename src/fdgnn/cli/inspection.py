@@ -1,4 +1,4 @@
-"""``fdgnn datasets``, ``info`` and ``stability``: looking before leaping."""
+"""``fdgnn datasets``, ``stability`` and ``model``: facts about graphs and models."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fdgnn.cli.app import app, say
-from fdgnn.cli.options import AsJson, Data, Format, Smiles, Target
+from fdgnn.cli.options import AsJson, Data, FirstDataOptions, Target, expand
 
 if TYPE_CHECKING:
+    from fdgnn.datasets import GraphTable
     from fdgnn.graphs import Array, GraphBatch
 
-MOST_CLASSES = 20  # more different targets are quantities
+MOST_CLASSES = 20  # targets with more different values are quantities
 RADII = (0.3, 0.5, 0.7, 0.9, 0.99)  # effective spectral radii shown by `stability`
 
 datasets_app = typer.Typer(
-    help="List the TU datasets that are known by name, or tell about one.",
+    help="List the TU datasets that are known by name, or describe graphs.",
     invoke_without_command=True,
     epilog="Example: fdgnn datasets info MUTAG",
 )
@@ -40,42 +41,53 @@ def datasets(context: typer.Context, as_json: AsJson = False) -> None:
         typer.echo(f"{name:18} {path or '(to be downloaded)'}")
 
 
+Like = Annotated[
+    Path | None, typer.Option(help="A model file: read DATA as its training data was read.")
+]
+
+
 @datasets_app.command(epilog="Example: fdgnn datasets info MUTAG")
+@expand
 def info(
     data: Data,
+    how: FirstDataOptions,
     target: Target = None,
-    format: Format = None,
-    smiles: Smiles = None,
+    like: Like = None,
     as_json: AsJson = False,
 ) -> None:
-    """Sizes, degrees, classes, repeated graphs, and the best accuracy that can be reached."""
-    table = _read(data, target=target, format=format, smiles_column=smiles)
-    facts = describe(table.graphs, table.y)
+    """Show sizes, degrees, classes, repeated graphs, and the best accuracy that is possible."""
+    table, graphs = _read(data, how, like, target)
+    facts = describe(graphs, table.y)
     _print(facts if as_json else _in_words(facts), as_json)
 
 
-def _read(data: str, **options: Any) -> Any:
-    """Read a table whose bad rows are counted aloud."""
-    from fdgnn.datasets import read_graphs
+def _read(
+    data: str, how: FirstDataOptions, like: Path | None, target: str | None = None
+) -> tuple[GraphTable, GraphBatch]:
+    """Read a table, and say how many of its rows are bad."""
     from fdgnn.exceptions import GraphError
+    from fdgnn.model_files import load_model
 
-    table = read_graphs(data, **options)
+    table = how.read(data, target=target, like=None if like is None else load_model(like))
     if table.graphs is None:
         raise GraphError(f"none of the {table.n_rows} rows can be read; {table.rejects[0]}")
     if table.rejects:
         say(f"{len(table.rejects)} of {table.n_rows} rows left out; {table.rejects[0]}")
-    return table
+    return table, table.graphs
 
 
 def describe(graphs: GraphBatch, y: Array | None) -> dict[str, Any]:
-    """Facts about a set of graphs."""
+    """Collect facts about a set of graphs."""
     import numpy as np
+    from msgspec.structs import asdict
 
     from fdgnn.portrait.data import counts_of
 
     classes = y if y is not None and len(np.unique(y)) <= MOST_CLASSES else None
     sizes = np.diff(graphs.vertex_offsets)
-    return counts_of(graphs, classes) | {
+    values, counts = np.unique([] if classes is None else classes, return_counts=True)
+    return asdict(counts_of(graphs, classes)) | {
+        "class_counts": [list(p) for p in zip(values.tolist(), counts.tolist(), strict=True)],
         "vertices_min": int(sizes.min()),
         "vertices_mean": float(sizes.mean()),
         "vertices_max": int(sizes.max()),
@@ -85,17 +97,17 @@ def describe(graphs: GraphBatch, y: Array | None) -> dict[str, Any]:
 
 
 def _in_words(facts: dict[str, Any]) -> dict[str, Any]:
-    """The facts as a person would like to read them."""
+    """Put the facts into words."""
     sizes = "{vertices_min} to {vertices_max}, mean {vertices_mean:.1f}".format(**facts)
     words: dict[str, Any] = {
         "graphs": facts["n_graphs"],
         "vertices": facts["n_vertices"],
-        "vertices a graph": sizes,
+        "vertices per graph": sizes,
         "arcs": facts["n_arcs"],
         "repeated arcs merged": facts["n_merged_arcs"],
         "self-loops": facts["n_self_loops"],
         "vertex labels": facts["n_labels"],
-        "features a vertex": facts["n_features"],
+        "features per vertex": facts["n_features"],
         "largest neighborhood, mean over graphs (k)": round(facts["k"], 3),
         "largest neighborhood": facts["max_degree"],
         "distinct graphs (1-WL)": facts["n_distinct"],
@@ -108,44 +120,48 @@ def _in_words(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 @app.command(epilog="Example: fdgnn stability PROTEINS")
+@expand
 def stability(
-    data: Data, format: Format = None, smiles: Smiles = None, as_json: AsJson = False
+    data: Data, how: FirstDataOptions, like: Like = None, as_json: AsJson = False
 ) -> None:
-    """Which graphs are certain to have one fixed point, at which effective spectral radius."""
+    """Show at which effective spectral radius graphs are certain to have one fixed point."""
     import numpy as np
 
-    graphs = _read(data, format=format, smiles_column=smiles).graphs
-    facts: dict[str, Any]
+    graphs = _read(data, how, like)[1]
     k, radii = float(graphs.max_degrees.mean()), graphs.spectral_radii
     certified = {rho: int((rho * radii < k).sum()) if k else len(graphs) for rho in RADII}
-    facts = {
-        "n_graphs": len(graphs),
-        "k": k,
-        "radius_median": float(np.median(radii)),
-        "radius_max": float(radii.max()),
-        "n_above_k": int((radii > k).sum()),
-        "certified": {str(rho): n for rho, n in certified.items()},
-    }
-    words = {
+    median, largest, n_above = float(np.median(radii)), float(radii.max()), int((radii > k).sum())
+    if as_json:
+        facts = {
+            "n_graphs": len(graphs),
+            "k": k,
+            "radius_median": median,
+            "radius_max": largest,
+            "n_above_k": n_above,
+            "certified": {str(rho): n for rho, n in certified.items()},
+        }
+        _print(facts, as_json)
+        return
+    words: dict[str, Any] = {
         "k, mean over graphs of the largest neighborhood": round(k, 3),
-        "rho(A), median": round(facts["radius_median"], 3),
-        "rho(A), largest": round(facts["radius_max"], 3),
-        "graphs with rho(A) above k": facts["n_above_k"],
-    } | {
-        f"certified at effective spectral radius {rho}": f"{n} of {len(graphs)}"
-        for rho, n in certified.items()
+        "rho(A), median": round(median, 3),
+        "rho(A), largest": round(largest, 3),
+        "graphs with rho(A) above k": n_above,
     }
-    _print(facts if as_json else words, as_json)
+    for rho, n in certified.items():
+        words[f"certified at effective spectral radius {rho}"] = f"{n} of {len(graphs)}"
+    _print(words, as_json)
 
 
 @app.command(epilog="Example: fdgnn model model.fdgnn")
 def model(
     path: Annotated[Path, typer.Argument(help="A model file.")], as_json: AsJson = False
 ) -> None:
-    """What a model file says of itself: parameters, classes, score, versions."""
+    """Show what a model file says of its model: parameters, classes, score, versions."""
     from fdgnn.model_files import model_info
+    from fdgnn.records import as_plain
 
-    _print(model_info(path), as_json)
+    _print(as_plain(model_info(path)), as_json)
 
 
 def _print(facts: dict[str, Any], as_json: bool) -> None:

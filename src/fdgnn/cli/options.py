@@ -1,17 +1,29 @@
-"""Options and arguments that several commands share."""
+"""Options and arguments that several commands share.
+
+Options that say how to read graphs come as a group: a command takes one parameter of type
+`DataOptions` or `FirstDataOptions`, and `expand` turns its fields into options.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
 from enum import StrEnum
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 takes all cores.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Nothing but results and errors.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print results as JSON, for machines.")]
-Seed = Annotated[int, typer.Option(min=0, help="Of folds, configurations and weights.")]
+if TYPE_CHECKING:
+    from fdgnn.datasets import GraphTable
+
+Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes to use; -1 means all cores.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only results and errors.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print results as JSON.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of folds, configurations and weights.")]
 
 Data = Annotated[
     str,
@@ -21,16 +33,27 @@ Data = Annotated[
     ),
 ]
 Model = Annotated[Path, typer.Argument(help="A model file written by 'fdgnn fit'.")]
-Format = Annotated[
-    str | None, typer.Option("--format", help="Of DATA, if it is not recognized: csv, jsonl, ...")
-]
-Target = Annotated[str | None, typer.Option(help="Column to be predicted.")]
-IdColumn = Annotated[str | None, typer.Option("--id", help="Column that names the rows.")]
-Smiles = Annotated[str | None, typer.Option(help="Column with SMILES, if not found by its name.")]
-Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first row that is bad.")]
+Target = Annotated[str | None, typer.Option(help="Column to predict.")]
 Rejects = Annotated[
-    Path | None, typer.Option(help="Where to list bad rows; beside the output by default.")
+    Path | None, typer.Option(help="File for the list of bad rows; by default beside the output.")
 ]
+Format = Annotated[
+    str | None, typer.Option("--format", help="Format of DATA, if it is not recognized: csv, ...")
+]
+IdColumn = Annotated[str | None, typer.Option("--id", help="Column that names the rows.")]
+Smiles = Annotated[
+    str | None, typer.Option(help="Column with SMILES, if it is not found by its name.")
+]
+Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first bad row.")]
+
+
+class Vertex(StrEnum):
+    """What vertices carry."""
+
+    auto = "auto"
+    labels = "labels"
+    features = "features"
+    none = "none"
 
 
 class ArcLabels(StrEnum):
@@ -61,3 +84,132 @@ class TaskName(StrEnum):
 
     classification = "classification"
     regression = "regression"
+
+
+# ---------------------------------------------------------------------- how to read graphs
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """Options of commands that read graphs for a model, which knows how to read them."""
+
+    format: Format = None
+    id_column: IdColumn = None
+    smiles: Smiles = None
+    strict: Strict = False
+
+    def read(self, data: str, *, like: Any = None, **more: Any) -> GraphTable:
+        """Read all graphs; see `fdgnn.read_graphs`."""
+        from fdgnn.datasets import read_graphs
+
+        return read_graphs(data, like=like, **self._arguments(), **more)
+
+    def iterate(self, data: str, *, like: Any) -> Iterator[GraphTable]:
+        """Read graphs chunk by chunk; see `fdgnn.iter_graphs`."""
+        from fdgnn.datasets import iter_graphs
+
+        return iter_graphs(data, like=like, **self._arguments())
+
+    def _arguments(self) -> dict[str, Any]:
+        return {
+            "format": self.format,
+            "id_column": self.id_column,
+            "smiles_column": self.smiles,
+            "strict": self.strict,
+        }
+
+
+@dataclass(frozen=True)
+class FirstDataOptions(DataOptions):
+    """Options of commands that read graphs and decide how to read them."""
+
+    vertex: Annotated[
+        Vertex, typer.Option(help="Read labels or features of vertices, or neither.")
+    ] = Vertex.auto
+    vertex_attributes: Annotated[
+        list[str] | None,
+        typer.Option(help="Attributes of GraphML or GEXF nodes; repeat it, or use commas."),
+    ] = None
+    edge_attribute: Annotated[
+        str | None, typer.Option(help="Attribute of GraphML or GEXF edges.")
+    ] = None
+    arc_labels: Annotated[
+        ArcLabels,
+        typer.Option(help="Use edge labels as weights, as extra vertices, or not at all."),
+    ] = ArcLabels.auto
+    atoms: Annotated[
+        Atoms | None, typer.Option(help="Label atoms by element, or give them 21 features.")
+    ] = None
+    directed: Annotated[
+        bool | None,
+        typer.Option("--directed/--undirected", help="Read edges with or without direction."),
+    ] = None
+
+    def _arguments(self) -> dict[str, Any]:
+        names = [n.strip() for given in self.vertex_attributes or () for n in given.split(",")]
+        return super()._arguments() | {
+            "vertex": self.vertex.value,
+            "vertex_attributes": names or None,
+            "edge_attribute": self.edge_attribute,
+            "arc_labels": self.arc_labels.value,
+            "atoms": None if self.atoms is None else self.atoms.value,
+            "directed": self.directed,
+        }
+
+
+def expand(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace each parameter that is a group of options by the options of the group."""
+    hints = get_type_hints(command, include_extras=True)
+    groups = {n: h for n, h in hints.items() if isinstance(h, type) and issubclass(h, DataOptions)}
+    parameters = [
+        new
+        for old in signature(command).parameters.values()
+        for new in (
+            _parameters(groups[old.name])
+            if old.name in groups
+            else [old.replace(annotation=hints[old.name], kind=Parameter.KEYWORD_ONLY)]
+        )
+    ]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        command(**given)
+
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    vars(run)["__signature__"] = Signature(parameters)
+    return run
+
+
+def _parameters(group: type[DataOptions]) -> list[Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
+        for f in fields(group)
+    ]
+
+
+# ---------------------------------------------------------------------- messages
+
+# The library's messages name Python arguments, as in `vertex='none'`. These have other names here.
+RENAMED = {"id_column": "id", "smiles_column": "smiles"}
+ARGUMENTS = {
+    "target", "task", *RENAMED, *(field.name for field in fields(FirstDataOptions)),
+}  # fmt: skip
+MENTIONED = re.compile(r"`(\w+)(?:='?(\w+)'?)?`")
+
+
+def name_options(message: str) -> str:
+    """Replace Python arguments in a message of the library by this program's options."""
+    return MENTIONED.sub(_as_option, message)
+
+
+def _as_option(mentioned: re.Match[str]) -> str:
+    name, value = mentioned.groups()
+    if name not in ARGUMENTS:
+        return mentioned[0]
+    if name == "directed":
+        return "--undirected" if value == "False" else "--directed"
+    option = "--" + RENAMED.get(name, name).replace("_", "-")
+    return option if value is None else f"{option} {value}"

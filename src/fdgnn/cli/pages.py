@@ -8,22 +8,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fdgnn.cli.app import command_line, one_line, say
+from fdgnn.cli.app import one_line, say
 
 if TYPE_CHECKING:
+    from fdgnn.context import Context
     from fdgnn.datasets import GraphTable
+    from fdgnn.experiments.records import RunResult
     from fdgnn.experiments.study import Study
+    from fdgnn.portrait import Portrait
 
 WantPage = Annotated[
-    bool, typer.Option("--report/--no-report", help="Write a page about it into the directory.")
+    bool, typer.Option("--report/--no-report", help="Write a report page into the directory.")
 ]
 PageFile = Annotated[
-    Path | None, typer.Option("--report", help="Write a page about it into this HTML file.")
+    Path | None, typer.Option("--report", help="Write a report page into this HTML file.")
 ]
 
 
 def show_run(
-    study: Study, result: dict[str, Any] | None, directory: Path, output: Path, quiet: bool
+    study: Study, result: RunResult | None, directory: Path, output: Path, context: Context
 ) -> None:
     """Portray what a run selected and write its page."""
 
@@ -32,52 +35,53 @@ def show_run(
         from fdgnn.report import write_report
 
         if result is not None:
-            portrait = portrait_of_study(study, result, command=command_line())
+            portrait = portrait_of_study(study, result, command=context.command)
             write_portrait(directory / "portrait.json", portrait)
         write_report(directory, output)
 
-    _tell_of_page(write, output, quiet)
+    _tell_of_page(write, output, context)
 
 
 def show_model(
-    path: Path, model: Any, table: GraphTable, dataset: str, output: Path, quiet: bool
+    path: Path, model: Any, table: GraphTable, dataset: str, output: Path, context: Context
 ) -> None:
     """Write a page about a model file on the graphs it was trained on."""
 
     def write() -> None:
-        from fdgnn.report import model_source, write_report
+        from fdgnn.report import model_subject, write_report
 
-        portrait = portray(model, table, dataset, held_out=False, command=command_line())
-        left_out = table.n_rows - portrait["data"]["n_graphs"]
-        text = f"{left_out} of {table.n_rows} rows left out, as they cannot be used."
-        write_report(model_source(path, portrait, [text] if left_out else []), output)
+        portrait = portray(model, table, dataset, held_out=False, command=context.command)
+        left_out = rows_left_out(table, portrait)
+        write_report(model_subject(path, portrait, [left_out] if left_out else []), output)
 
-    _tell_of_page(write, output, quiet)
+    _tell_of_page(write, output, context)
 
 
-def _tell_of_page(write: Callable[[], None], output: Path, quiet: bool) -> None:
-    """Write a page and tell where it is, or why there is none: the results are there already."""
+def _tell_of_page(write: Callable[[], None], output: Path, context: Context) -> None:
+    """Write a page and say where it is; a failure is only told, since the results are there."""
     from fdgnn.exceptions import FDGNNError
 
     try:
         write()
     except (FDGNNError, OSError, ValueError) as error:
-        say(f"no page of it: {one_line(error)}")
+        say(f"no report page: {one_line(error)}")
     else:
-        say(f"a page of it: {output}", quiet)
+        say(f"report page: {output}", context.quiet)
 
 
 def portray(
-    model: Any, table: GraphTable, dataset: str, *, held_out: bool, command: str
-) -> dict[str, Any]:
-    """Portray a model on those graphs of a table that it can use."""
+    model: Any, table: GraphTable, dataset: str, *, held_out: bool, command: str | None
+) -> Portrait:
+    """Portray a model on those graphs of a table that it can take."""
+    import numpy as np
+
     from fdgnn.exceptions import GraphError
     from fdgnn.portrait import portrait_of_model
-    from fdgnn.workflow.predicting import usable_graphs
 
     if table.graphs is None:
         raise GraphError(f"none of the {table.n_rows} rows can be used; {table.rejects[0]}")
-    usable, reasons = usable_graphs(model, table.graphs, table.smiles is not None)
+    reasons = model.refusals(table.graphs)
+    usable = np.setdiff1d(np.arange(len(table.graphs)), list(reasons))
     if len(usable) == 0:
         raise GraphError(f"the model can use none of the graphs; {next(iter(reasons.values()))}")
     return portrait_of_model(
@@ -92,8 +96,14 @@ def portray(
     )
 
 
+def rows_left_out(table: GraphTable, portrait: Portrait) -> str:
+    """A sentence about rows that are not in the portrait, or nothing."""
+    n = table.n_rows - portrait.data.n_graphs
+    return f"{n} of {table.n_rows} rows left out, because they cannot be used." if n else ""
+
+
 def dataset_of(data: str) -> str:
-    """What to call graphs that were given by name or path."""
+    """The name of graphs that were given by name or path."""
     if data == "-":
         return "standard input"
     return Path(data).stem if Path(data).exists() else data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,12 +13,35 @@ from fdgnn.cli.app import app, command_line, say
 from fdgnn.cli.options import AsJson, Format, IdColumn, Quiet, Smiles, Target
 
 if TYPE_CHECKING:
-    from fdgnn.report import Source
+    from fdgnn.context import Context
+    from fdgnn.datasets import GraphTable
+    from fdgnn.report import Subject
+
+
+@dataclass(frozen=True)
+class _DataOptions:
+    """Options that say how to read and use the data."""
+
+    target: str | None
+    format: str | None
+    id_column: str | None
+    smiles_column: str | None
+    held_out: bool
+
+    def refuse(self) -> None:
+        """Raise ValueError if one of them is given, though there is no data."""
+        options = {
+            "--target": self.target, "--format": self.format, "--id": self.id_column,
+            "--smiles": self.smiles_column, "--held-out": self.held_out or None,
+        }  # fmt: skip
+        given = [name for name, value in options.items() if value is not None]
+        if given:
+            raise ValueError(f"{', '.join(given)}: only useful with --data; add it, or leave out")
 
 
 @app.command(epilog="Example: fdgnn report runs/MUTAG runs/PROTEINS -o report.html")
 def report(
-    sources: Annotated[
+    subjects: Annotated[
         list[Path],
         typer.Argument(
             help="Run directories of 'evaluate' or 'compare', and model files.",
@@ -29,7 +53,7 @@ def report(
     ] = Path("report.html"),
     data: Annotated[
         str | None,
-        typer.Option(help="Graphs to show model files at work on: a name, file or folder."),
+        typer.Option(help="Graphs to try the model files on: a name, file or folder."),
     ] = None,
     target: Target = None,
     held_out: Annotated[
@@ -38,25 +62,25 @@ def report(
     format: Format = None,
     id_column: IdColumn = None,
     smiles: Smiles = None,
-    title: Annotated[str | None, typer.Option(help="The page's title.")] = None,
+    title: Annotated[str | None, typer.Option(help="The title of the page.")] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a page about runs and models: one HTML file that needs no network to be read."""
+    from fdgnn.context import Context
     from fdgnn.files import check_writable
     from fdgnn.report import write_report
 
     check_writable(output)
-    found: list[Path | Source] = list(sources)
-    reading = {
-        "format": format, "target": target, "id_column": id_column, "smiles_column": smiles,
-    }  # fmt: skip
+    context = Context(quiet=quiet, command=command_line())
+    found: list[Path | Subject] = list(subjects)
+    options = _DataOptions(target, format, id_column, smiles, held_out)
     if data is None:
-        _refuse_without_data(reading, held_out)
+        options.refuse()
     else:
-        if not any(map(Path.is_file, sources)):
-            raise ValueError("--data is for model files, and none is named; leave it out")
-        found = [_portrayed(s, data, reading, held_out, quiet) for s in sources]
+        if not any(map(Path.is_file, subjects)):
+            raise ValueError("--data is for model files, but none is named; leave it out")
+        found = [_portrayed(s, data, options, context) for s in subjects]
     path = write_report(found, output, title=title)
     size = path.stat().st_size
     say(f"written to {path}, {size / 1e6:.1f} MB; open it in a browser", quiet)
@@ -64,45 +88,43 @@ def report(
         typer.echo(json.dumps({"output": str(path), "bytes": size}))
 
 
-def _portrayed(
-    path: Path, data: str, reading: dict[str, Any], held_out: bool, quiet: bool
-) -> Path | Source:
-    """A model file together with what it does on the data; runs bring their own portraits."""
+def _portrayed(path: Path, data: str, options: _DataOptions, context: Context) -> Path | Subject:
+    """Try a model file on the data; run directories bring their own portraits."""
     if not path.is_file():
         return path
-    from sklearn.base import is_classifier
-
-    from fdgnn.cli.pages import dataset_of, portray
-    from fdgnn.datasets import read_graphs
+    from fdgnn.cli.pages import dataset_of, portray, rows_left_out
     from fdgnn.model_files import load_model
-    from fdgnn.report import model_source
+    from fdgnn.report import model_subject
 
     model = load_model(path)
-    # As the model's training data was read, unless the user says otherwise.
-    known = {k: v for k, v in (getattr(model, "reading_", None) or {}).items() if v is not None}
-    given = {k: v for k, v in reading.items() if v is not None}
-    table = read_graphs(data, **(known | given | {"numeric": not is_classifier(model)}))
-    portrait = portray(model, table, dataset_of(data), held_out=held_out, command=command_line())
+    table = _read_like(model, data, options)
+    portrait = portray(
+        model, table, dataset_of(data), held_out=options.held_out, command=context.command
+    )
     if table.y is None:
         say(
-            f"{data}: no column says what is right, so the page shows no accuracy; name it with "
-            "--target if there is one",
-            quiet,
+            f"{data}: no column has the true answers, so the page shows no accuracy; name the "
+            "column with --target if there is one",
+            context.quiet,
         )
-    left_out = table.n_rows - portrait["data"]["n_graphs"]
-    if not left_out:
-        return model_source(path, portrait)
-    text = f"{left_out} of {table.n_rows} rows left out, as they cannot be used"
-    say(text, quiet)
-    return model_source(path, portrait, [f"{text}."])
+    left_out = rows_left_out(table, portrait)
+    if left_out:
+        say(left_out, context.quiet)
+    return model_subject(path, portrait, [left_out] if left_out else [])
 
 
-def _refuse_without_data(reading: dict[str, Any], held_out: bool) -> None:
-    """Raise ValueError if options that only say how to use --data were given without it."""
-    options = {
-        "--target": reading["target"], "--format": reading["format"], "--id": reading["id_column"],
-        "--smiles": reading["smiles_column"], "--held-out": held_out or None,
-    }  # fmt: skip
-    given = [name for name, value in options.items() if value is not None]
-    if given:
-        raise ValueError(f"{', '.join(given)}: of use only with --data; add it, or leave this out")
+def _read_like(model: Any, data: str, options: _DataOptions) -> GraphTable:
+    """Read graphs as the model's training data was read."""
+    from sklearn.base import is_classifier
+
+    from fdgnn.datasets import read_graphs
+
+    return read_graphs(
+        data,
+        like=model,
+        format=options.format,
+        target=options.target,
+        id_column=options.id_column,
+        smiles_column=options.smiles_column,
+        numeric=not is_classifier(model),
+    )

@@ -1,22 +1,18 @@
-"""Graphs whose arcs carry labels, for a model that knows labels of vertices only.
+"""Graphs with labels on arcs, for a model that reads labels of vertices only.
 
-Subdivision (also called the Levi graph) makes every edge a vertex of its own, between its two
-ends and with the edge's label as its vertex label. Nothing is lost, vertices keep their numbers,
-and labels on edges become labels on vertices, which reservoirs already read. Which of the ways to
-use arc labels is worth what was measured: docs/decisions/0020-arc-labels.md.
+Subdivision makes every edge a vertex of its own, between its two ends, with the edge's label as
+its vertex label. The result is also called the Levi graph. Nothing is lost, and vertices keep
+their numbers. docs/decisions/0020-arc-labels.md compares the ways to use arc labels.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 
-from fdgnn.arrays import Array, Floats, Ints
+from fdgnn.arrays import Array, Floats, Ints, offsets_of
 from fdgnn.graphs import GraphBatch
-
-ArcLabels = Literal["auto", "ignore", "weights", "vertices"]
 
 
 def subdivide(graphs: GraphBatch, table: Array | None = None) -> GraphBatch:
@@ -25,15 +21,15 @@ def subdivide(graphs: GraphBatch, table: Array | None = None) -> GraphBatch:
     Parameters
     ----------
     graphs : GraphBatch
-        Whose weights are the arcs' labels, as numbers. In each graph, the old vertices come
-        first and keep their order; the edges follow, in the order of their ends.
+        Their weights are the arcs' labels, as numbers. In each graph, the old vertices come
+        first and keep their order. The edges follow, in the order of their ends.
     table : (n_codes, n_entries) float or str, optional
-        If given, weights are positions in this table, whose rows are what the arcs carry.
+        If given, weights are positions in this table. Its rows are what the arcs carry.
 
     Returns
     -------
     GraphBatch
-        Unweighted, with
+        Without weights, and with
 
         - text labels, if `graphs` has labels or nothing: a vertex keeps its label, or is called
           ``vertex``; an edge is called ``edge`` and its number or numbers, as in ``edge 1.5``;
@@ -55,14 +51,15 @@ def subdivide(graphs: GraphBatch, table: Array | None = None) -> GraphBatch:
     order = np.argsort(np.concatenate([vertices, edges]))
     if graphs.features is not None:
         features = _features(graphs.features, _entries(values, table))[order]
-        return GraphBatch.from_arcs(offsets, arcs, features=features, directed=graphs.directed)
+        result = GraphBatch.from_arcs(offsets, arcs, features=features, directed=graphs.directed)
+        return replace(result, reading=graphs.reading)
     names, codes = _labels(graphs, values, table)
     result = GraphBatch.from_arcs(offsets, arcs, labels=codes[order], directed=graphs.directed)
-    return replace(result, label_values=names[result.label_values])
+    return replace(result, label_values=names[result.label_values], reading=graphs.reading)
 
 
 def code_arcs(carried: Array) -> tuple[Floats, Array | None]:
-    """Give each arc one number: its own or, where arcs carry more or text, its row in a table."""
+    """Give each arc one number: its own, or its row in a table if arcs carry text or more."""
     if carried.shape[1] == 1 and carried.dtype.kind != "U":
         return carried[:, 0].astype(np.float64), None
     table, codes = np.unique(carried, axis=0, return_inverse=True)
@@ -70,16 +67,16 @@ def code_arcs(carried: Array) -> tuple[Floats, Array | None]:
 
 
 def _arc_ends(graphs: GraphBatch) -> tuple[Ints, Ints]:
-    """Sources and targets as vertices of the union."""
+    """Find the sources and targets, as vertices of the union."""
     targets = np.repeat(np.arange(graphs.n_vertices), np.diff(graphs.indptr))
     return graphs.neighbors + graphs.vertex_offsets[graphs.graph_of_vertex[targets]], targets
 
 
 def _positions(graphs: GraphBatch, sources: Ints) -> tuple[Ints, Ints, Ints]:
-    """New offsets, and the new numbers of old vertices and of edges."""
+    """Find the new offsets, and the new numbers of old vertices and of edges."""
     graph_of_edge = graphs.graph_of_vertex[sources]
     n_edges = np.bincount(graph_of_edge, minlength=len(graphs))
-    edge_offsets = np.concatenate([[0], np.cumsum(n_edges)])
+    edge_offsets = offsets_of(n_edges)
     vertices = np.arange(graphs.n_vertices) + edge_offsets[graphs.graph_of_vertex]
     # Targets are in order, and so are the graphs: the edges of a graph are listed together.
     edges = np.arange(len(sources)) + graphs.vertex_offsets[graph_of_edge + 1]
@@ -87,13 +84,13 @@ def _positions(graphs: GraphBatch, sources: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def _entries(values: Floats, table: Array | None) -> Array:
-    """What arcs with these numbers carry, a row each."""
+    """Find what arcs with these numbers carry, one row per arc."""
     return values[:, None] if table is None else table[values.astype(np.int64)]
 
 
 def _labels(graphs: GraphBatch, arc_values: Floats, table: Array | None) -> tuple[Array, Ints]:
-    """Names in order, and the positions among them of all vertices' and then all edges' names."""
-    # Names are few, and vertices many: sorting these as text would take longer than all the rest.
+    """Find the names in order, and each vertex's and then each edge's position among them."""
+    # Names are few and vertices many: sorting all vertices' names as text would take longest.
     codes, values = graphs.label_codes, graphs.label_values
     if codes is None or values is None:
         codes, values = np.zeros(graphs.n_vertices, dtype=np.int32), np.array(["vertex"])

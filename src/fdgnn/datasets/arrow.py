@@ -1,4 +1,4 @@
-"""Tables as Arrow has them: Parquet and Arrow (Feather) files, read batch by batch."""
+"""Parquet and Arrow (Feather) files, read batch by batch."""
 
 from __future__ import annotations
 
@@ -10,30 +10,31 @@ from typing import Any
 import numpy as np
 
 from fdgnn.arrays import Ints
-from fdgnn.datasets.rows import Record
-from fdgnn.exceptions import DatasetFormatError, MissingDependencyError
+from fdgnn.datasets.rows import Row
+from fdgnn.exceptions import DatasetFormatError
+from fdgnn.extras import require
 
-BATCH = 4096  # rows in memory at a time, as Arrow has them
+BATCH = 4096  # rows in memory at a time
 
-Reader = tuple[list[str], Callable[[Sequence[str]], Iterator[Record]]]
+Reader = tuple[list[str], Callable[[Sequence[str]], Iterator[Row]]]
 
 
 def read_parquet(path: Path) -> Reader:
-    """Columns, and a function from the wanted ones to records."""
+    """Find the columns; return them and a function from the wanted ones to rows."""
     pa = _pyarrow()
     with _readable(path, pa):
-        file = pa.parquet.ParquetFile(path)
+        file = require("pyarrow.parquet", "tables", "Parquet files").ParquetFile(path)
 
-    def records(wanted: Sequence[str]) -> Iterator[Record]:
+    def rows(wanted: Sequence[str]) -> Iterator[Row]:
         with _readable(path, pa), file:
             for batch in file.iter_batches(BATCH, columns=list(wanted)):
-                yield from _records(batch, wanted)
+                yield from _rows(batch, wanted)
 
-    return list(file.schema_arrow.names), records
+    return list(file.schema_arrow.names), rows
 
 
 def read_arrow(path: Path) -> Reader:
-    """Columns, and a function from the wanted ones to records; a file or a stream will do."""
+    """Find the columns of a file or stream; return them and a function from some to rows."""
     pa = _pyarrow()
     with _readable(path, pa):
         source = pa.memory_map(str(path))
@@ -41,26 +42,18 @@ def read_arrow(path: Path) -> Reader:
         source.seek(0)
         reader = pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source)
 
-    def records(wanted: Sequence[str]) -> Iterator[Record]:
+    def rows(wanted: Sequence[str]) -> Iterator[Row]:
         with _readable(path, pa), source, reader:
             batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
             for batch in batches:
                 for start in range(0, len(batch), BATCH):
-                    yield from _records(batch.slice(start, BATCH), wanted)
+                    yield from _rows(batch.slice(start, BATCH), wanted)
 
-    return list(reader.schema.names), records
+    return list(reader.schema.names), rows
 
 
 def _pyarrow() -> Any:
-    try:
-        import pyarrow
-        import pyarrow.ipc
-        import pyarrow.parquet
-    except ImportError as error:
-        raise MissingDependencyError(
-            "Parquet and Arrow files need pyarrow: pip install 'fdgnn[tables]'"
-        ) from error
-    return pyarrow
+    return require("pyarrow", "tables", "Parquet and Arrow files")
 
 
 @contextmanager
@@ -69,10 +62,12 @@ def _readable(path: Path, pa: Any) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError) as error:
         why = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
-        raise DatasetFormatError(f"{path}: it cannot be read ({why}); get the file anew") from error
+        raise DatasetFormatError(
+            f"{path}: it cannot be read ({why}); get the file again"
+        ) from error
 
 
-def _records(batch: Any, wanted: Sequence[str]) -> Iterator[Record]:
+def _rows(batch: Any, wanted: Sequence[str]) -> Iterator[Row]:
     columns = [cells(batch.column(name)) for name in wanted]
     return (dict(zip(wanted, entries, strict=True)) for entries in zip(*columns, strict=True))
 
@@ -81,9 +76,9 @@ def _records(batch: Any, wanted: Sequence[str]) -> Iterator[Record]:
 
 
 def cells(column: Any) -> list[Any]:
-    """One entry a row: an array for a list of numbers or of lists of them, else Python's own.
+    """Read one entry per row: an array for numbers or lists of numbers, else Python's own type.
 
-    The arrays are views of the column's memory; a ragged list of lists stays a list.
+    The arrays are views of the column's memory. A ragged list of lists stays a list.
     """
     import pyarrow.types as types
 
@@ -97,7 +92,7 @@ def cells(column: Any) -> list[Any]:
     if types.is_fixed_size_list(inner.type):
         inner = _variable(inner)
     if inner.null_count or (_is_list(inner.type) and inner.values.null_count):
-        return list(column.to_pylist())  # only some rows have nulls; their neighbors are good
+        return list(column.to_pylist())  # only some rows have nulls, and the others are good
     offsets = column.offsets.to_numpy()
     null = column.is_null().to_numpy(zero_copy_only=False)
     if _is_numeric(inner.type):
@@ -113,7 +108,7 @@ def _matrices(column: Any, rows: Ints, inner: Any, null: Any) -> list[Any]:
     ends = inner.offsets.to_numpy()
     values = inner.values.to_numpy(zero_copy_only=False)
     widths = np.diff(ends)
-    # How often the width has changed so far: not within a row, if the row is a matrix.
+    # Count the changes of width so far: a row is a matrix if none falls inside it.
     changes = np.concatenate([[0], np.cumsum(widths[1:] != widths[:-1])])
     found: list[Any] = []
     for i, (a, b) in enumerate(zip(rows[:-1].tolist(), rows[1:].tolist(), strict=True)):
@@ -147,7 +142,7 @@ def _is_numeric(kind: Any) -> bool:
 
 
 def _variable(column: Any) -> Any:
-    """Make lists of one length lists of any length."""
+    """Turn lists of one length into lists of any length."""
     import pyarrow
 
     return column.cast(pyarrow.list_(column.type.value_type))

@@ -1,6 +1,6 @@
 """Parsed datasets, kept as NumPy archives in the user's cache directory.
 
-A cache is a convenience: reading a damaged one or failing to write one is never an error.
+A damaged cache, or one that cannot be written, is never an error.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from fdgnn.datasets.files import TextFile
 from fdgnn.datasets.home import cache_home
 from fdgnn.exceptions import FDGNNWarning
 from fdgnn.files import write_aside
-from fdgnn.graphs import GraphBatch
+from fdgnn.graphs import GraphBatch, Reading
+from fdgnn.records import decode, encode
 
 ABANDONED_AFTER = 3600.0  # seconds; no process takes that long to write one file
-FORMAT = 2  # to be raised whenever parsing the same files gives something else
+FORMAT = 3  # raise this number whenever parsing the same files gives another result
 
 Dataset = tuple[GraphBatch, Ints]
 
-_told: set[Path] = set()  # directories whose trouble the user knows of
+_told: set[Path] = set()  # directories about which the user was warned
 
 
 def cached(
@@ -51,15 +52,16 @@ def _key(files: Iterable[TextFile], variant: str) -> str:
 
 
 def _load(path: Path, key: str) -> Dataset | None:
-    # Every array carries a checksum, and the header says which ones there must be; damage in
-    # between shows as one of many exceptions.
+    # Every array has a checksum, and the header lists all arrays. Damage shows as one of many
+    # exceptions.
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = dict(archive)
         if arrays.pop("header").tolist() != [key, *sorted(arrays)]:
             return None
-        y = arrays.pop("y")
-        return GraphBatch(**{name: _plain(array) for name, array in arrays.items()}), y
+        y, reading = arrays.pop("y"), decode(arrays.pop("reading").item(), Reading)
+        fields = {name: _plain(array) for name, array in arrays.items()}
+        return GraphBatch(**fields, reading=reading), y
     except Exception:
         return None
 
@@ -70,7 +72,8 @@ def _plain(array: Array) -> Any:
 
 def _store(path: Path, key: str, parsed: Dataset) -> None:
     graphs, y = parsed
-    arrays = {field.name: getattr(graphs, field.name) for field in fields(graphs)} | {"y": y}
+    arrays = {field.name: getattr(graphs, field.name) for field in fields(graphs)}
+    arrays |= {"y": y, "reading": np.array(encode(graphs.reading))}
     arrays = {name: array for name, array in arrays.items() if array is not None}
     try:
         with write_aside(path) as file:
@@ -81,9 +84,9 @@ def _store(path: Path, key: str, parsed: Dataset) -> None:
 
 
 def _sweep(directory: Path) -> None:
-    """Remove what killed processes left behind."""
+    """Remove unfinished files of processes that were killed."""
     for part in directory.glob(".*.part"):
-        with contextlib.suppress(OSError):  # another process may be sweeping, too
+        with contextlib.suppress(OSError):  # another process may remove it as well
             if time.time() - part.stat().st_mtime > ABANDONED_AFTER:
                 part.unlink()
 

@@ -13,12 +13,12 @@ from typing import IO
 
 from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, UnsafeArchiveError
 
-BLOCK = 1 << 20  # small enough for the CPU's cache, large enough to forget the loop around it
+BLOCK = 1 << 20  # small enough for the CPU's cache, large enough for a fast loop
 MAX_UNPACKED = 8 << 30
-# Small archives may be as dense as they like; COLLAB, with 0.7 GB of text, has a ratio of 10.
+# The ratio of small archives does not matter. COLLAB, with 0.7 GB of text, has a ratio of 10.
 MAX_RATIO, RATIO_MATTERS_FROM = 200, 64 << 20
 
-# What zipfile raises on damaged archives, depending on where the damage sits.
+# zipfile raises any of these on damaged archives.
 _DAMAGE = (
     zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError, ValueError,
 )  # fmt: skip
@@ -26,7 +26,7 @@ _DAMAGE = (
 
 @dataclass(frozen=True)
 class TextFile:
-    """One text file of a dataset: how to name it, tell its versions apart, and read it."""
+    """One text file of a dataset: its name, a stamp of its version, and how to open it."""
 
     name: str
     size: int
@@ -61,7 +61,7 @@ class TextFile:
             raise _damaged(self.name, error) from error
         if n_read != self.size:
             raise DatasetFormatError(
-                f"{self.name}: {n_read} bytes were read, {self.size} announced; get the file anew"
+                f"{self.name}: {n_read} bytes were read, {self.size} announced; get the file again"
             )
 
 
@@ -80,7 +80,7 @@ def open_dataset(path: Path) -> Iterator[dict[str, TextFile]]:
 def _folder_files(path: Path) -> list[TextFile]:
     def describe(file: Path) -> TextFile:
         stat = file.stat()
-        # The path takes part: files unpacked from two archives may agree in size and time.
+        # With the path: files unpacked from two archives may agree in size and time.
         stamp = f"{file.resolve()} {stat.st_size} {stat.st_mtime_ns}"
         return TextFile(str(file), stat.st_size, stamp, lambda: file.open("rb"))
 
@@ -107,7 +107,7 @@ def _open_zip(path: Path) -> zipfile.ZipFile:
 
 
 def _damaged(name: str, error: Exception) -> DatasetFormatError:
-    return DatasetFormatError(f"{name}: it cannot be read ({error}); delete it and get it anew")
+    return DatasetFormatError(f"{name}: it cannot be read ({error}); delete it and get it again")
 
 
 def _check_archive(members: list[zipfile.ZipInfo], path: Path) -> None:
@@ -125,7 +125,7 @@ def _check_archive(members: list[zipfile.ZipInfo], path: Path) -> None:
     if size > MAX_UNPACKED or (size > RATIO_MATTERS_FROM and ratio > MAX_RATIO):
         raise UnsafeArchiveError(
             f"{path}: it would unpack to {size / 1e9:.1f} GB, {ratio:.0f} times its own size; "
-            "if that is meant, unpack it and load the folder"
+            "if it should be that large, unpack it and load the folder"
         )
 
 

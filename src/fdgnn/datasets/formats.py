@@ -1,4 +1,4 @@
-"""Which format a file or folder has, by its name and its first bytes."""
+"""Find the format of a file or folder by its name and its first bytes."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ READABLE = (
 
 @dataclass(frozen=True)
 class Found:
-    """A format, and the files that have it; the name of a dataset counts as one."""
+    """A format, and the files of that format, or the name of a dataset."""
 
     format: str
     files: Sequence[Path | str]
 
 
 def recognize(path: str | os.PathLike[str], format: str | None = None) -> Found:
-    """Find out what is there, trusting a given format before a name, and a name before bytes."""
+    """Find the format: as given, else by the name, else by the first bytes."""
     if format is not None and format not in FORMATS:
         raise ValueError(f"format={format!r}: expected one of {', '.join(FORMATS)}")
     if str(path) == STANDARD_INPUT:
@@ -66,7 +66,7 @@ def _of_standard_input(format: str | None) -> str:
 
 
 def _peeked() -> bytes:
-    """Look at the first bytes of standard input, and leave them there."""
+    """Look at the first bytes of standard input without consuming them."""
     peek = getattr(sys.stdin.buffer, "peek", None)
     return bytes(peek(8)).lstrip() if peek else b""
 
@@ -98,7 +98,7 @@ def _first_bytes(path: Path) -> bytes:
 
 
 def _in_folder(folder: Path, format: str | None) -> Found:
-    """A TU dataset, else a folder of networks, else one of tables."""
+    """Find a TU dataset, else networks, else tables."""
     files = sorted(p for p in folder.iterdir() if p.is_file() and not p.name.startswith("."))
     if format == "tu" or (format is None and any(p.name.endswith("_A.txt") for p in files)):
         return Found("tu", [folder])

@@ -1,4 +1,4 @@
-"""Graphs that nobody has to download, for tests, demonstrations and explanations."""
+"""Generated graphs, for tests, demonstrations and explanations."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def make_random_graphs(
     weighted: bool = False,
     random_state: Seed = None,
 ) -> GraphBatch:
-    """Draw graphs whose arcs are there or not independently of each other (Erdős-Rényi).
+    """Draw graphs in which each arc exists independently of the others (Erdős-Rényi).
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def make_random_graphs(
     n_labels : int or None, default=3
         Vertex labels are drawn from ``0, ..., n_labels - 1``.
     n_features : int, optional
-        If given, vertices have normally distributed features in the place of labels.
+        If given, vertices have normally distributed features instead of labels.
     directed : bool, default=False
     weighted : bool, default=False
         Whether arcs have weights, uniform in [0, 1).
@@ -156,23 +156,23 @@ def make_motif_graphs(
     random_state: Seed = None,
     return_mask: bool = False,
 ) -> tuple[GraphBatch, Ints] | tuple[GraphBatch, Ints, Mask]:
-    """Draw a task: to tell which motif hangs on a Barabási-Albert graph.
+    """Draw a classification task: which motif is attached to a Barabási-Albert graph?
 
-    Vertices have no labels; only the motif tells the classes apart. Classes are equally frequent
-    and shuffled.
+    Vertices have no labels; classes differ only by their motif. They are equally frequent and
+    shuffled.
 
     Parameters
     ----------
     n_graphs : int, default=200
     motifs : sequence of str, default=("cycle", "house")
-        One motif of five vertices a class: "cycle", "house", "star" or "clique".
+        One motif of five vertices for each class: "cycle", "house", "star" or "clique".
     n_vertices : int or (int, int), default=20
         Vertices of each graph without its motif, or the smallest and largest number of them.
     n_attachments : int, default=1
-        Edges a new vertex brings to the Barabási-Albert graph; those that meet are merged.
+        Edges that a new vertex adds to the Barabási-Albert graph; repeated ones are merged.
     random_state : int, Generator or None
     return_mask : bool, default=False
-        Whether to return, too, which vertices belong to the motifs.
+        Whether to return also which vertices belong to the motifs.
 
     Returns
     -------
@@ -184,7 +184,7 @@ def make_motif_graphs(
     """
     unknown = [name for name in motifs if name not in MOTIFS]
     if unknown:
-        raise GraphError(f"no motif {unknown[0]!r}: known are {', '.join(MOTIFS)}")
+        raise GraphError(f"there is no motif {unknown[0]!r}; known are {', '.join(MOTIFS)}")
     rng = np.random.default_rng(random_state)
     y = rng.permutation(np.arange(n_graphs) % len(motifs))
     sizes = _drawn_sizes(n_vertices, n_graphs, rng)
@@ -224,10 +224,10 @@ def _placed(edges: list[tuple[int, int]], starts: Ints) -> Ints:
 
 
 def _barabasi_albert(starts: Ints, sizes: Ints, m: int, rng: np.random.Generator) -> Ints:
-    """Grow all graphs at once; the first vertices of a large one are a small one."""
+    """Grow all graphs at once; a small graph is the beginning of a large one."""
     n = int(sizes.max())
-    # Each edge's two ends: a vertex occurs as often as it has neighbors, so that drawing an end
-    # is drawing by degree.
+    # The two ends of each edge. A vertex occurs as often as it has neighbors, so that drawing an
+    # end means drawing by degree.
     ends = np.zeros((len(sizes), n - 1, 2, m), dtype=np.int64)
     for v in range(1, n):
         drawn = rng.integers(max(2 * m * (v - 1), 1), size=(len(sizes), m))
@@ -238,14 +238,14 @@ def _barabasi_albert(starts: Ints, sizes: Ints, m: int, rng: np.random.Generator
 
 
 def _regular_edges(n: int, degree: int, rng: np.random.Generator) -> Ints:
-    """Pair half-edges at random, again and again those that would repeat an edge or be a loop."""
-    if 2 * degree >= n:  # sparse graphs are found sooner; take what they leave out
+    """Pair half-edges at random; pair those again that would repeat an edge or be a loop."""
+    if 2 * degree >= n:  # sparse graphs are found sooner; use the complement of one
         u, v = np.triu_indices(n, k=1)
         missing = _regular_edges(n, n - 1 - degree, rng)
         return np.stack([u, v])[:, ~np.isin(u * n + v, missing[0] * n + missing[1])]
     while True:
         edges, loose = np.empty(0, dtype=np.int64), np.repeat(np.arange(n), degree)
-        for _ in range(20):  # what is left may have no solution: then start afresh
+        for _ in range(20):  # the rest may have no solution: then start again
             u, v = np.sort(rng.permutation(loose).reshape(-1, 2), axis=1).T
             keys, where = np.unique(u * n + v, return_index=True)
             good = np.zeros(len(u), dtype=bool)
@@ -271,9 +271,10 @@ def _drawn_sizes(
 def _checked_sizes(sizes: Any, smallest: int) -> Ints:
     sizes = np.atleast_1d(np.asarray(sizes))
     if sizes.ndim != 1 or len(sizes) == 0 or sizes.dtype.kind not in "iu":
-        raise GraphError("expected at least one graph, their sizes as integers")
+        raise GraphError("sizes must be integers, one for each graph, and at least one")
     if sizes.min() < smallest:
         raise GraphError(
-            f"graph {int(np.argmin(sizes))}: {sizes.min()} vertices, at least {smallest} needed"
+            f"it has {sizes.min()} vertices, and at least {smallest} are needed",
+            int(np.argmin(sizes)),
         )
     return np.asarray(sizes, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Where datasets are: the data home, a copy inside GraKeL, the official site."""
+"""Places with datasets: the data home, a copy inside GraKeL, the official site."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def find(
     *,
     download_if_missing: bool = True,
 ) -> Path:
-    """Return the folder or zip that holds a dataset, after a download if there is no other way.
+    """Return the folder or zip that holds a dataset; download it if it is not on this machine.
 
     Raises
     ------
     DatasetNotFoundError
-        If there is no such path, or neither a file nor a known dataset of that name.
+        There is no such path, and neither a file nor a known dataset of that name.
     DownloadError
-        If the dataset is known, but is not here and cannot be had.
+        The dataset is known, but it is not on this machine and cannot be downloaded.
     """
     if not isinstance(name, str) or _is_path(name):
         return Path(name).expanduser()
@@ -77,7 +77,7 @@ def find_local(name: str, home: Path) -> Path | None:
 
 
 def _is_path(name: str) -> bool:
-    """Tell paths from names; a known name is never taken for a folder that happens to be here."""
+    """Tell paths from names; a known name is never read as a folder of the working directory."""
     if "/" in name or os.sep in name or name.endswith(".zip"):
         return True
     return name not in KNOWN_NAMES and Path(name).is_dir()
@@ -131,7 +131,7 @@ def _fetch(url: str, file: IO[bytes]) -> None:
 
     with contextlib.ExitStack() as stack:
 
-        def close_at_the_end(response: Any, **_: Any) -> None:  # pooch would not after an error
+        def close_at_the_end(response: Any, **_: Any) -> None:  # pooch does not after an error
             stack.callback(response.close)
 
         progressbar = importlib.util.find_spec("tqdm") is not None

@@ -1,210 +1,217 @@
-"""One layout for all graphs of a file: what vertices and arcs carry, decided on the first chunk.
+"""From arrays as a file has them to graphs, by the reading that suits most rows of the file.
 
 A row alone cannot tell whether the numbers ``[1, 2]`` are labels or features that happen to be
-whole, nor whether ``[[0, 1], [1, 0]]`` lists sources and targets or pairs. The rows together can:
-the commonest form is the file's, and rows of another form are bad rows.
+whole, nor whether ``[[0, 1], [1, 0]]`` lists sources and targets or pairs. The rows together can.
+`settle` decides once, on the first chunk of rows; rows that do not fit the decision are bad rows.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from fdgnn.arrays import Array
-from fdgnn.datasets.arcs import ArcLabels
+from fdgnn.datasets.request import ArcLabels, ReadRequest, VertexChoice
 from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.graphs import Graph, checks
-
-Vertex = Literal["auto", "labels", "features", "none"]
-
-_ROW = "row"  # where the door's messages say it is; the reader knows which
+from fdgnn.graphs.reading import Reading
 
 
 @dataclass(frozen=True)
 class RawGraph:
-    """Arrays as a file has them, of shapes that nobody has checked yet."""
+    """Arrays as a file has them; nothing about them is checked yet."""
 
     edges: Array
     n_vertices: int | None = None
-    x: Array | None = None
-    carried: Array | None = None  # by arcs: a number, a row of numbers or a text each
-    directed: bool | None = None  # where the file says so
+    x: Array | None = None  # what vertices carry
+    carried: Array | None = None  # what arcs carry: a number, a row of numbers or a text each
+    directed: bool | None = None  # if the file says so
+    vertex_attributes: tuple[str, ...] = ()  # where x is from
+    edge_attribute: str | None = None  # where `carried` is from
 
 
 @dataclass(frozen=True)
 class Form:
-    """Kind of entries, and how many a vertex or an arc has."""
+    """The kind of entries that vertices or arcs carry, and how many each."""
 
     kind: Literal["none", "integer", "real", "text", "other"]
     width: int
 
-    @property
-    def discrete(self) -> bool:
-        """Can it be a label?"""
-        return self.width == 1 and self.kind in ("integer", "text")
-
 
 NOTHING = Form("none", 0)
+KINDS = {"b": "integer", "i": "integer", "u": "integer", "f": "real", "U": "text"}
 
 
-@dataclass(frozen=True)
-class Layout:
-    """What all graphs of a file have in common."""
-
-    vertex: Vertex
-    x: Form
-    arcs: ArcLabels
-    carried: Form
-    pairs: bool
-    directed: bool
+# ---------------------------------------------------------------------- all rows
 
 
-def settle(
-    raws: Sequence[RawGraph], vertex: Vertex, arc_labels: ArcLabels, directed: bool | None
-) -> Layout:
-    """Find the layout that most rows have; options that are not "auto" have the last word."""
+def settle(raws: Sequence[RawGraph], request: ReadRequest) -> Reading:
+    """Decide how to read the rows: as the request says, or else as most rows suggest."""
     x = _commonest([_form(raw.x) for raw in raws])
     carried = _commonest([_form(raw.carried) for raw in raws])
+    vertex, use = request.vertex, request.arc_labels
     if vertex == "auto":
-        vertex = "none" if x.kind == "none" else "labels" if x.discrete else "features"
-    if arc_labels == "auto":
-        arc_labels = "weights" if carried == Form("real", 1) else "ignore"
-    _check_possible(vertex, x, arc_labels, carried)
+        label = x.width == 1 and x.kind in ("integer", "text")
+        vertex = "none" if x == NOTHING else "labels" if label else "features"
+    if use == "auto":
+        use = "weights" if carried == Form("real", 1) else "ignore"
+    _check_possible(vertex, x, use, carried)
+    directed = request.directed
     if directed is None:
-        directed = _commonest([bool(raw.directed) for raw in raws])
-    return Layout(vertex, x, arc_labels, carried, _lists_pairs(raws), directed)
+        directed = Counter(bool(raw.directed) for raw in raws).most_common(1)[0][0]
+    ignored = use == "ignore"
+    return Reading(
+        source="table",
+        directed=directed,
+        direction_given=request.directed is not None,
+        vertex=vertex,
+        label_kind=("text" if x.kind == "text" else "integer") if vertex == "labels" else None,
+        n_features=x.width if vertex == "features" else None,
+        arc_labels=use,
+        arc_kind=None if ignored else "text" if carried.kind == "text" else "number",
+        arc_width=None if ignored else carried.width,
+        pairs=lists_pairs(raws),
+        vertex_attributes=() if vertex == "none" else raws[0].vertex_attributes,
+        edge_attribute=None if ignored else raws[0].edge_attribute,
+    )
 
 
-def _commonest(values: Sequence[Any]) -> Any:
-    """Having nothing is a form only where it is everybody's; else it is a row's fault."""
-    counts = Counter(values)
-    if len(counts) > 1:
-        counts.pop(NOTHING, None)
-    return counts.most_common(1)[0][0]
+def _commonest(forms: Sequence[Form | None]) -> Form:
+    """Find the form of most rows; rows that carry nothing count only if all rows do."""
+    counts = Counter(form for form in forms if form is not None and form != NOTHING)
+    return counts.most_common(1)[0][0] if counts else NOTHING
 
 
-def _form(array: Array | None) -> Form:
+def _form(array: Array | None) -> Form | None:
+    """Find an array's form; an empty one has none."""
     if array is None:
         return NOTHING
-    kinds = {"b": "integer", "i": "integer", "u": "integer", "f": "real", "U": "text"}
+    if array.size == 0:
+        return None
     width = 1 if array.ndim == 1 else array.shape[1] if array.ndim == 2 else -1
-    return Form(kinds.get(array.dtype.kind, "other"), width)  # type: ignore[arg-type]
+    return Form(cast(Any, KINDS.get(array.dtype.kind, "other")), width)
 
 
-def _check_possible(vertex: Vertex, x: Form, arc_labels: ArcLabels, carried: Form) -> None:
-    if vertex in ("labels", "features") and x.kind == "none":
-        raise DatasetFormatError(f"vertex={vertex!r}: the vertices carry nothing; use 'auto'")
-    if arc_labels in ("weights", "vertices") and carried.kind == "none":
+def _check_possible(vertex: VertexChoice, x: Form, use: ArcLabels, carried: Form) -> None:
+    if vertex in ("labels", "features") and x == NOTHING:
+        raise DatasetFormatError(f"the vertices carry no {vertex}; use `vertex='auto'`")
+    if use != "ignore" and carried == NOTHING:
         raise DatasetFormatError(
-            f"arc_labels={arc_labels!r}: the arcs carry nothing; use 'auto' or 'ignore'"
+            f"the arcs carry nothing that could become {use}; use `arc_labels='ignore'`"
         )
-    if arc_labels == "weights" and (carried.width != 1 or carried.kind == "text"):
+    if use == "weights" and (carried.width != 1 or carried.kind == "text"):
         raise DatasetFormatError(
-            f"arc_labels='weights': an arc carries {carried.width} entries of kind {carried.kind}, "
-            "and a weight is one number; use 'vertices' or 'ignore'"
+            f"an arc carries {carried.width} entries of kind {carried.kind}, and a weight is one "
+            "number; use `arc_labels='vertices'` or `arc_labels='ignore'`"
         )
-    if arc_labels == "vertices" and vertex == "features" and carried.kind == "text":
+    if use == "vertices" and vertex == "features" and carried.kind == "text":
         raise DatasetFormatError(
-            "arc_labels='vertices': arcs carry text, and vertices numbers; use 'ignore', or give "
-            "the vertices labels"
+            "arcs carry text, and vertices carry numbers, so arcs cannot become vertices; use "
+            "`arc_labels='ignore'`, or give the vertices labels"
         )
 
 
-def _lists_pairs(raws: Sequence[RawGraph]) -> bool:
-    """Is an edge a row of two? Two edges could be either, and follow the others."""
+def lists_pairs(raws: Sequence[RawGraph]) -> bool:
+    """Tell whether most rows list pairs; a row with two edges could be read both ways."""
     shapes = [raw.edges.shape for raw in raws if raw.edges.ndim == 2 and raw.edges.size]
     pairs = sum(shape[1] == 2 and shape[0] != 2 for shape in shapes)
     columns = sum(shape[0] == 2 and shape[1] != 2 for shape in shapes)
     return bool(pairs > columns)
 
 
-# ---------------------------------------------------------------------- one graph
+# ---------------------------------------------------------------------- one row
 
 
-def as_graph(raw: RawGraph, layout: Layout) -> tuple[Graph, Array | None]:
-    """Check one graph against the layout; return it, and what its arcs carry.
+def as_graph(raw: RawGraph, reading: Reading) -> tuple[Graph, Array | None]:
+    """Make a graph of a row, as the reading says.
+
+    Only what does not fit the reading is refused here; `GraphBatch.collect` checks the rest.
+
+    Returns
+    -------
+    graph : Graph
+    carried : (n_arcs, n_entries) array or None
+        What the arcs carry, if that is more than one number each.
 
     Raises
     ------
     GraphError
-        With the reason, and without saying which graph.
+        The row does not fit the reading.
     """
-    if raw.directed not in (None, layout.directed):
-        raise GraphError(f"it is {'' if raw.directed else 'un'}directed, unlike other rows")
-    arcs = checks.arc_array(_oriented(raw.edges, layout.pairs), _ROW)
-    labels = _labels(raw.x, layout.x) if layout.vertex == "labels" else None
-    features = _features(raw.x, layout.x) if layout.vertex == "features" else None
-    rows = labels if labels is not None else features
-    n = checks.n_vertices(raw.n_vertices, None if rows is None else len(rows), arcs, _ROW)
-    if n == 0:
-        checks.check_sizes(np.array([n]))
-    if rows is None and n > checks.MOST_INFERRED:  # a slip that would cost gigabytes
-        raise GraphError(f"it has {n} vertices that carry nothing")
-    # The door would find this, too, but only by halving, see `rows`.
-    if arcs.size and (arcs.min() < 0 or arcs.max() >= n):
-        checks.check_inside(arcs, np.zeros(arcs.shape[1], dtype=np.int64), np.array([n]))
-    carried = None if layout.arcs == "ignore" else _carried(raw.carried, layout, arcs.shape[1])
-    return Graph(arcs, n, labels, features, directed=layout.directed), carried
+    if raw.directed not in (None, reading.directed):
+        expected = "directed" if reading.directed else "undirected"
+        found = "directed" if raw.directed else "undirected"
+        raise GraphError(f"it is {found}, but {expected} graphs are expected")
+    edges = raw.edges.T if reading.pairs and raw.edges.ndim == 2 else raw.edges
+    labels = _labels(raw.x, reading) if reading.vertex == "labels" else None
+    features = _features(raw.x, reading) if reading.vertex == "features" else None
+    n = raw.n_vertices
+    if reading.vertex == "none" and n is not None and n > checks.MOST_INFERRED:
+        raise GraphError(f"it has {n} vertices that carry nothing; check its size")
+    weights, carried = _arc_data(raw.carried, reading, edges)
+    return Graph(edges, n, labels, features, weights, reading.directed), carried
 
 
-def reason(error: GraphError) -> str:
-    """Return the message without its "graph 0:"; the row is named by whoever reports it."""
-    return re.sub(rf"^(graph \d+|the batch|{_ROW}): ", "", str(error))
-
-
-def _oriented(edges: Array, pairs: bool) -> Array:
-    return edges.T if pairs and edges.ndim == 2 else edges
-
-
-def _labels(x: Array | None, form: Form) -> Array:
-    x = _present(x, "vertices carry")
+def _labels(x: Array | None, reading: Reading) -> Array:
+    x = _present(x, reading.vertex_attributes, reading.vertices_in_words)
     x = x[:, 0] if x.ndim == 2 and x.shape[1] == 1 else x
     if x.dtype.kind == "f" and (x == np.round(x)).all():
         x = x.astype(np.int64)
-    labels = checks.label_array(x, _ROW, "vertex labels")
-    if len(labels) and (labels.dtype.kind == "U") != (form.kind == "text"):
-        raise GraphError(f"vertex labels have dtype {labels.dtype}, unlike those of other rows")
-    return labels
+    kind = "text" if x.dtype.kind == "U" else "integer"
+    if len(x) and x.ndim == 1 and x.dtype.kind in "biuU" and kind != reading.label_kind:
+        raise GraphError(f"it has {kind} labels, expected {reading.vertices_in_words}")
+    return x
 
 
-def _features(x: Array | None, form: Form) -> Array:
-    x = _present(x, "vertices carry")
-    matrix = checks.feature_matrix(x[:, None] if x.ndim == 1 else x, _ROW, "vertex features")
-    if matrix.shape[1] != form.width:
+def _features(x: Array | None, reading: Reading) -> Array:
+    x = _present(x, reading.vertex_attributes, reading.vertices_in_words)
+    x = x[:, None] if x.ndim == 1 else x
+    if x.ndim == 2 and len(x) and x.shape[1] != reading.n_features:
+        raise GraphError(f"it has {x.shape[1]} features per vertex, expected {reading.n_features}")
+    return x
+
+
+def _arc_data(
+    carried: Array | None, reading: Reading, edges: Array
+) -> tuple[Array | None, Array | None]:
+    """Split what arcs carry into weights, and rows that need a table (see `code_arcs`)."""
+    if reading.arc_labels == "ignore":
+        return None, None
+    one_number = reading.arc_kind == "number" and reading.arc_width == 1
+    if edges.size == 0 and (carried is None or carried.size == 0):
+        dtype = str if reading.arc_kind == "text" else float
+        empty = np.empty((0, reading.arc_width or 0), dtype=dtype)
+        return (empty[:, 0], None) if one_number else (None, empty)
+    carried = _present(carried, (reading.edge_attribute or "",), reading.arcs_in_words)
+    kind = "text" if carried.dtype.kind == "U" else "number"
+    if kind != reading.arc_kind:
         raise GraphError(
-            f"a vertex has {matrix.shape[1]} features, but in other rows it has {form.width}"
+            f"its {reading.edge_attribute} has entries of kind {kind}, "
+            f"expected {reading.arcs_in_words}"
         )
-    if not np.isfinite(matrix).all():
-        raise GraphError("a vertex feature is NaN or infinite; fill in or drop such values")
-    return matrix
+    if one_number:
+        return (carried[:, 0] if carried.ndim == 2 and carried.shape[1] == 1 else carried), None
+    return None, _arc_rows(carried, reading, edges.shape[-1])
 
 
-def _carried(carried: Array | None, layout: Layout, n_arcs: int) -> Array:
-    carried = _present(carried, "arcs carry")
-    form = layout.carried
-    if n_arcs == 0:
-        return np.empty((0, form.width), dtype=str if form.kind == "text" else float)
+def _arc_rows(carried: Array, reading: Reading, n_arcs: int) -> Array:
+    """Check rows that do not enter the batch themselves, only their positions in a table."""
+    name = reading.edge_attribute
     carried = carried[:, None] if carried.ndim == 1 else carried
-    if carried.shape != (n_arcs, form.width):
-        raise GraphError(
-            f"the arcs' data has shape {carried.shape}, expected {(n_arcs, form.width)}"
-        )
-    if (carried.dtype.kind == "U") != (form.kind == "text"):
-        raise GraphError(f"the arcs' data has dtype {carried.dtype}, unlike that of other rows")
-    if form.kind == "text":
+    checks.check_shape(carried, (n_arcs, reading.arc_width or 0), f"entries of {name}")
+    if reading.arc_kind == "text":
         return carried
-    numbers = checks.numbers(carried, _ROW, "the arcs' data")
+    numbers = checks.numbers(carried, f"entries of {name}")
     if not np.isfinite(numbers).all():
-        raise GraphError("what an arc carries is NaN or infinite; fill in or drop such values")
+        raise GraphError(f"its {name} is NaN or infinite; fill in or drop such values")
     return numbers
 
 
-def _present(array: Array | None, what: str) -> Array:
+def _present(array: Array | None, names: Sequence[str], expected: str) -> Array:
     if array is None:
-        raise GraphError(f"its {what} nothing, unlike those of other rows")
+        raise GraphError(f"it has no {' or '.join(names)}, expected {expected}")
     return array

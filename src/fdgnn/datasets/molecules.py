@@ -1,6 +1,6 @@
 """Molecules written as SMILES: atoms are vertices, bonds are edges, hydrogens stay implicit.
 
-The bonds' orders (1, 1.5 if aromatic, 2, 3) are what the arcs carry.
+Arcs carry the bonds' orders: 1, 1.5 if aromatic, 2, 3.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import numpy as np
 
 from fdgnn.arrays import Array, Floats
 from fdgnn.datasets.layout import RawGraph
-from fdgnn.exceptions import GraphError, MissingDependencyError
+from fdgnn.exceptions import GraphError
+from fdgnn.extras import require
 
 ELEMENTS = {
     "H": 1, "B": 5, "C": 6, "N": 7, "O": 8, "F": 9, "Si": 14, "P": 15, "S": 16, "Cl": 17,
@@ -26,7 +27,7 @@ ATOM_FEATURES: tuple[str, ...] = (
 
 
 def smiles_column(columns: Sequence[str]) -> str | None:
-    """Recognize the column with SMILES: "smiles" in whatever case, or the only one like it."""
+    """Find the column with SMILES: "smiles" in any case, or the only one with that word in it."""
     exact = [c for c in columns if c.lower() in ("smiles", "smi")]
     alike = exact or [c for c in columns if "smiles" in c.lower()]
     return alike[0] if len(alike) == 1 else None
@@ -35,41 +36,36 @@ def smiles_column(columns: Sequence[str]) -> str | None:
 def molecule_reader(
     column: str, atoms: str = "element", bonds: bool = True
 ) -> Callable[[Mapping[str, Any]], RawGraph]:
-    """From a record to its molecule; raises `GraphError` on a bad row.
+    """Make a function from a row to its molecule; it raises `GraphError` on a bad row.
 
     Parameters
     ----------
     column : str
-        With the SMILES.
+        The column with the SMILES.
     atoms : {"element", "rich"}
         What vertices carry: the element's symbol, as a label, or the numbers `ATOM_FEATURES`.
     bonds : bool
         Whether to read the bonds' orders.
     """
-    Chem, quiet = _rdkit()
+    Chem = require("rdkit.Chem", "chem", "SMILES")
+    quiet = require("rdkit.rdBase", "chem", "SMILES").BlockLogs
     describe = _symbols if atoms == "element" else _features
 
-    def read(record: Mapping[str, Any]) -> RawGraph:
+    def read(row: Mapping[str, Any]) -> RawGraph:
         with quiet():
-            molecule = _parsed(Chem, record.get(column))
-        # RDKit keeps matrices on the molecule: the second needs a name of its own.
+            molecule = _parsed(Chem, row.get(column))
+        # RDKit stores matrices with the molecule: the second one needs a name of its own.
         adjacency = Chem.GetAdjacencyMatrix(molecule)
         edges = np.array(np.nonzero(adjacency))
         orders = None
         if bonds:
             matrix = Chem.GetAdjacencyMatrix(molecule, useBO=True, prefix="order")
-            orders = np.maximum(matrix, matrix.T)[tuple(edges)]  # a dative bond counts at one end
-        return RawGraph(edges, len(adjacency), describe(molecule), orders)
+            orders = np.maximum(matrix, matrix.T)[
+                tuple(edges)
+            ]  # a dative bond counts at one end only
+        return RawGraph(edges, len(adjacency), describe(molecule), orders, edge_attribute="bonds")
 
     return read
-
-
-def _rdkit() -> tuple[Any, Any]:
-    try:
-        from rdkit import Chem, rdBase
-    except ImportError as error:
-        raise MissingDependencyError("SMILES need RDKit: pip install 'fdgnn[chem]'") from error
-    return Chem, rdBase.BlockLogs
 
 
 def _parsed(Chem: Any, smiles: Any) -> Any:
@@ -88,19 +84,19 @@ def _short(smiles: str) -> str:
 
 
 def _problem(Chem: Any, smiles: str) -> str:
-    """Say whether the grammar or the chemistry is wrong; RDKit's first parse does not tell."""
+    """Say whether the grammar or the chemistry is wrong; RDKit's first parse does not."""
     molecule = Chem.MolFromSmiles(smiles, sanitize=False)
     if molecule is None:
         return "cannot be parsed"
     problems = Chem.DetectChemistryProblems(molecule)
-    return f"is no molecule: {problems[0].Message()}" if problems else "is no molecule"
+    return f"is not a molecule: {problems[0].Message()}" if problems else "is not a molecule"
 
 
 # ---------------------------------------------------------------------- what atoms carry
 
 
 def _symbols(molecule: Any) -> Array:
-    atom = molecule.GetAtomWithIdx  # half as long as iterating over GetAtoms()
+    atom = molecule.GetAtomWithIdx  # takes half as long as going through GetAtoms()
     return np.array([atom(i).GetSymbol() for i in range(molecule.GetNumAtoms())])
 
 

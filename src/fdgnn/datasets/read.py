@@ -1,4 +1,4 @@
-"""Read graphs from a file or folder of any known format, which is recognized or given."""
+"""Read graphs from a file or folder of any known format."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from fdgnn.datasets import networks
-from fdgnn.datasets.arcs import ArcLabels
 from fdgnn.datasets.files import open_dataset
 from fdgnn.datasets.formats import recognize
-from fdgnn.datasets.layout import Vertex
 from fdgnn.datasets.molecules import molecule_reader, smiles_column
-from fdgnn.datasets.rows import GraphTable, Options, Record, Source, tables
-from fdgnn.datasets.tables import graph_columns, graph_reader, is_graph_table
+from fdgnn.datasets.request import ArcLabels, ReadRequest, VertexChoice, reading_of
+from fdgnn.datasets.rows import FileRows, GraphTable, Row, tables
+from fdgnn.datasets.tables import EDGES, graph_columns, graph_reader, is_graph_table
 from fdgnn.datasets.text import name_of, read_csv, read_jsonl
 from fdgnn.datasets.tu import load_tu
 from fdgnn.exceptions import DatasetFormatError
+from fdgnn.graphs.reading import Atoms, Reading, Vertex
 
 CHUNK_SIZE = 10_000
 
@@ -32,22 +32,23 @@ StrPath = str | os.PathLike[str]
 def read_graphs(
     path: StrPath,
     *,
+    like: Any = None,
     format: str | None = None,
     target: str | None = None,
     numeric: bool = False,
     id_column: str | None = None,
     smiles_column: str | None = None,
-    vertex: Vertex = "auto",
+    vertex: VertexChoice = "auto",
     vertex_attributes: str | Sequence[str] | None = None,
     edge_attribute: str | None = None,
     arc_labels: ArcLabels = "auto",
-    atoms: str = "element",
+    atoms: Atoms | None = None,
     directed: bool | None = None,
     strict: bool = False,
 ) -> GraphTable:
-    r"""Read graphs, one a row, from a file or a folder.
+    r"""Read graphs, one per row, from a file or a folder.
 
-    A row that cannot be read is told of in ``rejects``, and neither stops nor shifts the others.
+    A row that cannot be read is listed in ``rejects``. It neither stops nor shifts the others.
 
     Parameters
     ----------
@@ -56,29 +57,36 @@ def read_graphs(
         CSV, TSV, JSON lines, Parquet or Arrow; a folder of such tables, read by name as one; a
         folder of GraphML or GEXF files; or ``"-"``, a CSV table or JSON lines on standard input.
         See docs/formats.md.
+    like : fitted model or Reading, optional
+        Read the file in the way in which the model's training data was read. Rows that do not fit
+        are rejected. A model that was not fitted on graphs from a file has no reading; then the
+        file is read as if `like` were not given.
     format : {"tu", "csv", "tsv", "jsonl", "parquet", "arrow", "graphml", "gexf"}, optional
         By default it is recognized from the name or the first bytes.
     target : str, optional
-        Column with the targets; rows without one are rejected. TU datasets have theirs anyway.
+        Column with the targets; rows without one are rejected. TU datasets always have targets.
     numeric : bool, default=False
-        Reject rows whose target is not a number, rather than take all targets as text.
+        Reject rows whose target is not a number, instead of reading all targets as text.
     id_column : str, optional
-        By default, rows are known by their number, counted from 0, or by their file's name.
+        Column that names the rows. By default, rows are known by their number, counted from 0, or
+        by their file's name.
     smiles_column : str, optional
         By default the column called ``smiles``, or the only one with that word in its name.
     vertex : {"auto", "labels", "features", "none"}, default="auto"
         What vertices carry; "auto" means labels if they have one integer or text each.
     vertex_attributes : str or sequence of str, optional
-        Of GraphML and GEXF nodes; by default ``label``, or the only one there is.
+        Attributes of GraphML and GEXF nodes; by default ``label``, or the only one there is.
     edge_attribute : str, optional
-        Of GraphML and GEXF edges; by default ``weight`` or ``label``, if all edges have it.
+        Attribute of GraphML and GEXF edges; by default ``weight`` or ``label``, if all have it.
     arc_labels : {"auto", "ignore", "weights", "vertices"}, default="auto"
-        What becomes of that which arcs carry: nothing, a weight, or a vertex of its own between
-        the arc's ends. "auto" ignores labels and takes one real number an arc as its weight.
-    atoms : {"element", "rich"}, default="element"
-        What the vertices of a molecule carry: the element as a label, or 21 features.
+        How values on arcs are used: not at all, as weights, or as vertices of their own between
+        the ends of the arcs. "auto" ignores labels, and reads one real number per arc as its
+        weight.
+    atoms : {"element", "rich"}, optional
+        What the vertices of a molecule carry: the element as a label (the default), or 21
+        features.
     directed : bool, optional
-        By default as the file says; tables say nothing, and are taken for undirected.
+        By default the file decides; tables are read as undirected.
     strict : bool, default=False
         Raise an error at the first bad row.
 
@@ -94,7 +102,9 @@ def read_graphs(
         The file as a whole cannot be read, lacks a column, or has no rows; with `strict`, also
         the first bad row.
     MissingDependencyError
-        Naming the extra to install.
+        An optional library is not installed; the message names the extra.
+    ValueError
+        An argument has no such value, or contradicts `like`.
 
     Examples
     --------
@@ -111,16 +121,17 @@ def read_graphs(
     >>> print(*table.rejects)
     row 1: edge (9, 2) points past its 3 vertices; vertices are numbered from 0
     """
-    options = Options(
+    request = ReadRequest(
         target, numeric, id_column, smiles_column, vertex, vertex_attributes, edge_attribute,
-        arc_labels, atoms, directed,
+        arc_labels, atoms, directed, reading_of(like),
     )  # fmt: skip
-    return next(_iterate(path, format, options, strict, None))
+    return next(_iterate(path, format, request, strict, None))
 
 
 def iter_graphs(
     path: StrPath,
     *,
+    like: Any = None,
     chunk_size: int = CHUNK_SIZE,
     format: str | None = None,
     strict: bool = False,
@@ -128,15 +139,16 @@ def iter_graphs(
 ) -> Iterator[GraphTable]:
     """Read a table larger than memory as tables of `chunk_size` rows each.
 
-    What vertices and arcs carry is decided on the first chunk; later rows that differ are
+    What vertices and arcs carry is decided on the first chunk, or by `like`. Rows that differ are
     rejected. TU datasets come as one table.
 
     Parameters
     ----------
     path : str or path
+    like : fitted model or Reading, optional
     chunk_size : int, default=10000
     format, strict, **options
-        As of `read_graphs`.
+        See `read_graphs`.
 
     Yields
     ------
@@ -144,136 +156,167 @@ def iter_graphs(
     """
     if chunk_size < 1:
         raise ValueError(f"chunk_size={chunk_size!r}: expected an integer, at least 1")
-    return _iterate(path, format, Options(**options), strict, chunk_size)
+    request = ReadRequest(**options, like=reading_of(like))
+    return _iterate(path, format, request, strict, chunk_size)
 
 
 def _iterate(
-    path: StrPath, format: str | None, options: Options, strict: bool, chunk_size: int | None
+    path: StrPath, format: str | None, request: ReadRequest, strict: bool, chunk_size: int | None
 ) -> Iterator[GraphTable]:
-    _check_choices(options)
+    request = request.checked()
     found = recognize(path, format)
     if found.format == "tu":
-        return iter([_tu_table(found.files[0], options)])
-    make = _network_source if found.format in ("graphml", "gexf") else _table_source
-    source, options = make(name_of(path), found.format, found.files, options)
-    _check_column(source, "target", options.target)
-    _check_column(source, "id_column", options.id_column)
-    return tables(source, options, chunk_size, strict)
+        return iter([_tu_table(found.files[0], request)])
+    if found.format in ("graphml", "gexf"):
+        rows = _network_rows(name_of(path), found.files, request)
+    else:
+        rows, request = _table_rows(name_of(path), found.format, found.files, request)
+    _check_column(rows, "target", request.target)
+    _check_column(rows, "id_column", request.id_column)
+    return tables(rows, request, chunk_size, strict)
 
 
-def _check_choices(options: Options) -> None:
-    choices = {"vertex": get_args(Vertex), "arc_labels": get_args(ArcLabels)}
-    choices["atoms"] = ("element", "rich")
-    for name, allowed in choices.items():
-        value = getattr(options, name)
-        if value not in allowed:
-            raise ValueError(f"{name}={value!r}: expected one of {', '.join(allowed)}")
-
-
-def _check_column(source: Source, what: str, column: str | None) -> None:
-    if column is None or column in source.columns:
+def _check_column(rows: FileRows, argument: str, column: str | None) -> None:
+    if column is None or column in rows.columns:
         return
-    nearest = difflib.get_close_matches(column, source.columns, n=1)
+    nearest = difflib.get_close_matches(column, rows.columns, n=1)
     hint = f"did you mean {nearest[0]!r}? " if nearest else ""
     raise DatasetFormatError(
-        f"{source.name}: no column {column!r} for {what}; {hint}"
-        f"its columns are {', '.join(source.columns)}"
+        f"{rows.name}: there is no column {column!r} for `{argument}`; {hint}"
+        f"its columns are {', '.join(rows.columns)}"
     )
 
 
 # ---------------------------------------------------------------------- one way for each format
 
 
-def _tu_table(path: Path | str, options: Options) -> GraphTable:
-    if options.target not in (None, "y", "graph_labels"):
+def _tu_table(path: Path | str, request: ReadRequest) -> GraphTable:
+    if request.target not in (None, "y", "graph_labels"):
         raise DatasetFormatError(
-            f"{path}: no column {options.target!r}; the targets of a TU dataset are called 'y'"
+            f"{path}: there is no column {request.target!r}; the targets of a TU dataset are "
+            "called 'y'"
         )
-    vertex = options.vertex
-    if vertex == "auto":
-        vertex = _tu_vertex(path)
-    graphs, y = load_tu(path, vertex=vertex, arc_labels=options.arc_labels)
-    return GraphTable(graphs, y, tuple(range(len(y))), np.arange(len(y)))
+    if request.directed:
+        raise DatasetFormatError(f"{path}: TU datasets are undirected; leave `directed` out")
+    vertex = _tu_vertex(path) if request.vertex == "auto" else request.vertex
+    graphs, y = load_tu(path, vertex=vertex, arc_labels=request.arc_labels)
+    if request.like is not None and graphs.reading is not None:
+        _check_alike(str(path), graphs.reading, request.like)
+    return GraphTable(graphs, y, tuple(range(len(y))), np.arange(len(y)), reading=graphs.reading)
 
 
-def _network_source(
-    name: str, format: str, files: Sequence[Any], options: Options
-) -> tuple[Source, Options]:
-    if options.target is None:
-        columns, records = networks.file_records(files)
+def _check_alike(name: str, found: Reading, known: Reading) -> None:
+    """Refuse a dataset whose graphs are of another kind, all of them at once."""
+    for what in ("vertices_in_words", "arcs_in_words", "directed"):
+        if getattr(found, what) != getattr(known, what):
+            raise DatasetFormatError(
+                f"{name}: it has {_in_words(found)}, but the model's training data has "
+                f"{_in_words(known)}"
+            )
+
+
+def _in_words(reading: Reading) -> str:
+    kind = "directed" if reading.directed else "undirected"
+    return (
+        f"{kind} graphs with {reading.vertices_in_words} on vertices and "
+        f"{reading.arcs_in_words} on arcs"
+    )
+
+
+def _tu_vertex(path: Path | str) -> Vertex:
+    """Read labels, as the paper does, unless there are only features."""
+    if not Path(path).exists():
+        return "labels"
+    with open_dataset(Path(path)) as files:
+        only_features = "node_attributes" in files and "node_labels" not in files
+    return "features" if only_features else "labels"
+
+
+def _network_rows(name: str, files: Sequence[Any], request: ReadRequest) -> FileRows:
+    if request.target is None:
+        columns, rows = networks.file_rows(files)
     else:
-        columns, records = networks.labeled_records(files[0].parent, files)
-    read = networks.network_reader(options)
-    return Source(name, columns, records, read, text_only=True, id_column=networks.FILE), options
+        columns, rows = networks.labeled_rows(files[0].parent, files)
+    read = networks.network_reader(request)
+    return FileRows(name, "networks", columns, rows, read, text_only=True, id_column=networks.FILE)
 
 
-def _table_source(
-    name: str, format: str, files: Sequence[Any], options: Options
-) -> tuple[Source, Options]:
-    columns, records = _open_table(files[0], format)
-    chosen = None
-    if is_graph_table(columns) and options.smiles_column is None:
-        used, read = graph_columns(columns), graph_reader(columns)
+def _table_rows(
+    name: str, format: str, files: Sequence[Any], request: ReadRequest
+) -> tuple[FileRows, ReadRequest]:
+    columns, open_rows = _open_table(files[0], format)
+    smiles = None if _holds_graphs(name, columns, request) else _smiles(name, columns, request)
+    if smiles is None:
+        used, read = graph_columns(columns), graph_reader(columns, request.like)
     else:
-        chosen = _chosen_smiles(name, columns, options)
-        # Orders are real numbers, but they are labels.
-        auto = options.arc_labels == "auto"
-        options = replace(options, arc_labels="ignore") if auto else options
-        used, read = (
-            [chosen],
-            molecule_reader(chosen, options.atoms, options.arc_labels != "ignore"),
-        )
-    asked = [c for c in (options.target, options.id_column) if c in columns]
+        if request.arc_labels == "auto":  # orders are real numbers, but they are labels
+            request = replace(request, arc_labels="ignore")
+        bonds = request.arc_labels != "ignore"
+        used, read = [smiles], molecule_reader(smiles, request.atoms or "element", bonds)
+    asked = [c for c in (request.target, request.id_column) if c in columns]
     wanted = list(dict.fromkeys([*used, *asked]))
-    more = (_more_records(path, format, wanted) for path in files[1:])
-    everything = chain(records(wanted), chain.from_iterable(more))
-    text_only = format in ("csv", "tsv")
-    source = Source(name, columns, everything, read, text_only, smiles_column=chosen)
-    return source, options
+    more = (_more_rows(path, format, wanted) for path in files[1:])
+    rows = FileRows(
+        name=name,
+        source="table" if smiles is None else "molecules",
+        columns=columns,
+        rows=chain(open_rows(wanted), chain.from_iterable(more)),
+        read=read,
+        text_only=format in ("csv", "tsv"),
+        smiles_column=smiles,
+    )
+    return rows, request
 
 
-def _chosen_smiles(name: str, columns: Sequence[str], options: Options) -> str:
-    chosen = options.smiles_column or smiles_column(columns)
+def _holds_graphs(name: str, columns: Sequence[str], request: ReadRequest) -> bool:
+    """Tell a graph table from one of molecules; a table that could be both is what `like` says."""
+    if request.like is None:
+        return is_graph_table(columns) and request.smiles_column is None
+    if request.like.source == "molecules":
+        return False
+    if not is_graph_table(columns):
+        raise DatasetFormatError(
+            f"{name}: there is no column {EDGES}, and the model's training data was not read from "
+            f"SMILES; its columns are {', '.join(columns)}"
+        )
+    return True
+
+
+def _smiles(name: str, columns: Sequence[str], request: ReadRequest) -> str:
+    """Choose the column with SMILES: the one asked for, else that of `like`, else by its name."""
+    known = request.like.smiles_column if request.like is not None else None
+    chosen = request.smiles_column or (known if known in columns else smiles_column(columns))
     if chosen is None or chosen not in columns:
         missing = "column with SMILES" if chosen is None else f"column {chosen!r}"
         raise DatasetFormatError(
-            f"{name}: neither an edge_index nor a {missing}; its columns are {', '.join(columns)}; "
-            "say by smiles_column where the SMILES are"
+            f"{name}: there is neither an {EDGES} nor a {missing}; its columns are "
+            f"{', '.join(columns)}; name the column with SMILES by `smiles_column`"
         )
     return chosen
 
 
 def _open_table(
     path: Path | str, format: str
-) -> tuple[list[str], Callable[[Sequence[str]], Iterator[Record]]]:
-    """Columns, and a function from the wanted ones to records."""
+) -> tuple[list[str], Callable[[Sequence[str]], Iterator[Row]]]:
+    """Find the columns; return them and a function from the wanted ones to rows."""
     if format in ("parquet", "arrow"):
         from fdgnn.datasets import arrow
 
         return (arrow.read_parquet if format == "parquet" else arrow.read_arrow)(Path(path))
     if format == "jsonl":
-        columns, records = read_jsonl(path)
+        columns, rows = read_jsonl(path)
     else:
-        columns, records = read_csv(path, "\t" if format == "tsv" else None)
-    return columns, lambda wanted: records
+        columns, rows = read_csv(path, "\t" if format == "tsv" else None)
+    return columns, lambda wanted: rows
 
 
-def _more_records(path: Path, format: str, wanted: Sequence[str]) -> Iterator[Record]:
-    """Records of a further file of the same table."""
-    columns, records = _open_table(path, format)
+def _more_rows(path: Path, format: str, wanted: Sequence[str]) -> Iterator[Row]:
+    """Read the rows of a further file of the same table."""
+    columns, open_rows = _open_table(path, format)
     missing = [column for column in wanted if column not in columns]
     if missing:
         raise DatasetFormatError(
-            f"{path}: no column {missing[0]!r}, which the files before it have; "
+            f"{path}: there is no column {missing[0]!r}, which the files before it have; "
             f"its columns are {', '.join(columns)}"
         )
-    return records(wanted)
-
-
-def _tu_vertex(path: Path | str) -> Any:
-    """Labels, as the paper; where there are none, features; where there are none, nothing."""
-    if not Path(path).exists():
-        return "labels"
-    with open_dataset(Path(path)) as files:
-        only_features = "node_attributes" in files and "node_labels" not in files
-    return "features" if only_features else "labels"
+    return open_rows(wanted)

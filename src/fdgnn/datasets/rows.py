@@ -1,20 +1,23 @@
-"""From rows of a file to a table of graphs, in which bad rows are counted and shift nobody."""
+"""From rows of a file to a table of graphs; bad rows are listed, and do not shift the others."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from msgspec.structs import replace as replace_fields
 
 from fdgnn.arrays import Array, Ints
-from fdgnn.datasets.arcs import ArcLabels, code_arcs, subdivide
-from fdgnn.datasets.layout import Layout, RawGraph, Vertex, as_graph, reason, settle
+from fdgnn.datasets.arcs import code_arcs, subdivide
+from fdgnn.datasets.layout import RawGraph, as_graph, lists_pairs, settle
+from fdgnn.datasets.request import ReadRequest
 from fdgnn.datasets.targets import plain, read_target, target_array
 from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.graphs import Graph, GraphBatch
+from fdgnn.graphs.reading import Reading
 
 
 @dataclass(frozen=True)
@@ -32,25 +35,27 @@ class Reject:
 
 @dataclass(frozen=True, eq=False)
 class GraphTable:
-    """The graphs of a file, or of a part of it, one a row.
+    """The graphs of a file, or of a part of it, one per row.
 
     Attributes
     ----------
     graphs : GraphBatch or None
-        Of the good rows; None if there is none.
+        The graphs of the good rows; None if no row is good.
     y : array or None
-        Targets of the good rows, if they were asked for: integers, reals or text.
+        The targets of the good rows, if they were asked for: integers, reals or text.
     ids : tuple
-        Of all rows: what the id column says, or the row's number in the file, from 0.
+        For each row, good or bad: what the id column says, or the row's number, from 0.
     rows : (n_graphs,) int64
-        Positions of the good rows among all `n_rows`, so that ``out[table.rows] = predictions``
-        puts everything in its place.
+        Positions of the good rows among all `n_rows` rows: ``out[table.rows] = predictions``
+        puts each prediction in its place.
     rejects : tuple of Reject
-        The others.
+        The bad rows.
     start : int
-        Number in the file of the first row.
+        The number of the table's first row in the file.
     smiles : tuple of str, or None
-        Of the good rows, if they were read from SMILES.
+        The good rows' SMILES, if they were read from SMILES.
+    reading : Reading or None
+        How the graphs were read; None as long as no row could be read.
     """
 
     graphs: GraphBatch | None
@@ -60,6 +65,7 @@ class GraphTable:
     rejects: tuple[Reject, ...] = ()
     start: int = 0
     smiles: tuple[str, ...] | None = None
+    reading: Reading | None = None
 
     @property
     def n_rows(self) -> int:
@@ -71,164 +77,146 @@ class GraphTable:
 
 
 @dataclass(frozen=True)
-class Options:
-    """What `read_graphs` was asked for."""
-
-    target: str | None = None
-    numeric: bool = False
-    id_column: str | None = None
-    smiles_column: str | None = None
-    vertex: Vertex = "auto"
-    vertex_attributes: str | Sequence[str] | None = None
-    edge_attribute: str | None = None
-    arc_labels: ArcLabels = "auto"
-    atoms: str = "element"
-    directed: bool | None = None
-
-
-@dataclass(frozen=True)
-class BadRecord:
-    """A row whose columns cannot even be told apart."""
+class BadRow:
+    """A row that could not be split into columns."""
 
     reason: str
     id: Any = None
 
 
-Record = Mapping[str, Any] | BadRecord
+Row = Mapping[str, Any] | BadRow
 
 
 @dataclass(frozen=True)
-class Source:
-    """Rows of a file, and the way to read a graph from one."""
+class FileRows:
+    """The rows of a file, and how to read a graph from one."""
 
     name: str
+    source: Literal["table", "molecules", "networks"]
     columns: Sequence[str]
-    records: Iterator[Record]
+    rows: Iterator[Row]
     read: Callable[[Mapping[str, Any]], RawGraph] = field(repr=False)
     text_only: bool = False  # numbers are written as text, as in CSV files
-    id_column: str | None = None  # unless another is asked for
+    id_column: str | None = None  # unless the user names another
     smiles_column: str | None = None
+
+    def settle(self, raws: Sequence[RawGraph], request: ReadRequest) -> Reading:
+        """Decide how to read the file; a reading that is given says all but the file's names."""
+        reading = request.like
+        if reading is None:
+            try:
+                reading = settle(raws, request)
+            except DatasetFormatError as error:
+                raise DatasetFormatError(f"{self.name}: {error}") from None
+        changes: dict[str, Any] = {"source": self.source, "smiles_column": self.smiles_column}
+        if reading.source != "table":
+            changes["pairs"] = lists_pairs(raws)
+        if self.source == "molecules":
+            changes["atoms"] = request.atoms or "element"
+        if reading.vertex != "none":
+            changes["vertex_attributes"] = raws[0].vertex_attributes
+        if reading.arc_labels != "ignore":
+            changes["edge_attribute"] = raws[0].edge_attribute
+        return replace_fields(reading, **changes)
 
 
 def tables(
-    source: Source, options: Options, chunk_size: int | None, strict: bool = False
+    rows: FileRows, request: ReadRequest, chunk_size: int | None, strict: bool = False
 ) -> Iterator[GraphTable]:
-    """Yield the source's rows as tables of `chunk_size` rows, all of one layout."""
-    start, layout = 0, None
-    while records := list(islice(source.records, chunk_size)):
-        chunk = _Chunk(source, options, records, start, strict)
-        layout = layout or chunk.settle()
-        yield chunk.table(layout)
-        start += len(records)
+    """Yield the rows as tables of `chunk_size` rows, all read in one way."""
+    start, reading = 0, None
+    while some := list(islice(rows.rows, chunk_size)):
+        chunk = _Chunk(rows, request, some, start)
+        if reading is None and chunk.raws:
+            reading = rows.settle(list(chunk.raws.values()), request)
+        table = chunk.table(reading)
+        if strict and table.rejects:
+            raise DatasetFormatError(f"{rows.name}, {table.rejects[0]}")
+        yield table
+        start += len(some)
     if start == 0:
-        raise DatasetFormatError(f"{source.name}: it has no rows")
+        raise DatasetFormatError(f"{rows.name}: it has no rows")
 
 
 class _Chunk:
-    """Some rows on their way: raw graphs, then checked graphs, then a batch."""
+    """Some rows of a file: first raw graphs, then graphs, then a batch."""
 
     def __init__(
-        self, source: Source, options: Options, records: list[Record], start: int, strict: bool
+        self, file: FileRows, request: ReadRequest, rows: Sequence[Row], start: int
     ) -> None:
-        self.source, self.options, self.start, self.strict = source, options, start, strict
+        self.file, self.request, self.start = file, request, start
+        self.ids = tuple(self._id(i, row) for i, row in enumerate(rows))
         self.rejects: dict[int, str] = {}
-        self.ids = tuple(self._id(i, record) for i, record in enumerate(records))
         self.targets: dict[int, Any] = {}
         self.raws: dict[int, RawGraph] = {}
         self.smiles: dict[int, str] = {}
-        for i, record in enumerate(records):
-            self._read(i, record)
+        for i, row in enumerate(rows):
+            self._read(i, row)
 
-    def _id(self, i: int, record: Record) -> Any:
-        column = self.options.id_column or self.source.id_column
-        if isinstance(record, BadRecord):
-            found = record.id
+    def _id(self, i: int, row: Row) -> Any:
+        column = self.request.id_column or self.file.id_column
+        if isinstance(row, BadRow):
+            found = row.id
         else:
-            found = None if column is None else plain(record.get(column))
+            found = None if column is None else plain(row.get(column))
         return self.start + i if found is None else found
 
-    def _read(self, i: int, record: Record) -> None:
-        if isinstance(record, BadRecord):
-            return self._reject(i, record.reason)
+    def _read(self, i: int, row: Row) -> None:
+        if isinstance(row, BadRow):
+            self.rejects[i] = row.reason
+            return
         try:
-            self.raws[i] = self.source.read(record)
-            if self.source.smiles_column is not None:
-                self.smiles[i] = record[self.source.smiles_column]
-            if self.options.target is not None:
-                self.targets[i] = read_target(record.get(self.options.target), self.options.numeric)
+            raw = self.file.read(row)
+            if self.request.target is not None:
+                self.targets[i] = read_target(row.get(self.request.target), self.request.numeric)
+            if self.file.smiles_column is not None:
+                self.smiles[i] = row[self.file.smiles_column]
+            self.raws[i] = raw
         except GraphError as error:
-            self.raws.pop(i, None)
-            self._reject(i, reason(error))
+            self.rejects[i] = error.reason
 
-    def _reject(self, i: int, why: str) -> None:
-        self.rejects[i] = why
+    def table(self, reading: Reading | None) -> GraphTable:
+        """Read the raw graphs; without a reading there are none."""
+        batch = None if reading is None else self._batch(reading)
+        good = [i for i in range(len(self.ids)) if i not in self.rejects]
+        y = smiles = None
+        if self.request.target is not None:
+            y = target_array([self.targets[i] for i in good], self.file.text_only)
+        if self.file.smiles_column is not None:
+            smiles = tuple(self.smiles[i] for i in good)
+        return GraphTable(
+            graphs=batch,
+            y=y,
+            ids=self.ids,
+            rows=np.array(good, dtype=np.int64),
+            rejects=tuple(
+                Reject(self.start + i, self.ids[i], why) for i, why in sorted(self.rejects.items())
+            ),
+            start=self.start,
+            smiles=smiles,
+            reading=reading,
+        )
 
-    def settle(self) -> Layout | None:
-        if not self.raws:
-            return None
-        options = self.options
-        raws = list(self.raws.values())
-        try:
-            return settle(raws, options.vertex, options.arc_labels, options.directed)
-        except DatasetFormatError as error:
-            raise DatasetFormatError(f"{self.source.name}: {error}") from None
-
-    def table(self, layout: Layout | None) -> GraphTable:
-        batch = None if layout is None else self._batch(layout)
-        rejects = [
-            Reject(self.start + i, self.ids[i], why) for i, why in sorted(self.rejects.items())
-        ]
-        if self.strict and rejects:
-            raise DatasetFormatError(f"{self.source.name}, {rejects[0]}")
-        rows = [i for i in range(len(self.ids)) if i not in self.rejects]
-        y = None
-        if self.options.target is not None:
-            y = target_array([self.targets[i] for i in rows], self.source.text_only)
-        positions = np.array(rows, dtype=np.int64)
-        smiles = None
-        if self.source.smiles_column is not None:
-            smiles = tuple(self.smiles[i] for i in rows)
-        return GraphTable(batch, y, self.ids, positions, tuple(rejects), self.start, smiles)
-
-    def _batch(self, layout: Layout) -> GraphBatch | None:
+    def _batch(self, reading: Reading) -> GraphBatch | None:
         graphs: dict[int, Graph] = {}
         carried: list[Array] = []
         for i, raw in self.raws.items():
             try:
-                graphs[i], arcs = as_graph(raw, layout)
+                graphs[i], entries = as_graph(raw, reading)
+                carried += [] if entries is None else [entries]
             except GraphError as error:
-                self._reject(i, reason(error))
-            else:
-                carried += [] if arcs is None else [arcs]
-        table = None
+                self.rejects[i] = error.reason
+        codes = None
         if carried:
-            weights, table = code_arcs(np.concatenate(carried))
-            ends = np.cumsum([len(arcs) for arcs in carried])[:-1]
-            parts = zip(graphs.items(), np.split(weights, ends), strict=True)
-            graphs = {i: replace(graph, weights=part) for (i, graph), part in parts}
-        batch = self._joined(graphs)
-        if batch is None or layout.arcs != "vertices":
-            return batch
-        return subdivide(batch, table)
-
-    def _joined(self, graphs: dict[int, Graph]) -> GraphBatch | None:
-        """Join graphs, without those that even now the door refuses."""
-        if not graphs:
+            weights, codes = code_arcs(np.concatenate(carried))
+            ends = np.cumsum([len(entries) for entries in carried])[:-1]
+            pairs = zip(graphs.items(), np.split(weights, ends), strict=True)
+            graphs = {i: replace(graph, weights=part) for (i, graph), part in pairs}
+        batch, _, errors = GraphBatch.collect(list(graphs.values()))
+        positions = list(graphs)
+        self.rejects |= {positions[e.graph]: e.reason for e in errors if e.graph is not None}
+        if batch is None:
             return None
-        try:
-            return GraphBatch.from_graphs(list(graphs.values()))
-        except GraphError:
-            good = self._accepted(list(graphs.items()))
-        return GraphBatch.from_graphs([graph for _, graph in good]) if good else None
-
-    def _accepted(self, graphs: list[tuple[int, Graph]]) -> list[tuple[int, Graph]]:
-        """Find the refused ones by halving: few are bad, and halves without one are done with."""
-        try:
-            GraphBatch.from_graphs([graph for _, graph in graphs])
-        except GraphError as error:
-            if len(graphs) == 1:
-                self._reject(graphs[0][0], reason(error))
-                return []
-            half = len(graphs) // 2
-            return self._accepted(graphs[:half]) + self._accepted(graphs[half:])
-        return graphs
+        if reading.arc_labels == "vertices":
+            batch = subdivide(batch, codes)
+        return replace(batch, reading=reading)

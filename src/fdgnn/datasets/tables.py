@@ -1,10 +1,10 @@
-"""Graph tables: one graph a row, in the columns that graph datasets on public hubs have.
+"""Graph tables: one graph per row, in the columns that graph datasets on public hubs have.
 
 ========== ======================================================================================
 edge_index sources and targets, 2 x m; or m pairs
-num_nodes  an integer; needed only where the last vertices have neither arcs nor node_feat
-node_feat  n x f, or n entries; also called ``x``. One integer or text a vertex is its label,
-           everything else its features
+num_nodes  an integer; needed only if the last vertices have neither arcs nor node_feat
+node_feat  n x f, or n entries; also called ``x``. One integer or text per vertex is its label,
+           everything else is its features
 edge_attr  m x f, or m entries; also called ``edge_weight``
 y          or any other column: the target, one number or text, or a list of one
 ========== ======================================================================================
@@ -21,68 +21,79 @@ import numpy as np
 from fdgnn.arrays import Array
 from fdgnn.datasets.layout import RawGraph
 from fdgnn.exceptions import GraphError
-from fdgnn.graphs import checks
+from fdgnn.graphs import Reading, checks
 
 EDGES = "edge_index"
 SIZE, VERTICES, ARCS = ("num_nodes",), ("node_feat", "x"), ("edge_attr", "edge_weight")
 
 
 def is_graph_table(columns: Sequence[str]) -> bool:
-    """Does a row of such a table hold a graph?"""
+    """Tell whether the rows of a table with these columns hold graphs."""
     return EDGES in columns
 
 
 def graph_columns(columns: Sequence[str]) -> list[str]:
-    """Those of the columns that make up the graph."""
+    """Find the columns that make up the graph."""
     return [c for c in columns if c in (EDGES, *SIZE, *VERTICES, *ARCS)]
 
 
-def graph_reader(columns: Sequence[str]) -> Callable[[Mapping[str, Any]], RawGraph]:
-    """From a record to its graph; raises `GraphError` on a bad row."""
-    size, vertices, arcs = (_first(names, columns) for names in (SIZE, VERTICES, ARCS))
+def graph_reader(
+    columns: Sequence[str], like: Reading | None = None
+) -> Callable[[Mapping[str, Any]], RawGraph]:
+    """Make a function from a row to its graph; it raises `GraphError` on a bad row.
 
-    def read(record: Mapping[str, Any]) -> RawGraph:
-        edges = _array(record, EDGES)
+    Where a table has both of two columns that mean the same, the one of `like` is read.
+    """
+    known = () if like is None else (*like.vertex_attributes, like.edge_attribute)
+    size, vertices, arcs = (
+        next((n for n in sorted(names, key=lambda n: n not in known) if n in columns), names[0])
+        for names in (SIZE, VERTICES, ARCS)
+    )
+
+    def read(row: Mapping[str, Any]) -> RawGraph:
+        edges = _array(row, EDGES)
         if edges is None:
             raise GraphError("its edge_index is missing; a graph without edges has [[], []]")
-        n = None if size is None else _size(record.get(size), size)
-        return RawGraph(edges, n, _array(record, vertices), _array(record, arcs))
+        return RawGraph(
+            edges=edges,
+            n_vertices=_size(row.get(size), size),
+            x=_array(row, vertices),
+            carried=_array(row, arcs),
+            vertex_attributes=(vertices,),
+            edge_attribute=arcs,
+        )
 
     return read
 
 
-def _first(names: Sequence[str], columns: Sequence[str]) -> str | None:
-    return next((name for name in names if name in columns), None)
-
-
-def _array(record: Mapping[str, Any], column: str | None) -> Array | None:
-    value = None if column is None else record.get(column)
+def _array(row: Mapping[str, Any], column: str) -> Array | None:
+    value = row.get(column)
     if isinstance(value, str):  # lists in a CSV file
         value = _parsed(value, column)
     if value is None:
         return None
     if not isinstance(value, list | np.ndarray):
         raise GraphError(f"its {column} is a {type(value).__name__}, expected a list")
-    array = checks.as_array(value, "row", f"the rows of {column}")
+    array = checks.as_array(value, f"the rows of {column}")
     if array.dtype.kind == "U" and not isinstance(value, np.ndarray):
         _check_all_text(value, column)
     return array
 
 
-def _check_all_text(value: list[Any], column: str | None) -> None:
+def _check_all_text(value: list[Any], column: str) -> None:
     # NumPy reads the list [1, "C"] as ["1", "C"].
     entries = [e for row in value for e in (row if isinstance(row, list) else [row])]
     if not all(isinstance(entry, str) for entry in entries):
         raise GraphError(f"its {column} mixes text and numbers")
 
 
-def _parsed(text: str, column: str | None) -> Any:
+def _parsed(text: str, column: str) -> Any:
     if not text.strip():
         return None
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise GraphError(f"its {column} is no list ({error})") from None
+        raise GraphError(f"its {column} is not a list ({error})") from None
 
 
 def _size(value: Any, column: str) -> int | None:

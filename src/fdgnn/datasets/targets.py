@@ -1,4 +1,4 @@
-"""Targets as files have them: numbers, text, lists of one; missing or not."""
+"""Targets as files have them: numbers, text or lists of one entry; some are missing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from fdgnn.arrays import Array
 from fdgnn.exceptions import GraphError
 
-MISSING = frozenset({"", "na", "n/a", "nan", "null"})  # as text, in whatever case
+MISSING = frozenset({"", "na", "n/a", "nan", "null"})  # as text, in any case
 
 
 def read_target(value: Any, numeric: bool) -> Any:
@@ -30,7 +30,7 @@ def read_target(value: Any, numeric: bool) -> Any:
 
 
 def target_array(values: list[Any], text_only: bool) -> Array:
-    """Targets as integers, as reals, or else as text."""
+    """Make an array of integers, of reals, or else of text."""
     if text_only and values and isinstance(values[0], str):
         numbers = [_number(value) for value in values]
         values = values if None in numbers else numbers
@@ -42,7 +42,7 @@ def target_array(values: list[Any], text_only: bool) -> Array:
 
 
 def plain(value: Any) -> Any:
-    """Take one entry out of lists and arrays of one."""
+    """Take a single entry out of its lists and arrays."""
     while isinstance(value, list | tuple | np.ndarray) and len(value) == 1:
         value = value[0]
     return value.tolist() if isinstance(value, np.generic | np.ndarray) else value

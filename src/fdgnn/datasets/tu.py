@@ -14,21 +14,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import Literal, get_args
+from dataclasses import replace
+from typing import cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from fdgnn.arrays import Array, Floats, Ints
-from fdgnn.datasets.arcs import ArcLabels, code_arcs, subdivide
+from fdgnn.arrays import Array, Floats, Ints, offsets_of
+from fdgnn.datasets.arcs import code_arcs, subdivide
 from fdgnn.datasets.cache import Dataset, cached
 from fdgnn.datasets.files import TextFile, open_dataset
 from fdgnn.datasets.home import data_home as home_of
 from fdgnn.datasets.home import find
+from fdgnn.datasets.request import CHOICES, ArcLabels, check_choice
 from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.graphs import GraphBatch
-
-Vertex = Literal["labels", "features", "none"]
+from fdgnn.graphs.reading import ArcUse, Reading, Vertex
 
 
 def load_tu(
@@ -41,12 +42,12 @@ def load_tu(
 ) -> tuple[GraphBatch, npt.NDArray[np.int64]]:
     """Load a graph classification dataset of the TU collection.
 
-    It is looked for in the data home (``tu/NAME.zip``, ``tu/NAME/``, ``NAME.zip``, ``NAME/``),
-    inside an installed GraKeL, and on the official site. Once parsed, it is kept in the user's
+    It is searched for in the data home (``tu/NAME.zip``, ``tu/NAME/``, ``NAME.zip``, ``NAME/``),
+    in an installed GraKeL, and on the official site. The parsed dataset is kept in the user's
     cache directory (or in ``FDGNN_CACHE``).
 
     Graphs are undirected, whether the file lists an edge once or both ways. Arcs listed twice are
-    merged and counted in ``graphs.n_merged_arcs``; self-loops stay, and are counted in
+    merged and counted in ``graphs.n_merged_arcs``. Self-loops stay, and are counted in
     ``graphs.n_self_loops``. Graph attributes are not read.
 
     Parameters
@@ -54,22 +55,22 @@ def load_tu(
     name : str or path
         A name such as ``"MUTAG"``, or the path of a folder or zip in TU format.
     vertex : {"labels", "features", "none"}, default="labels"
-        What the vertices carry: their discrete labels, as in the paper, and nothing where the
-        dataset has none; their real-valued attributes; or nothing.
+        What the vertices carry: their discrete labels, as in the paper (nothing if the dataset
+        has none); their real-valued attributes; or nothing.
     arc_labels : {"ignore", "auto", "weights", "vertices"}, default="ignore"
-        What becomes of edge labels or, where a dataset has none, of edge attributes: nothing, as
-        in the paper; weights; or vertices of their own between the edges' ends. "auto" takes one
-        attribute an edge as its weight, and nothing else.
+        What becomes of edge labels or, if a dataset has none, of edge attributes: nothing, as in
+        the paper; weights; or vertices of their own between the edges' ends. "auto" reads one
+        attribute per edge as its weight, and ignores everything else.
     data_home : path, optional
         By default the environment variable ``FDGNN_DATA``, or else the user's cache directory.
     download_if_missing : bool, default=True
-        The environment variable ``FDGNN_OFFLINE=1`` switches downloads off, too.
+        The environment variable ``FDGNN_OFFLINE=1`` switches downloads off as well.
 
     Returns
     -------
     graphs : GraphBatch
     y : (n_graphs,) int64
-        Classes as in the file. Mind that most files list the graphs ordered by class.
+        Classes as in the file. Most files list the graphs ordered by class.
 
     Raises
     ------
@@ -82,11 +83,8 @@ def load_tu(
     DownloadError
         The dataset is not here, and could not or should not be downloaded.
     """
-    if vertex not in get_args(Vertex):
-        raise ValueError(f"vertex={vertex!r}: expected one of {', '.join(get_args(Vertex))}")
-    if arc_labels not in get_args(ArcLabels):
-        names = ", ".join(get_args(ArcLabels))
-        raise ValueError(f"arc_labels={arc_labels!r}: expected one of {names}")
+    check_choice("vertex", vertex, get_args(Vertex))
+    check_choice("arc_labels", arc_labels, CHOICES["arc_labels"])
     path = find(name, home_of(data_home), download_if_missing=download_if_missing)
     variant = vertex if arc_labels == "ignore" else f"{vertex}, arcs {arc_labels}"
     with open_dataset(path) as files:
@@ -111,15 +109,33 @@ def parse_tu(
         arcs = np.argsort(order)[arcs]
         labels = None if labels is None else labels[order]
         features = None if features is None else features[order]
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    offsets = offsets_of(sizes)
     weights, table = (None, None) if carried is None else code_arcs(carried)
     try:
         graphs = GraphBatch.from_arcs(
             offsets, arcs, labels=labels, features=features, weights=weights
         )
-        return (subdivide(graphs, table) if use == "vertices" else graphs), y
     except GraphError as error:
         raise DatasetFormatError(f"{_prefix(files)}*.txt: {error}") from error
+    if use == "vertices":
+        graphs = subdivide(graphs, table)
+    return replace(graphs, reading=_reading(labels, features, use, carried)), y
+
+
+def _reading(
+    labels: Ints | None, features: Floats | None, use: ArcUse, carried: Array | None
+) -> Reading:
+    vertex: Vertex = "none" if features is None else "features"
+    return Reading(
+        source="tu",
+        directed=False,
+        vertex=vertex if labels is None else "labels",
+        label_kind=None if labels is None else "integer",
+        n_features=None if features is None else features.shape[1],
+        arc_labels=use,
+        arc_kind=None if carried is None else "number",
+        arc_width=None if carried is None else carried.shape[1],
+    )
 
 
 # ---------------------------------------------------------------------- from text to numbers
@@ -142,13 +158,13 @@ def _integer_blocks(file: TextFile, n_columns: int) -> Iterator[tuple[int, Ints]
 
 
 def _read_integers(file: TextFile) -> Ints:
-    """Read one integer a line."""
+    """Read one integer per line."""
     return np.concatenate([block[0] for _, block in _integer_blocks(file, 1)])
 
 
 def _read_arcs(file: TextFile, graph_of: Ints) -> npt.NDArray[np.int32]:
     """Read arcs into an array (2, n_arcs), with vertices counted from 0."""
-    # Blocks are checked while they are in the CPU's cache, and shrink before they pile up.
+    # Each block is checked while it is in the CPU's cache, and kept as int32.
     blocks = []
     for n_before, block in _integer_blocks(file, 2):
         block -= 1
@@ -181,7 +197,7 @@ def _vertex_data(
         if "node_attributes" not in files:
             raise DatasetFormatError(
                 f"{_prefix(files)}node_attributes.txt is missing: this dataset has no vertex "
-                "features; load it with vertex='labels'"
+                "features; load it with `vertex='labels'`"
             )
         features = _read_floats(files["node_attributes"])
         _check_length(len(features), n_vertices, files["node_attributes"])
@@ -190,15 +206,15 @@ def _vertex_data(
 
 def _arc_data(
     files: Mapping[str, TextFile], arc_labels: ArcLabels, n_arcs: int
-) -> tuple[ArcLabels, Array | None]:
-    """What is to become of the arcs' data, and the data, a row or a number an arc."""
+) -> tuple[ArcUse, Array | None]:
+    """Decide what becomes of the arcs' data, and read it, one row per arc."""
     kind = next((k for k in ("edge_labels", "edge_attributes") if k in files), None)
     if arc_labels == "ignore" or (arc_labels == "auto" and kind != "edge_attributes"):
         return "ignore", None
     if kind is None:
         raise DatasetFormatError(
             f"{_prefix(files)}edge_labels.txt is missing: this dataset has neither edge labels "
-            "nor edge attributes; load it with arc_labels='ignore'"
+            "nor edge attributes; load it with `arc_labels='ignore'`"
         )
     file = files[kind]
     carried: Array = _read_integers(file)[:, None] if kind == "edge_labels" else _read_floats(file)
@@ -210,12 +226,12 @@ def _arc_data(
     width = carried.shape[1]
     if arc_labels == "weights" and width > 1:
         raise DatasetFormatError(
-            f"{file.name}: {width} numbers an arc cannot be its weight; "
-            "load it with arc_labels='vertices' or 'ignore'"
+            f"{file.name}: {width} numbers per arc cannot be its weight; load it with "
+            "`arc_labels='vertices'` or `arc_labels='ignore'`"
         )
     if arc_labels == "auto":
         return ("weights", carried) if width == 1 else ("ignore", None)
-    return arc_labels, carried
+    return cast(ArcUse, arc_labels), carried
 
 
 def _graph_sizes(graph_of: Ints, y: Ints, files: Mapping[str, TextFile]) -> Ints:
@@ -243,7 +259,9 @@ def _graph_sizes(graph_of: Ints, y: Ints, files: Mapping[str, TextFile]) -> Ints
 
 def _needed(files: Mapping[str, TextFile], kind: str) -> TextFile:
     if kind not in files:
-        raise DatasetFormatError(f"{_prefix(files)}{kind}.txt is missing; get the dataset anew")
+        raise DatasetFormatError(
+            f"{_prefix(files)}{kind}.txt is missing; download the dataset again"
+        )
     return files[kind]
 
 
@@ -258,7 +276,7 @@ def _bad_line(file: TextFile, line: int, text: bytes, n_columns: int) -> Dataset
 
 
 def _empty(file: TextFile) -> DatasetFormatError:
-    return DatasetFormatError(f"{file.name}: the file is empty; get the dataset anew")
+    return DatasetFormatError(f"{file.name}: the file is empty; download the dataset again")
 
 
 def _check_length(n_lines: int, n_vertices: int, file: TextFile) -> None:

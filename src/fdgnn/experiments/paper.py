@@ -1,7 +1,7 @@
 """The paper's tables, settings and dataset facts, as data.
 
-C. Gallicchio and A. Micheli, "Fast and Deep Graph Neural Networks", AAAI 2020. Datasets go by
-their names in the TU collection throughout; `DATASETS` gives the paper's own.
+C. Gallicchio and A. Micheli, "Fast and Deep Graph Neural Networks", AAAI 2020. Datasets have
+their names in the TU collection here; `DATASETS` gives the paper's own names.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Times(NamedTuple):
 
 @dataclass(frozen=True)
 class Dataset:
-    """A row of Table 5, with what the text says of it and what we found in the files.
+    """A row of Table 5, with what the text says about it and what the files contain.
 
     Attributes
     ----------
@@ -146,7 +146,8 @@ def _scores(table: str) -> dict[str, dict[str, Score]]:
 #: Table 1: accuracy by model and dataset; cells the paper leaves empty are left out.
 ACCURACY = _scores(_TABLE_1)
 
-#: Not in the paper: GIN's own accuracies, of the epoch that is best on the folds they are of.
+#: Not in the paper: the accuracies that GIN's authors published. Their epoch is the best on the
+#: same folds that are reported.
 GIN_ACCURACY = _scores("""
 model  reference  MUTAG     PTC_MR    PROTEINS  NCI1
 GIN    xu2019     89.4±5.6  64.6±7.0  76.2±2.8  82.7±1.7
@@ -157,7 +158,7 @@ GIN    xu2019     75.1±5.1     52.3±2.8    92.4±2.5       80.2±1.9
 
 
 def published_accuracy(model: str, dataset: str) -> Score | None:
-    """What is printed for a model on a dataset, in the paper or by its authors."""
+    """Give what is printed for a model on a dataset, in the paper or by the model's authors."""
     return (ACCURACY | GIN_ACCURACY).get(model, {}).get(dataset)
 
 
@@ -206,7 +207,7 @@ MUTAG_GIN_PROTOCOL = {"FDGNN": 94.8, "GIN": (83.5, 90.0)}
 
 @dataclass(frozen=True)
 class Settings:
-    """What all of the paper's experiments share; the number of units is each dataset's."""
+    """What all of the paper's experiments share; the number of units differs by dataset."""
 
     n_connections: int = 1  # C
     tol: float = 1e-3  # epsilon

@@ -3,52 +3,168 @@
 ::
 
     DIR/settings.json    what the run is; a run with other settings is refused
-    DIR/asked.json       the command and how much it asks for, of the last start
-    DIR/records.jsonl    one line a finished network, appended as it finishes
-    DIR/result.json      the summary, written when all are there
+    DIR/asked.json       the command, and how much it asks for, of the last start
+    DIR/records.jsonl    one line per finished network, appended as it finishes
+    DIR/result.json      the summary, written when all networks are there
+    DIR/compare.json     the rows of a comparison (`fdgnn.experiments.comparison`)
     DIR/lock             held by the process that runs, so that there is only one
 
-A killed process may leave a torn last line in the records; it is dropped on the next start.
+`read_run` reads such a directory; `RunDirectory` writes it. A killed process may leave a torn last
+line in the records; the next start drops it.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TypeVar
 
 import numpy as np
 
 from fdgnn.exceptions import RunMismatchError, StudyError
-from fdgnn.files import JsonLines, write_json
-from fdgnn.selection.scores import NetworkScores
+from fdgnn.experiments.lines import RecordLines
+from fdgnn.experiments.records import Asked, ComparisonRow, NetworkScores, RunResult, RunSettings
+from fdgnn.records import Record, decode, write_record
+
+T = TypeVar("T")
+LARGEST_FILE = 64 * 2**20  # bytes of a JSON file; the ones we write have less than two million
+
+# ---------------------------------------------------------------------- reading
+
+
+class Networks:
+    """The finished networks of a run, read from the disk whenever they are asked for.
+
+    Parameters
+    ----------
+    path : Path
+        ``records.jsonl``, which need not be there yet.
+    settings : RunSettings, optional
+        They say which shape scores have; without them no line counts.
+    """
+
+    def __init__(self, path: Path, settings: RunSettings | None) -> None:
+        self.file: RecordLines[NetworkScores] = RecordLines(path, NetworkScores)
+        n_outer, n_alphas = (settings.n_outer, len(settings.alphas)) if settings else (0, 0)
+        self._shape = (2, n_outer, n_alphas)
+
+    def lines(self) -> Iterator[NetworkScores | None]:
+        """Give the networks in their order, and None for each line that does not count.
+
+        That is a line that cannot be read, has scores of another shape, or repeats a network.
+        """
+        seen: set[tuple[int, int]] = set()
+        for network in self.file.lines():
+            if network is None or not self._has_shape(network) or _key(network) in seen:
+                yield None
+            else:
+                seen.add(_key(network))
+                yield network
+
+    def __iter__(self) -> Iterator[NetworkScores]:
+        """Give each network once."""
+        return (network for network in self.lines() if network is not None)
+
+    def _has_shape(self, network: NetworkScores) -> bool:
+        try:
+            return {np.shape(s) for s in (network.validation, network.test)} == {self._shape}
+        except ValueError:  # lists of different lengths
+            return False
+
+
+def _key(network: NetworkScores) -> tuple[int, int]:
+    return network.configuration, network.guess
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run directory holds; what is not there is None or empty.
+
+    A directory of a comparison alone has `rivals` and no `settings`.
+    """
+
+    path: Path
+    settings: RunSettings | None
+    asked: Asked | None
+    result: RunResult | None
+    networks: Networks
+    rivals: tuple[ComparisonRow, ...]
+
+
+def read_run(path: Path) -> Run:
+    """Read a run directory.
+
+    Raises
+    ------
+    StudyError
+        It is none, or one of its files is damaged. Lines of ``records.jsonl`` that are damaged do
+        not count.
+    """
+    settings = _read_if_there(path / "settings.json", RunSettings)
+    rivals = _read_if_there(path / "compare.json", list[ComparisonRow])
+    if settings is None and rivals is None:
+        raise StudyError(
+            f"{path}: it is no run directory (it has neither settings.json nor compare.json); name "
+            "one that an evaluation or a comparison has written"
+        )
+    return Run(
+        path,
+        settings,
+        _read_if_there(path / "asked.json", Asked),
+        _read_if_there(path / "result.json", RunResult),
+        Networks(path / "records.jsonl", settings),
+        tuple(rivals or ()),
+    )
+
+
+def read_file(path: Path, kind: type[T]) -> T:
+    """Read one file of a run, or raise StudyError if that is not possible."""
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise StudyError(f"{path}: it is too large to be a file of a run")
+        return decode(path.read_bytes(), kind)
+    except OSError as error:
+        raise StudyError(f"{path}: it cannot be read ({error.strerror or error})") from error
+    except ValueError as error:
+        raise StudyError(
+            f"{path}: it is damaged ({error}); make it again, or use another directory"
+        ) from None
+
+
+def _read_if_there(path: Path, kind: type[T]) -> T | None:
+    return read_file(path, kind) if path.exists() else None
+
+
+# ---------------------------------------------------------------------- writing
 
 
 class RunDirectory:
-    """Open or create the directory of a run.
+    """Open or create the directory of a run, and lock it until `close`.
 
     Raises
     ------
     RunMismatchError
-        If the directory holds a run with other settings.
+        The directory holds a run with other settings.
     StudyError
-        If the directory cannot be used.
+        The directory cannot be used.
     """
 
-    def __init__(self, path: Path, settings: dict[str, Any]) -> None:
+    def __init__(self, path: Path, settings: RunSettings) -> None:
         self.path = path
-        self._content = settings = json.loads(json.dumps(settings))
+        self.networks = Networks(path / "records.jsonl", settings)
         try:
             path.mkdir(parents=True, exist_ok=True)
-            if self._settings.exists():
-                _check_same(path, read_json(self._settings), settings)
+            if (path / "settings.json").exists():
+                _check_same(path, read_file(path / "settings.json", RunSettings), settings)
             elif any(entry.name != "lock" for entry in path.iterdir()):
-                raise RunMismatchError(f"{path}: it has files, but none of a run; use another")
+                raise RunMismatchError(
+                    f"{path}: it has files, but not those of a run; use another directory"
+                )
             else:
-                write_json(self._settings, settings)
+                write_record(path / "settings.json", settings)
             self._lock = locked(path / "lock")
-            self._records = JsonLines(path / "records.jsonl")
+            self.networks.file.drop_torn_line()
         except OSError as error:
             raise StudyError(f"{path}: cannot be used as a run directory ({error})") from error
 
@@ -56,100 +172,47 @@ class RunDirectory:
         """Let others use the directory."""
         self._lock.close()
 
-    @property
-    def _settings(self) -> Path:
-        return self.path / "settings.json"
-
-    def records(self) -> Iterator[NetworkScores]:
-        """Give the networks finished so far, each once; lines that cannot be read do not count."""
-        seen: set[tuple[int, int]] = set()
-        shape = (2, self._content["n_outer"], len(self._content["alphas"]))
-        for record in filter(None, (_from_json(line, shape) for line in self._records)):
-            if (record.configuration, record.guess) not in seen:
-                seen.add((record.configuration, record.guess))
-                yield record
-
-    def append(self, record: NetworkScores) -> None:
+    def append(self, network: NetworkScores) -> None:
         """Add one finished network."""
         try:
-            self._records.append(_to_json(record))
+            self.networks.file.append(network)
         except OSError as error:
             raise StudyError(
-                f"{self._records.path}: a record could not be written ({error}); everything before "
-                "it is kept, so make room and run the same command again"
+                f"{self.networks.file.path}: a record could not be written ({error}); everything "
+                "before it is kept, so make room and run the same command again"
             ) from error
 
-    def write_asked(self, asked: dict[str, Any]) -> None:
-        """Write down what is to be run, for those who find the run unfinished."""
-        self._write(self.path / "asked.json", asked)
+    def write_asked(self, asked: Asked) -> None:
+        """Write down what is to be run."""
+        self._write("asked.json", asked)
 
-    def write_result(self, result: dict[str, Any]) -> None:
+    def write_result(self, result: RunResult) -> None:
         """Write the summary."""
-        self._write(self.path / "result.json", result)
+        self._write("result.json", result)
 
-    def _write(self, path: Path, content: dict[str, Any]) -> None:
+    def _write(self, name: str, record: Record) -> None:
         try:
-            write_json(path, content)
+            write_record(self.path / name, record)
         except OSError as error:
-            raise StudyError(f"{path}: could not be written ({error})") from error
+            raise StudyError(f"{self.path / name}: could not be written ({error})") from error
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Read a file of a run, or raise StudyError if it is damaged."""
-    try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise StudyError(f"{path}: it is damaged ({error}); use another directory") from error
-    if not isinstance(content, dict):
-        raise StudyError(f"{path}: it is damaged (no JSON object); use another directory")
-    return content
-
-
-def _check_same(path: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
-    for name in dict.fromkeys([*wanted, *found]):  # the dataset first
-        if found.get(name) != wanted.get(name):
+def _check_same(path: Path, found: RunSettings, wanted: RunSettings) -> None:
+    for name in RunSettings.__struct_fields__:  # the dataset first
+        there, asked = getattr(found, name), getattr(wanted, name)
+        if there != asked:
             raise RunMismatchError(
-                f"{path}: it holds a run with {name} = {found.get(name)}, not {wanted.get(name)}; "
-                "use another directory, or the same settings"
+                f"{path}: it holds a run with {name} = {there}, not {asked}; use another "
+                "directory, or the same settings"
             )
 
 
-def _to_json(record: NetworkScores) -> dict[str, Any]:
-    return {
-        "configuration": record.configuration,
-        "guess": record.guess,
-        "seconds": record.seconds,
-        "validation": record.validation.tolist(),
-        "test": record.test.tolist(),
-    }
-
-
-def _from_json(line: dict[str, Any], shape: tuple[int, ...]) -> NetworkScores | None:
-    """Read a record, or None where a line is damaged: that network is scored again.
-
-    Scores are shares, of one layer and all, in all outer folds and for all penalties.
-    """
-    try:
-        record = NetworkScores(
-            configuration=int(line["configuration"]),
-            guess=int(line["guess"]),
-            validation=np.array(line["validation"], dtype=np.float64),
-            test=np.array(line["test"], dtype=np.float64),
-            seconds=float(line["seconds"]),
-        )
-    except (ValueError, TypeError, KeyError, OverflowError):
-        return None
-    scores = (record.validation, record.test)
-    whole = all(s.shape == shape and bool(((s >= 0) & (s <= 1)).all()) for s in scores)
-    return record if whole else None
-
-
 def locked(path: Path) -> IO[str]:
-    """Hold a lock on the directory as long as this process lives, however it ends."""
+    """Hold a lock on the directory of `path` as long as this process lives, however it ends."""
     file = path.open("w", encoding="utf-8")
     try:
         import fcntl
-    except ImportError:  # not on Windows: there, two runs at once are the user's care
+    except ImportError:  # on Windows there is no lock: users must not start two runs at once
         return file
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

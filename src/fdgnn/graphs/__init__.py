@@ -1,6 +1,8 @@
 """Graphs, batches of graphs, and the conversions into them."""
 
 from fdgnn.arrays import Array, Floats, Ints
-from fdgnn.graphs.batch import Graph, GraphBatch
+from fdgnn.graphs.batch import GraphBatch
+from fdgnn.graphs.graph import Graph
+from fdgnn.graphs.reading import Reading
 
-__all__ = ["Array", "Floats", "Graph", "GraphBatch", "Ints"]
+__all__ = ["Array", "Floats", "Graph", "GraphBatch", "Ints", "Reading"]

@@ -2,54 +2,66 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
 from fdgnn.arrays import Array, Floats, Ints
-from fdgnn.exceptions import GraphError
+
+Mask = npt.NDArray[np.bool_]
 
 
-def merge_arcs(
-    arcs: Array, weights: Floats | None, n: int, directed: bool, graph_of: Array
-) -> tuple[Ints, Floats | None, int]:
-    """Sort arcs by target, then source; merge repeated ones; if undirected, add the mirrored.
+class MergedArcs(NamedTuple):
+    """Arcs sorted by target, then source, as ``target * n + source``."""
 
-    Returns the arcs as ``target * n + source``, their weights, and how many were merged.
-    """
-    keys = arcs[1].astype(np.int64) * n + arcs[0]
-    keys, weights = _unique_arcs(keys, weights, n, graph_of)
+    keys: Ints
+    weights: Floats | None
+    n_merged: int
+    contradicted: Ints  # keys of arcs that are listed with different weights
+
+
+def merge_arcs(arcs: Array, weights: Floats | None, n: int, directed: bool) -> MergedArcs:
+    """Sort arcs, merge repeated ones and, in undirected graphs, add the mirrored ones."""
+    keys = _keys(arcs[1], arcs[0], n)
+    if weights is not None:
+        mirrored = None if directed else _keys(arcs[0], arcs[1], n)
+        return _merge_weighted(keys, mirrored, weights)
+    keys = _unique(keys)
     n_merged = arcs.shape[1] - len(keys)
     if not directed:
         targets, sources = np.divmod(keys, n)
-        mirrored = sources * n + targets
-        if weights is not None or not np.array_equal(np.sort(mirrored, kind="stable"), keys):
-            both = None if weights is None else np.concatenate([weights, weights])
-            keys, weights = _unique_arcs(np.concatenate([keys, mirrored]), both, n, graph_of)
-    return keys, weights, n_merged
+        mirrored = np.sort(sources * n + targets, kind="stable")
+        if (mirrored != keys).any():
+            keys = _unique(np.concatenate([keys, mirrored]))
+    return MergedArcs(keys, None, n_merged, keys[:0])
 
 
-def _unique_arcs(
-    keys: Ints, weights: Floats | None, n: int, graph_of: Array
-) -> tuple[Ints, Floats | None]:
-    if weights is None:
-        keys = np.sort(keys, kind="stable")  # files list arcs in runs: six times faster so
-        return keys[_first_of_run(keys)], None
+def _keys(targets: Array, sources: Array, n: int) -> Ints:
+    keys: Ints = np.multiply(targets, n, dtype=np.int64)
+    keys += sources
+    return keys
+
+
+def _merge_weighted(keys: Ints, mirrored: Ints | None, weights: Floats) -> MergedArcs:
+    n_merged = len(keys) - len(_unique(keys))
+    if mirrored is not None:
+        keys = np.concatenate([keys, mirrored])
+        weights = np.concatenate([weights, weights])
     order = np.argsort(keys, kind="stable")
     keys, weights = keys[order], weights[order]
-    first = _first_of_run(keys)
+    first = first_of_run(keys)
     differing = ~first[1:] & (weights[1:] != weights[:-1])
-    if differing.any():
-        target, source = divmod(int(keys[1 + np.argmax(differing)]), n)
-        g = graph_of[target]
-        start = int(np.searchsorted(graph_of, g))
-        raise GraphError(
-            f"graph {g}: edge ({source - start}, {target - start}) is listed with different "
-            "weights; sum or drop repeats, or set directed=True if its two directions differ"
-        )
-    return keys[first], weights[first]
+    return MergedArcs(keys[first], weights[first], n_merged, keys[1:][differing])
 
 
-def _first_of_run(keys: Ints) -> npt.NDArray[np.bool_]:
-    first = np.ones(len(keys), dtype=bool)
-    np.not_equal(keys[1:], keys[:-1], out=first[1:])
+def _unique(keys: Ints) -> Ints:
+    keys = np.sort(keys, kind="stable")  # files list arcs in runs: six times faster so
+    return keys[first_of_run(keys)]
+
+
+def first_of_run(values: Array) -> Mask:
+    """Tell where a sorted array has another value than just before."""
+    first = np.ones(len(values), dtype=bool)
+    np.not_equal(values[1:], values[:-1], out=first[1:])
     return first

@@ -1,13 +1,13 @@
-"""Graphs, and batches of graphs as one CSR matrix: the form in which everything below works.
+"""`GraphBatch`: many graphs as one CSR matrix, the form in which everything else works.
 
-A `Graph` is a plain container for what the user brings. A `GraphBatch` is checked, immutable,
-and laid out for the kernels; `GraphBatch.from_graphs` and `GraphBatch.from_arcs` are the only
-doors into it, so nothing behind them checks shapes, indices or finiteness again.
+A batch is checked, immutable, and laid out for the kernels. `GraphBatch.from_graphs`,
+`GraphBatch.collect` and `GraphBatch.from_arcs` are the only doors into it: nothing behind them
+checks shapes, indices or finiteness again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, overload
@@ -16,48 +16,19 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from fdgnn.arrays import Array, Floats, Ints, offsets_of, ranges
+from fdgnn.arrays import Array, Floats, Ints, frozen, offsets_of, ranges
 from fdgnn.exceptions import GraphError, UnseenLabelError
 from fdgnn.graphs import checks, colors
-from fdgnn.graphs.arcs import merge_arcs
+from fdgnn.graphs.arcs import first_of_run, merge_arcs
+from fdgnn.graphs.graph import Graph
+from fdgnn.graphs.reading import Reading
+from fdgnn.graphs.union import Faults, Union, join, read_parts
 
-__all__ = ["Graph", "GraphBatch"]
+__all__ = ["GraphBatch"]
 
-
-@dataclass(frozen=True, eq=False)
-class Graph:
-    """One graph, as the user brings it. It is checked when it enters a `GraphBatch`.
-
-    Parameters
-    ----------
-    edge_index : array-like of int, shape (2, n_arcs)
-        Arcs as (source, target) columns, vertices counted from 0. In an undirected graph an edge
-        may be listed once or both ways. Arcs listed more than once are merged.
-    n_vertices : int, optional
-        Needed only where vertices without arcs, labels or features would otherwise be missed.
-    labels : array-like, shape (n_vertices,), optional
-        One discrete label a vertex, integers or strings.
-    features : array-like of float, shape (n_vertices, n_features), optional
-        Real-valued vertex attributes; either labels or features, not both.
-    weights : array-like of float, shape (n_arcs,), optional
-    directed : bool, default=False
-        In a directed graph the arc (u, v) carries the state of u to v.
-    """
-
-    edge_index: Any
-    n_vertices: int | None = None
-    labels: Any = None
-    features: Any = None
-    weights: Any = None
-    directed: bool = False
-
-    def __repr__(self) -> str:
-        try:
-            n_arcs = str(np.shape(self.edge_index)[-1])
-        except (IndexError, ValueError):  # not checked yet, so it can be anything
-            n_arcs = "?"
-        n_vertices = "?" if self.n_vertices is None else self.n_vertices
-        return f"Graph({n_vertices} vertices, {n_arcs} arcs)"
+_ARRAYS = (
+    "vertex_offsets", "indptr", "neighbors", "weights", "label_codes", "label_values", "features",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,6 +57,8 @@ class GraphBatch(Sequence[Graph]):
     directed : bool
     n_merged_arcs : int
         How many repeated arcs were merged when the batch was built.
+    reading : Reading or None
+        How the graphs were read, if they come from a file.
     """
 
     vertex_offsets: Ints
@@ -97,16 +70,17 @@ class GraphBatch(Sequence[Graph]):
     features: Floats | None = None
     directed: bool = False
     n_merged_arcs: int = 0
+    reading: Reading | None = None
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
+        for name in _ARRAYS:
+            array = getattr(self, name)
+            if array is not None:
+                array.flags.writeable = False
 
     def __reduce__(self) -> tuple[type[GraphBatch], tuple[Any, ...], dict[str, Any]]:
-        # By the constructor, so that copies and unpickled batches are read-only, too. What was
-        # computed travels along, so that worker processes need not compute it again.
+        # Through the constructor, so that copies and unpickled batches are read-only. Computed
+        # facts are kept, so that worker processes need not compute them again.
         names = [field.name for field in fields(self)]
         computed = {name: value for name, value in vars(self).items() if name not in names}
         return GraphBatch, tuple(getattr(self, name) for name in names), computed
@@ -115,37 +89,45 @@ class GraphBatch(Sequence[Graph]):
 
     @classmethod
     def from_graphs(cls, graphs: Sequence[Graph]) -> GraphBatch:
-        """Check and join a list of graphs; errors name the graph's position in the list."""
-        if len(graphs) == 0:
-            raise GraphError("no graphs: a batch needs at least one")
-        for i, graph in enumerate(graphs):
-            _check_kind(graph, i)
-        directed = checks.same_for_all([bool(g.directed) for g in graphs], "being directed")
-        arcs = [checks.arc_array(g.edge_index, f"graph {i}") for i, g in enumerate(graphs)]
-        labels = _field(graphs, "labels", checks.label_array)
-        features = _field(graphs, "features", checks.feature_matrix)
-        sizes = _sizes(graphs, arcs, labels or features)
-        checks.check_sizes(sizes)
-        if labels is not None:
-            checks.same_for_all([_label_kind(values) for values in labels], "kind of labels")
-        if features is not None:
-            checks.same_for_all([matrix.shape[1] for matrix in features], "number of features")
-        n_arcs = [a.shape[1] for a in arcs]
-        weights = _field(graphs, "weights", checks.numbers)
-        for i, values in enumerate(weights or []):
-            checks.check_shape(values, (n_arcs[i],), f"graph {i}", "weights")
-        local = np.concatenate(arcs, axis=1)
-        graph_of_arc = np.repeat(np.arange(len(graphs)), n_arcs)
-        checks.check_inside(local, graph_of_arc, sizes)
-        offsets = offsets_of(sizes)
-        return cls._assemble(
-            offsets,
-            local + offsets[graph_of_arc],
-            weights=None if weights is None else np.concatenate(weights),
-            labels=None if labels is None else np.concatenate(labels),
-            features=None if features is None else np.concatenate(features),
-            directed=directed,
-        )
+        """Check and join a list of graphs.
+
+        Raises
+        ------
+        GraphError
+            For the first graph that cannot be used; `GraphError.graph` is its position.
+        """
+        batch, _, errors = cls.collect(graphs)
+        if batch is None or errors:
+            raise errors[0] if errors else GraphError("no graphs: a batch needs at least one")
+        return batch
+
+    @classmethod
+    def collect(
+        cls, graphs: Sequence[Graph]
+    ) -> tuple[GraphBatch | None, list[int], list[GraphError]]:
+        """Join the graphs that are good, and find out what is wrong with the others.
+
+        The first graph that can be read on its own says of which kind all must be.
+
+        Returns
+        -------
+        batch : GraphBatch or None
+            The good graphs; None if there are none.
+        kept : list of int
+            Their positions in `graphs`.
+        errors : list of GraphError
+            One for each other graph, in order.
+        """
+        parts, errors = read_parts(graphs)
+        batch = None
+        while parts and batch is None:  # a second time only if there are faults, without these
+            union, faults = join(parts)
+            if not faults:
+                batch, faults = cls._assemble(union)
+            errors += [GraphError(reason, parts[g].position) for g, reason in faults.items()]
+            parts = [part for g, part in enumerate(parts) if g not in faults] if faults else parts
+        errors.sort(key=lambda error: error.graph or 0)
+        return batch, [part.position for part in parts], errors
 
     @classmethod
     def from_arcs(
@@ -169,63 +151,58 @@ class GraphBatch(Sequence[Graph]):
         directed : bool, default=False
             If not, the arc (v, u) is added for every (u, v) that has none.
         """
-        where = "the batch"
         offsets = checks.checked_offsets(vertex_offsets)
         n = int(offsets[-1])
-        arcs = checks.arc_array(arcs, where)
+        arcs = checks.arc_array(arcs)
         checks.check_within_graphs(arcs, offsets)
         if labels is not None and features is not None:
-            raise GraphError(f"{where}: it has both labels and features; drop one of the two")
+            raise GraphError("the batch has both labels and features; drop one of the two")
         if weights is not None:
-            weights = checks.numbers(weights, where, "weights")
-            checks.check_shape(weights, (arcs.shape[1],), where, "weights")
+            weights = checks.numbers(weights, "weights")
+            checks.check_shape(weights, (arcs.shape[1],), "weights")
         if labels is not None:
-            labels = checks.label_array(labels, where, "labels")
-            checks.check_shape(labels, (n,), where, "labels")
+            labels = checks.label_array(labels)
+            checks.check_shape(labels, (n,), "labels")
         if features is not None:
-            features = np.array(checks.feature_matrix(features, where, "features"), order="C")
-            checks.check_shape(features, (n, features.shape[1]), where, "features")
-        return cls._assemble(
-            offsets, arcs, weights=weights, labels=labels, features=features, directed=directed
-        )
+            features = np.array(checks.feature_matrix(features), order="C")
+            checks.check_shape(features, (n, features.shape[1]), "features")
+        union = Union(offsets, arcs, labels, features, weights, bool(directed))
+        batch, faults = cls._assemble(union)
+        if batch is None:
+            graph = min(faults)
+            raise GraphError(faults[graph], graph)
+        return batch
 
     @classmethod
-    def _assemble(
-        cls,
-        offsets: Ints,
-        arcs: Ints,
-        *,
-        weights: Floats | None,
-        labels: Array | None,
-        features: Floats | None,
-        directed: bool,
-    ) -> GraphBatch:
+    def _assemble(cls, union: Union) -> tuple[GraphBatch | None, Faults]:
         """Build from checked arrays, which (but for the arcs) become the batch's own."""
-        n = int(offsets[-1])
-        graph_of = np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))
-        if weights is not None:
-            checks.check_finite(weights, graph_of[arcs[1]], "an arc weight")
-        if features is not None:
-            features = np.ascontiguousarray(features)
-            checks.check_finite(features, graph_of, "a vertex feature")
-        keys, weights, n_merged = merge_arcs(arcs, weights, n, directed, graph_of)
-        targets, sources = np.divmod(keys, n)
-        del keys
-        sources -= offsets[graph_of[targets]]
-        codes = label_values = None
-        if labels is not None:
-            label_values, codes = np.unique(labels, return_inverse=True)
-        return cls(
+        faults = union.faults()
+        if faults:
+            return None, faults
+        offsets, n = union.offsets, int(union.offsets[-1])
+        merged = merge_arcs(union.arcs, union.weights, n, union.directed)
+        if len(merged.contradicted):
+            return None, union.contradictions(merged)
+        targets, sources = np.divmod(merged.keys, n)
+        if len(offsets) > 2:
+            sources -= offsets[union.graph_of[targets]]
+        codes = values = None
+        if union.labels is not None:
+            ordered = np.sort(union.labels)
+            values = ordered[first_of_run(ordered)]
+            codes = np.searchsorted(values, union.labels).astype(np.int32)
+        batch = cls(
             vertex_offsets=offsets,
             indptr=offsets_of(np.bincount(targets, minlength=n)),
             neighbors=sources.astype(np.int32),
-            weights=weights,
-            label_codes=None if codes is None else codes.astype(np.int32),
-            label_values=label_values,
-            features=features,
-            directed=bool(directed),
-            n_merged_arcs=n_merged,
+            weights=merged.weights,
+            label_codes=codes,
+            label_values=values,
+            features=None if union.features is None else np.ascontiguousarray(union.features),
+            directed=union.directed,
+            n_merged_arcs=merged.n_merged,
         )
+        return batch, {}
 
     # ------------------------------------------------------------------ a list and an array
 
@@ -284,6 +261,7 @@ class GraphBatch(Sequence[Graph]):
             label_values=self.label_values,
             features=None if self.features is None else self.features[vertices],
             directed=self.directed,
+            reading=self.reading,
         )
 
     def __repr__(self) -> str:
@@ -291,7 +269,7 @@ class GraphBatch(Sequence[Graph]):
         if self.label_values is not None:
             parts.append(f"{len(self.label_values)} vertex labels")
         if self.features is not None:
-            parts.append(f"{self.features.shape[1]} features a vertex")
+            parts.append(f"{self.features.shape[1]} features per vertex")
         parts += ["weighted"] * (self.weights is not None) + ["directed"] * self.directed
         return f"GraphBatch({', '.join(parts)})"
 
@@ -336,34 +314,42 @@ class GraphBatch(Sequence[Graph]):
 
     @cached_property
     def spectral_radii(self) -> Floats:
-        """Each graph's rho(|A|), as an upper bound, tight to about half a per cent."""
+        """Each graph's rho(|A|), as an upper bound, tight to about half a percent."""
         from fdgnn.kernels.spectral import spectral_radii
 
-        if self.weights is None:  # a quotient has the same radius
-            q = self.quotients
-            radii = np.empty(len(q.graphs))
-            arcs = (q.indptr, q.sources, q.multiplicities)
-            spectral_radii(0, len(radii), q.row_offsets, *arcs, radii)
-            return radii[q.quotient_of]
-        radii = np.empty(len(self))
-        arcs = (self.indptr, self.neighbors, self.weights)
-        spectral_radii(0, len(self), self.vertex_offsets, *arcs, radii)
-        return radii
+        if self.weights is not None:
+            return np.asarray(spectral_radii(*self.structure))
+        q = self.quotients  # a quotient has the same radius
+        radii = spectral_radii(q.row_offsets, q.indptr, q.sources, q.multiplicities)
+        return np.asarray(radii[q.quotient_of])
+
+    @cached_property
+    def structure(self) -> colors.Structure:
+        """The arcs alone, for the kernels."""
+        weights = np.empty(0) if self.weights is None else self.weights
+        arrays = (self.vertex_offsets, self.indptr, self.neighbors, weights)
+        return colors.Structure(*frozen(*arrays))
+
+    @property
+    def _first_colors(self) -> npt.NDArray[np.uint64]:
+        inputs = (self.label_codes, self.label_values, self.features)
+        return colors.first_colors(self.n_vertices, *inputs)
 
     @cached_property
     def coloring(self) -> colors.Coloring:
-        """Each graph's stable color classes (1-WL)."""
-        return colors.refine(self)
+        """The stable color classes of each graph (1-WL)."""
+        return colors.refine(self.structure, self._first_colors)
 
     @cached_property
     def quotients(self) -> colors.Quotients:
         """The distinct graphs of the batch, vertices of one color merged into a row."""
-        return colors.quotients(self, self.coloring)
+        return colors.quotients(self.structure, self.coloring)
 
     @cached_property
     def colors(self) -> Ints:
-        """Each vertex' stable color, the same number for the same color in all graphs."""
-        return colors.common_colors(self)
+        """The stable color of each vertex, the same number for the same color in all graphs."""
+        n_rounds = int(self.coloring.n_rounds.max())
+        return colors.common_colors(self.structure, self._first_colors, n_rounds)
 
     @property
     def n_distinct_graphs(self) -> int:
@@ -373,8 +359,8 @@ class GraphBatch(Sequence[Graph]):
     def wl_ceiling(self, y: Any) -> float:
         """Best accuracy that any message-passing model can reach on these graphs.
 
-        Graphs that color refinement cannot tell apart get one answer; the best one is the
-        commonest class among them.
+        Graphs that color refinement cannot tell apart get one answer. The best answer is the
+        most common class among them.
         """
         return colors.wl_ceiling(self.coloring.signatures, y)
 
@@ -395,6 +381,8 @@ class GraphBatch(Sequence[Graph]):
         """
         if self.label_codes is None or self.label_values is None:
             raise GraphError("the graphs have no vertex labels, but the model was fitted on some")
+        if self.label_values.tolist() == list(vocabulary):
+            return self.label_codes.copy()
         position = {label: i for i, label in enumerate(vocabulary)}
         table = np.array([position.get(v, -1) for v in self.label_values.tolist()], dtype=np.int32)
         codes = table[self.label_codes]
@@ -404,49 +392,9 @@ class GraphBatch(Sequence[Graph]):
             known = ", ".join(map(repr, np.asarray(vocabulary)[:10].tolist()))
             known += ", ..." * (len(vocabulary) > 10)
             raise UnseenLabelError(
-                f"graph {self.graph_of_vertex[v]}: vertex label {label!r} was not seen during fit; "
-                f"known are {known}; "
+                f"vertex label {label!r} was not seen during fit; known are {known}; "
                 "leave such graphs out, or fit on data that has every label (folds of one batch, "
-                "as_batch(graphs), share its labels; folds of a list do not)"
+                "as_batch(graphs), share its labels; folds of a list do not)",
+                int(self.graph_of_vertex[v]),
             )
         return codes
-
-
-# ---------------------------------------------------------------------- a list of graphs
-
-
-def _check_kind(graph: Graph, i: int) -> None:
-    if not isinstance(graph, Graph):
-        raise GraphError(
-            f"graph {i}: it is a {type(graph).__name__}, not a Graph; as_batch converts other kinds"
-        )
-    if graph.labels is not None and graph.features is not None:
-        raise GraphError(
-            f"graph {i}: it has both labels and features; append the labels to the "
-            "features as one-hot columns, or drop one of the two"
-        )
-    if not isinstance(graph.directed, bool | np.bool_):
-        raise GraphError(f"graph {i}: directed is {graph.directed!r}, expected True or False")
-
-
-def _field(
-    graphs: Sequence[Graph], name: str, convert: Callable[[Any, str, str], Array]
-) -> list[Array] | None:
-    """One field of all graphs as arrays, or None where no graph has it."""
-    values = [getattr(graph, name) for graph in graphs]
-    if not checks.same_for_all([value is not None for value in values], f"having {name}"):
-        return None
-    return [convert(value, f"graph {i}", name) for i, value in enumerate(values)]
-
-
-def _sizes(graphs: Sequence[Graph], arcs: list[Ints], rows: list[Array] | None) -> Ints:
-    n_rows = [None] * len(graphs) if rows is None else [len(array) for array in rows]
-    sizes = [
-        checks.n_vertices(graph.n_vertices, n, a, f"graph {i}")
-        for i, (graph, n, a) in enumerate(zip(graphs, n_rows, arcs, strict=True))
-    ]
-    return np.array(sizes, dtype=np.int64)
-
-
-def _label_kind(labels: Array) -> str:
-    return "text" if labels.dtype.kind == "U" else "integer"

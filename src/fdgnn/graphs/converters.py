@@ -1,7 +1,7 @@
 """From other libraries' graphs to ours: networkx, SciPy, PyTorch Geometric (PyG), plain arrays.
 
-Their objects are recognized by what they offer, so that reading them imports nothing. Here their
-fields are only found and named; the checks are the door's (`GraphBatch.from_graphs`).
+Their objects are recognized by their attributes, so that reading them imports nothing. This file
+finds the fields; `GraphBatch.from_graphs` checks them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fdgnn.exceptions import GraphError, MissingDependencyError
+from fdgnn.exceptions import GraphError
+from fdgnn.extras import require
 from fdgnn.graphs import Array, Floats, Graph, GraphBatch, checks
 
 
@@ -25,7 +26,7 @@ def as_batch(
     weight_attribute: str | None = None,
     directed: bool = False,
 ) -> GraphBatch:
-    """Make a `GraphBatch` of whatever graphs the user has.
+    """Make a `GraphBatch` of graphs of any known kind.
 
     Parameters
     ----------
@@ -33,21 +34,21 @@ def as_batch(
         A batch is returned as it is. The items of a sequence may be
 
         - `Graph` objects;
-        - pairs ``(edge_index, x)``: arcs as (source, target) columns, and one integer or string a
-          vertex (labels), a matrix with a row of numbers a vertex (features), or None; in an
-          undirected graph each edge may be listed once or both ways;
+        - pairs ``(edge_index, x)``: arcs as (source, target) columns, and one integer or string
+          per vertex (labels), a matrix with a row of numbers per vertex (features), or None; in
+          an undirected graph each edge may be listed once or both ways;
         - SciPy sparse adjacency matrices, or pairs ``(matrix, x)``, see `from_scipy`;
         - networkx graphs of any class, see `from_networkx`;
-        - PyG ``Data`` objects, or others with ``edge_index`` and, if they like, ``x`` and
-          ``num_nodes``, see `from_pyg`. A whole PyG dataset or batch will do, too.
+        - PyG ``Data`` objects, or others with ``edge_index`` and, optionally, ``x`` and
+          ``num_nodes``, see `from_pyg`. A whole PyG dataset or batch can be passed as well.
     label_attribute : str, optional
-        Of networkx nodes and PyG objects: where the vertices' discrete labels are.
+        The attribute of networkx nodes and PyG objects with the vertices' discrete labels.
     feature_attributes : str or sequence of str, optional
-        Of networkx nodes and PyG objects: where the vertices' real features are.
+        The attributes of networkx nodes and PyG objects with the vertices' real features.
     weight_attribute : str, optional
-        Of networkx edges and PyG objects: where the arcs' weights are.
+        The attribute of networkx edges and PyG objects with the arcs' weights.
     directed : bool, default=False
-        What to make of pairs, matrices and PyG objects. The others say so themselves.
+        Whether pairs, matrices and PyG objects are directed. Other graphs say so themselves.
 
     Returns
     -------
@@ -56,7 +57,7 @@ def as_batch(
     Raises
     ------
     GraphError
-        Naming the position of the graph that cannot be used, and why.
+        For the first graph that cannot be used; it has the graph's position and the reason.
 
     Examples
     --------
@@ -67,18 +68,20 @@ def as_batch(
     """
     if isinstance(graphs, GraphBatch):
         return graphs
+    items = _items(graphs)
+    if all(type(item) is Graph for item in items):
+        return GraphBatch.from_graphs(items)
     names = {
         "label_attribute": label_attribute,
         "feature_attributes": feature_attributes,
         "weight_attribute": weight_attribute,
     }
-    items = _items(graphs)
     converted = []
     for i, item in enumerate(items):
         try:
             converted.append(_as_graph(item, directed, names))
         except GraphError as error:
-            raise GraphError(f"graph {i}: {error}") from None
+            raise GraphError(error.reason, i) from None
     if any(graph.weights is not None for graph in converted):
         pairs = zip(items, converted, strict=True)
         converted = [_with_weights(graph) if _has_matrix(item) else graph for item, graph in pairs]
@@ -95,7 +98,7 @@ def from_networkx(
     feature_attributes: str | Sequence[str] | None = None,
     weight_attribute: str | None = None,
 ) -> Graph:
-    """Convert a networkx graph; its nodes, whatever their names, are numbered as it lists them.
+    """Convert a networkx graph; its nodes are numbered in the order in which it lists them.
 
     Parameters
     ----------
@@ -118,7 +121,7 @@ def from_networkx(
     labels = weights = None
     if weight_attribute is not None:
         values = _present(graph.edges(data=weight_attribute), "edge", weight_attribute)
-        weights = checks.numbers(values, f"attribute {weight_attribute!r}", "edges")
+        weights = checks.numbers(values, f"attributes {weight_attribute!r} of edges")
         if graph.is_multigraph():
             edge_index, weights = _sum_parallel(edge_index, weights)
     if label_attribute is not None:
@@ -143,12 +146,12 @@ def from_scipy(
     Parameters
     ----------
     matrix : SciPy sparse matrix or array, shape (n_vertices, n_vertices)
-        Stored zeros are no arcs. If all other entries are 1, the graph is unweighted, else they
-        are its weights.
+        Stored zeros are not arcs. If all other entries are 1, the graph is unweighted. Otherwise
+        they are its weights.
     labels, features : array-like, optional
-        Of the vertices, as in `Graph`.
+        What the vertices carry, as in `Graph`.
     directed : bool, default=False
-        If not, the matrix must be symmetric: half a matrix is never taken for a whole one.
+        If False, the matrix must be symmetric. A triangular matrix is an error.
 
     Returns
     -------
@@ -180,21 +183,21 @@ def from_pyg(
     weight_attribute: str | None = None,
     directed: bool = False,
 ) -> Graph:
-    """Convert a PyG ``Data`` object, or another with ``edge_index``, ``x`` and ``num_nodes``.
+    """Convert a PyG ``Data`` object, or one with ``edge_index``, ``x`` and ``num_nodes``.
 
     Parameters
     ----------
-    data : torch_geometric.data.Data or alike
+    data : torch_geometric.data.Data or similar
     label_attribute : str, optional
-        Where the labels are. Without a name for labels or features, ``x`` is taken, as labels if
-        it has one integer a vertex, as features if it is a matrix.
+        The attribute with the labels. If no attribute is named for labels or features, ``x`` is
+        read: as labels if it has one integer per vertex, as features if it is a matrix.
     feature_attributes : str or sequence of str, optional
-        Where the features are.
+        The attributes with the features.
     weight_attribute : str, optional
-        Where the weights are, by default ``edge_weight`` if there is one. ``edge_attr`` is taken
-        only if it is named here, and must have one number an arc.
+        The attribute with the weights, by default ``edge_weight`` if there is one. ``edge_attr``
+        is read only if it is named here, and must have one number per arc.
     directed : bool, default=False
-        If not, every arc must be listed both ways, as is usual in PyG.
+        If False, every arc must be listed both ways, as is usual in PyG.
 
     Returns
     -------
@@ -215,7 +218,7 @@ def from_pyg(
     if weight_attribute is not None:
         weights = get(weight_attribute)
     if weights is not None:
-        weights = checks.as_array(weights, "edge_weight", "its rows")
+        weights = checks.as_array(weights, "weights")
         weights = weights.ravel() if weights.shape[1:] == (1,) else weights
     edge_index = get("edge_index")
     if not directed:
@@ -234,15 +237,10 @@ def to_networkx(graph: Graph) -> Any:
     Returns
     -------
     networkx.Graph or networkx.DiGraph
-        With the node attributes ``label`` or ``features``, and the edge attribute ``weight``,
-        where the graph has them.
+        It has the node attributes ``label`` or ``features``, and the edge attribute ``weight``,
+        if the graph has them.
     """
-    try:
-        import networkx as nx
-    except ImportError as error:
-        raise MissingDependencyError(
-            "to_networkx needs networkx: pip install 'fdgnn[interop]'"
-        ) from error
+    nx = require("networkx", "interop", "networkx graphs")
     graph = GraphBatch.from_graphs([graph])[0]  # checked, and every field an array
     result = nx.DiGraph() if graph.directed else nx.Graph()
     result.add_nodes_from(range(graph.n_vertices or 0))
@@ -261,6 +259,8 @@ def to_networkx(graph: Graph) -> Any:
 
 
 def _items(graphs: Any) -> list[Any]:
+    if type(graphs) is list:
+        return graphs
     if hasattr(graphs, "to_data_list"):  # a PyG batch
         return list(graphs.to_data_list())
     if _is_graph(graphs) and not _is_pyg_dataset(graphs):
@@ -316,7 +316,7 @@ def _is_networkx(item: Any) -> bool:
 
 
 def _is_pyg_dataset(item: Any) -> bool:
-    """Tell a dataset from a graph; it, too, has an ``edge_index``, that of all its graphs."""
+    """Tell a dataset from a graph; a dataset has the ``edge_index`` of all its graphs."""
     bases = type(item).__mro__
     return any(b.__name__ == "Dataset" and b.__module__.startswith("torch") for b in bases)
 
@@ -334,7 +334,7 @@ def _described(item: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Take a tensor, of whatever device, to NumPy; leave everything else alone."""
+    """Copy a tensor from any device to NumPy; leave everything else alone."""
     if isinstance(value, np.ndarray) or not hasattr(value, "numpy"):
         return value
     try:
@@ -346,7 +346,7 @@ def _plain(value: Any) -> Any:
 def _labels_or_features(x: Any) -> tuple[Any, Any]:
     try:
         is_matrix = np.ndim(x) > 1
-    except ValueError:  # ragged: let the door say so
+    except ValueError:  # ragged: `GraphBatch` will say so
         is_matrix = True
     return (None, x) if is_matrix else (x, None)
 
@@ -356,7 +356,7 @@ def _names(names: str | Sequence[str] | None) -> list[str]:
 
 
 def _present(items: Iterable[tuple[Any, ...]], what: str, name: str) -> list[Any]:
-    """Last entries of the tuples; none may be missing."""
+    """Collect the last entries of the tuples; none may be missing."""
     values = []
     for *key, value in items:
         if value is None:
@@ -367,10 +367,10 @@ def _present(items: Iterable[tuple[Any, ...]], what: str, name: str) -> list[Any
 
 
 def _stacked(columns: dict[str, Any]) -> Array | None:
-    """One matrix of numbers or vectors a vertex, or None if no columns were asked for."""
+    """Join columns of numbers or vectors to one matrix; None if there are no columns."""
     if not columns:
         return None
-    arrays = [checks.as_array(v, f"attribute {k!r}", "features") for k, v in columns.items()]
+    arrays = [checks.as_array(v, f"attributes {k!r}") for k, v in columns.items()]
     try:
         return np.hstack([array[:, np.newaxis] if array.ndim == 1 else array for array in arrays])
     except ValueError as error:
@@ -391,9 +391,9 @@ def _with_weights(graph: Graph) -> Graph:
 
 
 def _check_both_ways(edge_index: Any, remedy: str) -> None:
-    arcs = checks.as_array(edge_index, "edge_index", "its rows")
+    arcs = checks.as_array(edge_index, "the rows of edge_index")
     if arcs.ndim != 2 or len(arcs) != 2 or arcs.dtype.kind not in "iu" or arcs.size == 0:
-        return  # nothing to mirror, or the door will say what is wrong
+        return  # nothing to mirror, or `GraphBatch` will say what is wrong
     arcs = arcs.astype(np.int64)
     n = arcs.max() + 1
     lonely = ~np.isin(arcs[0] * n + arcs[1], arcs[1] * n + arcs[0])
@@ -401,5 +401,5 @@ def _check_both_ways(edge_index: Any, remedy: str) -> None:
         u, v = arcs[:, np.argmax(lonely)]
         raise GraphError(
             f"the arc ({u}, {v}) has no counterpart ({v}, {u}); "
-            f"pass directed=True, or make it undirected by {remedy}"
+            f"pass `directed=True`, or make it undirected by {remedy}"
         )

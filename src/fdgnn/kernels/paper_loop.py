@@ -5,22 +5,22 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from fdgnn.kernels.offsets import longest
+
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def iterate_layers(
-    first, last, vertex_offsets, indptr, neighbors, weights, drive, row_of_vertex,
-    in_sources, in_values, rec_sources, rec_values, bias, eps, max_iter,
-    pooled, n_iter, residual, states,
-):  # fmt: skip
-    """Run the graphs ``first`` to ``last`` through all layers; fill the last four arrays.
+def iterate_layers(first, last, structure, first_drive, row_of_vertex, weights, eps, max_iter, out):
+    """Run the graphs ``first`` to ``last`` through all layers; fill ``out``.
 
-    drive (rows, H), row_of_vertex (N,); in_* (L - 1, H, C), rec_* (L, H, C), bias (L, H);
-    pooled (L, n, H), n_iter and residual (L, n), states (N, L, H) or of length 0 to keep none.
+    ``structure`` is a `fdgnn.graphs.colors.Structure`, ``weights`` a
+    `fdgnn.reservoir.weights.Weights`, ``out`` a `fdgnn.reservoir.engine.Outputs` with all layers.
+    The first layer has the drive ``first_drive[row_of_vertex[v]]``: (rows, H) and (N,).
     """
+    vertex_offsets, indptr, neighbors, arc_weights = structure
+    _, _, in_sources, in_values, rec_sources, rec_values, bias = weights
+    pooled, n_iter, residual, states = out
     L, H = bias.shape
-    largest = 0
-    for g in range(first, last):
-        largest = max(largest, vertex_offsets[g + 1] - vertex_offsets[g])
+    largest = longest(vertex_offsets[first : last + 1])
     D = np.empty((largest, H))
     X = np.empty((largest, H))
     X_new = np.empty((largest, H))
@@ -30,7 +30,7 @@ def iterate_layers(
         for i in range(L):
             if i == 0:
                 for v in range(n):
-                    D[v] = drive[row_of_vertex[v0 + v]]
+                    D[v] = first_drive[row_of_vertex[v0 + v]]
             else:
                 _add_sources(n, bias[i], in_sources[i - 1], in_values[i - 1], X, D)
             X[:n] = 0.0
@@ -38,7 +38,7 @@ def iterate_layers(
             t = 0
             while t < max_iter and distance >= eps:
                 distance = _step(
-                    n, indptr[v0 : v0 + n + 1], neighbors, weights, D,
+                    n, indptr[v0 : v0 + n + 1], neighbors, arc_weights, D,
                     rec_sources[i], rec_values[i], X, X_new,
                 )  # fmt: skip
                 X, X_new = X_new, X

@@ -1,91 +1,114 @@
-"""Quotient graphs: one row a color class, laid out so that neighbors stand close together."""
+"""Quotient graphs: one row per color class, laid out so that neighbors stand close together."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-_LANES = 16.0  # a diagonal of the band costs about one lane of a vector a row ...
-_ARC = 1.2  # ... and an arc outside the band about this many cycles
+_LANES = 16.0  # a diagonal of the band takes about one cycle for so many rows ...
+_ARC = 1.2  # ... and an arc outside the band about so many cycles
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def count_arcs(first, last, chosen, vertex_offsets, indptr, neighbors, classes, n_classes, counts):
-    """For the graphs ``chosen[first:last]``: fill counts with the arcs of their quotients."""
-    stamp = np.full(n_classes.max(), -1, dtype=np.int64)
-    seen = np.zeros(n_classes.max(), dtype=np.bool_)
-    for k in range(first, last):
-        g = chosen[k]
-        v0 = vertex_offsets[g]
-        seen[: n_classes[g]] = False
-        for v in range(v0, vertex_offsets[g + 1]):
-            if seen[classes[v]]:
-                continue
-            seen[classes[v]] = True
-            for a in range(indptr[v], indptr[v + 1]):
-                c = classes[v0 + neighbors[a]]
-                counts[k] += stamp[c] != v
-                stamp[c] = v
+def build(structure, classes, n_classes, graphs, quotient_of):
+    """Build the quotients of some graphs; quotient k is that of ``graphs[k]``.
 
+    ``structure`` is a `fdgnn.graphs.colors.Structure`, classes and n_classes are those of a
+    `Coloring`, and quotient_of (n_graphs,) is the quotient of every graph. Returns
+    row_of_vertex, row_offsets, representatives, sizes, indptr, sources, multiplicities and bands,
+    as in `fdgnn.graphs.colors.Quotients`.
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def build(
-    first, last, chosen, vertex_offsets, indptr, neighbors, weights, classes, n_classes,
-    row_offsets, arc_offsets, rows_of_classes, representatives, sizes, row_indptr, sources,
-    multiplicities, bands,
-):  # fmt: skip
-    """Build the quotients of the graphs ``chosen[first:last]``; fill the last seven arrays.
-
-    Row r of quotient k stands for the class of vertex ``representatives[r]``, which has
-    ``sizes[r]`` vertices; an arc's multiplicity is the summed weight of all arcs from the source
-    class into one vertex. ``rows_of_classes[row_offsets[k] + c]`` is the row of class c. Rows are
-    in breadth-first order from a vertex of low degree (Cuthill-McKee), and most arcs then lie
-    within ``bands[k]`` of the diagonal.
+    Row r stands for the class of vertex ``representatives[r]``. The multiplicity of an arc is the
+    summed weight of all arcs from the source class into one vertex. Rows are in breadth-first
+    order from a vertex of low degree (Cuthill-McKee), and most arcs then lie within ``bands[k]``
+    of the diagonal.
     """
-    most = n_classes.max()
-    representative = np.empty(most, dtype=np.int64)
-    size = np.empty(most)
-    place = np.empty(most, dtype=np.int64)
-    total = np.empty(most)
-    stamp = np.full(most, -1, dtype=np.int64)
-    for k in range(first, last):
-        g = chosen[k]
-        v0, m, r0 = vertex_offsets[g], n_classes[g], row_offsets[k]
-        representative[:m] = -1
-        size[:m] = 0.0
-        for v in range(v0, vertex_offsets[g + 1]):
-            c = classes[v]
-            size[c] += 1.0
-            if representative[c] < 0:
-                representative[c] = v
-        order = _breadth_first(v0, m, indptr, neighbors, classes, representative)
-        for i in range(m):
-            place[order[i]] = i
-            rows_of_classes[r0 + order[i]] = i
-        a = arc_offsets[k]
-        for i in range(m):
-            v = representative[order[i]]
-            representatives[r0 + i] = v
-            sizes[r0 + i] = size[order[i]]
-            start = a
-            for b in range(indptr[v], indptr[v + 1]):
-                j = place[classes[v0 + neighbors[b]]]
-                if stamp[j] != v:
-                    stamp[j] = v
-                    total[j] = 0.0
-                    sources[a] = j
-                    a += 1
-                total[j] += weights[b] if len(weights) > 0 else 1.0
-            _sort(sources, start, a)
-            for b in range(start, a):
-                multiplicities[b] = total[sources[b]]
-            row_indptr[r0 + i + 1] = a
-        bands[k] = _band(m, row_indptr[r0 : r0 + m + 1], sources)
+    vertex_offsets, indptr, neighbors, weights = structure
+    n = len(graphs)
+    row_offsets = np.zeros(n + 1, dtype=np.int64)
+    for k in range(n):
+        row_offsets[k + 1] = row_offsets[k] + n_classes[graphs[k]]
+    n_rows, most_arcs = row_offsets[n], 0
+    places = np.empty(n_rows, dtype=np.int64)  # the row of each class, counted in its quotient
+    representatives = np.empty(n_rows, dtype=np.int64)
+    sizes = np.empty(n_rows)
+    for k in range(n):
+        g, r0 = graphs[k], row_offsets[k]
+        _order_rows(
+            vertex_offsets[g], vertex_offsets[g + 1], n_classes[g], r0, indptr, neighbors, classes,
+            places, representatives, sizes,
+        )  # fmt: skip
+        for v in representatives[r0 : row_offsets[k + 1]]:
+            most_arcs += indptr[v + 1] - indptr[v]
+    row_indptr = np.zeros(n_rows + 1, dtype=np.int64)
+    sources = np.empty(most_arcs, dtype=np.int32)
+    multiplicities = np.empty(most_arcs)
+    bands = np.empty(n, dtype=np.int64)
+    totals = np.empty(n_classes.max())
+    stamps = np.full(n_classes.max(), -1, dtype=np.int64)
+    for k in range(n):
+        v0, r0, r1 = vertex_offsets[graphs[k]], row_offsets[k], row_offsets[k + 1]
+        for r in range(r0, r1):
+            row_indptr[r + 1] = _merge_arcs(
+                representatives[r], v0, r0, row_indptr[r], indptr, neighbors, weights, classes,
+                places, totals, stamps, sources, multiplicities,
+            )  # fmt: skip
+        bands[k] = _band(r1 - r0, row_indptr[r0 : r1 + 1], sources)
+    row_of_vertex = np.empty(len(classes), dtype=np.int64)
+    for g in range(len(quotient_of)):
+        r0 = row_offsets[quotient_of[g]]
+        for v in range(vertex_offsets[g], vertex_offsets[g + 1]):
+            row_of_vertex[v] = r0 + places[r0 + classes[v]]
+    n_arcs = row_indptr[n_rows]
+    return (
+        row_of_vertex, row_offsets, representatives, sizes, row_indptr, sources[:n_arcs].copy(),
+        multiplicities[:n_arcs].copy(), bands,
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _order_rows(v0, v1, m, r0, indptr, neighbors, classes, places, representatives, sizes):
+    """Put the classes of a graph in order; fill its part, from r0 on, of the last three arrays."""
+    representative = np.full(m, -1, dtype=np.int64)
+    size = np.zeros(m)
+    for v in range(v0, v1):
+        size[classes[v]] += 1.0
+        if representative[classes[v]] < 0:
+            representative[classes[v]] = v
+    order = _breadth_first(v0, m, indptr, neighbors, classes, representative)
+    for i in range(m):
+        places[r0 + order[i]] = i
+        representatives[r0 + i] = representative[order[i]]
+        sizes[r0 + i] = size[order[i]]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _merge_arcs(
+    v, v0, r0, a, indptr, neighbors, weights, classes, places, totals, stamps, sources,
+    multiplicities,
+):  # fmt: skip
+    """Write the arcs into vertex v, merged by the class of their source, from place a on.
+
+    Returns the place after the last one. ``totals`` and ``stamps`` are scratch space.
+    """
+    start = a
+    for b in range(indptr[v], indptr[v + 1]):
+        j = places[r0 + classes[v0 + neighbors[b]]]
+        if stamps[j] != v:
+            stamps[j] = v
+            totals[j] = 0.0
+            sources[a] = j
+            a += 1
+        totals[j] += weights[b] if len(weights) > 0 else 1.0
+    _sort(sources, start, a)
+    for b in range(start, a):
+        multiplicities[b] = totals[sources[b]]
+    return a
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _breadth_first(v0, m, indptr, neighbors, classes, representative):
-    """Classes in Cuthill-McKee order: by breadth, then by degree, then by number."""
+    """Give the classes in Cuthill-McKee order: by breadth, then by degree, then by number."""
     degree = np.empty(m, dtype=np.int64)
     for c in range(m):
         degree[c] = indptr[representative[c] + 1] - indptr[representative[c]]
@@ -121,7 +144,7 @@ def _breadth_first(v0, m, indptr, neighbors, classes, representative):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _sort(values, start, end):
-    """Sort a stretch of an array, mostly a short one, in place."""
+    """Sort a part of an array, mostly a short one, in place."""
     if end - start > 40:
         values[start:end] = np.sort(values[start:end])
         return
@@ -136,7 +159,7 @@ def _sort(values, start, end):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _band(m, row_indptr, sources):
-    """Half-width of the band for which diagonals and arcs outside it cost least together."""
+    """Give the half-width of the band with the least cost of diagonals and arcs outside it."""
     at_distance = np.zeros(m, dtype=np.int64)
     for i in range(m):
         for a in range(row_indptr[i], row_indptr[i + 1]):

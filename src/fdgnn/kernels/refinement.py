@@ -1,14 +1,16 @@
 """Color refinement (1-WL) of each graph, with 64-bit hashes as colors.
 
-A vertex' next color is a hash of its own and of the sum of its in-neighbors' mixed colors, so
-a round costs one addition an arc and colors mean the same in every graph. Two vertices of one
-graph of n vertices collide with a chance below ``rounds n^2 / 2^65``.
+The next color of a vertex is a hash of its own color and of the sum of the mixed colors of its
+in-neighbors. So a round costs one addition per arc, and colors mean the same in every graph. Two
+vertices of one graph of n vertices collide with a chance below ``rounds n^2 / 2^65``.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
+
+from fdgnn.kernels.offsets import longest
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -37,53 +39,64 @@ def mix_rows(rows, colors):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def refine(
-    first, last, vertex_offsets, indptr, neighbors, weight_bits, colors, n_rounds,
-    classes, n_classes, rounds, signatures,
-):  # fmt: skip
-    """Refine the graphs ``first`` to ``last`` until no class splits, and ``n_rounds`` at least.
+def refine(structure, weight_bits, colors, n_rounds):
+    """Refine each graph until no class splits, and for ``n_rounds`` at least.
 
-    ``colors`` (N,) uint64 holds the first colors and gets the last; weight_bits (n_arcs,)
-    uint64 or of length 0. Fills classes (N,): each vertex' class, numbered in its graph by
-    ascending color; n_classes and rounds (n,); signatures (n,): a hash of the colors with
-    their counts.
+    ``structure`` is a `fdgnn.graphs.colors.Structure`; weight_bits (n_arcs,) uint64, or of length
+    0. ``colors`` (N,) uint64 holds the first colors and gets the last. Returns classes (N,), the
+    class of each vertex, numbered in its graph by ascending color; n_classes and rounds (n,); and
+    signatures (n,), a hash of the colors with their counts.
     """
-    largest = 0
-    for g in range(first, last):
-        largest = max(largest, vertex_offsets[g + 1] - vertex_offsets[g])
+    vertex_offsets, indptr, neighbors, _ = structure
+    n_graphs = len(vertex_offsets) - 1
+    classes = np.empty(len(colors), dtype=np.int32)
+    n_classes = np.empty(n_graphs, dtype=np.int64)
+    rounds = np.empty(n_graphs, dtype=np.int64)
+    signatures = np.empty(n_graphs, dtype=np.uint64)
+    largest = longest(vertex_offsets)
     mixed = np.empty(largest, dtype=np.uint64)
     distinct = np.empty(largest, dtype=np.uint64)
-    members = np.empty(largest, dtype=np.int64)
-    n_slots = 2
-    while n_slots < 2 * largest:
-        n_slots *= 2
-    table = np.full(n_slots, -1, dtype=np.int32)
-    for g in range(first, last):
-        v0 = vertex_offsets[g]
-        n = vertex_offsets[g + 1] - v0
-        color, class_ = colors[v0 : v0 + n], classes[v0 : v0 + n]
+    table = np.full(_table_size(largest), -1, dtype=np.int32)
+    for g in range(n_graphs):
+        v0, v1 = vertex_offsets[g], vertex_offsets[g + 1]
+        color, class_ = colors[v0:v1], classes[v0:v1]
         count = _number(color, table, distinct, class_)
         t = 0
         while True:
-            _round(v0, n, indptr, neighbors, weight_bits, color, mixed)
+            _round(v0, v1 - v0, indptr, neighbors, weight_bits, color, mixed)
             t += 1
             before, count = count, _number(color, table, distinct, class_)
             if count == before and t >= n_rounds:
                 break
-        rounds[g] = t
-        n_classes[g] = count
-        order = np.argsort(distinct[:count])
-        for c in range(count):
-            members[order[c]] = c
-        total = np.uint64(n)
-        for v in range(n):
-            class_[v] = members[class_[v]]
-            total += _mix(color[v])
-        signatures[g] = _mix(total ^ np.uint64(t))
+        rounds[g], n_classes[g] = t, count
+        _sort_classes(distinct[:count], class_)
+        signatures[g] = _signature(color, t)
+    return classes, n_classes, rounds, signatures
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _sort_classes(distinct, class_):
+    """Number the classes by ascending color."""
+    order = np.argsort(distinct)
+    number = np.empty(len(order), dtype=np.int32)
+    for c in range(len(order)):
+        number[order[c]] = c
+    for v in range(len(class_)):
+        class_[v] = number[class_[v]]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _signature(color, n_rounds):
+    """Hash the colors of a graph, in any order, and how long it was refined."""
+    total = np.uint64(len(color))
+    for v in range(len(color)):
+        total += _mix(color[v])
+    return _mix(total ^ np.uint64(n_rounds))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _round(v0, n, indptr, neighbors, weight_bits, color, mixed):
+    """Give each vertex of one graph its next color."""
     for v in range(n):
         mixed[v] = _mix(color[v])
     for v in range(n):
@@ -100,12 +113,9 @@ def _round(v0, n, indptr, neighbors, weight_bits, color, mixed):
 def _number(color, table, distinct, class_):
     """Number the distinct colors as they appear; return how many there are.
 
-    ``table`` is a hash table with at least twice as many slots as there are vertices; it is all
-    -1 before and after.
+    ``table`` is a hash table of at least `_table_size`; it is all -1 before and after.
     """
-    size = 2
-    while size < 2 * len(color):
-        size *= 2
+    size = _table_size(len(color))
     mask = np.uint64(size - 1)
     count = np.int32(0)
     for v in range(len(color)):
@@ -119,3 +129,12 @@ def _number(color, table, distinct, class_):
         class_[v] = table[slot]
     table[:size] = -1
     return count
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _table_size(n):
+    """Give the power of two that is at least twice n."""
+    size = 2
+    while size < 2 * n:
+        size *= 2
+    return size

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from fdgnn.kernels.offsets import longest
+
 _PATIENCE = 4  # steps over which the bound must still fall by _PROGRESS to go on
 _PROGRESS = 1e-3
 _MAX_STEPS = 500
@@ -12,19 +14,18 @@ _FLOOR = 1e-150  # keeps x positive where a component fades beside a larger one
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def spectral_radii(first, last, vertex_offsets, indptr, neighbors, weights, radii):
-    """Fill radii[first:last] with upper bounds of rho(|A|), tight to about half a per cent.
+def spectral_radii(vertex_offsets, indptr, neighbors, weights):
+    """Give an upper bound of rho(|A|) for each graph, tight to about half a percent.
 
     For a non-negative matrix and any positive x, ``rho(A) <= max_v (A x)_v / x_v``
     (Collatz-Wielandt). The bound never rises under ``x <- (A + I) x``, so it holds whenever the
     iteration is stopped.
     """
-    largest = 0
-    for g in range(first, last):
-        largest = max(largest, vertex_offsets[g + 1] - vertex_offsets[g])
+    radii = np.empty(len(vertex_offsets) - 1)
+    largest = longest(vertex_offsets)
     x = np.empty(largest)
     y = np.empty(largest)
-    for g in range(first, last):
+    for g in range(len(radii)):
         v0 = vertex_offsets[g]
         n = vertex_offsets[g + 1] - v0
         x[:n] = 1.0
@@ -50,11 +51,12 @@ def spectral_radii(first, last, vertex_offsets, indptr, neighbors, weights, radi
                 for v in range(n):
                     x[v] = max(x[v] / peak, _FLOOR)
         radii[g] = bound * (1.0 + 1e-12)  # above the rounding of the sums
+    return radii
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _largest_row(v0, n, indptr, weights):
-    """Give the largest absolute row sum of a graph's matrix."""
+    """Give the largest absolute row sum of the matrix of a graph."""
     largest = 0.0
     for v in range(v0, v0 + n):
         total = float(indptr[v + 1] - indptr[v])

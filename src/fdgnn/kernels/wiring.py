@@ -8,7 +8,7 @@ from numba import njit
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def strong_components(indptr, sources):
-    """Order neurons so that each component comes after all those it reads from.
+    """Order neurons so that each component comes after all that it reads from.
 
     Row h of the CSR structure lists the neurons that h reads. Returns ``order`` (H,) and
     ``offsets`` (n_components + 1,). Inside a component that is one cycle, each neuron stands
@@ -22,7 +22,7 @@ def strong_components(indptr, sources):
     stack = np.empty(H, dtype=np.int64)
     path = np.empty(H, dtype=np.int64)  # the call stack of the depth-first search
     next_arc = indptr[:-1].copy()
-    order = np.empty(H, dtype=np.int32)
+    order = np.empty(H, dtype=np.int64)
     offsets = np.zeros(H + 1, dtype=np.int64)
     n_visited = n_stacked = n_ordered = n_components = 0
     for root in range(H):
@@ -84,10 +84,10 @@ def inner_arcs(indptr, sources, values, order, offsets):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def needed_components(sources, order, offsets, needed):
-    """Drop the components that nobody needs; tell how each of the others converges.
+    """Drop the components that nobody needs; say how each of the others converges.
 
-    sources (H, C); order and offsets from `strong_components`; ``needed`` (H,) is marked
-    further with all that needed neurons read. Returns order and offsets of what is left, and
+    sources (H, C); order and offsets are those of `strong_components`. In ``needed`` (H,) all
+    that needed neurons read is marked as well. Returns order and offsets of what is left, and
     for each component ``n_checked`` and ``period``, see `fdgnn.reservoir.schedule.Schedule`.
     """
     n = len(offsets) - 1
@@ -104,7 +104,7 @@ def needed_components(sources, order, offsets, needed):
             for s in sources[h]:
                 needed[s] |= wanted[c]
                 inner[c] += component[s] == c
-    kept = np.empty(len(order), dtype=np.int32)
+    kept = np.empty(len(order), dtype=np.int64)
     kept_offsets = np.zeros(n + 1, dtype=np.int64)
     n_checked = np.zeros(n, dtype=np.int64)
     period = np.ones(n, dtype=np.int64)
@@ -115,7 +115,7 @@ def needed_components(sources, order, offsets, needed):
         size = offsets[c + 1] - offsets[c]
         kept_offsets[k + 1] = kept_offsets[k] + size
         kept[kept_offsets[k] : kept_offsets[k + 1]] = order[offsets[c] : offsets[c + 1]]
-        if inner[c] == size:  # one cycle: the neuron that closes it speaks for all
+        if inner[c] == size:  # one cycle: its first neuron stands for all
             n_checked[k] = 1
             period[k] = size
         elif inner[c] > size:
@@ -129,8 +129,8 @@ def tree_heights(sources, order, offsets, n_checked):
     """Part the neurons into the core, which has dynamics, and the trees that only follow it.
 
     The core is the components that are iterated, with all that they read, directly or not.
-    Returns ``core`` (H,) and ``heights`` (H,): over how many neurons outside the core a state
-    travels from here at most.
+    Returns ``core`` (H,) and ``heights`` (H,), the largest number of neurons outside the core
+    that the state of a neuron travels over.
     """
     H = sources.shape[0]
     core = np.zeros(H, dtype=np.bool_)

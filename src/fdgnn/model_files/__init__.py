@@ -1,25 +1,49 @@
-"""Model files: a fitted model as one small file, without pickle.
+"""Model files: a fitted model as one small file that holds its weights, and no code.
 
-`settings` turns a model into JSON and back, `weights` its weights into arrays and back, and
-`tensors` both into a safetensors file and back. docs/model-files.md describes the format.
+`description` turns a model into a record and back, `container` records and arrays into a
+safetensors file and back. docs/model-files.md describes the format.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from fdgnn._version import __version__
+from fdgnn.arrays import Array, Floats
+from fdgnn.encoders import Encoder
+from fdgnn.estimators import Network
 from fdgnn.exceptions import ModelFileError
-from fdgnn.model_files.settings import KINDS, as_text, parse, restore, settings_of
-from fdgnn.model_files.tensors import TensorFile, read_tensors, to_bytes, write_bytes
-from fdgnn.model_files.weights import restore_weights, weights_of
+from fdgnn.model_files import container
+from fdgnn.model_files.description import (
+    MODELS,
+    ModelRecord,
+    as_json,
+    build_encoder,
+    build_model,
+    describe,
+    facts_of,
+    parse,
+    set_seed,
+)
+from fdgnn.readout.expansion import RandomExpansion
+from fdgnn.readout.linear import LinearReadout
+from fdgnn.seeds import child_seed
 
-__all__ = ["load_model", "model_info", "save_model"]
+__all__ = ["ModelInfo", "load_model", "model_info", "save_model"]
+
+
+class ModelInfo(ModelRecord, frozen=True, kw_only=True):
+    """What a model file says of its model, and who wrote it."""
+
+    fdgnn: str
+    format: int
 
 
 def save_model(
@@ -27,7 +51,7 @@ def save_model(
     path: str | os.PathLike[str],
     *,
     score: float | None = None,
-    store_weights: bool = False,
+    nested: bool = False,
 ) -> None:
     """Write a fitted model to a file, from which `load_model` gives the same predictions.
 
@@ -37,14 +61,14 @@ def save_model(
 
     Parameters
     ----------
-    model : FDGNNClassifier, FDGNNRegressor, GraphReservoir or FDGNNSearchCV
-        Of a search its best model is saved.
+    model : FDGNNClassifier, FDGNNRegressor, FDGNNSearchCV or an encoder
+        Fitted. Of a search its best model is saved.
     path : path
     score : float, optional
-        The model's score, kept as ``training_score_``; of a search, by default, its `best_score_`.
-    store_weights : bool, default=False
-        Whether to keep the drawn weights in the file, too. It is some ten times larger then, and
-        does not need NumPy's random streams, which a future NumPy may change.
+        The model's score, kept as ``training_score_``. By default a search gives its
+        `nested_score_`, or else its `best_score_`, and a loaded model the score of its file.
+    nested : bool, default=False
+        Whether the given score was measured by nested cross validation, on graphs held out.
 
     Raises
     ------
@@ -65,20 +89,27 @@ def save_model(
     True
     """
     if score is None:
-        score = getattr(model, "best_score_", getattr(model, "training_score_", None))
+        score, nested = _known_score(model)
     model = getattr(model, "best_estimator_", model)
-    if KINDS.get(type(model).__name__) is not type(model):
-        raise TypeError(f"a {type(model).__name__} cannot be saved; expected {', '.join(KINDS)}")
+    if not isinstance(model, Encoder) and MODELS.get(type(model).__name__) is not type(model):
+        names = ", ".join(MODELS)
+        raise TypeError(f"a {type(model).__name__} cannot be saved; expected {names} or an encoder")
     check_is_fitted(model)
-    redrawn, checksum, tensors = weights_of(model, store_weights)
-    settings = settings_of(model, score) | {"redrawn": redrawn, "checksum": checksum}
-    metadata = {"fdgnn": __version__, "numpy": np.__version__, "model": as_text(settings)}
-    content = to_bytes(metadata, tensors)
+    content = container.to_bytes(as_json(describe(model, score, nested)), _arrays(model))
     try:
-        _restored(TensorFile(metadata, tensors))
-    except ModelFileError as error:  # as where parameters were set after fitting
+        _restored(container.from_bytes(content))
+    except ModelFileError as error:  # for instance, parameters were set after fitting
         raise ModelFileError(f"the model cannot be saved as it is: {error}; fit it again") from None
-    write_bytes(Path(path), content)
+    container.write(Path(path), content)
+
+
+def _known_score(model: Any) -> tuple[float | None, bool]:
+    """The score that a search or an earlier file has, and whether it is of nested folds."""
+    if hasattr(model, "nested_score_"):
+        return model.nested_score_, True
+    if hasattr(model, "best_score_"):
+        return model.best_score_, False
+    return getattr(model, "training_score_", None), getattr(model, "training_score_nested_", False)
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
@@ -89,7 +120,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    FDGNNClassifier, FDGNNRegressor or GraphReservoir
+    FDGNNClassifier, FDGNNRegressor or an encoder
         Fitted; ``training_score_`` is the score that it was saved with, or None.
 
     Raises
@@ -97,31 +128,141 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     ModelFileError
         The file is no model file, or it is truncated, altered or contradicts itself.
     ModelVersionError
-        It needs a newer fdgnn, or the NumPy that it was written with.
+        It needs another version of fdgnn.
     OSError
         There is no such file, or it cannot be read.
     """
-    try:
-        return _restored(read_tensors(Path(path)))
-    except ModelFileError as error:
-        raise type(error)(f"{os.fspath(path)}: {error}") from None
+    with _naming(path):
+        return _restored(container.read(Path(path)))
 
 
-def model_info(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Tell what a model file says of its model: class, parameters, labels, score, versions.
+def model_info(path: str | os.PathLike[str]) -> ModelInfo:
+    """Tell what a model file says of its model: class, parameters, labels, score, version.
 
-    The file's checksum is checked, but the model is not built; errors are those of `load_model`.
+    The file's checksum is checked, but the model is not built, so its encoder need not be
+    registered. Errors are those of `load_model`.
     """
+    with _naming(path):
+        found = container.read(Path(path))
+        record = parse(found.description)
+    return ModelInfo(**msgspec.structs.asdict(record), fdgnn=found.fdgnn, format=container.FORMAT)
+
+
+@contextmanager
+def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Name the file in errors; what the file itself put into a message is kept short."""
     try:
-        metadata, _ = read_tensors(Path(path))
-        versions = {name: metadata.get(name) for name in ("format_version", "fdgnn", "numpy")}
-        return versions | parse(metadata.get("model", ""))
+        yield
     except ModelFileError as error:
-        raise type(error)(f"{os.fspath(path)}: {error}") from None
+        message = str(error)
+        message = message if len(message) <= 400 else f"{message[:400]} ..."
+        raise type(error)(f"{os.fspath(path)}: {message}") from None
 
 
-def _restored(file: TensorFile) -> Any:
-    settings = parse(file.metadata.get("model", ""))
-    model = restore(settings)
-    restore_weights(model, settings, file.tensors, file.metadata.get("numpy", ""))
+# ---------------------------------------------------------------------- arrays
+
+
+def _arrays(model: Any) -> dict[str, Array]:
+    """Give all arrays of a model; the name begins with the number of the network."""
+    if isinstance(model, Encoder):
+        return _prefixed("encoder", model.arrays())
+    arrays: dict[str, Array] = {}
+    for i, network in enumerate(model.networks_):
+        parts = _prefixed("encoder", network.encoder.arrays())
+        if network.expansion is not None:
+            parts["projection"] = network.expansion.projection_
+        parts |= {"coef": network.readout.coef, "intercept": network.readout.intercept}
+        arrays |= _prefixed(str(i), parts)
+    return arrays
+
+
+def _prefixed(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    return {f"{prefix}.{name}": array for name, array in arrays.items()}
+
+
+def _grouped(arrays: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
+    """Group arrays by the part of their name before the first point, and take that part off."""
+    groups: dict[str, dict[str, Array]] = {}
+    for name, array in arrays.items():
+        group, _, rest = name.partition(".")
+        groups.setdefault(group, {})[rest] = array
+    return groups
+
+
+# ---------------------------------------------------------------------- back from a file
+
+
+def _restored(content: container.Content) -> Any:
+    """Build the model or encoder that a file describes, and check that all of it fits."""
+    record, groups = parse(content.description), _grouped(content.arrays)
+    _check_finite(content.arrays)
+    if record.model is None:
+        model: Any = _restored_encoder(record, groups.pop("encoder", {}))
+    else:
+        model = build_model(record)
+        if model.n_networks > len(groups):
+            raise ModelFileError(f"it has no arrays for {model.n_networks} networks")
+        parts = [groups.pop(str(i), {}) for i in range(model.n_networks)]
+        model.networks_ = tuple(_restored_network(record, model, part) for part in parts)
+    if groups:
+        raise ModelFileError(f"it has arrays {min(groups)[:40]!r}, which such a model has not")
+    set_seed(record, model)
+    _seed_networks(model)
     return model
+
+
+def _check_finite(arrays: Mapping[str, Array]) -> None:
+    for name, array in arrays.items():
+        if not np.isfinite(array).all():
+            raise ModelFileError(f"its array {name[:40]!r} has entries that are not finite")
+
+
+def _seed_networks(model: Any) -> None:
+    if hasattr(model, "seed_"):
+        for i, network in enumerate(getattr(model, "networks_", ())):
+            network.encoder.seed_ = child_seed(model.seed_, i)
+
+
+def _restored_encoder(record: ModelRecord, arrays: Mapping[str, Array]) -> Encoder:
+    encoder = build_encoder(record)
+    encoder.graph_kind_ = record.graph_kind
+    encoder.restore(facts_of(record, encoder), arrays, record.graph_kind)
+    return encoder
+
+
+def _restored_network(record: ModelRecord, model: Any, arrays: dict[str, Array]) -> Network:
+    """Build one network, from the readout at its end to the encoder at its beginning."""
+    readout = LinearReadout(_take(arrays, "coef", 2), _take(arrays, "intercept", 1))
+    expansion = None
+    if "projection" in arrays:
+        projection = _take(arrays, "projection", 2)
+        expansion = RandomExpansion(len(projection))
+        expansion.projection_ = projection
+    groups = _grouped(arrays)
+    encoder = _restored_encoder(record, groups.pop("encoder", {}))
+    if groups:
+        raise ModelFileError(f"it has an array {min(groups)[:40]!r}, which no network has")
+    network = Network(encoder, expansion, readout)
+    _check_sizes(network, record.n_outputs, model.n_projections)
+    return network
+
+
+def _take(arrays: dict[str, Array], name: str, ndim: int) -> Floats:
+    array = arrays.pop(name, None)
+    if array is None or array.dtype != np.float64 or array.ndim != ndim or array.size == 0:
+        found = "has none" if array is None else f"has {array.dtype} {array.shape}"
+        raise ModelFileError(f"a network needs float64 numbers with {ndim} axes as {name}, {found}")
+    return array
+
+
+def _check_sizes(network: Network, n_outputs: int, n_projections: int | None) -> None:
+    """Check that features, expansion and readout of a network fit together."""
+    encoder, expansion, (coef, intercept) = network.encoder, network.expansion, network.readout
+    n_features, P = coef.shape[1], 0
+    fits = len(coef) == len(intercept) == n_outputs
+    if expansion is not None:
+        P, n_features = expansion.projection_.shape
+        fits &= coef.shape[1] == P
+    fits &= (encoder.expansion_factor * n_features if n_projections is None else n_projections) == P
+    if not fits or encoder.n_features_out not in (None, n_features):
+        raise ModelFileError("the sizes of features, projection and readout do not fit together")

@@ -1,8 +1,8 @@
 """Explanations as pictures: any graph with matplotlib and networkx, molecules with RDKit.
 
-Vertices are compared with each other, not with an empty graph: red speaks more for the explained
-class or a higher value than the graph's mean vertex does, blue less. Eyes with few colors, too,
-can tell the two apart. The scale reaches equally far on both sides, so white is the mean.
+Vertices are compared with each other, not with an empty graph. A red vertex adds more to the
+explained score than the mean vertex of its graph does, and a blue one less. Color-blind people can
+tell the two apart. The scale reaches equally far on both sides, so white is the mean.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn.exceptions import GraphError, MissingDependencyError
+from fdgnn.exceptions import GraphError
 from fdgnn.explanations import Explanation
+from fdgnn.extras import require
 from fdgnn.graphs import Array, Floats, GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.pictures.placing import check_networkx, place_vertices
 
 COLORS = ("#2166ac", "#92c5de", "#f7f7f7", "#f4a582", "#b2182b")
 _MARGIN = 0.6  # around a picture, in lengths of an edge
-_INCHES = 0.62  # of an edge
+_INCHES = 0.62  # length of an edge
 SCALE = "contribution relative to the graph's mean"
-_FROM_LEFT = 1  # how RDKit aligns text
+_FROM_LEFT = 1  # the number with which RDKit aligns text at its left
 _CANVAS, _BAR = (640, 480), 90  # pixels of a molecule's picture, and those left for its color bar
 
 
@@ -51,7 +52,7 @@ def draw_explanation(
     ax : matplotlib Axes, optional
         Where to draw, in place of a new figure.
     labels : sequence, optional
-        What to write on the vertices; by default their labels, if they have some.
+        What to write on the vertices; by default their labels, if they have any.
     title : str, optional
         By default what was explained, and its score. Formulas between dollars are typeset.
 
@@ -124,7 +125,7 @@ def draw_molecule(
     return picture
 
 
-# ---------------------------------------------------------------------- both
+# ---------------------------------------------------------------------- shared
 
 
 def _check_size(explanation: Explanation, n_vertices: int) -> None:
@@ -141,7 +142,7 @@ def _title(explanation: Explanation) -> str:
 
 
 def relative(explanation: Explanation) -> Floats:
-    """Contributions relative to their mean: adding to all alike would say nothing of any."""
+    """Contributions relative to their mean: what all vertices add alike tells nothing about one."""
     return np.asarray(explanation.vertices - explanation.vertices.mean())
 
 
@@ -197,7 +198,7 @@ def _draw_vertices(
 
 
 def literal(text: Any) -> str:
-    """Text from files as Matplotlib shows it letter by letter: a dollar begins no formula."""
+    """Escape text from files, so that Matplotlib does not take a dollar for a formula."""
     return str(text).replace("$", r"\$")
 
 
@@ -207,16 +208,9 @@ def _colormap(mpl: Any) -> Any:
 
 def _matplotlib() -> Any:
     check_networkx()
-    try:
-        import matplotlib
-        import matplotlib.collections
-        import matplotlib.colors
-        import matplotlib.figure
-    except ImportError as error:
-        raise MissingDependencyError(
-            "pictures need matplotlib: pip install 'fdgnn[plot]'"
-        ) from error
-    return matplotlib
+    for part in ("collections", "colors", "figure"):
+        require(f"matplotlib.{part}", "plot", "Pictures")
+    return require("matplotlib", "plot", "Pictures")
 
 
 # ---------------------------------------------------------------------- molecules
@@ -229,7 +223,7 @@ def _draw_atoms(
     limit = _limit(values)
     colors = {i: _color(value / limit) for i, value in enumerate(values.tolist())}
     options = canvas.drawOptions()
-    options.useBWAtomPalette()  # colors say what atoms add, not what they are
+    options.useBWAtomPalette()  # colors show what atoms add, not which element they are
     options.highlightRadius = 0.42
     options.fillHighlights = True
     options.legendFontSize = 20
@@ -272,9 +266,5 @@ def _color(share: float) -> tuple[float, float, float]:
 
 
 def _rdkit() -> tuple[Any, Any]:
-    try:
-        from rdkit import Chem
-        from rdkit.Chem.Draw import rdMolDraw2D
-    except ImportError as error:
-        raise MissingDependencyError("molecules need RDKit: pip install 'fdgnn[chem]'") from error
-    return Chem, rdMolDraw2D
+    what = "Pictures of molecules"
+    return require("rdkit.Chem", "chem", what), require("rdkit.Chem.Draw.rdMolDraw2D", "chem", what)

@@ -1,4 +1,4 @@
-"""Where to draw a graph's vertices: each connected part by itself, then all side by side."""
+"""Places for the vertices of a graph: each connected part alone, then all parts side by side."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, shortest_path
 
-from fdgnn.exceptions import MissingDependencyError
+from fdgnn.extras import require
 from fdgnn.graphs import Floats, Graph, GraphBatch
 
 EXACT_UP_TO = 150  # vertices of a part up to which the slower and better layout is used
@@ -15,7 +15,7 @@ _WIDTH_TO_HEIGHT = 1.3
 
 
 def place_vertices(graph: Graph) -> Floats:
-    """Places (n_vertices, 2) in units of a typical edge; the same for the same graph."""
+    """Give places (n_vertices, 2), in units of a typical edge; equal graphs get equal places."""
     check_networkx()
     batch = GraphBatch.from_graphs([graph])
     # Neither weights nor directions nor self-loops move a vertex.
@@ -34,19 +34,14 @@ def place_vertices(graph: Graph) -> Floats:
 
 
 def check_networkx() -> None:
-    """Raise MissingDependencyError unless graphs can be laid out."""
-    try:
-        import networkx  # noqa: F401
-    except ImportError as error:
-        raise MissingDependencyError(
-            "drawing graphs needs networkx: pip install 'fdgnn[plot]'"
-        ) from error
+    """Raise MissingDependencyError if graphs cannot be laid out."""
+    require("networkx", "plot", "Drawings of graphs")
 
 
 def _place_part(A: sp.csr_array) -> Floats:
-    """Places of one connected part, from (0, 0) on, a typical edge of length 1.
+    """Place one connected part in the corner at (0, 0), with typical edges of length 1.
 
-    A is its adjacency above the diagonal.
+    A is the adjacency matrix of the part, above the diagonal.
     """
     import networkx as nx
 
@@ -54,7 +49,7 @@ def _place_part(A: sp.csr_array) -> Floats:
     if n == 1:
         return np.zeros((1, 2))
     if n <= EXACT_UP_TO:
-        # SciPy finds the distances that the layout is to show ten times faster than networkx.
+        # SciPy computes the distances for the layout ten times faster than networkx.
         distances = shortest_path(A, directed=False, unweighted=True).tolist()
         by_vertex = nx.kamada_kawai_layout(
             nx.empty_graph(n), dist={v: dict(enumerate(row)) for v, row in enumerate(distances)}

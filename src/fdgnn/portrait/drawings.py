@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -11,14 +10,15 @@ from fdgnn.explanations import Explanation, explain
 from fdgnn.graphs import Floats, Graph, GraphBatch, Ints
 from fdgnn.pictures.drawing import relative
 from fdgnn.pictures.placing import EXACT_UP_TO, place_vertices
-from fdgnn.portrait.data import clipped
-from fdgnn.portrait.predictions import Answers
+from fdgnn.portrait.answers import Answers
+from fdgnn.portrait.records import Drawing
+from fdgnn.portrait.text import clean, clipped
 
 SIDE = 1000  # places are whole numbers from 0 to this
-_VERTICES, _VERTICES_OF_A_MISTAKE = 250, 600  # of a graph that is drawn, at most
-_EDGES = 3000
-_BYTES = 1_000_000  # of all drawings together, about
-_SECONDS = 10.0  # for all of them, about
+_VERTICES, _VERTICES_OF_A_MISTAKE = 250, 600  # of a drawn graph, at most
+_EDGES = 3000  # of a drawn graph, at most
+_BYTES = 1_000_000  # for all drawings together, about
+_SECONDS = 10.0  # for all drawings together, about
 
 
 def draw_graphs(
@@ -27,25 +27,25 @@ def draw_graphs(
     mistakes: Ints,
     mapped: Ints,
     smiles: Sequence[str | None] | None,
-) -> dict[str, Any]:
+) -> list[Drawing]:
     """Draw the mistakes, and as many of the mapped graphs as time and space allow."""
     chosen = _chosen(graphs, mistakes, mapped)
     explained = _explanations(answers, graphs, chosen)
-    return {
-        str(g): _drawing(graphs[g], explained[g], None if smiles is None else smiles[g])
+    return [
+        _drawing(g, graphs[g], explained[g], None if smiles is None else smiles[g])
         for g in chosen.tolist()
-    }
+    ]
 
 
 def _chosen(graphs: GraphBatch, mistakes: Ints, mapped: Ints) -> Ints:
-    """Which graphs are drawn: small ones first, by sizes alone, so that all machines agree."""
+    """Choose by size alone, small graphs first, so that all machines choose the same."""
     n = np.diff(graphs.vertex_offsets)
     m = np.diff(graphs.indptr[graphs.vertex_offsets])
     drawable = m <= (_EDGES if graphs.directed else 2 * _EDGES)
     must = mistakes[drawable[mistakes] & (n[mistakes] <= _VERTICES_OF_A_MISTAKE)]
     may = np.setdiff1d(mapped[drawable[mapped] & (n[mapped] <= _VERTICES)], must)
     order = np.concatenate([must, may[np.argsort(n[may] ** 2 + m[may], kind="stable")]])
-    # As measured: characters of JSON, and seconds of networkx.
+    # Estimates from measurements: characters of JSON, and seconds of networkx.
     size = 150 + 22.0 * n[order] + (8.0 if graphs.directed else 4.0) * m[order]
     slow = n[order] <= EXACT_UP_TO
     seconds = 3e-3 + np.where(slow, 1.2e-5, 3e-6) * n[order] ** 2.0
@@ -55,7 +55,7 @@ def _chosen(graphs: GraphBatch, mistakes: Ints, mapped: Ints) -> Ints:
 
 
 def _explanations(answers: Answers, graphs: GraphBatch, chosen: Ints) -> dict[int, Explanation]:
-    """Explain each graph's predicted class by the very model that predicted it."""
+    """Explain each graph's predicted class with the model that predicted it."""
     found: dict[int, Explanation] = {}
     for m, model in enumerate(answers.models):
         mine = chosen[answers.model_of[chosen] == m]
@@ -64,7 +64,7 @@ def _explanations(answers: Answers, graphs: GraphBatch, chosen: Ints) -> dict[in
     return found
 
 
-def _drawing(graph: Graph, explanation: Explanation, smiles: str | None) -> dict[str, Any]:
+def _drawing(g: int, graph: Graph, explanation: Explanation, smiles: str | None) -> Drawing:
     edges = np.asarray(graph.edge_index)
     edges = edges if graph.directed else edges[:, edges[0] <= edges[1]]
     molecule = None if smiles is None else _molecule(smiles, graph, edges)
@@ -73,20 +73,21 @@ def _drawing(graph: Graph, explanation: Explanation, smiles: str | None) -> dict
         orders, labels = None, None if graph.labels is None else [clipped(v) for v in graph.labels]
     else:
         places, orders, labels = molecule
-    return {
-        "positions": _on_canvas(places),
-        "edges": edges.T.ravel().tolist(),
-        "directed": graph.directed,
-        "orders": orders,
-        "labels": labels,
-        "contributions": [float(f"{c:.3g}") for c in relative(explanation)],
-        "molecule": molecule is not None,
-        "smiles": smiles,
-    }
+    return Drawing(
+        graph=g,
+        positions=_on_canvas(places),
+        edges=edges.T.ravel().tolist(),
+        directed=graph.directed,
+        orders=orders,
+        labels=labels,
+        contributions=[float(f"{c:.3g}") for c in relative(explanation)],
+        molecule=molecule is not None,
+        smiles=None if smiles is None else clean(smiles),
+    )
 
 
 def _on_canvas(places: Floats) -> list[int]:
-    """Scale to whole numbers from 0 to SIDE, y downwards, the longer side filling the canvas."""
+    """Scale to whole numbers from 0 to SIDE, y downward; the longer side fills the canvas."""
     low, high = places.min(axis=0), places.max(axis=0)
     scale = SIDE / (float((high - low).max()) or 1.0)
     centered = (places - (low + high) / 2) * [scale, -scale] + SIDE / 2
@@ -97,7 +98,7 @@ def _on_canvas(places: Floats) -> list[int]:
 def _molecule(
     smiles: str, graph: Graph, edges: Ints
 ) -> tuple[Floats, list[float], list[str]] | None:
-    """Places, bond orders and element symbols, if the graph is this molecule, atom by atom."""
+    """Give places, bond orders and element symbols, or None if the graph is not this molecule."""
     try:
         from rdkit import Chem, rdBase
         from rdkit.Chem import rdDepictor

@@ -1,31 +1,28 @@
-"""How the states of a network come to rest: the paper's iteration, watched step by step."""
+"""How the states of a network come to rest: the paper's loop, followed step by step."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
-from fdgnn.estimators import FDGNNClassifier, FDGNNRegressor, GraphReservoir
 from fdgnn.graphs import Array, Floats, GraphBatch, Ints
-from fdgnn.portrait.data import short
-from fdgnn.reservoir import DeepReservoir, contractions, embed, first_drive
-from fdgnn.selection.search import FDGNNSearchCV
+from fdgnn.portrait.model import encoder_of, fitted, reservoir_of
+from fdgnn.portrait.records import CURVES, ITERATED, STEPS, Curve, DynamicsFacts, LayerFacts
+from fdgnn.portrait.text import short
+from fdgnn.reservoir import DeepReservoir, Embedding, contractions, embed, first_drive
 from fdgnn.stability import necessary_condition, spectral_radius, sufficient_condition
 
-CURVES = 12  # graphs whose convergence is shown
+_CURVES_PER_LAYER = 12
 _UNCERTIFIED_CURVES = 4
-_ALL_CURVES, _STEPS = 60, 200  # of all layers together, and their steps, in a portrait
-_GRAPHS = 2000  # that are iterated at most
-_WORK = 2e7  # states that are iterated at most: vertices times neurons of all layers
+_WORK = 2e7  # states that are iterated, at most: vertices times neurons of all layers
 
 
 @dataclass(frozen=True)
 class Dynamics:
-    """One network and the settings of its iteration."""
+    """One reservoir and the settings of its iteration."""
 
     reservoir: DeepReservoir
     degree: float
@@ -33,37 +30,30 @@ class Dynamics:
     max_iter: int
 
 
-def dynamics_of(model: Any) -> Dynamics:
-    """The first network of a fitted model of any kind.
+def dynamics_of(model: Any) -> Dynamics | None:
+    """Give the reservoir of a model's first network, or None if its encoder is no reservoir.
 
     Raises
     ------
     sklearn.exceptions.NotFittedError
-        The model has no network yet.
+        The model is not fitted.
     TypeError
         It is no model of this library.
     """
     model = fitted(model)
-    reservoir = model.reservoir_ if isinstance(model, GraphReservoir) else model.networks_[0][0]
-    return Dynamics(reservoir, model.degree_, model.tol, model.max_iter)
+    reservoir, encoder = reservoir_of(model), cast(Any, encoder_of(model))
+    if reservoir is None:
+        return None
+    return Dynamics(reservoir, encoder.degree_, encoder.tol, encoder.max_iter)
 
 
-def fitted(model: Any) -> Any:
-    """The model itself, or the best one of a search; an error if it is not fitted."""
-    if not isinstance(model, FDGNNClassifier | FDGNNRegressor | GraphReservoir | FDGNNSearchCV):
-        raise TypeError(
-            f"expected a GraphReservoir, FDGNNClassifier, FDGNNRegressor or FDGNNSearchCV, "
-            f"got a {type(model).__name__}"
-        )
-    check_is_fitted(model)
-    return getattr(model, "best_estimator_", model)
+# ---------------------------------------------------------------------- curves
 
 
-# ---------------------------------------------------------------------- facts
-
-
-def graphs_for_curves(certified: npt.NDArray[np.bool_], sizes: Ints, at_most: int = CURVES) -> Ints:
-    """Choose a few graphs from small to large, uncertified ones among them if there are any."""
+def graphs_for_curves(
+    certified: npt.NDArray[np.bool_], sizes: Ints, at_most: int = _CURVES_PER_LAYER
+) -> Ints:
+    """Choose a few graphs from small to large, with some uncertified ones if there are any."""
     sure = certified.all(axis=0)
     few = min(at_most, _UNCERTIFIED_CURVES) if sure.any() else at_most
     chosen = _spread(np.flatnonzero(~sure), sizes, few)
@@ -77,10 +67,10 @@ def _spread(among: Ints, sizes: Ints, at_most: int) -> Ints:
 
 
 def residual_curves(dynamics: Dynamics, graphs: GraphBatch) -> list[list[Floats]]:
-    """Distances ``||X_t - X_(t-1)||_F`` of the paper's loop, for each graph and layer.
+    """Give the distances ``||X_t - X_(t-1)||_F`` of the paper's loop, for each graph and layer.
 
-    A layer's loop starts from zero and ends as in the paper, below `tol` or after `max_iter`
-    steps; its last states are the next layer's input.
+    The loop of a layer starts from zero and ends as in the paper, below `tol` or after `max_iter`
+    steps. Its last states are the input of the next layer.
     """
     return [_residuals(dynamics, graphs[[g]]) for g in range(len(graphs))]
 
@@ -100,69 +90,71 @@ def _residuals(dynamics: Dynamics, graph: GraphBatch) -> list[Floats]:
     return curves
 
 
-# ---------------------------------------------------------------------- the portrait's section
+# ---------------------------------------------------------------------- the portrait's facts
 
 
-def dynamics_section(dynamics: Dynamics, graphs: GraphBatch) -> dict[str, Any]:
-    """The portrait's "dynamics": of all graphs or, where that takes too long, of some."""
-    watched = _watched(dynamics, graphs)
-    part = graphs if len(watched) == len(graphs) else graphs[watched]
-    reservoir, sizes = dynamics.reservoir, np.diff(part.vertex_offsets)
+def dynamics_facts(dynamics: Dynamics, graphs: GraphBatch) -> DynamicsFacts:
+    """Follow all graphs or, where that takes too long, some of them."""
+    iterated = _iterated(dynamics, graphs)
+    part = graphs if len(iterated) == len(graphs) else graphs[iterated]
+    reservoir = dynamics.reservoir
     ends = embed(
         part, reservoir, tol=dynamics.tol, max_iter=dynamics.max_iter, solver="paper", layers="last"
     )
     certified = contractions(reservoir, part) < 1
-    unconverged = (ends.residual >= dynamics.tol).sum(axis=1)
-    at_most = max(1, min(CURVES, _ALL_CURVES // len(reservoir.layers)))
-    shown = graphs_for_curves(certified, sizes, at_most)
-    radii = zip(watched, part.spectral_radii, part.max_degrees, sizes, strict=True)
-    return {
-        "degree": short(dynamics.degree),
-        "tol": dynamics.tol,
-        "max_iter": dynamics.max_iter,
-        "n_graphs": len(watched),
-        "layers": [
-            _layer_facts(dynamics, i, certified[i], ends.n_iter[i], int(unconverged[i]))
-            for i in range(len(reservoir.layers))
+    return DynamicsFacts(
+        degree=short(dynamics.degree),
+        tol=dynamics.tol,
+        max_iter=dynamics.max_iter,
+        n_graphs=len(iterated),
+        layers=[
+            _layer_facts(dynamics, i, certified[i], ends) for i in range(len(reservoir.layers))
         ],
-        "curves": [
-            {
-                "layer": i + 1,
-                "graph": int(watched[g]),
-                "certified": bool(certified[i, g]),
-                "residuals": [short(r) for r in curve[:_STEPS]],
-            }
-            for g, curves in zip(shown, residual_curves(dynamics, part[shown]), strict=True)
-            for i, curve in enumerate(curves)
-        ],
-        "radii": [[int(g), short(rho), short(k), int(n)] for g, rho, k, n in radii],
-    }
+        curves=_curves(dynamics, part, certified, iterated),
+        radii=[short(rho) for rho in part.spectral_radii],
+    )
 
 
-def _watched(dynamics: Dynamics, graphs: GraphBatch) -> Ints:
-    """Which graphs are iterated: a random part of them, always the same."""
+def _iterated(dynamics: Dynamics, graphs: GraphBatch) -> Ints:
+    """Choose all graphs, or a random part that is always the same."""
     layers = dynamics.reservoir.layers
     work = np.diff(graphs.vertex_offsets) * (len(layers) * dynamics.reservoir.n_units)
     order = np.random.default_rng(0).permutation(len(graphs))
-    if len(graphs) <= _GRAPHS and work.sum() <= _WORK:
+    if len(graphs) <= ITERATED and work.sum() <= _WORK:
         return np.arange(len(graphs))
     enough = np.searchsorted(np.cumsum(work[order]), _WORK)
-    return np.sort(order[: max(1, min(int(enough), _GRAPHS))])
+    return np.sort(order[: max(1, min(int(enough), ITERATED))])
 
 
-def _layer_facts(
-    dynamics: Dynamics, i: int, certified: Array, n_iter: Array, unconverged: int
-) -> dict[str, Any]:
+def _curves(
+    dynamics: Dynamics, graphs: GraphBatch, certified: npt.NDArray[np.bool_], numbers: Ints
+) -> list[Curve]:
+    """Follow a few graphs; `numbers` are their positions in the whole dataset."""
+    at_most = max(1, min(_CURVES_PER_LAYER, CURVES // len(certified)))
+    shown = graphs_for_curves(certified, np.diff(graphs.vertex_offsets), at_most)
+    return [
+        Curve(
+            layer=i + 1,
+            graph=int(numbers[g]),
+            certified=bool(certified[i, g]),
+            residuals=[short(r) for r in curve[:STEPS]],
+        )
+        for g, curves in zip(shown, residual_curves(dynamics, graphs[shown]), strict=True)
+        for i, curve in enumerate(curves)
+    ][:CURVES]
+
+
+def _layer_facts(dynamics: Dynamics, i: int, certified: Array, ends: Embedding) -> LayerFacts:
     W_H = dynamics.reservoir.layers[i].recurrent_weights
-    steps, counts = np.unique(n_iter, return_counts=True)
-    return {
-        "layer": i + 1,
-        "spectral_radius": short(spectral_radius(W_H)),
-        "norm": short(sufficient_condition(W_H, 1.0)),
-        "effective": short(necessary_condition(W_H, dynamics.degree)),
-        "absolute_radius": short(spectral_radius(abs(W_H))),
-        "certified": int(certified.sum()),
-        "uncertified": int((~certified).sum()),
-        "unconverged": unconverged,
-        "iterations": [list(p) for p in zip(steps.tolist(), counts.tolist(), strict=True)],
-    }
+    steps, counts = np.unique(ends.n_iter[i], return_counts=True)
+    return LayerFacts(
+        layer=i + 1,
+        spectral_radius=short(spectral_radius(W_H)),
+        norm=short(sufficient_condition(W_H, 1.0)),
+        effective=short(necessary_condition(W_H, dynamics.degree)),
+        absolute_radius=short(spectral_radius(abs(W_H))),
+        certified=int(certified.sum()),
+        uncertified=int((~certified).sum()),
+        unconverged=int((ends.residual[i] >= dynamics.tol).sum()),
+        iterations=list(zip(steps.tolist(), counts.tolist(), strict=True)),
+    )

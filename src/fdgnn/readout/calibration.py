@@ -3,7 +3,7 @@
 The outputs s (n, q) become, with one number a > 0 that is fitted to outputs of graphs which the
 readout has not seen::
 
-    p = softmax(a g(s)),    g(s) = s between the targets -1 and +1, and all but level beyond
+    p = softmax(a g(s)),    g(s) = s between the targets -1 and +1, and almost flat beyond
 
 For two classes, with one output s, that is ``sigmoid(a g(s))``. Both g and the softmax keep order:
 the class of the largest probability is the class that `predict` gives. Beyond its targets an
@@ -68,6 +68,6 @@ def stratified_folds(codes: Array, seed: np.random.SeedSequence) -> npt.NDArray[
 
 
 def _evidence(outputs: Floats) -> Floats:
-    """g, one column a class; the one output of two classes is the difference of their columns."""
+    """g, one column per class; the one output of two classes is the difference of their columns."""
     G = np.clip(outputs, -1.0, 1.0) + _LEAK * outputs
     return G * np.array([-0.5, 0.5]) if G.shape[1] == 1 else G

@@ -20,22 +20,27 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from scipy import linalg
 from scipy.linalg import lapack
 
-from fdgnn.graphs import Floats
+from fdgnn.arrays import Features, Floats
 
 Folds = npt.NDArray[np.integer]
 
 LARGE_FOLD = 64  # samples from which one system at a time is faster than a stack of them
 
 
-def fit_ridge(X: Floats, Y: Floats, alpha: float) -> tuple[Floats, Floats]:
-    """Weights (q, P) and intercept (q,) of one ridge regression.
+def fit_ridge(X: Features, Y: Floats, alpha: float) -> tuple[Floats, Floats]:
+    """Weights (q, P) and intercept (q,) of one ridge regression on dense or sparse features.
 
     Normal equations in the smaller of the two dimensions; if rounding makes them singular, the
     singular value decomposition.
     """
+    if sp.issparse(X):
+        if X.shape[0] <= X.shape[1]:
+            return _fit_wide_sparse(X, Y, alpha)
+        X = X.toarray()
     mean, level = X.mean(axis=0), Y.mean(axis=0)
     Z, T = X - mean, Y - level
     n, P = Z.shape
@@ -49,7 +54,24 @@ def fit_ridge(X: Floats, Y: Floats, alpha: float) -> tuple[Floats, Floats]:
     return W.T, level - mean @ W
 
 
-def held_out_predictions(X: Floats, Y: Floats, alphas: Floats, fold: Folds) -> Floats:
+def _fit_wide_sparse(X: sp.csr_array, Y: Floats, alpha: float) -> tuple[Floats, Floats]:
+    """The same by the dual form, in which X is only multiplied: centering would fill it."""
+    mean, level = np.asarray(X.mean(axis=0)).ravel(), Y.mean(axis=0)
+    gram, T = _centered_gram(X), Y - level
+    dual = _solve_or_decompose(gram, T, alpha)
+    dual -= dual.mean(axis=0)  # X^T times this is the centered X^T times dual
+    W = X.T @ dual
+    return W.T, level - mean @ W
+
+
+def _centered_gram(X: sp.csr_array) -> Floats:
+    """Products of the rows of X after their mean is taken away, (n, n), from X as it is."""
+    gram = (X @ X.T).toarray().astype(np.float64)
+    rows = gram.mean(axis=0)
+    return np.asarray(gram - rows - rows[:, None] + rows.mean())
+
+
+def held_out_predictions(X: Features, Y: Floats, alphas: Floats, fold: Folds) -> Floats:
     """Predict each sample by the ridge regression that has not seen its fold, for each alpha.
 
     Parameters
@@ -67,12 +89,23 @@ def held_out_predictions(X: Floats, Y: Floats, alphas: Floats, fold: Folds) -> F
     """
     train = np.flatnonzero(fold >= 0)
     fold_size = np.bincount(fold[train]).max()
+    if sp.issparse(X):
+        X = _rotated(X) if X.shape[0] <= X.shape[1] else X.toarray()
     # The work of one held-out system, in multiplications: fold by fold, or P by P.
     P = X.shape[1]
     hat = fold_size**2 * min(P, len(train)) + fold_size**3 / 3
     few_samples = len(train) - fold_size <= P
     form = _by_block_formula if few_samples or hat < P**3 / 3 else _by_gram_matrices
     return form(X - X[train].mean(axis=0), Y, alphas, fold)
+
+
+def _rotated(X: sp.csr_array) -> Floats:
+    """Give dense features (n, n) whose rows have the same products with each other as X's.
+
+    A ridge regression depends on those products alone, so its predictions are the same.
+    """
+    s, U = linalg.eigh((X @ X.T).toarray().astype(np.float64), check_finite=False)
+    return np.asarray(U * np.sqrt(np.maximum(s, 0.0)))
 
 
 # ---------------------------------------------------------------------- small folds: block formula

@@ -1,8 +1,8 @@
-"""A page that people would rather look at than read logs: one HTML file that needs no network.
+"""A page about runs and models: one HTML file that needs no network.
 
-`sources` reads run directories and model files and checks them, `sections` turns them into figures
-with captions and tables, `charts` draws with Vega-Altair, and `page` puts all into one file. No
-model is run here; what needs one is in the portrait that `fdgnn.portrait` made.
+`subjects` reads run directories and model files, `sections` turns them into figures with captions
+and tables, `charts` draws with Vega-Altair, and `page` puts everything into one file. No model is
+run here: what needs one is in the portrait that `fdgnn.portrait` made.
 """
 
 from __future__ import annotations
@@ -14,28 +14,30 @@ from pathlib import Path
 from fdgnn.exceptions import StudyError
 from fdgnn.files import check_writable, write_aside
 from fdgnn.report.page import render
-from fdgnn.report.sources import Source, model_source, read_source, read_sources
+from fdgnn.report.subjects import Subject, model_subject, read_subject, read_subjects
 
-__all__ = ["Source", "model_source", "read_source", "write_report"]
+__all__ = ["Subject", "model_subject", "read_subject", "write_report"]
+
+Anything = str | os.PathLike[str] | Subject
 
 
 def write_report(
-    sources: Iterable[str | os.PathLike[str] | Source] | str | os.PathLike[str] | Source,
+    subjects: Iterable[Anything] | Anything,
     output: str | os.PathLike[str],
     *,
     title: str | None = None,
 ) -> Path:
-    """Write a page about runs and models, complete or not at all.
+    """Write a page about runs and models, completely or not at all.
 
     Parameters
     ----------
-    sources : path or Source, or several of them
-        Run directories, directories with ``compare.json``, model files, or what `read_source` or
-        `model_source` gave.
+    subjects : path or Subject, or several of them
+        Run directories, directories with ``compare.json``, model files, or what `read_subject` or
+        `model_subject` gave.
     output : path
-        The HTML file, replaced if it is there.
+        The HTML file. It is replaced if it is there.
     title : str, optional
-        The page's title; by default it names the datasets.
+        The title of the page; by default it names the datasets.
 
     Returns
     -------
@@ -45,22 +47,22 @@ def write_report(
     Raises
     ------
     StudyError
-        A source is missing, foreign or damaged, there are too many for one page, or the page
-        cannot be written.
+        A subject is missing or damaged, there are too many for one page, or the page cannot be
+        written.
     ModelFileError
         A file is no model file.
     MissingDependencyError
         Vega-Altair or Jinja2 is not installed.
     """
-    if isinstance(sources, str | os.PathLike | Source):
-        sources = [sources]
+    if isinstance(subjects, str | os.PathLike | Subject):
+        subjects = [subjects]
     path = Path(output)
     check_writable(path)
-    page = render(read_sources(sources), title)
+    page = render(read_subjects(subjects), title)
     try:
         with write_aside(path) as file:
             file.write(page)
-    except OSError as error:  # it would name the file beside, which nobody knows
+    except OSError as error:  # its own text names the temporary file beside the page
         why = error.strerror or error
         raise StudyError(f"{path}: the page cannot be written ({why})") from error
     return path

@@ -1,11 +1,13 @@
-"""What a page is put together from: sections, figures with captions, and the tables behind them."""
+"""The parts of a page: sections, figures with captions, and the tables behind them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
+Row = dict[str, Any]  # the fields of one mark of a chart, by name
+Spec = dict[str, Any]  # a chart as Vega-Lite reads it
 Cell = str | tuple[str, str]  # text, or text and a class of the style sheet
 
 
@@ -21,32 +23,84 @@ class Table:
 
 @dataclass(frozen=True)
 class Key:
-    """One entry of a figure's legend: how a mark looks, and what it says."""
+    """One entry of a legend: how a mark looks, and what it means."""
 
     mark: str  # circle, diamond, square, triangle, tick, band, line, dashes, ring, dot
-    color: str  # a variable of the style sheet, as "c1", "ink" or "quiet"
+    color: str  # a variable of the style sheet, such as "c1", "ink" or "quiet"
     words: str
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One chart of a figure; `title` is needed where a figure has several.
+    """One chart of a figure; it needs a title where a figure has several charts.
 
-    `uses` names tables of the page that the chart reads, beside what is in its specification.
+    `uses` names tables of the page that the chart reads, beside the rows in its specification.
     """
 
     id: str
-    spec: dict[str, Any]
+    spec: Spec
     title: str = ""
     uses: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class MapBody:
+    """A map of graphs with a chosen graph beside it."""
+
+    kind: ClassVar[str] = "map"
+    run: int
+    toggle: bool  # whether colors can show right and wrong
+    modes: tuple[str, str]
+    keys: Sequence[tuple[str, Sequence[Key]]]  # a legend for each mode
+    first: int  # the graph that is shown first
+
+
+@dataclass(frozen=True)
+class ConfusionCell:
+    """How many graphs of one class were predicted as another."""
+
+    n: str
+    share: str
+    depth: float  # of the color
+    right: bool
+
+
+@dataclass(frozen=True)
+class ConfusionBody:
+    """A confusion matrix: for each actual class, its name and a cell per predicted class."""
+
+    kind: ClassVar[str] = "confusion"
+    classes: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[ConfusionCell]]]
+
+
+@dataclass(frozen=True)
+class MistakeCard:
+    """A graph that was predicted wrongly, drawn."""
+
+    graph: int
+    id: str
+    actual: str
+    predicted: str
+    probability: str
+    smiles: str
+
+
+@dataclass(frozen=True)
+class CardsBody:
+    """Cards of drawn graphs."""
+
+    kind: ClassVar[str] = "cards"
+    run: int
+    cards: Sequence[MistakeCard]
 
 
 @dataclass(frozen=True)
 class Figure:
     """Charts with one caption, which says what to see, and one table.
 
-    `kind` is "charts", or "map", "confusion" or "cards" for those that the template builds itself
-    from `extra`. `data` are tables that charts share, by name.
+    A figure that shows something other than charts has a `body`. `data` are tables that charts
+    share, by name.
     """
 
     id: str
@@ -55,26 +109,43 @@ class Figure:
     panels: Sequence[Panel] = ()
     table: Table | None = None
     key: Sequence[Key] = ()
-    kind: str = "charts"
-    half: bool = False  # whether it may share its line with another
+    body: MapBody | ConfusionBody | CardsBody | None = None
+    half: bool = False  # whether it may share its line with another figure
     heads: bool = False  # whether panels have their titles above them
     linked: bool = False  # whether a row under the pointer is lit in all panels
     open: bool = False  # whether the table is shown from the start
-    extra: dict[str, Any] = field(default_factory=dict)
-    data: dict[str, Sequence[dict[str, Any]]] = field(default_factory=dict)
+    data: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        """Which part of the template shows it."""
+        return "charts" if self.body is None else self.body.kind
 
 
 @dataclass(frozen=True)
 class Missing:
-    """A part that cannot be shown: why, and the command that would change it."""
+    """Why a part cannot be shown, and the command that would add it."""
 
     why: str
     command: str = ""
 
 
 @dataclass(frozen=True)
-class Block:
-    """What a section has to say of one source."""
+class Card:
+    """A result in a few words."""
+
+    name: str
+    value: str
+    how: str
+    spread: str = ""
+    note: str = ""
+    warning: str = ""
+    command: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a section says about one subject."""
 
     run: int
     name: str
@@ -88,12 +159,12 @@ class Block:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page: figures of all sources together, then a block for each."""
+    """A section of the page: figures of all subjects together, then a part for each."""
 
     id: str
     title: str
     lead: str
     figures: Sequence[Figure] = ()
-    blocks: Sequence[Block] = ()
-    cards: Sequence[dict[str, str]] = ()
+    parts: Sequence[Part] = ()
+    cards: Sequence[Card] = ()
     after: Sequence[Figure] = ()

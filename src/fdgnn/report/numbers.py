@@ -1,10 +1,9 @@
-"""Numbers as people read them."""
+"""Numbers as text for people."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
 from fdgnn.experiments import paper
 
@@ -19,7 +18,7 @@ def percent(share: float | None, digits: int = 1) -> str:
 
 
 def spread(mean: float | None, std: float | None, digits: int = 2) -> str:
-    """Mean and standard deviation of shares, in per cent: 88.56 ± 4.18."""
+    """Mean and standard deviation of shares, in percent: 88.56 ± 4.18."""
     if mean is None:
         return NONE
     shown = f"{100 * mean:.{digits}f}"
@@ -27,12 +26,12 @@ def spread(mean: float | None, std: float | None, digits: int = 2) -> str:
 
 
 def published_spread(score: paper.Score) -> str:
-    """One of the paper's accuracies, which are in per cent already."""
+    """One of the paper's accuracies, which are in percent already."""
     return spread(score.mean / 100, None if score.std is None else score.std / 100)
 
 
 def significant(value: float | None, digits: int = 3) -> str:
-    """As many digits as mean something: 0.0327, 12.4, 1530, 1e-08."""
+    """Round to a few digits: 0.0327, 12.4, 1530, 1e-08."""
     if value is None:
         return NONE
     if value == 0 or 1e-4 <= abs(value) < 1e6:
@@ -74,7 +73,7 @@ def count(n: int | None) -> str:
 
 
 def times(factor: float) -> str:
-    """How many times as fast: 1.3x, 12x, 3 400x."""
+    """A factor: 1.3x, 12x, 3 400x."""
     text = count(round(factor)) if factor >= 100 else significant(factor, 2)
     return f"{text}{SPACE}×"
 
@@ -84,16 +83,18 @@ def plural(n: int, one: str, many: str | None = None) -> str:
     return f"{count(n)} {one if n == 1 else many or one + 's'}"
 
 
-def listed(names: Iterable[Any]) -> str:
+def listed(names: Iterable[object]) -> str:
     """a, b and c."""
     items = [str(name) for name in names]
     return " and ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)
 
 
-def plain(value: Any) -> str:
-    """Any setting as text, floats with the digits that tell them apart."""
-    if isinstance(value, bool) or value is None:
-        return {True: "yes", False: "no", None: NONE}[value]
+def plain(value: object) -> str:
+    """A setting as text; a number has six digits."""
+    if value is None:
+        return NONE
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, list):

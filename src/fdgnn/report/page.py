@@ -1,4 +1,4 @@
-"""From sources to one HTML file: everything it needs is inside, once, and nothing is fetched."""
+"""From subjects to one HTML file: everything it needs is inside, once, and nothing is fetched."""
 
 from __future__ import annotations
 
@@ -6,148 +6,147 @@ import base64
 import functools
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import to_builtins
+
 from fdgnn._version import __version__
-from fdgnn.exceptions import MissingDependencyError, StudyError
+from fdgnn.exceptions import StudyError
+from fdgnn.extras import require
+from fdgnn.portrait.records import Drawing, Portrait
+from fdgnn.records import encode
 from fdgnn.report.charts import altair
-from fdgnn.report.figures import Figure, Section
+from fdgnn.report.figures import Figure, Row, Section
 from fdgnn.report.numbers import listed
 from fdgnn.report.sections import data, dynamics, errors, recipe, result, rivals, selection
-from fdgnn.report.sources import Source
+from fdgnn.report.subjects import Subject
 
 LARGEST = 6_000_000  # bytes of a page
-DRAWINGS = 3_000_000  # bytes of its drawn graphs, of all sources together
+DRAWINGS = 3_000_000  # bytes of its drawn graphs, of all subjects together
 _HERE = Path(__file__).parent / "templates"
 
 
-def render(sources: Sequence[Source], title: str | None = None) -> bytes:
-    """Give the page; drawn graphs are left out, the least telling first, until it is small."""
-    sections = _sections(sources)
+def render(subjects: Sequence[Subject], title: str | None = None) -> bytes:
+    """Give the page; drawn graphs are left out, mistakes last, until it is small enough."""
+    sections = _sections(subjects)
     for budget in (DRAWINGS, DRAWINGS // 4, DRAWINGS // 32):
-        page = _render(sources, sections, title, budget // len(sources))
+        page = _render(subjects, sections, title, budget // len(subjects))
         if len(page) < LARGEST:
             return page
     raise StudyError(
-        f"{len(sources)} sources make a page of more than {LARGEST // 1_000_000} MB; "
+        f"{len(subjects)} runs and models make a page of more than {LARGEST // 1_000_000} MB; "
         "make several pages of fewer"
     )
 
 
-def _sections(sources: Sequence[Source]) -> list[Section]:
+def _sections(subjects: Sequence[Subject]) -> list[Section]:
     made = [
-        result.section(sources),
-        selection.section(sources),
-        dynamics.section(sources),
-        data.section(sources),
-        errors.section(sources),
-        rivals.section(sources),
-        recipe.section(sources),
+        result.section(subjects),
+        selection.section(subjects),
+        dynamics.section(subjects),
+        data.section(subjects),
+        errors.section(subjects),
+        rivals.section(subjects),
+        recipe.section(subjects),
     ]
-    return [s for s in made if s is not None and (s.figures or s.cards or s.blocks or s.after)]
+    return [s for s in made if s is not None and (s.figures or s.cards or s.parts or s.after)]
 
 
 def _render(
-    sources: Sequence[Source], sections: Sequence[Section], title: str | None, budget: int
+    subjects: Sequence[Subject], sections: Sequence[Section], title: str | None, budget: int
 ) -> bytes:
     from markupsafe import Markup
 
-    names = list(dict.fromkeys(s.dataset for s in sources))
-    what = listed(names) if len(names) <= 3 else f"{len(names)} datasets"
-    content = {
-        "charts": {
-            panel.id: {"spec": panel.spec, "uses": list(panel.uses)}
-            for figure in _figures(sections)
-            for panel in figure.panels
-        },
-        "tables": {
-            name: _columns(rows)
-            for figure in _figures(sections)
-            for name, rows in figure.data.items()
-        },
-        "drawings": {
-            str(i): _drawings(s.portrait, budget) for i, s in enumerate(sources) if s.portrait
-        },
-    }
     scripts = {"early": _file("early.js"), "page": _file("page.js"), "bundle": bundle()}
     html: str = (
         _templates()
         .get_template("page.html.j2")
         .render(
-            title=title or f"FDGNN on {what}",
-            summary=result.summary(sources),
+            title=title or _title(subjects),
+            summary=result.summary(subjects),
             sections=sections,
-            sources=sources,
+            subjects=subjects,
             version=__version__,
             policy=_policy(scripts.values()),
             style=Markup(_file("page.css")),
-            content=Markup(embedded_json(content)),
+            content=Markup(embedded_json(_content(subjects, sections, budget))),
             scripts={name: Markup(text) for name, text in scripts.items()},
         )
     )
-    return html.encode("utf-8", errors="replace")  # halves of surrogate pairs cannot be written
+    return html.encode("utf-8", errors="replace")  # paths may hold bytes that are no text
+
+
+def _title(subjects: Sequence[Subject]) -> str:
+    names = list(dict.fromkeys(s.dataset for s in subjects))
+    return f"FDGNN on {listed(names) if len(names) <= 3 else f'{len(names)} datasets'}"
+
+
+def _content(subjects: Sequence[Subject], sections: Sequence[Section], budget: int) -> Any:
+    """What the page's script draws from."""
+    figures = list(_figures(sections))
+    return {
+        "charts": {
+            panel.id: {"spec": panel.spec, "uses": list(panel.uses)}
+            for figure in figures
+            for panel in figure.panels
+        },
+        "tables": {
+            name: _columns(rows) for figure in figures for name, rows in figure.data.items()
+        },
+        "drawings": {
+            str(i): {str(d.graph): to_builtins(d) for d in _drawings(s.portrait, budget)}
+            for i, s in enumerate(subjects)
+            if s.portrait
+        },
+    }
 
 
 def _figures(sections: Sequence[Section]) -> Iterator[Figure]:
     for section in sections:
         yield from section.figures
-        for block in section.blocks:
-            yield from block.figures
+        for part in section.parts:
+            yield from part.figures
         yield from section.after
 
 
-def _columns(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Rows without their names, which are the same a thousand times."""
+def _columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
+    """Take rows apart, so that the names of fields are in the page once."""
     fields = list(dict.fromkeys(name for row in rows for name in row))
     return {"fields": fields, "rows": [[row.get(name) for name in fields] for row in rows]}
 
 
-def _drawings(portrait: dict[str, Any], budget: int) -> dict[str, Any]:
-    """Mistakes first, then the others in their order, as long as there is room."""
-    first = [str(number) for number in portrait["mistakes"]]
-    kept: dict[str, Any] = {}
-    for name in dict.fromkeys([*first, *portrait["drawings"]]):
-        drawing = portrait["drawings"].get(name)
-        if drawing is not None:
-            budget -= len(_dumps(drawing))
-            if budget < 0:
-                break
-            kept[name] = drawing
-    return kept
+def _drawings(portrait: Portrait, budget: int) -> Iterator[Drawing]:
+    """Give mistakes first, then the others in their order, as long as there is room."""
+    listed_first = sorted(portrait.drawings, key=lambda d: d.graph not in portrait.mistakes)
+    for drawing in listed_first:
+        budget -= len(encode(drawing))
+        if budget < 0:
+            return
+        yield drawing
 
 
-# ---------------------------------------------------------------------- what is put inside
+# ---------------------------------------------------------------------- what is inside
 
 
 def embedded_json(content: Any) -> str:
     """JSON that a ``<script>`` element can hold, whatever the text in it is."""
-    text = _dumps(content)
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\N{LINE SEPARATOR}\N{PARAGRAPH SEPARATOR}":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
 
 
-def _dumps(content: Any) -> str:
-    return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-
-
 @functools.cache
 def bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script, of the version that Altair writes for."""
-    try:
-        import vl_convert
-    except ImportError as error:
-        raise MissingDependencyError(
-            "a report needs vl-convert; install it with: pip install 'fdgnn[report]'"
-        ) from error
+    """Vega, Vega-Lite and Vega-Embed as one script, in the version that Altair writes for."""
+    vl_convert = require("vl_convert", "report", "Report pages")
     wanted = ".".join(altair().SCHEMA_VERSION.split(".")[:2])
     known = {f"v{v.removeprefix('v')}" for v in vl_convert.get_vegalite_versions()}
-    make: Any = vl_convert.javascript_bundle  # its types know of no default
-    text = make(vl_version=wanted if wanted in known else None)
+    text = vl_convert.javascript_bundle(vl_version=wanted if wanted in known else None)
     script = str(text).replace("\r\n", "\n").replace("</script", "<\\/script")
-    return f"(() => {{\n{script}\n}})();"  # names of its own, out of the page's way
+    return f"(() => {{\n{script}\n}})();"  # its names stay its own
 
 
 @functools.cache
@@ -155,8 +154,8 @@ def _file(name: str) -> str:
     return (_HERE / name).read_text(encoding="utf-8")
 
 
-def _policy(scripts: Any) -> str:
-    """The page's own scripts run, nothing else, and nothing is fetched, whatever is in the data."""
+def _policy(scripts: Iterable[str]) -> str:
+    """Let the page's own scripts run and nothing else; nothing is fetched, whatever is inside."""
     digests = [hashlib.sha256(text.encode()).digest() for text in scripts]
     allowed = " ".join(f"'sha256-{base64.b64encode(d).decode()}'" for d in digests)
     return (
@@ -167,12 +166,7 @@ def _policy(scripts: Any) -> str:
 
 @functools.cache
 def _templates() -> Any:
-    try:
-        import jinja2
-    except ImportError as error:
-        raise MissingDependencyError(
-            "a report needs Jinja2; install it with: pip install 'fdgnn[report]'"
-        ) from error
+    jinja2 = require("jinja2", "report", "Report pages")
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(_HERE),
         autoescape=True,

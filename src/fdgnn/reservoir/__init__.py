@@ -1,18 +1,9 @@
 """The untrained part: drawing layers of recurrent units, and running graphs to fixed points."""
 
-from fdgnn.reservoir.network import (
-    Connections,
-    DeepReservoir,
-    Embedding,
-    Layer,
-    ReservoirConfig,
-    average_degree,
-    contractions,
-    draw_reservoir,
-    embed,
-    first_drive,
-    n_inputs,
-)
+from fdgnn.reservoir.drawing import ReservoirConfig, average_degree, draw_reservoir, n_inputs
+from fdgnn.reservoir.embedding import Embedding, contractions, embed
+from fdgnn.reservoir.engine import first_drive
+from fdgnn.reservoir.weights import Connections, DeepReservoir, Layer
 
 __all__ = [
     "Connections",

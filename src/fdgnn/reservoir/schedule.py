@@ -1,70 +1,97 @@
-"""From a reservoir's wiring to the order in which its neurons are evaluated.
+"""From the wiring of a reservoir to the order in which its neurons are evaluated.
 
-At a fixed point ``x_h = tanh(d_h + sum_s W_H[h, s] A x_s)``, so neuron h needs the final states
-of the neurons it reads, and nothing else. Over the strongly connected components of W_H, in
-topological order, a neuron that does not read itself, directly or around a cycle, is evaluated
-**once**; only the other components have dynamics, and each is iterated on its own, by
-Gauss-Seidel sweeps. With one connection a neuron these components are plain cycles: one sweep
+At a fixed point ``x_h = tanh(d_h + sum_s W_H[h, s] A x_s)``: neuron h needs the final states of
+the neurons it reads, and nothing else. So the strongly connected components of W_H are taken in
+topological order. A neuron that does not read itself, directly or around a cycle, is evaluated
+**once**. Only the other components have dynamics, and each is iterated on its own, by
+Gauss-Seidel sweeps. With one connection per neuron these components are plain cycles: one sweep
 around a cycle of m neurons is m steps of its dynamics.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from fdgnn.arrays import Array, offsets_of
+from fdgnn.arrays import Array, frozen, offsets_of
 
 
 class Schedule(NamedTuple):
-    """The evaluation order of a stack of layers, all layers' arrays laid end to end.
+    """The order of evaluation of a stack of layers; the arrays of all layers lie end to end.
 
     Attributes
     ----------
-    order : (n_evaluated,) int32
-        Neurons in order of evaluation; those that nobody needs are left out.
+    order : (n_evaluated,) int64
+        Neurons in the order of evaluation, without those that nobody needs.
     components : (n_components + 1,) int64
         Component c has the neurons ``order[components[c]:components[c + 1]]``.
     layers : (n_layers + 1,) int64
         Layer i has the components ``layers[i]`` up to ``layers[i + 1]``.
     n_checked : (n_components,) int64
-        How many neurons, from the component's first, tell whether it has converged: 0 for a
-        neuron that is evaluated once, 1 for a cycle, all for a denser component.
+        How many neurons, from the first of the component on, show whether it has converged: 0
+        for a neuron that is evaluated once, 1 for a cycle, all for a denser component.
     period : (n_components,) int64
         Steps of the dynamics in one sweep, as far as the contraction goes: m for a cycle.
     summed : (n_layers, H) bool
-        Neurons whose sum over neighbors somebody reads.
+        Neurons with a sum over neighbors that another neuron reads.
     kept : (n_layers, H) bool
         Neurons that the next layer reads.
+    slots : (n_layers,) int64
+        The place of each layer among the layers asked for, or -1.
     """
 
-    order: npt.NDArray[np.int32]
+    order: npt.NDArray[np.int64]
     components: npt.NDArray[np.int64]
     layers: npt.NDArray[np.int64]
     n_checked: npt.NDArray[np.int64]
     period: npt.NDArray[np.int64]
     summed: npt.NDArray[np.bool_]
     kept: npt.NDArray[np.bool_]
+    slots: npt.NDArray[np.int64]
+
+
+class Trees(NamedTuple):
+    """The neurons of each layer: the core, which has dynamics, and the trees that follow it.
+
+    Attributes
+    ----------
+    core : (n_layers, H) bool
+        Neurons of iterated components, and all that these read.
+    heights : (n_layers, H) int64
+        The largest number of neurons outside the core that the state of a neuron travels over.
+    first_rows : (n_layers, H) int64
+        Where the earlier steps of a neuron begin if those of all neurons lie end to end.
+    window : int
+        How many earlier steps a neuron of the core has there; another one has its height + 1.
+    n_rows : int
+        How many steps of all neurons there are, in the layer that has most.
+    """
+
+    core: npt.NDArray[np.bool_]
+    heights: npt.NDArray[np.int64]
+    first_rows: npt.NDArray[np.int64]
+    window: int
+    n_rows: int
 
 
 def schedule_layers(
     recurrent_sources: Sequence[Array] | Array,
     input_sources: Sequence[Array] | Array,
-    pooled_layers: Collection[int],
+    wanted: Sequence[int],
 ) -> Schedule:
     """Schedule a stack of layers.
 
     Parameters
     ----------
-    recurrent_sources : sequence of (H, C) int, one a layer
+    recurrent_sources : sequence of (H, C) int, one per layer
         ``recurrent_sources[i][h]`` are the neurons of layer i that its neuron h reads.
     input_sources : sequence of (H, C) int, one for each layer but the first
         ``input_sources[i - 1][h]`` are the neurons of layer i - 1 that neuron h of layer i reads.
-    pooled_layers : collection of int
-        Layers whose states are wanted; in the others only what is read above is evaluated.
+    wanted : sequence of int, ascending
+        The layers whose states are wanted. In the others only what is read above is evaluated.
     """
     from fdgnn.kernels.wiring import needed_components, strong_components
 
@@ -73,16 +100,18 @@ def schedule_layers(
     parts = []
     above = np.zeros(H, dtype=np.bool_)
     for i in reversed(range(L)):
-        sources = np.ascontiguousarray(recurrent_sources[i], dtype=np.int32)
+        sources = np.array(recurrent_sources[i], dtype=np.int32)
         if i < L - 1:
             kept[i, input_sources[i][above].ravel()] = True
-        needed = np.ones(H, dtype=np.bool_) if i in pooled_layers else kept[i].copy()
+        needed = np.ones(H, dtype=np.bool_) if i in wanted else kept[i].copy()
         order, offsets = strong_components(np.arange(0, H * C + 1, C), sources.ravel())
         parts.append(needed_components(sources, order, offsets, needed))
         summed[i, sources[needed].ravel()] = True
         above = needed
     orders, offsets, n_checked, periods = zip(*reversed(parts), strict=True)
-    return Schedule(
+    slots = np.full(L, -1)
+    slots[list(wanted)] = np.arange(len(wanted))
+    schedule = Schedule(
         order=np.concatenate(orders),
         components=offsets_of(np.concatenate([np.diff(o) for o in offsets])),
         layers=offsets_of([len(p) for p in periods]),
@@ -90,20 +119,15 @@ def schedule_layers(
         period=np.concatenate(periods),
         summed=summed,
         kept=kept,
+        slots=slots,
     )
+    return Schedule(*frozen(*schedule))
 
 
-def trees(
-    recurrent_sources: Sequence[Array] | Array, schedule: Schedule
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
-    """Part each layer's neurons into the core, which has dynamics, and trees that follow it.
+def trees(recurrent_sources: Sequence[Array] | Array, schedule: Schedule) -> Trees:
+    """Split the neurons of each layer into the core and the trees that hang on it.
 
-    Returns
-    -------
-    core : (n_layers, H) bool
-        Neurons of iterated components, and all that these read.
-    heights : (n_layers, H) int64
-        Over how many neurons outside the core a neuron's state travels on at most.
+    `schedule` evaluates all layers.
     """
     from fdgnn.kernels.wiring import tree_heights
 
@@ -112,11 +136,14 @@ def trees(
         a, b = schedule.layers[i : i + 2]
         parts.append(
             tree_heights(
-                np.ascontiguousarray(sources, dtype=np.int32),
+                np.array(sources, dtype=np.int32),
                 schedule.order,
                 schedule.components[a : b + 1],
                 schedule.n_checked[a:b],
             )
         )
-    core, heights = zip(*parts, strict=True)
-    return np.array(core), np.array(heights)
+    core, heights = map(np.array, zip(*parts, strict=True))
+    window = int(heights.max()) + 3
+    ends = np.cumsum(np.where(core, window, heights + 1), axis=1)
+    first_rows = np.concatenate([np.zeros((len(ends), 1), dtype=np.int64), ends[:, :-1]], axis=1)
+    return Trees(core, heights, first_rows, window, int(ends.max()))

@@ -1,4 +1,4 @@
-"""From a model to a table of explanations, and pictures of them."""
+"""From a model and a table of graphs to explanations, and pictures of them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from fdgnn.datasets import GraphTable, Reject
 from fdgnn.exceptions import GraphError
 from fdgnn.explanations import Explanation, explain
 from fdgnn.graphs import Graph
 from fdgnn.pictures.drawing import draw_explanation, draw_molecule
-from fdgnn.workflow.predicting import usable_graphs
+from fdgnn.workflow.predicting import usable_rows
 
 
 @dataclass(frozen=True)
@@ -31,52 +29,41 @@ class Explained:
 def explain_table(
     model: Any, table: GraphTable, wanted: set[int] | None, *, target: str | None, edges: bool
 ) -> tuple[list[Explained], list[Reject]]:
-    """Explain the usable graphs of a table, or those of the wanted rows; tell of the others."""
-    found = _explain(model, table, wanted, target, edges)
-    rejects = list(table.rejects)
-    if table.graphs is not None:
-        reasons = usable_graphs(model, table.graphs, table.smiles is not None)[1]
-        for g, reason in reasons.items():
-            row = int(table.rows[g])
-            rejects.append(Reject(table.start + row, table.ids[row], reason))
-    asked = [r for r in rejects if wanted is None or r.row in wanted]
-    return found, sorted(asked, key=lambda reject: reject.row)
+    """Explain the wanted rows of a table, or all of them; return also those that cannot be."""
+    usable, rejects = usable_rows(model, table)
 
+    def asked_for(row: int) -> bool:
+        return wanted is None or row in wanted
 
-def _explain(
-    model: Any, table: GraphTable, wanted: set[int] | None, target: str | None, edges: bool
-) -> list[Explained]:
-    if table.graphs is None:
-        return []
-    usable, _ = usable_graphs(model, table.graphs)
-    numbers = table.start + table.rows[usable]
-    chosen = [i for i, number in enumerate(numbers.tolist()) if wanted is None or number in wanted]
-    if not chosen:
-        return []
-    graphs = table.graphs[usable[chosen]]
-    found = explain(model, graphs, target=_as_class(model, target), edges=edges)
-    smiles = [None] * len(table.rows) if table.smiles is None else table.smiles
-    return [
+    asked = [r for r in rejects if asked_for(r.row)]
+    numbers = (table.start + table.rows[usable]).tolist()
+    chosen = [g for g, n in zip(usable.tolist(), numbers, strict=True) if asked_for(n)]
+    if table.graphs is None or not chosen:
+        return [], asked
+    graphs = table.graphs[chosen]
+    explanations = explain(model, graphs, target=_as_class(model, target), edges=edges)
+    found = [
         Explained(
-            row=int(numbers[i]),
-            id=table.ids[numbers[i] - table.start],
+            row=table.start + int(table.rows[g]),
+            id=table.ids[table.rows[g]],
             graph=graph,
             explanation=explanation,
-            smiles=smiles[usable[i]],
+            smiles=None if table.smiles is None else table.smiles[g],
         )
-        for i, graph, explanation in zip(chosen, graphs, found, strict=True)
+        for g, graph, explanation in zip(chosen, graphs, explanations, strict=True)
     ]
+    return found, asked
 
 
 def _as_class(model: Any, name: str | None) -> Any:
-    """The class that is written like this."""
+    """Find the class that is written in this way."""
     if name is None:
         return None
-    for known in getattr(model, "classes_", np.empty(0)).tolist():
-        if str(known) == name:
-            return known
-    classes = ", ".join(map(str, getattr(model, "classes_", [])))
-    raise ValueError(f"the model has no class {name!r}; its classes are {classes or 'none'}")
+    classes = {str(known): known for known in getattr(model, "classes_", ())}
+    if name not in classes:
+        names = ", ".join(classes) or "none"
+        raise ValueError(f"the model has no class {name!r}; its classes are {names}")
+    return classes[name]
 
 
 def draw_all(explained: Iterable[Explained], folder: Path) -> None:
@@ -86,7 +73,7 @@ def draw_all(explained: Iterable[Explained], folder: Path) -> None:
         path = folder / f"{one.row}.png"
         try:
             if one.smiles is None:
-                raise GraphError("no molecule")
+                raise GraphError("not a molecule")
             draw_molecule(one.smiles, one.explanation, path)
-        except GraphError:  # bonds may be vertices of their own, which no molecule shows
+        except GraphError:  # or bonds are vertices of their own, and a molecule cannot show these
             draw_explanation(one.graph, one.explanation, path)

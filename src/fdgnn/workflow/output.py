@@ -1,4 +1,4 @@
-"""Predictions, explanations and rejects as files: complete, or not there."""
+"""Predictions, explanations and bad rows as files: each is complete, or not there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from fdgnn.exceptions import MissingDependencyError
+from fdgnn.extras import require
 from fdgnn.files import check_writable, write_aside
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fdgnn.workflow.explaining import Explained
     from fdgnn.workflow.predicting import Prediction
 
-Row = dict[str, Any]
+Cells = dict[str, Any]  # one row of output, by column
 KINDS = (".csv", ".jsonl", ".parquet")
 
 
@@ -31,9 +31,9 @@ def prediction_writer(
     name = id_name or "row"
     chances = [f"probability_{c}" for c in classes]
     if name in ("prediction", "score", "error", *chances):
-        raise ValueError(f"--id {name}: the output has a column of that name; rename it")
+        raise ValueError(f"`id_column` is {name!r}, as a column of the output; rename it")
 
-    def row(p: Prediction) -> Row:
+    def row(p: Prediction) -> Cells:
         shown = p.probabilities or (None,) * len(chances)
         return {
             name: p.id,
@@ -49,53 +49,57 @@ def prediction_writer(
 
 @contextmanager
 def explanation_writer(output: str) -> Iterator[Callable[[Iterable[Explained]], None]]:
-    """Give a function that appends explanations: a row a vertex, or a JSON object a graph."""
+    """Give a function that appends explanations: a row per vertex, or a JSON object per graph."""
     columns = ["row", "id", "class", "score", "base_score", "vertex", "label", "contribution"]
-
-    def rows(one: Explained) -> list[Row]:
-        common = {
-            "row": one.row,
-            "id": one.id,
-            "class": _plain(one.explanation.target),
-            "score": one.explanation.score,
-            "base_score": one.explanation.base_score,
-        }
-        contributions = one.explanation.vertices.tolist()
-        labels = [None] * len(contributions) if one.graph.labels is None else one.graph.labels
-        if Path(output).suffix != ".jsonl":
-            return [
-                common | {"vertex": v, "label": _plain(labels[v]), "contribution": value}
-                for v, value in enumerate(contributions)
-            ]
-        whole = common | {"vertices": contributions}
-        if one.explanation.edges is not None and one.explanation.edge_effects is not None:
-            whole |= {
-                "edges": one.explanation.edges.T.tolist(),
-                "edge_effects": one.explanation.edge_effects.tolist(),
-            }
-        return [whole]
-
+    rows = _object_of if Path(output).suffix == ".jsonl" else _rows_of
     with _writer(output, columns) as write:
         yield lambda explained: write([r for one in explained for r in rows(one)])
 
 
+def _object_of(one: Explained) -> list[Cells]:
+    """Describe an explanation in one object."""
+    explanation = one.explanation
+    cells = _summary(one) | {"vertices": explanation.vertices.tolist()}
+    if explanation.edges is not None and explanation.edge_effects is not None:
+        cells["edges"] = explanation.edges.T.tolist()
+        cells["edge_effects"] = explanation.edge_effects.tolist()
+    return [cells]
+
+
+def _rows_of(one: Explained) -> list[Cells]:
+    """Describe an explanation in one row per vertex."""
+    contributions = one.explanation.vertices.tolist()
+    labels = [None] * len(contributions) if one.graph.labels is None else one.graph.labels.tolist()
+    return [
+        _summary(one) | {"vertex": v, "label": label, "contribution": value}
+        for v, (label, value) in enumerate(zip(labels, contributions, strict=True))
+    ]
+
+
+def _summary(one: Explained) -> Cells:
+    target = one.explanation.target
+    return {
+        "row": one.row,
+        "id": one.id,
+        "class": target.item() if hasattr(target, "item") else target,
+        "score": one.explanation.score,
+        "base_score": one.explanation.base_score,
+    }
+
+
 def write_rejects(path: Path, rejects: Iterable[Reject]) -> None:
-    """List rejected rows in a CSV file."""
+    """List bad rows in a CSV file."""
     with _writer(str(path), ["row", "id", "reason"], kind=".csv") as write:
         write([{"row": r.row, "id": r.id, "reason": r.reason} for r in rejects])
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
-
-
-# ---------------------------------------------------------------------- one way for each kind
+# ---------------------------------------------------------------------- kinds of files
 
 
 @contextmanager
 def _writer(
     output: str, columns: list[str], kind: str | None = None
-) -> Iterator[Callable[[list[Row]], None]]:
+) -> Iterator[Callable[[list[Cells]], None]]:
     if output == "-":
         yield _csv_rows(sys.stdout, columns)
         return
@@ -115,12 +119,12 @@ def _writer(
         text.detach()
 
 
-def _csv_rows(file: IO[str], columns: list[str]) -> Callable[[list[Row]], None]:
+def _csv_rows(file: IO[str], columns: list[str]) -> Callable[[list[Cells]], None]:
     writer = csv.DictWriter(file, columns, lineterminator="\n")
     started: list[bool] = []
 
-    def write(rows: list[Row]) -> None:
-        if not started:  # not before there is something, so that errors come alone
+    def write(rows: list[Cells]) -> None:
+        if not started:  # wait for the first rows: if there is an error, it should come alone
             writer.writeheader()
             started.append(True)
         writer.writerows(rows)
@@ -128,25 +132,20 @@ def _csv_rows(file: IO[str], columns: list[str]) -> Callable[[list[Row]], None]:
     return write
 
 
-def _json_rows(file: IO[str]) -> Callable[[list[Row]], None]:
-    def write(rows: list[Row]) -> None:
+def _json_rows(file: IO[str]) -> Callable[[list[Cells]], None]:
+    def write(rows: list[Cells]) -> None:
         file.writelines(json.dumps(row) + "\n" for row in rows)
 
     return write
 
 
 @contextmanager
-def _parquet_rows(file: IO[bytes]) -> Iterator[Callable[[list[Row]], None]]:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise MissingDependencyError(
-            "Parquet needs pyarrow; install it with: pip install 'fdgnn[tables]'"
-        ) from error
+def _parquet_rows(file: IO[bytes]) -> Iterator[Callable[[list[Cells]], None]]:
+    pa = require("pyarrow", "tables", "Parquet files")
+    pq = require("pyarrow.parquet", "tables", "Parquet files")
     opened: list[Any] = []
 
-    def write(rows: list[Row]) -> None:
+    def write(rows: list[Cells]) -> None:
         table = pa.Table.from_pylist(rows, schema=opened[0].schema if opened else None)
         if not opened:
             opened.append(pq.ParquetWriter(file, table.schema))

@@ -1,4 +1,4 @@
-"""From a model to a table of predictions."""
+"""From a model and tables of graphs to predictions."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from fdgnn.datasets import GraphTable
-from fdgnn.graphs import Array, GraphBatch
+from fdgnn.arrays import Array, Ints
+from fdgnn.datasets import GraphTable, Reject
+from fdgnn.graphs import GraphBatch
 from fdgnn.readout.calibration import probabilities
-from fdgnn.readout.coding import winning_class
+from fdgnn.readout.targets import winning_class
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """One row of output; of a rejected row, only `id` and `error`."""
+    """One row of output; a row that cannot be predicted has only `id` and `error`."""
 
     id: Any
     prediction: Any = None
@@ -28,57 +29,57 @@ class Prediction:
 
 def predict_tables(
     model: Any, tables: Iterable[GraphTable], n_jobs: int | None = None
-) -> Iterator[list[Prediction]]:
-    """Predict table by table; as many rows as the tables have, in their order."""
+) -> Iterator[tuple[list[Prediction], list[Reject]]]:
+    """Predict table by table.
+
+    Yields
+    ------
+    predictions : list of Prediction
+        One for each row of a table, in order.
+    rejects : list of Reject
+        The rows that cannot be predicted.
+    """
     model.set_params(n_jobs=n_jobs)
     for table in tables:
+        usable, rejects = usable_rows(model, table)
         rows = [Prediction(name) for name in table.ids]
-        for reject in table.rejects:
+        for reject in rejects:
             rows[reject.row - table.start] = Prediction(reject.id, error=reject.reason)
-        for row, prediction in _predict(model, table):
-            rows[row] = prediction
-        yield rows
+        if table.graphs is not None and len(usable):
+            answers = _answers(model, table.graphs[usable])
+            for row, (value, score, chances) in zip(table.rows[usable], answers, strict=True):
+                rows[row] = Prediction(table.ids[row], value, score, tuple(chances))
+        yield rows, rejects
 
 
-def _predict(model: Any, table: GraphTable) -> Iterator[tuple[int, Prediction]]:
+def usable_rows(model: Any, table: GraphTable) -> tuple[Ints, list[Reject]]:
+    """Find the graphs of a table that the model can take, and the rows that have none."""
     if table.graphs is None:
-        return
+        return np.empty(0, dtype=np.int64), list(table.rejects)
     usable, reasons = usable_graphs(model, table.graphs, table.smiles is not None)
-    for g, reason in reasons.items():
-        row = int(table.rows[g])
-        yield row, Prediction(table.ids[row], error=reason)
-    if len(usable) == 0:
-        return
-    values, scores, chances = _answers(model, table.graphs[usable])
-    for i, value in enumerate(values.tolist()):
-        row = int(table.rows[usable[i]])
-        yield row, Prediction(table.ids[row], value, float(scores[i]), tuple(chances[i].tolist()))
+    refused = [
+        Reject(table.start + row, table.ids[row], reason)
+        for row, reason in ((int(table.rows[g]), reason) for g, reason in reasons.items())
+    ]
+    return usable, sorted([*table.rejects, *refused], key=lambda reject: reject.row)
 
 
 def usable_graphs(
     model: Any, graphs: GraphBatch, molecules: bool = False
-) -> tuple[Array, dict[int, str]]:
-    """Positions of the graphs the model can take, and why it cannot take the others."""
-    vocabulary = model.networks_[0].reservoir.vocabulary
-    if vocabulary is None or graphs.label_codes is None or graphs.label_values is None:
-        model._new_graphs(graphs)  # of another kind as a whole: an error for all
-        return np.arange(len(graphs)), {}
-    known = np.isin(graphs.label_values.astype(str), np.array(vocabulary).astype(str))
-    strange = np.flatnonzero(~known[graphs.label_codes])
-    cure = "; atoms of any element can be used after a fit with --atoms rich" if molecules else ""
-    reasons = {
-        int(graphs.graph_of_vertex[v]): "vertex label "
-        f"{graphs.label_values[graphs.label_codes[v]]} was not seen during fit{cure}"
-        for v in strange[::-1]
-    }
+) -> tuple[Ints, dict[int, str]]:
+    """Find the positions of graphs that the model can take, and why it cannot take the others."""
+    hint = "; a model that is fitted on rich atoms knows every element" if molecules else ""
+    reasons = {g: reason + hint for g, reason in model.refusals(graphs).items()}
     return np.setdiff1d(np.arange(len(graphs)), list(reasons)), reasons
 
 
-def _answers(model: Any, graphs: GraphBatch) -> tuple[Array, Array, Array]:
-    """Predictions, the outputs behind them, and probabilities, from one embedding."""
-    outputs = model._outputs(graphs)  # (n, q)
-    nothing = np.empty((len(graphs), 0))
-    if not is_classifier(model):
-        return outputs[:, 0], outputs[:, 0], nothing
-    chances = probabilities(outputs, model.calibration_) if model.probability else nothing
-    return model.classes_[winning_class(outputs)], outputs.max(axis=1), chances
+def _answers(model: Any, graphs: GraphBatch) -> Iterator[tuple[Any, float, list[float]]]:
+    """Give each graph's prediction, the output behind it, and probabilities."""
+    outputs = model.outputs(graphs)  # (n, q)
+    values, scores = outputs[:, 0], outputs[:, 0]
+    chances: Array = np.empty((len(graphs), 0))
+    if is_classifier(model):
+        values, scores = model.classes_[winning_class(outputs)], outputs.max(axis=1)
+        if model.probability:
+            chances = probabilities(outputs, model.calibration_)
+    return zip(values.tolist(), scores.tolist(), chances.tolist(), strict=True)

@@ -5,73 +5,74 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+from fdgnn.context import Context
 from fdgnn.exceptions import ConvergenceWarning
-from fdgnn.experiments.rivals import Contestant, Model, Task, Trial, contestant
+from fdgnn.experiments.lines import RecordLines
+from fdgnn.experiments.measures import Trained, compile_kernels, fit_and_test
+from fdgnn.experiments.records import (
+    Configuration,
+    FoldLine,
+    RivalLine,
+    RunResult,
+    Search,
+    SummaryLine,
+    Trial,
+    TrialsLine,
+)
+from fdgnn.experiments.rivals import Contestant, Model, Task, contestant
 from fdgnn.experiments.rundir import RunDirectory
-from fdgnn.experiments.study import Study, compile_kernels, finished_result, run_study
-from fdgnn.files import JsonLines
+from fdgnn.experiments.running import finished_result, run_study
+from fdgnn.experiments.study import Study
 from fdgnn.graphs import GraphBatch
-from fdgnn.selection.scores import Trained, fit_and_test
-
-Record = dict[str, Any]
-Tell = Callable[[Record], None]
+from fdgnn.records import Record
 
 
-@dataclass(frozen=True)
-class Search:
-    """How much of the published grids is searched.
+class Began(Record, frozen=True, kw_only=True, tag="began"):
+    """A turn has begun: its steps, how many were done before, and the seconds they took."""
 
-    Attributes
-    ----------
-    n_configurations : int, optional
-        Points of a rival's grid, in its order; by default all.
-    inner_folds : int, optional
-        Inner folds on which they are validated; by default all for kernels, one for networks.
-    choose_epochs : bool, default=True
-        Whether networks choose their number of epochs, too, or are trained for all published ones.
-    """
+    steps: int
+    done: int
+    spent: float
 
-    n_configurations: int | None = None
-    inner_folds: int | None = None
-    choose_epochs: bool = True
 
-    def __post_init__(self) -> None:
-        for name in ("n_configurations", "inner_folds"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name} is {value}; give 1 or more, or None for the default")
+class Stepped(Record, frozen=True, kw_only=True, tag="stepped"):
+    """A step is done."""
+
+
+Event: TypeAlias = Began | Stepped
+Tell = Callable[[Event], None]
 
 
 @dataclass(frozen=True)
 class Turn:
-    """Everything a contestant's process needs to know."""
+    """Everything that the process of a contestant needs to know."""
 
     name: str  # "fdgnn", or one of `fdgnn.experiments.rivals.RIVALS`
     study: Study
     directory: Path
     search: Search
-    n_jobs: int | None = None
-    command: str | None = None
+    context: Context = Context()  # noqa: RUF009  (it is immutable)
 
     @property
-    def records(self) -> JsonLines:
+    def lines(self) -> RecordLines[RivalLine]:
         """What the contestant has finished."""
-        return JsonLines(self.directory / "rivals" / f"{self.name}.jsonl")
+        path = self.directory / "rivals" / f"{self.name}.jsonl"
+        return RecordLines(path, TrialsLine | FoldLine | SummaryLine)
 
 
 def take(turn: Turn, tell: Tell) -> None:
-    """Do what is not done yet of a turn; its last record is the summary.
+    """Do what is not done yet of a turn; its last line is the summary.
 
-    `tell` hears how many steps there are, how many are done and how long they took; then of each
-    step.
+    `tell` hears first that the turn began, then of each step.
     """
+    turn.lines.drop_torn_line()
     if turn.name == "fdgnn":
         _take_ours(turn, tell)
     else:
@@ -82,64 +83,70 @@ def take(turn: Turn, tell: Tell) -> None:
 
 
 def _take_rivals(turn: Turn, tell: Tell) -> None:
-    study, lines = turn.study, turn.records
-    task = Task(
-        study.graphs, study.y, study.task().folds, study.seed, **asdict(turn.search)
-    )  # fmt: skip
+    study = turn.study
+    task = Task(study.graphs, study.y, study.task().folds, study.seed, turn.search)
     rival = contestant(turn.name, task)
-    scored = _scored(lines, rival)
-    missing = [unit for unit in rival.units() if unit not in scored]
-    known = [scored[unit] for unit in rival.units() if unit in scored]
-    spent = sum(r.get("seconds", 0.0) for r in [*known, *_folds_of(lines).values()])
-    n_steps = len(rival.units()) + len(task.folds)
-    tell({"steps": n_steps, "done": len(known), "spent": spent})
-    for unit in missing:
-        start = time.perf_counter()
-        trials = rival.score(unit)
-        scored[unit] = {
-            "kind": "trials",
-            "unit": unit,
-            "inner_folds": rival.inner_folds,
-            "seconds": time.perf_counter() - start,
-            "peak_mb": peak_megabytes(),
-            "trials": [asdict(t) for t in trials],
-        }
-        lines.append(scored[unit])
-        tell({})
-    used = [scored[unit] for unit in rival.units()]
-    trials = [Trial(**t) for record in used for t in record["trials"]]
+    parts = _score_parts(turn, rival, tell)
+    trials = [trial for part in parts for trial in part.trials]
     choices = [
-        _best(trials, o) if trials else Trial(o, rival.only(), float("nan"))
-        for o in range(len(task.folds))
+        best(trials, o).configuration if trials else rival.only() for o in range(len(task.folds))
     ]
     rival.warm_up()
-    folds = _measure_folds(turn, [c.configuration for c in choices], rival.model, rival, tell)
-    lines.append(
-        _summary(turn, folds)
-        | {
-            "peak_mb": max(r["peak_mb"] for r in [*used, *folds]),
-            "fold_accuracies": [f["accuracy"] for f in folds],
-            "fold_validation": [c.score for c in choices] if trials else None,
-            "selection_seconds": sum(r["seconds"] for r in used),
-            "n_configurations": rival.n_configurations,
-            "inner_folds": rival.inner_folds,
-        }
+    done = _folds_of(turn.lines)
+    folds = _measure_folds(turn, choices, rival.model, tell, rival.prepare, done)
+    used: list[TrialsLine | FoldLine] = [*parts, *folds]
+    turn.lines.append(
+        _summary(
+            turn,
+            folds,
+            peak_mb=max(line.peak_mb for line in used),
+            fold_accuracies=[f.accuracy for f in folds],
+            selection_seconds=sum(part.seconds for part in parts),
+            n_configurations=rival.n_configurations,
+            inner_folds=rival.inner_folds if trials else 0,
+        )
     )
 
 
-def _scored(lines: JsonLines, rival: Contestant) -> dict[str, Record]:
-    """Finished parts of the selection that were validated on as many inner folds."""
+def _score_parts(turn: Turn, rival: Contestant, tell: Tell) -> list[TrialsLine]:
+    """Give all parts of the selection; score those that are not there yet."""
+    lines, units = turn.lines, rival.units()
+    scored = _scored(lines, rival)
+    known = [scored[unit] for unit in units if unit in scored]
+    done: list[TrialsLine | FoldLine] = [*known, *_folds_of(lines).values()]
+    spent = sum(line.seconds for line in done)
+    tell(Began(steps=len(units) + turn.study.protocol.n_outer, done=len(known), spent=spent))
+    for unit in units:
+        if unit not in scored:
+            scored[unit] = _score_part(rival, unit)
+            lines.append(scored[unit])
+            tell(Stepped())
+    return [scored[unit] for unit in units]
+
+
+def _score_part(rival: Contestant, unit: str) -> TrialsLine:
+    start = time.perf_counter()
+    trials = rival.score(unit)
+    return TrialsLine(
+        unit=unit,
+        inner_folds=rival.inner_folds,
+        seconds=time.perf_counter() - start,
+        peak_mb=peak_megabytes(),
+        trials=trials,
+    )
+
+
+def _scored(lines: Iterable[RivalLine], rival: Contestant) -> dict[str, TrialsLine]:
+    """Give the finished parts of the selection that were validated on as many inner folds."""
     return {
-        r["unit"]: r
-        for r in lines
-        if r.get("kind") == "trials"
-        and {"unit", "trials", "seconds"} <= r.keys()
-        and r.get("inner_folds") == rival.inner_folds
+        line.unit: line
+        for line in lines
+        if isinstance(line, TrialsLine) and line.inner_folds == rival.inner_folds
     }
 
 
-def _best(trials: list[Trial], outer: int) -> Trial:
-    """Among equals the first of the grid."""
+def best(trials: Sequence[Trial], outer: int) -> Trial:
+    """Give the trial of an outer fold with the best score; among equals the first of the grid."""
     return max((t for t in trials if t.outer == outer), key=lambda t: t.score)
 
 
@@ -147,123 +154,110 @@ def _best(trials: list[Trial], outer: int) -> Trial:
 
 
 def _take_ours(turn: Turn, tell: Tell) -> None:
-    """The networks of `fdgnn evaluate` are the selection; test scores average its guesses."""
+    """Select by the networks of an evaluation; test scores are averaged over its guesses."""
     study = turn.study
-    n_folds = study.protocol.n_outer
     result = finished_result(study, turn.directory)
     if result is None:
-        with closing(RunDirectory(turn.directory, study.settings())) as run:
-            seconds = [record.seconds for record in run.records()]
-        n_steps = len(study.units()) + n_folds
-        tell({"steps": n_steps, "done": len(seconds), "spent": sum(seconds)})
-        result = run_study(
-            study,
-            turn.directory,
-            n_jobs=turn.n_jobs,
-            quiet=True,
-            command=turn.command,
-            after_each=lambda: tell({}),
-        )
+        result = _evaluate(turn, tell)
     else:
-        tell({"steps": n_folds, "done": 0, "spent": 0.0})
-    choices = result["fold_configurations"]
+        tell(Began(steps=study.protocol.n_outer, done=0, spent=0.0))
+    choices = result.fold_configurations
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # counted by the run
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the run counts such graphs
         compile_kernels(study, choices)
-        folds = _measure_folds(turn, choices, study.estimator, None, tell)
-    turn.records.append(
-        _summary(turn, folds)
-        | {
-            "fold_accuracies": result["fold_accuracies"],
-            "selection_seconds": result["times"]["networks_seconds"],
-            "n_configurations": result["n_configurations"],
-            "n_guesses": result["n_guesses"],
-            "inner_folds": study.protocol.n_inner,
-        }
+        folds = _measure_folds(turn, choices, study.estimator, tell)
+    turn.lines.append(
+        _summary(
+            turn,
+            folds,
+            peak_mb=max(f.peak_mb for f in folds),
+            fold_accuracies=result.fold_accuracies,
+            selection_seconds=result.times.networks_seconds,
+            n_configurations=result.n_configurations,
+            n_guesses=result.n_guesses,
+            inner_folds=study.protocol.n_inner,
+        )
     )
 
 
+def _evaluate(turn: Turn, tell: Tell) -> RunResult:
+    study = turn.study
+    with closing(RunDirectory(turn.directory, study.settings())) as run:
+        seconds = [network.seconds for network in run.networks]
+    n_steps = len(study.candidates()) + study.protocol.n_outer
+    tell(Began(steps=n_steps, done=len(seconds), spent=sum(seconds)))
+    quiet = replace(turn.context, quiet=True)
+    return run_study(study, turn.directory, quiet, after_each=lambda: tell(Stepped()))
+
+
 # ---------------------------------------------------------------------- training and testing
-
-
-def _measure_folds(
-    turn: Turn,
-    choices: list[dict[str, Any]],
-    make: Callable[[dict[str, Any]], Model],
-    rival: Contestant | None,
-    tell: Tell,
-) -> list[Record]:
-    """Train and test each outer fold's choice; what was measured with the same choice stands."""
-    study, lines = turn.study, turn.records
-    done = _folds_of(lines) if rival else {}
-    records = []
-    for outer, (fold, choice) in enumerate(zip(study.task().folds, choices, strict=True)):
-        record = done.get(outer)
-        if record is None or record["configuration"] != choice:
-            start = time.perf_counter()
-            found = fit_and_test(
-                partial(make, choice),
-                study.graphs,
-                study.y,
-                fold,
-                rival.prepare if rival else _as_it_is,
-            )
-            seconds = time.perf_counter() - start
-            record = _fold_record(outer, choice, found) | {"seconds": seconds}
-            lines.append(record)
-        tell({})
-        records.append(record)
-    return records
-
-
-def _folds_of(lines: JsonLines) -> dict[int, Record]:
-    return {
-        r["outer"]: r
-        for r in lines
-        if r.get("kind") == "fold" and {"outer", "configuration", "accuracy"} <= r.keys()
-    }
 
 
 def _as_it_is(graphs: GraphBatch) -> GraphBatch:
     return graphs
 
 
-def _fold_record(outer: int, choice: dict[str, Any], found: Trained) -> Record:
-    return {
-        "kind": "fold",
-        "outer": outer,
-        "configuration": choice,
-        "accuracy": found.accuracy,
-        "train_seconds": found.train_seconds,
-        "test_seconds": found.test_seconds,
-        "parameters": n_trained_weights(found.model),
-        "peak_mb": peak_megabytes(),
-    }
+def _measure_folds(
+    turn: Turn,
+    choices: Sequence[Configuration],
+    make: Callable[[Configuration], Model],
+    tell: Tell,
+    prepare: Callable[[GraphBatch], Any] = _as_it_is,
+    done: Mapping[int, FoldLine] | None = None,
+) -> list[FoldLine]:
+    """Train and test the choice of each outer fold; what was `done` with the same choice stands."""
+    study, folds = turn.study, []
+    for outer, (fold, choice) in enumerate(zip(study.task().folds, choices, strict=True)):
+        line = (done or {}).get(outer)
+        if line is None or line.configuration != choice:
+            start = time.perf_counter()
+            found = fit_and_test(partial(make, choice), study.graphs, study.y, fold, prepare)
+            line = _fold_line(outer, choice, found, time.perf_counter() - start)
+            turn.lines.append(line)
+        tell(Stepped())
+        folds.append(line)
+    return folds
 
 
-def _summary(turn: Turn, folds: list[Record]) -> Record:
-    return {
-        "kind": "summary",
-        "search": asdict(turn.search),
-        "fold_train_seconds": [f["train_seconds"] for f in folds],
-        "fold_test_seconds": [f["test_seconds"] for f in folds],
-        "fold_parameters": [f["parameters"] for f in folds],
-        "fold_configurations": [f["configuration"] for f in folds],
-        "peak_mb": max(f["peak_mb"] for f in folds),
-    }
+def _folds_of(lines: Iterable[RivalLine]) -> dict[int, FoldLine]:
+    return {line.outer: line for line in lines if isinstance(line, FoldLine)}
+
+
+def _fold_line(outer: int, choice: Configuration, found: Trained, seconds: float) -> FoldLine:
+    return FoldLine(
+        outer=outer,
+        configuration=choice,
+        accuracy=found.accuracy,
+        train_seconds=found.train_seconds,
+        test_seconds=found.test_seconds,
+        parameters=n_trained_weights(found.model),
+        peak_mb=peak_megabytes(),
+        seconds=seconds,
+    )
+
+
+def _summary(turn: Turn, folds: Sequence[FoldLine], **others: Any) -> SummaryLine:
+    return SummaryLine(
+        search=turn.search,
+        fold_train_seconds=[f.train_seconds for f in folds],
+        fold_test_seconds=[f.test_seconds for f in folds],
+        fold_parameters=[f.parameters for f in folds],
+        fold_configurations=[f.configuration for f in folds],
+        **others,
+    )
 
 
 def n_trained_weights(model: Any) -> int:
-    """Of our readout, or as a rival counts its own."""
+    """Count the weights of our readout, or ask a rival for its own."""
     if hasattr(model, "coef_"):
         return int(model.coef_.size + model.intercept_.size)
     return int(model.n_parameters_)
 
 
 def peak_megabytes() -> float:
-    """The most memory this process ever held (resident, in 10^6 bytes)."""
+    """Give the most memory that this process ever held (resident, in 10^6 bytes)."""
     status = Path("/proc/self/status")
-    if status.exists():  # of this program alone, where getrusage may count its parent's
+    if status.exists():  # this program alone, while getrusage may count its parent's memory
         lines = status.read_text(encoding="utf-8").splitlines()
         return next(float(x.split()[1]) for x in lines if x.startswith("VmHWM")) * 1024 / 1e6
     import psutil

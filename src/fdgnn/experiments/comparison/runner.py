@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import pickle
 import queue
@@ -14,56 +13,29 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fdgnn._base import class_labels
+from fdgnn.context import Context
 from fdgnn.exceptions import StudyError
-from fdgnn.experiments.comparison.contest import Search, Turn
-from fdgnn.experiments.comparison.rows import Row, finished_row, unfinished_row
+from fdgnn.experiments.comparison.contest import Began, Event, Turn
+from fdgnn.experiments.comparison.rows import finished_row, unfinished_row
+from fdgnn.experiments.records import ComparisonRow, Limits, Search, Status, TurnState
 from fdgnn.experiments.rivals import RIVALS
 from fdgnn.experiments.rivals.base import check_library
-from fdgnn.experiments.rundir import RunDirectory, locked
-from fdgnn.experiments.study import (
-    PROTOCOLS,
-    Study,
-    check_jobs,
-    check_not_more,
-    finished_result,
-    plan,
-)
-from fdgnn.files import write_json
+from fdgnn.experiments.rundir import RunDirectory, locked, read_file
+from fdgnn.experiments.running import finished_networks, finished_result
+from fdgnn.experiments.study import PROTOCOLS, Study, plan
 from fdgnn.graphs.converters import as_batch
-from fdgnn.progress import track
+from fdgnn.readout.targets import class_labels
+from fdgnn.records import decode, write_record
 
 ONE_THREAD = {
     name: "1"
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 }
 _SECONDS_BETWEEN_LOOKS = 0.1
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a contestant may use, selection included.
-
-    Attributes
-    ----------
-    seconds : float
-        Of its turn, from when its libraries are imported; what it had finished in earlier runs
-        and does not have to do again counts.
-    megabytes : float
-        Of memory, 10^6 bytes.
-    """
-
-    seconds: float = 600.0
-    megabytes: float = 4000.0
-
-    def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
-            if not value > 0:
-                raise ValueError(f"{name} is {value}; a limit must be positive")
 
 
 def compare(
@@ -81,7 +53,7 @@ def compare(
     seed: int = 0,
     n_jobs: int | None = None,
     verbose: bool = False,
-) -> list[Row]:
+) -> list[ComparisonRow]:
     """Compare FDGNN with other systems on your own graphs.
 
     Parameters
@@ -90,7 +62,7 @@ def compare(
     y : (n_graphs,) array-like
         Their classes.
     models : str or iterable of str, default=("wl",)
-        Of "wl", "pk", "gk", "rw" (GraKeL), "gin", "dgcnn", "gnn" (PyTorch).
+        Some of "wl", "pk", "gk", "rw" (GraKeL), "gin", "dgcnn", "gnn" (PyTorch).
     out : path, optional
         Run directory, to go on from after a crash; by default nothing is kept.
     name : str, default="graphs"
@@ -111,10 +83,10 @@ def compare(
 
     Returns
     -------
-    list of dict
+    list of ComparisonRow
         A row for each contestant, FDGNN's first: `dataset`, `model`, `status`, `accuracy_mean`,
         `accuracy_std`, `train_seconds`, `test_seconds`, `peak_mb`, `parameters`, `published` and
-        more. Of one that did not finish, `status` and `reason` say why.
+        more. If a contestant did not finish, `status` and `reason` say why.
 
     Examples
     --------
@@ -122,20 +94,16 @@ def compare(
     >>> from fdgnn.datasets import make_motif_graphs
     >>> graphs, y = make_motif_graphs(60, random_state=0)
     >>> for row in compare(graphs, y, ["wl"], n_outer=3, n_inner=3):  # doctest: +SKIP
-    ...     print(row["model"], row["accuracy_mean"], row["train_seconds"])
+    ...     print(row.model, row.accuracy_mean, row.train_seconds)
     """
     batch = as_batch(graphs)
     y = class_labels(y, batch)
     chosen = replace(PROTOCOLS[_known_protocol(protocol)], n_outer=n_outer, n_inner=n_inner)
     study = plan(name, batch, y, chosen, seed=seed)
-    options: dict[str, Any] = {
-        "search": search or Search(), "limits": limits or Limits(), "n_jobs": n_jobs,
-        "quiet": not verbose,
-    }  # fmt: skip
-    if out is not None:
-        return compare_study(study, Path(out), models, **options)
-    with tempfile.TemporaryDirectory() as directory:
-        return compare_study(study, Path(directory), models, **options)
+    context = Context(n_jobs, quiet=not verbose)
+    with contextlib.ExitStack() as stack:
+        where = out or stack.enter_context(tempfile.TemporaryDirectory())
+        return compare_study(study, Path(where), models, context, search=search, limits=limits)
 
 
 def _known_protocol(name: str) -> str:
@@ -148,93 +116,96 @@ def compare_study(
     study: Study,
     directory: Path,
     models: str | Iterable[str],
+    context: Context | None = None,
     *,
-    search: Search,
-    limits: Limits,
-    n_jobs: int | None = None,
-    quiet: bool = False,
-    command: str | None = None,
-) -> list[Row]:
+    search: Search | None = None,
+    limits: Limits | None = None,
+) -> list[ComparisonRow]:
     """Run or resume a comparison; return its rows, which are also in ``compare.json``.
 
     Rows of rivals that were compared earlier in the same directory are kept.
     """
-    models = check_models(models)
-    check_jobs(n_jobs)
-    study.task()  # too few graphs of a class, and the like, before anything is written
-    finished = finished_result(study, directory)
-    with closing(RunDirectory(directory, study.settings())) as run:
-        if finished is None:
-            check_not_more(study, run)
+    names = ["fdgnn", *check_models(models)]
+    context, search, limits = context or Context(), search or Search(), limits or Limits()
+    study.task()  # an error such as too few graphs of a class comes before anything is written
+    _check_directory(study, directory)
     try:
         (directory / "rivals").mkdir(exist_ok=True)
         with closing(locked(directory / "rivals" / "lock")):
             rows = _earlier_rows(directory / "compare.json")
-            for name in ["fdgnn", *models]:
-                turn = Turn(name, study, directory, search, n_jobs, command)
-                rows[name] = _row(turn, limits, quiet)
+            for name in names:
+                rows[name] = _row(Turn(name, study, directory, search, context), limits)
                 ordered = [rows[n] for n in ["fdgnn", *RIVALS] if n in rows]
-                write_json(directory / "compare.json", ordered)
+                write_record(directory / "compare.json", ordered)
     except OSError as error:
         raise StudyError(f"{directory}: the comparison cannot go on ({error})") from error
-    return [rows[name] for name in ["fdgnn", *models]]
+    return [rows[name] for name in names]
+
+
+def _check_directory(study: Study, directory: Path) -> None:
+    """Raise StudyError if the directory holds another run, or more than the study asks for."""
+    finished = finished_result(study, directory)
+    with closing(RunDirectory(directory, study.settings())) as run:
+        if finished is None:
+            finished_networks(study, run)
 
 
 def check_models(models: str | Iterable[str]) -> list[str]:
-    """The names, each once, or an error that tells which is unknown or not installed."""
+    """Give the names, each once, or an error that says which is unknown or not installed."""
     models = [models] if isinstance(models, str) else models
     names = [n for n in dict.fromkeys(models) if n != "fdgnn"]
     for name in names:
         if name not in RIVALS:
             raise ValueError(f"no rival {name!r}; there are {', '.join(RIVALS)}")
         RIVALS[name].check_installed(name)
-    check_library("a comparison", "psutil")
+    check_library("comparisons", "psutil")
     return names
 
 
-def _earlier_rows(path: Path) -> dict[str, Row]:
+def _earlier_rows(path: Path) -> dict[str, ComparisonRow]:
     try:
-        return {row["model"]: row for row in json.loads(path.read_text(encoding="utf-8"))}
-    except (OSError, ValueError, KeyError, TypeError):  # not there, or damaged: made anew
+        return {row.model: row for row in read_file(path, list[ComparisonRow])}
+    except StudyError:  # it is not there, or it is damaged and will be made again
         return {}
 
 
 # ---------------------------------------------------------------------- one contestant
 
 
-def _row(turn: Turn, limits: Limits, quiet: bool) -> Row:
+def _row(turn: Turn, limits: Limits) -> ComparisonRow:
     """Take the turn, unless it was taken already, and tell how it ended."""
     ended = turn.directory / "rivals" / f"{turn.name}.json"
-    state = _state(ended, turn, limits)
+    state = _earlier_state(ended, turn, limits)
     if state is None:
-        status, reason = _run(turn, limits, quiet)
-        state = {"status": status, "reason": reason} | asdict(limits) | asdict(turn.search)
-        write_json(ended, state)
-    if state["status"] == "finished":
+        status, reason = _run(turn, limits)
+        state = TurnState(status=status, reason=reason, search=turn.search, limits=limits)
+        write_record(ended, state)
+    if state.status == "finished":
         return finished_row(turn)
-    return unfinished_row(turn, state["status"], state["reason"])
+    return unfinished_row(turn, state.status, state.reason)
 
 
-def _state(path: Path, turn: Turn, limits: Limits) -> dict[str, Any] | None:
-    """How an earlier turn ended, if taking it again would end the same way."""
-    try:
-        state: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        same = all(state[key] == value for key, value in asdict(turn.search).items())
-        within = state["seconds"] >= limits.seconds and state["megabytes"] >= limits.megabytes
-        holds = {"finished": same, "failed": False}.get(state["status"], same and within)
-        if turn.name == "fdgnn":  # its networks may have been extended, and it is quick
-            holds = False
-        return state if holds else None
-    except (OSError, ValueError, KeyError, TypeError):
+def _earlier_state(path: Path, turn: Turn, limits: Limits) -> TurnState | None:
+    """Tell how an earlier turn ended, if taking it again would end the same way."""
+    if turn.name == "fdgnn":  # its networks may have been extended, and it is quick
         return None
+    try:
+        state = read_file(path, TurnState)
+    except StudyError:
+        return None
+    same = state.search == turn.search
+    given = state.limits
+    within = given.seconds >= limits.seconds and given.megabytes >= limits.megabytes
+    holds = {"finished": same, "failed": False}.get(state.status, same and within)
+    return state if holds else None
 
 
-def _run(turn: Turn, limits: Limits, quiet: bool) -> tuple[str, str | None]:
+def _run(turn: Turn, limits: Limits) -> tuple[Status, str | None]:
     """Let the contestant's process work; give its status and, if it did not finish, why."""
     log = turn.directory / "rivals" / f"{turn.name}.log"
     with log.open("wb") as errors:
         process = subprocess.Popen(
-            # -P: a file of the user's that is called like a module of Python's is not taken for it.
+            # -P: a user's file with the name of a Python module is not taken for that module.
             [sys.executable, "-P", "-m", "fdgnn.experiments.comparison.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -242,13 +213,7 @@ def _run(turn: Turn, limits: Limits, quiet: bool) -> tuple[str, str | None]:
             env=_environment(),
         )
         try:
-            events = _events(process, turn, limits)
-            first = next(events, None)
-            if first is not None:
-                what = f"{turn.study.dataset} {turn.name}"
-                steps = track(events, first["steps"], what, done=first["done"], quiet=quiet)
-                for _ in steps:
-                    pass
+            _follow(process, turn, limits)
         except _OutOfLimitsError as stopped:
             return stopped.status, stopped.reason
         finally:
@@ -258,34 +223,42 @@ def _run(turn: Turn, limits: Limits, quiet: bool) -> tuple[str, str | None]:
     return "finished", None
 
 
+def _follow(process: subprocess.Popen[bytes], turn: Turn, limits: Limits) -> None:
+    """Show the progress of a contestant's process until it ends."""
+    events = _events(process, turn, limits)
+    first = next(events, None)
+    if isinstance(first, Began):
+        what = f"{turn.study.dataset} {turn.name}"
+        for _ in turn.context.track(events, first.steps, what, done=first.done):
+            pass
+
+
 def _environment() -> dict[str, str]:
-    """One thread, and the same fdgnn as this one."""
-    paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
+    """Give a contestant one thread, and the same fdgnn as this one."""
+    paths = [str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")]
     return os.environ | ONE_THREAD | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 
 class _OutOfLimitsError(Exception):
-    def __init__(self, status: str, reason: str) -> None:
+    def __init__(self, status: Status, reason: str) -> None:
         super().__init__(reason)
         self.status, self.reason = status, reason
 
 
-def _events(
-    process: subprocess.Popen[bytes], turn: Turn, limits: Limits
-) -> Iterator[dict[str, Any]]:
+def _events(process: subprocess.Popen[bytes], turn: Turn, limits: Limits) -> Iterator[Event]:
     """Hand the turn over, then give what the process tells, watching time and memory."""
     lines: queue.Queue[bytes] = queue.Queue()
     threading.Thread(target=_converse, args=(process, turn, lines), daemon=True).start()
-    end = time.monotonic() + limits.seconds  # for imports; anew from the first event on
+    end = time.monotonic() + limits.seconds  # for imports; it is set again by the first event
     while True:
         try:
             line = lines.get(timeout=_SECONDS_BETWEEN_LOOKS)
             if not line:
                 process.wait()
                 return
-            event = json.loads(line)
-            if "spent" in event:
-                end = time.monotonic() + limits.seconds - event["spent"]
+            event = _event(line)
+            if isinstance(event, Began):
+                end = time.monotonic() + limits.seconds - event.spent
             yield event
         except queue.Empty:
             pass
@@ -293,6 +266,12 @@ def _events(
             raise _OutOfLimitsError("out of time", f"it was given {limits.seconds:g} s")
         if _megabytes(process.pid) > limits.megabytes:
             raise _OutOfLimitsError("out of memory", f"it was given {limits.megabytes:g} MB")
+
+
+def _event(line: bytes) -> Event:
+    kinds: Any = Event
+    event: Event = decode(line, kinds)
+    return event
 
 
 def _converse(process: subprocess.Popen[bytes], turn: Turn, lines: queue.Queue[bytes]) -> None:
@@ -310,7 +289,7 @@ def _converse(process: subprocess.Popen[bytes], turn: Turn, lines: queue.Queue[b
 
 
 def _megabytes(pid: int) -> float:
-    """Memory held by a process and those it started."""
+    """Give the memory held by a process and those it started."""
     import psutil
 
     try:

@@ -1,23 +1,23 @@
 """The process of one contestant: ``python -m fdgnn.experiments.comparison.worker``.
 
-A `Turn` comes through standard input from the process that started this one, and whose end is
-this one's end; progress goes to standard output, a JSON object a line.
+A `Turn` comes through standard input from the process that started this one; when that process
+ends, this one ends, too. Progress goes to standard output, one `Event` per line.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 import sys
 import threading
-from typing import IO, Any
+from typing import IO
 
-from fdgnn.experiments.comparison.contest import Turn, take
+from fdgnn.experiments.comparison.contest import Event, Turn, take
+from fdgnn.records import encode
 
 
 def main() -> int:
-    """Take the turn; give the exit code."""
+    """Run this contestant's turn; return the exit code."""
     events = _take_over_output()
     turn: Turn = pickle.load(sys.stdin.buffer)  # from our own parent, through a pipe
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -26,8 +26,8 @@ def main() -> int:
 
         torch.set_num_threads(1)
 
-    def tell(event: dict[str, Any]) -> None:
-        events.write(json.dumps(event) + "\n")
+    def tell(event: Event) -> None:
+        events.write(encode(event).decode() + "\n")
         events.flush()
 
     try:

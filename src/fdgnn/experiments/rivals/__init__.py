@@ -1,4 +1,4 @@
-"""The systems FDGNN is compared with, each through the library its users use.
+"""The systems that FDGNN is compared with, each in the library that people use for it.
 
 ================  =====================================================  ==================
 ``wl``            Weisfeiler-Lehman subtree kernel                       GraKeL, SVC
@@ -14,6 +14,6 @@ Each has a model with ``fit(graphs, y)`` and ``predict(graphs)``, and its publis
 PyTorch are imported when a rival is first asked for.
 """
 
-from fdgnn.experiments.rivals.base import RIVALS, Contestant, Model, Rival, Task, Trial, contestant
+from fdgnn.experiments.rivals.base import RIVALS, Contestant, Model, Rival, Task, contestant
 
-__all__ = ["RIVALS", "Contestant", "Model", "Rival", "Task", "Trial", "contestant"]
+__all__ = ["RIVALS", "Contestant", "Model", "Rival", "Task", "contestant"]

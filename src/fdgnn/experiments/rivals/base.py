@@ -1,4 +1,4 @@
-"""What a rival must offer to take part, and who there is."""
+"""What a rival must offer to take part, and the list of rivals."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from importlib import import_module, util
 from typing import Any, Protocol, Self
 
-from fdgnn.exceptions import MissingDependencyError
+from fdgnn.experiments.records import Configuration, Search, Trial
+from fdgnn.extras import require
 from fdgnn.graphs import Array, GraphBatch
-from fdgnn.selection.scores import Folds
+from fdgnn.selection.folds import Folds
 
 
 class Model(Protocol):
-    """A classifier of graphs, whatever is behind it."""
+    """A classifier of graphs."""
 
     n_parameters_: int
 
@@ -31,32 +32,17 @@ class Task:
     Attributes
     ----------
     folds : (n_outer, n) int64
-        As `fdgnn.selection.scores.nested_folds` makes them; -1 marks an outer fold's test graphs.
-    n_configurations : int, optional
-        How many points of the published grid are tried, in its order; None: all.
-    inner_folds : int, optional
-        On how many of the inner folds a configuration is validated; None: all for kernels, the
-        first for networks, which are trained anew for each.
-    choose_epochs : bool
-        Whether networks choose their number of epochs, or are trained for all that were published.
+        As `fdgnn.selection.folds.nested_folds` makes them; -1 marks an outer fold's test graphs.
+    seed : int
+    search : Search
+        How much of the published grids is searched.
     """
 
     graphs: GraphBatch
     y: Array
     folds: Folds
     seed: int = 0
-    n_configurations: int | None = None
-    inner_folds: int | None = None
-    choose_epochs: bool = True
-
-
-@dataclass(frozen=True)
-class Trial:
-    """How one configuration did on the inner folds of one outer fold."""
-
-    outer: int
-    configuration: dict[str, Any]
-    score: float
+    search: Search = Search()  # noqa: RUF009  (it is immutable)
 
 
 class Contestant(Protocol):
@@ -68,37 +54,37 @@ class Contestant(Protocol):
     def units(self) -> list[str]:
         """Name the parts of the selection; a finished part is not done again on resuming.
 
-        None where there is nothing to choose: then it is `only`.
+        There are no parts where there is nothing to choose: then `only` is taken.
         """
 
     def score(self, unit: str) -> list[Trial]:
         """Validate the configurations of one part."""
 
-    def only(self) -> dict[str, Any]:
-        """The configuration where there is nothing to choose: the first of the grid."""
+    def only(self) -> Configuration:
+        """Give the configuration where there is nothing to choose: the first of the grid."""
 
-    def model(self, configuration: dict[str, Any]) -> Model:
+    def model(self, configuration: Configuration) -> Model:
         """Make an untrained model."""
 
     def prepare(self, graphs: GraphBatch) -> Any:
         """Bring graphs into the library's own form, which no clock counts."""
 
     def warm_up(self) -> None:
-        """Import, compile and allocate what a first use would."""
+        """Import, compile and allocate what the first use needs."""
 
 
 @dataclass(frozen=True)
 class Rival:
-    """An entry of the list.
+    """A rival as the list of rivals has it.
 
     Attributes
     ----------
     published : str
-        The row of `fdgnn.experiments.paper.ACCURACY` that is its.
+        Its row of `fdgnn.experiments.paper.ACCURACY`.
     home : str
-        ``module:name`` of what makes its `Contestant` from a task.
+        ``module:name`` of the function that makes its `Contestant` from a task.
     libraries : tuple of str
-        What must be installed.
+        Libraries that must be installed.
     """
 
     title: str
@@ -107,18 +93,16 @@ class Rival:
     libraries: tuple[str, ...]
 
     def check_installed(self, name: str) -> None:
-        """Raise an error that names the remedy if a library is missing."""
+        """Raise an error that says what to install if a library is missing."""
+        networks = " (install PyTorch's CPU build first)" if "torch" in self.libraries else ""
         for library in self.libraries:
-            check_library(name, library)
+            check_library(f"comparisons with {name}{networks}", library)
 
 
-def check_library(whose: str, library: str) -> None:
-    """Raise an error that names the remedy if a library of the comparison is missing."""
+def check_library(what: str, library: str) -> None:
+    """Raise an error that says what to install if a library is missing, but do not import it."""
     if util.find_spec(library) is None:
-        first = "PyTorch's CPU build, then " if library == "torch" else ""
-        raise MissingDependencyError(
-            f"{whose} needs {library}; install it with: {first}pip install 'fdgnn[compare]'"
-        )
+        require(library, "compare", what)
 
 
 _KERNELS, _NETWORKS = "fdgnn.experiments.rivals.graph_kernels", "fdgnn.experiments.rivals.networks"
@@ -144,5 +128,5 @@ def contestant(name: str, task: Task) -> Contestant:
 
 
 def one_line(error: BaseException) -> str:
-    """An error in one line, for a table."""
+    """Write an error in one line, for a table."""
     return re.sub(r"\s+", " ", f"{type(error).__name__}: {error}").strip(" :")

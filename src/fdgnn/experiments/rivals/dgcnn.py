@@ -7,10 +7,11 @@ AAAI 2018.
 from __future__ import annotations
 
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from fdgnn.experiments.records import Configuration
 from fdgnn.experiments.rivals.training import Minibatch, NetworkClassifier
 from fdgnn.graphs import GraphBatch
 
@@ -43,7 +44,7 @@ class DGCNNClassifier(NetworkClassifier):
         At most 300 were published for the datasets that this library compares on.
     seed : int, default=0
     learning_rate : float, default=1e-3
-        Of Adam.
+        Adam's.
     sorted_share : float, default=0.6
         k is the least number of vertices that this share of the training graphs does not exceed,
         and at least 10.
@@ -72,8 +73,8 @@ class DGCNNClassifier(NetworkClassifier):
         self.batch_size = batch_size
 
     @classmethod
-    def grid(cls, graphs: GraphBatch) -> list[dict[str, Any]]:
-        """Learning rates and sizes of the sorted part, as far as published (decision 25)."""
+    def grid(cls, graphs: GraphBatch) -> list[Configuration]:
+        """Give learning rates and sizes of the sorted part, as far as published (decision 25)."""
         settings = product([1e-3, 1e-4], [0.6, 0.9])
         return [{"learning_rate": r, "sorted_share": s} for r, s in settings]
 

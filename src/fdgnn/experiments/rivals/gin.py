@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from fdgnn.experiments.records import Configuration
 from fdgnn.experiments.rivals.training import (
     GraphTensors,
     Minibatch,
@@ -43,10 +44,10 @@ class GINClassifier(NetworkClassifier):
     hidden : int, default=32
     batch_size : int, default=32
     dropout : float, default=0.5
-        Of the layers' class scores.
+        Share of each layer's class scores that training drops.
     batches_per_epoch : int, optional
-        The authors' program calls 50 random minibatches an epoch, whatever the number of graphs;
-        by default an epoch is one pass over the training graphs.
+        By default an epoch is one pass over the training graphs; in the authors' program it is
+        50 random minibatches, whatever the number of graphs.
 
     Attributes
     ----------
@@ -72,8 +73,8 @@ class GINClassifier(NetworkClassifier):
         self.batches_per_epoch = batches_per_epoch
 
     @classmethod
-    def grid(cls, graphs: GraphBatch) -> list[dict[str, Any]]:
-        """Section 7's: 16 or 32 hidden units for bioinformatics, 64 for social networks.
+    def grid(cls, graphs: GraphBatch) -> list[Configuration]:
+        """Give section 7's: 16 or 32 hidden units for bioinformatics, 64 for social networks.
 
         Graphs without labels and features are taken for social networks.
         """

@@ -1,11 +1,11 @@
 """Graph kernels of GraKeL, each with a support vector machine.
 
-Kernels and their parameters are those of Zhang et al. 2018, from whom most published rows are:
+Kernels and their parameters are those of Zhang et al. 2018, the source of most published rows:
 heights up to 5 for Weisfeiler-Lehman (from 0) and propagation kernels (from 1; bin width 0.001),
-graphlets of three vertices, and as the random walk's decay the largest power of ten below 1 / d^2,
-d the largest degree. Ours are a tenth of that decay as a second choice, the number of graphlets
-drawn, and C from 1e-3 to 1e3. Kernel matrices are normalized. Unlabeled vertices carry their
-degree.
+graphlets of three vertices, and for the random walk a decay of the largest power of ten below
+1 / d^2, with d the largest degree. We add a tenth of that decay as a second choice, the number of
+graphlets drawn, and C from 1e-3 to 1e3. Kernel matrices are normalized. Unlabeled vertices carry
+their degree.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from typing import Any, Self
 import numpy as np
 from sklearn.svm import SVC
 
-from fdgnn.experiments.rivals.base import Task, Trial
+from fdgnn.experiments.records import Configuration, Trial
+from fdgnn.experiments.rivals.base import Task
 from fdgnn.graphs import Array, Floats, GraphBatch
-from fdgnn.selection.scores import Folds
+from fdgnn.selection.folds import Folds
 
 PENALTIES = (1.0, 10.0, 100.0, 0.1, 1000.0, 0.01, 0.001)  # C, the most promising first
-HEIGHTS = (5, 3, 2, 4, 1, 0)  # first what GraKeL, and the authors on MUTAG, take if not told
+HEIGHTS = (5, 3, 2, 4, 1, 0)  # first the default of GraKeL, and of the authors on MUTAG
 GRAPHLETS_DRAWN = 500  # of three vertices each, from every graph
-MOST_STEPS = 1_000_000  # of an SVC: a kernel that cannot be separated must end, too
+MOST_STEPS = 1_000_000  # of an SVC, which would not end where classes cannot be separated
 
-MakeKernel = Callable[[dict[str, Any]], Any]
+MakeKernel = Callable[[Configuration], Any]
 
 
 # ---------------------------------------------------------------------- who there is
@@ -38,7 +39,7 @@ MakeKernel = Callable[[dict[str, Any]], Any]
 def weisfeiler_lehman(task: Task) -> KernelContestant:
     """Subtree features of a height: what neighborhoods look like, refined step by step."""
 
-    def make(parameters: dict[str, Any]) -> Any:
+    def make(parameters: Configuration) -> Any:
         from grakel.kernels import VertexHistogram, WeisfeilerLehman
 
         if parameters["height"] == 0:
@@ -53,7 +54,7 @@ def weisfeiler_lehman(task: Task) -> KernelContestant:
 def propagation(task: Task) -> KernelContestant:
     """Distributions of labels as they spread along random walks, hashed into bins."""
 
-    def make(parameters: dict[str, Any]) -> Any:
+    def make(parameters: Configuration) -> Any:
         from grakel.kernels import Propagation
 
         return Propagation(
@@ -66,7 +67,7 @@ def propagation(task: Task) -> KernelContestant:
 def graphlets(task: Task) -> KernelContestant:
     """Frequencies of small subgraphs, from a sample of them; labels are not seen."""
 
-    def make(parameters: dict[str, Any]) -> Any:
+    def make(parameters: Configuration) -> Any:
         from grakel.kernels import GraphletSampling
 
         return GraphletSampling(
@@ -82,7 +83,7 @@ def graphlets(task: Task) -> KernelContestant:
 def random_walk(task: Task) -> KernelContestant:
     """Common walks of all lengths, longer ones counting less; labels are not seen."""
 
-    def make(parameters: dict[str, Any]) -> Any:
+    def make(parameters: Configuration) -> Any:
         from grakel.kernels import RandomWalk
 
         return RandomWalk(lamda=parameters["decay"], normalize=True)
@@ -96,7 +97,7 @@ def random_walk(task: Task) -> KernelContestant:
 
 
 def as_grakel(graphs: GraphBatch) -> list[Any]:
-    """The graphs as GraKeL wants them: neighbors and labels of each vertex in dictionaries."""
+    """Give the graphs as GraKeL takes them: neighbors and labels of each vertex in dictionaries."""
     from grakel import Graph
 
     arcs = graphs.adjacency()
@@ -136,7 +137,7 @@ class KernelSVC:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Without GraKeL's talk of formats and zero norms, and an SVC's that ends at MOST_STEPS."""
+    """Silence warnings: GraKeL's of formats and zero norms, an SVC's that it ends at MOST_STEPS."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -147,7 +148,7 @@ def _native(graphs: Any) -> list[Any]:
 
 
 def _matrix(K: Any) -> Floats:
-    """Graphs on which a kernel is zero have no norm: they are like no other graph."""
+    """Replace NaN by zero: graphs on which a kernel is zero have no norm, and resemble no other."""
     return np.nan_to_num(np.asarray(K, dtype=np.float64), nan=0.0, posinf=0.0, neginf=0.0)
 
 
@@ -158,26 +159,27 @@ class KernelContestant:
     chosen model is then trained and timed on its fold's training graphs alone.
     """
 
-    def __init__(self, task: Task, make: MakeKernel, parameters: Sequence[dict[str, Any]]) -> None:
+    def __init__(self, task: Task, make: MakeKernel, parameters: Sequence[Configuration]) -> None:
         self.task = task
         self.make = make
-        grid = list(product(parameters, PENALTIES))[: task.n_configurations]
+        grid = list(product(parameters, PENALTIES))[: task.search.n_configurations]
         self.n_configurations = len(grid)
         n_inner = int(task.folds.max()) + 1
-        self.inner_folds = min(task.inner_folds or n_inner, n_inner)
+        self.inner_folds = min(task.search.inner_folds or n_inner, n_inner)
         self._first = grid[0]
         by_kernel: dict[str, list[float]] = {}
         for p, C in grid:
             by_kernel.setdefault(json.dumps(p), []).append(C)
-        # A unit's name says all that is tried in it, so that another budget does not take it over.
+        # A part's name says all that is tried in it, so that a search of another size does not
+        # take it for its own.
         self._units = [json.dumps([json.loads(p), Cs]) for p, Cs in by_kernel.items()]
 
     def units(self) -> list[str]:
-        """One for each setting of the kernel."""
+        """Name one part for each setting of the kernel."""
         return self._units if self.n_configurations > 1 else []
 
-    def only(self) -> dict[str, Any]:
-        """The first setting of the kernel, with the first C."""
+    def only(self) -> Configuration:
+        """Give the first setting of the kernel, with the first C."""
         parameters, C = self._first
         return {**parameters, "C": C}
 
@@ -187,7 +189,9 @@ class KernelContestant:
         with _quietly():
             K = _matrix(self.make(parameters).fit_transform(as_grakel(self.task.graphs)))
             return [
-                Trial(o, parameters | {"C": C}, self._validate(K, fold, C))
+                Trial(
+                    outer=o, configuration=parameters | {"C": C}, score=self._validate(K, fold, C)
+                )
                 for o, fold in enumerate(self.task.folds)
                 for C in penalties
             ]
@@ -202,14 +206,13 @@ class KernelContestant:
             scores.append(svc.score(K[np.ix_(valid, train)], self.task.y[valid]))
         return float(np.mean(scores))
 
-    def model(self, configuration: dict[str, Any]) -> KernelSVC:
+    def model(self, configuration: Configuration) -> KernelSVC:
         """Make an untrained model."""
-        parameters = dict(configuration)
-        C = parameters.pop("C")
-        return KernelSVC(self.make(parameters), C)
+        parameters = {name: value for name, value in configuration.items() if name != "C"}
+        return KernelSVC(self.make(parameters), float(configuration["C"] or 0.0))
 
     def prepare(self, graphs: GraphBatch) -> list[Any]:
-        """GraKeL's own graphs."""
+        """Give the graphs as GraKeL's own."""
         return as_grakel(graphs)
 
     def warm_up(self) -> None:

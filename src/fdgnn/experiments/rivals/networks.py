@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn.experiments.rivals.base import Task, Trial
+from fdgnn.experiments.records import Configuration, Trial
+from fdgnn.experiments.rivals.base import Task
 from fdgnn.graphs import Floats, GraphBatch
 
 SMOOTHED_OVER = 11  # epochs: a fold has few graphs, so single points of its curve are noise
@@ -44,24 +45,24 @@ class NetworkContestant:
     def __init__(self, task: Task, network: Any) -> None:
         self.task = task
         self.network = network
-        self._grid = network.grid(task.graphs)[: task.n_configurations]
+        self._grid: list[Configuration] = network.grid(task.graphs)[: task.search.n_configurations]
         self.n_configurations = len(self._grid)
-        self.inner_folds = min(task.inner_folds or 1, int(task.folds.max()) + 1)
+        self.inner_folds = min(task.search.inner_folds or 1, int(task.folds.max()) + 1)
 
     def units(self) -> list[str]:
-        """One for each configuration in each outer fold."""
-        if self.n_configurations == 1 and not self.task.choose_epochs:
+        """Name one part for each configuration in each outer fold."""
+        choose_epochs = self.task.search.choose_epochs
+        if self.n_configurations == 1 and not choose_epochs:
             return []
         return [
-            json.dumps([o, c] if self.task.choose_epochs else [o, c, "all epochs"])
+            json.dumps([o, c] if choose_epochs else [o, c, "all epochs"])
             for o in range(len(self.task.folds))
             for c in self._grid
         ]
 
-    def only(self) -> dict[str, Any]:
-        """The first configuration, for all published epochs."""
-        configuration: dict[str, Any] = self._grid[0] | {"epochs": self.network.MAX_EPOCHS}
-        return configuration
+    def only(self) -> Configuration:
+        """Give the first configuration, for all published epochs."""
+        return self._grid[0] | {"epochs": self.network.MAX_EPOCHS}
 
     def score(self, unit: str) -> list[Trial]:
         """Train one configuration on the inner folds of one outer fold."""
@@ -70,22 +71,23 @@ class NetworkContestant:
             [self._curve(configuration, outer, f) for f in range(self.inner_folds)], axis=0
         )
         smooth = smoothed(curve)
-        best = int(smooth.argmax()) if self.task.choose_epochs else len(curve) - 1
-        return [Trial(outer, configuration | {"epochs": best + 1}, float(smooth[best]))]
+        best = int(smooth.argmax()) if self.task.search.choose_epochs else len(curve) - 1
+        configuration = configuration | {"epochs": best + 1}
+        return [Trial(outer=outer, configuration=configuration, score=float(smooth[best]))]
 
-    def _curve(self, configuration: dict[str, Any], outer: int, inner: int) -> Floats:
+    def _curve(self, configuration: Configuration, outer: int, inner: int) -> Floats:
         fold, graphs, y = self.task.folds[outer], self.task.graphs, self.task.y
         train, valid = np.flatnonzero((fold >= 0) & (fold != inner)), np.flatnonzero(fold == inner)
         model = self.model(configuration | {"epochs": self.network.MAX_EPOCHS})
         curve: Floats = model.validation_curve(graphs[train], y[train], graphs[valid], y[valid])
         return curve
 
-    def model(self, configuration: dict[str, Any]) -> Any:
+    def model(self, configuration: Configuration) -> Any:
         """Make an untrained model."""
         return self.network(seed=self.task.seed, **configuration)
 
     def prepare(self, graphs: GraphBatch) -> GraphBatch:
-        """Nothing to do: networks take a batch as it is."""
+        """Give the graphs as they are: networks take a batch."""
         return graphs
 
     def warm_up(self) -> None:

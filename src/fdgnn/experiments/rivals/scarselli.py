@@ -1,4 +1,4 @@
-"""GNN, the trained network whose states are a fixed point.
+"""GNN, the trained network with states at a fixed point.
 
 Scarselli, Gori, Tsoi, Hagenbuchner, Monfardini, "The graph neural network model", IEEE
 Transactions on Neural Networks 20, 2009.
@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from fdgnn.experiments.records import Configuration
 from fdgnn.experiments.rivals.training import (
     GraphTensors,
     Minibatch,
@@ -79,8 +80,8 @@ class GNNClassifier(NetworkClassifier):
         self.mu, self.penalty = mu, penalty
 
     @classmethod
-    def grid(cls, graphs: GraphBatch) -> list[dict[str, Any]]:
-        """Sizes of states and hidden layers; no grid was published (decision 25)."""
+    def grid(cls, graphs: GraphBatch) -> list[Configuration]:
+        """Give sizes of states and hidden layers; no grid was published (decision 25)."""
         settings = product([5, 10], [10, 20])
         return [{"state_size": s, "hidden": h} for s, h in settings]
 

@@ -10,33 +10,22 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from fdgnn.exceptions import GraphError, MissingDependencyError
+from fdgnn.exceptions import GraphError
+from fdgnn.experiments.records import Configuration
+from fdgnn.extras import require
 from fdgnn.graphs import Array, Floats, GraphBatch, Ints
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
-#: Graphs without labels are told by at most so many degrees; COLLAB has 367, more than any other
-#: dataset on which degrees were published as labels.
+#: Vertices without labels show their degree, of which at most so many are told apart. COLLAB has
+#: 367, more than any other dataset on which degrees were published as labels.
 MAX_DEGREES = 400
-
-
-def require(*libraries: str) -> None:
-    """Raise the error that says how to get a library, if one is missing."""
-    for library in libraries:
-        try:
-            import_module(library)
-        except ImportError as error:
-            raise MissingDependencyError(
-                f"trained rivals need PyTorch and PyTorch Geometric ({error}): install PyTorch's "
-                "CPU build as its site says, then pip install 'fdgnn[compare]'"
-            ) from error
 
 
 # ---------------------------------------------------------------------- what a vertex shows
@@ -71,17 +60,17 @@ class VertexInputs:
         self._known, self.width = known, len(known)
 
     def rows(self, graphs: GraphBatch) -> tuple[Floats, Ints]:
-        """Give a table of rows, and the position in it of each vertex' row."""
+        """Give a table of rows, and the position in it of each vertex's row."""
         if _kind(graphs) != self.kind:
             raise GraphError(
                 f"the graphs come with {_kind(graphs)}, but the model was fitted on graphs with "
-                f"{self.kind}; bring the same to both"
+                f"{self.kind}; use the same kind of vertices for both"
             )
         if graphs.features is not None:
             if graphs.features.shape[1] != self.width:
                 raise GraphError(
-                    f"the graphs have {graphs.features.shape[1]} features a vertex, but the model "
-                    f"was fitted on {self.width}; bring the same to both"
+                    f"the graphs have {graphs.features.shape[1]} features per vertex, but the "
+                    f"model was fitted on {self.width}; use the same features for both"
                 )
             return (graphs.features - self._mean) / self._scale, np.arange(graphs.n_vertices)
         one_hot = np.eye(self.width + 1, self.width)  # the last row: labels never seen
@@ -246,8 +235,8 @@ class NetworkClassifier(ABC):
 
     @classmethod
     @abstractmethod
-    def grid(cls, graphs: GraphBatch) -> list[dict[str, Any]]:
-        """Published configurations for graphs like these, the most promising one first."""
+    def grid(cls, graphs: GraphBatch) -> list[Configuration]:
+        """Give the published configurations for graphs like these, the most promising first."""
 
     @abstractmethod
     def _build(self, graphs: GraphBatch, n_inputs: int, n_classes: int) -> nn.ModuleDict:
@@ -307,12 +296,13 @@ class NetworkClassifier(ABC):
 
     def _train(self, graphs: GraphBatch, y: Any) -> Iterator[None]:
         """Train, pausing after each epoch."""
-        require(*self.LIBRARIES)
+        for library in self.LIBRARIES:
+            require(library, "compare", "trained networks (install PyTorch's CPU build first)")
         import torch
 
         self.classes_, codes = np.unique(np.asarray(y), return_inverse=True)
         if len(codes) != len(graphs):
-            raise ValueError(f"{len(codes)} classes for {len(graphs)} graphs: give one a graph")
+            raise ValueError(f"{len(codes)} classes for {len(graphs)} graphs: give one per graph")
         if len(self.classes_) < 2:
             raise ValueError(f"y has only the class {self.classes_[0]!r}; a classifier needs two")
         self._inputs = VertexInputs(graphs)

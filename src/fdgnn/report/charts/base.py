@@ -1,11 +1,11 @@
 """The page's charts as Vega-Lite specifications, made with Vega-Altair.
 
-Each function takes rows of plain values and gives a specification. Colors are the page's CSS
-variables and ``currentColor``, so that one drawing serves the dark and the light theme; whatever
-a color says, a shape, size or dash says, too. Field names are ours and text from files is in
-values only, never in an expression that Vega evaluates. Vega takes the values it groups by for
-names of JavaScript properties, of which some, as ``__proto__``, are taken: `keyed` makes values
-that none can be.
+Each function takes rows of plain values and gives a specification. Colors are CSS variables of the
+page and ``currentColor``, so that one drawing serves the dark and the light theme. Whatever a color
+says, a shape, size or dash says as well. Field names are ours. Text from files occurs in values
+only, never in an expression that Vega evaluates. Vega uses the values that it groups by as names of
+JavaScript properties, and names such as ``__proto__`` break it: `keyed` puts a number before each
+value, so that no value is such a name.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from fdgnn.exceptions import MissingDependencyError
+from fdgnn.extras import require
+from fdgnn.report.figures import Row, Spec
 
-Rows = Sequence[dict[str, Any]]
-Spec = dict[str, Any]
+Rows = Sequence[Row]
 Ends = Sequence[list[float]]  # of the two axes: smallest and largest value
 
 COLORS = tuple(f"var(--c{i})" for i in range(1, 8))
@@ -54,28 +54,20 @@ _CONFIG = {
     "text": {"color": INK, "fontSize": 12},
 }
 
-# A tick as people say it: 5 ms, 20 s, 3 h.
+# A tick with its unit: 5 ms, 20 s, 3 h.
 _SECONDS = (
     "datum.value < 1e-3 ? format(datum.value * 1e6, '~g') + ' µs' : "
     "datum.value < 1 ? format(datum.value * 1e3, '~g') + ' ms' : "
     "datum.value < 3600 ? format(datum.value, '~g') + ' s' : "
     "format(datum.value / 3600, '.2~g') + ' h'"
 )
-
-
-# What `keyed` puts before a value does not belong to its name.
+# The name without the number that `keyed` puts before it.
 _NAME = "slice(datum.label, indexof(datum.label, '=') + 1)"
 
 
 def altair() -> Any:
-    """The library, or the error that says how to get it."""
-    try:
-        import altair
-    except ImportError as error:
-        raise MissingDependencyError(
-            "a report needs Vega-Altair and Jinja2; install them with: pip install 'fdgnn[report]'"
-        ) from error
-    return altair
+    """Import Vega-Altair."""
+    return require("altair", "report", "Report pages")
 
 
 def inline(rows: Rows) -> Any:
@@ -84,7 +76,7 @@ def inline(rows: Rows) -> Any:
 
 
 def finish(chart: Any, height: float) -> Spec:
-    """Give the specification, as wide as the page lets it be."""
+    """Give the specification of a chart that is as wide as the page allows."""
     spec: Spec = chart.properties(width="container", height=height).to_dict(validate=False)
     spec["config"] = _CONFIG
     spec["autosize"] = {"type": "fit", "contains": "padding", "resize": True}
@@ -100,12 +92,12 @@ def tooltip(**titles: str) -> list[Any]:
 
 
 def either(channel: Any, test: str, yes: Any, no: Any) -> Any:
-    """One of two looks; unlike `altair.condition`, it need not be made out what is meant."""
+    """Give a channel one of two values; simpler and faster than `altair.condition`."""
     return channel(no, condition={"test": test, "value": yes})
 
 
-def keyed(rows: Rows, field: str) -> list[dict[str, Any]]:
-    """Rows with a further field "key" that tells their values of `field` apart."""
+def keyed(rows: Rows, field: str) -> list[Row]:
+    """Add a field "key" to rows: the value of `field`, with a number before it."""
     number = {value: i for i, value in enumerate(dict.fromkeys(row[field] for row in rows))}
     return [row | {"key": f"{number[row[field]]}={row[field]}"} for row in rows]
 
@@ -121,7 +113,7 @@ def names_axis(alt: Any, **options: Any) -> Any:
 
 
 def labels_above(alt: Any) -> Any:
-    """Names of rows above their marks, so that long ones have room on a phone, too."""
+    """Put names of rows above their marks, so that long names have room on a phone."""
     return names_axis(
         alt,
         labelAlign="left", labelBaseline="bottom", labelPadding=-2, labelOffset=-8, labelLimit=320,
@@ -152,7 +144,7 @@ def log_seconds(alt: Any, rows: Rows, title: str) -> Any:
 
 
 def class_scales(alt: Any, n_classes: int) -> tuple[Any, Any]:
-    """Colors and shapes for classes ``c0``, ``c1``, ...; no two of the first 49 look alike."""
+    """Give colors and shapes to classes ``c0``, ``c1``, ...; the first 49 all look different."""
     keys = [f"c{i}" for i in range(n_classes)]
     looks = [look_of(i) for i in range(n_classes)]
     colors = alt.Scale(domain=keys, range=[COLORS[color] for color, _ in looks])
@@ -160,6 +152,6 @@ def class_scales(alt: Any, n_classes: int) -> tuple[Any, Any]:
 
 
 def look_of(number: int) -> tuple[int, int]:
-    """Which color and which shape a class has, in all figures."""
+    """Give the color and the shape that a class has in all figures."""
     n = len(COLORS)
     return number % n, (number + number // n) % len(SHAPES)

@@ -1,4 +1,4 @@
-"""The dynamics: convergence, iterations, certificates, the map of stability."""
+"""Charts of the dynamics: convergence, iterations, certificates, the map of stability."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from fdgnn.report.charts.base import (
     OURS,
     PAPER,
     Rows,
-    Spec,
     altair,
     either,
     finish,
     inline,
     tooltip,
 )
+from fdgnn.report.figures import Spec
 
 
 def convergence(rows: Rows, tol: float, low: float, high: float, last: int) -> Spec:

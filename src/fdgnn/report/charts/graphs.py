@@ -1,4 +1,4 @@
-"""The graphs and what is predicted of them: counts, the map, calibration."""
+"""Charts of the graphs and their predictions: counts, the map, calibration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from fdgnn.report.charts.base import (
     PAPER,
     Ends,
     Rows,
-    Spec,
     altair,
     class_scales,
     either,
@@ -22,6 +21,7 @@ from fdgnn.report.charts.base import (
     names_axis,
     tooltip,
 )
+from fdgnn.report.figures import Spec
 
 
 def sizes(rows: Rows, n_classes: int) -> Spec:
@@ -32,7 +32,7 @@ def sizes(rows: Rows, n_classes: int) -> Spec:
         alt.Chart(inline(rows))
         .mark_bar(stroke="var(--paper)", strokeWidth=0.5)
         .encode(
-            x=alt.X("low:Q", bin="binned", title="vertices a graph", axis=alt.Axis(grid=False)),
+            x=alt.X("low:Q", bin="binned", title="vertices per graph", axis=alt.Axis(grid=False)),
             x2="high:Q",
             y=alt.Y("graphs:Q", title="graphs", stack="zero"),
             color=alt.Color("look:N", legend=None, scale=colors),
@@ -44,7 +44,7 @@ def sizes(rows: Rows, n_classes: int) -> Spec:
 
 
 def bars(rows: Rows, title: str, unit: str, *, n_classes: int = 0) -> Spec:
-    """Counts of things with names, from left to right. Rows: name, count, share, look."""
+    """Counts by name, from left to right. Rows: name, count, share, look."""
     alt = altair()
     color = (
         alt.Color("look:N", legend=None, scale=class_scales(alt, n_classes)[0])
@@ -71,7 +71,7 @@ def bars(rows: Rows, title: str, unit: str, *, n_classes: int = 0) -> Spec:
 
 
 def histogram(rows: Rows, title: str) -> Spec:
-    """A quantity's distribution. Rows: low, high, graphs, span."""
+    """The distribution of a number. Rows: low, high, graphs, span."""
     alt = altair()
     chart = (
         alt.Chart(inline(rows))
@@ -89,7 +89,7 @@ def histogram(rows: Rows, title: str) -> Spec:
 def graph_map(
     table: str, n_classes: int, n_graphs: int, explained: Sequence[float], ends: Ends
 ) -> Spec:
-    """The graphs' features in the plane; the page listens to clicks on them.
+    """The features of the graphs in the plane; the page listens to clicks on them.
 
     Rows of the table: graph, x, y, key (class), answer ("right", "wrong"), words.
     """
@@ -114,7 +114,7 @@ def graph_map(
 
 
 def value_map(table: str, explained: Sequence[float], ends: Ends) -> Spec:
-    """The map for a regression: color says the value, or the error. Rows: value, error, ..."""
+    """The map for a regression: color shows the value, or the error. Rows: value, error, ..."""
     alt = altair()
     by, picked = alt.param(name="by", value="class"), alt.param(name="picked", value=-1)
     base = _map_base(alt, table, explained, ends).transform_calculate(

@@ -1,4 +1,4 @@
-"""How good and how fast: ours, the published, the rivals."""
+"""Charts of accuracy and time: ours, the published ones, the rivals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from fdgnn.report.charts.base import (
     PAPER,
     QUIET,
     Rows,
-    Spec,
     altair,
     either,
     finish,
@@ -23,10 +22,11 @@ from fdgnn.report.charts.base import (
     share_axis,
     tooltip,
 )
+from fdgnn.report.figures import Spec
 
 
 def folds(rows: Rows, n_runs: int) -> Spec:
-    """Accuracy by fold, mean and spread, the published row, and what is possible at all.
+    """Accuracy by fold, mean and spread, the published row, and the possible range.
 
     Rows: run, what ("fold", "ours", "paper", "possible"), value, low, high, folds, words.
     """
@@ -153,7 +153,7 @@ def rivals(rows: Rows, n_rows: int) -> Spec:
 
 
 def rival_seconds(rows: Rows, n_rows: int) -> Spec:
-    """Seconds to train, and how many times as fast FDGNN is. Rows: row, what, seconds, factor."""
+    """Seconds to train, beside FDGNN's. Rows: row, what, seconds, factor."""
     alt = altair()
     base = alt.Chart(inline(keyed(rows, "row"))).encode(
         x=log_seconds(alt, rows, "time to train, logarithmic"),

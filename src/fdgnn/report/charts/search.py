@@ -1,4 +1,4 @@
-"""The search: validation accuracy against each hyper-parameter, and the depths chosen."""
+"""Charts of the search: validation accuracy against each hyper-parameter, chosen depths."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from fdgnn.report.charts.base import (
     PAPER,
     QUIET,
     Rows,
-    Spec,
     altair,
     either,
     finish,
@@ -17,13 +16,14 @@ from fdgnn.report.charts.base import (
     names_axis,
     tooltip,
 )
+from fdgnn.report.figures import Spec
 
 
 def selection(table: str, field: str, title: str, low: float, high: float) -> Spec:
     """Validation accuracy of all configurations against one hyper-parameter.
 
     Rows of the table: c, the field, mean, low, high (over guesses), chosen (by how many folds),
-    and what the tooltip says.
+    and the fields of the tooltip.
     """
     alt = altair()
     hot = alt.param(name="hot", value=-1)

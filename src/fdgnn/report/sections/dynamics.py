@@ -1,22 +1,22 @@
-"""The dynamics: where the paper's theory becomes visible."""
+"""The dynamics: how states come to rest, and which graphs have one fixed point for certain."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
+from fdgnn.portrait.records import Curve, DynamicsFacts, LayerFacts, Portrait
 from fdgnn.report import charts
-from fdgnn.report.figures import Block, Figure, Key, Panel, Section, Table
+from fdgnn.report.figures import Figure, Key, Missing, Panel, Part, Row, Section, Table
 from fdgnn.report.numbers import NONE, count, listed, percent, plural, significant
 from fdgnn.report.sections import stability
 from fdgnn.report.sections.missing import no_portrait
-from fdgnn.report.sources import Source
+from fdgnn.report.subjects import Subject
 
-FLOOR = 1e-14  # residuals are drawn down to here; beyond, there is only rounding
+FLOOR = 1e-14  # residuals are drawn down to here; below, there is only rounding
 
 
-def section(sources: Sequence[Source]) -> Section:
+def section(subjects: Sequence[Subject]) -> Section:
     """Convergence, iterations, certificates and the map of stability."""
     return Section(
         id="dynamics",
@@ -24,76 +24,68 @@ def section(sources: Sequence[Source]) -> Section:
         lead="A graph's embedding is where a layer's states come to rest. Whether there is only "
         "one such point, whatever the start, depends on the weights W_H and the graph's adjacency "
         "matrix A: ρ(|W_H|) ρ(|A|) < 1 is a certificate for it, where |·| leaves out the signs.",
-        blocks=[_block(i, s) for i, s in enumerate(sources) if s.settings or s.model],
+        parts=[_part(i, s) for i, s in enumerate(subjects) if s.has_model],
     )
 
 
-def _block(run: int, source: Source) -> Block:
-    if source.portrait is None:
-        return Block(run, source.name, missing=no_portrait(source))
-    dynamics = source.portrait["dynamics"]
-    whom = _whom(source.portrait)
-    figures = []
-    if dynamics["curves"]:
-        figures.append(_convergence(run, dynamics))
-    if dynamics["layers"]:
-        figures.append(_iterations(run, dynamics, whom))
-        figures.append(_certified(run, dynamics, whom))
-        weights = stability.absolute_radii(source.portrait)
-        if dynamics["radii"] and weights:
-            figures.append(stability.figure(run, dynamics, weights, whom))
-    lead = f"{whose_network(source.portrait)} What is counted here is counted over {whom}."
-    return Block(run, source.name, figures, lead=lead)
+def _part(run: int, subject: Subject) -> Part:
+    portrait = subject.portrait
+    if portrait is None:
+        return Part(run, subject.name, missing=no_portrait(subject))
+    dynamics = portrait.dynamics
+    if dynamics is None:
+        why = (
+            f"The encoder of this model, {portrait.network.encoder}, is not a reservoir. It has no "
+            "states that come to rest, so there is nothing to show here."
+        )
+        return Part(run, subject.name, missing=Missing(why))
+    whom = _whom(dynamics.n_graphs, portrait.data.n_graphs)
+    figures = [_convergence(run, dynamics)] if dynamics.curves else []
+    if dynamics.layers:
+        figures += [_iterations(run, dynamics, whom), _certified(run, dynamics, whom)]
+    if dynamics.layers and dynamics.radii:
+        figures.append(stability.figure(run, dynamics, whom))
+    lead = f"{whose_network(portrait)} The numbers here are for {whom}."
+    return Part(run, subject.name, figures, lead=lead)
 
 
-def whose_network(portrait: dict[str, Any]) -> str:
-    """A sentence on the network that dynamics and map are of."""
-    network = portrait["dynamics"].get("network")
-    if network is None:
-        return "One network is shown; the portrait is an early one and does not say which."
-    what = (
-        f"{plural(network['n_layers'], 'layer')}, effective spectral radius "
-        f"{significant(network['effective_spectral_radius'])}"
-    )
-    if network["fold"] is None:
-        return f"The model's first network is shown: {what}."
-    text = f"The first network of outer fold {network['fold']} is shown: {what}"
-    alike, n_folds = network["folds_alike"], network["n_folds"]
-    if alike is not None and n_folds is not None:
-        folds = plural(n_folds, "outer fold")
-        text += f", the configuration that {count(alike)} of {folds} chose"
-    return text + "."
+def whose_network(portrait: Portrait) -> str:
+    """A sentence about the network that dynamics and map belong to."""
+    network = portrait.network
+    facts = [network.encoder] if network.n_layers is None else [plural(network.n_layers, "layer")]
+    if network.effective_spectral_radius is not None:
+        radius = significant(network.effective_spectral_radius)
+        facts.append(f"effective spectral radius {radius}")
+    if network.fold is None:
+        return f"The model's first network is shown: {', '.join(facts)}."
+    if network.folds_alike is not None and network.n_folds is not None:
+        folds = plural(network.n_folds, "outer fold")
+        facts.append(f"the configuration that {count(network.folds_alike)} of {folds} chose")
+    return f"The first network of outer fold {network.fold} is shown: {', '.join(facts)}."
 
 
-def _whom(portrait: dict[str, Any]) -> str:
-    """The graphs that were iterated: all of them, or a part."""
-    n, total = portrait["dynamics"]["n_graphs"], portrait["data"]["n_graphs"]
+def _whom(n: int, total: int) -> str:
+    """Name the graphs that were iterated: all of them, or a part."""
     if n < total:
         return f"{count(n)} of the {count(total)} graphs"
     return f"all {plural(n, 'graph')}" if n > 1 else "the one graph"
 
 
-def _convergence(run: int, dynamics: dict[str, Any]) -> Figure:
-    by_layer: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for curve in dynamics["curves"]:
-        for step, residual in enumerate(curve["residuals"], start=1):
-            if residual is not None:
-                by_layer[curve["layer"]].append(
-                    {
-                        "graph": curve["graph"],
-                        "step": step,
-                        "residual": max(residual, FLOOR),
-                        "shown": significant(residual),
-                        "certified": curve["certified"],
-                        "words": f"{curve['graph']}, "
-                        + ("certified" if curve["certified"] else "uncertified"),
-                    }
-                )
+# ---------------------------------------------------------------------- convergence
+
+
+def _convergence(run: int, dynamics: DynamicsFacts) -> Figure:
+    by_layer: dict[int, list[Row]] = defaultdict(list)
+    for curve in dynamics.curves:
+        by_layer[curve.layer] += _curve_rows(curve)
     rows = [row for layer in by_layer.values() for row in layer]
-    values = [r["residual"] for r in rows] or [dynamics["tol"]]
-    low, high = min(*values, dynamics["tol"]) / 2, max(*values, dynamics["tol"]) * 2
+    values = [r["residual"] for r in rows]
+    low, high = min(*values, dynamics.tol) / 2, max(*values, dynamics.tol) * 2
     last = max([r["step"] for r in rows] + [2])
-    uncertified = any(not curve["certified"] for curve in dynamics["curves"])
+    key = [Key("line", "c1", "a certified graph")]
+    if not all(curve.certified for curve in dynamics.curves):
+        key.append(Key("dashes", "c2", "an uncertified graph"))
+    key.append(Key("dashes", "ink", f"ε = {dynamics.tol:g}, where the paper's loop stops"))
     return Figure(
         id=f"convergence-{run}",
         heads=True,
@@ -102,32 +94,36 @@ def _convergence(run: int, dynamics: dict[str, Any]) -> Figure:
         panels=[
             Panel(
                 f"convergence-{run}-{layer}",
-                charts.convergence(by_layer[layer], dynamics["tol"], low, high, last),
+                charts.convergence(by_layer[layer], dynamics.tol, low, high, last),
                 f"layer {layer}",
             )
             for layer in sorted(by_layer)
         ],
         table=_convergence_table(dynamics),
-        key=[
-            Key("line", "c1", "a certified graph"),
-            *([Key("dashes", "c2", "an uncertified graph")] if uncertified else []),
-            Key("dashes", "ink", f"ε = {dynamics['tol']:g}, where the paper's loop stops"),
-        ],
+        key=key,
     )
 
 
-def _convergence_caption(dynamics: dict[str, Any]) -> str:
-    rates = []
-    for curve in dynamics["curves"]:
-        values = [r for r in curve["residuals"] if r]
-        if len(values) > 2:
-            rates.append((values[-1] / values[0]) ** (1 / (len(values) - 1)))
-    graphs = len({c["graph"] for c in dynamics["curves"]})
-    moving = {
-        c["graph"]
-        for c in dynamics["curves"]
-        if c["residuals"] and (c["residuals"][-1] or 0) >= dynamics["tol"]
-    }
+def _curve_rows(curve: Curve) -> list[Row]:
+    kind = "certified" if curve.certified else "uncertified"
+    return [
+        {
+            "graph": curve.graph,
+            "step": step,
+            "residual": max(residual, FLOOR),
+            "shown": significant(residual),
+            "certified": curve.certified,
+            "words": f"{curve.graph}, {kind}",
+        }
+        for step, residual in enumerate(curve.residuals, start=1)
+    ]
+
+
+def _convergence_caption(dynamics: DynamicsFacts) -> str:
+    curves = dynamics.curves
+    graphs = len({c.graph for c in curves})
+    moving = {c.graph for c in curves if c.residuals and c.residuals[-1] >= dynamics.tol}
+    rates = [rate for c in curves if (rate := _rate(c.residuals)) is not None]
     text = (
         f"How far the states of {plural(graphs, 'graph')} move from one iteration to the next, on "
         "a logarithmic scale: a straight line downward is a contraction."
@@ -143,44 +139,40 @@ def _convergence_caption(dynamics: dict[str, Any]) -> str:
     return text
 
 
-def _convergence_table(dynamics: dict[str, Any]) -> Table:
-    rows = []
-    for curve in dynamics["curves"]:
-        values = [r for r in curve["residuals"] if r is not None]
-        rows.append(
-            [
-                str(curve["layer"]),
-                str(curve["graph"]),
-                "yes" if curve["certified"] else "no",
-                str(len(curve["residuals"])),
-                significant(values[0]) if values else NONE,
-                significant(values[-1]) if values else NONE,
-            ]
-        )
+def _rate(residuals: Sequence[float]) -> float | None:
+    """What an iteration leaves of the movement, on average."""
+    values = [r for r in residuals if r > 0]
+    if len(values) <= 2:
+        return None
+    rate: float = (values[-1] / values[0]) ** (1 / (len(values) - 1))
+    return rate
+
+
+def _convergence_table(dynamics: DynamicsFacts) -> Table:
+    rows = [
+        [
+            str(curve.layer),
+            str(curve.graph),
+            "yes" if curve.certified else "no",
+            str(len(curve.residuals)),
+            significant(curve.residuals[0]) if curve.residuals else NONE,
+            significant(curve.residuals[-1]) if curve.residuals else NONE,
+        ]
+        for curve in dynamics.curves
+    ]
     head = ["layer", "graph", "certified", "iterations", "first change", "last change"]
     return Table(head, rows)
 
 
-def _iterations(run: int, dynamics: dict[str, Any], whom: str) -> Figure:
-    rows = [
-        {"layer": layer["layer"], "steps": steps, "graphs": graphs}
-        for layer in dynamics["layers"]
-        for steps, graphs in layer["iterations"]
+# ---------------------------------------------------------------------- iterations
+
+
+def _iterations(run: int, dynamics: DynamicsFacts, whom: str) -> Figure:
+    rows: list[Row] = [
+        {"layer": layer.layer, "steps": steps, "graphs": graphs}
+        for layer in dynamics.layers
+        for steps, graphs in layer.iterations
     ]
-    means = []
-    for layer in dynamics["layers"]:
-        total = sum(graphs for _, graphs in layer["iterations"])
-        if total:
-            mean = sum(steps * graphs for steps, graphs in layer["iterations"]) / total
-            means.append(f"{mean:.1f} in layer {layer['layer']}")
-    stuck = sum(layer["unconverged"] for layer in dynamics["layers"])
-    limit = dynamics["max_iter"]
-    text = f"Iterations of the paper's loop on average: {listed(means)}; the limit is {limit}. "
-    text += (
-        f"{plural(stuck, 'time')} a graph was still moving there."
-        if stuck
-        else f"Of {whom}, none was still moving there."
-    )
     table = Table(
         ["layer", "iterations", "graphs"],
         [[str(r["layer"]), str(r["steps"]), count(r["graphs"])] for r in rows],
@@ -189,76 +181,96 @@ def _iterations(run: int, dynamics: dict[str, Any], whom: str) -> Figure:
         id=f"iterations-{run}",
         half=True,
         title="Iterations, layer by layer",
-        caption=text,
-        panels=[Panel(f"iterations-{run}", charts.iterations(rows, len(dynamics["layers"])))],
+        caption=_iterations_caption(dynamics, whom),
+        panels=[Panel(f"iterations-{run}", charts.iterations(rows, len(dynamics.layers)))],
         table=table,
-        key=[Key("circle", "c1", "graphs; the larger, the more")],
+        key=[Key("circle", "c1", "the larger the circle, the more graphs")],
     )
 
 
-def _certified(run: int, dynamics: dict[str, Any], whom: str) -> Figure:
-    rows, table = [], []
-    for layer in dynamics["layers"]:
-        total = layer["certified"] + layer["uncertified"]
-        for order, kind in enumerate(("certified", "uncertified")):
-            if layer[kind]:
-                rows.append(
-                    {
-                        "layer": layer["layer"],
-                        "kind": kind,
-                        "order": order,
-                        "graphs": layer[kind],
-                        "share": percent(layer[kind] / total),
-                    }
-                )
-        table.append(
-            [
-                str(layer["layer"]),
-                significant(layer["spectral_radius"]),
-                significant(layer.get("absolute_radius")),
-                significant(layer["norm"]),
-                significant(layer["effective"]),
-                count(layer["certified"]),
-                count(layer["uncertified"]),
-                count(layer["unconverged"]),
-            ]
-        )
+def _iterations_caption(dynamics: DynamicsFacts, whom: str) -> str:
+    means = [
+        f"{sum(s * n for s, n in layer.iterations) / total:.1f} in layer {layer.layer}"
+        for layer in dynamics.layers
+        if (total := sum(n for _, n in layer.iterations))
+    ]
+    stuck = sum(layer.unconverged for layer in dynamics.layers)
+    end = (
+        f"{plural(stuck, 'time')} a graph was still moving there."
+        if stuck
+        else f"Of {whom}, none was still moving there."
+    )
+    return (
+        f"Iterations of the paper's loop on average: {listed(means)}; the limit is "
+        f"{dynamics.max_iter}. {end}"
+    )
+
+
+# ---------------------------------------------------------------------- certificates
+
+
+def _certified(run: int, dynamics: DynamicsFacts, whom: str) -> Figure:
+    rows = [row for layer in dynamics.layers for row in _certified_rows(layer)]
     head = [
         "layer", "ρ(W_H)", "ρ(|W_H|)", "‖W_H‖", "ρ(W_H) k", "certified", "uncertified",
         "still moving",
     ]  # fmt: skip
+    key = [Key("square", "c1", "certified: one fixed point, for sure")]
+    if any(layer.uncertified for layer in dynamics.layers):
+        words = "uncertified: the state after the last iteration is taken"
+        key.append(Key("square", "c2", words))
     return Figure(
         id=f"certified-{run}",
         half=True,
         title="Graphs with a certificate",
         caption=_certified_caption(dynamics, whom),
-        panels=[Panel(f"certified-{run}", charts.certified(rows, len(dynamics["layers"])))],
-        table=Table(head, table),
-        key=[
-            Key("square", "c1", "certified: one fixed point, for sure"),
-            *(
-                [Key("square", "c2", "uncertified: the state after the last iteration is taken")]
-                if any(layer["uncertified"] for layer in dynamics["layers"])
-                else []
-            ),
-        ],
+        panels=[Panel(f"certified-{run}", charts.certified(rows, len(dynamics.layers)))],
+        table=Table(head, [_layer_cells(layer) for layer in dynamics.layers]),
+        key=key,
     )
 
 
-def _certified_caption(dynamics: dict[str, Any], whom: str) -> str:
-    layers = dynamics["layers"]
-    radii = [significant(layer["effective"]) for layer in layers]
+def _certified_rows(layer: LayerFacts) -> list[Row]:
+    total = layer.certified + layer.uncertified
+    kinds = {"certified": layer.certified, "uncertified": layer.uncertified}
+    return [
+        {
+            "layer": layer.layer,
+            "kind": kind,
+            "order": order,
+            "graphs": n,
+            "share": percent(n / total),
+        }
+        for order, (kind, n) in enumerate(kinds.items())
+        if n
+    ]
+
+
+def _layer_cells(layer: LayerFacts) -> list[str]:
+    return [
+        str(layer.layer),
+        significant(layer.spectral_radius),
+        significant(layer.absolute_radius),
+        significant(layer.norm),
+        significant(layer.effective),
+        count(layer.certified),
+        count(layer.uncertified),
+        count(layer.unconverged),
+    ]
+
+
+def _certified_caption(dynamics: DynamicsFacts, whom: str) -> str:
+    radii = [significant(layer.effective) for layer in dynamics.layers]
     text = (
         f"The effective spectral radius ρ(W_H) k is {listed(dict.fromkeys(radii))}, with "
-        f"k = {significant(dynamics['degree'])}. "
+        f"k = {significant(dynamics.degree)}. "
     )
-    open_ = [layer for layer in layers if layer["uncertified"]]
-    if not open_:
+    worst = max(dynamics.layers, key=lambda layer: layer.uncertified)
+    if not worst.uncertified:
         return text + f"In every layer {whom} are certified: their embeddings are well defined."
-    worst = max(open_, key=lambda layer: layer["uncertified"])
-    total = worst["certified"] + worst["uncertified"]
+    total = worst.certified + worst.uncertified
     return text + (
-        f"In layer {worst['layer']}, {count(worst['uncertified'])} of {count(total)} graphs have "
-        "no certificate: their ρ(|A|) is too large for these weights. That does not mean that they "
-        "do not come to rest, only that theory does not promise it."
+        f"In layer {worst.layer}, {count(worst.uncertified)} of {count(total)} graphs have no "
+        "certificate: their ρ(|A|) is too large for these weights. They may still come to rest, "
+        "but theory does not promise it."
     )

@@ -2,61 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
+from fdgnn.portrait.records import GraphRow, Portrait
 from fdgnn.report import charts
-from fdgnn.report.figures import Figure, Key, Panel, Table
+from fdgnn.report.figures import Figure, Key, MapBody, Panel, Row, Spec, Table
 from fdgnn.report.numbers import NONE, count, percent, plural, significant
 from fdgnn.report.sections.dynamics import whose_network
 
 KEY_MARKS = ("circle", "square", "triangle", "diamond", "cross", "down", "right")
+LISTED = 200  # graphs in the table
 
 
-def figure(run: int, portrait: dict[str, Any]) -> Figure:
-    """The map, its legend, and what the panel beside it begins with."""
-    classes, graphs = portrait["classes"], portrait["graphs"]
-    explained = portrait["map"]["explained"]
-    known = any(g["actual"] is not None for g in graphs)
-    classification = portrait["task"] == "classification"
+def figure(run: int, portrait: Portrait) -> Figure:
+    """The map, its legend, and the graph that is shown first."""
+    graphs = portrait.graphs
+    known = any(g.actual is not None for g in graphs)
+    classification = portrait.task == "classification"
     table = f"graphs-{run}"
-    ends = [_ends([g[axis] for g in graphs]) for axis in ("x", "y")]
-    spec = (
-        charts.graph_map(table, len(classes), len(graphs), explained, ends)
-        if classification
-        else charts.value_map(table, explained, ends)
-    )
-    shown = len(graphs)
-    total = portrait["data"]["n_graphs"]
-    caption = (
-        f"{count(shown)} of {count(total)} graphs"
-        if shown < total
-        else f"All {count(total)} graphs"
-    )
-    caption += ", by the two directions in which the model's features vary most"
-    if len(explained) >= 2:
-        caption += f" ({percent(sum(explained[:2]), 0)} of the variance)"
-    caption += ": close together means alike to the model, which sees more directions than these."
-    if known and classification:
-        wrong = sum(g["correct"] is False for g in graphs)
-        caption += f" {count(wrong)} of these are predicted wrongly."
     return Figure(
         id=f"map-{run}",
         title="A map of the graphs",
-        caption=f"{caption} {whose_network(portrait)} Choose a point, or step through the list, to "
-        "see its graph.",
-        panels=[Panel(f"map-{run}", spec, uses=[table])],
-        table=_map_table(graphs),
-        kind="map",
-        data={table: _map_rows(portrait)},
-        extra={
-            "run": run,
-            "toggle": known,
-            "keys": _keys(classes, known) if classification else [],
-            "modes": ("class", "right or wrong") if classification else ("value", "error"),
-            "first": (portrait["mistakes"] or [graphs[0]["graph"]])[0],
-        },
+        caption=_caption(portrait, known),
+        panels=[Panel(f"map-{run}", _chart(table, portrait), uses=[table])],
+        table=_table(graphs),
+        data={table: _rows(portrait)},
+        body=MapBody(
+            run=run,
+            toggle=known,
+            modes=("class", "right or wrong") if classification else ("value", "error"),
+            keys=_keys(portrait.classes, known) if classification else [],
+            first=portrait.mistakes[0] if portrait.mistakes else graphs[0].graph,
+        ),
     )
+
+
+def _chart(table: str, portrait: Portrait) -> Spec:
+    graphs = portrait.graphs
+    ends = [_ends([g.x for g in graphs]), _ends([g.y for g in graphs])]
+    if portrait.task == "regression":
+        return charts.value_map(table, portrait.explained, ends)
+    n_classes = len(portrait.classes)
+    return charts.graph_map(table, n_classes, len(graphs), portrait.explained, ends)
 
 
 def _ends(values: Sequence[float]) -> list[float]:
@@ -64,77 +51,91 @@ def _ends(values: Sequence[float]) -> list[float]:
     return [low, high] if high > low else [low - 1, high + 1]
 
 
-def _map_rows(portrait: dict[str, Any]) -> list[dict[str, Any]]:
-    """What the map, its tooltips and the panel beside it need to know of each graph."""
-    number = {name: i for i, name in enumerate(portrait["classes"])}
-    rows = []
-    for g in portrait["graphs"]:
-        known = g["actual"] if g["actual"] is not None else g["predicted"]
-        row = {
-            "graph": g["graph"],
-            "x": _short(g["x"]),
-            "y": _short(g["y"]),
-            "id": str(g["id"]),
-            "words": f"{g['graph']} ({g['id']})" if str(g["id"]) != str(g["graph"]) else g["graph"],
-            "actual": answer(g["actual"]),
-            "predicted": answer(g["predicted"]),
-            "answer": "wrong" if g["correct"] is False else "right",
-            "judged": g["correct"] is not None,
-            "score_": significant(g["score"]),
-            "probability_": percent(g["probability"]),
-            "size_": f"{plural(g['n_vertices'], 'vertex', 'vertices')}, "
-            f"{plural(g['n_edges'], 'edge')}",
-            "fold": g["fold"],
-        }
-        if portrait["task"] == "classification":
-            row["key"] = f"c{number.get(str(known), 0)}"
-        else:
-            error = None
-            if is_number(g["actual"]) and is_number(g["predicted"]):
-                error = _short(abs(g["actual"] - g["predicted"]))
-            row |= {"value": known if is_number(known) else None, "error": error}
-        rows.append(row)
-    rows.sort(key=lambda r: r["answer"] == "wrong")  # drawn last, so that they lie on top
-    return rows
+def _caption(portrait: Portrait, known: bool) -> str:
+    shown, total = len(portrait.graphs), portrait.data.n_graphs
+    which = f"{count(shown)} of {count(total)} graphs"
+    text = (
+        f"{which if shown < total else f'All {count(total)} graphs'}, by the two directions in "
+        f"which the model's features vary most ({percent(sum(portrait.explained), 0)} of the "
+        "variance): close together means alike to the model, which sees more directions than "
+        "these."
+    )
+    if known and portrait.task == "classification":
+        wrong = sum(g.correct is False for g in portrait.graphs)
+        text += f" {count(wrong)} of these are predicted wrongly."
+    return (
+        f"{text} {whose_network(portrait)} Choose a point, or step through the list, to see its "
+        "graph."
+    )
 
 
-def is_number(value: Any) -> bool:
-    """Whether a graph's target or prediction is a quantity that can be drawn."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
+def _rows(portrait: Portrait) -> list[Row]:
+    """What the map, its tooltips and the panel beside it show of each graph."""
+    number = {name: i for i, name in enumerate(portrait.classes)}
+    rows = [_row(g) | _look(g, number) for g in portrait.graphs]
+    return sorted(rows, key=lambda r: r["answer"] == "wrong")  # drawn last, so that they lie on top
+
+
+def _row(g: GraphRow) -> Row:
+    return {
+        "graph": g.graph,
+        "x": _short(g.x),
+        "y": _short(g.y),
+        "id": g.id,
+        "words": f"{g.graph} ({g.id})" if g.id != str(g.graph) else g.graph,
+        "actual": answer(g.actual),
+        "predicted": answer(g.predicted),
+        "answer": "wrong" if g.correct is False else "right",
+        "judged": g.correct is not None,
+        "score_": significant(g.score),
+        "probability_": percent(g.probability),
+        "size_": f"{plural(g.n_vertices, 'vertex', 'vertices')}, {plural(g.n_edges, 'edge')}",
+        "fold": g.fold,
+    }
+
+
+def _look(g: GraphRow, number: Mapping[str, int]) -> Row:
+    """What colors show: the class, or the value and the error of a regression."""
+    known = g.predicted if g.actual is None else g.actual
+    if isinstance(known, str):
+        return {"key": f"c{number.get(known, 0)}"}
+    error = None
+    if isinstance(g.actual, float) and isinstance(g.predicted, float):
+        error = _short(abs(g.actual - g.predicted))
+    return {"value": known, "error": error}
 
 
 def _short(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def _map_table(graphs: Sequence[dict[str, Any]]) -> Table:
-    most = 200
+def _table(graphs: Sequence[GraphRow]) -> Table:
     rows = [
         [
-            str(g["graph"]),
-            str(g["id"]),
-            answer(g["actual"]),
-            answer(g["predicted"]),
-            percent(g["probability"]),
-            str(g["n_vertices"]),
-            str(g["n_edges"]),
+            str(g.graph),
+            g.id,
+            answer(g.actual),
+            answer(g.predicted),
+            percent(g.probability),
+            str(g.n_vertices),
+            str(g.n_edges),
         ]
-        for g in graphs[:most]
+        for g in graphs[:LISTED]
     ]
-    note = f"The first {most} of {count(len(graphs))}." if len(graphs) > most else ""
+    note = f"The first {LISTED} of {count(len(graphs))}." if len(graphs) > LISTED else ""
     head = ["graph", "id", "actual", "predicted", "probability", "vertices", "edges"]
     return Table(head, rows, n_words=2, note=note)
 
 
-def answer(value: Any) -> str:
-    """A class or a quantity, as text."""
+def answer(value: str | float | None) -> str:
+    """A class or a number, as text."""
     if value is None:
         return NONE
-    return significant(value) if isinstance(value, float) else str(value)
+    return significant(value) if isinstance(value, float) else value
 
 
 def _keys(classes: Sequence[str], known: bool) -> list[tuple[str, list[Key]]]:
-    """What colors and shapes say when colored by class, and when by right or wrong."""
+    """Give a legend for colors by class, and one for colors by right or wrong."""
     number = {name: i for i, name in enumerate(classes)}
     by_class = class_key(classes, number)
     if not known:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
-from fdgnn.report.figures import Block, Section, Table
+from msgspec.structs import asdict
+
+from fdgnn.report.figures import Part, Section, Table
 from fdgnn.report.numbers import duration, plain
-from fdgnn.report.sections.missing import command_again
-from fdgnn.report.sources import Source
+from fdgnn.report.subjects import Subject
 
 _WORDS = {
     "effective_spectral_radius": "ρ, effective spectral radius",
     "input_scaling": "ω(1), input scaling",
     "inter_layer_scaling": "ω, scaling between layers",
     "n_layers": "L, layers",
-    "n_units": "H, units a layer",
-    "n_connections": "C, connections a unit",
+    "n_units": "H, units per layer",
+    "n_connections": "C, connections per unit",
     "n_projections": "P, projections",
     "n_networks": "networks, averaged",
     "alpha": "λ, Tikhonov's penalty",
@@ -29,7 +29,7 @@ _WORDS = {
     "n_inner": "inner folds",
     "max_layers": "L, layers at most",
     "n_configurations": "configurations",
-    "n_guesses": "guesses a configuration",
+    "n_guesses": "guesses per configuration",
     "data": "fingerprint of the data",
     "n_graphs": "graphs",
     "cpu": "processor family",
@@ -38,79 +38,64 @@ _WORDS = {
 }
 
 
-def section(sources: Sequence[Source]) -> Section:
-    """A block for each source."""
+def section(subjects: Sequence[Subject]) -> Section:
+    """A part for each subject."""
     return Section(
         id="recipe",
         title="What it took",
         lead="Everything needed to get the same numbers again.",
-        blocks=[_block(i, s) for i, s in enumerate(sources)],
+        parts=[_part(i, s) for i, s in enumerate(subjects)],
     )
 
 
-def _block(run: int, source: Source) -> Block:
-    tables = [
-        (title, _table(values))
-        for title, values in (
-            ("Settings", _settings(source)),
-            ("Versions and machine", _machine(source)),
-        )
-        if values
-    ]
-    command = _command(source)
-    lead = f"Read from {source.origin}."
-    if command is None and source.settings is not None:
-        lead += " With which command it was made, its files do not say."
-    return Block(run, source.name, tables=tables, command=command or "", lead=lead)
+def _part(run: int, subject: Subject) -> Part:
+    named = {"Settings": _settings(subject), "Versions and machine": _machine(subject)}
+    tables = [(title, _table(values)) for title, values in named.items() if values]
+    command = subject.command
+    lead = f"Read from {subject.origin}."
+    if command is None and subject.settings is not None:
+        lead += " Its files do not say with which command it was made."
+    elif command is None and subject.portrait is not None:
+        command = subject.portrait.command
+    return Part(run, subject.name, tables=tables, command=command or "", lead=lead)
 
 
-def _table(values: dict[str, Any]) -> Table:
+def _table(values: Mapping[str, object]) -> Table:
     rows = [
         [_WORDS.get(name, name.replace("_", " ")), plain(value)] for name, value in values.items()
     ]
     return Table(["what", "value"], rows, n_words=2)
 
 
-def _settings(source: Source) -> dict[str, Any]:
-    result, portrait = source.result or {}, source.portrait or {}
-    names = ("protocol", "n_graphs", "n_configurations", "n_guesses", "n_units")
-    chosen = {name: result[name] for name in names if name in result}
-    from_run = {
-        k: v for k, v in (source.settings or {}).items() if k not in chosen and k != "fdgnn"
-    }
-    if source.model is not None:
-        facts = source.model
-        model = {"class": facts.get("class"), **(facts.get("parameters") or {})}
-        more = ("degree", "n_inputs", "vertex_input", "directed", "checksum")
-        model |= {name: facts[name] for name in more if name in facts}
-        return model
-    if source.settings is None:
-        return {k: v for k, v in portrait.get("settings", {}).items() if not isinstance(v, list)}
-    return chosen | from_run
+def _settings(subject: Subject) -> Mapping[str, object]:
+    if subject.model is not None:
+        return subject.model.settings
+    chosen: dict[str, object] = {}
+    if subject.result is not None:
+        names = ("protocol", "n_graphs", "n_configurations", "n_guesses", "n_units")
+        chosen = {name: getattr(subject.result, name) for name in names}
+    if subject.settings is not None:
+        shown = asdict(subject.settings)
+        del shown["fdgnn"]  # it is among the versions
+        return chosen | {name: value for name, value in shown.items() if name not in chosen}
+    return chosen
 
 
-def _machine(source: Source) -> dict[str, Any]:
-    result, portrait = source.result or {}, source.portrait or {}
-    versions = result.get("versions") or portrait.get("versions") or {}
-    machine = portrait.get("machine") or result.get("machine") or {}
-    facts: dict[str, Any] = {
-        name: value for name, value in (versions | machine).items() if value is not None
-    }
-    if source.model is not None:
-        names = ("fdgnn", "numpy", "format_version")
-        facts = {n: source.model[n] for n in names if n in source.model} | facts
-    if source.settings is not None and "fdgnn" in source.settings:
-        facts = {"fdgnn": source.settings["fdgnn"]} | facts
-    times = result.get("times") or {}
-    if times:
-        facts["the search, on one core"] = duration(times["networks_seconds"])
-    return facts
-
-
-def _command(source: Source) -> str | None:
-    """As it was given or, for a finished run that does not say, one that does the same."""
-    if source.command is not None:
-        return source.command
-    if source.settings is not None:
-        return command_again(source)
-    return (source.portrait or {}).get("command")
+def _machine(subject: Subject) -> Mapping[str, object]:
+    result, portrait = subject.result, subject.portrait
+    facts: dict[str, object] = {}
+    if subject.settings is not None:
+        facts["fdgnn"] = subject.settings.fdgnn
+    if subject.model is not None:
+        facts |= subject.model.versions
+    if result is not None:
+        facts |= result.versions
+    elif portrait is not None:
+        facts |= portrait.versions
+    if portrait is not None:
+        facts |= asdict(portrait.machine)
+    elif result is not None:
+        facts |= result.machine
+    if result is not None:
+        facts["the search, on one core"] = duration(result.times.networks_seconds)
+    return {name: value for name, value in facts.items() if value is not None}

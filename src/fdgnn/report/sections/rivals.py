@@ -3,85 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from fdgnn.experiments import paper
+from fdgnn.experiments.records import ComparisonRow, PublishedAccuracy
 from fdgnn.report import charts
-from fdgnn.report.figures import Block, Cell, Figure, Key, Panel, Section, Table
+from fdgnn.report.figures import Cell, Figure, Key, Panel, Part, Row, Section, Table
 from fdgnn.report.numbers import NONE, count, duration, listed, significant, spread, times
-from fdgnn.report.sources import Source
+from fdgnn.report.subjects import Subject
 
-Row = dict[str, Any]
+Rows = Sequence[ComparisonRow]
 
 
-def section(sources: Sequence[Source]) -> Section | None:
-    """A block for each dataset that was compared; None where nothing was."""
-    blocks = []
-    for run, source in enumerate(sources):
-        datasets = dict.fromkeys(row["dataset"] for row in source.rivals)
-        figures = [
-            figure
-            for i, dataset in enumerate(datasets)
-            for figure in _figures(
-                f"{run}-{i}", dataset, [r for r in source.rivals if r["dataset"] == dataset]
-            )
-        ]
-        if figures:
-            blocks.append(Block(run, source.name, figures))
-    if not blocks:
+def section(subjects: Sequence[Subject]) -> Section | None:
+    """A part for each subject that was compared; None where nothing was."""
+    parts = [_part(run, subject) for run, subject in enumerate(subjects) if subject.rivals]
+    if not parts:
         return None
     return Section(
         id="rivals",
         title="Beside its rivals",
         lead="Other models, selected and tested on the same folds, on the same machine.",
-        blocks=blocks,
+        parts=parts,
     )
 
 
-def _figures(id: str, dataset: str, rows: Sequence[Row]) -> list[Figure]:
-    ours = next((r for r in rows if r["model"] == "fdgnn" and _has(r, "accuracy_mean")), None)
-    done = [r for r in rows if _has(r, "accuracy_mean")]
-    figures = []
-    if done:
-        figures.append(_accuracy(id, dataset, rows, done, ours))
-    timed = [r for r in done if _has(r, "train_seconds") and r["train_seconds"] > 0]
+def _part(run: int, subject: Subject) -> Part:
+    datasets = dict.fromkeys(row.dataset for row in subject.rivals)
+    figures = [
+        figure
+        for i, dataset in enumerate(datasets)
+        for figure in _figures(
+            f"{run}-{i}", dataset, [r for r in subject.rivals if r.dataset == dataset]
+        )
+    ]
+    return Part(run, subject.name, figures)
+
+
+def _figures(id: str, dataset: str, rows: Rows) -> list[Figure]:
+    done = [r for r in rows if r.accuracy_mean is not None]
+    ours = next((r for r in done if _is_ours(r)), None)
+    if not done:
+        return [_nothing(id, dataset, rows)]
+    figures = [_accuracy(id, dataset, rows, done, ours)]
+    timed = [(r, r.train_seconds) for r in done if r.train_seconds]
     if timed:
         figures.append(_seconds(id, dataset, timed, ours))
-    return figures or [_nothing(id, dataset, rows)]
+    return figures
 
 
-def _has(row: Row, name: str) -> bool:
-    return row.get(name) is not None
+def _is_ours(row: ComparisonRow) -> bool:
+    return row.model == "fdgnn"
 
 
-def _accuracy(
-    id: str, dataset: str, rows: Sequence[Row], done: Sequence[Row], ours: Row | None
-) -> Figure:
-    marks = []
-    for row in done:
-        mean, std = row["accuracy_mean"], row["accuracy_std"] or 0.0
-        marks.append(
-            {
-                "row": row["title"],
-                "what": "ours" if row["model"] == "fdgnn" else "rival",
-                "value": round(100 * mean, 3),
-                "low": round(100 * (mean - std), 3),
-                "high": round(100 * (mean + std), 3),
-                "words": "measured here",
-                "shown": spread(mean, row["accuracy_std"]),
-            }
-        )
-        published = row.get("published")
-        if published:
-            marks.append(
-                {
-                    "row": row["title"],
-                    "what": "published",
-                    "value": round(100 * published["accuracy_mean"], 3),
-                    "words": f"published, {_reference(published)}",
-                    "shown": spread(published["accuracy_mean"], published.get("accuracy_std")),
-                }
-            )
+def _nothing(id: str, dataset: str, rows: Rows) -> Figure:
+    return Figure(
+        id=f"rivals-{id}",
+        title=dataset,
+        caption="No model has finished; the reasons are in the table.",
+        table=_table(rows, None),
+        open=True,
+    )
+
+
+# ---------------------------------------------------------------------- accuracy
+
+
+def _accuracy(id: str, dataset: str, rows: Rows, done: Rows, ours: ComparisonRow | None) -> Figure:
+    marks = [mark for row in done for mark in _marks(row)]
     return Figure(
         id=f"rivals-{id}",
         title=f"Accuracy: {dataset}",
@@ -97,126 +85,156 @@ def _accuracy(
     )
 
 
-def _accuracy_caption(rows: Sequence[Row], done: Sequence[Row], ours: Row | None) -> str:
-    text = ""
-    if ours is not None:
-        others = [r for r in done if r is not ours]
-        above = [r["title"] for r in others if r["accuracy_mean"] > ours["accuracy_mean"]]
-        if not others:
-            text = "No rival has finished."
-        elif above:
-            text = (
-                f"{listed(above)} {'has' if len(above) == 1 else 'have'} a higher mean than FDGNN."
-            )
-        else:
-            text = "No rival has a higher mean than FDGNN."
-        if any(_paired(r, ours) for r in others):
-            text += (
-                " The bars are spreads over folds. All models were tested on the same ones: the "
-                "table says on how many of them FDGNN was better, and where that is about half, "
-                "these folds cannot tell which model is."
-            )
-    unfinished = [r for r in rows if r["status"] != "finished"]
+def _marks(row: ComparisonRow) -> list[Row]:
+    mean, std = row.accuracy_mean or 0.0, row.accuracy_std or 0.0
+    marks: list[Row] = [
+        {
+            "row": row.title,
+            "what": "ours" if _is_ours(row) else "rival",
+            "value": round(100 * mean, 3),
+            "low": round(100 * (mean - std), 3),
+            "high": round(100 * (mean + std), 3),
+            "words": "measured here",
+            "shown": spread(mean, row.accuracy_std),
+        }
+    ]
+    if row.published is not None:
+        marks.append(
+            {
+                "row": row.title,
+                "what": "published",
+                "value": round(100 * row.published.accuracy_mean, 3),
+                "words": f"published, {_reference(row.published)}",
+                "shown": _published(row),
+            }
+        )
+    return marks
+
+
+def _accuracy_caption(rows: Rows, done: Rows, ours: ComparisonRow | None) -> str:
+    text = "" if ours is None else _beside(ours, [r for r in done if r is not ours])
+    unfinished = [f"{r.title} ({r.status})" for r in rows if r.status != "finished"]
     if unfinished:
-        names = [f"{r['title']} ({r['status']})" for r in unfinished]
-        text += f" Not finished: {listed(names)}; the reasons are in the table."
+        text += f" Not finished: {listed(unfinished)}; the reasons are in the table."
     return text.strip()
 
 
-def _seconds(id: str, dataset: str, timed: Sequence[Row], ours: Row | None) -> Figure:
-    mine = ours["train_seconds"] if ours and _has(ours, "train_seconds") else None
-    rows = []
-    for row in timed:
-        factor = ""
-        if mine and row is not ours:
-            factor = times(row["train_seconds"] / mine)
-        rows.append(
-            {
-                "row": row["title"],
-                "what": "ours" if row["model"] == "fdgnn" else "rival",
-                "seconds": row["train_seconds"],
-                "words": duration(row["train_seconds"]),
-                "factor": factor,
-            }
+def _beside(ours: ComparisonRow, others: Rows) -> str:
+    if not others:
+        return "No rival has finished."
+    above = [r.title for r in others if (r.accuracy_mean or 0) > (ours.accuracy_mean or 0)]
+    verb = "has" if len(above) == 1 else "have"
+    text = f"{listed(above) if above else 'No rival'} {verb if above else 'has'} a higher mean "
+    text += "than FDGNN."
+    if any(_paired(r, ours) for r in others):
+        text += (
+            " The bars are spreads over folds. All models were tested on the same folds: the table "
+            "says on how many of them FDGNN was better. Where that is about half, these folds "
+            "cannot tell which model is better."
         )
-    slower = [r for r in rows if r["what"] == "rival"]
-    text = "Time to train the selected model once, on a logarithmic scale; the number beside a "
-    text += "rival says how many times as long as FDGNN it takes."
-    if mine and slower:
-        fastest, slowest = (f(slower, key=lambda r: r["seconds"]) for f in (min, max))
-        text += f" FDGNN takes {duration(mine)}; {fastest['row']}, {fastest['words']}"
-        if fastest is not slowest:
-            text += f", and the slowest, {slowest['row']}, {slowest['words']}"
-        text += "."
-    table = Table(
-        ["model", "training", "times FDGNN's"],
-        [[r["row"], r["words"], r["factor"] or NONE] for r in rows],
-    )
+    return text
+
+
+# ---------------------------------------------------------------------- time
+
+
+def _seconds(
+    id: str,
+    dataset: str,
+    timed: Sequence[tuple[ComparisonRow, float]],
+    ours: ComparisonRow | None,
+) -> Figure:
+    rows: list[Row] = [
+        {
+            "row": row.title,
+            "what": "ours" if _is_ours(row) else "rival",
+            "seconds": seconds,
+            "words": duration(seconds),
+            "factor": _factor(row, ours),
+        }
+        for row, seconds in timed
+    ]
     return Figure(
         id=f"rival-seconds-{id}",
         title=f"Training time: {dataset}",
-        caption=text,
+        caption=_seconds_caption(rows, ours),
         panels=[Panel(f"rival-seconds-{id}", charts.rival_seconds(rows, len(rows)))],
-        table=table,
+        table=Table(
+            ["model", "training", "times FDGNN's"],
+            [[r["row"], r["words"], r["factor"] or NONE] for r in rows],
+        ),
         key=[Key("circle", "c1", "FDGNN"), Key("square", "c3", "a rival")],
     )
 
 
-def _nothing(id: str, dataset: str, rows: Sequence[Row]) -> Figure:
-    return Figure(
-        id=f"rivals-{id}",
-        title=dataset,
-        caption="No model has finished; the reasons are in the table.",
-        table=_table(rows, None),
-        open=True,
+def _seconds_caption(rows: Sequence[Row], ours: ComparisonRow | None) -> str:
+    text = (
+        "Time to train the selected model once, on a logarithmic scale. The number beside a rival "
+        "says how many times as long as FDGNN it takes."
     )
+    slower = sorted((r for r in rows if r["what"] == "rival"), key=lambda r: r["seconds"])
+    if ours is None or not ours.train_seconds or not slower:
+        return text
+    fastest, slowest = slower[0], slower[-1]
+    text += f" FDGNN takes {duration(ours.train_seconds)}; {fastest['row']}, {fastest['words']}"
+    if fastest is not slowest:
+        text += f", and the slowest, {slowest['row']}, {slowest['words']}"
+    return text + "."
 
 
-def _table(rows: Sequence[Row], ours: Row | None) -> Table:
-    mine = ours["train_seconds"] if ours else None
+# ---------------------------------------------------------------------- all numbers
+
+
+def _table(rows: Rows, ours: ComparisonRow | None) -> Table:
     head = [
         "model", "state", "accuracy, %", "FDGNN better, equal, worse", "published, %", "training",
-        "test", "selection",
-        "times FDGNN's", "parameters", "memory",
+        "test", "selection", "times FDGNN's", "parameters", "memory",
     ]  # fmt: skip
-    shown: list[list[Cell]] = []
-    for row in rows:
-        published = row.get("published")
-        seconds = row["train_seconds"]
-        factor = NONE
-        if mine and seconds and row is not ours:
-            factor = times(seconds / mine)
-        state = row["status"] + (f": {row['reason']}" if row.get("reason") else "")
-        cells = [
-            row["title"],
-            state,
-            spread(row["accuracy_mean"], row["accuracy_std"]),
-            _paired(row, ours) or NONE,
-            spread(published["accuracy_mean"], published.get("accuracy_std"))
-            if published
-            else NONE,
-            duration(seconds),
-            duration(row["test_seconds"]),
-            duration(row.get("selection_seconds")),
-            factor,
-            count(row.get("parameters")),
-            f"{significant(row['peak_mb'])} MB" if _has(row, "peak_mb") else NONE,
-        ]
-        kind = "ours" if row["model"] == "fdgnn" else ""
-        shown.append([(text, kind) for text in cells])
-    return Table(head, shown, n_words=2)
+    return Table(head, [_cells(row, ours) for row in rows], n_words=2)
 
 
-def _paired(row: Row, ours: Row | None) -> str:
-    """On how many folds FDGNN is better than, equal to, and worse than a rival."""
-    mine, theirs = (ours or {}).get("fold_accuracies"), row.get("fold_accuracies")
-    if row is ours or not mine or not theirs or len(mine) != len(theirs):
+def _cells(row: ComparisonRow, ours: ComparisonRow | None) -> list[Cell]:
+    texts = [
+        row.title,
+        row.status + (f": {row.reason}" if row.reason else ""),
+        spread(row.accuracy_mean, row.accuracy_std),
+        _paired(row, ours) or NONE,
+        _published(row),
+        duration(row.train_seconds),
+        duration(row.test_seconds),
+        duration(row.selection_seconds),
+        _factor(row, ours) or NONE,
+        count(row.parameters),
+        NONE if row.peak_mb is None else f"{significant(row.peak_mb)} MB",
+    ]
+    kind = "ours" if _is_ours(row) else ""
+    return [(text, kind) for text in texts]
+
+
+def _factor(row: ComparisonRow, ours: ComparisonRow | None) -> str:
+    """How many times as long as FDGNN a rival trains."""
+    if ours is None or row is ours or not ours.train_seconds or not row.train_seconds:
         return ""
-    gaps = [a - b for a, b in zip(mine, theirs, strict=True)]
-    counts = (sum(g > 1e-9 for g in gaps), sum(abs(g) <= 1e-9 for g in gaps))
-    return f"{counts[0]}, {counts[1]}, {len(gaps) - sum(counts)}"
+    return times(row.train_seconds / ours.train_seconds)
 
 
-def _reference(published: Row) -> str:
-    name = published.get("reference") or ""
+def _paired(row: ComparisonRow, ours: ComparisonRow | None) -> str:
+    """On how many folds FDGNN is better than, equal to, and worse than a rival."""
+    if ours is None or row is ours or not ours.fold_accuracies or not row.fold_accuracies:
+        return ""
+    if len(ours.fold_accuracies) != len(row.fold_accuracies):
+        return ""
+    gaps = [a - b for a, b in zip(ours.fold_accuracies, row.fold_accuracies, strict=True)]
+    better, equal = sum(g > 1e-9 for g in gaps), sum(abs(g) <= 1e-9 for g in gaps)
+    return f"{better}, {equal}, {len(gaps) - better - equal}"
+
+
+def _published(row: ComparisonRow) -> str:
+    if row.published is None:
+        return NONE
+    return spread(row.published.accuracy_mean, row.published.accuracy_std)
+
+
+def _reference(published: PublishedAccuracy) -> str:
+    name = published.reference or ""
     return paper.REFERENCES.get(name, name) or "no source given"

@@ -4,56 +4,49 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
+from fdgnn.portrait.records import DynamicsFacts
 from fdgnn.report import charts
-from fdgnn.report.figures import Figure, Key, Panel, Table
+from fdgnn.report.figures import Figure, Key, Panel, Row, Table
 from fdgnn.report.numbers import count, listed, plural, significant
 
 N_BINS = 60  # of graphs by their radius
+N_STEPS = 120  # of the border
 
 
-def absolute_radii(portrait: dict[str, Any]) -> list[float]:
-    """The layers' ρ(|W_H|); none if an early portrait does not have them."""
-    layers = portrait["dynamics"]["layers"]
-    if all("absolute_radius" in layer for layer in layers):
-        return [layer["absolute_radius"] for layer in layers]
-    # With one connection a neuron it is the same as ρ(W_H).
-    alike = portrait["settings"].get("n_connections") == 1
-    return [layer["spectral_radius"] for layer in layers] if alike else []
-
-
-def figure(run: int, dynamics: dict[str, Any], weights: Sequence[float], whom: str) -> Figure:
-    """Each layer as a row of points under or beyond the border; `whom` says of which graphs."""
-    radii, k = [row[1] for row in dynamics["radii"]], dynamics["degree"]
+def figure(run: int, dynamics: DynamicsFacts, whom: str) -> Figure:
+    """Each layer as a row of points below or above the border; `whom` names the graphs."""
+    radii, k = dynamics.radii, dynamics.degree
+    weights = [layer.absolute_radius for layer in dynamics.layers]
     last = 1.05 * max(*radii, k, 1e-6)
     # Rounded as the border is, so that its flat top can be told from the curve.
     top = _short(1.6 * max(*weights, 1 / last))
     points = _points(radii, weights, last)
-    n_steps = 120
-    border = [
-        {"radius": round(x, 5), "weight": _short(min(1 / x, top))}
-        for x in (last * (i + 0.5) / n_steps for i in range(n_steps))
+    key = [
+        Key("band", "band", "ρ(|W_H|) ρ(|A|) < 1: one fixed point, for sure"),
+        Key("circle", "c1", "graphs of one layer inside it; the larger, the more"),
     ]
-    end = {"radius": last, "weight": _short(min(1 / last, top))}
-    border = [{"radius": 0, "weight": top}, *border, end]
+    if not all(point["stable"] for point in points):
+        key.append(Key("triangle", "c2", "graphs outside"))
+    key.append(Key("dashes", "ink", f"k = {significant(k)}"))
     return Figure(
         id=f"stability-{run}",
         title="Map of stability",
         caption=_caption(radii, weights, k, whom),
-        panels=[Panel(f"stability-{run}", charts.stability(points, border, k, top))],
+        panels=[Panel(f"stability-{run}", charts.stability(points, _border(last, top), k, top))],
         table=_table(radii, weights),
-        key=[
-            Key("band", "band", "ρ(|W_H|) ρ(|A|) < 1: one fixed point, for sure"),
-            Key("circle", "c1", "graphs of one layer inside it; the larger, the more"),
-            *(
-                [Key("triangle", "c2", "graphs outside")]
-                if any(not point["stable"] for point in points)
-                else []
-            ),
-            Key("dashes", "ink", f"k = {significant(k)}"),
-        ],
+        key=key,
     )
+
+
+def _border(last: float, top: float) -> list[Row]:
+    """The curve where the product is 1, cut off at the top of the chart."""
+    inner = [last * (i + 0.5) / N_STEPS for i in range(N_STEPS)]
+    return [
+        {"radius": 0, "weight": top},
+        *({"radius": round(x, 5), "weight": _short(min(1 / x, top))} for x in inner),
+        {"radius": last, "weight": _short(min(1 / last, top))},
+    ]
 
 
 def _short(value: float) -> float:
@@ -76,8 +69,8 @@ def _layers(numbers: Sequence[int]) -> str:
     return f"layers {listed(numbers)}"
 
 
-def _points(radii: Sequence[float], weights: Sequence[float], last: float) -> list[dict[str, Any]]:
-    """Graphs of a layer that are close to each other make one point, never across the border."""
+def _points(radii: Sequence[float], weights: Sequence[float], last: float) -> list[Row]:
+    """Put graphs of a layer that lie close together into one point, never across the border."""
     rows = []
     for height, layers in _rows_of_layers(weights).items():
         weight = weights[layers[0] - 1]
@@ -112,8 +105,8 @@ def _caption(radii: Sequence[float], weights: Sequence[float], k: float, whom: s
     rows = _rows_of_layers(weights)
     who = "a layer" if len(rows) == len(weights) else listed(map(_layers, rows.values()))
     text = (
-        f"Each row of points is {who}, at the height of ρ(|W_H|); each point is a group of graphs, "
-        "at their ρ(|A|). Under the curve states are certain to come to rest at one point. "
+        f"Each row of points is {who}, at the height of ρ(|W_H|). Each point is a group of graphs, "
+        "at their ρ(|A|). Below the curve, states are certain to come to rest at one point. "
         f"The largest product of all is {significant(max(radii) * max(weights))}. "
     )
     if beyond:

@@ -4,6 +4,6 @@ try {
   const theme = localStorage.getItem("fdgnn-theme");
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
 } catch (error) {
-  // A browser that keeps nothing for files on disk: its own setting decides.
+  // This browser stores nothing for files on disk; its own setting decides.
 }
 document.documentElement.dataset.script = "yes";

@@ -1,4 +1,4 @@
-// What moves on the page: theme, choice of the run, charts, tooltips, graphs, copying.
+// The page's script: theme, choice of the run, charts, tooltips, graphs, copying.
 // Text from data files reaches the page by textContent only.
 "use strict";
 (() => {
@@ -52,7 +52,7 @@
     try {
       localStorage.setItem("fdgnn-theme", root.dataset.theme);
     } catch (error) {
-      // Not remembered, then.
+      // This browser stores nothing for files on disk.
     }
     tellTheme();
   });
@@ -109,8 +109,8 @@
   const BARE = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false };
   let View = null;
 
-  // Vega only logs what goes wrong while it draws, and shows an empty chart. The bundle has no name
-  // for its class of views, but the view of an empty chart has.
+  // Vega only logs errors while it draws, and shows an empty chart. The bundle does not export its
+  // class of views, so the class is taken from the view of an empty chart.
   async function viewFor(place) {
     if (!View) {
       const nothing = { data: { values: [] }, mark: "point" };
@@ -140,7 +140,7 @@
   }
 
   function listen(place, view) {
-    // A finger does not hover: its tap tells what a pointer over the mark would.
+    // A finger cannot hover: a tap shows what a pointer over the mark would show.
     view.addEventListener("click", (event, item) => showTip(view, event, item, item?.tooltip));
     const linked = place.closest("[data-linked]");
     if (linked) {
@@ -164,7 +164,7 @@
     }
   }
 
-  // One chart after the other, so that the page stays alive; what is hidden waits until shown.
+  // Charts are drawn one by one, so that the page responds. Hidden charts wait until they are shown.
   async function drawAll() {
     for (const place of all(".chart:not([data-state])")) {
       if (place.offsetParent !== null) {
@@ -227,7 +227,7 @@
     const sides = [xs, ys].map((values) => Math.max(...values) - Math.min(...values));
     const longest = Math.max(...sides);
     const area = longest * Math.max(Math.min(...sides), 0.5 * longest);
-    // Vertices of a dense graph are closer to each other than its edges are long.
+    // In a dense graph, vertices lie closer to each other than the length of an edge.
     if (!drawing.molecule && area > 0) unit = Math.min(unit, 0.8 * Math.sqrt(area / at.length));
     const pad = 0.6 * unit;
     const [left, top] = [Math.min(...xs) - pad, Math.min(...ys) - pad];
@@ -430,7 +430,7 @@
     try {
       await navigator.clipboard.writeText(text);
     } catch (error) {
-      // Some browsers let only pages from the network use the clipboard: the older way, then.
+      // Some browsers let only pages from the network use the clipboard, so the older way is used.
       const field = element("textarea", { class: "away", readonly: "" });
       field.value = text;
       document.body.append(field);
@@ -449,7 +449,7 @@
     });
   }
 
-  // ------------------------------------------------------------------ where one is
+  // ------------------------------------------------------------------ the section in view
 
   const links = new Map(all(".toc a").map((link) => [link.hash.slice(1), link]));
   const observer = new IntersectionObserver((entries) => {

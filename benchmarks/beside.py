@@ -1,0 +1,119 @@
+"""Two states of the library side by side: times of embeddings, fits and predictions, as ratios.
+
+    python -m benchmarks.beside COMMIT [--rounds 5]
+
+The commit is checked out into a temporary folder; a folder of sources may be given instead. Both
+run in processes of their own, in turn, so that other work on the machine meets both. A figure is
+the best CPU time over all rounds. The results of both are compared bit by bit before their times
+are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+OURS = Path(__file__).parent.parent / "src"
+
+
+def measure() -> None:
+    """Print the CPU seconds of each task, and a checksum of its result."""
+    from fdgnn import FDGNNClassifier, GraphReservoir, load_tu
+    from fdgnn.reservoir import embed
+
+    found: dict[str, tuple[float, str]] = {}
+
+    def timed(name: str, prepare: Callable[[], Any], run: Callable[[Any], Any], n: int) -> None:
+        best = float("inf")
+        for argument in [prepare() for _ in range(n)]:
+            start = time.process_time()
+            result = run(argument)
+            best = min(best, time.process_time() - start)
+        found[name] = best, hashlib.sha256(result.tobytes()).hexdigest()
+
+    def times(name: str, **options: Any) -> None:
+        graphs, y = load_tu(name)
+        reservoir = GraphReservoir(random_state=0, **options).fit(graphs).reservoir_
+        kept = graphs[:]
+
+        def pooled(batch: Any) -> Any:
+            return embed(batch, reservoir, layers="last").pooled
+
+        pooled(kept)
+        timed(f"{name}, embedding", lambda: graphs[:], pooled, 10)
+        timed(f"{name}, embedding again", lambda: kept, pooled, 10)
+        if name == "MUTAG":
+            one = graphs[[0]]  # 17 vertices
+            timed("one graph, embedding", lambda: one[:], pooled, 1000)
+            timed("one graph, embedding again", lambda: one, pooled, 1000)
+            model = FDGNNClassifier(random_state=0).fit(graphs, y)
+            timed("one graph, prediction", lambda: one[:], model.decision_function, 500)
+            alone = graphs[0]
+            timed("one graph object, prediction", lambda: [alone], model.decision_function, 500)
+            timed("MUTAG, fit", lambda: graphs[:], lambda g: fitted(g, y).coef_, 30)
+
+    def fitted(graphs: Any, y: Any) -> Any:
+        return FDGNNClassifier(random_state=0).fit(graphs, y)
+
+    times("MUTAG")
+    times("NCI1", n_units=500, n_layers=1)
+    times("IMDB-BINARY")
+    print(json.dumps(found))
+
+
+def run(source: Path, cache: str) -> dict[str, tuple[float, str]]:
+    environment = {**os.environ, "PYTHONPATH": str(source), "NUMBA_CACHE_DIR": cache}
+    command = [sys.executable, str(Path(__file__)), "--measure"]
+    output = subprocess.run(command, env=environment, capture_output=True, check=True).stdout
+    return dict(json.loads(output))
+
+
+@contextmanager
+def sources(other: str) -> Iterator[Path]:
+    """Give the folder itself, or check the commit out as long as it is needed."""
+    if Path(other).is_dir():
+        yield Path(other).resolve()
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "commit"
+        git = ["git", "-C", str(OURS), "worktree"]
+        subprocess.run([*git, "add", "--quiet", "--detach", str(tree), other], check=True)
+        try:
+            yield tree / "src"
+        finally:
+            subprocess.run([*git, "remove", "--force", str(tree)], check=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Two states of the library side by side.")
+    parser.add_argument("other", nargs="?", help="a commit, or a folder of sources")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.measure:
+        return measure()
+    best: list[dict[str, float]] = [{}, {}]
+    with tempfile.TemporaryDirectory() as folder, sources(options.other) as other:
+        for _ in range(options.rounds):
+            results = [run(source, f"{folder}/{i}") for i, source in enumerate((other, OURS))]
+            for name in results[0]:
+                assert results[0][name][1] == results[1][name][1], f"{name}: other bits"
+                for times, result in zip(best, results, strict=True):
+                    times[name] = min(times.get(name, float("inf")), result[name][0])
+    for name, other in best[0].items():
+        ours = best[1][name]
+        print(f"{name:30} {1e3 * other:9.3f} ms   {1e3 * ours:9.3f} ms   ratio {ours / other:.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""``fdgnn fit``: from a file of graphs to a model file."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fdgnn.cli.app import app, command_line, say
+from fdgnn.cli.options import (
+    AsJson,
+    Data,
+    FirstDataOptions,
+    Jobs,
+    Quiet,
+    Rejects,
+    Seed,
+    Target,
+    TaskName,
+    expand,
+)
+from fdgnn.cli.pages import PageFile, dataset_of, show_model
+from fdgnn.cli.rejects import RejectsFile, check_outputs
+
+if TYPE_CHECKING:
+    from fdgnn.workflow.training import Training
+
+
+@app.command(epilog="Example: fdgnn fit molecules.csv --target active -o model.fdgnn")
+@expand
+def fit(
+    data: Data,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
+    how: FirstDataOptions,
+    target: Target = None,
+    task: Annotated[
+        TaskName | None, typer.Option(help="What the target is, if it is not recognized.")
+    ] = None,
+    search: Annotated[
+        bool, typer.Option(help="Choose hyper-parameters, or use the defaults.")
+    ] = True,
+    configurations: Annotated[int, typer.Option(min=1, help="Configurations to try.")] = 20,
+    guesses: Annotated[int, typer.Option(min=1, help="Networks to average.")] = 3,
+    rejects: Rejects = None,
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+    page: PageFile = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train a model on your graphs and save it; hyper-parameters are chosen for you."""
+    from fdgnn.context import Context
+    from fdgnn.model_files import save_model
+    from fdgnn.workflow.training import check_targets, train
+
+    context = Context(n_jobs=jobs, quiet=quiet, command=command_line())
+    bad_rows = RejectsFile.beside(output, rejects)
+    _check_files(data, output, bad_rows, page)
+    table = how.read(data, target=target, numeric=task is TaskName.regression)
+    listed = bad_rows.write(table.rejects, table.n_rows, context)
+    graphs, y = check_targets(table)
+    say(f"{graphs!r}", context.quiet)
+    training = train(
+        graphs, y, task=task.value if task else None,
+        search=search, n_configurations=configurations, n_guesses=guesses, seed=seed,
+        context=context,
+    )  # fmt: skip
+    save_model(training.model, output, score=training.score, nested=True)
+    _print_training(training, output, listed, as_json)
+    if page is None:
+        say(f"to see a page about it: {_page_command(output, data, target)}", context.quiet)
+    else:
+        show_model(output, training.model, table, dataset_of(data), page, context)
+
+
+def _check_files(data: str, output: Path, bad_rows: RejectsFile, page: Path | None) -> None:
+    from fdgnn.files import check_writable
+
+    if str(output) == "-":
+        raise ValueError("a model is written to a file; give its name by -o")
+    check_outputs(data, str(output), bad_rows)
+    if page is not None:
+        check_writable(page)
+
+
+def _page_command(model: Path, data: str, target: str | None) -> str:
+    """Build the command that writes a page about the model and its training graphs."""
+    words = ["fdgnn", "report", str(model), "--data", data]
+    return shlex.join([*words, *(["--target", target] if target else []), "-o", "report.html"])
+
+
+def _print_training(
+    training: Training, output: Path, listed: dict[str, object], as_json: bool
+) -> None:
+    if as_json:
+        facts = {
+            "model": str(output),
+            "task": training.task,
+            "graphs": training.n_graphs,
+            "metric": training.metric,
+            "score": training.score,
+            "baseline": training.baseline,
+            "wl_ceiling": training.ceiling,
+            "seconds": training.seconds,
+            "parameters": training.parameters,
+        }
+        typer.echo(json.dumps(facts | listed))
+        return
+    constant = "majority class" if training.task == "classification" else "mean"
+    shown = {
+        f"{training.metric}, nested cross validation": training.score,
+        f"always the {constant}": training.baseline,
+        "best of any message passing (WL)": training.ceiling,
+    }
+    for what, value in shown.items():
+        if value is not None:
+            typer.echo(f"{what:35} {value:.3f}")
+    typer.echo(f"{training.n_graphs} graphs, {training.seconds:.1f} s, written to {output}")

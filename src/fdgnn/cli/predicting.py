@@ -1,0 +1,122 @@
+"""``fdgnn predict`` and ``explain``: what a model says of new graphs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fdgnn.cli.app import app, say
+from fdgnn.cli.options import AsJson, Data, DataOptions, Jobs, Model, Quiet, Rejects, expand
+from fdgnn.cli.rejects import RejectsFile, check_outputs
+
+if TYPE_CHECKING:
+    from fdgnn.datasets import Reject
+
+
+@app.command(epilog="Example: fdgnn predict model.fdgnn new.csv -o predictions.csv")
+@expand
+def predict(
+    model: Model,
+    data: Data,
+    how: DataOptions,
+    output: Annotated[
+        str, typer.Option("--output", "-o", help=".csv, .jsonl or .parquet; '-' prints CSV.")
+    ] = "-",
+    rejects: Rejects = None,
+    jobs: Jobs = 1,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Predict new graphs: one row of output for each row of the input, in the same order.
+
+    The file is read as the model's training data was. With two classes, the score is positive for
+    the second one; with more, it is that of the predicted class. The column 'error' says why a
+    row cannot be predicted.
+    """
+    from fdgnn.context import Context
+    from fdgnn.model_files import load_model
+    from fdgnn.workflow.output import prediction_writer
+    from fdgnn.workflow.predicting import predict_tables
+
+    context = Context(n_jobs=jobs, quiet=quiet)
+    bad_rows = RejectsFile.beside(output, rejects)
+    check_outputs(data, output, bad_rows)
+    fitted = load_model(model)
+    found: list[Reject] = []
+    n_rows = 0
+    with prediction_writer(output, getattr(fitted, "classes_", ()), how.id_column) as write:
+        tables = how.iterate(data, like=fitted)
+        for predictions, refused in predict_tables(fitted, tables, context.n_jobs):
+            write(predictions)
+            n_rows += len(predictions)
+            found += refused
+    listed = bad_rows.write(found, n_rows, context)
+    if len(found) == n_rows:
+        raise ValueError(f"none of the {n_rows} rows can be predicted; {found[0]}")
+    say(f"{n_rows - len(found)} of {n_rows} rows predicted", context.quiet)
+    _print_summary({"rows": n_rows, "predicted": n_rows - len(found), **listed}, output, as_json)
+
+
+@app.command(epilog="Example: fdgnn explain model.fdgnn new.csv -o why.jsonl --draw pictures")
+@expand
+def explain(
+    model: Model,
+    data: Data,
+    how: DataOptions,
+    output: Annotated[
+        str, typer.Option("--output", "-o", help=".jsonl, or .csv with a row per vertex.")
+    ] = "-",
+    row: Annotated[
+        list[int] | None, typer.Option("--row", help="Only these rows, counted from 0.")
+    ] = None,
+    of: Annotated[str | None, typer.Option(help="The class whose score is explained.")] = None,
+    edges: Annotated[
+        bool, typer.Option(help="Also show how the score changes without each edge.")
+    ] = False,
+    draw: Annotated[Path | None, typer.Option(help="Folder for a picture of each graph.")] = None,
+    rejects: Rejects = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show how much each vertex contributes to the score of a class.
+
+    By default it is the predicted class. Contributions add up to the score minus that of an empty
+    graph. That graph may be unlike yours: compare vertices with each other, not with zero.
+    """
+    from fdgnn.context import Context
+    from fdgnn.model_files import load_model
+    from fdgnn.workflow.explaining import draw_all, explain_table
+    from fdgnn.workflow.output import explanation_writer
+
+    if edges and Path(output).suffix != ".jsonl":
+        raise ValueError("effects of edges can only be written as JSON lines; give -o NAME.jsonl")
+    context = Context(quiet=quiet)
+    bad_rows = RejectsFile.beside(output, rejects)
+    check_outputs(data, output, bad_rows)
+    fitted = load_model(model)
+    wanted = None if not row else set(row)
+    n_explained, n_rows = 0, 0
+    found: list[Reject] = []
+    with explanation_writer(output) as write:
+        for table in how.iterate(data, like=fitted):
+            explained, refused = explain_table(fitted, table, wanted, target=of, edges=edges)
+            write(explained)
+            n_explained += len(explained)
+            n_rows += table.n_rows
+            found += refused
+            if draw is not None:
+                draw_all(explained, draw)
+    listed = bad_rows.write(found, n_rows, context)
+    if n_explained == 0:
+        why = str(found[0]) if found else f"rows are counted from 0 to {n_rows - 1}"
+        raise ValueError(f"none of the rows asked for can be explained; {why}")
+    say(f"{n_explained} of {n_rows} rows explained", context.quiet)
+    _print_summary({"rows": n_rows, "explained": n_explained, **listed}, output, as_json)
+
+
+def _print_summary(summary: dict[str, object], output: str, as_json: bool) -> None:
+    if as_json and output != "-":
+        typer.echo(json.dumps(summary | {"output": output}))

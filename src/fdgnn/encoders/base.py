@@ -1,0 +1,271 @@
+"""Encoders: from graphs to features. This is all that the rest of the library knows of one.
+
+Estimators, selection, model files, explanations and the page work with every `Encoder`. A new one
+is a subclass in a file of its own. It says
+
+- how it is fitted to graphs (`_draw`), if it has anything to fit;
+- how it encodes a batch, at several depths at once (`encode`);
+- what each vertex contributed (`attribute`);
+- what a model file must hold of it (`Facts`, `facts`, `arrays`, `restore`).
+
+An encoder without depths whose features are sums over vertices only has to give
+`vertex_features`; everything else has a default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from fdgnn.arrays import Array, Features, Floats, Ints
+from fdgnn.exceptions import GraphError, ModelFileError
+from fdgnn.graphs import GraphBatch
+from fdgnn.graphs.converters import as_batch
+from fdgnn.parameters import LARGEST_WHOLE, Rule, check_parameters
+from fdgnn.records import Record
+from fdgnn.seeds import seed_sequence
+
+
+class GraphKind(Record, frozen=True, kw_only=True):
+    """What graphs must have in common with those that a model was fitted on."""
+
+    directed: bool
+    vertices: Literal["labels", "features", "nothing"]
+    # Different labels, features per vertex, or 1; kernels count in 32 bits.
+    n_inputs: Annotated[int, msgspec.Meta(ge=1, le=LARGEST_WHOLE)]
+
+    @classmethod
+    def of(cls, graphs: GraphBatch) -> Self:
+        """Tell the kind of the graphs of a batch."""
+        if graphs.features is not None:
+            return cls(
+                directed=graphs.directed, vertices="features", n_inputs=graphs.features.shape[1]
+            )
+        if graphs.label_values is None:
+            return cls(directed=graphs.directed, vertices="nothing", n_inputs=1)
+        return cls(directed=graphs.directed, vertices="labels", n_inputs=len(graphs.label_values))
+
+    def check(self, graphs: GraphBatch) -> None:
+        """Raise GraphError if graphs are of another kind; other vertex labels are no other kind."""
+        found = GraphKind.of(graphs)
+        if found.directed != self.directed:
+            raise GraphError(
+                f"the graphs are {_direction(found)}, but the model was fitted on "
+                f"{_direction(self)} ones"
+            )
+        if found.vertices != self.vertices:
+            raise GraphError(
+                f"the graphs have {_VERTEX_INPUT[found.vertices]}, but the model was fitted on "
+                f"graphs with {_VERTEX_INPUT[self.vertices]}"
+            )
+        if found.vertices == "features" and found.n_inputs != self.n_inputs:
+            raise GraphError(
+                f"the graphs have {found.n_inputs} features per vertex, but the model was fitted "
+                f"on {self.n_inputs}"
+            )
+
+
+_VERTEX_INPUT = {
+    "labels": "vertex labels",
+    "features": "vertex features",
+    "nothing": "no vertex labels",
+}
+
+
+def _direction(kind: GraphKind) -> str:
+    return "directed" if kind.directed else "undirected"
+
+
+class Settling(NamedTuple):
+    """How the iterations of an encoder ended on each graph, layer by layer."""
+
+    n_iter: npt.NDArray[np.int32]  # (n_layers, n_graphs)
+    residual: Floats  # (n_layers, n_graphs), the last change of the states
+    tol: float
+    max_iter: int
+
+
+class Encoding(NamedTuple):
+    """What encoding a batch gives: features for each depth that was asked for."""
+
+    features: list[Features]  # (n_graphs, n_features) each
+    settling: Settling | None = None  # where something was iterated
+
+
+@dataclass(frozen=True)
+class VertexParts:
+    """Features of graphs as sums over their vertices.
+
+    Attributes
+    ----------
+    graphs : GraphBatch
+    features : (n_graphs, n_features)
+    parts : (n_vertices, n_features)
+        Over the vertices of a graph they add up to its features, but for rounding.
+    """
+
+    graphs: GraphBatch
+    features: Floats
+    parts: Floats
+
+    def contributions(self, directions: Floats, of_graph: Ints) -> Floats:
+        """Split ``features[g] @ directions[of_graph[g]]`` over the vertices of each graph.
+
+        Returns
+        -------
+        (n_vertices,) float64
+            What rounding took from a sum is shared by the vertices of its graph.
+        """
+        offsets, graph_of_vertex = self.graphs.vertex_offsets, self.graphs.graph_of_vertex
+        own = directions[of_graph]  # (n_graphs, n_features)
+        lost = ((self.features - self._sums) * own).sum(axis=1) / np.diff(offsets)
+        each = np.einsum("vf,vf->v", self.parts, own[graph_of_vertex])
+        return np.asarray(each + lost[graph_of_vertex])
+
+    @cached_property
+    def _sums(self) -> Floats:
+        return np.add.reduceat(self.parts, self.graphs.vertex_offsets[:-1])
+
+
+class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turn graphs into features: the base of all encoders, and scikit-learn's transformer.
+
+    Attributes
+    ----------
+    kind : str
+        The encoder's name, as in ``FDGNNClassifier(encoder="reservoir")`` and in model files.
+    depth_parameter : str or None
+        The parameter that `encode` can vary at no cost: a deep encoding contains the shallower
+        ones. None if there is none.
+    expansion_factor : int
+        Random features that the model draws for each feature of the encoder; 0 for none.
+    rules : mapping
+        What each parameter may be.
+    Facts : type of Record
+        What a model file says of the encoder, beside its parameters and arrays.
+    """
+
+    kind: ClassVar[str]
+    depth_parameter: ClassVar[str | None] = None
+    expansion_factor: ClassVar[int] = 0
+    rules: ClassVar[Mapping[str, Rule]] = {}
+    Facts: ClassVar[type[Record]] = Record
+
+    random_state: Any = None
+    n_jobs: int | None = None
+
+    # ------------------------------------------------------------------ what a subclass says
+
+    def _draw(self, graphs: GraphBatch, seed: np.random.SeedSequence) -> None:
+        """Fit the encoder to checked graphs; by default there is nothing to fit."""
+
+    @classmethod
+    def search_space(cls) -> Mapping[str, Any]:
+        """What a search tries by default: lists or SciPy distributions by parameter."""
+        return {}
+
+    def vertex_features(self, graphs: GraphBatch) -> Floats:
+        """Give what each vertex adds to the features of its graph, (n_vertices, n_features)."""
+        raise NotImplementedError(f"{type(self).__name__} has no vertex_features")
+
+    def encode(
+        self,
+        graphs: GraphBatch,
+        depths: Sequence[int] | None = None,
+        n_jobs: int | None = None,
+    ) -> Encoding:
+        """Encode checked graphs, once for each depth; without depths, as the parameters say."""
+        if depths is not None and self.depth_parameter is not None:
+            raise NotImplementedError(f"{type(self).__name__} has depths, but no encode of its own")
+        parts = self.vertex_features(graphs)
+        pooled = np.add.reduceat(parts, graphs.vertex_offsets[:-1])
+        return Encoding([pooled] * (1 if depths is None else len(depths)))
+
+    def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> VertexParts:
+        """Encode checked graphs and keep what each vertex contributed."""
+        parts = self.vertex_features(graphs)
+        return VertexParts(graphs, np.add.reduceat(parts, graphs.vertex_offsets[:-1]), parts)
+
+    def refusals(self, graphs: GraphBatch) -> dict[int, str]:
+        """Positions of the graphs that the encoder cannot take, and why; by default none."""
+        return {}
+
+    @property
+    def n_features_out(self) -> int | None:
+        """How many features there are, if the encoder knows it before it encodes."""
+        return None
+
+    def facts(self) -> Record:
+        """What a model file says of the fitted encoder."""
+        return self.Facts()
+
+    def arrays(self) -> dict[str, Array]:
+        """Arrays of the fitted encoder, for a model file."""
+        return {}
+
+    def restore(self, facts: Any, arrays: Mapping[str, Array], graph_kind: GraphKind) -> None:
+        """Take facts and arrays from a model file, which anybody may have written.
+
+        Raises
+        ------
+        ModelFileError
+            They contradict each other or the parameters.
+        """
+        if arrays:
+            raise ModelFileError(
+                f"it has an array {min(arrays)[:40]!r}, which its encoder does not have"
+            )
+
+    # ------------------------------------------------------------------ the same for all
+
+    def draw(self, graphs: GraphBatch, seed: np.random.SeedSequence) -> Self:
+        """Fit the encoder to checked graphs, with this seed."""
+        self.seed_ = seed
+        self.graph_kind_ = GraphKind.of(graphs)
+        self._draw(graphs, seed)
+        return self
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the encoder to graphs; `y` is not used."""
+        check_parameters(self, self.rules)
+        return self.draw(as_batch(X), seed_sequence(self.random_state))
+
+    def transform(self, X: Any) -> Features:
+        """Encode graphs: (n_graphs, n_features)."""
+        encoding = self.encode(self.check_graphs(X), n_jobs=self.n_jobs)
+        self._after_encoding(encoding)
+        return encoding.features[0]
+
+    def _after_encoding(self, encoding: Encoding) -> None:
+        """Keep or tell what users should know of an encoding; by default nothing."""
+
+    def check_graphs(self, X: Any) -> GraphBatch:
+        """Convert graphs, and check that they are of the kind that the encoder was fitted on."""
+        check_is_fitted(self)
+        graphs = as_batch(X)
+        self.graph_kind_.check(graphs)
+        return graphs
+
+    @property
+    def n_features_in_(self) -> int:
+        """Inputs per vertex: different labels, features, or 1."""
+        check_is_fitted(self)
+        return int(self.graph_kind_.n_inputs)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "graph_kind_" in vars(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.one_d_array = True
+        tags.non_deterministic = self.random_state is None
+        return tags

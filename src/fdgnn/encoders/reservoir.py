@@ -1,0 +1,328 @@
+"""`GraphReservoir`: graphs encoded as the pooled fixed points of an untrained deep reservoir."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from fdgnn.arrays import Array, Floats
+from fdgnn.encoders.base import Encoder, Encoding, GraphKind, Settling, VertexParts
+from fdgnn.encoders.settling import tell_unsettled
+from fdgnn.exceptions import ModelFileError
+from fdgnn.graphs import GraphBatch
+from fdgnn.parameters import Number, OneOf, Rule
+from fdgnn.records import Record
+from fdgnn.reservoir import (
+    DeepReservoir,
+    Embedding,
+    Layer,
+    ReservoirConfig,
+    average_degree,
+    draw_reservoir,
+    embed,
+)
+
+
+class ReservoirFacts(Record, frozen=True, kw_only=True):
+    """What a model file says of a reservoir, beside its parameters and arrays."""
+
+    degree: float
+    vocabulary: list[int | str] | None
+
+
+class Degree:
+    """The rule of the parameter `degree`."""
+
+    def expected(self, value: Any) -> str | None:
+        """Say what was expected, or None if the value is fine."""
+        if isinstance(value, str) and value in ("average", "max"):
+            return None
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        fine = number and 0 < value <= sys.float_info.max
+        return None if fine else "expected 'average', 'max' or a number above zero"
+
+
+class GraphReservoir(Encoder):
+    """Embed graphs as the pooled fixed points of an untrained deep reservoir.
+
+    Each layer iterates ``X = tanh(U W_I^T + bias + A X W_H^T)`` to its fixed point; the states of
+    a graph's vertices are summed. `fit` only draws the weights.
+
+    Parameters
+    ----------
+    n_layers : int, default=3
+        L, the depth.
+    n_units : int, default=50
+        H, the neurons of each layer.
+    n_connections : int, default=1
+        C, the incoming connections of a neuron, from its input and from its own layer each.
+    effective_spectral_radius : float, default=0.9
+        ``rho(W_H) k``; at 1 or above, graphs of degree k need not have a unique fixed point.
+        (In other reservoir libraries the name stands for the leaky spectral radius.)
+    input_scaling : float, default=1.0
+        omega(1): the first layer's input weights are uniform in [-omega, omega].
+    inter_layer_scaling : float, default=1.0
+        omega: the same for the other layers.
+    bias_scaling : float, optional
+        Biases are uniform in plus or minus this; by default the layer's own scaling. 0: none.
+    degree : {"average", "max"} or float, default="average"
+        k: the mean or the maximum over graphs of the largest neighborhood, or a number.
+    pooled_layers : {"last", "all"}, default="last"
+        The layers whose pooled states are the features.
+    tol : float, default=1e-3
+        epsilon: a graph's iteration stops when its states move less than this (Frobenius norm).
+    max_iter : int, default=50
+        nu, the most iterations of a layer.
+    solver : {"auto", "paper"}, default="auto"
+        "paper" iterates all neurons as eq. 2 says; "auto" finds the same fixed points faster.
+    random_state : int, RandomState, Generator or None, default=None
+    n_jobs : int, optional
+        Threads; results do not depend on their number.
+
+    Attributes
+    ----------
+    layers_ : tuple of Layer
+        ``layers_[i].input_weights``, ``.recurrent_weights`` (SciPy CSR) and ``.bias``.
+    reservoir_ : DeepReservoir
+        All layers together, as the solver uses them.
+    degree_ : float
+        k as used.
+    seed_ : numpy.random.SeedSequence
+        The root of all random streams, also where `random_state` is None.
+    n_iter_, converged_ : (n_graphs,)
+        How the iteration ended on each graph of the last `fit_transform` or `transform`.
+
+    Examples
+    --------
+    >>> from fdgnn import GraphReservoir
+    >>> from fdgnn.datasets import make_cycles
+    >>> graphs = make_cycles([3, 4, 5])
+    >>> GraphReservoir(n_units=10, random_state=0).fit_transform(graphs).shape
+    (3, 10)
+    """
+
+    kind = "reservoir"
+    depth_parameter = "n_layers"
+    expansion_factor = 2  # P = 2 H
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "n_layers": Number(1, whole=True),
+        "n_units": Number(1, whole=True),
+        "n_connections": Number(1, whole=True),
+        "effective_spectral_radius": Number(0),
+        "input_scaling": Number(0),
+        "inter_layer_scaling": Number(0),
+        "bias_scaling": Number(0, optional=True),
+        "degree": Degree(),
+        "pooled_layers": OneOf(("last", "all")),
+        "tol": Number(0),
+        "max_iter": Number(1, whole=True),
+        "solver": OneOf(("auto", "paper")),
+    }
+    Facts = ReservoirFacts
+
+    def __init__(
+        self,
+        n_layers: int = 3,
+        n_units: int = 50,
+        n_connections: int = 1,
+        effective_spectral_radius: float = 0.9,
+        input_scaling: float = 1.0,
+        inter_layer_scaling: float = 1.0,
+        bias_scaling: float | None = None,
+        degree: str | float = "average",
+        pooled_layers: str = "last",
+        tol: float = 1e-3,
+        max_iter: int = 50,
+        solver: str = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_layers = n_layers
+        self.n_units = n_units
+        self.n_connections = n_connections
+        self.effective_spectral_radius = effective_spectral_radius
+        self.input_scaling = input_scaling
+        self.inter_layer_scaling = inter_layer_scaling
+        self.bias_scaling = bias_scaling
+        self.degree = degree
+        self.pooled_layers = pooled_layers
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # ------------------------------------------------------------------ the protocol
+
+    @classmethod
+    def search_space(cls) -> Mapping[str, Any]:
+        """The paper's ranges."""
+        from scipy.stats import uniform
+
+        return {
+            "effective_spectral_radius": uniform(0, 1),
+            "input_scaling": uniform(0, 1),
+            "inter_layer_scaling": uniform(0, 1),
+        }
+
+    def _draw(self, graphs: GraphBatch, seed: np.random.SeedSequence) -> None:
+        config = ReservoirConfig(
+            n_layers=self.n_layers,
+            n_units=self.n_units,
+            n_connections=self.n_connections,
+            effective_spectral_radius=self.effective_spectral_radius,
+            input_scaling=self.input_scaling,
+            inter_layer_scaling=self.inter_layer_scaling,
+            bias_scaling=self.bias_scaling,
+        )
+        self.degree_ = self._resolved_degree(graphs)
+        self.reservoir_ = draw_reservoir(config, graphs, self.degree_, seed)
+
+    def _resolved_degree(self, graphs: GraphBatch) -> float:
+        if self.degree == "average":
+            return average_degree(graphs)
+        if self.degree == "max":
+            return float(graphs.max_degrees.max())
+        return float(self.degree)
+
+    def encode(
+        self,
+        graphs: GraphBatch,
+        depths: Sequence[int] | None = None,
+        n_jobs: int | None = None,
+    ) -> Encoding:
+        """Run checked graphs to their fixed points; one pass serves all depths."""
+        depths = [self.n_layers] if depths is None else depths
+        if self.pooled_layers == "last":
+            embedding = self._embed(graphs, [depth - 1 for depth in depths], n_jobs)
+            features = list(embedding.pooled)
+        else:
+            embedding = self._embed(graphs, range(max(depths)), n_jobs)
+            features = [np.concatenate(embedding.pooled[:depth], axis=1) for depth in depths]
+        return Encoding(
+            features, Settling(embedding.n_iter, embedding.residual, self.tol, self.max_iter)
+        )
+
+    def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> VertexParts:
+        """Run checked graphs to their fixed points and keep the states of their vertices."""
+        all_layers = self.pooled_layers == "all"
+        layers = range(self.n_layers) if all_layers else [self.n_layers - 1]
+        embedding = self._embed(graphs, layers, n_jobs, keep_states=True)
+        assert embedding.states is not None
+        pooled = np.concatenate(list(embedding.pooled), axis=1)
+        return VertexParts(graphs, pooled, embedding.states.reshape(graphs.n_vertices, -1))
+
+    def _embed(
+        self,
+        graphs: GraphBatch,
+        layers: Sequence[int],
+        n_jobs: int | None,
+        keep_states: bool = False,
+    ) -> Embedding:
+        return embed(
+            graphs,
+            self.reservoir_,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            solver=self.solver,  # type: ignore[arg-type]
+            layers=layers,
+            n_jobs=n_jobs,
+            keep_states=keep_states,
+        )
+
+    def refusals(self, graphs: GraphBatch) -> dict[int, str]:
+        """Graphs with a vertex label that was not seen during fit."""
+        vocabulary = self.reservoir_.vocabulary
+        if vocabulary is None or graphs.label_codes is None or graphs.label_values is None:
+            return {}
+        known = set(vocabulary)
+        unknown = np.array([label not in known for label in graphs.label_values.tolist()])
+        strange = np.flatnonzero(unknown[graphs.label_codes])
+        return {
+            int(graphs.graph_of_vertex[v]): "vertex label "
+            f"{graphs.label_values[graphs.label_codes[v]]} was not seen during fit"
+            for v in strange[
+                ::-1
+            ]  # reversed: the first unseen label of a graph overwrites later ones
+        }
+
+    @property
+    def n_features_out(self) -> int:
+        """H for the last layer, or for each layer."""
+        return self.n_units * (self.n_layers if self.pooled_layers == "all" else 1)
+
+    def facts(self) -> ReservoirFacts:
+        """Give the degree and the vertex labels that the reservoir knows."""
+        words = self.reservoir_.vocabulary
+        return ReservoirFacts(
+            degree=self.degree_, vocabulary=None if words is None else list(words)
+        )
+
+    def arrays(self) -> dict[str, Array]:
+        """Give the weights of all layers."""
+        return self.reservoir_.arrays()
+
+    def restore(self, facts: Any, arrays: Mapping[str, Array], graph_kind: GraphKind) -> None:
+        """Take the weights of all layers, each checked for its shape, range and values."""
+        words = facts.vocabulary
+        _check_vocabulary(words, graph_kind)
+        if not (math.isfinite(facts.degree) and facts.degree >= 0):
+            raise ModelFileError(f"its degree is {facts.degree}")
+        self.degree_ = facts.degree
+        self.reservoir_ = DeepReservoir.from_arrays(
+            arrays,
+            n_layers=self.n_layers,
+            n_units=self.n_units,
+            n_connections=self.n_connections,
+            n_inputs=graph_kind.n_inputs,
+            vocabulary=None if words is None else tuple(words),
+        )
+
+    # ------------------------------------------------------------------ for users
+
+    def _after_encoding(self, encoding: Encoding) -> None:
+        assert encoding.settling is not None
+        self.n_iter_ = encoding.settling.n_iter.max(axis=0)
+        self.converged_ = (encoding.settling.residual < self.tol).all(axis=0)
+        tell_unsettled([encoding.settling])
+
+    @property
+    def layers_(self) -> tuple[Layer, ...]:
+        """The layers' weights."""
+        check_is_fitted(self)
+        return self.reservoir_.layers
+
+    def vertex_states(self, X: Any) -> Floats:
+        """Fixed-point states of the vertices, graph after graph: (n_vertices, as `transform`)."""
+        graphs = self.check_graphs(X)
+        layers = range(self.n_layers) if self.pooled_layers == "all" else [self.n_layers - 1]
+        embedding = self._embed(graphs, layers, self.n_jobs, keep_states=True)
+        settling = Settling(embedding.n_iter, embedding.residual, self.tol, self.max_iter)
+        self._after_encoding(Encoding([], settling))
+        assert embedding.states is not None
+        return embedding.states.reshape(graphs.n_vertices, -1)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names such as ``layer3_unit17``."""
+        check_is_fitted(self)
+        layers = range(1, self.n_layers + 1) if self.pooled_layers == "all" else [self.n_layers]
+        names = [f"layer{i}_unit{h}" for i in layers for h in range(self.n_units)]
+        return np.array(names, dtype=object)
+
+
+def _check_vocabulary(words: list[int | str] | None, graph_kind: GraphKind) -> None:
+    """Raise ModelFileError unless labels are there where they should be, each once."""
+    if words is None:
+        fits = graph_kind.vertices != "labels"
+        fits &= graph_kind.n_inputs == 1 or graph_kind.vertices == "features"
+    else:
+        fits = graph_kind.vertices == "labels" and len({type(word) for word in words}) == 1
+        fits &= len(words) == len(set(words)) == graph_kind.n_inputs
+    if not fits:
+        raise ModelFileError("its vertex labels do not fit the kind of its graphs")

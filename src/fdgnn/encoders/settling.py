@@ -1,0 +1,38 @@
+"""Warn once, with numbers, if the states of some graphs did not come to rest."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from fdgnn.encoders.base import Settling
+from fdgnn.exceptions import ConvergenceWarning
+
+_LIBRARIES = ("fdgnn.", "sklearn.", "joblib.")
+
+
+def tell_unsettled(settlings: Sequence[Settling]) -> None:
+    """Warn the user's own code if some graphs did not come to rest in some network."""
+    tol, max_iter = settlings[0].tol, settlings[0].max_iter
+    residual = np.concatenate([s.residual for s in settlings]).max(axis=0)
+    n_moving = int((residual >= tol).sum())
+    if n_moving:
+        warnings.warn(
+            f"{n_moving} of {len(residual)} graphs did not converge to tol={tol:g} within "
+            f"max_iter={max_iter} iterations; the largest last change is {residual.max():.3g}, in "
+            f"graph {int(residual.argmax())}. Their last states are used, as in the paper; lower "
+            "effective_spectral_radius or raise max_iter to let them settle",
+            ConvergenceWarning,
+            stacklevel=_frames_of_libraries(),
+        )
+
+
+def _frames_of_libraries() -> int:
+    """Count the frames between the caller of this function and the user's code."""
+    frame, count = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_LIBRARIES):
+        frame, count = frame.f_back, count + 1
+    return count

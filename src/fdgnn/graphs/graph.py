@@ -1,0 +1,46 @@
+"""`Graph`: one graph as the user brings it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Graph"]
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """One graph, as the user brings it. It is checked when it enters a `GraphBatch`.
+
+    Parameters
+    ----------
+    edge_index : array-like of int, shape (2, n_arcs)
+        Arcs as (source, target) columns, vertices counted from 0. In an undirected graph an edge
+        may be listed once or both ways. Arcs listed more than once are merged.
+    n_vertices : int, optional
+        Needed only if some vertices have no arcs and there are no labels or features to count.
+    labels : array-like, shape (n_vertices,), optional
+        One discrete label per vertex, integers or strings.
+    features : array-like of float, shape (n_vertices, n_features), optional
+        Real-valued vertex attributes; either labels or features, not both.
+    weights : array-like of float, shape (n_arcs,), optional
+    directed : bool, default=False
+        In a directed graph the arc (u, v) carries the state of u to v.
+    """
+
+    edge_index: Any
+    n_vertices: int | None = None
+    labels: Any = None
+    features: Any = None
+    weights: Any = None
+    directed: bool = False
+
+    def __repr__(self) -> str:
+        try:
+            n_arcs = str(np.shape(self.edge_index)[-1])
+        except (IndexError, ValueError):  # not checked yet, so it can be anything
+            n_arcs = "?"
+        n_vertices = "?" if self.n_vertices is None else self.n_vertices
+        return f"Graph({n_vertices} vertices, {n_arcs} arcs)"

@@ -1,0 +1,93 @@
+"""`Reading`: the settled way in which a file of graphs was read.
+
+A model remembers the reading of its training data, so that new files are read in the same way. A
+file may leave much open: whether ``3`` is a label or a weight shows only beside ``0.5``. Nothing
+is open in a `Reading`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fdgnn.records import Record
+
+Vertex = Literal["labels", "features", "none"]
+ArcUse = Literal["ignore", "weights", "vertices"]
+Atoms = Literal["element", "rich"]
+
+
+class Reading(Record, frozen=True, kw_only=True):
+    """How a file of graphs was read.
+
+    Attributes
+    ----------
+    source : {"table", "molecules", "networks", "tu"}
+        A table with a graph per row; a table with SMILES; GraphML or GEXF files; a TU dataset.
+    directed : bool
+    direction_given : bool
+        Whether the user said so. If not, the files did.
+    vertex : {"labels", "features", "none"}
+        What vertices carry.
+    label_kind : {"integer", "text"} or None
+        The kind of vertex labels, if there are any.
+    n_features : int or None
+        Features per vertex in the file, if there are any.
+    arc_labels : {"ignore", "weights", "vertices"}
+        How values on arcs are used.
+    arc_kind : {"number", "text"} or None
+        What arcs carry, unless it is ignored.
+    arc_width : int or None
+        Entries per arc, unless they are ignored.
+    pairs : bool
+        Whether ``edge_index`` lists (source, target) pairs, rather than sources and targets.
+    vertex_attributes : tuple of str
+        The column, or the attributes of nodes, with what vertices carry.
+    edge_attribute : str or None
+        The column, or the attribute of edges, with what arcs carry.
+    smiles_column : str or None
+    atoms : {"element", "rich"} or None
+        What atoms carry, if the graphs are molecules.
+    """
+
+    source: Literal["table", "molecules", "networks", "tu"]
+    directed: bool
+    direction_given: bool = False
+    vertex: Vertex
+    label_kind: Literal["integer", "text"] | None = None
+    n_features: int | None = None
+    arc_labels: ArcUse
+    arc_kind: Literal["number", "text"] | None = None
+    arc_width: int | None = None
+    pairs: bool = False
+    vertex_attributes: tuple[str, ...] = ()
+    edge_attribute: str | None = None
+    smiles_column: str | None = None
+    atoms: Atoms | None = None
+
+    def __post_init__(self) -> None:
+        complete = (
+            (self.label_kind is not None) == (self.vertex == "labels")
+            and (self.n_features is not None) == (self.vertex == "features")
+            and (self.arc_kind is None) == (self.arc_width is None) == (self.arc_labels == "ignore")
+            and (self.atoms is not None) == (self.source == "molecules")
+        )
+        if not complete:
+            raise ValueError(f"a reading that contradicts itself: {self}")
+
+    @property
+    def vertices_in_words(self) -> str:
+        """What vertices carry."""
+        if self.vertex == "none":
+            return "nothing"
+        if self.vertex == "labels":
+            return f"{self.label_kind} labels"
+        return f"{self.n_features} features per vertex"
+
+    @property
+    def arcs_in_words(self) -> str:
+        """What is read of the arcs."""
+        if self.arc_labels == "ignore":
+            return "nothing"
+        if self.arc_width == 1:
+            return f"one {self.arc_kind} per edge"
+        return f"{self.arc_width} {self.arc_kind}s per edge"

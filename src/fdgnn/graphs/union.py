@@ -1,0 +1,189 @@
+"""The door: a list of graphs becomes arrays end to end, and each bad graph a reason.
+
+First each graph is read on its own (`read_parts`). What can be checked for all graphs at once is
+checked on the joined arrays (`join`, `Union.faults`), so that a long list costs a few NumPy calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from fdgnn.arrays import Array, Floats, Ints, offsets_of
+from fdgnn.exceptions import GraphError
+from fdgnn.graphs import checks
+from fdgnn.graphs.arcs import Mask, MergedArcs
+from fdgnn.graphs.graph import Graph
+
+Faults = Mapping[int, str]  # what is wrong, by the graph's position in the union
+
+
+class Kind(NamedTuple):
+    """What all graphs of a batch have in common."""
+
+    directed: bool
+    labels: str | None
+    n_features: int | None
+    weighted: bool
+
+    def __str__(self) -> str:
+        carried = "neither labels nor features"
+        if self.labels is not None:
+            carried = f"{self.labels} labels"
+        elif self.n_features is not None:
+            carried = f"{self.n_features} features per vertex"
+        weights = "" if self.weighted else "out"
+        return f"{'' if self.directed else 'un'}directed, with {carried}, with{weights} weights"
+
+
+class GraphPart(NamedTuple):
+    """One graph as checked arrays, and its position in the user's list."""
+
+    position: int
+    kind: Kind
+    arcs: Ints
+    n_vertices: int
+    labels: Array | None
+    features: Floats | None
+    weights: Floats | None
+
+
+class Union(NamedTuple):
+    """Many graphs as arrays end to end; arcs name vertices of the union."""
+
+    offsets: Ints
+    arcs: Ints
+    labels: Array | None
+    features: Floats | None
+    weights: Floats | None
+    directed: bool
+
+    @property
+    def graph_of(self) -> Array:
+        """Each vertex's graph."""
+        return np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int32), np.diff(self.offsets))
+
+    def faults(self) -> Faults:
+        """Find graphs with values that are not finite."""
+        if self.features is not None and not np.isfinite(self.features).all():
+            bad = ~np.isfinite(self.features).all(axis=1)
+            return _not_finite("a vertex feature", self.graph_of[bad])
+        if self.weights is not None and not np.isfinite(self.weights).all():
+            bad = ~np.isfinite(self.weights)
+            return _not_finite("an arc weight", self.graph_of[self.arcs[1][bad]])
+        return {}
+
+    def contradictions(self, merged: MergedArcs) -> Faults:
+        """Find graphs that list an arc with different weights."""
+        targets, sources = np.divmod(merged.contradicted, self.offsets[-1])
+        faults = {}
+        for g, a in _first_of_each(self.graph_of[sources]):
+            u, v = (np.array([sources[a], targets[a]]) - self.offsets[g]).tolist()
+            u, v = (u, v) if self.directed else sorted((u, v))
+            faults[g] = (
+                f"edge ({u}, {v}) is listed with different weights; sum or drop repeats, "
+                "or set `directed=True` if its two directions differ"
+            )
+        return faults
+
+
+# ---------------------------------------------------------------------- one graph
+
+
+def read_parts(graphs: Sequence[Graph]) -> tuple[list[GraphPart], list[GraphError]]:
+    """Read each graph as arrays; the first good one says of which kind they must be."""
+    parts: list[GraphPart] = []
+    errors: list[GraphError] = []
+    for i, graph in enumerate(graphs):
+        try:
+            part = _read(graph, i)
+            if parts and part.kind != parts[0].kind:
+                raise GraphError(
+                    f"it is {part.kind}, but graph {parts[0].position} is {parts[0].kind}; "
+                    "all graphs of a batch must be of one kind"
+                )
+            parts.append(part)
+        except GraphError as error:
+            errors.append(GraphError(error.reason, i))
+    return parts, errors
+
+
+def _read(graph: Graph, position: int) -> GraphPart:
+    _check_fields(graph)
+    arcs = checks.arc_array(graph.edge_index)
+    labels = None if graph.labels is None else checks.label_array(graph.labels)
+    features = None if graph.features is None else checks.feature_matrix(graph.features)
+    weights = None
+    if graph.weights is not None:
+        weights = checks.numbers(graph.weights, "weights")
+        checks.check_shape(weights, (arcs.shape[1],), "weights")
+    rows = features if labels is None else labels
+    n = checks.n_vertices(graph.n_vertices, None if rows is None else len(rows), arcs)
+    kind = Kind(
+        bool(graph.directed),
+        None if labels is None else "text" if labels.dtype.kind == "U" else "integer",
+        None if features is None else features.shape[1],
+        weights is not None,
+    )
+    return GraphPart(position, kind, arcs, n, labels, features, weights)
+
+
+def _check_fields(graph: Graph) -> None:
+    if not isinstance(graph, Graph):
+        raise GraphError(f"it is a {type(graph).__name__}, not a Graph; as_batch converts others")
+    if graph.labels is not None and graph.features is not None:
+        raise GraphError(
+            "it has both labels and features; append the labels to the features as one-hot "
+            "columns, or drop one of the two"
+        )
+    if not isinstance(graph.directed, (bool, np.bool_)):
+        raise GraphError(f"directed is {graph.directed!r}, expected True or False")
+
+
+# ---------------------------------------------------------------------- all graphs
+
+
+def join(parts: Sequence[GraphPart]) -> tuple[Union, Faults]:
+    """Lay graphs of one kind end to end; find those with arcs to vertices that they lack."""
+    sizes = np.array([part.n_vertices for part in parts])
+    offsets = offsets_of(sizes)
+    checks.check_total(int(offsets[-1]))
+    arcs = np.concatenate([part.arcs for part in parts], axis=1, dtype=np.int64)
+    graph_of_arc = np.repeat(np.arange(len(parts)), [part.arcs.shape[1] for part in parts])
+    # Seen as unsigned, a negative index is a very large one.
+    outside = arcs.view(np.uint64) >= sizes.view(np.uint64)[graph_of_arc]
+    faults = _past_the_end(arcs, outside, graph_of_arc, sizes) if outside.any() else {}
+    arcs += offsets[graph_of_arc]
+    labels = _end_to_end(part.labels for part in parts)
+    features = _end_to_end(part.features for part in parts)
+    weights = _end_to_end(part.weights for part in parts)
+    return Union(offsets, arcs, labels, features, weights, parts[0].kind.directed), faults
+
+
+def _end_to_end(arrays: Iterable[Array | None]) -> Array | None:
+    there = [array for array in arrays if array is not None]  # all or none: they are of one kind
+    return np.concatenate(there) if there else None
+
+
+def _past_the_end(arcs: Ints, outside: Mask, graph_of_arc: Ints, sizes: Ints) -> Faults:
+    bad = np.flatnonzero(outside.any(axis=0))
+    faults = {}
+    for g, a in _first_of_each(graph_of_arc[bad]):
+        u, v = arcs[:, bad[a]].tolist()
+        past = f"points past its {sizes[g]} vertices"
+        problem = "has a negative index" if min(u, v) < 0 else past
+        faults[g] = f"edge ({u}, {v}) {problem}; vertices are numbered from 0"
+    return faults
+
+
+def _not_finite(what: str, graphs: Array) -> Faults:
+    reason = f"{what} is NaN or infinite; fill in or drop such values"
+    return {g: reason for g, _ in _first_of_each(graphs)}
+
+
+def _first_of_each(graphs: Array) -> Iterator[tuple[int, int]]:
+    """Yield each graph, and where it comes first."""
+    found, first = np.unique(graphs, return_index=True)
+    return zip(found.tolist(), first.tolist(), strict=True)

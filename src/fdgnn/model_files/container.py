@@ -1,0 +1,195 @@
+"""A model file's bytes: arrays and one JSON text, in the safetensors format.
+
+The safetensors library writes and reads the format. Added here are bounds that hold before memory
+is taken, the two types of numbers that models have, names that occur only once, and a checksum.
+The checksum finds damage. It is no signature, so whoever uses the content checks it as well.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, NoReturn
+
+import msgspec
+import numpy as np
+import safetensors
+from safetensors.numpy import save
+
+from fdgnn._version import __version__
+from fdgnn.arrays import Array
+from fdgnn.exceptions import ModelFileError, ModelVersionError
+from fdgnn.files import write_aside
+from fdgnn.records import Record, decode, encode
+
+FORMAT = 2
+MOST_HEADER = 2**20  # bytes of names and settings, which take some tens of megabytes when parsed
+MOST_BYTES = 2**31  # of a file
+_KEY = "fdgnn"  # the only entry of the metadata: the library writes several in a random order
+_NO_CHECKSUM = "0" * 64  # stands in the file while its checksum is computed
+_DTYPES: dict[str, np.dtype[Any]] = {"F64": np.dtype("<f8"), "I32": np.dtype("<i4")}
+
+
+class Envelope(Record, frozen=True, kw_only=True):
+    """What surrounds the description of a model: which format it has, and a checksum."""
+
+    format: int
+    fdgnn: str  # the version that wrote it
+    sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]  # of the whole file
+    model: msgspec.Raw
+
+
+class _Format(msgspec.Struct):
+    """What every format says of itself."""
+
+    format: Annotated[int, msgspec.Meta(ge=1, lt=2**31)]
+    fdgnn: str = "?"
+
+
+class Content(NamedTuple):
+    """What is in a model file."""
+
+    description: bytes  # JSON
+    arrays: dict[str, Array]
+    fdgnn: str  # the version that wrote it
+
+
+# ---------------------------------------------------------------------- writing
+
+
+def to_bytes(description: bytes, arrays: Mapping[str, Array]) -> bytes:
+    """Compose a file; the same content always gives the same bytes."""
+    tensors = {name: np.asarray(arrays[name], order="C") for name in sorted(arrays)}
+    envelope = Envelope(
+        format=FORMAT, fdgnn=__version__, sha256=_NO_CHECKSUM, model=msgspec.Raw(description)
+    )
+    data: bytes = save(tensors, {_KEY: encode(envelope).decode()})
+    end = _end_of_header(data)
+    if end - 8 > MOST_HEADER or len(data) > MOST_BYTES:
+        _refuse(
+            f"the model is too large for a file: {end - 8} bytes of names and settings (at most "
+            f"{MOST_HEADER}), {len(data)} bytes in all (at most {MOST_BYTES})"
+        )
+    checksum = sha256(data).hexdigest()
+    return data[:end].replace(_NO_CHECKSUM.encode(), checksum.encode(), 1) + data[end:]
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file, or leave what was there before."""
+    with write_aside(path) as file:
+        file.write(content)
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def read(path: Path) -> Content:
+    """Read a file and check it as far as its bytes go.
+
+    Raises
+    ------
+    ModelFileError
+        The file is foreign, truncated or altered.
+    OSError
+        There is no such file, or it cannot be read.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for ever
+        _refuse("not a file")
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > MOST_BYTES:
+            _refuse(f"it has {size} bytes; model files have at most {MOST_BYTES}")
+        if not 10 <= _end_of_header(file.read(8)) <= min(MOST_HEADER + 8, size):
+            _refuse(f"not a model file, or truncated: its {size} bytes do not begin as a model's")
+        file.seek(0)
+        return from_bytes(file.read(size))
+
+
+def from_bytes(data: bytes) -> Content:
+    """Take a file's bytes apart."""
+    envelope = _envelope(data[8 : _end_of_header(data)])
+    if _checksum(data, envelope.sha256) != envelope.sha256:
+        _refuse("damaged or altered: its checksum does not fit; copy or save it again")
+    return Content(bytes(envelope.model), _arrays(data), envelope.fdgnn)
+
+
+def _end_of_header(data: bytes) -> int:
+    return 8 + int.from_bytes(data[:8], "little")
+
+
+def _checksum(data: bytes, stored: str) -> str:
+    """SHA-256 of all bytes, with zeros in the place of the stored checksum."""
+    end = _end_of_header(data)
+    digest = sha256(data[:end].replace(stored.encode(), _NO_CHECKSUM.encode(), 1))
+    digest.update(memoryview(data)[end:])
+    return digest.hexdigest()
+
+
+def _envelope(header: bytes) -> Envelope:
+    try:
+        text = _metadata(header)
+        found = decode(text, _Format)
+        if found.format == FORMAT:
+            _parse(text)
+            return decode(text, Envelope)
+    except ValueError as error:
+        _refuse(f"not a model of fdgnn, or altered: its header cannot be read ({error})")
+    remedy = "install a newer fdgnn" if found.format > FORMAT else "fit the model and save it again"
+    raise ModelVersionError(
+        f"written in format {found.format} by fdgnn {found.fdgnn[:20]!r}; this version reads "
+        f"format {FORMAT}: {remedy}"
+    )
+
+
+def _metadata(header: bytes) -> str:
+    """Give the one text in the header that is ours."""
+    content = _parse(header.decode())
+    metadata = content.get("__metadata__") if isinstance(content, dict) else None
+    if isinstance(metadata, dict) and metadata.get("format") == "fdgnn":
+        return '{"format": 1}'  # which had several entries
+    if not isinstance(metadata, dict) or list(metadata) != [_KEY]:
+        raise ValueError(f"its metadata is not one text called {_KEY!r}")
+    return str(metadata[_KEY])
+
+
+def _parse(text: str) -> object:
+    """Parse JSON in which no name is given twice: parsers differ in which one they take."""
+    try:
+        return json.loads(text, object_pairs_hook=_named_once)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _named_once(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
+    content: dict[str, object] = {}
+    for name, value in pairs:
+        if name in content:
+            raise ValueError(f"the name {name[:40]!r} is given twice")
+        content[name] = value
+    return content
+
+
+def _arrays(data: bytes) -> dict[str, Array]:
+    try:
+        found: Any = safetensors.deserialize(data)  # type: ignore[no-untyped-call]
+    except safetensors.SafetensorError as error:
+        _refuse(f"truncated or altered ({error})")
+    return {name: _array(name, entry) for name, entry in found}
+
+
+def _array(name: str, entry: Mapping[str, Any]) -> Array:
+    if entry["dtype"] not in _DTYPES:
+        _refuse(f"{name[:40]!r} has dtype {entry['dtype']}; models have {', '.join(_DTYPES)}")
+    array = np.frombuffer(entry["data"], _DTYPES[entry["dtype"]])
+    try:
+        return array.reshape(entry["shape"])
+    except (ValueError, OverflowError):  # 100 axes, or 2**63 times 0 entries
+        _refuse(f"{name[:40]!r} has a shape that no array can have")
+
+
+def _refuse(message: str) -> NoReturn:
+    raise ModelFileError(message)

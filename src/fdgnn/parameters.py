@@ -1,0 +1,61 @@
+"""Parameters of estimators: the values each may have, and one check for all of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, Protocol
+
+import numpy as np
+
+LARGEST_WHOLE = 2**31 - 1  # kernels count in 32 bits
+
+
+class Rule(Protocol):
+    """What a parameter may be."""
+
+    def expected(self, value: Any) -> str | None:
+        """Say what was expected, or None if the value is fine."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A finite number, or a whole one, that is at least `least`."""
+
+    least: float
+    whole: bool = False
+    optional: bool = False
+
+    def expected(self, value: Any) -> str | None:
+        """Say what was expected, or None if the value is fine."""
+        if value is None and self.optional:
+            return None
+        kind: Any = Integral if self.whole else Real
+        if isinstance(value, bool) or not isinstance(value, kind) or not value >= self.least:
+            what = "an integer" if self.whole else "a number"
+            return f"expected {what}, at least {self.least:g}"
+        most = LARGEST_WHOLE if self.whole else sys.float_info.max
+        return None if value <= most else f"expected at most {most:g}"
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """One of a few values."""
+
+    values: tuple[Any, ...]
+
+    def expected(self, value: Any) -> str | None:
+        """Say what was expected, or None if the value is fine."""
+        return None if value in self.values else f"expected one of {self.values}"
+
+
+def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:
+    """Raise ValueError for the first parameter of an estimator that breaks its rule."""
+    for name, rule in rules.items():
+        value = getattr(estimator, name)
+        # A NumPy float32 cannot be compared with the largest float64 without a warning.
+        expected = rule.expected(value.item() if isinstance(value, np.generic) else value)
+        if expected is not None:
+            raise ValueError(f"{name}={value!r}: {expected}")

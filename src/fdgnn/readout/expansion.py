@@ -1,0 +1,99 @@
+"""`RandomExpansion`: the random, non-linear features between an encoder and its readout."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from fdgnn.arrays import Floats
+from fdgnn.parameters import Number, check_parameters
+from fdgnn.seeds import Matrix, seed_sequence, stream
+
+
+def draw_projection(seed: np.random.SeedSequence, n_features: int, n_projections: int) -> Floats:
+    """W_phi (P, H): uniform in [-1, 1], then rescaled to unit spectral norm."""
+    rng = stream(seed, 0, Matrix.PROJECTION)
+    W_phi = rng.uniform(-1, 1, size=(n_projections, n_features))
+    norm = float(np.sqrt(np.linalg.eigvalsh(W_phi.T @ W_phi)[-1]))  # half the time of an SVD
+    return W_phi / norm
+
+
+class RandomExpansion(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Expand features at random: ``tanh(X W_phi^T)``, the inner part of eq. 3.
+
+    Parameters
+    ----------
+    n_projections : int, optional
+        P, the number of new features; by default twice as many as there are.
+    random_state : int, RandomState, Generator or None, default=None
+
+    Attributes
+    ----------
+    projection_ : (P, n_features)
+        W_phi, of unit spectral norm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fdgnn import RandomExpansion
+    >>> RandomExpansion(random_state=0).fit_transform(np.ones((3, 5))).shape
+    (3, 10)
+    """
+
+    def __init__(self, n_projections: int | None = None, random_state: Any = None) -> None:
+        self.n_projections = n_projections
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Draw W_phi for as many features as X has; `y` is not used."""
+        check_parameters(self, {"n_projections": Number(1, whole=True, optional=True)})
+        X = check_array(X, accept_sparse="csr")
+        return self.draw(X.shape[1], seed_sequence(self.random_state))
+
+    def draw(self, n_features: int, seed: np.random.SeedSequence) -> Self:
+        """Draw W_phi for so many features, with this seed."""
+        self.projection_ = draw_projection(seed, n_features, self.n_projections or 2 * n_features)
+        return self
+
+    @property
+    def n_features_in_(self) -> int:
+        """How many features are expanded."""
+        check_is_fitted(self)
+        return int(self.projection_.shape[1])
+
+    def transform(self, X: Any) -> Floats:
+        """Expand checked features, dense or sparse: (n, n_features) -> (n, P)."""
+        check_is_fitted(self)
+        return self.expand(check_array(X, accept_sparse="csr"))
+
+    def expand(self, X: Floats | sp.csr_array) -> Floats:
+        """Expand features that need no check: ``tanh(X W_phi^T)``."""
+        return np.tanh(X @ self.projection_.T)
+
+    def mean_gradient(self, X: Floats, w: Floats) -> Floats:
+        """Gradient of ``w . tanh(W_phi x)``, averaged on the straight way from 0 to x.
+
+        The integral of ``1 - tanh(t a)^2`` over t from 0 to 1 is ``tanh(a) / a``, so with
+        ``a = W_phi x`` this is ``W_phi^T (w tanh(a) / a)``: exact, without a quadrature.
+
+        Parameters
+        ----------
+        X : (n, n_features)
+        w : (n, P)
+            Weights of each row.
+
+        Returns
+        -------
+        (n, n_features)
+        """
+        A = X @ self.projection_.T
+        return (w * _tanh_ratio(A)) @ self.projection_
+
+
+def _tanh_ratio(a: Floats) -> Floats:
+    """``tanh(a) / a``, which near zero is 1 to all digits."""
+    return np.divide(np.tanh(a), a, out=np.ones_like(a), where=np.abs(a) > 1e-9)

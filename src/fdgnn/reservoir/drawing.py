@@ -1,0 +1,80 @@
+"""Drawing the weights of a reservoir."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fdgnn.graphs import GraphBatch
+from fdgnn.reservoir.weights import Connections, DeepReservoir, Layer
+from fdgnn.seeds import Matrix, stream
+from fdgnn.stability import wiring_radius
+
+
+@dataclass(frozen=True)
+class ReservoirConfig:
+    """Hyper-parameters of the embedding; see `fdgnn.GraphReservoir` for their meaning."""
+
+    n_layers: int = 3
+    n_units: int = 50
+    n_connections: int = 1
+    effective_spectral_radius: float = 0.9
+    input_scaling: float = 1.0
+    inter_layer_scaling: float = 1.0
+    bias_scaling: float | None = None
+
+
+def average_degree(graphs: GraphBatch) -> float:
+    """The paper's k: the mean over graphs of the largest neighborhood."""
+    return float(graphs.max_degrees.mean())
+
+
+def n_inputs(graphs: GraphBatch) -> int:
+    """Count the inputs per vertex: different labels, features, or 1."""
+    if graphs.label_values is not None:
+        return len(graphs.label_values)
+    return 1 if graphs.features is None else graphs.features.shape[1]
+
+
+def draw_reservoir(
+    config: ReservoirConfig,
+    graphs: GraphBatch,
+    degree: float,
+    seed: np.random.SeedSequence,
+) -> DeepReservoir:
+    """Draw a reservoir for the kind of vertices that `graphs` have.
+
+    Layer i depends on the seed and its own number only, so a shallower reservoir is the
+    beginning of a deeper one.
+    """
+    vocabulary = None if graphs.label_values is None else tuple(graphs.label_values.tolist())
+    sizes = [n_inputs(graphs)] + [config.n_units] * (config.n_layers - 1)
+    layers = [_draw_layer(config, i, size, degree, seed) for i, size in enumerate(sizes)]
+    return DeepReservoir.from_layers(layers, vocabulary)
+
+
+def _draw_layer(
+    config: ReservoirConfig, i: int, n_sources: int, degree: float, seed: np.random.SeedSequence
+) -> Layer:
+    """W_I and the bias uniform in [-omega, omega]; W_H uniform, scaled to rho(W_H) k = rho."""
+    scaling = config.input_scaling if i == 0 else config.inter_layer_scaling
+    bias_scaling = scaling if config.bias_scaling is None else config.bias_scaling
+    H, C = config.n_units, config.n_connections
+    W_I = _connect(stream(seed, i, Matrix.INPUT), H, n_sources, C)
+    W_H = _connect(stream(seed, i, Matrix.RECURRENT), H, H, C)
+    bias = stream(seed, i, Matrix.BIAS).uniform(-1, 1, size=H)
+    # Graphs without arcs have k = 0. There W_H multiplies nothing, so any scale will do.
+    factor = config.effective_spectral_radius / (wiring_radius(*W_H[:2]) * (degree or 1.0))
+    return Layer(W_I.scaled(scaling), W_H.scaled(factor), bias_scaling * bias)
+
+
+def _connect(rng: np.random.Generator, rows: int, columns: int, C: int) -> Connections:
+    """Draw C sources among the columns for each row, and weights uniform in [-1, 1]."""
+    C = min(C, columns)
+    if C == 1:
+        sources = rng.integers(columns, size=(rows, 1))
+    else:
+        sources = np.sort(np.argsort(rng.random((rows, columns)), axis=1)[:, :C], axis=1)
+    values = rng.uniform(-1, 1, size=(rows, C))
+    return Connections(sources.astype(np.int32), values, columns)

@@ -1,0 +1,260 @@
+"""A drawn reservoir: its weights, and what follows from them alone.
+
+========================  =================================  ======================
+paper                     here                               shape
+========================  =================================  ======================
+L, H, C                   n_layers, n_units, n_connections
+rho = rho(W_H) k          effective_spectral_radius          (leak-free; times k)
+omega(1), omega           input_scaling, inter_layer_scaling
+k                         degree
+epsilon, nu               tol, max_iter
+W_I                       layers[i].inputs, .input_weights   (H, C), (H, U)
+W_H                       layers[i].recurrent, .recurrent_weights  (H, C), (H, H)
+bias                      layers[i].bias                     (H,)
+X                         states, rows are vertices          (n_vertices, H)
+sum_v x(v)                pooled                             (n_graphs, H)
+========================  =================================  ======================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from fdgnn.arrays import Array, Floats, frozen
+from fdgnn.exceptions import ModelFileError
+from fdgnn.reservoir.schedule import Schedule, Trees, schedule_layers, trees
+from fdgnn.stability import wiring_radius
+
+_LARGEST_SINGLE = 1e30  # the states are not computed in float32 if a weight is larger than this
+
+
+class Connections(NamedTuple):
+    """A matrix with C entries per row: neuron h reads ``sources[h]`` with ``values[h]``."""
+
+    sources: npt.NDArray[np.int32]  # (H, C), ascending in each row
+    values: Floats  # (H, C)
+    n_sources: int
+
+    def scaled(self, factor: float) -> Connections:
+        """Give the same connections with weights multiplied by a factor."""
+        return self._replace(values=self.values * factor)
+
+    def matrix(self) -> sp.csr_array:
+        """Give the same as a sparse matrix (H, n_sources), which shares the weights."""
+        H, C = self.sources.shape
+        indptr = np.arange(0, H * C + 1, C)
+        return sp.csr_array(
+            (self.values.ravel(), self.sources.ravel(), indptr), (H, self.n_sources)
+        )
+
+
+class Layer(NamedTuple):
+    """The fixed weights of one layer."""
+
+    inputs: Connections
+    recurrent: Connections
+    bias: Floats
+
+    @property
+    def input_weights(self) -> sp.csr_array:
+        """W_I (H, U)."""
+        return self.inputs.matrix()
+
+    @property
+    def recurrent_weights(self) -> sp.csr_array:
+        """W_H (H, H)."""
+        return self.recurrent.matrix()
+
+
+class Weights(NamedTuple):
+    """The weights of all layers, stacked, C entries per row, in the precision of the states."""
+
+    first_sources: npt.NDArray[np.int32]  # (H, C of the first layer)
+    first_values: Array
+    in_sources: npt.NDArray[np.int32]  # (L - 1, H, C)
+    in_values: Array
+    rec_sources: npt.NDArray[np.int32]  # (L, H, C)
+    rec_values: Array
+    bias: Array  # (L, H)
+
+    def astype(self, dtype: npt.DTypeLike) -> Weights:
+        """Give the same weights in another precision."""
+        return Weights(*frozen(*(a if a.dtype.kind == "i" else a.astype(dtype) for a in self)))
+
+
+@dataclass(frozen=True, eq=False)
+class DeepReservoir:
+    """A stack of layers, and the labels that its first layer knows; read-only.
+
+    What follows from the weights alone (radii, schedules, weights in float32) is computed when
+    it is first asked for, and kept.
+
+    Parameters
+    ----------
+    weights : Weights
+        In float64.
+    n_inputs : int
+        U, the columns of the first input matrix.
+    vocabulary : tuple, optional
+        The vertex labels behind these columns. None if the input is real features or, for graphs
+        with neither labels nor features, the constant 1.
+    """
+
+    weights: Weights
+    n_inputs: int
+    vocabulary: tuple[Any, ...] | None = None
+
+    def __post_init__(self) -> None:
+        frozen(*self.weights)
+
+    def __reduce__(self) -> tuple[type[DeepReservoir], tuple[Any, ...]]:
+        # By the constructor, so that the arrays of a copy are read-only as well.
+        return DeepReservoir, (self.weights, self.n_inputs, self.vocabulary)
+
+    # ------------------------------------------------------------------ ways in and out
+
+    @classmethod
+    def from_layers(
+        cls, layers: Sequence[Layer], vocabulary: tuple[Any, ...] | None = None
+    ) -> DeepReservoir:
+        """Stack layers of one size."""
+        first, H = layers[0], len(layers[0].bias)
+        weights = Weights(
+            np.array(first.inputs.sources),
+            np.array(first.inputs.values),
+            *_stacked([layer.inputs for layer in layers[1:]], H),
+            *_stacked([layer.recurrent for layer in layers], H),
+            np.array([layer.bias for layer in layers]),
+        )
+        return cls(weights, first.inputs.n_sources, vocabulary)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        arrays: Mapping[str, Array],
+        *,
+        n_layers: int,
+        n_units: int,
+        n_connections: int,
+        n_inputs: int,
+        vocabulary: tuple[Any, ...] | None = None,
+    ) -> DeepReservoir:
+        """Take back what `arrays` gave, for instance from a file.
+
+        Raises
+        ------
+        ModelFileError
+            If an array is missing, or has another shape or type than a reservoir of this size
+            needs, or entries that are not finite, or sources that do not exist. The kernels
+            check nothing of this again.
+        """
+        L, H = n_layers, n_units
+        first, others = min(n_connections, n_inputs), min(n_connections, H)
+        above = (L - 1, H, others if L > 1 else 1)
+        shapes = [(H, first)] * 2 + [above] * 2 + [(L, H, others)] * 2 + [(L, H)]
+        columns = {"first_sources": n_inputs, "in_sources": H, "rec_sources": H}
+        if unknown := sorted(set(arrays) - set(Weights._fields)):
+            raise ModelFileError(f"it has an array {unknown[0][:40]!r}, which no reservoir has")
+        for name, shape in zip(Weights._fields, shapes, strict=True):
+            _check_array(arrays.get(name), name, shape, columns.get(name))
+        copies = (np.array(arrays[name], order="C") for name in Weights._fields)
+        return cls(Weights(*copies), n_inputs, vocabulary)
+
+    def arrays(self) -> dict[str, Array]:
+        """Give the weights by name, for `from_arrays`."""
+        return self.weights._asdict()
+
+    # ------------------------------------------------------------------ the weights
+
+    @property
+    def n_layers(self) -> int:
+        """L."""
+        return len(self.weights.bias)
+
+    @property
+    def n_units(self) -> int:
+        """H, neurons per layer."""
+        return int(self.weights.bias.shape[1])
+
+    @cached_property
+    def layers(self) -> tuple[Layer, ...]:
+        """The weights layer by layer; they share the stacked arrays."""
+        w, H = self.weights, self.n_units
+        inputs = [Connections(w.first_sources, w.first_values, self.n_inputs)]
+        inputs += [Connections(*each, H) for each in zip(w.in_sources, w.in_values, strict=True)]
+        recurrent = [
+            Connections(*each, H) for each in zip(w.rec_sources, w.rec_values, strict=True)
+        ]
+        return tuple(Layer(*each) for each in zip(inputs, recurrent, w.bias, strict=True))
+
+    # ------------------------------------------------------------------ what follows from them
+
+    @cached_property
+    def radii(self) -> Floats:
+        """``rho(|W_H|)`` of each layer, (L,)."""
+        wirings = zip(self.weights.rec_sources, np.abs(self.weights.rec_values), strict=True)
+        radii = np.array([wiring_radius(*wiring) for wiring in wirings])
+        return frozen(radii)[0]
+
+    @cached_property
+    def single(self) -> Weights | None:
+        """The weights in float32, or None if one is too large for it.
+
+        W_H is scaled by 1 / k, and k is a sum of arc weights, which can be next to nothing.
+        """
+        values = [a for a in self.weights if a.dtype.kind == "f"]
+        largest = max(float(np.abs(a).max(initial=0.0)) for a in values)
+        return self.weights.astype(np.float32) if largest < _LARGEST_SINGLE else None
+
+    def schedule(self, wanted: tuple[int, ...]) -> Schedule:
+        """Give the order of evaluation if the states of the layers `wanted` (ascending) count."""
+        known = self._schedules.get(wanted)
+        if known is None:
+            w = self.weights
+            known = schedule_layers(w.rec_sources, w.in_sources, wanted)
+            self._schedules[wanted] = known
+        return known
+
+    @cached_property
+    def _schedules(self) -> dict[tuple[int, ...], Schedule]:
+        return {}
+
+    @cached_property
+    def trees(self) -> Trees:
+        """The neurons that have dynamics and those that follow them, all layers evaluated."""
+        schedule = self.schedule(tuple(range(self.n_layers)))
+        return trees(self.weights.rec_sources, schedule)
+
+
+def _stacked(connections: Sequence[Connections], H: int) -> tuple[Array, Floats]:
+    """Give the connections of several layers as (n, H, C) sources and values."""
+    if not connections:
+        return np.empty((0, H, 1), dtype=np.int32), np.empty((0, H, 1))
+    return np.array([c.sources for c in connections]), np.array([c.values for c in connections])
+
+
+def _check_array(
+    array: Array | None, name: str, shape: tuple[int, ...], n_columns: int | None
+) -> None:
+    """Check one array of a reservoir; `n_columns` is given for sources, None for weights."""
+    dtype = np.float64 if n_columns is None else np.int32
+    if array is None or array.shape != shape or array.dtype != dtype:
+        found = "none" if array is None else f"{array.dtype} of shape {array.shape}"
+        wanted = f"{dtype.__name__} of shape {shape}"
+        raise ModelFileError(f"its array {name} must be {wanted}; found {found}")
+    if n_columns is None:
+        if not np.isfinite(array).all():
+            raise ModelFileError(f"its array {name} has entries that are not finite")
+    elif array.size and (
+        array.min() < 0 or array.max() >= n_columns or (np.diff(array, axis=-1) <= 0).any()
+    ):
+        raise ModelFileError(
+            f"its array {name} has sources that do not ascend from 0 to {n_columns - 1} at most"
+        )

@@ -1,0 +1,69 @@
+"""scikit-learn's scorers as metrics on outputs."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import get_scorer
+
+from fdgnn.graphs import Array, Floats
+from fdgnn.readout.targets import winning_class
+from fdgnn.selection.scores import Metric
+
+
+def scorer_metric(scoring: Any, classes: Array | None) -> Metric:
+    """Make a metric on outputs from a scikit-learn scorer, by replaying the outputs to it."""
+    scorer = get_scorer(scoring)
+    replay = _ReplayedRegressor() if classes is None else _ReplayedClassifier(classes)
+
+    def metric(y: Array, outputs: Floats) -> Floats:
+        truth = y if classes is None else classes[y]
+        flat = outputs.reshape(-1, *outputs.shape[-2:])
+        try:
+            scores = [scorer(replay, o, truth) for o in flat]
+        except AttributeError:
+            raise ValueError(
+                f"scoring={scoring!r} needs probabilities; choose one that works from predictions "
+                "or decision values, such as accuracy, balanced_accuracy, f1_macro or roc_auc"
+            ) from None
+        return np.array(scores).reshape(outputs.shape[:-2])
+
+    return metric
+
+
+class _ReplayedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A regressor that predicts its input."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict(self, X: Floats) -> Floats:
+        return X[:, 0] if X.shape[1] == 1 else X
+
+
+class _ReplayedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier with its input as decision values."""
+
+    def __init__(self, classes: Array) -> None:
+        self.classes = classes
+
+    def fit(self, X: Any, y: Any) -> Self:
+        return self
+
+    @property
+    def classes_(self) -> Array:
+        return self.classes
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def decision_function(self, X: Floats) -> Floats:
+        return X[:, 0] if X.shape[1] == 1 else X
+
+    def predict(self, X: Floats) -> Array:
+        return self.classes[winning_class(X)]

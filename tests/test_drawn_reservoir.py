@@ -1,0 +1,192 @@
+"""A drawn reservoir as one object: what it computes once, how it travels, what it refuses."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from fdgnn import Graph, GraphBatch
+from fdgnn.datasets import make_cliques, make_random_graphs
+from fdgnn.exceptions import ModelFileError
+from fdgnn.reservoir import DeepReservoir, ReservoirConfig, draw_reservoir, embed, weights
+from fdgnn.reservoir.engine import over_chunks
+from fdgnn.seeds import seed_sequence
+
+GRAPHS = make_random_graphs(12, random_state=0)
+LABELS = len(GRAPHS.label_values)
+
+
+def drawn(graphs=GRAPHS, degree=4.0, **options):
+    config = ReservoirConfig(**{"n_layers": 3, "n_units": 9, **options})
+    return draw_reservoir(config, graphs, degree, seed_sequence(0))
+
+
+def taken(arrays, n_layers=3, n_connections=1, **options):
+    sizes = {"n_units": 9, "n_inputs": LABELS, "vocabulary": tuple(GRAPHS.label_values.tolist())}
+    return DeepReservoir.from_arrays(
+        arrays, n_layers=n_layers, n_connections=n_connections, **{**sizes, **options}
+    )
+
+
+# ---------------------------------------------------------------------- computed once
+
+
+def test_radii_and_schedules_are_computed_once(monkeypatch):
+    calls = []
+
+    def counted(function):
+        def call(*args):
+            calls.append(function.__name__)
+            return function(*args)
+
+        return call
+
+    for name in ("wiring_radius", "schedule_layers", "trees"):
+        monkeypatch.setattr(weights, name, counted(getattr(weights, name)))
+    graphs = make_cliques(range(3, 12))  # some certified, some not
+    reservoir = drawn(graphs)
+    for _ in range(3):
+        certified = embed(graphs, reservoir, layers="last").certified.all(axis=0)
+        assert 0 < certified.sum() < len(graphs)
+    # Once for the layer asked for, once for all layers, which uncertified graphs need.
+    assert sorted(calls) == ["schedule_layers"] * 2 + ["trees"] + ["wiring_radius"] * 3
+    embed(graphs, reservoir, layers="all")
+    embed(graphs, reservoir, layers=[2, 0])
+    embed(graphs, reservoir, layers=[0, 2])
+    assert calls.count("schedule_layers") == 3
+    assert reservoir.single is reservoir.single
+
+
+def test_layers_share_the_stacked_arrays():
+    reservoir = drawn(n_connections=2)
+    assert reservoir.n_layers == len(reservoir.layers) == 3
+    for i, layer in enumerate(reservoir.layers):
+        assert np.shares_memory(layer.recurrent.values, reservoir.weights.rec_values[i])
+        assert layer.input_weights.shape == (9, 9 if i else LABELS)
+
+
+def test_nothing_in_it_can_be_changed():
+    reservoir = drawn()
+    for target in (reservoir.layers[1].bias, reservoir.single.bias, reservoir.radii):
+        with pytest.raises(ValueError, match="read-only"):
+            target[0] = 1.0
+    with pytest.raises(AttributeError):
+        reservoir.n_inputs = 3
+    with pytest.raises(ValueError, match="read-only"):
+        reservoir.schedule((2,)).order[0] = 1
+
+
+# ---------------------------------------------------------------------- copies and files
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        copy.copy,
+        copy.deepcopy,
+        lambda r: pickle.loads(pickle.dumps(r)),
+        lambda r: taken({name: array.copy() for name, array in r.arrays().items()}),
+    ],
+)
+def test_a_copy_gives_the_same_bits_and_is_read_only(again):
+    reservoir = drawn()
+    before = embed(GRAPHS, reservoir).pooled  # what is kept must not get in the way
+    other = again(reservoir)
+    assert other.vocabulary == reservoir.vocabulary
+    np.testing.assert_array_equal(embed(GRAPHS, other).pooled, before)
+    assert not any(array.flags.writeable for array in other.weights)
+
+
+@pytest.mark.parametrize("n_connections", [1, 3])
+@pytest.mark.parametrize("n_layers", [1, 3])
+def test_arrays_go_out_and_come_in(n_layers, n_connections):
+    reservoir = drawn(n_layers=n_layers, n_connections=n_connections)
+    other = taken(reservoir.arrays(), n_layers, n_connections)
+    for name, array in reservoir.arrays().items():
+        np.testing.assert_array_equal(other.arrays()[name], array)
+
+
+def changed(name, change):
+    arrays = {key: array.copy() for key, array in drawn().arrays().items()}
+    arrays[name] = change(arrays[name])
+    return arrays
+
+
+def with_entry(value):
+    def change(array):
+        array.flat[-1] = value
+        return array
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        (changed("bias", with_entry(np.nan)), "bias has entries that are not finite"),
+        (changed("rec_values", with_entry(np.inf)), "rec_values has entries that are not finite"),
+        (changed("rec_sources", with_entry(9)), "rec_sources has sources"),
+        (changed("first_sources", with_entry(LABELS)), "first_sources has sources"),
+        (changed("in_sources", with_entry(-1)), "in_sources has sources"),
+        (changed("bias", lambda a: a[:, 1:]), r"bias must be float64 of shape \(3, 9\)"),
+        (changed("bias", lambda a: a.astype(np.float32)), "found float32"),
+        (changed("in_sources", lambda a: a.astype(np.int64)), "found int64"),
+        ({k: v for k, v in drawn().arrays().items() if k != "bias"}, "bias must be .*found none"),
+        ({**drawn().arrays(), "extra": np.zeros(1)}, "an array 'extra', which no reservoir has"),
+    ],
+)
+def test_arrays_that_would_mislead_a_kernel_are_refused(arrays, message):
+    with pytest.raises(ModelFileError, match=message):
+        taken(arrays)
+
+
+def test_sources_must_not_repeat_in_a_row():
+    arrays = {k: v.copy() for k, v in drawn(n_connections=2).arrays().items()}
+    arrays["rec_sources"][0, 0] = 4
+    with pytest.raises(ModelFileError, match="rec_sources has sources that do not ascend"):
+        taken(arrays, n_connections=2)
+
+
+# ---------------------------------------------------------------------- one graph
+
+
+@pytest.mark.parametrize("kind", ["labels", "features", "weights", "plain"])
+def test_one_graph_alone_gives_the_bits_of_the_batch(kind):
+    rng = np.random.default_rng(0)
+    graphs = []
+    for g in make_random_graphs(8, random_state=1):
+        extra = {"labels": g.labels} if kind == "labels" else {}
+        if kind == "features":
+            extra = {"features": rng.normal(size=(g.n_vertices, 3))}
+        if kind == "weights":
+            extra = {"weights": np.full(g.edge_index.shape[1], 0.5)}
+        graphs.append(Graph(g.edge_index, g.n_vertices, **extra))
+    batch = GraphBatch.from_graphs([*graphs, graphs[0]])
+    reservoir = drawn(batch)
+    together = embed(batch, reservoir, keep_states=True)
+    for g in range(len(batch)):
+        alone = embed(batch[[g]], reservoir, keep_states=True, n_jobs=2)
+        a, b = batch.vertex_offsets[g : g + 2]
+        np.testing.assert_array_equal(alone.states, together.states[a:b])
+        for one, many in zip(alone[:3], together[:3], strict=True):
+            np.testing.assert_array_equal(one[:, 0], many[:, g])
+
+
+def test_one_item_starts_no_thread(monkeypatch):
+    import fdgnn.reservoir.engine as engine
+
+    class Kernel:
+        __name__ = "kernel"
+
+        def __call__(self, first, last):
+            seen.append((first, last))
+
+    seen = []
+    monkeypatch.setattr(engine, "_tell_compilation", lambda kernel: None)
+    monkeypatch.setattr(engine, "ThreadPoolExecutor", None)
+    over_chunks(Kernel(), 1, 8, (), lambda: np.array([0, 5]))
+    over_chunks(Kernel(), 5, None, (), lambda: np.arange(6))
+    assert seen == [(0, 1), (0, 5)]

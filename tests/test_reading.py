@@ -1,0 +1,320 @@
+"""How a file was read is part of the model: new files are read in the same way, or refused."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fdgnn import FDGNNClassifier, as_batch, iter_graphs, load_model, load_tu, read_graphs
+from fdgnn.datasets import make_random_graphs
+from fdgnn.exceptions import DatasetFormatError
+from fdgnn.graphs import Reading
+from fdgnn.records import decode, encode
+from strategies import assert_same
+from test_cli import assert_one_clear_line, fdgnn
+from tu_files import write_folder
+
+ARCS = [[0, 1, 1, 2], [1, 0, 2, 1]]
+ROW = {"edge_index": ARCS, "node_feat": [5, 6, 7], "edge_attr": [0.5, 0.5, 3.0, 3.0]}
+
+
+def write(path, *rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def reasons(table):
+    return {reject.row: reject.reason for reject in table.rejects}
+
+
+# ---------------------------------------------------------------------- what is settled
+
+
+def test_a_reading_leaves_nothing_open(tmp_path):
+    table = read_graphs(write(tmp_path / "g.jsonl", ROW, ROW))
+    assert table.reading == Reading(
+        source="table",
+        directed=False,
+        vertex="labels",
+        label_kind="integer",
+        arc_labels="weights",
+        arc_kind="number",
+        arc_width=1,
+        vertex_attributes=("node_feat",),
+        edge_attribute="edge_attr",
+    )
+    assert table.graphs.reading is table.reading
+    assert "auto" not in encode(table.reading).decode()
+    assert decode(encode(table.reading), Reading) == table.reading
+
+
+def test_a_reading_stays_with_the_graphs(tmp_path):
+    rows = [ROW | {"edge_attr": a} for a in (["s", "s", "d", "d"], ["d", "d", "d", "d"])]
+    graphs = read_graphs(write(tmp_path / "g.jsonl", *rows), arc_labels="vertices").graphs
+    assert (graphs.reading.arc_kind, graphs.reading.arc_width) == ("text", 1)
+    for some in (graphs[:1], graphs[[1, 0]], pickle.loads(pickle.dumps(graphs)), as_batch(graphs)):
+        assert some.reading == graphs.reading
+    assert as_batch(list(graphs)).reading is None
+    for part in iter_graphs(tmp_path / "g.jsonl", chunk_size=1, arc_labels="vertices"):
+        assert part.reading == part.graphs.reading == graphs.reading
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"vertex": "labels"},
+        {"vertex": "none", "n_features": 3},
+        {"arc_labels": "weights"},
+        {"atoms": "rich"},
+        {"arc_labels": "auto"},
+    ],
+)
+def test_a_reading_that_contradicts_itself_is_no_reading(wrong):
+    good = {"source": "table", "directed": False, "vertex": "none", "arc_labels": "ignore"}
+    assert decode(json.dumps(good), Reading).vertex == "none"
+    with pytest.raises(ValueError, match=r"contradicts itself|Invalid enum value"):
+        decode(json.dumps(good | wrong), Reading)
+
+
+def test_tu_datasets_have_a_reading_from_cache_too(tmp_path, monkeypatch):
+    monkeypatch.setenv("FDGNN_CACHE", str(tmp_path / "cache"))
+    path = write_folder(tmp_path / "toy")
+    for _ in range(2):
+        reading = load_tu(path)[0].reading
+        assert (reading.source, reading.vertex, reading.label_kind) == ("tu", "labels", "integer")
+    assert load_tu(path, vertex="features")[0].reading.n_features == 2
+
+
+# ---------------------------------------------------------------------- applied to a new file
+
+
+def fit_on(graphs, y=None):
+    y = np.arange(len(graphs)) % 2 if y is None else y
+    model = FDGNNClassifier(n_layers=2, effective_spectral_radius=0.1, random_state=0)
+    return model.fit(graphs, y)
+
+
+@pytest.fixture(scope="module")
+def weighted(tmp_path_factory):
+    """Graphs with the weights 0.5, 1.0, ... 3.0, and a file that has only whole numbers."""
+    folder = tmp_path_factory.mktemp("weighted")
+    graphs = make_random_graphs(60, n_labels=None, random_state=0)
+    rng = np.random.default_rng(0)
+    rows, whole = [], []
+    for i, graph in enumerate(graphs):
+        edges = graph.edge_index[:, graph.edge_index[0] < graph.edge_index[1]].tolist()
+        n, halves = graph.n_vertices, (rng.integers(1, 7, len(edges[0])) / 2).tolist()
+        common = {"edge_index": edges, "num_nodes": n, "y": ["a", "b"][i % 2]}
+        rows.append(common | {"edge_attr": halves})
+        whole.append(common | {"edge_attr": [float(2 * w) for w in halves]})
+    ints = [row | {"edge_attr": [int(w) for w in row["edge_attr"]]} for row in whole]
+    return write(folder / "train.jsonl", *rows), write(folder / "whole.jsonl", *ints), whole
+
+
+def test_whole_numbers_are_weights_where_the_training_data_had_weights(weighted, tmp_path):
+    """Read alone, the new file's numbers are labels, which are ignored."""
+    train, new, rows = weighted
+    table = read_graphs(train, target="y")
+    model = fit_on(table.graphs, table.y)
+    expected = read_graphs(write(tmp_path / "reals.jsonl", *rows)).graphs
+    assert read_graphs(new).graphs.weights is None
+    for like in (model, table.reading):
+        assert_same(read_graphs(new, like=like).graphs, expected)
+        parts = list(iter_graphs(new, like=like, chunk_size=7))
+        assert_same(as_batch([g for part in parts for g in part.graphs]), expected)
+    answers = model.decision_function(read_graphs(new, like=model).graphs)
+    np.testing.assert_array_equal(answers, model.decision_function(expected))
+    assert (answers != model.decision_function(read_graphs(new).graphs)).any()
+
+
+def test_whole_numbers_are_weights_for_the_commands(weighted, tmp_path):
+    train, new, rows = weighted
+    path, reals = tmp_path / "m.fdgnn", write(tmp_path / "reals.jsonl", *rows)
+    run = fdgnn("fit", train, "--target", "y", "-o", path, "--no-search", "--guesses", "1")
+    assert run.returncode == 0, run.stderr
+    model = load_model(path)
+    assert model.reading_ == read_graphs(train).reading
+    assert_same(read_graphs(new, like=model).graphs, read_graphs(reals).graphs)
+    outputs = [fdgnn(c, path, f, "-q").stdout for c in ("predict", "explain") for f in (new, reals)]
+    assert outputs[0] == outputs[1]
+    assert outputs[2] == outputs[3]
+    assert outputs[0].count("\n") == len(rows) + 1
+    facts = [fdgnn("datasets", "info", f, "--like", path, "--json").stdout for f in (new, reals)]
+    assert facts[0] == facts[1] != fdgnn("datasets", "info", new, "--json").stdout
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"edge_attr": ["a", "a", "b", "b"]}, "its edge_attr has entries of kind text, expected"),
+        ({"edge_attr": [[1, 2]] * 4}, "weights have shape (4, 2), expected (4,)"),
+        ({"edge_attr": None}, "it has no edge_attr, expected one number per edge"),
+        ({"node_feat": ["C", "N", "O"]}, "it has text labels, expected integer labels"),
+        ({"node_feat": [0.5, 1, 2]}, "labels have shape (3,) and dtype float64"),
+        ({"node_feat": None}, "it has no node_feat, expected integer labels"),
+        ({"edge_index": [[0, 1], [1, 0], [1, 2], [2, 1]]}, "edge_index has shape (4, 2)"),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused_by_name(tmp_path, change, why):
+    """One such row, or a file of nothing else."""
+    reading = read_graphs(write(tmp_path / "train.jsonl", ROW)).reading
+    mixed = read_graphs(write(tmp_path / "mixed.jsonl", ROW, ROW | change), like=reading)
+    assert mixed.rows.tolist() == [0]
+    assert reasons(mixed)[1].startswith(why)
+    alone = read_graphs(write(tmp_path / "alone.jsonl", ROW | change), like=reading)
+    assert alone.graphs is None
+    assert reasons(alone)[0].startswith(why)
+    with pytest.raises(DatasetFormatError, match="row 0: "):
+        read_graphs(tmp_path / "alone.jsonl", like=reading, strict=True)
+
+
+def test_a_missing_column_is_named(tmp_path):
+    reading = read_graphs(write(tmp_path / "train.jsonl", ROW)).reading
+    table = read_graphs(write(tmp_path / "g.jsonl", {"edge_index": ARCS, "id": 1}), like=reading)
+    assert reasons(table) == {0: "it has no node_feat, expected integer labels"}
+    molecules = write(tmp_path / "m.jsonl", {"smiles": "CCO"})
+    with pytest.raises(DatasetFormatError, match=r"no column edge_index, .* not read from SMILES"):
+        read_graphs(molecules, like=reading)
+
+
+def test_features_and_columns_follow_the_reading(tmp_path):
+    """Whole numbers are features if they were; of two columns, the known one is read."""
+    train = write(tmp_path / "train.jsonl", {"edge_index": ARCS, "x": [0.5, 1.5, 2.5]})
+    reading = read_graphs(train).reading
+    assert (reading.n_features, reading.vertex_attributes) == (1, ("x",))
+    both = {"edge_index": ARCS, "node_feat": ["a", "b", "c"], "x": [1, 2, 3]}
+    graphs = read_graphs(write(tmp_path / "both.jsonl", both), like=reading).graphs
+    assert graphs.features.ravel().tolist() == [1, 2, 3]
+    other = {"edge_index": ARCS, "node_feat": [1, 2, 3]}  # the other name of the same column
+    assert read_graphs(write(tmp_path / "other.jsonl", other), like=reading).graphs is not None
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"vertex": "features"},
+        {"arc_labels": "ignore"},
+        {"directed": True},
+        {"atoms": "rich"},
+        {"edge_attribute": "bond"},
+        {"vertex_attributes": "element"},
+        {"smiles_column": "smiles"},
+    ],
+)
+def test_arguments_that_contradict_the_reading_are_errors(tmp_path, asked):
+    path = write(tmp_path / "g.jsonl", ROW)
+    reading = read_graphs(path).reading
+    (name,) = asked
+    with pytest.raises(ValueError, match=rf"`{name}` is .*; leave `{name}` out"):
+        read_graphs(path, like=reading, **asked)
+    same = {"vertex": "labels", "arc_labels": "weights", "directed": False}
+    assert len(read_graphs(path, like=reading, **same).graphs) == 1
+
+
+def test_what_can_be_like(tmp_path):
+    path = write(tmp_path / "g.jsonl", ROW, ROW)
+    plain = fit_on([(ARCS, None), ([[0], [1]], None)])  # from no file, so it has no reading
+    assert read_graphs(path, like=plain).reading == read_graphs(path).reading
+    for wrong in ("a path", FDGNNClassifier(), {}):
+        with pytest.raises(ValueError, match="give a fitted model or a Reading"):
+            read_graphs(path, like=wrong)
+
+
+def test_molecules_are_read_as_before(tmp_path):
+    pytest.importorskip("rdkit")
+    train = tmp_path / "train.csv"
+    train.write_text("molecule,y\nCCO,1\nC=O,0\n")
+    how = {"atoms": "rich", "arc_labels": "vertices"}
+    reading = read_graphs(train, smiles_column="molecule", **how).reading
+    assert (reading.source, reading.smiles_column, reading.atoms) == (
+        "molecules",
+        "molecule",
+        "rich",
+    )
+    # A table with both kinds of columns, and another name for the SMILES.
+    row = {"edge_index": ARCS, "canonical_smiles": "CCO", "other": "C=O"}
+    new = write(tmp_path / "new.jsonl", row)
+    expected = read_graphs(train, smiles_column="molecule", **how).graphs
+    assert_same(read_graphs(new, like=reading).graphs, expected[:1])
+    assert_same(read_graphs(new, like=reading, smiles_column="other").graphs, expected[1:])
+    with pytest.raises(DatasetFormatError, match="nor a column with SMILES"):
+        read_graphs(write(tmp_path / "g.jsonl", ROW), like=reading)
+
+
+def test_networks_are_read_as_before(tmp_path):
+    nx = pytest.importorskip("networkx")
+
+    def save(name, weight, directed=False, **attributes):
+        (tmp_path / name).mkdir(exist_ok=True)
+        graph = nx.path_graph(2, nx.DiGraph if directed else nx.Graph)
+        for attribute, value in {"charge": 1.5, **attributes}.items():
+            nx.set_node_attributes(graph, value, attribute)
+        nx.set_edge_attributes(graph, weight, "strength")
+        nx.write_graphml(graph, tmp_path / name / "a.graphml")
+        return tmp_path / name
+
+    train = save("train", 0.5, element="C")
+    names = {"vertex_attributes": "charge", "edge_attribute": "strength"}
+    reading = read_graphs(train, **names).reading
+    assert reading.vertex_attributes == ("charge",)
+    table = read_graphs(save("new", 2, charge=3, title="x"), like=reading)
+    assert table.graphs.weights.tolist() == [2, 2]
+    assert table.graphs.features.tolist() == [[3], [3]]
+    refused = read_graphs(save("directed", 2, directed=True), like=reading)
+    assert reasons(refused) == {0: "it is directed, but undirected graphs are expected"}
+    told = read_graphs(train, directed=True, **names).reading
+    assert told.direction_given
+    assert read_graphs(tmp_path / "new", like=told).graphs.directed
+
+
+def test_tu_datasets_of_another_kind_are_refused(tmp_path):
+    path = write_folder(tmp_path / "toy")
+    labels = load_tu(path)[0].reading
+    assert len(read_graphs(path, like=labels).graphs) == 2
+    text = read_graphs(write(tmp_path / "g.jsonl", ROW | {"node_feat": ["C", "N", "O"]})).reading
+    with pytest.raises(DatasetFormatError, match="neither edge labels nor edge attributes"):
+        read_graphs(path, like=text)
+    plain = write(tmp_path / "p.jsonl", {"edge_index": ARCS, "node_feat": ["C", "N", "O"]})
+    with pytest.raises(DatasetFormatError, match=r"integer labels on .* has .* text labels on"):
+        read_graphs(path, like=read_graphs(plain).reading)
+    with pytest.raises(DatasetFormatError, match="TU datasets are undirected"):
+        read_graphs(path, directed=True)
+    # Integer labels are integer labels, whatever the format.
+    table = write(tmp_path / "t.jsonl", {"edge_index": ARCS, "node_feat": [0, 1, 2]})
+    assert read_graphs(table, like=labels).reading.source == "table"
+
+
+# ---------------------------------------------------------------------- the commands
+
+
+def test_errors_of_commands_name_options(weighted, tmp_path):
+    nx = pytest.importorskip("networkx")
+    graph = nx.path_graph(2)
+    for name in ("charge", "mass"):
+        nx.set_node_attributes(graph, {0: 0.5, 1: 1.5}, name)
+    nx.write_graphml(graph, tmp_path / "a.graphml")
+    assert_one_clear_line(fdgnn("datasets", "info", tmp_path), "--vertex-attributes", "--vertex no")
+    for given in (["charge,mass"], ["charge", "--vertex-attributes", "mass"]):
+        run = fdgnn("datasets", "info", tmp_path, "--json", "--vertex-attributes", *given)
+        assert json.loads(run.stdout)["n_features"] == 2
+    train = weighted[0]
+    out = ["--target", "y", "-o", tmp_path / "m.fdgnn"]
+    assert_one_clear_line(fdgnn("fit", train, *out, "--vertex", "labels"), "--vertex auto")
+    assert_one_clear_line(fdgnn("fit", train, *out, "--id", "nam"), "column 'nam' for --id")
+    arcs = [
+        json.loads(fdgnn("datasets", "info", train, how, "--json").stdout)["n_arcs"]
+        for how in ("--directed", "--undirected")
+    ]
+    assert arcs[0] * 2 == arcs[1]
+    ignored = fdgnn("stability", train, "--arc-labels", "ignore", "--json").stdout
+    assert json.loads(ignored)["k"] != json.loads(fdgnn("stability", train, "--json").stdout)["k"]
+
+
+def test_the_example_in_the_docs_runs():
+    page = Path(__file__).parent.parent / "docs" / "formats.md"
+    assert doctest.testfile(str(page), module_relative=False).failed == 0
