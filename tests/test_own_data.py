@@ -258,6 +258,7 @@ def test_fit_with_bad_words(table, tmp_path):
         ([table, "--target", "kind", "-o", out, "--task", "regression"], "not a number"),
         ([table, "--target", "kind", "-o", out, "--strict"], "row 5"),
         ([table, "--target", "kind", "-o", out, "--format", "xml"], "xml"),
+        ([table, "--target", "kind", "-o", out, "--jobs", "0"], "--jobs 0"),
     ]
     for words, expected in cases:
         assert_one_clear_line(fdgnn("fit", *words), expected)

@@ -31,7 +31,7 @@ class Context:
 
     def __post_init__(self) -> None:
         if self.n_jobs == 0:
-            raise ValueError("n_jobs=0: give 1 or more processes, or -1 for all cores")
+            raise ValueError("`n_jobs=0`: give 1 or more processes, or -1 for all cores")
 
     def track(self, items: Iterable[T], total: int, what: str, *, done: int = 0) -> Iterator[T]:
         """Pass the items on and show progress, unless the context is quiet."""

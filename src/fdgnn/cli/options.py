@@ -193,7 +193,7 @@ def _parameters(group: type[DataOptions]) -> list[Parameter]:
 # ---------------------------------------------------------------------- messages
 
 # The library's messages name Python arguments, as in `vertex='none'`. These have other names here.
-RENAMED = {"id_column": "id", "smiles_column": "smiles"}
+RENAMED = {"id_column": "id", "smiles_column": "smiles", "n_jobs": "jobs"}
 ARGUMENTS = {
     "target", "task", *RENAMED, *(field.name for field in fields(FirstDataOptions)),
 }  # fmt: skip
