@@ -251,3 +251,18 @@ def test_the_mean_gradient_is_the_integral_along_the_way():
     slopes = [w * (1 - np.tanh(t * X @ W_phi.T) ** 2) @ W_phi for t in path]
     quadrature = sum(0.5 * c * s for c, s in zip(weights, slopes, strict=True))
     np.testing.assert_allclose(expansion.mean_gradient(X, w), quadrature, atol=1e-12)
+
+
+def test_a_trial_encoder_has_a_page(fitted, motifs, tmp_path):
+    pytest.importorskip("altair", reason="the page needs the extra report")
+    from fdgnn.portrait import portrait_of_model
+    from fdgnn.report import model_subject, write_report
+
+    graphs, y = motifs
+    save_model(fitted, tmp_path / "model.fdgnn", score=0.9)
+    portrait = portrait_of_model(fitted, graphs, y, dataset="motifs", held_out=True)
+    assert portrait.dynamics is None  # nothing is iterated
+    subject = model_subject(tmp_path / "model.fdgnn", portrait)
+    page = write_report(subject, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "test-degrees" in page
+    assert "n bins" in page
