@@ -167,8 +167,7 @@ class _FDGNN(BaseEstimator):  # type: ignore[misc]
     def _drawn_expansion(
         self, encoder: Encoder, n_features: int, seed: np.random.SeedSequence
     ) -> RandomExpansion | None:
-        P = self.n_projections
-        P = encoder.expansion_factor * n_features if P is None else P
+        P = encoder.expanded_size(n_features, self.n_projections)
         return RandomExpansion(P).draw(n_features, seed) if P else None
 
     def network_features(

@@ -254,6 +254,10 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.graph_kind_.check(graphs)
         return graphs
 
+    def expanded_size(self, n_features: int, n_projections: int | None) -> int:
+        """How many random features a model draws: as given, or as the encoder's factor says."""
+        return self.expansion_factor * n_features if n_projections is None else n_projections
+
     @property
     def n_features_in_(self) -> int:
         """Inputs per vertex: different labels, features, or 1."""

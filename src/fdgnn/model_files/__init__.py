@@ -263,6 +263,6 @@ def _check_sizes(network: Network, n_outputs: int, n_projections: int | None) ->
     if expansion is not None:
         P, n_features = expansion.projection_.shape
         fits &= coef.shape[1] == P
-    fits &= (encoder.expansion_factor * n_features if n_projections is None else n_projections) == P
+    fits &= encoder.expanded_size(n_features, n_projections) == P
     if not fits or encoder.n_features_out not in (None, n_features):
         raise ModelFileError("the sizes of features, projection and readout do not fit together")
