@@ -56,12 +56,14 @@ chromium:
 
 bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.colors
 
 # The tables in results/README.md and README.md, made from the files in results/.
 results: $(VENV)/.installed
 	$(BIN)/python results/make_tables.py
 	$(BIN)/python results/make_comparison.py
 	$(BIN)/python results/make_readme.py
+	$(BIN)/python results/beyond/make_tables.py
 
 # One summary, anew: make results/MUTAG.json (resumes runs/MUTAG if it is there; OPTIONS for fewer
 # configurations or guesses).
@@ -78,7 +80,7 @@ table4: $(VENV)/.torch
 	$(BIN)/python results/make_comparison.py
 
 # Rivals on one dataset, anew: make results/compare/MUTAG.json (resumes runs/NAME; OPTIONS, RIVALS).
-RIVALS ?= wl,pk,gk,rw,gin,dgcnn,gnn
+RIVALS ?= fdgnn-auto,fdgnn-colors,fdgnn-both,wl,wl-oa,pk,gk,rw,gin,dgcnn,gnn
 results/compare/%.json: $(VENV)/.torch
 	$(BIN)/fdgnn compare $* --with $(RIVALS) --out runs/$* --jobs $(JOBS) $(OPTIONS)
 	cp runs/$*/compare.json $@

@@ -24,7 +24,7 @@ from fdgnn import load_tu
 from fdgnn.encoders import GraphReservoir
 from fdgnn.estimators import FDGNNClassifier
 from fdgnn.exceptions import ConvergenceWarning
-from fdgnn.readout.expansion import draw_projection
+from fdgnn.expansion import draw_projection
 from fdgnn.readout.ridge import held_out_predictions
 from fdgnn.readout.targets import code_classes, winning_class
 from fdgnn.seeds import child_seed, seed_sequence

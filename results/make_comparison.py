@@ -20,6 +20,8 @@ one core, means over ten outer folds. *Off by* is our mean less the published on
 the two standard deviations. *Searched*: configurations, and inner folds they were validated on; 0
 folds: nothing was chosen, the first configuration of the grid was trained for all published epochs.
 FDGNN's accuracy is averaged over its guesses, a rival's is of one model; both over the same folds.
+*FDGNN auto* selects while it trains: its training time includes the selection, which has no time of
+its own.
 [What is behind the differences](../../docs/comparison.md#what-was-found).
 """
 

@@ -142,9 +142,22 @@ def portrait_of(
         "classes": list(classes),
         "n_networks": 1,
         "network": {
-            "encoder": "GraphReservoir", "fold": 3, "folds_alike": 2, "n_folds": 4, "n_layers": 2,
-            "effective_spectral_radius": 0.9,
+            "encoder": "ColorCounts", "name": "colors, 2 rounds", "fold": 3, "folds_alike": 2,
+            "n_folds": 4, "n_layers": None, "effective_spectral_radius": None,
         },
+        "dynamics_network": {
+            "encoder": "GraphReservoir", "name": "reservoir", "fold": 3, "folds_alike": 2,
+            "n_folds": 4, "n_layers": 2, "effective_spectral_radius": 0.9,
+        },
+        "members": [
+            _member("colors, 2 rounds", "ColorCounts", "Gaussian", 0.3, 1, n),
+            _member("reservoir", "GraphReservoir", "linear", 0.01, 2, n - 1),
+        ],
+        "substructures": [
+            substructure
+            for i, name in enumerate(classes)
+            for substructure in _substructures(name, labels, i)
+        ],
         "data": _data(n, classes, labels) | {"n_graphs": n_graphs_of(dataset)},
         "dynamics": _dynamics(n),
         "graphs": graphs,
@@ -169,6 +182,25 @@ def portrait_of(
             "memory_gb": 16.4,
         },
     }  # fmt: skip
+
+
+def _member(name, encoder, readout, penalty, n_networks, n_graphs):
+    return {
+        "name": name, "encoder": encoder, "readout": readout, "penalty": penalty,
+        "n_networks": n_networks, "n_graphs": n_graphs,
+    }  # fmt: skip
+
+
+def _substructures(target, labels, graph):
+    """One for the class and one against it; see `drawing_of` for the vertices."""
+    ring = 4 + graph % 5
+    steps = [0, 1, *[-1] * (ring - 3), 1, -1]
+    one = {"target": target, "n_graphs": 12, "graph": graph, "steps": steps, "round": 1}
+    words = f"{labels[0]}, next to 2 × {labels[1 % len(labels)]}"
+    return [
+        one | {"words": words, "weight": 0.1, "contribution": 0.25, "radius": 1},
+        one | {"words": labels[-1], "weight": -0.05, "contribution": -0.1, "radius": 0, "round": 0},
+    ]
 
 
 def _graph_row(g, classes, rng, id_text):
@@ -248,6 +280,7 @@ def regression_of(n=30):
     for row in portrait["graphs"]:
         row |= {"actual": row["graph"] / 10, "predicted": row["graph"] / 10 + 0.3}
         row |= {"correct": None, "probability": None}
+    portrait["substructures"] = [one | {"target": None} for one in portrait["substructures"][:2]]
     portrait["data"] |= {
         "majority": None, "wl_ceiling": None, "class_counts": [],
         "targets": {"edges": [0.0, 1.0, 2.0], "counts": [n // 2, n - n // 2]},

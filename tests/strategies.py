@@ -12,9 +12,13 @@ from hypothesis import strategies as st
 
 from fdgnn import Graph, GraphBatch
 
-ARRAYS = ("vertex_offsets", "indptr", "neighbors", "weights", "features", "labels")
+ARRAYS = (
+    "vertex_offsets", "indptr", "neighbors", "weights", "features", "labels", "arc_labels",
+)  # fmt: skip
 KINDS = ("plain", "integers", "text", "features")
+ARC_KINDS = ("none", "integers", "text")
 _numbers = st.floats(-2, 2, width=32)
+_LABELS = {"integers": st.integers(-2, 3), "text": st.sampled_from(["C", "N", "Cl", ""])}
 
 
 @st.composite
@@ -25,17 +29,19 @@ def graphs(
     n_features: int = 2,
     weighted: bool = False,
     directed: bool = False,
+    arc_kind: str = "none",
     min_vertices: int = 1,
     max_vertices: int = 8,
 ) -> Graph:
-    """One valid graph, whose vertices have what `kind` (one of `KINDS`) says."""
+    """One valid graph, whose vertices have what `kind` (one of `KINDS`) says, and arcs likewise."""
     n = draw(st.integers(min_vertices, max_vertices))
     arcs = draw(_arcs(n))
     return Graph(
         edge_index=np.array(arcs, dtype=np.int64).reshape(-1, 2).T,
         n_vertices=n,
-        weights=draw(_weights(arcs, directed)) if weighted else None,
+        weights=draw(_on_edges(arcs, directed, _numbers, float)) if weighted else None,
         directed=directed,
+        arc_labels=draw(_arc_labels(arcs, directed, arc_kind)),
         **draw(_vertex_fields(kind, n, n_features)),
     )
 
@@ -47,6 +53,7 @@ def graph_lists(
     kinds: tuple[str, ...] = KINDS,
     weighted: bool | None = None,
     directed: bool | None = None,
+    arc_kinds: tuple[str, ...] = ("none",),
     min_size: int = 1,
     max_size: int = 6,
     max_vertices: int = 8,
@@ -57,6 +64,7 @@ def graph_lists(
         n_features=draw(st.integers(1, 3)),
         weighted=draw(st.booleans()) if weighted is None else weighted,
         directed=draw(st.booleans()) if directed is None else directed,
+        arc_kind=draw(st.sampled_from(arc_kinds)),
         max_vertices=max_vertices,
     )
     return draw(st.lists(one, min_size=min_size, max_size=max_size))
@@ -75,19 +83,29 @@ def _arcs(n: int) -> st.SearchStrategy[list[tuple[int, int]]]:
 
 
 @st.composite
-def _weights(draw: st.DrawFn, arcs: list[tuple[int, int]], directed: bool) -> Any:
-    """One number an arc, the same wherever the same edge is listed."""
+def _on_edges(
+    draw: st.DrawFn,
+    arcs: list[tuple[int, int]],
+    directed: bool,
+    values: st.SearchStrategy[Any],
+    dtype: type,
+) -> Any:
+    """One value an arc, the same wherever the same edge is listed."""
     edges = [arc if directed else tuple(sorted(arc)) for arc in arcs]
-    weight = {edge: draw(_numbers) for edge in sorted(set(edges))}
-    return np.array([weight[edge] for edge in edges], dtype=np.float64)
+    value = {edge: draw(values) for edge in sorted(set(edges))}
+    return np.array([value[edge] for edge in edges], dtype=dtype)
+
+
+def _arc_labels(arcs: list[tuple[int, int]], directed: bool, kind: str) -> st.SearchStrategy[Any]:
+    if kind == "none":
+        return st.none()
+    return _on_edges(arcs, directed, _LABELS[kind], str if kind == "text" else np.int64)
 
 
 @st.composite
 def _vertex_fields(draw: st.DrawFn, kind: str, n: int, n_features: int) -> dict[str, Any]:
-    if kind == "integers":
-        return {"labels": np.array(draw(_column(st.integers(-2, 3), n)))}
-    if kind == "text":
-        return {"labels": np.array(draw(_column(st.sampled_from(["C", "N", "Cl", ""]), n)))}
+    if kind in _LABELS:
+        return {"labels": np.array(draw(_column(_LABELS[kind], n)))}
     if kind == "features":
         values = draw(_column(_numbers, n * n_features))
         return {"features": np.array(values).reshape(n, n_features)}

@@ -20,9 +20,10 @@ SOURCE = ROOT / "src" / "fdgnn"
 # From the bottom up: a room imports only rooms before it.
 ROOMS = [
     "_version", "exceptions", "arrays", "extras", "files", "records", "progress", "context",
-    "seeds", "parameters", "kernels", "graphs", "stability", "datasets", "reservoir", "encoders",
-    "readout", "estimators", "explanations", "pictures", "selection", "model_files", "workflow",
-    "experiments", "portrait", "plot", "report", "cli", "__main__", "__init__",
+    "seeds", "parameters", "threads", "kernels", "graphs", "stability", "datasets", "reservoir",
+    "expansion", "encoders", "readout", "committee", "networks", "estimators", "explanations",
+    "pictures", "selection", "model_files", "workflow", "experiments", "portrait", "plot", "report",
+    "cli", "__main__", "__init__",
 ]  # fmt: skip
 
 
@@ -95,11 +96,11 @@ def _called(call):
 
 def test_public_surface():
     assert fdgnn.__all__ == [
-        "Encoder", "FDGNNClassifier", "FDGNNRegressor", "FDGNNSearchCV", "Graph", "GraphBatch",
-        "GraphReservoir", "RandomExpansion", "__version__", "as_batch", "compare", "datasets",
-        "draw_explanation", "draw_molecule", "exceptions", "explain", "iter_graphs", "load_model",
-        "load_tu", "model_info", "paper", "plot", "read_graphs", "register_encoder", "report",
-        "save_model", "stability",
+        "ColorCounts", "Encoder", "FDGNNClassifier", "FDGNNRegressor", "FDGNNSearchCV", "Graph",
+        "GraphBatch", "GraphReservoir", "RandomExpansion", "__version__", "as_batch", "compare",
+        "datasets", "draw_explanation", "draw_molecule", "exceptions", "explain", "iter_graphs",
+        "load_model", "load_tu", "model_info", "paper", "plot", "read_graphs", "register_encoder",
+        "report", "save_model", "stability", "substructures",
     ]  # fmt: skip
     for name in fdgnn.__all__:
         assert getattr(fdgnn, name) is not None

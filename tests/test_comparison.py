@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import pickle
 import subprocess
@@ -81,7 +82,7 @@ def task(motifs):
     return Task(graphs, y, nested_folds(y, 3, 3, seed=0))
 
 
-@pytest.mark.parametrize("name", ["wl", "pk", "gk", "rw"])
+@pytest.mark.parametrize("name", ["wl", "wl-oa", "pk", "gk", "rw"])
 def test_kernel_models_fit_and_predict(task, name):
     rival = contestant(name, replace(task, search=few(1)))
     assert rival.units() == []  # nothing to choose
@@ -149,10 +150,18 @@ def test_unlabeled_and_empty_graphs_have_kernels():
         fdgnn.Graph([[0, 1], [1, 2]], n_vertices=4),
     ])  # fmt: skip
     y = np.array([0, 1, 1, 0])
-    for name in ("wl", "pk", "rw"):
+    for name in ("wl", "wl-oa", "pk", "rw"):
         rival = contestant(name, Task(graphs, y, np.array([[0, 0, 1, 1]])))
         model = rival.model(rival.only()).fit(graphs, y)
         assert len(model.predict(graphs)) == 4
+
+
+def test_grid_of_the_assignment_kernel(task):
+    rival = contestant("wl-oa", task)
+    assert rival.n_configurations == 35
+    trials = rival.score(rival.units()[0])
+    assert {t.configuration["height"] for t in trials} == {5}
+    assert max(t.score for t in trials) > 0.8
 
 
 def test_networks_choose_their_epochs_by_validation(task):
@@ -193,6 +202,81 @@ def test_curves_are_smoothed_with_shorter_windows_at_the_ends():
     curve = np.arange(30.0) ** 2
     expected = [curve[max(0, i - 5) : i + 6].mean() for i in range(30)]
     np.testing.assert_allclose(smoothed(curve), expected)
+
+
+# ---------------------------------------------------------------------- variants of our own
+
+VARIANTS = {"fdgnn-auto": "all", "fdgnn-colors": "colors", "fdgnn-both": "both"}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_variants_are_the_classifier(task, name):
+    variant = contestant(name, replace(task, seed=3))
+    train, test = task.graphs[:30], task.graphs[30:]
+    model = variant.model(variant.only()).fit(train, task.y[:30])
+    same = fdgnn.FDGNNClassifier(encoder="auto", candidates=VARIANTS[name], random_state=3)
+    expected = same.fit(train, task.y[:30]).decision_function(test)
+    np.testing.assert_array_equal(model.decision_function(test), expected)
+    assert variant.units() == []
+    variant.warm_up()
+
+
+def test_rows_of_variants(study, tmp_path):
+    """Each outer fold's model is fitted on its training graphs, and tested on the others."""
+    rows = run(study, tmp_path, ["wl", "fdgnn-colors", "fdgnn-auto"])
+    assert [row.model for row in rows] == ["fdgnn", "wl", "fdgnn-colors", "fdgnn-auto"]
+    kept = decode((tmp_path / "compare.json").read_bytes(), list[ComparisonRow])
+    assert [row.model for row in kept] == ["fdgnn", "fdgnn-auto", "fdgnn-colors", "wl"]
+    auto = rows[3]
+    assert auto.status == "finished"
+    assert auto.published is None
+    for o, fold in enumerate(study.task().folds):
+        model = fdgnn.FDGNNClassifier(encoder="auto", random_state=study.seed)
+        model.fit(study.graphs[fold >= 0], study.y[fold >= 0])
+        assert auto.fold_accuracies[o] == model.score(study.graphs[fold < 0], study.y[fold < 0])
+    assert auto.train_seconds > 0
+    assert 50 < auto.peak_mb < 4000
+    assert auto.selection_seconds == 0  # it is a part of training
+    assert auto.inner_folds == 10
+    assert auto.n_configurations % 8 == 0  # penalties of each member
+    assert auto.fold_configurations[0] == {
+        "encoder": "auto", "candidates": "all", "random_state": study.seed
+    }  # fmt: skip
+
+
+def test_a_variant_goes_on_where_it_stopped(study, tmp_path):
+    (tmp_path / "rivals").mkdir(parents=True)
+    turn = Turn("fdgnn-colors", study, tmp_path, Search())
+    take(turn, lambda event: None)
+    lines = turn.lines.path.read_bytes().splitlines(keepends=True)
+    assert len(lines) == 3 + 1  # folds, summary
+    whole = runner.finished_row(turn)
+    turn.lines.path.write_bytes(b"".join(lines[:2]) + lines[2][:9])
+    heard = []
+    take(turn, heard.append)
+    assert turn.lines.path.read_bytes().splitlines(keepends=True)[:2] == lines[:2]
+    assert without_times(runner.finished_row(turn)) == without_times(whole)
+    assert heard[0].spent > 0
+
+
+def test_variants_have_limits(study, tmp_path):
+    rows = run(study, tmp_path, ["fdgnn-auto"], limits=Limits(seconds=1e-3))
+    assert rows[1].status == "out of time"
+    rows = run(study, tmp_path, ["fdgnn-auto"], limits=Limits(megabytes=30))
+    assert rows[1].status == "out of memory"
+
+
+def test_weights_that_training_sets(task):
+    variant = contestant("fdgnn-colors", task)
+    model = variant.model(variant.only()).fit(task.graphs, task.y)
+    readouts = [network.readout for network in model.networks_]
+    by_hand = 0
+    for readout in readouts:
+        weights = readout.dual if hasattr(readout, "dual") else readout.coef
+        by_hand += int((weights != 0).sum()) + len(readout.intercept)
+    assert contest.n_trained_weights(model) == by_hand
+    largest = 2**18 * len(readouts)
+    assert 0 < by_hand < largest  # most buckets are empty
 
 
 # ---------------------------------------------------------------------- the protocol
@@ -501,7 +585,9 @@ def test_bad_input_in_code(motifs):
         Limits(seconds=-5)
     with pytest.raises(ValueError, match="no rival 'xyz'"):
         compare(graphs, y, "xyz")
-    with pytest.raises(ValueError, match="no rival 'xyz'; there are wl, pk"):
+    with pytest.raises(
+        ValueError, match=r"no rival 'xyz'; there are fdgnn-auto, .*, wl, wl-oa, pk"
+    ):
         compare(graphs, y, ["xyz"])
     with pytest.raises(ValueError, match="no protocol 'slow'"):
         compare(graphs, y, protocol="slow")
@@ -535,6 +621,23 @@ def test_command(tmp_path, motifs, monkeypatch):
     assert [row["model"] for row in rows] == ["fdgnn", "wl"]
     again = CliRunner().invoke(app, ["compare", str(folder), *options, "--json"])
     assert [row["model"] for row in json.loads(again.stdout)] == ["fdgnn", "wl"]
+
+
+def test_our_committee_is_compared_by_default():
+    from fdgnn.cli.comparison import compare as command
+
+    asked = inspect.signature(command).parameters["rivals"].default
+    assert tuple(asked.split(",")) == runner.DEFAULT_MODELS == ("fdgnn-auto", "wl")
+    assert inspect.signature(compare).parameters["models"].default == runner.DEFAULT_MODELS
+
+
+def test_every_contestant_can_be_asked_for_by_name():
+    from typing import get_type_hints
+
+    from fdgnn.cli.comparison import compare as command
+
+    (option,) = get_type_hints(command, include_extras=True)["rivals"].__metadata__
+    assert option.help == f"Some of {','.join(RIVALS)}."
 
 
 def test_command_refuses_nonsense(tmp_path, motifs, monkeypatch):

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from fdgnn import Graph, GraphBatch, as_batch
 from fdgnn.exceptions import GraphError, MissingDependencyError
 from fdgnn.graphs.converters import from_networkx, from_pyg, from_scipy, to_networkx
-from strategies import assert_same, batches
+from strategies import ARC_KINDS, assert_same, batches
 
 TRIANGLE = [[0, 1, 2], [1, 2, 0]]
 BOTH_WAYS = [[0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]]
@@ -68,7 +68,13 @@ def as_network(graph: Graph) -> nx.Graph:
 
 def as_data(graph: Graph) -> SimpleNamespace:
     size, weights = graph.n_vertices, graph.weights
-    return data(edge_index=graph.edge_index, x=x_of(graph), num_nodes=size, edge_weight=weights)
+    return data(
+        edge_index=graph.edge_index,
+        x=x_of(graph),
+        num_nodes=size,
+        edge_weight=weights,
+        edge_attr=None if graph.arc_labels is None else graph.arc_labels[:, None],
+    )
 
 
 def as_matrix(graph: Graph) -> tuple[sp.csr_array, Any]:
@@ -108,14 +114,16 @@ def test_sequences_of_graphs(batch):
         assert_same(as_batch(sequence), batch)
 
 
-@given(batches())
+@given(batches(arc_kinds=ARC_KINDS))
 def test_networks(batch):
+    assume(batch.n_arcs or batch.arc_labels is None)  # without edges there is no attribute of edges
     assert_same(convert([as_network(g) for g in batch], batch), batch)
 
 
-@given(batches())
+@given(batches(arc_kinds=("none", "integers")))
 def test_data(batch):
-    # No names here: x and edge_weight are found without.
+    assume(batch.n_arcs or batch.arc_labels is None)
+    # No names here: x, edge_weight and edge_attr are found without.
     assert_same(as_batch([as_data(g) for g in batch], directed=batch.directed), batch)
 
 
@@ -288,6 +296,61 @@ def test_networkx_features_from_several_attributes():
     assert as_batch([graph], feature_attributes="charge").features.tolist() == [[1], [2]]
 
 
+def labeled(*values, name="label"):
+    """A path with these labels on its edges."""
+    graph = nx.path_graph(len(values) + 1)
+    for i, value in enumerate(values):
+        if value is not None:
+            graph.edges[i, i + 1][name] = value
+    return graph
+
+
+def test_networkx_arc_labels():
+    bonds = [labeled("s", "d"), nx.empty_graph(2), labeled("t")]
+    assert as_batch(bonds).arc_labels.tolist() == ["s", "s", "d", "d", "t", "t"]
+    assert as_batch(bonds, weight_attribute=None).weights is None
+    named = [labeled(1, 2, name="bond")]
+    assert as_batch(named).arc_labels is None
+    assert as_batch(named, arc_label_attribute="bond").arc_label_values.tolist() == [1, 2]
+    assert as_batch([labeled(1, 2)], weight_attribute="label").arc_labels is None
+    with pytest.raises(GraphError, match=r"^graph 0: edge 0, 1 has no attribute 'bond'"):
+        as_batch([labeled(1)], arc_label_attribute="bond")
+    with pytest.raises(GraphError, match=r"^graph 0: arc_labels .* one integer per arc or one"):
+        as_batch([labeled(0.5)], arc_label_attribute="label")
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [labeled("s", None)],
+        [labeled("s"), nx.path_graph(2)],
+        [labeled("s"), labeled(1)],
+        [labeled(0.5)],
+        [labeled([1, 2])],
+        [labeled(np.ones(2))],
+        [labeled(1, "s")],
+        [labeled("s"), Graph([[0], [1]])],
+    ],
+)
+def test_arc_labels_that_cannot_be_used_are_left_out(others):
+    """Unless they are asked for."""
+    assert as_batch(others).arc_labels is None
+    with pytest.raises(GraphError):
+        as_batch(others, arc_label_attribute="label")
+
+
+def test_labels_of_parallel_edges():
+    graph = nx.MultiGraph([(0, 1, {"label": 1, "weight": 2}), (1, 0, {"label": 1, "weight": 3})])
+    for name in (None, "label"):
+        batch = as_batch([graph], weight_attribute="weight", arc_label_attribute=name)
+        assert (batch.weights.tolist(), batch.arc_labels.tolist()) == ([5, 5], [1, 1])
+    graph.add_edge(0, 1, label=2, weight=1)
+    assert as_batch([graph], weight_attribute="weight").arc_labels is None
+    for weight in (None, "weight"):
+        with pytest.raises(GraphError, match="with different labels"):
+            as_batch([graph], weight_attribute=weight, arc_label_attribute="label")
+
+
 def test_networkx_missing_attributes():
     graph = nx.Graph([("u", "v")])
     graph.nodes["u"]["label"] = 1
@@ -352,6 +415,25 @@ def test_pyg_named_attributes():
     one.t = Tensor([1, 2])
     with pytest.raises(GraphError, match="graph 0: its attributes pos, t do not fit"):
         as_batch([one], feature_attributes=["pos", "t"])
+
+
+def test_pyg_arc_labels():
+    labels = [1, 1, 2, 2, 3, 3]
+    for values in (labels, np.reshape(labels, (6, 1)), np.array(labels, dtype=np.uint8)):
+        assert as_batch([data(edge_index=BOTH_WAYS, edge_attr=values)]).arc_labels is not None
+        weighted = as_batch(
+            [data(edge_index=BOTH_WAYS, edge_attr=values)], weight_attribute="edge_attr"
+        )
+        assert weighted.arc_labels is None
+    for values in (np.eye(6, dtype=int), np.array(labels) / 2, range(6), labels[:5]):
+        assert as_batch([data(edge_index=BOTH_WAYS, edge_attr=values)]).arc_labels is None
+    named = [data(edge_index=BOTH_WAYS, bond=labels)]
+    assert as_batch(named).arc_labels is None
+    assert sorted(as_batch(named, arc_label_attribute="bond").arc_labels) == labels
+    with pytest.raises(GraphError, match="graph 0: it has no attribute 'bonds'"):
+        as_batch(named, arc_label_attribute="bonds")
+    with pytest.raises(GraphError, match="is listed with different labels"):
+        as_batch([data(edge_index=BOTH_WAYS, z=range(6))], arc_label_attribute="z")
 
 
 def test_pyg_weights():

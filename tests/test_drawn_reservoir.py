@@ -12,8 +12,8 @@ from fdgnn import Graph, GraphBatch
 from fdgnn.datasets import make_cliques, make_random_graphs
 from fdgnn.exceptions import ModelFileError
 from fdgnn.reservoir import DeepReservoir, ReservoirConfig, draw_reservoir, embed, weights
-from fdgnn.reservoir.engine import over_chunks
 from fdgnn.seeds import seed_sequence
+from fdgnn.threads import over_chunks
 
 GRAPHS = make_random_graphs(12, random_state=0)
 LABELS = len(GRAPHS.label_values)
@@ -176,7 +176,7 @@ def test_one_graph_alone_gives_the_bits_of_the_batch(kind):
 
 
 def test_one_item_starts_no_thread(monkeypatch):
-    import fdgnn.reservoir.engine as engine
+    from fdgnn import threads
 
     class Kernel:
         __name__ = "kernel"
@@ -185,8 +185,7 @@ def test_one_item_starts_no_thread(monkeypatch):
             seen.append((first, last))
 
     seen = []
-    monkeypatch.setattr(engine, "_tell_compilation", lambda kernel: None)
-    monkeypatch.setattr(engine, "ThreadPoolExecutor", None)
+    monkeypatch.setattr(threads, "ThreadPoolExecutor", None)
     over_chunks(Kernel(), 1, 8, (), lambda: np.array([0, 5]))
     over_chunks(Kernel(), 5, None, (), lambda: np.arange(6))
     assert seen == [(0, 1), (0, 5)]

@@ -20,7 +20,7 @@ import reference
 from fdgnn import FDGNNClassifier, FDGNNRegressor, Graph, GraphBatch, GraphReservoir
 from fdgnn.datasets import make_cycles, make_motif_graphs, make_random_graphs, make_regular
 from fdgnn.exceptions import ConvergenceWarning, GraphError, UnseenLabelError
-from fdgnn.readout.expansion import draw_projection
+from fdgnn.expansion import draw_projection
 from fdgnn.readout.targets import code_classes
 from fdgnn.seeds import seed_sequence
 

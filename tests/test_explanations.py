@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.metrics import roc_auc_score
 
 from fdgnn import (
+    ColorCounts,
     FDGNNClassifier,
     FDGNNRegressor,
     FDGNNSearchCV,
     Graph,
     GraphReservoir,
+    as_batch,
     draw_explanation,
     draw_molecule,
     explain,
@@ -22,6 +26,8 @@ from fdgnn import (
 from fdgnn.datasets import make_cycles, make_motif_graphs, make_random_graphs
 from fdgnn.exceptions import GraphError, MissingDependencyError
 from fdgnn.explanations import Explanation
+from fdgnn.readout import gaussian
+from fdgnn.readout.gaussian import GaussianReadout
 
 SMALL = {"n_layers": 2, "n_units": 20, "effective_spectral_radius": 0.5, "random_state": 0}
 TRAINING = make_random_graphs(80, random_state=0)
@@ -105,7 +111,7 @@ def test_chunks_and_searches_change_nothing(monkeypatch):
     graphs, y = make_motif_graphs(40, random_state=0)
     search = FDGNNSearchCV(n_configurations=1, n_guesses=2, cv=2, random_state=0).fit(graphs, y)
     whole = explain(search, graphs, target=1)
-    monkeypatch.setattr(explanations, "_AT_ONCE", 60)
+    monkeypatch.setattr(explanations.vertices, "_AT_ONCE", 60)
     parts = explain(search.best_estimator_, list(graphs), target=1)
     for one, other in zip(whole, parts, strict=True):
         np.testing.assert_allclose(one.vertices, other.vertices, atol=1e-10)
@@ -122,6 +128,156 @@ def test_what_cannot_be_explained():
         explain(both, TRAINING)
     with pytest.raises(ValueError, match="outputs are 0 to 1"):
         explain(both, TRAINING, target=2)
+
+
+# ---------------------------------------------------------------------- every encoder and readout
+
+BUCKETS = 256  # few, so that colors share columns
+
+
+def color_models(graphs):
+    """Models of every encoder and readout, by name."""
+    y, z = np.arange(len(graphs)) % 2, np.sin(np.arange(len(graphs)))
+    counts = {
+        f"{how}, {readout}": ColorCounts(counts=how, n_buckets=buckets)
+        for how, buckets in (("thermometer", BUCKETS), ("sum", None), ("presence", BUCKETS))
+        for readout in ("linear", "gaussian")
+    }
+    models = {
+        name: FDGNNClassifier(encoder=encoder, readout=name.split(", ")[1])
+        for name, encoder in counts.items()
+    }
+    options = {"random_state": 0, "n_units": 10}
+    for readout in ("linear", "gaussian"):
+        models[f"reservoir, {readout}"] = FDGNNClassifier(readout=readout, **options)
+        models[f"both, {readout}"] = FDGNNClassifier(encoder="both", readout=readout, **options)
+    models["expanded colors"] = FDGNNRegressor(
+        encoder=ColorCounts(n_buckets=64), readout="gaussian", n_projections=20, random_state=0
+    )
+    models["auto"] = FDGNNClassifier(encoder="auto", random_state=0)
+    models["auto, numbers"] = FDGNNRegressor(encoder="auto", random_state=0)
+    models["auto, both"] = FDGNNClassifier(encoder="auto", candidates="both", random_state=0)
+    for name, model in models.items():
+        real = isinstance(model, FDGNNRegressor)
+        yield name, model.fit(graphs, z if real else y)
+    yield "three classes", FDGNNClassifier(encoder="auto").fit(graphs, np.arange(len(graphs)) % 3)
+
+
+@pytest.fixture(scope="module")
+def labeled():
+    return make_random_graphs(60, random_state=2), make_random_graphs(30, random_state=3)
+
+
+def test_all_encoders_and_readouts_are_explained_completely(labeled):
+    graphs, new = labeled
+    for name, model in color_models(graphs):
+        target = 0 if isinstance(model, FDGNNRegressor) else model.classes_[0]
+        outputs = model.outputs(new)
+        scores = -outputs[:, 0] if name != "three classes" and target == 0 else outputs[:, 0]
+        if isinstance(model, FDGNNRegressor):
+            scores = outputs[:, 0]
+        for found, score in zip(explain(model, new, target=target), scores, strict=True):
+            assert found.score == pytest.approx(score, rel=1e-9, abs=1e-12), name
+            left = found.score - found.base_score
+            assert found.vertices.sum() == pytest.approx(left, rel=1e-9, abs=1e-12), name
+
+
+def test_graphs_without_labels_and_with_features_are_explained():
+    for options in ({"n_labels": None}, {"n_features": 3}):
+        graphs = make_random_graphs(40, random_state=0, **options)
+        model = FDGNNClassifier(encoder="auto", random_state=0).fit(graphs, np.arange(40) % 2)
+        for found in explain(model, graphs):
+            left = found.score - found.base_score
+            assert found.vertices.sum() == pytest.approx(left, rel=1e-9, abs=1e-12)
+
+
+def test_the_first_weights_of_a_color_are_shared_by_its_vertices():
+    """By hand: two rounds of labels, and a weight for "at least 1", "at least 2" of each color."""
+    path = Graph([[0, 1, 2], [1, 2, 3]], labels=["a", "b", "b", "a"])
+    others = [
+        Graph([[0, 1], [1, 2]], labels=list(labels)) for labels in ("aab", "bba", "aba", "bbb")
+    ]
+    encoder = ColorCounts(n_rounds=1, n_buckets=None)
+    model = FDGNNClassifier(encoder=encoder, readout="linear", alpha=0.1)
+    model.fit([path, *others], [0, 1, 1, 0, 1])
+    (found,) = explain(model, [path], target=1)
+    network = model.networks_[0]
+    weights = network.readout.coef[0]
+    # Vertices 0 and 3 look alike, and so do 1 and 2: each pair has half of all four features.
+    parts = network.encoder.attribute(as_batch([path]))
+    ends, middle = (weights[parts.columns[:, pair]].sum() / 2 for pair in ([0, 3], [1, 2]))
+    np.testing.assert_allclose(found.vertices, [ends, middle, middle, ends], rtol=1e-12)
+    assert len(np.unique(parts.columns)) == 8
+    assert found.base_score == network.readout.intercept[0]
+
+
+def test_presence_is_shared_by_the_vertices_that_are_present():
+    graphs = [
+        Graph(np.zeros((2, 0), dtype=int), labels=list(labels)) for labels in ("aab", "ab", "bb")
+    ]
+    encoder = ColorCounts(n_rounds=0, n_buckets=None, counts="presence")
+    model = FDGNNRegressor(encoder=encoder, readout="linear", alpha=0.1).fit(graphs, [1.0, 2, 4])
+    (found,) = explain(model, graphs[:1])
+    weights = model.networks_[0].readout.coef[0]
+    (a, _, b) = model.networks_[0].encoder.attribute(as_batch(graphs[:1])).columns[0]
+    expected = [weights[a] / 2, weights[a] / 2, weights[b]]
+    np.testing.assert_allclose(found.vertices, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_mean_gradient_of_a_gaussian_is_the_integral_along_the_way(sparse, monkeypatch):
+    rng = np.random.default_rng(0)
+    E = rng.poisson(0.4, size=(30, 25)).astype(float)
+    X, signs = rng.poisson(0.4, size=(7, 25)).astype(float), rng.normal(size=(7, 2))
+    X[3] = 0.0  # an empty graph, as it were
+    dual, intercept = rng.normal(size=(30, 2)), np.zeros(2)
+    readout = GaussianReadout(sp.csr_array(E), dual, intercept, 0.07)
+    monkeypatch.setattr(gaussian, "_NUMBERS", 60)  # two rows at once
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    expected = np.zeros_like(X)
+    for g, x in enumerate(X):
+        for t, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
+            apart = E - t * x
+            near = np.exp(-0.07 * (apart**2).sum(axis=1)) * (dual @ signs[g])
+            expected[g] += weight * 2 * 0.07 * near @ apart
+    found = readout.directions(sp.csr_array(X) if sparse else X, signs)
+    if sparse:  # only where x is not zero
+        found, expected = found.toarray(), expected * (X != 0)
+    filled = np.arange(7) != 3
+    np.testing.assert_allclose(found[filled], expected[filled], rtol=0, atol=1e-13)
+    total = (readout.outputs(X) - readout.base_outputs()) * signs
+    np.testing.assert_allclose((found * X).sum(axis=1), total.sum(axis=1), rtol=0, atol=1e-13)
+
+
+@pytest.mark.filterwarnings("ignore::fdgnn.exceptions.UnseenLabelWarning")
+def test_what_one_network_cannot_take_the_others_explain(labeled):
+    graphs, new = labeled
+    model = FDGNNClassifier(encoder="auto", random_state=0).fit(graphs, np.arange(60) % 2)
+    kinds = [type(network.encoder) for network in model.networks_]
+    assert GraphReservoir in kinds, "this seed keeps the reservoir"
+    assert ColorCounts in kinds
+    strange = [replace(new[0], labels=np.full(new[0].n_vertices, 77)), *new[1:4]]
+    found = explain(model, strange, target=1)
+    np.testing.assert_allclose([e.score for e in found], model.outputs(strange)[:, 0], rtol=1e-12)
+    totals = [e.vertices.sum() + e.base_score for e in found]
+    np.testing.assert_allclose(totals, [e.score for e in found], rtol=1e-9)
+    known = explain(model, strange[1:], target=1)
+    for one, other in zip(found[1:], known, strict=True):
+        np.testing.assert_allclose(one.vertices, other.vertices, rtol=0, atol=1e-12)
+
+
+def test_the_memory_of_an_explanation_is_bounded():
+    """One dense row of directions has 2 MB; a hundred of them, and copies, would be 1 GB."""
+    import tracemalloc
+
+    graphs = make_random_graphs(120, random_state=0)
+    model = FDGNNClassifier(encoder="colors", readout="gaussian", alpha=0.1)
+    model.fit(graphs, np.arange(120) % 2)
+    explain(model, graphs[:2], target=1)
+    tracemalloc.start()
+    explain(model, graphs, target=1)
+    assert tracemalloc.get_traced_memory()[1] < 30e6
+    tracemalloc.stop()
 
 
 # ---------------------------------------------------------------------- edges
@@ -148,6 +304,27 @@ def test_edge_effects_are_what_taking_the_edge_away_does(options):
             )
             left = model.decision_function([rest])[0, 2]
             np.testing.assert_allclose(effect, found.score - left, atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
+def test_edge_effects_know_arc_labels():
+    plain = make_random_graphs(30, n_vertices=(3, 8), random_state=0)
+    graphs = []
+    for graph in plain:
+        u, v = graph.edge_index
+        labels = (7 * np.minimum(u, v) + np.maximum(u, v)) % 3
+        graphs.append(replace(graph, arc_labels=labels))
+    y = [int((g.arc_labels == 0).sum() > 2) for g in graphs]
+    model = FDGNNClassifier(encoder="auto", random_state=0).fit(graphs, y)
+    graph = max(graphs, key=lambda g: g.edge_index.shape[1])
+    (found,) = explain(model, [graph], target=1, edges=True)
+    assert found.edges.shape[1] > 5
+    for (u, v), effect in zip(found.edges.T.tolist(), found.edge_effects, strict=True):
+        keep = [{a, b} != {u, v} for a, b in graph.edge_index.T.tolist()]
+        left = replace(
+            graph, edge_index=graph.edge_index[:, keep], arc_labels=graph.arc_labels[keep]
+        )
+        assert effect == pytest.approx(found.score - model.decision_function([left])[0], abs=1e-12)
 
 
 def test_a_graph_without_edges_has_no_edge_effects():
@@ -260,3 +437,14 @@ def test_missing_libraries_name_the_extra(drawn, monkeypatch):
         draw_explanation(*drawn)
     with pytest.raises(MissingDependencyError, match=r"fdgnn\[chem\]"):
         draw_molecule("CCO", drawn[1])
+
+
+def test_arc_labels_leave_explanations_as_they_are():
+    rings = [Graph([[*range(n)], [*range(1, n), 0]], arc_labels=[*range(n)]) for n in (3, 4, 5, 6)]
+    plain = [replace(ring, arc_labels=None) for ring in rings]
+    model = FDGNNClassifier(random_state=0).fit(rings, [0, 1, 0, 1])
+    for a, b in zip(
+        explain(model, rings, edges=True), explain(model, plain, edges=True), strict=True
+    ):
+        assert a.score == b.score
+        np.testing.assert_array_equal(a.edge_effects, b.edge_effects)

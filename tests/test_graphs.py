@@ -19,9 +19,9 @@ from fdgnn import Graph, GraphBatch
 from fdgnn.exceptions import GraphError, UnseenLabelError
 from fdgnn.graphs import batch as batch_module
 from fdgnn.graphs.union import join
-from strategies import ARRAYS, assert_same, batches, graph_lists
+from strategies import ARC_KINDS, ARRAYS, assert_same, batches, graph_lists
 
-EDGE = [[0], [1]]
+EDGE, PATH = [[0], [1]], [[0, 1], [1, 2]]
 GOOD = Graph([[0, 1], [1, 2]])
 
 
@@ -39,7 +39,7 @@ def neighborhoods(graph: Graph) -> list[dict[int, float]]:
 # ---------------------------------------------------------------------- what is built
 
 
-@given(graph_lists())
+@given(graph_lists(arc_kinds=ARC_KINDS))
 def test_batch_equals_plain_neighborhoods(graphs):
     batch = GraphBatch.from_graphs(graphs)
     expected = [row for graph in graphs for row in neighborhoods(graph)]
@@ -57,7 +57,7 @@ def test_batch_equals_plain_neighborhoods(graphs):
         assert found is None if given_[0] is None else (found == np.concatenate(given_)).all()
 
 
-@given(graph_lists())
+@given(graph_lists(arc_kinds=ARC_KINDS))
 def test_counts(graphs):
     batch = GraphBatch.from_graphs(graphs)
     rows = [neighborhoods(g) for g in graphs]
@@ -88,7 +88,7 @@ def test_adjacency_direction_and_weights():
     assert batch.max_degrees.tolist() == [5.0]
 
 
-@given(graph_lists(), st.randoms(use_true_random=False))
+@given(graph_lists(arc_kinds=ARC_KINDS), st.randoms(use_true_random=False))
 def test_permuting_the_graphs_permutes_the_batch(graphs, random):
     order = random.sample(range(len(graphs)), len(graphs))
     assert_same(
@@ -96,7 +96,7 @@ def test_permuting_the_graphs_permutes_the_batch(graphs, random):
     )
 
 
-@given(graph_lists())
+@given(graph_lists(arc_kinds=ARC_KINDS))
 def test_from_arcs_equals_from_graphs(graphs):
     offsets = np.cumsum([0] + [g.n_vertices for g in graphs])
 
@@ -105,7 +105,7 @@ def test_from_arcs_equals_from_graphs(graphs):
         return None if values[0] is None else np.concatenate(values)
 
     shifted = [g.edge_index + start for g, start in zip(graphs, offsets, strict=False)]
-    fields = {name: joined(name) for name in ("weights", "labels", "features")}
+    fields = {n: joined(n) for n in ("weights", "labels", "features", "arc_labels")}
     batch = GraphBatch.from_arcs(
         offsets, np.concatenate(shifted, axis=1), directed=graphs[0].directed, **fields
     )
@@ -165,10 +165,92 @@ def test_features_are_in_c_order():
         np.testing.assert_array_equal(batch.features, features)
 
 
+# ---------------------------------------------------------------------- arc labels
+
+
+@given(graph_lists(arc_kinds=ARC_KINDS[1:]))
+def test_arc_labels_are_those_of_the_listed_edges(graphs):
+    """The definition, an arc at a time."""
+    batch = GraphBatch.from_graphs(graphs)
+    expected = []
+    for graph in graphs:
+        label = {}
+        for u, v, value in zip(*graph.edge_index.tolist(), graph.arc_labels, strict=True):
+            label[v, u] = value
+            if not graph.directed:
+                label[u, v] = value
+        expected += [label[arc] for arc in sorted(label)]
+    assert batch.arc_labels.tolist() == expected
+    assert batch.arc_label_codes.dtype == np.int32
+    assert batch.arc_label_values.tolist() == sorted(set(expected))
+
+
+@given(graph_lists(arc_kinds=ARC_KINDS[1:], max_size=1), st.data())
+def test_the_order_in_which_arcs_are_listed_does_not_matter(graphs, data):
+    """Nor does it matter whether an edge is listed once, twice or both ways."""
+    graph = graphs[0]
+    m = graph.edge_index.shape[1]
+    order = np.array(data.draw(st.permutations(range(m))), dtype=np.int64)
+    again = data.draw(st.lists(st.sampled_from(range(m)), max_size=5)) if m else []
+    order = np.concatenate([order, np.array(again, dtype=np.int64)])
+    arcs = graph.edge_index[:, order]
+    if not graph.directed:
+        flipped = np.array(
+            data.draw(st.lists(st.booleans(), min_size=len(order), max_size=len(order)))
+        )
+        arcs = np.where(flipped.astype(bool), arcs[::-1], arcs) if len(order) else arcs
+    weights = None if graph.weights is None else graph.weights[order]
+    other = replace(graph, edge_index=arcs, weights=weights, arc_labels=graph.arc_labels[order])
+    assert_same(GraphBatch.from_graphs([other]), GraphBatch.from_graphs([graph]))
+
+
+@given(graph_lists(arc_kinds=ARC_KINDS[1:], kinds=("plain",), max_size=1), st.data())
+def test_renumbering_vertices_moves_arc_labels_with_their_arcs(graphs, data):
+    graph = graphs[0]
+    new = np.array(data.draw(st.permutations(range(graph.n_vertices))))
+    moved = GraphBatch.from_graphs([replace(graph, edge_index=new[graph.edge_index])])[0]
+    back = replace(moved, edge_index=np.argsort(new)[moved.edge_index])
+    assert_same(GraphBatch.from_graphs([back]), GraphBatch.from_graphs([graph]))
+
+
+@given(graph_lists(arc_kinds=ARC_KINDS[1:]))
+def test_arc_labels_change_nothing_else(graphs):
+    """Colors, quotients and so every reservoir see the same graph."""
+    labeled = GraphBatch.from_graphs(graphs)
+    plain = GraphBatch.from_graphs([replace(graph, arc_labels=None) for graph in graphs])
+    assert plain.arc_labels is plain.arc_label_codes is plain.arc_label_values is None
+    assert labeled.n_merged_arcs == plain.n_merged_arcs
+    for name in ("structure", "coloring", "quotients"):
+        for a, b in zip(getattr(labeled, name), getattr(plain, name), strict=True):
+            np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(labeled.colors, plain.colors)
+    assert_same(replace(labeled, arc_label_codes=None, arc_label_values=None), plain)
+
+
+def test_batches_with_other_arc_labels_are_joined_by_value():
+    first = GraphBatch.from_graphs([Graph(EDGE, arc_labels=["b"]), Graph(EDGE, arc_labels=["d"])])
+    second = GraphBatch.from_graphs([Graph(EDGE, arc_labels=["c"]), Graph(EDGE, arc_labels=["b"])])
+    both = GraphBatch.from_graphs([*first, *second])
+    assert both.arc_label_values.tolist() == ["b", "c", "d"]
+    assert both.arc_labels.tolist() == [*first.arc_labels, *second.arc_labels]
+    assert first[1:].arc_labels.tolist() == ["d", "d"]
+
+
+@pytest.mark.parametrize("label", [1, "single"])
+@pytest.mark.parametrize("labels", [None, [], np.empty(0, dtype=str), np.empty(0, dtype=int)])
+def test_graphs_without_arcs_go_with_any_arc_labels(label, labels):
+    lonely, labeled = Graph([], 2, arc_labels=labels), Graph(EDGE, arc_labels=[label])
+    for graphs in ([lonely, labeled], [labeled, lonely], [lonely, lonely, labeled, lonely]):
+        assert GraphBatch.from_graphs(graphs).arc_labels.tolist() == [label] * 2
+    assert GraphBatch.from_graphs([lonely, GOOD]).arc_labels is None
+    with pytest.raises(GraphError, match=r"graph 2: .* but graph 1 .*one kind"):
+        GraphBatch.from_graphs([lonely, labeled, GOOD])
+
+
 # ---------------------------------------------------------------------- the user's memory
 
 
-@given(graph_lists())
+@given(graph_lists(arc_kinds=ARC_KINDS))
 def test_inputs_are_neither_changed_nor_frozen_nor_shared(graphs):
     before = copy.deepcopy(graphs)
     batch = GraphBatch.from_graphs(graphs)
@@ -196,15 +278,15 @@ def test_from_arcs_takes_no_ones_memory():
         assert not any(np.shares_memory(value, array) for array in own)
 
 
-@given(batches())
+@given(batches(arc_kinds=ARC_KINDS))
 def test_batches_are_read_only_and_so_are_their_copies(batch):
     for one in (batch, batch[:1], copy.deepcopy(batch), pickle.loads(pickle.dumps(batch))):
-        for name in ("vertex_offsets", "indptr", "neighbors", "weights", "label_codes"):
+        for name in batch_module._ARRAYS:
             array = getattr(one, name)
             assert array is None or not array.flags.writeable
 
 
-@given(batches())
+@given(batches(arc_kinds=ARC_KINDS))
 def test_copies_are_equal(batch):
     _ = batch.max_degrees  # whatever is remembered must not get in the way
     for one in (copy.copy(batch), copy.deepcopy(batch), pickle.loads(pickle.dumps(batch))):
@@ -216,7 +298,7 @@ def test_copies_are_equal(batch):
 # ---------------------------------------------------------------------- a list and an array
 
 
-@given(batches(), st.data())
+@given(batches(arc_kinds=ARC_KINDS), st.data())
 def test_indexing_is_that_of_an_array(batch, data):
     n = len(batch)
     assert batch.shape == (n,)
@@ -232,7 +314,7 @@ def test_indexing_is_that_of_an_array(batch, data):
         assert_same(batch[key], expected)
 
 
-@given(batches(), st.data())
+@given(batches(arc_kinds=ARC_KINDS), st.data())
 def test_integers_and_slices(batch, data):
     n = len(batch)
     i = data.draw(st.integers(-n, n - 1))
@@ -248,7 +330,7 @@ def test_integers_and_slices(batch, data):
             batch[key]
 
 
-@given(batches(), st.data())
+@given(batches(arc_kinds=ARC_KINDS), st.data())
 def test_part_of_a_part(batch, data):
     picks = st.lists(st.integers(0, len(batch) - 1), min_size=1, max_size=8)
     first = data.draw(picks)
@@ -256,7 +338,7 @@ def test_part_of_a_part(batch, data):
     assert_same(batch[first][second], batch[[first[i] for i in second]])
 
 
-@given(batches())
+@given(batches(arc_kinds=ARC_KINDS))
 def test_iteration_round_trip(batch):
     assert_same(GraphBatch.from_graphs(list(batch)), batch)
     assert_same(GraphBatch.from_graphs(list(reversed(batch))), batch[::-1])
@@ -292,6 +374,8 @@ def test_reprs():
     assert "3 features per vertex" in repr(
         GraphBatch.from_graphs([Graph(EDGE, features=np.ones((2, 3)))])
     )
+    labeled = GraphBatch.from_graphs([Graph(PATH, arc_labels=["s", "d"], weights=[1, 2])])
+    assert repr(labeled) == "GraphBatch(1 graphs, 3 vertices, 4 arcs, 2 arc labels, weighted)"
     assert repr(batch[0]) == "Graph(2 vertices, 1 arcs)"
     assert repr(Graph([[0], [1, 2]])) == repr(Graph(None)) == "Graph(? vertices, ? arcs)"
 
@@ -438,6 +522,21 @@ BAD_GRAPHS = {
         Graph([[0, 1], [1, 0]], weights=[1, 2]),
         r"\) is listed with different weights; .* `directed=True`",
     ),
+    "float arc labels": (Graph(EDGE, arc_labels=[1.0]), "dtype float64, .* as weights"),
+    "arc labels mixed": (Graph(PATH, arc_labels=[1, "C"]), "one integer per arc or one string per"),
+    "too few arc labels": (Graph(PATH, arc_labels=[1]), r"arc_labels have shape \(1,\), .* \(2,\)"),
+    "arc label column": (Graph(EDGE, arc_labels=[[1]]), r"arc_labels have shape \(1, 1\)"),
+    "one arc label": (Graph(EDGE, arc_labels="C"), r"arc_labels have shape \(\)"),
+    "missing arc label": (Graph(PATH, arc_labels=["C", None]), "dtype object"),
+    "arc labels but no arcs": (Graph([], 2, arc_labels=[1]), r"shape \(1,\), expected \(0,\)"),
+    "repeat, other label": (
+        Graph([[2, 0, 0], [2, 1, 1]], arc_labels=[1, 1, 2]),
+        r"edge \(0, 1\) is listed with different labels; drop repeats",
+    ),
+    "two directions, other label": (
+        Graph([[0, 1], [1, 0]], arc_labels=[1, 2]),
+        r"\) is listed with different labels; .* `directed=True`",
+    ),
     "directed is text": (Graph(EDGE, directed="no"), "directed is 'no', expected True or False"),
 }
 
@@ -451,6 +550,7 @@ def test_bad_graph_is_named(name):
         labels=None if bad.labels is None else [1, 2],
         features=None if bad.features is None or bad.labels is not None else [[1.0], [2.0]],
         weights=None if bad.weights is None else [1.0],
+        arc_labels=None if bad.arc_labels is None else [1],
     )
     with pytest.raises(GraphError, match=f"^graph 2: .*{message}"):
         GraphBatch.from_graphs([good, good, bad])
@@ -474,6 +574,13 @@ PLAIN = "undirected, with neither labels nor features, without weights"
             "text labels.* integer labels",
         ),
         (Graph(EDGE, features=[[1], [2]]), Graph(EDGE, features=[[1, 1], [2, 2]]), "2 .* 0 .* 1 "),
+        (
+            GOOD,
+            Graph(EDGE, arc_labels=[1]),
+            "without weights, with integer arc labels, but graph 0",
+        ),
+        (Graph(EDGE, arc_labels=["a"]), GOOD, f"it is {PLAIN}, but .* with text arc labels"),
+        (Graph(EDGE, arc_labels=[1]), Graph(EDGE, arc_labels=["1"]), "text arc .* integer arc"),
     ],
 )
 def test_graphs_that_do_not_agree(first, other, what):
@@ -572,6 +679,9 @@ TWO = np.array([0, 2, 4])
         ([0, 2**40], [[], []], {}, "at most 2147483647"),
         (TWO, EDGE, {"weights": [1, 2]}, r"weights have shape \(2,\), expected \(1,\)"),
         (TWO, EDGE, {"weights": [NAN]}, "graph 0: an arc weight is NaN or infinite"),
+        (TWO, EDGE, {"arc_labels": [1, 2]}, r"arc_labels have shape \(2,\), expected \(1,\)"),
+        (TWO, EDGE, {"arc_labels": [0.5]}, "dtype float64"),
+        (TWO, [[2, 3], [3, 2]], {"arc_labels": [0, 1]}, r"graph 1: edge \(0, 1\) .* labels"),
         (TWO, EDGE, {"labels": [1, 2]}, r"labels have shape \(2,\), expected \(4,\)"),
         (TWO, EDGE, {"labels": [1.0] * 4}, "dtype float64"),
         (TWO, EDGE, {"features": [[1.0]] * 3}, r"shape \(3, 1\), expected \(4, 1\)"),
@@ -596,11 +706,13 @@ GARBAGE = st.one_of(
     st.lists(st.lists(st.integers(-1, 4), max_size=3), max_size=3),
     st.dictionaries(st.integers(0, 2), st.integers(0, 2), max_size=2),
 )
-FIELDS = ("edge_index", "n_vertices", "labels", "features", "weights", "directed")
+FIELDS = (
+    "edge_index", "n_vertices", "labels", "features", "weights", "directed", "arc_labels",
+)  # fmt: skip
 
 
 @settings(max_examples=5 * settings().max_examples)
-@given(graph_lists(max_size=1), st.sampled_from(FIELDS), GARBAGE)
+@given(graph_lists(arc_kinds=ARC_KINDS, max_size=1), st.sampled_from(FIELDS), GARBAGE)
 def test_garbage_is_refused_or_becomes_a_sound_batch(graphs, field, garbage):
     graph = replace(graphs[0], **{field: garbage})
     assert repr(graph).startswith("Graph(")
@@ -615,6 +727,7 @@ def test_garbage_is_refused_or_becomes_a_sound_batch(graphs, field, garbage):
         assert batch.indptr[-1] == len(batch.neighbors)
         assert batch.labels is None or len(batch.labels) == batch.n_vertices
         assert batch.features is None or len(batch.features) == batch.n_vertices
+        assert batch.arc_labels is None or len(batch.arc_labels) == batch.n_arcs
 
 
 def test_what_was_computed_travels_to_other_processes():

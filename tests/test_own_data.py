@@ -139,9 +139,12 @@ def test_regression_is_recognized(table, tmp_path):
 
 def test_defaults_without_a_search(table, tmp_path):
     out = tmp_path / "m.fdgnn"
-    run = fdgnn("fit", table, "--target", "kind", "-o", out, "--no-search", "--json")
+    words = ["--target", "kind", "-o", out, "--model", "paper", "--no-search", "--json"]
+    run = fdgnn("fit", table, *words)
     assert run.returncode == 0, run.stderr
-    assert load_model(out).n_layers == 3
+    model = load_model(out)
+    assert (model.encoder, model.n_layers, len(model.networks_)) == ("reservoir", 3, 3)
+    assert {network.alpha for network in model.networks_} == {1e-3}
 
 
 def test_molecules_from_smiles(tmp_path):
@@ -152,7 +155,8 @@ def test_molecules_from_smiles(tmp_path):
     data = tmp_path / "molecules.csv"
     data.write_text("SMILES,shape\n" + "\n".join(lines) + "\n")
     model = tmp_path / "m.fdgnn"
-    run = fdgnn("fit", data, "--target", "shape", "-o", model, "--json", *FAST)
+    words = ["-o", model, "--json", "--model", "paper", *FAST]
+    run = fdgnn("fit", data, "--target", "shape", *words)
     assert run.returncode == 0, run.stderr
     assert json.loads(run.stdout)["score"] > 0.9
     new = tmp_path / "new.csv"
@@ -200,7 +204,8 @@ def test_a_list_of_rejects_that_no_longer_holds_goes(fitted, table, tmp_path):
     clean.write_text(table.read_text().splitlines()[0] + "\n")
     run = fdgnn("predict", fitted[0], clean, "-o", out, "--json", "-q")
     assert json.loads(run.stdout) == {
-        "rows": 1, "predicted": 1, "rejected": 0, "rejects": None, "output": str(out),
+        "rows": 1, "predicted": 1, "unseen_labels": 0, "rejected": 0, "rejects": None,
+        "output": str(out),
     }  # fmt: skip
     assert not (tmp_path / "p.csv.rejects.csv").exists()
 

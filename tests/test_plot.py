@@ -128,6 +128,22 @@ def test_other_encoders_are_plotted_as_far_as_they_can_be(ax):
             plot(model, GRAPHS)
 
 
+@pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("encoder", ["auto", "both", "colors"])
+def test_committees_and_colors_are_plotted_as_far_as_they_can_be(ax, encoder):
+    graphs = make_random_graphs(30, random_state=0)
+    model = FDGNNClassifier(encoder=encoder, random_state=0).fit(graphs, np.arange(30) % 2)
+    drawn(plot_embedding(model, graphs, np.arange(30) % 2, ax=ax))
+    drawn(plot_contributions(model, graphs[0]))
+    kinds = {network.encoder.kind for network in model.networks_}
+    for plot in (plot_convergence, plot_stability):
+        if kinds & {"reservoir", "both"}:
+            drawn(plot(model, graphs))
+        else:
+            with pytest.raises(TypeError, match="a ColorCounts, which has no states"):
+                plot(model, graphs)
+
+
 # ---------------------------------------------------------------------- one by one
 
 

@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from msgspec.structs import replace
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from fdgnn import (
+    ColorCounts,
     FDGNNClassifier,
     FDGNNRegressor,
     FDGNNSearchCV,
@@ -23,6 +25,7 @@ from fdgnn import (
     as_batch,
     explain,
     load_tu,
+    substructures,
 )
 from fdgnn.datasets import make_motif_graphs, make_random_graphs, make_stars, read_graphs
 from fdgnn.encoders import Encoder, Encoding
@@ -638,12 +641,126 @@ def test_confusion_that_is_not_square_is_refused(portrait, tmp_path):
         read_portrait(path)
 
 
-@pytest.mark.parametrize("name", sorted(set(Portrait.__struct_fields__) - {"format"}))
+NEWER = {"format", "members", "dynamics_network", "substructures"}  # older files do without
+
+
+@pytest.mark.parametrize("name", sorted(set(Portrait.__struct_fields__) - NEWER))
 def test_no_field_may_be_missing(portrait, name, tmp_path):
     path = tmp_path / "portrait.json"
     path.write_text(damaged(portrait, lambda p: p.pop(name)), encoding="utf-8")
     with pytest.raises(StudyError, match=f"missing required field `{name}`"):
         read_portrait(path)
+
+
+# ---------------------------------------------------------------------- committees and colors
+
+
+MODELS = {
+    "auto": FDGNNClassifier(encoder="auto", random_state=0),
+    "colors": FDGNNClassifier(encoder="colors"),
+    "both": FDGNNClassifier(encoder="both", n_units=10, random_state=0),
+    "numbers": FDGNNRegressor(encoder="auto", random_state=0),
+    "numbers by colors": FDGNNRegressor(encoder="colors", readout="linear"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("options", [{}, {"n_labels": None}, {"n_features": 2}])
+@pytest.mark.parametrize("name", list(MODELS))
+def test_every_model_has_a_portrait(name, options, tmp_path):
+    graphs = make_random_graphs(40, random_state=0, **options)
+    numbers = name.startswith("numbers")
+    # Noise, so that no member of a committee is clearly better than another.
+    y = np.sin(np.arange(40)) if numbers else np.where(np.arange(40) % 2, "large", "small")
+    model = clone(MODELS[name]).fit(graphs, y)
+    found = portrait_of_model(model, graphs, y, dataset=name)
+    write_portrait(tmp_path / "portrait.json", found)
+    assert read_portrait(tmp_path / "portrait.json") == found
+    kinds = [type(network.encoder).__name__ for network in model.networks_]
+    has_reservoir = "GraphReservoir" in kinds or "JoinedEncoder" in kinds
+    assert (found.dynamics is not None) == has_reservoir
+    assert sum(one.n_networks for one in found.members) == len(kinds) == found.n_networks
+    assert {one.n_graphs for one in found.members} == {40}
+    expected = substructures(model, graphs, n_most=6)
+    assert [one.words for one in found.substructures] == [one.words for one in expected]
+    assert [one.steps for one in found.substructures] == [one.steps.tolist() for one in expected]
+    assert {one.graph for one in found.substructures} <= {d.graph for d in found.drawings}
+    targets = {None} if numbers else {"large", "small"}
+    assert {one.target for one in found.substructures} == targets
+    if "JoinedEncoder" in kinds:
+        assert found.network.encoder == "GraphReservoir and ColorCounts"
+        assert found.dynamics_network.encoder == "GraphReservoir"
+    if len(found.members) > 1:
+        assert found.network.name == model.networks_[0].name
+
+
+@pytest.mark.filterwarnings(
+    "ignore::fdgnn.exceptions.UnseenLabelWarning", "ignore::fdgnn.exceptions.ConvergenceWarning"
+)
+def test_graphs_that_the_reservoir_cannot_take_are_on_the_page():
+    graphs = make_random_graphs(40, random_state=0)
+    model = FDGNNClassifier(encoder="auto", random_state=0).fit(graphs, np.arange(40) % 2)
+    names = [network.name for network in model.networks_]
+    reservoirs = [name for name in names if name.endswith("reservoir")]
+    assert reservoirs, "this seed keeps some"
+    assert names[0] not in reservoirs
+    strange = Graph([[0, 1], [1, 2]], labels=[0, 99, 1])
+    found = portrait_of_model(model, [*graphs, strange], dataset="new")
+    wanted = [40 if name in reservoirs else 41 for name in names]
+    assert [one.n_graphs for one in found.members] == wanted
+    assert found.dynamics.n_graphs == 40
+    assert found.network.name == names[0]
+    assert found.dynamics_network.name == reservoirs[0]
+    assert len(found.graphs) == len(found.drawings) == 41
+    alone = portrait_of_model(model, [strange], dataset="one")
+    assert alone.dynamics is None
+
+
+def test_atoms_are_named_in_substructures():
+    graphs, y = load_tu("MUTAG")
+    model = FDGNNClassifier(encoder=ColorCounts(n_rounds=1), readout="linear").fit(graphs, y)
+    found = portrait_of_model(model, graphs, y, dataset="MUTAG")
+    words = " ".join(one.words for one in found.substructures)
+    assert "label" not in words
+    assert "next to" in words
+    other = portrait_of_model(model, graphs, y, dataset="mine")
+    assert all(one.words.startswith("label") for one in other.substructures)
+    ring = [Graph([[0, 1], [1, 2]], labels=["C", "C", last]) for last in "ONON"]
+    model = FDGNNClassifier(encoder=ColorCounts(n_rounds=1)).fit(ring, [0, 1, 0, 1])
+    smiles = ["CCO", "CCN"] * 2
+    found = portrait_of_model(model, ring, dataset="mine", smiles=smiles)
+    assert "O, next to C" in [one.words for one in found.substructures]
+
+
+def test_many_classes_and_long_labels_stay_bounded():
+    graphs = make_random_graphs(60, n_labels=3, random_state=0)
+    long = [replace_labels(graph, "x" * 500) for graph in graphs]
+    model = FDGNNClassifier(encoder=ColorCounts(n_rounds=1)).fit(long, np.arange(60) % 12)
+    found = portrait_of_model(model, long, dataset="long")
+    assert len({one.target for one in found.substructures}) == 10
+    assert max(len(one.words) for one in found.substructures) <= 240
+
+
+def replace_labels(graph, start):
+    labels = [f"{start}{label}" for label in graph.labels]
+    return Graph(graph.edge_index, labels=labels)
+
+
+def test_a_substructure_that_does_not_fit_is_refused(tmp_path):
+    graphs = make_random_graphs(20, random_state=0)
+    model = FDGNNClassifier(encoder="colors").fit(graphs, np.arange(20) % 2)
+    found = portrait_of_model(model, graphs, dataset="damaged")
+    path = tmp_path / "portrait.json"
+
+    def told(change):
+        path.write_text(damaged(found, change), encoding="utf-8")
+        with pytest.raises(StudyError) as error:
+            read_portrait(path)
+        return str(error.value)
+
+    assert "does not fit the drawing" in told(lambda p: p["substructures"][0]["steps"].pop())
+    strange = told(lambda p: p["substructures"][0].update(target="zebra"))
+    assert "for the class zebra" in strange
 
 
 def test_the_machine_is_told_as_far_as_it_is_known(monkeypatch, tmp_path):

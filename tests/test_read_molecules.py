@@ -39,8 +39,12 @@ def test_atoms_are_labels_and_bonds_edges(tmp_path):
     ring = [[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 0]]
     expected = GraphBatch.from_graphs(
         [
-            Graph([[0, 1, 1], [1, 2, 3]], labels=["C", "C", "O", "O"]),
-            Graph(ring, labels=["C", "C", "C", "N", "C", "C", "Na"]),
+            Graph(
+                [[0, 1, 1], [1, 2, 3]],
+                labels=["C", "C", "O", "O"],
+                arc_labels=["single", "double", "single"],
+            ),
+            Graph(ring, labels=["C", "C", "C", "N", "C", "C", "Na"], arc_labels=["aromatic"] * 6),
         ]
     )
     assert_same(table.graphs, expected)
@@ -54,6 +58,24 @@ def test_bond_orders(tmp_path):
     names = read_graphs(path, arc_labels="vertices").graphs.label_values.tolist()
     assert names == ["C", "Cu", "N", "O", "edge 1", "edge 1.5", "edge 2", "edge 3"]
     assert read_graphs(path).graphs.weights is None
+
+
+def test_bond_types(tmp_path):
+    smiles = ["C", "C=O", "c1ccccc1", "C#N", "[NH3]->[Cu]", "[Re]$[Re]"]
+    path = write(tmp_path / "m.csv", "smiles", *smiles)
+    for how in ("auto", "labels"):
+        table = read_graphs(path, arc_labels=how)
+        types = [set(graph.arc_labels.tolist()) for graph in table.graphs]
+        expected = [set(), {"double"}, {"aromatic"}, {"triple"}, {"single"}, {"order 4"}]
+        assert (types, table.graphs.weights) == (expected, None)
+    assert (table.reading.arc_kind, table.reading.edge_attribute) == ("text", "bonds")
+    for how in ("weights", "vertices", "ignore"):
+        assert read_graphs(path, arc_labels=how).graphs.arc_labels is None
+    new = write(tmp_path / "new.csv", "smiles", "O", "CC#C")
+    graphs = read_graphs(new, like=table.reading).graphs
+    assert graphs.arc_label_values.tolist() == ["single", "triple"]
+    lonely = read_graphs(write(tmp_path / "o.csv", "smiles", "O", "C"))  # no bonds, no types
+    assert (len(lonely.graphs), lonely.reading.arc_labels) == (2, "ignore")
 
 
 def test_rich_atoms(tmp_path):

@@ -102,6 +102,8 @@ def test_weights_labels_and_directions(tmp_path):
     assert read_graphs(tmp_path).graphs.weights.tolist() == [2.5, 2.5]
     found = read_graphs(tmp_path, edge_attribute="bond", arc_labels="vertices").graphs
     assert found.labels.tolist() == ["C", "O", "edge double"]
+    found = read_graphs(tmp_path, edge_attribute="bond").graphs
+    assert (found.arc_labels.tolist(), found.weights) == (["double", "double"], None)
     nx.write_graphml(graph.to_directed(), tmp_path / "a.graphml")
     assert read_graphs(tmp_path).graphs.directed
     assert not read_graphs(tmp_path, directed=False).graphs.directed
@@ -125,3 +127,18 @@ def test_a_table_that_names_no_file(folder):
     (folder / "labels.csv").write_text("graph,y\na,1\n")
     with pytest.raises(DatasetFormatError, match="no column 'z' for `target`; its columns"):
         read_graphs(folder, target="z")
+
+
+def test_labels_of_edges(tmp_path):
+    nx.write_graphml(molecule("C", "O", weight=2.5, label="double"), tmp_path / "a.graphml")
+    assert read_graphs(tmp_path).graphs.arc_labels is None  # of the two, a weight is the usual one
+    found = read_graphs(tmp_path, arc_labels="labels").graphs
+    assert (found.arc_labels.tolist(), found.weights) == (["double", "double"], None)
+    nx.write_graphml(molecule("C", "O", label="double"), tmp_path / "a.graphml")
+    assert read_graphs(tmp_path).graphs.arc_labels.tolist() == ["double", "double"]
+    parallel = nx.MultiGraph()
+    parallel.add_edge(0, 1, label="a")
+    parallel.add_edge(0, 1, label="b")
+    nx.write_graphml(parallel, tmp_path / "a.graphml")
+    table = read_graphs(tmp_path)
+    assert (len(table.graphs), table.graphs.arc_labels) == (1, None)

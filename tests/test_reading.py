@@ -318,3 +318,64 @@ def test_errors_of_commands_name_options(weighted, tmp_path):
 def test_the_example_in_the_docs_runs():
     page = Path(__file__).parent.parent / "docs" / "formats.md"
     assert doctest.testfile(str(page), module_relative=False).failed == 0
+
+
+# ---------------------------------------------------------------------- arc labels
+
+LABELED = ROW | {"edge_attr": ["s", "s", "d", "d"]}
+
+
+def test_a_model_fitted_with_arc_labels_reads_them_and_misses_them(tmp_path):
+    graphs = read_graphs(write(tmp_path / "train.jsonl", LABELED, LABELED)).graphs
+    model = FDGNNClassifier(encoder="colors", alpha=1.0).fit(graphs, [0, 1])
+    assert model.reading_.arc_labels == "labels"
+    path = write(tmp_path / "new.jsonl", LABELED, ROW, ROW | {"edge_attr": None})
+    table = read_graphs(path, like=model)
+    assert table.graphs.arc_labels.tolist() == ["s", "s", "d", "d"]
+    assert reasons(table) == {
+        1: "its edge_attr has entries of kind number, expected one text per edge",
+        2: "it has no edge_attr, expected one text per edge",
+    }
+    numbers = write_folder(tmp_path / "toy", edge_labels="1\n1\n2\n2\n1\n1\n3\n2\n1\n4\n4\n")
+    for folder in (write_folder(tmp_path / "plain"), numbers):
+        with pytest.raises(DatasetFormatError, match=r"it has .* has .* one text per edge on arcs"):
+            read_graphs(folder, like=model)
+    whole = load_tu(numbers)[0].reading
+    assert_same(read_graphs(numbers, like=whole).graphs, load_tu(numbers)[0])
+
+
+def test_a_model_of_reservoirs_does_not_need_arc_labels(tmp_path):
+    graphs = read_graphs(write(tmp_path / "train.jsonl", LABELED, LABELED)).graphs
+    assert graphs.reading.arc_labels == "labels"
+    model = fit_on(graphs)
+    assert model.reading_.arc_labels == "ignore"
+    path = write(tmp_path / "new.jsonl", LABELED, ROW, ROW | {"edge_attr": None})
+    table = read_graphs(path, like=model)
+    assert (len(table.graphs), table.rejects) == (3, ())
+    scores = model.decision_function(table.graphs)
+    assert scores.tolist() == [model.decision_function(graphs)[0]] * 3
+
+
+def test_a_model_fitted_without_arc_labels_ignores_them(tmp_path):
+    """So do models that were saved before there were arc labels."""
+    plain = {"edge_index": ARCS, "node_feat": [5, 6, 7]}
+    reading = read_graphs(write(tmp_path / "train.jsonl", plain)).reading
+    assert reading.arc_labels == "ignore"
+    graphs = read_graphs(write(tmp_path / "new.jsonl", LABELED), like=reading).graphs
+    assert graphs.arc_labels is None
+    assert_same(graphs, read_graphs(tmp_path / "train.jsonl").graphs)
+    path = write_folder(tmp_path / "toy", edge_labels="1\n" * 11)
+    assert read_graphs(path, like=reading).graphs.arc_labels is None
+    with pytest.raises(ValueError, match=r"`arc_labels` is 'labels', but .*; leave `arc_labels`"):
+        read_graphs(path, like=reading, arc_labels="labels")
+
+
+def test_the_commands_take_arc_labels(tmp_path):
+    path = write(tmp_path / "g.jsonl", ROW | {"edge_attr": [1.0, 1.0, 2.0, 2.0]})
+    run = fdgnn("datasets", "info", path, "--arc-labels", "labels", "--json")
+    assert json.loads(run.stdout)["n_arc_labels"] == 2
+    run = fdgnn("datasets", "info", path, "--json")
+    assert json.loads(run.stdout)["n_arc_labels"] == 0
+    plain = write(tmp_path / "p.jsonl", {"edge_index": ARCS})
+    missing = fdgnn("datasets", "info", plain, "--arc-labels", "labels")
+    assert_one_clear_line(missing, "nothing that could become labels", "--arc-labels ignore")

@@ -138,7 +138,7 @@ def test_page_is_the_same_whenever_it_is_made(run, tmp_path):
 
 def test_every_figure_has_a_caption_and_a_table(whole):
     figures = whole.all("figure")
-    assert len(figures) == 19
+    assert len(figures) == 21
     for figure in figures:
         (caption,) = [e for e in whole.all("p") if e.get("id") == f"{figure['id']}-caption"]
         assert len(caption["text"].split()) > 10
@@ -159,7 +159,9 @@ def test_charts_are_what_vega_lite_understands(whole):
 
 def test_contents_lead_to_the_sections(whole):
     sections = [e["id"] for e in whole.all("section")]
-    assert sections == ["result", "selection", "dynamics", "data", "errors", "rivals", "recipe"]
+    assert sections == [
+        "result", "selection", "dynamics", "data", "substructures", "errors", "rivals", "recipe"
+    ]  # fmt: skip
     links = [e["href"] for e in whole.all("a") if "toc" not in e["inside"]]
     assert [f"#{name}" for name in sections] == [h for h in links if h != "#content"]
 
@@ -520,8 +522,7 @@ def test_certificates_are_of_absolute_weights(tmp_path):
 def other_encoder():
     """The portrait of a model with an encoder that is no reservoir."""
     portrait = examples.portrait_of() | {"dynamics": None}
-    portrait["network"] |= {"encoder": "Degrees", "n_layers": None}
-    portrait["network"] |= {"effective_spectral_radius": None}
+    portrait["network"] |= {"encoder": "Degrees", "name": ""}
     return portrait | {"settings": {"encoder": "Degrees(n_bins=8)", "alpha": 0.1}}
 
 
@@ -531,11 +532,82 @@ def test_encoder_that_is_no_reservoir_has_no_dynamics(tmp_path, model):
         write_run(tmp_path / "run", portrait=other_encoder()),
     ):
         shown = make(tmp_path, subject)
-        assert "The encoder of this model, Degrees, is not a reservoir." in shown.html
+        assert not shown.all("section", id="dynamics")
+        assert "#dynamics" not in [e.get("href") for e in shown.all("a")]
         assert not shown.all("figure", id="convergence-0")
         assert not shown.all("figure", id="stability-0")
         assert "outer fold 3 is shown: Degrees, the" in shown.text("p", id="map-0-caption")
         assert len(shown.rows("confusion-0")) > 1
+
+
+# ---------------------------------------------------------------------- substructures, networks
+
+
+def test_substructures_are_drawn_and_told(whole):
+    cards = [e for e in whole.all("div") if "data-steps" in e]
+    shown = [one for one in examples.portrait_of()["substructures"] if one["weight"] > 0]
+    assert [int(e["data-graph"]) for e in cards] == [one["graph"] for one in shown]
+    for card, one in zip(cards, shown, strict=True):
+        assert [int(step) for step in card["data-steps"].split()] == one["steps"]
+        assert int(card["data-radius"]) == one["radius"]
+        assert card["data-graph"] in whole.data["drawings"]["0"]
+    titles = [e["text"] for e in whole.all("h3") if e.get("id", "").startswith("substructures")]
+    assert titles == ["What speaks for class -1", "What speaks for class 1"]
+    caption = whole.text("p", id="substructures-0-0-caption")
+    assert "C, next to 2 × N. It is in 12 of 30 graphs" in caption
+    head, first, second = whole.rows("substructures-0-0")
+    assert dict(zip(head, first, strict=True))["mean over all graphs"] == "+0.10"
+    assert second[0] == "O"
+    assert second[1] == f"{numbers.MINUS}0.050"
+    (section,) = whole.all("section", id="substructures")
+    assert "speaks against the other" in section["text"]
+    assert "The reservoir has no colors" in section["text"]
+
+
+def test_a_regression_is_raised_and_lowered(tmp_path, model):
+    portrait = examples.regression_of()
+    shown = make(tmp_path, model_subject(model, as_portrait(portrait)))
+    titles = [e["text"] for e in shown.all("h3") if e.get("id", "").startswith("substructures")]
+    assert titles == ["What raises the value", "What lowers the value"]
+    assert "where it adds 0.25" in shown.html
+    assert "where it takes 0.10" in shown.html
+
+
+def test_a_substructure_whose_example_is_too_large_is_told_but_not_drawn(tmp_path, model):
+    portrait = examples.portrait_of()
+    portrait["substructures"][0] |= {"steps": [], "graph": 29}
+    portrait["drawings"] = portrait["drawings"][:-1]
+    shown = make(tmp_path, model_subject(model, as_portrait(portrait)))
+    (card,) = [e for e in shown.all("div") if e.get("data-steps") == ""]
+    assert card["data-graph"] == "29"
+
+
+def test_without_substructures_there_is_no_section(tmp_path, model):
+    portrait = examples.portrait_of() | {"substructures": [], "members": []}
+    shown = make(tmp_path, model_subject(model, as_portrait(portrait)))
+    assert not shown.all("section", id="substructures")
+    assert "Networks" not in [e["text"] for e in shown.all("h3")]
+
+
+def test_networks_are_listed_and_the_shown_ones_named(whole):
+    cells = [
+        e["text"].strip() for e in whole.all("th") + whole.all("td") if "recipe" in e["inside"]
+    ]
+    assert {"colors, 2 rounds", "reservoir × 2", "ColorCounts", "Gaussian"} <= set(cells)
+    assert "labels that not all of them know" in whole.text("section", id="recipe")
+    assert "this one is shown: colors, 2 rounds (Col" in whole.text("p", id="map-0-caption")
+    dynamics = whole.text("section", id="dynamics")
+    assert "networks of outer fold 3, this one is shown: reservoir (2 layers," in dynamics
+
+
+def test_a_portrait_from_before_substructures_is_read(tmp_path, model):
+    portrait = examples.portrait_of()
+    for name in ("substructures", "members", "dynamics_network"):
+        del portrait[name]
+    del portrait["network"]["name"]
+    shown = make(tmp_path, model_subject(model, as_portrait(portrait)))
+    assert not shown.all("section", id="substructures")
+    assert shown.all("section", id="dynamics")
 
 
 def test_search_over_other_hyper_parameters(tmp_path):
@@ -552,7 +624,10 @@ def test_search_over_other_hyper_parameters(tmp_path):
     assert "best have" not in shown.text("p", id="search-0-caption")
 
 
-def test_whose_network_is_shown(whole):
+def test_whose_network_is_shown(tmp_path, model):
+    portrait = examples.portrait_of()
+    portrait |= {"network": portrait["dynamics_network"] | {"name": ""}, "dynamics_network": None}
+    whole = make(tmp_path, model_subject(model, as_portrait(portrait)))
     text = "The first network of outer fold 3 is shown: 2 layers, effective spectral radius 0.900"
     assert whole.html.count(f"{text}, the configuration that 2 of 4 outer folds chose.") == 2
 
@@ -736,6 +811,21 @@ def test_rivals_and_those_that_did_not_finish(whole):
     assert wl["FDGNN better, equal, worse"] == "0, 2, 0"
 
 
+def test_variants_of_ours_are_no_rivals(tmp_path):
+    ours, *others = examples.rivals_of()
+    auto = {"model": "fdgnn-auto", "title": "FDGNN auto", "accuracy_mean": 0.9,
+            "train_seconds": 0.04}  # fmt: skip
+    (tmp_path / "compare.json").write_text(json.dumps([ours, ours | auto, *others]))
+    shown = make(tmp_path, tmp_path)
+    head, *rows = shown.rows("rivals-0-0")
+    table = {row[0]: dict(zip(head, row, strict=True)) for row in rows}
+    assert table["FDGNN auto"]["times FDGNN's"] == numbers.times(10)
+    caption = shown.text("p", id="rivals-0-0-caption")
+    assert "FDGNN auto has a higher mean than the paper's FDGNN." in caption
+    assert "selects while it trains" in shown.text("p", id="rival-seconds-0-0-caption")
+    assert "FDGNN and its variants" in shown.text("figure", id="rivals-0-0")
+
+
 def test_comparison_of_which_nothing_finished(tmp_path):
     rows = [r for r in examples.rivals_of() if r["status"] != "finished"]
     (tmp_path / "compare.json").write_text(json.dumps(rows))
@@ -911,6 +1001,8 @@ def large_portrait(n=1000):
         for name in ("positions", "edges", "orders", "labels", "contributions")
     }
     portrait["drawings"] = [big | {"graph": g} for g in range(n)]
+    for one in portrait["substructures"]:
+        one["steps"] = [0] * len(big["contributions"])
     portrait["mistakes"] = [row["graph"] for row in portrait["graphs"] if not row["correct"]][-12:]
     return portrait
 

@@ -20,6 +20,7 @@ RESULTS = Path(__file__).parent.parent / "results"
         ("make_tables.py", "page", "README.md"),
         ("make_tables.py", "readings", "readings.md"),
         ("make_comparison.py", "page", "compare/README.md"),
+        ("beyond/make_tables.py", "page", "beyond/README.md"),
     ],
 )
 def test_pages_are_what_their_scripts_write(script, function, written):
@@ -30,6 +31,23 @@ def test_pages_are_what_their_scripts_write(script, function, written):
 def test_the_table_of_the_readme_is_what_its_script_writes():
     text = (RESULTS.parent / "README.md").read_text(encoding="utf-8")
     assert runpy.run_path(str(RESULTS / "make_readme.py"))["with_table"](text) == text
+
+
+def test_the_short_table_of_the_readme_is_what_its_script_writes():
+    text = (RESULTS.parent / "README.md").read_text(encoding="utf-8")
+    assert runpy.run_path(str(RESULTS / "beyond" / "make_tables.py"))["with_table"](text) == text
+
+
+@pytest.mark.parametrize(
+    "path", sorted((RESULTS / "beyond").glob("*-*-*.json")), ids=lambda p: p.stem
+)
+def test_results_beyond_are_of_what_their_names_say(path):
+    from fdgnn.experiments.records import CommitteeResult
+
+    name, model, seed = path.stem.rsplit("-", 2)
+    result = read_file(path, RunResult if model == "paper" else CommitteeResult)
+    assert (result.dataset, result.seed, len(result.fold_accuracies)) == (name, int(seed), 10)
+    assert model in ("paper", getattr(result, "model", "paper"))
 
 
 @pytest.mark.parametrize("name", paper.DATASETS)

@@ -13,16 +13,16 @@ from fdgnn._version import __version__
 if TYPE_CHECKING:
     from fdgnn import datasets, exceptions, plot, report, stability
     from fdgnn.datasets import iter_graphs, load_tu, read_graphs
-    from fdgnn.encoders import Encoder, GraphReservoir, register_encoder
+    from fdgnn.encoders import ColorCounts, Encoder, GraphReservoir, register_encoder
     from fdgnn.estimators import FDGNNClassifier, FDGNNRegressor
+    from fdgnn.expansion import RandomExpansion
     from fdgnn.experiments import paper
     from fdgnn.experiments.comparison import compare
-    from fdgnn.explanations import explain
+    from fdgnn.explanations import explain, substructures
     from fdgnn.graphs import Graph, GraphBatch
     from fdgnn.graphs.converters import as_batch
     from fdgnn.model_files import load_model, model_info, save_model
     from fdgnn.pictures.drawing import draw_explanation, draw_molecule
-    from fdgnn.readout.expansion import RandomExpansion
     from fdgnn.selection.search import FDGNNSearchCV
 
 _HOME = {
@@ -30,9 +30,10 @@ _HOME = {
     "FDGNNRegressor": "fdgnn.estimators",
     "Encoder": "fdgnn.encoders",
     "FDGNNSearchCV": "fdgnn.selection.search",
-    "RandomExpansion": "fdgnn.readout.expansion",
+    "RandomExpansion": "fdgnn.expansion",
     "Graph": "fdgnn.graphs",
     "GraphBatch": "fdgnn.graphs",
+    "ColorCounts": "fdgnn.encoders",
     "GraphReservoir": "fdgnn.encoders",
     "as_batch": "fdgnn.graphs.converters",
     "compare": "fdgnn.experiments.comparison",
@@ -46,6 +47,7 @@ _HOME = {
     "read_graphs": "fdgnn.datasets",
     "register_encoder": "fdgnn.encoders",
     "save_model": "fdgnn.model_files",
+    "substructures": "fdgnn.explanations",
 }
 _MODULES = {
     "datasets": "fdgnn.datasets",
@@ -57,6 +59,7 @@ _MODULES = {
 }
 
 __all__ = [
+    "ColorCounts",
     "Encoder",
     "FDGNNClassifier",
     "FDGNNRegressor",
@@ -84,6 +87,7 @@ __all__ = [
     "report",
     "save_model",
     "stability",
+    "substructures",
 ]
 
 

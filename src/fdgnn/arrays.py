@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,3 +32,40 @@ def offsets_of(lengths: Sequence[int] | Array) -> Ints:
 def ranges(starts: Ints, lengths: Ints) -> Ints:
     """Concatenate ``arange(start, start + length)`` over all pairs."""
     return np.repeat(starts - offsets_of(lengths)[:-1], lengths) + np.arange(lengths.sum())
+
+
+def prefixed(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Put a prefix and a point before the names of arrays."""
+    return {f"{prefix}.{name}": array for name, array in arrays.items()}
+
+
+def grouped(arrays: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
+    """Group arrays by the part of their name before the first point, and take that part off."""
+    groups: dict[str, dict[str, Array]] = {}
+    for name, array in arrays.items():
+        group, _, rest = name.partition(".")
+        groups.setdefault(group, {})[rest] = array
+    return groups
+
+
+def entries_of(matrix: Features, rows: Array, columns: Array) -> Floats:
+    """Give entries of a dense matrix, or of a CSR matrix with ascending columns in each row.
+
+    ``rows`` and ``columns`` are of one shape, or broadcast to one. What a sparse matrix does not
+    hold is 0.
+    """
+    if not sp.issparse(matrix):
+        return np.asarray(matrix[rows, columns])
+    width = matrix.shape[1]
+    row_of_entry = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    keys = row_of_entry * width + matrix.indices
+    wanted = np.asarray(rows, dtype=np.int64) * width + columns
+    places = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+    if len(keys) == 0:
+        return np.zeros(wanted.shape)
+    return np.where(keys[places] == wanted, matrix.data[places], 0.0)
+
+
+def dense(matrix: Features) -> Floats:
+    """Give a matrix as an array."""
+    return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix)

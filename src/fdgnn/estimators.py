@@ -7,8 +7,8 @@ classes here put them together under scikit-learn's contract.
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Self
 
@@ -17,40 +17,55 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from fdgnn.arrays import Array, Features, Floats
-from fdgnn.encoders import Encoder, Encoding, GraphKind, GraphReservoir, encoder_class
+from fdgnn.arrays import Array, Features, Floats, Ints
+from fdgnn.committee import (
+    CANDIDATES,
+    LARGE_PENALTIES,
+    PENALTIES,
+    SMALL_PENALTIES,
+    HeldOut,
+    Mask,
+    Member,
+    ReadoutRecipe,
+    kept_members,
+    members_of,
+    recipe_of,
+)
+from fdgnn.encoders import (
+    ColorCounts,
+    Encoder,
+    Encoding,
+    GraphKind,
+    GraphReservoir,
+    JoinedEncoder,
+    encoder_class,
+)
 from fdgnn.encoders.settling import tell_unsettled
+from fdgnn.exceptions import UnseenLabelWarning
+from fdgnn.expansion import expanded
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
+from fdgnn.networks import DrawnNetwork, Network, TrainingGoal, draw_expansion, draw_network
 from fdgnn.parameters import Number, OneOf, Rule, check_parameters
-from fdgnn.readout.calibration import fit_slope, probabilities, stratified_folds
-from fdgnn.readout.expansion import RandomExpansion
-from fdgnn.readout.linear import LinearReadout, held_out_outputs
-from fdgnn.readout.targets import class_labels, code_classes, real_targets, winning_class
+from fdgnn.readout.calibration import N_FOLDS as CALIBRATION_FOLDS
+from fdgnn.readout.calibration import fit_slope, probabilities
+from fdgnn.readout.dual import MOST_SAMPLES
+from fdgnn.readout.gaussian import GaussianReadout
+from fdgnn.readout.targets import (
+    check_two_classes,
+    class_labels,
+    code_classes,
+    real_targets,
+    sample_weights,
+    winning_class,
+)
 from fdgnn.reservoir import Layer
 from fdgnn.seeds import child_seed, seed_sequence
 
-
-@dataclass(frozen=True)
-class Network:
-    """One guess: a fitted encoder, the expansion of its features, and the trained readout."""
-
-    encoder: Encoder
-    expansion: RandomExpansion | None
-    readout: LinearReadout
-
-    def features(self, graphs: GraphBatch, n_jobs: int | None = None) -> Features:
-        """What the readout sees of checked graphs, (n_graphs, P)."""
-        return expanded(self.encoder.encode(graphs, n_jobs=n_jobs).features[0], self.expansion)
-
-    def outputs(self, encoding: Encoding) -> Floats:
-        """Eq. 3: the outputs (n_graphs, q) for graphs that were encoded already."""
-        return self.readout.outputs(expanded(encoding.features[0], self.expansion))
-
-
-def expanded(features: Features, expansion: RandomExpansion | None) -> Features:
-    """Features as the readout sees them."""
-    return features if expansion is None else expansion.expand(features)
+#: What ``encoder=`` may be beside the name of one encoder: a committee, or two encoders joined.
+AUTO, BOTH = "auto", JoinedEncoder.kind
+_JOINED: tuple[type[Encoder], ...] = (GraphReservoir, ColorCounts)
+FOLDS, FEWER_FOLDS = 10, 5  # for choosing penalties and members; on few graphs, and on many
 
 
 @cache
@@ -65,8 +80,10 @@ class _FDGNN(BaseEstimator):  # type: ignore[misc]
 
     rules: ClassVar[Mapping[str, Rule]] = {
         "n_projections": Number(0, whole=True, optional=True),
-        "alpha": Number(0),
+        "alpha": Number(0, optional=True),
         "n_networks": Number(1, whole=True),
+        "readout": OneOf(("auto", "linear", "gaussian")),
+        "candidates": OneOf(CANDIDATES),
     }
 
     def __init__(
@@ -80,7 +97,7 @@ class _FDGNN(BaseEstimator):  # type: ignore[misc]
         bias_scaling: float | None = None,
         degree: str | float = "average",
         n_projections: int | None = None,
-        alpha: float = 1e-3,
+        alpha: float | None = None,
         n_networks: int = 1,
         tol: float = 1e-3,
         max_iter: int = 50,
@@ -88,6 +105,9 @@ class _FDGNN(BaseEstimator):  # type: ignore[misc]
         random_state: Any = None,
         n_jobs: int | None = None,
         encoder: str | Encoder = GraphReservoir.kind,
+        n_rounds: int = 3,
+        readout: str = "auto",
+        candidates: str = "all",
     ) -> None:
         self.n_layers = n_layers
         self.n_units = n_units
@@ -106,6 +126,9 @@ class _FDGNN(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.encoder = encoder
+        self.n_rounds = n_rounds
+        self.readout = readout
+        self.candidates = candidates
 
     # ------------------------------------------------------------------ the encoder
 
@@ -113,27 +136,60 @@ class _FDGNN(BaseEstimator):  # type: ignore[misc]
         """Make an encoder that is not fitted yet, and check its parameters."""
         if isinstance(self.encoder, Encoder):
             encoder: Encoder = clone(self.encoder)
+        elif self.encoder == BOTH:
+            encoder = JoinedEncoder([self._named_encoder(kind) for kind in _JOINED])
         else:
-            kind: Any = encoder_class(self.encoder)
-            names = [name for name in _parameter_names(kind) if hasattr(self, name)]
-            encoder = kind(**{name: getattr(self, name) for name in names})
-        check_parameters(encoder, encoder.rules)
+            encoder = self._named_encoder(self._encoder_kind)
+        encoder.check_parameters()
         return encoder
+
+    def _named_encoder(self, kind: type[Encoder]) -> Encoder:
+        """Make an encoder with the parameters that this model has for it."""
+        known: Any = kind
+        names = [name for name in _parameter_names(known) if hasattr(self, name)]
+        return kind(**{name: getattr(self, name) for name in names})
 
     @property
     def _encoder_kind(self) -> type[Encoder]:
         given = self.encoder
-        return type(given) if isinstance(given, Encoder) else encoder_class(given)
+        if isinstance(given, Encoder):
+            return type(given)
+        try:
+            return encoder_class(given)
+        except ValueError as error:
+            raise ValueError(f"{error}, or {AUTO!r}") from None
+
+    def members(self, kind: GraphKind, n_graphs: int) -> tuple[Member, ...]:
+        """What is trained on so many graphs of this kind: one member, or those of a committee."""
+        if self.encoder == AUTO:
+            return members_of(kind, n_graphs, self.candidates)
+        encoder = self._new_encoder()
+        return (Member(encoder.kind, encoder, self.recipe(n_graphs)),)
+
+    def recipe(self, n_graphs: int) -> ReadoutRecipe:
+        """How the readout of an encoder is trained on so many graphs."""
+        return recipe_of(self._encoder_kind, self.readout, n_graphs)
+
+    @property
+    def relative_penalty(self) -> bool:
+        """Whether penalties count in units of the features' size."""
+        return self.encoder == AUTO or self._encoder_kind.relative_penalty
 
     @property
     def depth_parameter(self) -> str | None:
         """The parameter of this model that says how deep it is; None if there is none."""
+        if self.encoder == AUTO:
+            return None
         name = self._encoder_kind.depth_parameter
         return None if name is None else self._own_name(name)
 
     @property
     def search_space(self) -> Mapping[str, Any]:
         """What a search tries by default: lists or distributions by parameter of this model."""
+        if self.encoder == AUTO:
+            return {}
+        if self.encoder == BOTH:
+            return {**GraphReservoir.search_space(), "n_rounds": [1, 2, 3, 4]}
         space = self._encoder_kind.search_space().items()
         own = ((self._own_name(name), values) for name, values in space)
         return {name: values for name, values in own if name is not None}
@@ -150,25 +206,17 @@ class _FDGNN(BaseEstimator):  # type: ignore[misc]
 
     # ------------------------------------------------------------------ fitting
 
-    def _start_fit(self, X: Any) -> GraphBatch:
+    def _start_fit(self, graphs: GraphBatch) -> None:
         check_parameters(self, self.rules)
-        graphs = as_batch(X)
         self.graph_kind_ = GraphKind.of(graphs)
         self.reading_ = getattr(graphs, "reading", None)
         self.seed_ = seed_sequence(self.random_state)
-        return graphs
 
     @property
     def n_features_in_(self) -> int:
         """Inputs per vertex: different labels, features, or 1."""
         check_is_fitted(self)
         return int(self.graph_kind_.n_inputs)
-
-    def _drawn_expansion(
-        self, encoder: Encoder, n_features: int, seed: np.random.SeedSequence
-    ) -> RandomExpansion | None:
-        P = encoder.expanded_size(n_features, self.n_projections)
-        return RandomExpansion(P).draw(n_features, seed) if P else None
 
     def network_features(
         self, graphs: GraphBatch, guess: int, depths: Sequence[int]
@@ -181,29 +229,54 @@ class _FDGNN(BaseEstimator):  # type: ignore[misc]
         encoder = self._new_encoder()
         if encoder.depth_parameter is not None:
             encoder.set_params(**{encoder.depth_parameter: max(depths)})
-            check_parameters(encoder, encoder.rules)
+            encoder.check_parameters()
         features = encoder.draw(graphs, seed).encode(graphs, depths, self.n_jobs).features
         # Networks of one guess have the same projection, if their features are as many.
         expansions = {
-            n: self._drawn_expansion(encoder, n, seed) for n in {X.shape[1] for X in features}
+            n: draw_expansion(encoder, n, self.n_projections, seed)
+            for n in {X.shape[1] for X in features}
         }
         return [expanded(X, expansions[X.shape[1]]) for X in features]
 
-    def _fit_networks(self, graphs: GraphBatch, targets: Floats) -> list[Features]:
-        """Draw and train all networks; give what their readouts saw."""
-        networks, encodings, seen = [], [], []
-        for guess in range(self.n_networks):
-            seed = child_seed(self.seed_, guess)
-            encoder = self._new_encoder().draw(graphs, seed)
-            encodings.append(encoder.encode(graphs, n_jobs=self.n_jobs))
-            X = encodings[-1].features[0]
-            expansion = self._drawn_expansion(encoder, X.shape[1], seed)
-            seen.append(expanded(X, expansion))
-            readout = LinearReadout.fit(seen[-1], targets, self.alpha)
-            networks.append(Network(encoder, expansion, readout))
-        self.networks_ = tuple(networks)
-        self._record_settling(encodings)
-        return seen
+    def _fit_networks(
+        self, graphs: GraphBatch, goal: TrainingGoal
+    ) -> list[tuple[DrawnNetwork, HeldOut]]:
+        """Draw all networks, choose penalties and members, and train the readouts."""
+        members = self.members(self.graph_kind_, len(graphs))
+        if self.encoder != AUTO:
+            members = members * self.n_networks
+        seeds = [child_seed(self.seed_, i) for i in range(len(members))]
+        drawn = [
+            draw_network(member, graphs, seed, self.n_projections, self.n_jobs)
+            for member, seed in zip(members, seeds, strict=True)
+        ]
+        pairs = [(each, self._chosen(each, goal)) for each in drawn]
+        if self.encoder == AUTO:
+            outputs = [found.outputs for _, found in pairs]
+            kept = kept_members(outputs, goal.targets, goal.codes is not None)
+            pairs = [pair for pair, keep in zip(pairs, kept, strict=True) if keep]
+        self.networks_ = tuple(each.trained(goal, found.penalty) for each, found in pairs)
+        self._record_settling([each.encoding for each, _ in pairs])
+        if self.reading_ is not None and not any(e.encoder.uses_arc_labels for e, _ in pairs):
+            self.reading_ = self.reading_.without_arc_labels()
+        return pairs
+
+    def _chosen(self, drawn: DrawnNetwork, goal: TrainingGoal) -> HeldOut:
+        """Choose the penalty of a network by held-out outputs, unless it is known."""
+        known = drawn.encoder.default_alpha if self.alpha is None else self.alpha
+        if self.encoder != AUTO and known is not None:
+            return HeldOut(known, None)
+        n = len(goal.targets)
+        alphas = self.penalties(n) if self.alpha is None else (self.alpha,)
+        return drawn.chosen(goal, alphas, FOLDS if n <= MOST_SAMPLES else FEWER_FOLDS)
+
+    def penalties(self, n_graphs: int) -> tuple[float, ...]:
+        """Penalties that are tried where they count in units of the features' size.
+
+        On more graphs than a closed form can take, small ones need too many steps.
+        """
+        usual = PENALTIES if isinstance(self, ClassifierMixin) else SMALL_PENALTIES
+        return usual if n_graphs <= MOST_SAMPLES else LARGE_PENALTIES
 
     def _record_settling(self, encodings: list[Encoding]) -> None:
         """Keep how the iteration ended on each training graph; tell once if it did not end."""
@@ -232,18 +305,60 @@ class _FDGNN(BaseEstimator):  # type: ignore[misc]
         GraphError
             The graphs are all of another kind than those that the model was fitted on.
         """
-        return self.networks_[0].encoder.refusals(self.check_graphs(X))
+        graphs = self.check_graphs(X)
+        found = [network.encoder.refusals(graphs) for network in self.networks_]
+        return {g: why for g, why in found[0].items() if all(g in other for other in found)}
 
     def outputs(self, X: Any) -> Floats:
         """Real-valued outputs of eq. 3, averaged over the networks: (n_graphs, q)."""
         graphs = self.check_graphs(X)
-        encodings = [n.encoder.encode(graphs, n_jobs=self.n_jobs) for n in self.networks_]
-        settlings = [e.settling for e in encodings if e.settling is not None]
+        self._tell_unseen(graphs)
+        able = self.able_networks(graphs)
+        settlings, outputs = [], []
+        for i, network in enumerate(self.networks_):
+            part = graphs if able is None else graphs[able[i]] if able[i].any() else None
+            if part is not None:
+                encoding = network.encoder.encode(part, n_jobs=self.n_jobs)
+                settlings += [] if encoding.settling is None else [encoding.settling]
+                outputs.append(network.outputs(encoding))
         if settlings:
             tell_unsettled(settlings)
-        pairs = zip(self.networks_, encodings, strict=True)
-        outputs = [network.outputs(encoding) for network, encoding in pairs]
-        return outputs[0] if len(outputs) == 1 else np.asarray(np.mean(outputs, axis=0))
+        if able is None:
+            return outputs[0] if len(outputs) == 1 else np.asarray(np.mean(outputs, axis=0))
+        total = np.zeros((len(graphs), self.n_outputs_))
+        for rows, found in zip(able[able.any(axis=1)], outputs, strict=True):
+            total[rows] += found
+        return np.asarray(total / able.sum(axis=0)[:, None])
+
+    def able_networks(self, graphs: GraphBatch) -> Mask | None:
+        """Tell which network can take which graph, (n_networks, n_graphs); None if all can.
+
+        A reservoir cannot take labels that it has not seen, colors can. So in a committee of both
+        the others answer for it. None, too, if all networks are alike: then nobody can help.
+        """
+        if len({type(network.encoder) for network in self.networks_}) == 1:
+            return None
+        able = np.ones((len(self.networks_), len(graphs)), dtype=bool)
+        for row, network in zip(able, self.networks_, strict=True):
+            row[list(network.encoder.refusals(graphs))] = False
+        return None if able.all() or not able.any(axis=0).all() else able
+
+    def unseen(self, X: Any) -> Ints:
+        """Positions of graphs that the model takes, though no training graph has their labels."""
+        graphs = self.check_graphs(X)
+        each = [network.encoder.unseen(graphs) for network in self.networks_]
+        return np.unique(np.concatenate(each))
+
+    def _tell_unseen(self, graphs: GraphBatch) -> None:
+        """Say once how many graphs have labels that no training graph has."""
+        n_unseen = len(self.unseen(graphs))
+        if n_unseen:
+            warnings.warn(
+                f"{n_unseen} of {len(graphs)} graphs have vertex labels that were not seen during "
+                "fit; they are taken as new colors, about which the model knows nothing",
+                UnseenLabelWarning,
+                stacklevel=4,
+            )
 
     @property
     def n_outputs_(self) -> int:
@@ -287,7 +402,10 @@ class _FDGNN(BaseEstimator):  # type: ignore[misc]
     @property
     def coef_(self) -> Floats:
         """W_Y (q, P), of the only network."""
-        return self._only_network().readout.coef
+        readout = self._only_network().readout
+        if isinstance(readout, GaussianReadout):
+            raise AttributeError("a Gaussian readout has no weights of features")
+        return readout.coef
 
     @property
     def intercept_(self) -> Floats:
@@ -310,20 +428,37 @@ class FDGNNClassifier(ClassifierMixin, _FDGNN):  # type: ignore[misc]
     n_layers, n_units, n_connections, effective_spectral_radius, input_scaling, \
 inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, n_jobs
         As in `GraphReservoir`.
+    n_rounds
+        As in `ColorCounts`.
     n_projections : int, optional
         P, the size of the random expansion; by default as many times the encoder's features as
         the encoder says, which is twice for a reservoir. 0: none, the readout sees the encoder's
         own features.
-    alpha : float, default=1e-3
-        lambda, the Tikhonov penalty of the readout; its bias is not penalized.
+    alpha : float, optional
+        lambda, the Tikhonov penalty of the readout; its bias is not penalized. By default 1e-3
+        for a reservoir; for colors, where it counts in units of the features' mean squared length,
+        that with the best held-out predictions of ten folds.
     n_networks : int, default=1
         Guesses: networks drawn and trained independently, whose outputs are averaged.
     probability : bool, default=False
         Whether `fit` also learns probabilities, on outputs held out by five-fold cross validation
         in closed form, so that `predict_proba` can give them.
-    encoder : {"reservoir"} or Encoder, default="reservoir"
-        What turns graphs into features: the paper's reservoir, with the parameters above, or any
-        `fdgnn.encoders.Encoder` with parameters of its own (``encoder__name`` in a search).
+    encoder : {"reservoir", "colors", "both", "auto"} or Encoder, default="reservoir"
+        What turns graphs into features: the paper's reservoir, or colors, or the features of both
+        side by side, each with the parameters above. "auto" trains a few models of both kinds and
+        averages those that held-out predictions cannot tell from the best (`fdgnn.committee`). Or
+        any `fdgnn.encoders.Encoder` with parameters of its own (``encoder__name`` in a search).
+    readout : {"auto", "linear", "gaussian"}, default="auto"
+        A linear readout, or one of the distances to the training graphs, which is more accurate on
+        colors, and needs all training graphs, so that it is for up to 10,000. "auto": linear for a
+        reservoir, gaussian for colors of up to so many graphs. The models of ``encoder="auto"``
+        have readouts of their own.
+    candidates : {"all", "colors", "both"}, default="all"
+        Which models ``encoder="auto"`` trains: a few of each kind; only colors, of several rounds;
+        or only such as read both.
+    class_weight : "balanced", dict or None, default=None
+        How much an error on each class counts; "balanced" gives all classes the same weight in
+        total, which is of use where one is rare.
 
     Attributes
     ----------
@@ -370,7 +505,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         bias_scaling: float | None = None,
         degree: str | float = "average",
         n_projections: int | None = None,
-        alpha: float = 1e-3,
+        alpha: float | None = None,
         n_networks: int = 1,
         tol: float = 1e-3,
         max_iter: int = 50,
@@ -379,6 +514,10 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         n_jobs: int | None = None,
         probability: bool = False,
         encoder: str | Encoder = GraphReservoir.kind,
+        n_rounds: int = 3,
+        readout: str = "auto",
+        candidates: str = "all",
+        class_weight: str | Mapping[Any, float] | None = None,
     ) -> None:
         super().__init__(
             n_layers=n_layers,
@@ -398,10 +537,14 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
             random_state=random_state,
             n_jobs=n_jobs,
             encoder=encoder,
+            n_rounds=n_rounds,
+            readout=readout,
+            candidates=candidates,
         )
         self.probability = probability
+        self.class_weight = class_weight
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Draw the networks and solve for their readouts.
 
         Parameters
@@ -410,16 +553,23 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
             Whatever `as_batch` takes.
         y : (n_graphs,)
             Class labels of any type, at least two different ones.
+        sample_weight : (n_graphs,), optional
+            How much each graph's error counts; graphs of weight 0 are left out.
         """
-        graphs = self._start_fit(X)
+        graphs = as_batch(X)
         y = class_labels(y, graphs)
+        weights = sample_weights(sample_weight, len(y), y, self.class_weight)
+        if weights is not None and (weights == 0).any():
+            graphs, y, weights = graphs[weights > 0], y[weights > 0], weights[weights > 0]
+            check_two_classes(y)
+        self._start_fit(graphs)
         self.classes_, targets = code_classes(y)
-        features = self._fit_networks(graphs, targets)
+        codes = np.searchsorted(self.classes_, y)
+        goal = TrainingGoal(targets, codes, weights, self.seed_)
+        pairs = self._fit_networks(graphs, goal)
         if self.probability:
-            codes = np.searchsorted(self.classes_, y)
-            fold = stratified_folds(codes, self.seed_)
-            held_out = held_out_outputs(features, targets, self.alpha, fold)
-            self.calibration_ = fit_slope(held_out, codes)
+            outputs = [_held_out_outputs(each, found, goal) for each, found in pairs]
+            self.calibration_ = fit_slope(np.asarray(np.mean(outputs, axis=0)), codes)
         return self
 
     def decision_function(self, X: Any) -> Floats:
@@ -457,12 +607,18 @@ class FDGNNRegressor(RegressorMixin, _FDGNN):  # type: ignore[misc]
     True
     """
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Draw the networks and solve for their readouts; y is (n_graphs,) or (n_graphs, q)."""
-        graphs = self._start_fit(X)
+        graphs = as_batch(X)
         targets = real_targets(y, graphs)
+        weights = sample_weights(sample_weight, len(targets))
+        if weights is not None and (weights == 0).any():
+            some = weights > 0
+            graphs, targets, weights = graphs[some], targets[some], weights[some]
+        self._start_fit(graphs)
         self.single_output_ = targets.ndim == 1
-        self._fit_networks(graphs, targets.reshape(len(targets), -1))
+        targets = targets.reshape(len(targets), -1)
+        self._fit_networks(graphs, TrainingGoal(targets, None, weights, self.seed_))
         return self
 
     def predict(self, X: Any) -> Floats:
@@ -474,3 +630,10 @@ class FDGNNRegressor(RegressorMixin, _FDGNN):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+def _held_out_outputs(drawn: DrawnNetwork, found: HeldOut, goal: TrainingGoal) -> Floats:
+    """Outputs of graphs held out of the readout, (n, q); made now if choosing did not need them."""
+    if found.outputs is None:
+        return np.asarray(drawn.held_out(goal, (found.penalty,), CALIBRATION_FOLDS)[0])
+    return np.asarray(found.outputs)

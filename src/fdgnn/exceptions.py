@@ -18,7 +18,8 @@
 
     UserWarning
     └── FDGNNWarning
-        └── ConvergenceWarning                  states were still moving after the last iteration
+        ├── ConvergenceWarning                  states were still moving after the last iteration
+        └── UnseenLabelWarning                  vertex labels that no training graph has
 
 Each message says what is wrong, in which graph or file, what was found, and what to do.
 """
@@ -99,3 +100,7 @@ class FDGNNWarning(UserWarning):
 
 class ConvergenceWarning(FDGNNWarning):
     """Some graphs' states were still moving after the last iteration."""
+
+
+class UnseenLabelWarning(FDGNNWarning):
+    """Some graphs have vertex labels that no training graph has."""

@@ -21,7 +21,7 @@ from fdgnn.graphs.converters import as_batch
 from fdgnn.pictures.drawing import draw_explanation, literal
 from fdgnn.portrait.dynamics import Dynamics, dynamics_of, graphs_for_curves, residual_curves
 from fdgnn.portrait.mapping import principal_map
-from fdgnn.portrait.model import encoder_of, features_of, fitted
+from fdgnn.portrait.model import encoder_in_words, encoder_of, features_of, fitted
 from fdgnn.reservoir import contractions
 from fdgnn.stability import spectral_radius
 from fdgnn.workflow.training import guess_task
@@ -45,7 +45,7 @@ def plot_convergence(model: Any, graphs: Any, *, ax: Any = None) -> Any:
     Parameters
     ----------
     model : GraphReservoir, FDGNNClassifier, FDGNNRegressor or FDGNNSearchCV
-        Fitted. Of several networks the first is shown.
+        Fitted. Of several networks the first with a reservoir is shown.
     graphs : GraphBatch or list of graphs
     ax : matplotlib Axes, optional
 
@@ -88,8 +88,8 @@ def plot_convergence(model: Any, graphs: Any, *, ax: Any = None) -> Any:
 def plot_embedding(model: Any, graphs: Any, y: Any = None, *, ax: Any = None) -> Any:
     """Map the graphs as the model sees them: two principal components of their embeddings.
 
-    Of a classifier or regressor, the embedding is what the readout of its first network sees; of
-    a `GraphReservoir`, the pooled states.
+    Of a classifier or regressor, the embedding is what the readout of its first network sees, or
+    of the first that can take all graphs; of an encoder, its features.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def plot_stability(model: Any, graphs: Any, *, ax: Any = None) -> Any:
     Parameters
     ----------
     model : GraphReservoir, FDGNNClassifier, FDGNNRegressor or FDGNNSearchCV
-        Fitted. Of several networks the first is shown.
+        Fitted. Of several networks the first with a reservoir is shown.
     graphs : GraphBatch or list of graphs
     ax : matplotlib Axes, optional
 
@@ -251,7 +251,7 @@ def _dynamics(model: Any, graphs: Any) -> tuple[Dynamics, GraphBatch]:
     """The reservoir of a model, and the graphs as it takes them."""
     dynamics, model = dynamics_of(model), fitted(model)
     if dynamics is None:
-        name = type(encoder_of(model)).__name__
+        name = encoder_in_words(encoder_of(model))
         raise TypeError(
             f"the encoder of this model is a {name}, which has no states that come to rest; give a "
             "model with a GraphReservoir"

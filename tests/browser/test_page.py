@@ -295,6 +295,24 @@ def test_mistakes_are_drawn_as_molecules(visit):
     expect(cards.first.locator("tbody tr")).to_have_count(5 + mistakes[0] % 5)
 
 
+def test_substructures_are_marked_in_their_examples(visit):
+    page = visit("one")
+    cards = page.locator("#substructures [data-steps]")
+    assert cards.count() == 2
+    for i in range(2):
+        card = cards.nth(i)
+        steps = [int(step) for step in card.get_attribute("data-steps").split()]
+        assert card.locator(".center").count() == steps.count(0) == 1
+        assert card.locator(".around").count() == sum(step > 0 for step in steps) == 2
+        assert card.locator(".pale").count() == steps.count(-1)
+        assert card.locator("g.near").count() == 2  # the edges from the vertex that is meant
+        assert card.locator("g.far").count() == len(steps) - 2
+        center, pale = (card.locator(kind).first for kind in (".center", ".pale"))
+        assert float(center.get_attribute("r")) > 1.5 * float(pale.get_attribute("r"))
+        assert "meant: vertex 0" in card.locator("svg").get_attribute("aria-label")
+        assert "is meant" in center.locator("title").text_content()
+
+
 def test_choice_of_the_run(visit):
     page = visit("several")
     assert page.locator("#map-0").is_visible()

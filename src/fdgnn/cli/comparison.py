@@ -21,8 +21,12 @@ if TYPE_CHECKING:
 def compare(
     name_or_path: Annotated[str, typer.Argument(help="A dataset's name, or a TU folder or zip.")],
     rivals: Annotated[
-        str, typer.Option("--with", help="Some of wl,pk,gk,rw,gin,dgcnn,gnn.")
-    ] = "wl",
+        str,
+        typer.Option(
+            "--with",
+            help="Some of fdgnn-auto,fdgnn-colors,fdgnn-both,wl,wl-oa,pk,gk,rw,gin,dgcnn,gnn.",
+        ),
+    ] = "fdgnn-auto,wl",
     out: Annotated[
         Path | None,
         typer.Option(help="Run directory, shared with 'evaluate'; by default runs/NAME."),
@@ -97,7 +101,10 @@ def _print_rows(rows: Sequence[ComparisonRow], as_json: bool) -> None:
 
     from fdgnn.cli.tables import comparison_table, unfinished_lines
 
-    Console().print(comparison_table(rows))
+    table = comparison_table(rows)
+    table.columns[0].no_wrap = True  # a name is what one gives to --with
+    table.collapse_padding = True
+    Console().print(table)
     typer.echo("'slower' is training time over FDGNN's; compare.json names who published what.")
     for line in unfinished_lines(rows):
         typer.echo(line)

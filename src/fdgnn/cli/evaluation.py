@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fdgnn.cli.app import app, command_line, say
-from fdgnn.cli.options import AsJson, Jobs, ProtocolName, Quiet, Seed
+from fdgnn.cli.options import AsJson, Jobs, ModelName, ProtocolName, Quiet, Seed
 from fdgnn.cli.pages import PageFile, WantPage, show_run
 
 if TYPE_CHECKING:
-    from fdgnn.experiments.records import RunResult
+    from fdgnn.experiments.records import CommitteeResult, RunResult
     from fdgnn.experiments.study import Study
 
 
@@ -20,9 +20,18 @@ if TYPE_CHECKING:
 def evaluate(
     name_or_path: Annotated[str, typer.Argument(help="A dataset's name, or a TU folder or zip.")],
     out: Annotated[Path, typer.Option(help="Run directory; the same command resumes it.")],
+    model: Annotated[
+        ModelName,
+        typer.Option(
+            help="paper is FDGNN as published. auto averages a few models of colors and "
+            "reservoirs, colors and both such of one kind; the options down to --units are not "
+            "for them."
+        ),
+    ] = ModelName.paper,
     protocol: Annotated[
-        ProtocolName, typer.Option(help="How many configurations and networks are tried.")
-    ] = ProtocolName.paper,
+        ProtocolName | None,
+        typer.Option(help="How many configurations and networks are tried; by default 'paper'."),
+    ] = None,
     configurations: Annotated[
         int | None, typer.Option(min=1, help="Random configurations; by default the protocol's.")
     ] = None,
@@ -42,18 +51,29 @@ def evaluate(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Evaluate FDGNN on a dataset by nested cross validation, as in the paper; resumable."""
+    """Evaluate a model on a dataset by nested cross validation, as in the paper; resumable."""
     from fdgnn.context import Context
     from fdgnn.datasets import load_tu
+    from fdgnn.experiments.models import evaluate_committee
     from fdgnn.experiments.running import run_study
     from fdgnn.experiments.study import PROTOCOLS, plan
 
+    if model is not ModelName.paper:
+        given = {"protocol": protocol, "configurations": configurations, "guesses": guesses}
+        _check_unused(model, given | {"units": units, "cluster": cluster})
     graphs, y = load_tu(name_or_path)
+    context = Context(jobs, quiet, command_line())
+    if model is not ModelName.paper:
+        committee = evaluate_committee(
+            dataset_name(name_or_path), graphs, y, model.value, out, seed=seed, context=context
+        )
+        _print_result(committee, as_json)
+        say(f"written to {out / 'result.json'}", quiet)
+        return
     study = plan(
-        dataset_name(name_or_path), graphs, y, PROTOCOLS[protocol.value],
+        dataset_name(name_or_path), graphs, y, PROTOCOLS[(protocol or ProtocolName.paper).value],
         n_configurations=configurations, n_guesses=guesses, n_units=units, seed=seed,
     )  # fmt: skip
-    context = Context(jobs, quiet, command_line())
     result = run_study(study, out, context, cluster=cluster)
     _print_result(result, as_json)
     say(f"written to {out / 'result.json'}", quiet)
@@ -111,7 +131,16 @@ def dataset_name(name_or_path: str) -> str:
     return path.stem if path.suffix == ".zip" else path.name
 
 
-def _print_result(result: RunResult, as_json: bool) -> None:
+def _check_unused(model: ModelName, given: dict[str, object]) -> None:
+    """Raise ValueError for options that only --model paper has."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(
+                f"--{name} is for --model paper; --model {model.value} has no such choice"
+            )
+
+
+def _print_result(result: RunResult | CommitteeResult, as_json: bool) -> None:
     if as_json:
         from fdgnn.records import encode
 
@@ -119,6 +148,8 @@ def _print_result(result: RunResult, as_json: bool) -> None:
         return
     from rich.console import Console
 
-    from fdgnn.cli.tables import result_table
+    from fdgnn.cli.tables import committee_table, result_table
+    from fdgnn.experiments.records import RunResult
 
-    Console().print(result_table(result))
+    table = result_table(result) if isinstance(result, RunResult) else committee_table(result)
+    Console().print(table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,9 +13,11 @@ import typer
 from fdgnn.cli.app import app, command_line, say
 from fdgnn.cli.options import (
     AsJson,
+    Atoms,
     Data,
     FirstDataOptions,
     Jobs,
+    ModelName,
     Quiet,
     Rejects,
     Seed,
@@ -39,11 +42,22 @@ def fit(
     task: Annotated[
         TaskName | None, typer.Option(help="What the target is, if it is not recognized.")
     ] = None,
+    model: Annotated[
+        ModelName,
+        typer.Option(
+            help="auto averages a few models of colors and reservoirs; colors and both do so with "
+            "models of one kind; paper searches a reservoir's hyper-parameters."
+        ),
+    ] = ModelName.auto,
     search: Annotated[
-        bool, typer.Option(help="Choose hyper-parameters, or use the defaults.")
+        bool, typer.Option(help="With --model paper: choose hyper-parameters, or use the defaults.")
     ] = True,
-    configurations: Annotated[int, typer.Option(min=1, help="Configurations to try.")] = 20,
-    guesses: Annotated[int, typer.Option(min=1, help="Networks to average.")] = 3,
+    configurations: Annotated[
+        int, typer.Option(min=1, help="With --model paper: configurations to try.")
+    ] = 20,
+    guesses: Annotated[
+        int, typer.Option(min=1, help="With --model paper: networks to average.")
+    ] = 3,
     rejects: Rejects = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
@@ -51,7 +65,7 @@ def fit(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train a model on your graphs and save it; hyper-parameters are chosen for you."""
+    """Train a model on your graphs and save it; what works best is chosen for you."""
     from fdgnn.context import Context
     from fdgnn.model_files import save_model
     from fdgnn.workflow.training import check_targets, train
@@ -59,13 +73,13 @@ def fit(
     context = Context(n_jobs=jobs, quiet=quiet, command=command_line())
     bad_rows = RejectsFile.beside(output, rejects)
     _check_files(data, output, bad_rows, page)
-    table = how.read(data, target=target, numeric=task is TaskName.regression)
+    table = _with_atoms(how, model).read(data, target=target, numeric=task is TaskName.regression)
     listed = bad_rows.write(table.rejects, table.n_rows, context)
     graphs, y = check_targets(table)
     say(f"{graphs!r}", context.quiet)
     training = train(
-        graphs, y, task=task.value if task else None,
-        search=search, n_configurations=configurations, n_guesses=guesses, seed=seed,
+        graphs, y, task=task.value if task else None, model=model.value, search=search,
+        n_configurations=configurations, n_guesses=guesses, seed=seed,
         context=context,
     )  # fmt: skip
     save_model(training.model, output, score=training.score, nested=True)
@@ -84,6 +98,16 @@ def _check_files(data: str, output: Path, bad_rows: RejectsFile, page: Path | No
     check_outputs(data, str(output), bad_rows)
     if page is not None:
         check_writable(page)
+
+
+def _with_atoms(how: FirstDataOptions, model: ModelName) -> FirstDataOptions:
+    """Label the atoms of molecules by type, unless told otherwise; the paper's model by element.
+
+    Colors take new labels, so that a large vocabulary costs them nothing.
+    """
+    if how.atoms is not None or model is ModelName.paper:
+        return how
+    return replace(how, atoms=Atoms.typed)
 
 
 def _page_command(model: Path, data: str, target: str | None) -> str:
@@ -106,6 +130,7 @@ def _print_training(
             "wl_ceiling": training.ceiling,
             "seconds": training.seconds,
             "parameters": training.parameters,
+            "members": training.members,
         }
         typer.echo(json.dumps(facts | listed))
         return
@@ -118,4 +143,6 @@ def _print_training(
     for what, value in shown.items():
         if value is not None:
             typer.echo(f"{what:35} {value:.3f}")
+    if len(set(training.members)) > 1:
+        typer.echo(f"the average of: {'; '.join(training.members)}")
     typer.echo(f"{training.n_graphs} graphs, {training.seconds:.1f} s, written to {output}")

@@ -61,6 +61,7 @@ class ArcLabels(StrEnum):
 
     auto = "auto"
     ignore = "ignore"
+    labels = "labels"
     weights = "weights"
     vertices = "vertices"
 
@@ -69,6 +70,7 @@ class Atoms(StrEnum):
     """What the vertices of a molecule carry."""
 
     element = "element"
+    typed = "typed"
     rich = "rich"
 
 
@@ -77,6 +79,15 @@ class ProtocolName(StrEnum):
 
     paper = "paper"
     quick = "quick"
+
+
+class ModelName(StrEnum):
+    """What is trained; see `fdgnn.committee`."""
+
+    auto = "auto"
+    paper = "paper"
+    colors = "colors"
+    both = "both"
 
 
 class TaskName(StrEnum):
@@ -135,10 +146,15 @@ class FirstDataOptions(DataOptions):
     ] = None
     arc_labels: Annotated[
         ArcLabels,
-        typer.Option(help="Use edge labels as weights, as extra vertices, or not at all."),
+        typer.Option(help="Read edge labels as such, as weights, as extra vertices, or not."),
     ] = ArcLabels.auto
     atoms: Annotated[
-        Atoms | None, typer.Option(help="Label atoms by element, or give them 21 features.")
+        Atoms | None,
+        typer.Option(
+            help="Label atoms by element, or by their type (element, neighbors, hydrogens, charge, "
+            "aromatic, in a ring), or give them 21 features. 'fit' takes the type, with --model "
+            "paper the element."
+        ),
     ] = None
     directed: Annotated[
         bool | None,

@@ -13,6 +13,7 @@ from fdgnn.cli.options import AsJson, Data, DataOptions, Jobs, Model, Quiet, Rej
 from fdgnn.cli.rejects import RejectsFile, check_outputs
 
 if TYPE_CHECKING:
+    from fdgnn.context import Context
     from fdgnn.datasets import Reject
 
 
@@ -34,7 +35,7 @@ def predict(
 
     The file is read as the model's training data was. With two classes, the score is positive for
     the second one; with more, it is that of the predicted class. The column 'error' says why a
-    row cannot be predicted.
+    row cannot be predicted. How many rows have vertex labels that no training graph has is told.
     """
     from fdgnn.context import Context
     from fdgnn.model_files import load_model
@@ -46,18 +47,22 @@ def predict(
     check_outputs(data, output, bad_rows)
     fitted = load_model(model)
     found: list[Reject] = []
-    n_rows = 0
+    n_rows = n_unseen = 0
     with prediction_writer(output, getattr(fitted, "classes_", ()), how.id_column) as write:
         tables = how.iterate(data, like=fitted)
         for predictions, refused in predict_tables(fitted, tables, context.n_jobs):
             write(predictions)
             n_rows += len(predictions)
+            n_unseen += sum(one.unseen for one in predictions)
             found += refused
     listed = bad_rows.write(found, n_rows, context)
     if len(found) == n_rows:
         raise ValueError(f"none of the {n_rows} rows can be predicted; {found[0]}")
-    say(f"{n_rows - len(found)} of {n_rows} rows predicted", context.quiet)
-    _print_summary({"rows": n_rows, "predicted": n_rows - len(found), **listed}, output, as_json)
+    n_predicted = n_rows - len(found)
+    _tell_unseen(n_unseen, n_predicted, context)
+    say(f"{n_predicted} of {n_rows} rows predicted", context.quiet)
+    summary = {"rows": n_rows, "predicted": n_predicted, "unseen_labels": n_unseen, **listed}
+    _print_summary(summary, output, as_json)
 
 
 @app.command(epilog="Example: fdgnn explain model.fdgnn new.csv -o why.jsonl --draw pictures")
@@ -98,13 +103,14 @@ def explain(
     check_outputs(data, output, bad_rows)
     fitted = load_model(model)
     wanted = None if not row else set(row)
-    n_explained, n_rows = 0, 0
+    n_explained = n_unseen = n_rows = 0
     found: list[Reject] = []
     with explanation_writer(output) as write:
         for table in how.iterate(data, like=fitted):
             explained, refused = explain_table(fitted, table, wanted, target=of, edges=edges)
             write(explained)
             n_explained += len(explained)
+            n_unseen += sum(one.unseen for one in explained)
             n_rows += table.n_rows
             found += refused
             if draw is not None:
@@ -113,8 +119,20 @@ def explain(
     if n_explained == 0:
         why = str(found[0]) if found else f"rows are counted from 0 to {n_rows - 1}"
         raise ValueError(f"none of the rows asked for can be explained; {why}")
+    _tell_unseen(n_unseen, n_explained, context)
     say(f"{n_explained} of {n_rows} rows explained", context.quiet)
-    _print_summary({"rows": n_rows, "explained": n_explained, **listed}, output, as_json)
+    summary = {"rows": n_rows, "explained": n_explained, "unseen_labels": n_unseen, **listed}
+    _print_summary(summary, output, as_json)
+
+
+def _tell_unseen(n_unseen: int, n_rows: int, context: Context) -> None:
+    """Say in one line, for all tables together, how many rows have unknown labels."""
+    if n_unseen:
+        say(
+            f"{n_unseen} of these {n_rows} rows have vertex labels that were not seen during fit; "
+            "they are taken as new colors, about which the model knows nothing",
+            context.quiet,
+        )
 
 
 def _print_summary(summary: dict[str, object], output: str, as_json: bool) -> None:

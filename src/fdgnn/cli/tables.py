@@ -11,6 +11,7 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from fdgnn.experiments.records import (
+        CommitteeResult,
         ComparisonRow,
         FoldScores,
         Published,
@@ -29,6 +30,23 @@ def result_table(result: RunResult) -> Table:
     theirs = _paper_cells(result.published)
     for (what, ours), cell in zip(_our_cells(result).items(), theirs, strict=True):
         table.add_row(what, ours, cell)
+    return table
+
+
+def committee_table(result: CommitteeResult) -> Table:
+    """Show how the members of a committee do alone, and their average."""
+    title = f"{result.dataset}, {result.model}, nested cross validation, seed {result.seed}"
+    table = Table(title=title)
+    table.add_column("")
+    table.add_column("accuracy, %", justify="right")
+    table.add_column("averaged in", justify="right")
+    n_folds = len(result.fold_accuracies)
+    for i, (name, share) in enumerate(zip(result.members, result.member_accuracies, strict=True)):
+        kept = sum(i in fold for fold in result.fold_kept)
+        table.add_row(name, f"{100 * share:.2f}", f"{kept} of {n_folds} folds")
+    mean, deviation = 100 * result.accuracy_mean, 100 * result.accuracy_std
+    table.add_row("average", f"{mean:.2f} ± {deviation:.2f}", "", style="bold")
+    table.add_row("average, balanced accuracy", f"{100 * result.balanced_accuracy_mean:.2f}", "")
     return table
 
 

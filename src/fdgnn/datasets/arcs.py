@@ -1,4 +1,4 @@
-"""Graphs with labels on arcs, for a model that reads labels of vertices only.
+"""What arcs carry, as labels; and as vertices, for a model that reads labels of vertices only.
 
 Subdivision makes every edge a vertex of its own, between its two ends, with the edge's label as
 its vertex label. The result is also called the Levi graph. Nothing is lost, and vertices keep
@@ -64,6 +64,18 @@ def code_arcs(carried: Array) -> tuple[Floats, Array | None]:
         return carried[:, 0].astype(np.float64), None
     table, codes = np.unique(carried, axis=0, return_inverse=True)
     return codes.ravel().astype(np.float64), table
+
+
+def labels_of(carried: Array) -> Array:
+    """Give each arc one label: its own entry or, if it carries several, these joined by commas.
+
+    Parameters
+    ----------
+    carried : (n_arcs, n_entries) int or str
+    """
+    if carried.shape[1] == 1:
+        return carried[:, 0]
+    return np.array([",".join(map(str, row)) for row in carried.tolist()], dtype=str)
 
 
 def _arc_ends(graphs: GraphBatch) -> tuple[Ints, Ints]:

@@ -25,7 +25,7 @@ from fdgnn.graphs import GraphBatch, Reading
 from fdgnn.records import decode, encode
 
 ABANDONED_AFTER = 3600.0  # seconds; no process takes that long to write one file
-FORMAT = 3  # raise this number whenever parsing the same files gives another result
+FORMAT = 4  # raise this number whenever parsing the same files gives another result
 
 Dataset = tuple[GraphBatch, Ints]
 

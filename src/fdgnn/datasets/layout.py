@@ -15,6 +15,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from fdgnn.arrays import Array
+from fdgnn.datasets.arcs import labels_of
 from fdgnn.datasets.request import ArcLabels, ReadRequest, VertexChoice
 from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.graphs import Graph, checks
@@ -58,7 +59,8 @@ def settle(raws: Sequence[RawGraph], request: ReadRequest) -> Reading:
         label = x.width == 1 and x.kind in ("integer", "text")
         vertex = "none" if x == NOTHING else "labels" if label else "features"
     if use == "auto":
-        use = "weights" if carried == Form("real", 1) else "ignore"
+        discrete = carried.kind in ("integer", "text") and carried.width > 0
+        use = "weights" if carried == Form("real", 1) else "labels" if discrete else "ignore"
     _check_possible(vertex, x, use, carried)
     directed = request.directed
     if directed is None:
@@ -152,6 +154,9 @@ def as_graph(raw: RawGraph, reading: Reading) -> tuple[Graph, Array | None]:
     n = raw.n_vertices
     if reading.vertex == "none" and n is not None and n > checks.MOST_INFERRED:
         raise GraphError(f"it has {n} vertices that carry nothing; check its size")
+    if reading.arc_labels == "labels":
+        arc_labels = _arc_labels(raw.carried, reading, edges)
+        return Graph(edges, n, labels, features, None, reading.directed, arc_labels), None
     weights, carried = _arc_data(raw.carried, reading, edges)
     return Graph(edges, n, labels, features, weights, reading.directed), carried
 
@@ -175,6 +180,44 @@ def _features(x: Array | None, reading: Reading) -> Array:
     return x
 
 
+def _arc_labels(carried: Array | None, reading: Reading, edges: Array) -> Array:
+    """Find one label per arc; an arc with several entries has them as one text."""
+    if edges.size == 0 and (carried is None or carried.size == 0):
+        rows = _no_entries(reading)
+    else:
+        rows = _of_known_kind(carried, reading)
+        rows = rows[:, None] if rows.ndim == 1 else rows
+        shape = (edges.shape[-1], reading.arc_width or 0)
+        checks.check_shape(rows, shape, f"entries of {reading.edge_attribute}")
+    whole = rows.dtype.kind == "f" and bool(
+        ((np.abs(rows) < 2.0**63) & (rows == np.round(rows))).all()
+    )
+    if whole or rows.dtype.kind == "b":
+        rows = rows.astype(np.int64)
+    if rows.dtype.kind not in "iuU":
+        raise GraphError(
+            f"its {reading.edge_attribute} has entries of dtype {rows.dtype}, "
+            f"expected {reading.arcs_in_words}"
+        )
+    return labels_of(rows)
+
+
+def _no_entries(reading: Reading) -> Array:
+    dtype = str if reading.arc_kind == "text" else float
+    return np.empty((0, reading.arc_width or 0), dtype=dtype)
+
+
+def _of_known_kind(carried: Array | None, reading: Reading) -> Array:
+    carried = _present(carried, (reading.edge_attribute or "",), reading.arcs_in_words)
+    kind = "text" if carried.dtype.kind == "U" else "number"
+    if kind != reading.arc_kind:
+        raise GraphError(
+            f"its {reading.edge_attribute} has entries of kind {kind}, "
+            f"expected {reading.arcs_in_words}"
+        )
+    return carried
+
+
 def _arc_data(
     carried: Array | None, reading: Reading, edges: Array
 ) -> tuple[Array | None, Array | None]:
@@ -183,16 +226,9 @@ def _arc_data(
         return None, None
     one_number = reading.arc_kind == "number" and reading.arc_width == 1
     if edges.size == 0 and (carried is None or carried.size == 0):
-        dtype = str if reading.arc_kind == "text" else float
-        empty = np.empty((0, reading.arc_width or 0), dtype=dtype)
+        empty = _no_entries(reading)
         return (empty[:, 0], None) if one_number else (None, empty)
-    carried = _present(carried, (reading.edge_attribute or "",), reading.arcs_in_words)
-    kind = "text" if carried.dtype.kind == "U" else "number"
-    if kind != reading.arc_kind:
-        raise GraphError(
-            f"its {reading.edge_attribute} has entries of kind {kind}, "
-            f"expected {reading.arcs_in_words}"
-        )
+    carried = _of_known_kind(carried, reading)
     if one_number:
         return (carried[:, 0] if carried.ndim == 2 and carried.shape[1] == 1 else carried), None
     return None, _arc_rows(carried, reading, edges.shape[-1])

@@ -1,12 +1,12 @@
 """Molecules written as SMILES: atoms are vertices, bonds are edges, hydrogens stay implicit.
 
-Arcs carry the bonds' orders: 1, 1.5 if aromatic, 2, 3.
+Arcs carry the bonds' types, as text, or their orders: 1, 1.5 if aromatic, 2, 3.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,6 +19,7 @@ ELEMENTS = {
     "H": 1, "B": 5, "C": 6, "N": 7, "O": 8, "F": 9, "Si": 14, "P": 15, "S": 16, "Cl": 17,
     "Se": 34, "Br": 35, "I": 53,
 }  # fmt: skip
+BOND_TYPES = {1.0: "single", 1.5: "aromatic", 2.0: "double", 3.0: "triple"}
 HYBRIDIZATIONS = {"sp": 2, "sp2": 3, "sp3": 4}  # as RDKit numbers them
 ATOM_FEATURES: tuple[str, ...] = (
     *ELEMENTS, "other element", "formal charge", "hydrogens", "aromatic", "in a ring",
@@ -34,7 +35,9 @@ def smiles_column(columns: Sequence[str]) -> str | None:
 
 
 def molecule_reader(
-    column: str, atoms: str = "element", bonds: bool = True
+    column: str,
+    atoms: str = "element",
+    bonds: Literal["types", "orders"] | None = "types",
 ) -> Callable[[Mapping[str, Any]], RawGraph]:
     """Make a function from a row to its molecule; it raises `GraphError` on a bad row.
 
@@ -42,14 +45,16 @@ def molecule_reader(
     ----------
     column : str
         The column with the SMILES.
-    atoms : {"element", "rich"}
-        What vertices carry: the element's symbol, as a label, or the numbers `ATOM_FEATURES`.
-    bonds : bool
-        Whether to read the bonds' orders.
+    atoms : {"element", "typed", "rich"}
+        What vertices carry: the element's symbol, as a label; a label with all that
+        `_types` puts in; or the numbers `ATOM_FEATURES`.
+    bonds : {"types", "orders"} or None
+        What arcs carry: "single", "double", "triple" or "aromatic"; 1, 2, 3 or 1.5; or nothing.
+        A bond of another order x has the type "order x". A dative bond is a single one.
     """
     Chem = require("rdkit.Chem", "chem", "SMILES")
     quiet = require("rdkit.rdBase", "chem", "SMILES").BlockLogs
-    describe = _symbols if atoms == "element" else _features
+    describe = {"element": _symbols, "typed": _types, "rich": _features}[atoms]
 
     def read(row: Mapping[str, Any]) -> RawGraph:
         with quiet():
@@ -57,15 +62,20 @@ def molecule_reader(
         # RDKit stores matrices with the molecule: the second one needs a name of its own.
         adjacency = Chem.GetAdjacencyMatrix(molecule)
         edges = np.array(np.nonzero(adjacency))
-        orders = None
-        if bonds:
+        carried: Array | None = None
+        if bonds is not None:
             matrix = Chem.GetAdjacencyMatrix(molecule, useBO=True, prefix="order")
-            orders = np.maximum(matrix, matrix.T)[
-                tuple(edges)
-            ]  # a dative bond counts at one end only
-        return RawGraph(edges, len(adjacency), describe(molecule), orders, edge_attribute="bonds")
+            # A dative bond counts at one end only.
+            carried = np.maximum(matrix, matrix.T)[tuple(edges)]
+            carried = carried if bonds == "orders" else _bond_types(carried)
+        return RawGraph(edges, len(adjacency), describe(molecule), carried, edge_attribute="bonds")
 
     return read
+
+
+def _bond_types(orders: Floats) -> Array:
+    names = [BOND_TYPES.get(order, f"order {order:g}") for order in orders.tolist()]
+    return np.array(names, dtype=str)
 
 
 def _parsed(Chem: Any, smiles: Any) -> Any:
@@ -98,6 +108,21 @@ def _problem(Chem: Any, smiles: str) -> str:
 def _symbols(molecule: Any) -> Array:
     atom = molecule.GetAtomWithIdx  # takes half as long as going through GetAtoms()
     return np.array([atom(i).GetSymbol() for i in range(molecule.GetNumAtoms())])
+
+
+def _types(molecule: Any) -> Array:
+    """Labels such as "N 2 H1 +1 aromatic ring": element, neighbors, hydrogens, charge, where."""
+    atom = molecule.GetAtomWithIdx
+    return np.array([_type(atom(i)) for i in range(molecule.GetNumAtoms())])
+
+
+def _type(atom: Any) -> str:
+    charge = atom.GetFormalCharge()
+    return (
+        f"{atom.GetSymbol()} {atom.GetDegree()} H{atom.GetTotalNumHs()}"
+        f"{f' {charge:+d}' if charge else ''}"
+        f"{' aromatic' if atom.GetIsAromatic() else ''}{' ring' if atom.IsInRing() else ''}"
+    )
 
 
 def _features(molecule: Any) -> Floats:

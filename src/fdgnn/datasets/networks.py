@@ -136,7 +136,8 @@ def _edge(graph: Any, request: ReadRequest) -> str | None:
         return request.edge_attribute
     attributes = [set(data) for *_, data in graph.edges(data=True)]
     everywhere = set.intersection(*attributes) if attributes else set()
-    return next((name for name in ("weight", "label") if name in everywhere), None)
+    usual = ("label", "weight") if request.arc_labels == "labels" else ("weight", "label")
+    return next((name for name in usual if name in everywhere), None)
 
 
 def _raw(

@@ -5,10 +5,9 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -25,6 +24,10 @@ from fdgnn.exceptions import DatasetFormatError
 from fdgnn.graphs.reading import Atoms, Reading, Vertex
 
 CHUNK_SIZE = 10_000
+# What is read of bonds.
+BONDS: dict[ArcLabels, Literal["types", "orders"] | None] = {
+    "auto": "types", "labels": "types", "weights": "orders", "vertices": "orders", "ignore": None,
+}  # fmt: skip
 
 StrPath = str | os.PathLike[str]
 
@@ -78,13 +81,15 @@ def read_graphs(
         Attributes of GraphML and GEXF nodes; by default ``label``, or the only one there is.
     edge_attribute : str, optional
         Attribute of GraphML and GEXF edges; by default ``weight`` or ``label``, if all have it.
-    arc_labels : {"auto", "ignore", "weights", "vertices"}, default="auto"
-        How values on arcs are used: not at all, as weights, or as vertices of their own between
-        the ends of the arcs. "auto" ignores labels, and reads one real number per arc as its
-        weight.
-    atoms : {"element", "rich"}, optional
-        What the vertices of a molecule carry: the element as a label (the default), or 21
-        features.
+    arc_labels : {"auto", "ignore", "labels", "weights", "vertices"}, default="auto"
+        How values on arcs are used: not at all, as the arcs' labels, as weights, or as vertices
+        of their own between the ends of the arcs. "auto" reads one real number per arc as its
+        weight. Integers and text, and the types of bonds, are labels if all rows can be read so,
+        and are ignored otherwise.
+    atoms : {"element", "typed", "rich"}, optional
+        What the vertices of a molecule carry: the element as a label (the default); a label of
+        the atom's type, which is the element, its neighbors, hydrogens and charge, and whether
+        it is aromatic or in a ring; or 21 features.
     directed : bool, optional
         By default the file decides; tables are read as undirected.
     strict : bool, default=False
@@ -170,7 +175,7 @@ def _iterate(
     if found.format in ("graphml", "gexf"):
         rows = _network_rows(name_of(path), found.files, request)
     else:
-        rows, request = _table_rows(name_of(path), found.format, found.files, request)
+        rows = _table_rows(name_of(path), found.format, found.files, request)
     _check_column(rows, "target", request.target)
     _check_column(rows, "id_column", request.id_column)
     return tables(rows, request, chunk_size, strict)
@@ -200,6 +205,11 @@ def _tu_table(path: Path | str, request: ReadRequest) -> GraphTable:
         raise DatasetFormatError(f"{path}: TU datasets are undirected; leave `directed` out")
     vertex = _tu_vertex(path) if request.vertex == "auto" else request.vertex
     graphs, y = load_tu(path, vertex=vertex, arc_labels=request.arc_labels)
+    if request.like is None and request.arc_labels == "labels" and graphs.arc_label_codes is None:
+        raise DatasetFormatError(
+            f"{path}: there are no edge labels, or an edge has different ones; use "
+            "`arc_labels='ignore'`"
+        )
     if request.like is not None and graphs.reading is not None:
         _check_alike(str(path), graphs.reading, request.like)
     return GraphTable(graphs, y, tuple(range(len(y))), np.arange(len(y)), reading=graphs.reading)
@@ -241,22 +251,18 @@ def _network_rows(name: str, files: Sequence[Any], request: ReadRequest) -> File
     return FileRows(name, "networks", columns, rows, read, text_only=True, id_column=networks.FILE)
 
 
-def _table_rows(
-    name: str, format: str, files: Sequence[Any], request: ReadRequest
-) -> tuple[FileRows, ReadRequest]:
+def _table_rows(name: str, format: str, files: Sequence[Any], request: ReadRequest) -> FileRows:
     columns, open_rows = _open_table(files[0], format)
     smiles = None if _holds_graphs(name, columns, request) else _smiles(name, columns, request)
     if smiles is None:
         used, read = graph_columns(columns), graph_reader(columns, request.like)
     else:
-        if request.arc_labels == "auto":  # orders are real numbers, but they are labels
-            request = replace(request, arc_labels="ignore")
-        bonds = request.arc_labels != "ignore"
+        bonds = BONDS[request.arc_labels]
         used, read = [smiles], molecule_reader(smiles, request.atoms or "element", bonds)
     asked = [c for c in (request.target, request.id_column) if c in columns]
     wanted = list(dict.fromkeys([*used, *asked]))
     more = (_more_rows(path, format, wanted) for path in files[1:])
-    rows = FileRows(
+    return FileRows(
         name=name,
         source="table" if smiles is None else "molecules",
         columns=columns,
@@ -265,7 +271,6 @@ def _table_rows(
         text_only=format in ("csv", "tsv"),
         smiles_column=smiles,
     )
-    return rows, request
 
 
 def _holds_graphs(name: str, columns: Sequence[str], request: ReadRequest) -> bool:

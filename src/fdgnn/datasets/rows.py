@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace as replace_fields
@@ -127,15 +127,27 @@ def tables(
     start, reading = 0, None
     while some := list(islice(rows.rows, chunk_size)):
         chunk = _Chunk(rows, request, some, start)
-        if reading is None and chunk.raws:
-            reading = rows.settle(list(chunk.raws.values()), request)
-        table = chunk.table(reading)
+        joined = None
+        if reading is not None:
+            joined = chunk.join(reading)
+        elif chunk.raws:
+            joined = chunk.settle()
+            reading = joined.reading
+        table = chunk.table(joined)
         if strict and table.rejects:
             raise DatasetFormatError(f"{rows.name}, {table.rejects[0]}")
         yield table
         start += len(some)
     if start == 0:
         raise DatasetFormatError(f"{rows.name}: it has no rows")
+
+
+class _Joined(NamedTuple):
+    """The good graphs of some rows, read in one way, and what is wrong with the other rows."""
+
+    reading: Reading
+    graphs: GraphBatch | None
+    faults: dict[int, str]
 
 
 class _Chunk:
@@ -175,29 +187,42 @@ class _Chunk:
         except GraphError as error:
             self.rejects[i] = error.reason
 
-    def table(self, reading: Reading | None) -> GraphTable:
-        """Read the raw graphs; without a reading there are none."""
-        batch = None if reading is None else self._batch(reading)
-        good = [i for i in range(len(self.ids)) if i not in self.rejects]
+    def settle(self) -> _Joined:
+        """Decide how to read the file; arc labels that nobody asked for must not cost a row."""
+        reading = self.file.settle(list(self.raws.values()), self.request)
+        joined = self.join(reading)
+        asked = self.request.arc_labels != "auto" or reading.arc_labels != "labels"
+        if asked or not joined.faults:
+            return joined
+        nothing = {"arc_labels": "ignore", "arc_kind": None, "arc_width": None}
+        plain = self.join(replace_fields(reading, **nothing, edge_attribute=None))
+        return plain if len(plain.faults) < len(joined.faults) else joined
+
+    def table(self, joined: _Joined | None) -> GraphTable:
+        """Make a table of the joined graphs; without a reading there are none."""
+        rejects = self.rejects | ({} if joined is None else joined.faults)
+        good = [i for i in range(len(self.ids)) if i not in rejects]
         y = smiles = None
         if self.request.target is not None:
             y = target_array([self.targets[i] for i in good], self.file.text_only)
         if self.file.smiles_column is not None:
             smiles = tuple(self.smiles[i] for i in good)
         return GraphTable(
-            graphs=batch,
+            graphs=None if joined is None else joined.graphs,
             y=y,
             ids=self.ids,
             rows=np.array(good, dtype=np.int64),
             rejects=tuple(
-                Reject(self.start + i, self.ids[i], why) for i, why in sorted(self.rejects.items())
+                Reject(self.start + i, self.ids[i], why) for i, why in sorted(rejects.items())
             ),
             start=self.start,
             smiles=smiles,
-            reading=reading,
+            reading=None if joined is None else joined.reading,
         )
 
-    def _batch(self, reading: Reading) -> GraphBatch | None:
+    def join(self, reading: Reading) -> _Joined:
+        """Join the graphs that are good, and say what is wrong with the others."""
+        faults: dict[int, str] = {}
         graphs: dict[int, Graph] = {}
         carried: list[Array] = []
         for i, raw in self.raws.items():
@@ -205,7 +230,7 @@ class _Chunk:
                 graphs[i], entries = as_graph(raw, reading)
                 carried += [] if entries is None else [entries]
             except GraphError as error:
-                self.rejects[i] = error.reason
+                faults[i] = error.reason
         codes = None
         if carried:
             weights, codes = code_arcs(np.concatenate(carried))
@@ -214,9 +239,9 @@ class _Chunk:
             graphs = {i: replace(graph, weights=part) for (i, graph), part in pairs}
         batch, _, errors = GraphBatch.collect(list(graphs.values()))
         positions = list(graphs)
-        self.rejects |= {positions[e.graph]: e.reason for e in errors if e.graph is not None}
+        faults |= {positions[e.graph]: e.reason for e in errors if e.graph is not None}
         if batch is None:
-            return None
+            return _Joined(reading, None, faults)
         if reading.arc_labels == "vertices":
             batch = subdivide(batch, codes)
-        return replace(batch, reading=reading)
+        return _Joined(reading, replace(batch, reading=reading), faults)

@@ -5,7 +5,8 @@ A dataset NAME is a folder, or a zip of one, with a line for each
 - arc in ``NAME_A.txt`` (two vertices), vertex in ``NAME_graph_indicator.txt`` (its graph) and
   graph in ``NAME_graph_labels.txt`` (its class); all three are needed;
 - vertex in ``NAME_node_labels.txt`` (an integer) and ``NAME_node_attributes.txt`` (numbers);
-- arc in ``NAME_edge_labels.txt`` (an integer) and ``NAME_edge_attributes.txt`` (numbers).
+- arc in ``NAME_edge_labels.txt`` (integers, most often one) and ``NAME_edge_attributes.txt``
+  (numbers).
 
 Vertices and graphs are counted from 1, across the whole dataset.
 """
@@ -15,13 +16,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from fdgnn.arrays import Array, Floats, Ints, offsets_of
-from fdgnn.datasets.arcs import code_arcs, subdivide
+from fdgnn.datasets.arcs import code_arcs, labels_of, subdivide
 from fdgnn.datasets.cache import Dataset, cached
 from fdgnn.datasets.files import TextFile, open_dataset
 from fdgnn.datasets.home import data_home as home_of
@@ -36,7 +38,7 @@ def load_tu(
     name: str | os.PathLike[str],
     *,
     vertex: Vertex = "labels",
-    arc_labels: ArcLabels = "ignore",
+    arc_labels: ArcLabels = "labels",
     data_home: str | os.PathLike[str] | None = None,
     download_if_missing: bool = True,
 ) -> tuple[GraphBatch, npt.NDArray[np.int64]]:
@@ -57,10 +59,13 @@ def load_tu(
     vertex : {"labels", "features", "none"}, default="labels"
         What the vertices carry: their discrete labels, as in the paper (nothing if the dataset
         has none); their real-valued attributes; or nothing.
-    arc_labels : {"ignore", "auto", "weights", "vertices"}, default="ignore"
-        What becomes of edge labels or, if a dataset has none, of edge attributes: nothing, as in
-        the paper; weights; or vertices of their own between the edges' ends. "auto" reads one
-        attribute per edge as its weight, and ignores everything else.
+    arc_labels : {"labels", "auto", "ignore", "weights", "vertices"}, default="labels"
+        What becomes of edge labels. By default they are the arcs' labels, which the paper's model
+        ignores; there are none if the dataset has none, or lists an edge with different ones.
+        Several labels per edge are joined to a text such as ``"1,2"``. "auto" does the same and,
+        if a dataset has no edge labels, reads one attribute per edge as its weight. "ignore"
+        reads nothing. "weights" and "vertices" make edge labels or, if there are none, edge
+        attributes the arcs' weights, or vertices of their own between the edges' ends.
     data_home : path, optional
         By default the environment variable ``FDGNN_DATA``, or else the user's cache directory.
     download_if_missing : bool, default=True
@@ -86,7 +91,7 @@ def load_tu(
     check_choice("vertex", vertex, get_args(Vertex))
     check_choice("arc_labels", arc_labels, CHOICES["arc_labels"])
     path = find(name, home_of(data_home), download_if_missing=download_if_missing)
-    variant = vertex if arc_labels == "ignore" else f"{vertex}, arcs {arc_labels}"
+    variant = f"{vertex}, arcs {arc_labels}"
     with open_dataset(path) as files:
         return cached(
             files.values(), variant, lambda: parse_tu(files, vertex, arc_labels),
@@ -95,7 +100,7 @@ def load_tu(
 
 
 def parse_tu(
-    files: Mapping[str, TextFile], vertex: Vertex = "labels", arc_labels: ArcLabels = "ignore"
+    files: Mapping[str, TextFile], vertex: Vertex = "labels", arc_labels: ArcLabels = "labels"
 ) -> Dataset:
     """Parse the text files of one dataset, given by kind: "A", "graph_labels" and so on."""
     y = _read_integers(_needed(files, "graph_labels"))
@@ -110,13 +115,19 @@ def parse_tu(
         labels = None if labels is None else labels[order]
         features = None if features is None else features[order]
     offsets = offsets_of(sizes)
-    weights, table = (None, None) if carried is None else code_arcs(carried)
-    try:
-        graphs = GraphBatch.from_arcs(
-            offsets, arcs, labels=labels, features=features, weights=weights
-        )
-    except GraphError as error:
-        raise DatasetFormatError(f"{_prefix(files)}*.txt: {error}") from error
+    build = partial(GraphBatch.from_arcs, offsets, arcs, labels=labels, features=features)
+    graphs = table = None
+    if use == "labels" and carried is not None:
+        try:
+            graphs = build(arc_labels=labels_of(carried))
+        except GraphError:  # an edge has different labels; so there are none
+            use, carried = "ignore", None
+    if graphs is None:
+        weights, table = (None, None) if carried is None else code_arcs(carried)
+        try:
+            graphs = build(weights=weights)
+        except GraphError as error:
+            raise DatasetFormatError(f"{_prefix(files)}*.txt: {error}") from error
     if use == "vertices":
         graphs = subdivide(graphs, table)
     return replace(graphs, reading=_reading(labels, features, use, carried)), y
@@ -160,6 +171,13 @@ def _integer_blocks(file: TextFile, n_columns: int) -> Iterator[tuple[int, Ints]
 def _read_integers(file: TextFile) -> Ints:
     """Read one integer per line."""
     return np.concatenate([block[0] for _, block in _integer_blocks(file, 1)])
+
+
+def _read_integer_rows(file: TextFile) -> Ints:
+    """Read lines of integers, as many as on the first, into an array (n_lines, n_integers)."""
+    first = next(file.blocks(), b"").split(b"\n", 1)[0]
+    blocks = [block for _, block in _integer_blocks(file, first.count(b",") + 1)]
+    return np.concatenate(blocks, axis=1).T
 
 
 def _read_arcs(file: TextFile, graph_of: Ints) -> npt.NDArray[np.int32]:
@@ -209,15 +227,17 @@ def _arc_data(
 ) -> tuple[ArcUse, Array | None]:
     """Decide what becomes of the arcs' data, and read it, one row per arc."""
     kind = next((k for k in ("edge_labels", "edge_attributes") if k in files), None)
-    if arc_labels == "ignore" or (arc_labels == "auto" and kind != "edge_attributes"):
+    if arc_labels == "ignore" or (arc_labels == "labels" and kind != "edge_labels"):
         return "ignore", None
     if kind is None:
+        if arc_labels == "auto":
+            return "ignore", None
         raise DatasetFormatError(
             f"{_prefix(files)}edge_labels.txt is missing: this dataset has neither edge labels "
             "nor edge attributes; load it with `arc_labels='ignore'`"
         )
     file = files[kind]
-    carried: Array = _read_integers(file)[:, None] if kind == "edge_labels" else _read_floats(file)
+    carried: Array = _read_integer_rows(file) if kind == "edge_labels" else _read_floats(file)
     if len(carried) != n_arcs:
         raise DatasetFormatError(
             f"{file.name}: {len(carried)} lines, but the dataset has {n_arcs} arcs; "
@@ -229,6 +249,8 @@ def _arc_data(
             f"{file.name}: {width} numbers per arc cannot be its weight; load it with "
             "`arc_labels='vertices'` or `arc_labels='ignore'`"
         )
+    if arc_labels == "auto" and kind == "edge_labels":
+        return "labels", carried
     if arc_labels == "auto":
         return ("weights", carried) if width == 1 else ("ignore", None)
     return cast(ArcUse, arc_labels), carried

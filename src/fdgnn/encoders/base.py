@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import msgspec
 import numpy as np
@@ -25,7 +25,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from fdgnn.arrays import Array, Features, Floats, Ints
+from fdgnn.arrays import Array, Features, Floats, Ints, dense
 from fdgnn.exceptions import GraphError, ModelFileError
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
@@ -72,6 +72,17 @@ class GraphKind(Record, frozen=True, kw_only=True):
                 f"on {self.n_inputs}"
             )
 
+    def check_vocabulary(self, words: Sequence[int | str] | None) -> None:
+        """Raise ModelFileError unless labels are there where they should be, each once."""
+        if words is None:
+            fits = self.vertices != "labels"
+            fits &= self.n_inputs == 1 or self.vertices == "features"
+        else:
+            fits = self.vertices == "labels" and len({type(word) for word in words}) == 1
+            fits &= len(words) == len(set(words)) == self.n_inputs
+        if not fits:
+            raise ModelFileError("its vertex labels do not fit the kind of its graphs")
+
 
 _VERTEX_INPUT = {
     "labels": "vertex labels",
@@ -100,6 +111,20 @@ class Encoding(NamedTuple):
     settling: Settling | None = None  # where something was iterated
 
 
+class Attribution(Protocol):
+    """Features of graphs, and how they are shared by their vertices."""
+
+    @property
+    def features(self) -> Features:
+        """What `Encoder.encode` gives, (n_graphs, n_features)."""
+
+    def contributions(self, directions: Features, of_graph: Ints) -> Floats:
+        """Split ``features[g] @ directions[of_graph[g]]`` over vertices: (n_vertices,).
+
+        Where features are sparse, directions may be sparse: what they leave out is not needed.
+        """
+
+
 @dataclass(frozen=True)
 class VertexParts:
     """Features of graphs as sums over their vertices.
@@ -116,7 +141,7 @@ class VertexParts:
     features: Floats
     parts: Floats
 
-    def contributions(self, directions: Floats, of_graph: Ints) -> Floats:
+    def contributions(self, directions: Features, of_graph: Ints) -> Floats:
         """Split ``features[g] @ directions[of_graph[g]]`` over the vertices of each graph.
 
         Returns
@@ -125,7 +150,7 @@ class VertexParts:
             What rounding took from a sum is shared by the vertices of its graph.
         """
         offsets, graph_of_vertex = self.graphs.vertex_offsets, self.graphs.graph_of_vertex
-        own = directions[of_graph]  # (n_graphs, n_features)
+        own = dense(directions)[of_graph]  # (n_graphs, n_features)
         lost = ((self.features - self._sums) * own).sum(axis=1) / np.diff(offsets)
         each = np.einsum("vf,vf->v", self.parts, own[graph_of_vertex])
         return np.asarray(each + lost[graph_of_vertex])
@@ -147,17 +172,30 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ones. None if there is none.
     expansion_factor : int
         Random features that the model draws for each feature of the encoder; 0 for none.
+    default_alpha : float or None
+        The penalty of a readout, unless one is given; None: that with the best held-out score.
+    relative_penalty : bool
+        Whether penalties count in units of the features' mean squared length.
+    gaussian_readout : bool
+        Whether a Gaussian of the distance between features reads them better than a line does.
     rules : mapping
         What each parameter may be.
     Facts : type of Record
         What a model file says of the encoder, beside its parameters and arrays.
+    encoder_parameters : tuple of str
+        Parameters that are lists of encoders. In a model file they are not among the parameters:
+        the facts have a list of `EncoderRecord` under the same name.
     """
 
     kind: ClassVar[str]
     depth_parameter: ClassVar[str | None] = None
     expansion_factor: ClassVar[int] = 0
+    default_alpha: ClassVar[float | None] = 1e-3
+    relative_penalty: ClassVar[bool] = False
+    gaussian_readout: ClassVar[bool] = False
     rules: ClassVar[Mapping[str, Rule]] = {}
     Facts: ClassVar[type[Record]] = Record
+    encoder_parameters: ClassVar[tuple[str, ...]] = ()
 
     random_state: Any = None
     n_jobs: int | None = None
@@ -189,7 +227,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         pooled = np.add.reduceat(parts, graphs.vertex_offsets[:-1])
         return Encoding([pooled] * (1 if depths is None else len(depths)))
 
-    def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> VertexParts:
+    def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> Attribution:
         """Encode checked graphs and keep what each vertex contributed."""
         parts = self.vertex_features(graphs)
         return VertexParts(graphs, np.add.reduceat(parts, graphs.vertex_offsets[:-1]), parts)
@@ -197,6 +235,15 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def refusals(self, graphs: GraphBatch) -> dict[int, str]:
         """Positions of the graphs that the encoder cannot take, and why; by default none."""
         return {}
+
+    @property
+    def uses_arc_labels(self) -> bool:
+        """Whether labels of arcs make a difference; else files need not have them."""
+        return False
+
+    def unseen(self, graphs: GraphBatch) -> Ints:
+        """Positions of graphs that the encoder takes, though they have labels it has not seen."""
+        return np.empty(0, dtype=np.int64)
 
     @property
     def n_features_out(self) -> int | None:
@@ -224,18 +271,26 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"it has an array {min(arrays)[:40]!r}, which its encoder does not have"
             )
 
+    def take_seed(self, seed: np.random.SeedSequence) -> None:
+        """Keep the seed that the encoder was, or is to be, fitted with."""
+        self.seed_ = seed
+
+    def check_parameters(self) -> None:
+        """Raise ValueError for the first parameter that breaks its rule."""
+        check_parameters(self, self.rules)
+
     # ------------------------------------------------------------------ the same for all
 
     def draw(self, graphs: GraphBatch, seed: np.random.SeedSequence) -> Self:
         """Fit the encoder to checked graphs, with this seed."""
-        self.seed_ = seed
+        self.take_seed(seed)
         self.graph_kind_ = GraphKind.of(graphs)
         self._draw(graphs, seed)
         return self
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the encoder to graphs; `y` is not used."""
-        check_parameters(self, self.rules)
+        self.check_parameters()
         return self.draw(as_batch(X), seed_sequence(self.random_state))
 
     def transform(self, X: Any) -> Features:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from fdgnn.encoders.base import Encoder
+from fdgnn.encoders.colors import ColorCounts
+from fdgnn.encoders.joined import JoinedEncoder
 from fdgnn.encoders.reservoir import GraphReservoir
 
-_ENCODERS: dict[str, type[Encoder]] = {GraphReservoir.kind: GraphReservoir}
+_ENCODERS: dict[str, type[Encoder]] = {
+    encoder.kind: encoder for encoder in (GraphReservoir, ColorCounts, JoinedEncoder)
+}
 
 
 def register_encoder(encoder: type[Encoder]) -> type[Encoder]:

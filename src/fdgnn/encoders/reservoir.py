@@ -271,7 +271,7 @@ class GraphReservoir(Encoder):
     def restore(self, facts: Any, arrays: Mapping[str, Array], graph_kind: GraphKind) -> None:
         """Take the weights of all layers, each checked for its shape, range and values."""
         words = facts.vocabulary
-        _check_vocabulary(words, graph_kind)
+        graph_kind.check_vocabulary(words)
         if not (math.isfinite(facts.degree) and facts.degree >= 0):
             raise ModelFileError(f"its degree is {facts.degree}")
         self.degree_ = facts.degree
@@ -314,15 +314,3 @@ class GraphReservoir(Encoder):
         layers = range(1, self.n_layers + 1) if self.pooled_layers == "all" else [self.n_layers]
         names = [f"layer{i}_unit{h}" for i in layers for h in range(self.n_units)]
         return np.array(names, dtype=object)
-
-
-def _check_vocabulary(words: list[int | str] | None, graph_kind: GraphKind) -> None:
-    """Raise ModelFileError unless labels are there where they should be, each once."""
-    if words is None:
-        fits = graph_kind.vertices != "labels"
-        fits &= graph_kind.n_inputs == 1 or graph_kind.vertices == "features"
-    else:
-        fits = graph_kind.vertices == "labels" and len({type(word) for word in words}) == 1
-        fits &= len(words) == len(set(words)) == graph_kind.n_inputs
-    if not fits:
-        raise ModelFileError("its vertex labels do not fit the kind of its graphs")

@@ -24,8 +24,9 @@ from fdgnn.experiments.study import Study
 from fdgnn.graphs import Array, Floats, GraphBatch
 from fdgnn.selection.folds import Folds
 from fdgnn.selection.rule import Choice
-from fdgnn.selection.scores import Ensemble, SelectionTask, one_blas_thread, score_ensembles
+from fdgnn.selection.scores import Ensemble, SelectionTask, score_ensembles
 from fdgnn.selection.space import depth_of
+from fdgnn.threads import one_blas_thread
 
 MOST_REPETITIONS = 5
 ENOUGH_SECONDS = 0.5

@@ -196,6 +196,59 @@ def _check_as_many(accuracies: list[float], **others: list[Any]) -> None:
             raise ValueError(f"{len(accuracies)} fold_accuracies, but {len(values)} {name}")
 
 
+# ---------------------------------------------------------------------- a committee
+
+
+class CommitteeSettings(Record, frozen=True, kw_only=True):
+    """What must agree for the evaluation of a committee to be continued."""
+
+    dataset: str
+    data: str  # a fingerprint of graphs and classes
+    model: str
+    members: list[str]
+    n_outer: Count
+    n_inner: Count
+    alphas: list[Penalty]
+    seed: int
+    engine: int
+    fdgnn: str
+
+
+class CommitteeResult(Record, frozen=True, kw_only=True):
+    """The summary of a finished evaluation of a committee.
+
+    Attributes
+    ----------
+    members : list of str
+        All models that were trained.
+    fold_kept : list of list of int
+        The numbers of those that were averaged, in each outer fold.
+    fold_alphas : list of list of float
+        The penalty of each member, in each outer fold.
+    member_accuracies : list of float
+        Of each member alone, with the penalties chosen for it: mean over the outer folds.
+    member_seconds : list of float
+        To encode all graphs and to train on all folds and penalties, on one core.
+    """
+
+    dataset: str
+    model: str
+    n_graphs: Count
+    seed: int
+    accuracy_mean: Share
+    accuracy_std: Share
+    fold_accuracies: Annotated[list[Share], Meta(min_length=1)]
+    balanced_accuracy_mean: Share
+    members: list[str]
+    fold_kept: list[list[Count]]
+    fold_alphas: list[list[Penalty]]
+    member_accuracies: list[Share]
+    member_seconds: list[Seconds]
+    versions: dict[str, str]
+    machine: dict[str, str]
+    command: str | None = None
+
+
 # ---------------------------------------------------------------------- a comparison
 
 

@@ -156,7 +156,7 @@ class RunDirectory:
         try:
             path.mkdir(parents=True, exist_ok=True)
             if (path / "settings.json").exists():
-                _check_same(path, read_file(path / "settings.json", RunSettings), settings)
+                check_same(path, read_file(path / "settings.json", RunSettings), settings)
             elif any(entry.name != "lock" for entry in path.iterdir()):
                 raise RunMismatchError(
                     f"{path}: it has files, but not those of a run; use another directory"
@@ -197,8 +197,9 @@ class RunDirectory:
             raise StudyError(f"{self.path / name}: could not be written ({error})") from error
 
 
-def _check_same(path: Path, found: RunSettings, wanted: RunSettings) -> None:
-    for name in RunSettings.__struct_fields__:  # the dataset first
+def check_same(path: Path, found: Record, wanted: Record) -> None:
+    """Raise RunMismatchError where the settings of a run are not those that are asked for."""
+    for name in found.__struct_fields__:  # the dataset first
         there, asked = getattr(found, name), getattr(wanted, name)
         if there != asked:
             raise RunMismatchError(

@@ -17,16 +17,20 @@ class MergedArcs(NamedTuple):
 
     keys: Ints
     weights: Floats | None
+    label_codes: Array | None
     n_merged: int
-    contradicted: Ints  # keys of arcs that are listed with different weights
+    differing_weights: Ints  # keys of arcs that are listed with different weights
+    differing_labels: Ints
 
 
-def merge_arcs(arcs: Array, weights: Floats | None, n: int, directed: bool) -> MergedArcs:
+def merge_arcs(
+    arcs: Array, weights: Floats | None, label_codes: Array | None, n: int, directed: bool
+) -> MergedArcs:
     """Sort arcs, merge repeated ones and, in undirected graphs, add the mirrored ones."""
     keys = _keys(arcs[1], arcs[0], n)
-    if weights is not None:
+    if weights is not None or label_codes is not None:
         mirrored = None if directed else _keys(arcs[0], arcs[1], n)
-        return _merge_weighted(keys, mirrored, weights)
+        return _merge_carrying(keys, mirrored, weights, label_codes)
     keys = _unique(keys)
     n_merged = arcs.shape[1] - len(keys)
     if not directed:
@@ -34,7 +38,7 @@ def merge_arcs(arcs: Array, weights: Floats | None, n: int, directed: bool) -> M
         mirrored = np.sort(sources * n + targets, kind="stable")
         if (mirrored != keys).any():
             keys = _unique(np.concatenate([keys, mirrored]))
-    return MergedArcs(keys, None, n_merged, keys[:0])
+    return MergedArcs(keys, None, None, n_merged, keys[:0], keys[:0])
 
 
 def _keys(targets: Array, sources: Array, n: int) -> Ints:
@@ -43,16 +47,28 @@ def _keys(targets: Array, sources: Array, n: int) -> Ints:
     return keys
 
 
-def _merge_weighted(keys: Ints, mirrored: Ints | None, weights: Floats) -> MergedArcs:
-    n_merged = len(keys) - len(_unique(keys))
+def _merge_carrying(
+    keys: Ints, mirrored: Ints | None, weights: Floats | None, label_codes: Array | None
+) -> MergedArcs:
+    """Merge arcs together with what they carry."""
+    n_listed = len(keys)
+    n_merged = n_listed - len(_unique(keys))
     if mirrored is not None:
         keys = np.concatenate([keys, mirrored])
-        weights = np.concatenate([weights, weights])
     order = np.argsort(keys, kind="stable")
-    keys, weights = keys[order], weights[order]
+    keys = keys[order]
+    order[order >= n_listed] -= n_listed  # a mirrored arc carries what the listed one does
     first = first_of_run(keys)
-    differing = ~first[1:] & (weights[1:] != weights[:-1])
-    return MergedArcs(keys[first], weights[first], n_merged, keys[1:][differing])
+
+    def merged(carried: Array | None) -> tuple[Array | None, Ints]:
+        if carried is None:
+            return None, keys[:0]
+        carried = carried[order]
+        differing = ~first[1:] & (carried[1:] != carried[:-1])
+        return carried[first], keys[1:][differing]
+
+    (weights, other_weights), (label_codes, other_labels) = merged(weights), merged(label_codes)
+    return MergedArcs(keys[first], weights, label_codes, n_merged, other_weights, other_labels)
 
 
 def _unique(keys: Ints) -> Ints:

@@ -28,6 +28,7 @@ __all__ = ["GraphBatch"]
 
 _ARRAYS = (
     "vertex_offsets", "indptr", "neighbors", "weights", "label_codes", "label_values", "features",
+    "arc_label_codes", "arc_label_values",
 )  # fmt: skip
 
 
@@ -59,6 +60,11 @@ class GraphBatch(Sequence[Graph]):
         How many repeated arcs were merged when the batch was built.
     reading : Reading or None
         How the graphs were read, if they come from a file.
+    arc_label_codes : (n_arcs,) int32 or None
+        Positions in `arc_label_values`, in the order of `neighbors`. Colors, quotients and the
+        reservoir do not know of arc labels.
+    arc_label_values : (n_arc_labels,) int or str, or None
+        The distinct labels of arcs, sorted.
     """
 
     vertex_offsets: Ints
@@ -71,6 +77,8 @@ class GraphBatch(Sequence[Graph]):
     directed: bool = False
     n_merged_arcs: int = 0
     reading: Reading | None = None
+    arc_label_codes: npt.NDArray[np.int32] | None = None
+    arc_label_values: Array | None = None
 
     def __post_init__(self) -> None:
         for name in _ARRAYS:
@@ -138,6 +146,7 @@ class GraphBatch(Sequence[Graph]):
         weights: npt.ArrayLike | None = None,
         labels: npt.ArrayLike | None = None,
         features: npt.ArrayLike | None = None,
+        arc_labels: npt.ArrayLike | None = None,
         directed: bool = False,
     ) -> GraphBatch:
         """Check arrays over the disjoint union, and build a batch from them.
@@ -147,7 +156,7 @@ class GraphBatch(Sequence[Graph]):
         vertex_offsets : (n_graphs + 1,) int
         arcs : (2, n_arcs) int
             Sources and targets, as vertices of the union.
-        weights, labels, features : arrays over arcs and vertices, optional
+        weights, labels, features, arc_labels : arrays over arcs and vertices, optional
         directed : bool, default=False
             If not, the arc (v, u) is added for every (u, v) that has none.
         """
@@ -166,7 +175,9 @@ class GraphBatch(Sequence[Graph]):
         if features is not None:
             features = np.array(checks.feature_matrix(features), order="C")
             checks.check_shape(features, (n, features.shape[1]), "features")
-        union = Union(offsets, arcs, labels, features, weights, bool(directed))
+        if arc_labels is not None:
+            arc_labels = checks.arc_label_array(arc_labels, arcs.shape[1])
+        union = Union(offsets, arcs, labels, features, weights, arc_labels, bool(directed))
         batch, faults = cls._assemble(union)
         if batch is None:
             graph = min(faults)
@@ -180,17 +191,14 @@ class GraphBatch(Sequence[Graph]):
         if faults:
             return None, faults
         offsets, n = union.offsets, int(union.offsets[-1])
-        merged = merge_arcs(union.arcs, union.weights, n, union.directed)
-        if len(merged.contradicted):
+        codes, values = _coded(union.labels)
+        arc_codes, arc_values = _coded(union.arc_labels)
+        merged = merge_arcs(union.arcs, union.weights, arc_codes, n, union.directed)
+        if len(merged.differing_weights) or len(merged.differing_labels):
             return None, union.contradictions(merged)
         targets, sources = np.divmod(merged.keys, n)
         if len(offsets) > 2:
             sources -= offsets[union.graph_of[targets]]
-        codes = values = None
-        if union.labels is not None:
-            ordered = np.sort(union.labels)
-            values = ordered[first_of_run(ordered)]
-            codes = np.searchsorted(values, union.labels).astype(np.int32)
         batch = cls(
             vertex_offsets=offsets,
             indptr=offsets_of(np.bincount(targets, minlength=n)),
@@ -201,6 +209,8 @@ class GraphBatch(Sequence[Graph]):
             features=None if union.features is None else np.ascontiguousarray(union.features),
             directed=union.directed,
             n_merged_arcs=merged.n_merged,
+            arc_label_codes=merged.label_codes,
+            arc_label_values=arc_values,
         )
         return batch, {}
 
@@ -233,16 +243,14 @@ class GraphBatch(Sequence[Graph]):
         v, w = self.vertex_offsets[g : g + 2].tolist()
         a, b = self.indptr[v], self.indptr[w]
         targets = np.repeat(np.arange(w - v), np.diff(self.indptr[v : w + 1]))
-        labels = None
-        if self.label_codes is not None and self.label_values is not None:
-            labels = self.label_values[self.label_codes[v:w]]
         return Graph(
             edge_index=np.stack([self.neighbors[a:b].astype(np.int64), targets]),
             n_vertices=w - v,
-            labels=labels,
+            labels=_decoded(self.label_codes, self.label_values, v, w),
             features=None if self.features is None else self.features[v:w],
             weights=None if self.weights is None else self.weights[a:b],
             directed=self.directed,
+            arc_labels=_decoded(self.arc_label_codes, self.arc_label_values, a, b),
         )
 
     def _take(self, chosen: Ints) -> GraphBatch:
@@ -262,6 +270,8 @@ class GraphBatch(Sequence[Graph]):
             features=None if self.features is None else self.features[vertices],
             directed=self.directed,
             reading=self.reading,
+            arc_label_codes=None if self.arc_label_codes is None else self.arc_label_codes[arcs],
+            arc_label_values=self.arc_label_values,
         )
 
     def __repr__(self) -> str:
@@ -270,6 +280,8 @@ class GraphBatch(Sequence[Graph]):
             parts.append(f"{len(self.label_values)} vertex labels")
         if self.features is not None:
             parts.append(f"{self.features.shape[1]} features per vertex")
+        if self.arc_label_values is not None:
+            parts.append(f"{len(self.arc_label_values)} arc labels")
         parts += ["weighted"] * (self.weights is not None) + ["directed"] * self.directed
         return f"GraphBatch({', '.join(parts)})"
 
@@ -288,9 +300,12 @@ class GraphBatch(Sequence[Graph]):
     @property
     def labels(self) -> Array | None:
         """The vertices' labels as the user gave them, or None."""
-        if self.label_codes is None or self.label_values is None:
-            return None
-        return self.label_values[self.label_codes]
+        return _decoded(self.label_codes, self.label_values)
+
+    @property
+    def arc_labels(self) -> Array | None:
+        """The arcs' labels as the user gave them, in the order of `neighbors`, or None."""
+        return _decoded(self.arc_label_codes, self.arc_label_values)
 
     @cached_property
     def graph_of_vertex(self) -> npt.NDArray[np.int32]:
@@ -398,3 +413,21 @@ class GraphBatch(Sequence[Graph]):
                 int(self.graph_of_vertex[v]),
             )
         return codes
+
+
+def _coded(labels: Array | None) -> tuple[npt.NDArray[np.int32] | None, Array | None]:
+    """Give the distinct labels, sorted, and each label's position among them."""
+    if labels is None:
+        return None, None
+    ordered = np.sort(labels)
+    values = ordered[first_of_run(ordered)]
+    return np.searchsorted(values, labels).astype(np.int32), values
+
+
+def _decoded(
+    codes: npt.NDArray[np.int32] | None,
+    values: Array | None,
+    start: int = 0,
+    end: int | None = None,
+) -> Array | None:
+    return None if codes is None or values is None else values[codes[start:end]]

@@ -55,16 +55,27 @@ def feature_matrix(features: Any) -> Floats:
 
 
 def label_array(labels: Any) -> Array:
-    """Read labels as int64 or as text; neither is turned into the other."""
-    array = as_array(labels, "labels")
+    """Read the vertices' labels as int64 or as text; neither is turned into the other."""
+    return _discrete(labels, "labels", "vertex", "features")
+
+
+def arc_label_array(arc_labels: Any, n_arcs: int) -> Array:
+    """Read the arcs' labels as int64 or as text; neither is turned into the other."""
+    array = _discrete(arc_labels, "arc_labels", "arc", "weights")
+    check_shape(array, (n_arcs,), "arc_labels")
+    return array
+
+
+def _discrete(labels: Any, what: str, whose: str, remedy: str) -> Array:
+    array = as_array(labels, what)
     if array.dtype is INT64 and array.ndim == 1:  # most often
         return array
     if array.dtype.kind in "OT":  # columns of a table, and NumPy's strings of variable width
         labels = array.tolist()
-        array = as_array(labels, "labels")
-    if array.shape == (0,):
-        return array.astype(np.int64)
+        array = as_array(labels, what)
     kind = array.dtype.kind
+    if array.shape == (0,) and kind != "U":
+        return array.astype(np.int64)
     whole = kind in "bi" or (kind == "u" and array.max() < 2**63)
     # NumPy reads the list [1, "C"] as ["1", "C"].
     text = kind == "U" and (
@@ -72,8 +83,8 @@ def label_array(labels: Any) -> Array:
     )
     if array.ndim != 1 or not (whole or text):
         raise GraphError(
-            f"labels have shape {array.shape} and dtype {array.dtype}, expected one integer per "
-            "vertex or one string per vertex; pass real values as features"
+            f"{what} have shape {array.shape} and dtype {array.dtype}, expected one integer per "
+            f"{whose} or one string per {whose}; pass real values as {remedy}"
         )
     return array.astype(np.int64, copy=False) if whole else array
 

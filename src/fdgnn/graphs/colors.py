@@ -9,6 +9,7 @@ equal embeddings and are computed once, too. A batch keeps all of this (`fdgnn.G
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -117,15 +118,19 @@ def first_colors(
     features: Floats | None,
 ) -> npt.NDArray[np.uint64]:
     """Hash what a vertex brings: the value of its label, its row of features, or nothing."""
-    from fdgnn.kernels.refinement import mix_rows
+    from fdgnn.kernels.hashing import mix_rows
 
     if label_values is not None and label_codes is not None:
-        table = np.array([_hash(label) for label in label_values.tolist()], dtype=np.uint64)
-        return np.asarray(table[label_codes])
+        return np.asarray(hash_values(label_values.tolist())[label_codes])
     colors = np.zeros(n_vertices, dtype=np.uint64)
     if features is not None:
         mix_rows(_bits(features), colors)
     return colors
+
+
+def hash_values(values: Sequence[Any]) -> npt.NDArray[np.uint64]:
+    """Hash each value; the same value has the same 64 bits in every process."""
+    return np.array([_hash(value) for value in values], dtype=np.uint64)
 
 
 @lru_cache(maxsize=4096, typed=True)

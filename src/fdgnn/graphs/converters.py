@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from fdgnn.exceptions import GraphError
 from fdgnn.extras import require
 from fdgnn.graphs import Array, Floats, Graph, GraphBatch, checks
+from fdgnn.graphs.arc_labels import agree, found_in_all, usable_labels
 
 
 def as_batch(
@@ -24,6 +25,7 @@ def as_batch(
     label_attribute: str | None = None,
     feature_attributes: str | Sequence[str] | None = None,
     weight_attribute: str | None = None,
+    arc_label_attribute: str | None = None,
     directed: bool = False,
 ) -> GraphBatch:
     """Make a `GraphBatch` of graphs of any known kind.
@@ -47,6 +49,10 @@ def as_batch(
         The attributes of networkx nodes and PyG objects with the vertices' real features.
     weight_attribute : str, optional
         The attribute of networkx edges and PyG objects with the arcs' weights.
+    arc_label_attribute : str, optional
+        The attribute of networkx edges and PyG objects with the arcs' discrete labels. By default
+        it is ``label`` of networkx edges and ``edge_attr`` of PyG objects, if all graphs have it,
+        with one integer or text per edge.
     directed : bool, default=False
         Whether pairs, matrices and PyG objects are directed. Other graphs say so themselves.
 
@@ -75,6 +81,7 @@ def as_batch(
         "label_attribute": label_attribute,
         "feature_attributes": feature_attributes,
         "weight_attribute": weight_attribute,
+        "arc_label_attribute": arc_label_attribute,
     }
     converted = []
     for i, item in enumerate(items):
@@ -85,6 +92,8 @@ def as_batch(
     if any(graph.weights is not None for graph in converted):
         pairs = zip(items, converted, strict=True)
         converted = [_with_weights(graph) if _has_matrix(item) else graph for item, graph in pairs]
+    if arc_label_attribute is None and any(graph.arc_labels is not None for graph in converted):
+        converted = found_in_all(items, converted)
     return GraphBatch.from_graphs(converted)
 
 
@@ -97,6 +106,7 @@ def from_networkx(
     label_attribute: str | None = None,
     feature_attributes: str | Sequence[str] | None = None,
     weight_attribute: str | None = None,
+    arc_label_attribute: str | None = None,
 ) -> Graph:
     """Convert a networkx graph; its nodes are numbered in the order in which it lists them.
 
@@ -104,12 +114,15 @@ def from_networkx(
     ----------
     graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
         Parallel edges are merged; if there are weights, these are summed, as networkx does.
+        Parallel edges with different labels are an error, if these were asked for.
     label_attribute : str, optional
         Node attribute with an integer or a string.
     feature_attributes : str or sequence of str, optional
         Node attributes with a number or a vector each.
     weight_attribute : str, optional
         Edge attribute with a number. Without it, the graph is unweighted.
+    arc_label_attribute : str, optional
+        Edge attribute with an integer or a string; by default ``label``, if all edges have it.
 
     Returns
     -------
@@ -119,11 +132,15 @@ def from_networkx(
     arcs = [(position[u], position[v]) for u, v in graph.edges()]
     edge_index = np.array(arcs, dtype=np.int64).reshape(-1, 2).T
     labels = weights = None
+    arc_labels = _networkx_arc_labels(graph, edge_index, weight_attribute, arc_label_attribute)
     if weight_attribute is not None:
         values = _present(graph.edges(data=weight_attribute), "edge", weight_attribute)
         weights = checks.numbers(values, f"attributes {weight_attribute!r} of edges")
         if graph.is_multigraph():
-            edge_index, weights = _sum_parallel(edge_index, weights)
+            if arc_labels is not None and not agree(edge_index, arc_labels, graph.is_directed()):
+                raise GraphError("it has parallel edges with different labels; drop one of them")
+            edge_index, first, weights = _sum_parallel(edge_index, weights)
+            arc_labels = None if arc_labels is None else arc_labels[first]
     if label_attribute is not None:
         labels = _present(graph.nodes(data=label_attribute), "node", label_attribute)
     return Graph(
@@ -135,6 +152,7 @@ def from_networkx(
         ),
         weights=weights,
         directed=graph.is_directed(),
+        arc_labels=arc_labels,
     )
 
 
@@ -181,6 +199,7 @@ def from_pyg(
     label_attribute: str | None = None,
     feature_attributes: str | Sequence[str] | None = None,
     weight_attribute: str | None = None,
+    arc_label_attribute: str | None = None,
     directed: bool = False,
 ) -> Graph:
     """Convert a PyG ``Data`` object, or one with ``edge_index``, ``x`` and ``num_nodes``.
@@ -195,7 +214,10 @@ def from_pyg(
         The attributes with the features.
     weight_attribute : str, optional
         The attribute with the weights, by default ``edge_weight`` if there is one. ``edge_attr``
-        is read only if it is named here, and must have one number per arc.
+        can be named here, and must have one number per arc.
+    arc_label_attribute : str, optional
+        The attribute with the arcs' labels; by default ``edge_attr``, if it has one integer per
+        arc, the same in both directions of an edge, and is not named as weights.
     directed : bool, default=False
         If False, every arc must be listed both ways, as is usual in PyG.
 
@@ -218,13 +240,17 @@ def from_pyg(
     if weight_attribute is not None:
         weights = get(weight_attribute)
     if weights is not None:
-        weights = checks.as_array(weights, "weights")
-        weights = weights.ravel() if weights.shape[1:] == (1,) else weights
+        weights = _column(checks.as_array(weights, "weights"))
     edge_index = get("edge_index")
     if not directed:
         _check_both_ways(edge_index, "torch_geometric.transforms.ToUndirected")
+    arc_labels = None
+    if arc_label_attribute is not None:
+        arc_labels = _column(get(arc_label_attribute))
+    elif weight_attribute != "edge_attr":
+        arc_labels = _pyg_arc_labels(data, edge_index, directed)
     n_vertices = getattr(data, "num_nodes", None)
-    return Graph(edge_index, n_vertices, labels, features, weights, directed)
+    return Graph(edge_index, n_vertices, labels, features, weights, directed, arc_labels)
 
 
 def to_networkx(graph: Graph) -> Any:
@@ -237,8 +263,8 @@ def to_networkx(graph: Graph) -> Any:
     Returns
     -------
     networkx.Graph or networkx.DiGraph
-        It has the node attributes ``label`` or ``features``, and the edge attribute ``weight``,
-        if the graph has them.
+        It has the node attributes ``label`` or ``features``, and the edge attributes ``weight``
+        and ``label``, if the graph has them.
     """
     nx = require("networkx", "interop", "networkx graphs")
     graph = GraphBatch.from_graphs([graph])[0]  # checked, and every field an array
@@ -248,10 +274,10 @@ def to_networkx(graph: Graph) -> Any:
     for name, values in (("label", graph.labels), ("features", graph.features)):
         if values is not None:
             nx.set_node_attributes(result, dict(enumerate(values.tolist())), name)
-    if graph.weights is not None:
-        arcs = map(tuple, graph.edge_index.T.tolist())
-        weights = dict(zip(arcs, graph.weights.tolist(), strict=True))
-        nx.set_edge_attributes(result, weights, "weight")
+    for name, values in (("weight", graph.weights), ("label", graph.arc_labels)):
+        if values is not None:
+            arcs = map(tuple, graph.edge_index.T.tolist())
+            nx.set_edge_attributes(result, dict(zip(arcs, values.tolist(), strict=True)), name)
     return result
 
 
@@ -378,9 +404,40 @@ def _stacked(columns: dict[str, Any]) -> Array | None:
         raise GraphError(f"its attributes {names} do not fit side by side ({error})") from None
 
 
-def _sum_parallel(edge_index: Array, weights: Floats) -> tuple[Array, Array]:
-    merged, which = np.unique(edge_index, axis=1, return_inverse=True)
-    return merged, np.bincount(which.ravel(), weights, minlength=merged.shape[1])
+def _sum_parallel(edge_index: Array, weights: Floats) -> tuple[Array, Array, Array]:
+    """Give the distinct arcs, where each is listed first, and its summed weight."""
+    merged, first, which = np.unique(edge_index, axis=1, return_index=True, return_inverse=True)
+    return merged, first, np.bincount(which.ravel(), weights, minlength=merged.shape[1])
+
+
+def _column(values: Any) -> Any:
+    """Flatten a matrix of one column; leave everything else alone."""
+    return values.ravel() if getattr(values, "shape", ())[1:] == (1,) else values
+
+
+def _networkx_arc_labels(
+    graph: Any, edge_index: Array, weight_attribute: str | None, name: str | None
+) -> Array | None:
+    """Read the edge attribute that is asked for, or else ``label`` where it can be used."""
+    if name is not None:
+        values = _present(graph.edges(data=name), "edge", name)
+        return checks.arc_label_array(values, edge_index.shape[1])
+    if weight_attribute == "label":
+        return None
+    values = [value for *_, value in graph.edges(data="label")]
+    if any(value is None for value in values):
+        return None
+    return usable_labels(values, edge_index, graph.is_directed())
+
+
+def _pyg_arc_labels(data: Any, edge_index: Any, directed: bool) -> Array | None:
+    """Read ``edge_attr`` where it is one integer per arc."""
+    try:
+        found = _column(_plain(getattr(data, "edge_attr", None)))
+    except GraphError:
+        return None
+    whole = getattr(found, "dtype", None) is not None and found.dtype.kind in "iu"
+    return usable_labels(found, edge_index, directed) if whole else None
 
 
 def _with_weights(graph: Graph) -> Graph:

@@ -28,6 +28,9 @@ class Graph:
     weights : array-like of float, shape (n_arcs,), optional
     directed : bool, default=False
         In a directed graph the arc (u, v) carries the state of u to v.
+    arc_labels : array-like, shape (n_arcs,), optional
+        One discrete label per arc, integers or strings, such as bond types. An undirected edge
+        has the same label both ways. The reservoir ignores them.
     """
 
     edge_index: Any
@@ -36,6 +39,7 @@ class Graph:
     features: Any = None
     weights: Any = None
     directed: bool = False
+    arc_labels: Any = None
 
     def __repr__(self) -> str:
         try:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
+
 from fdgnn.records import Record
 
 Vertex = Literal["labels", "features", "none"]
-ArcUse = Literal["ignore", "weights", "vertices"]
-Atoms = Literal["element", "rich"]
+ArcUse = Literal["ignore", "labels", "weights", "vertices"]
+Atoms = Literal["element", "typed", "rich"]
 
 
 class Reading(Record, frozen=True, kw_only=True):
@@ -32,8 +34,9 @@ class Reading(Record, frozen=True, kw_only=True):
         The kind of vertex labels, if there are any.
     n_features : int or None
         Features per vertex in the file, if there are any.
-    arc_labels : {"ignore", "weights", "vertices"}
-        How values on arcs are used.
+    arc_labels : {"ignore", "labels", "weights", "vertices"}
+        How values on arcs are used. Labels are integers or text; several entries per arc are
+        joined to one text.
     arc_kind : {"number", "text"} or None
         What arcs carry, unless it is ignored.
     arc_width : int or None
@@ -45,7 +48,7 @@ class Reading(Record, frozen=True, kw_only=True):
     edge_attribute : str or None
         The column, or the attribute of edges, with what arcs carry.
     smiles_column : str or None
-    atoms : {"element", "rich"} or None
+    atoms : {"element", "typed", "rich"} or None
         What atoms carry, if the graphs are molecules.
     """
 
@@ -74,6 +77,12 @@ class Reading(Record, frozen=True, kw_only=True):
         if not complete:
             raise ValueError(f"a reading that contradicts itself: {self}")
 
+    def without_arc_labels(self) -> Reading:
+        """The same, for a model to which labels of arcs make no difference."""
+        if self.arc_labels != "labels":
+            return self
+        return msgspec.structs.replace(self, arc_labels="ignore", arc_kind=None, arc_width=None)
+
     @property
     def vertices_in_words(self) -> str:
         """What vertices carry."""
@@ -88,6 +97,8 @@ class Reading(Record, frozen=True, kw_only=True):
         """What is read of the arcs."""
         if self.arc_labels == "ignore":
             return "nothing"
-        if self.arc_width == 1:
-            return f"one {self.arc_kind} per edge"
-        return f"{self.arc_width} {self.arc_kind}s per edge"
+        whole = self.arc_labels == "labels" and self.arc_kind == "number"
+        kind = "integer" if whole else self.arc_kind
+        return (
+            f"one {kind} per edge" if self.arc_width == 1 else f"{self.arc_width} {kind}s per edge"
+        )

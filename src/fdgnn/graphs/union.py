@@ -27,6 +27,7 @@ class Kind(NamedTuple):
     labels: str | None
     n_features: int | None
     weighted: bool
+    arc_labels: str | None  # of a graph without arcs it says nothing
 
     def __str__(self) -> str:
         carried = "neither labels nor features"
@@ -35,7 +36,9 @@ class Kind(NamedTuple):
         elif self.n_features is not None:
             carried = f"{self.n_features} features per vertex"
         weights = "" if self.weighted else "out"
-        return f"{'' if self.directed else 'un'}directed, with {carried}, with{weights} weights"
+        arcs = "" if self.arc_labels is None else f", with {self.arc_labels} arc labels"
+        direction = "" if self.directed else "un"
+        return f"{direction}directed, with {carried}, with{weights} weights{arcs}"
 
 
 class GraphPart(NamedTuple):
@@ -48,6 +51,7 @@ class GraphPart(NamedTuple):
     labels: Array | None
     features: Floats | None
     weights: Floats | None
+    arc_labels: Array | None
 
 
 class Union(NamedTuple):
@@ -58,6 +62,7 @@ class Union(NamedTuple):
     labels: Array | None
     features: Floats | None
     weights: Floats | None
+    arc_labels: Array | None
     directed: bool
 
     @property
@@ -76,14 +81,19 @@ class Union(NamedTuple):
         return {}
 
     def contradictions(self, merged: MergedArcs) -> Faults:
-        """Find graphs that list an arc with different weights."""
-        targets, sources = np.divmod(merged.contradicted, self.offsets[-1])
+        """Find graphs that list an arc with different weights, or else with different labels."""
+        if len(merged.differing_weights):
+            return self._listed_differently(merged.differing_weights, "weights", "sum or drop")
+        return self._listed_differently(merged.differing_labels, "labels", "drop")
+
+    def _listed_differently(self, keys: Ints, what: str, remedy: str) -> Faults:
+        targets, sources = np.divmod(keys, self.offsets[-1])
         faults = {}
         for g, a in _first_of_each(self.graph_of[sources]):
             u, v = (np.array([sources[a], targets[a]]) - self.offsets[g]).tolist()
             u, v = (u, v) if self.directed else sorted((u, v))
             faults[g] = (
-                f"edge ({u}, {v}) is listed with different weights; sum or drop repeats, "
+                f"edge ({u}, {v}) is listed with different {what}; {remedy} repeats, "
                 "or set `directed=True` if its two directions differ"
             )
         return faults
@@ -96,18 +106,31 @@ def read_parts(graphs: Sequence[Graph]) -> tuple[list[GraphPart], list[GraphErro
     """Read each graph as arrays; the first good one says of which kind they must be."""
     parts: list[GraphPart] = []
     errors: list[GraphError] = []
+    with_arcs: GraphPart | None = None  # the first one that says of which kind arc labels are
     for i, graph in enumerate(graphs):
         try:
             part = _read(graph, i)
-            if parts and part.kind != parts[0].kind:
-                raise GraphError(
-                    f"it is {part.kind}, but graph {parts[0].position} is {parts[0].kind}; "
-                    "all graphs of a batch must be of one kind"
-                )
+            first = parts[0] if with_arcs is None and parts else with_arcs
+            if first is not None and part.kind != first.kind:
+                _check_kind(part, first)
+            if with_arcs is None and part.arcs.shape[1]:
+                with_arcs = part
             parts.append(part)
         except GraphError as error:
             errors.append(GraphError(error.reason, i))
     return parts, errors
+
+
+def _check_kind(part: GraphPart, first: GraphPart) -> None:
+    """Refuse a graph of another kind; one without arcs goes with any kind of arc labels."""
+    kind, expected = part.kind, first.kind
+    if part.arcs.shape[1] == 0 or first.arcs.shape[1] == 0:
+        kind = kind._replace(arc_labels=expected.arc_labels)
+    if kind != expected:
+        raise GraphError(
+            f"it is {part.kind}, but graph {first.position} is {expected}; "
+            "all graphs of a batch must be of one kind"
+        )
 
 
 def _read(graph: Graph, position: int) -> GraphPart:
@@ -119,15 +142,23 @@ def _read(graph: Graph, position: int) -> GraphPart:
     if graph.weights is not None:
         weights = checks.numbers(graph.weights, "weights")
         checks.check_shape(weights, (arcs.shape[1],), "weights")
+    arc_labels = None
+    if graph.arc_labels is not None:
+        arc_labels = checks.arc_label_array(graph.arc_labels, arcs.shape[1])
     rows = features if labels is None else labels
     n = checks.n_vertices(graph.n_vertices, None if rows is None else len(rows), arcs)
     kind = Kind(
         bool(graph.directed),
-        None if labels is None else "text" if labels.dtype.kind == "U" else "integer",
+        _label_kind(labels),
         None if features is None else features.shape[1],
         weights is not None,
+        _label_kind(arc_labels),
     )
-    return GraphPart(position, kind, arcs, n, labels, features, weights)
+    return GraphPart(position, kind, arcs, n, labels, features, weights, arc_labels)
+
+
+def _label_kind(labels: Array | None) -> str | None:
+    return None if labels is None else "text" if labels.dtype.kind == "U" else "integer"
 
 
 def _check_fields(graph: Graph) -> None:
@@ -159,12 +190,22 @@ def join(parts: Sequence[GraphPart]) -> tuple[Union, Faults]:
     labels = _end_to_end(part.labels for part in parts)
     features = _end_to_end(part.features for part in parts)
     weights = _end_to_end(part.weights for part in parts)
-    return Union(offsets, arcs, labels, features, weights, parts[0].kind.directed), faults
+    arc_labels = _joined_arc_labels([part.arc_labels for part in parts], arcs.shape[1])
+    directed = parts[0].kind.directed
+    return Union(offsets, arcs, labels, features, weights, arc_labels, directed), faults
 
 
 def _end_to_end(arrays: Iterable[Array | None]) -> Array | None:
     there = [array for array in arrays if array is not None]  # all or none: they are of one kind
     return np.concatenate(there) if there else None
+
+
+def _joined_arc_labels(arrays: Sequence[Array | None], n_arcs: int) -> Array | None:
+    """Lay arc labels end to end; graphs without arcs have none, or empty ones of either kind."""
+    there = [array for array in arrays if array is not None]
+    if n_arcs == 0:
+        return there[0] if there else None
+    return _end_to_end(array for array in there if len(array))
 
 
 def _past_the_end(arcs: Ints, outside: Mask, graph_of_arc: Ints, sizes: Ints) -> Faults:

@@ -1,7 +1,8 @@
 """Model files: a fitted model as one small file that holds its weights, and no code.
 
-`description` turns a model into a record and back, `container` records and arrays into a
-safetensors file and back. docs/model-files.md describes the format.
+`description` turns a model into a record and back, `networks` and `readouts` its weights into
+arrays and back, `container` records and arrays into a safetensors file and back.
+docs/model-files.md describes the format.
 """
 
 from __future__ import annotations
@@ -16,25 +17,21 @@ import msgspec
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from fdgnn.arrays import Array, Floats
+from fdgnn.arrays import Array, grouped
 from fdgnn.encoders import Encoder
-from fdgnn.estimators import Network
+from fdgnn.encoders.records import restore_encoder
 from fdgnn.exceptions import ModelFileError
 from fdgnn.model_files import container
 from fdgnn.model_files.description import (
     MODELS,
     ModelRecord,
     as_json,
-    build_encoder,
     build_model,
     describe,
-    facts_of,
     parse,
     set_seed,
 )
-from fdgnn.readout.expansion import RandomExpansion
-from fdgnn.readout.linear import LinearReadout
-from fdgnn.seeds import child_seed
+from fdgnn.model_files.networks import model_arrays, restored_networks, seed_networks
 
 __all__ = ["ModelInfo", "load_model", "model_info", "save_model"]
 
@@ -95,7 +92,7 @@ def save_model(
         names = ", ".join(MODELS)
         raise TypeError(f"a {type(model).__name__} cannot be saved; expected {names} or an encoder")
     check_is_fitted(model)
-    content = container.to_bytes(as_json(describe(model, score, nested)), _arrays(model))
+    content = container.to_bytes(as_json(describe(model, score, nested)), model_arrays(model))
     try:
         _restored(container.from_bytes(content))
     except ModelFileError as error:  # for instance, parameters were set after fitting
@@ -145,7 +142,7 @@ def model_info(path: str | os.PathLike[str]) -> ModelInfo:
     with _naming(path):
         found = container.read(Path(path))
         record = parse(found.description)
-    return ModelInfo(**msgspec.structs.asdict(record), fdgnn=found.fdgnn, format=container.FORMAT)
+    return ModelInfo(**msgspec.structs.asdict(record), fdgnn=found.fdgnn, format=found.format)
 
 
 @contextmanager
@@ -159,110 +156,28 @@ def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
         raise type(error)(f"{os.fspath(path)}: {message}") from None
 
 
-# ---------------------------------------------------------------------- arrays
-
-
-def _arrays(model: Any) -> dict[str, Array]:
-    """Give all arrays of a model; the name begins with the number of the network."""
-    if isinstance(model, Encoder):
-        return _prefixed("encoder", model.arrays())
-    arrays: dict[str, Array] = {}
-    for i, network in enumerate(model.networks_):
-        parts = _prefixed("encoder", network.encoder.arrays())
-        if network.expansion is not None:
-            parts["projection"] = network.expansion.projection_
-        parts |= {"coef": network.readout.coef, "intercept": network.readout.intercept}
-        arrays |= _prefixed(str(i), parts)
-    return arrays
-
-
-def _prefixed(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
-    return {f"{prefix}.{name}": array for name, array in arrays.items()}
-
-
-def _grouped(arrays: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
-    """Group arrays by the part of their name before the first point, and take that part off."""
-    groups: dict[str, dict[str, Array]] = {}
-    for name, array in arrays.items():
-        group, _, rest = name.partition(".")
-        groups.setdefault(group, {})[rest] = array
-    return groups
-
-
 # ---------------------------------------------------------------------- back from a file
 
 
 def _restored(content: container.Content) -> Any:
     """Build the model or encoder that a file describes, and check that all of it fits."""
-    record, groups = parse(content.description), _grouped(content.arrays)
+    record, groups = parse(content.description), grouped(content.arrays)
     _check_finite(content.arrays)
     if record.model is None:
-        model: Any = _restored_encoder(record, groups.pop("encoder", {}))
+        arrays = groups.pop("encoder", {})
+        model: Any = restore_encoder(record.encoder, arrays, record.graph_kind)
     else:
         model = build_model(record)
-        if model.n_networks > len(groups):
-            raise ModelFileError(f"it has no arrays for {model.n_networks} networks")
-        parts = [groups.pop(str(i), {}) for i in range(model.n_networks)]
-        model.networks_ = tuple(_restored_network(record, model, part) for part in parts)
+        model.networks_ = restored_networks(record, model, groups)
     if groups:
         raise ModelFileError(f"it has arrays {min(groups)[:40]!r}, which such a model has not")
     set_seed(record, model)
-    _seed_networks(model)
+    if record.model is not None and record.seed is not None:
+        seed_networks(record, model)
     return model
 
 
 def _check_finite(arrays: Mapping[str, Array]) -> None:
     for name, array in arrays.items():
-        if not np.isfinite(array).all():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ModelFileError(f"its array {name[:40]!r} has entries that are not finite")
-
-
-def _seed_networks(model: Any) -> None:
-    if hasattr(model, "seed_"):
-        for i, network in enumerate(getattr(model, "networks_", ())):
-            network.encoder.seed_ = child_seed(model.seed_, i)
-
-
-def _restored_encoder(record: ModelRecord, arrays: Mapping[str, Array]) -> Encoder:
-    encoder = build_encoder(record)
-    encoder.graph_kind_ = record.graph_kind
-    encoder.restore(facts_of(record, encoder), arrays, record.graph_kind)
-    return encoder
-
-
-def _restored_network(record: ModelRecord, model: Any, arrays: dict[str, Array]) -> Network:
-    """Build one network, from the readout at its end to the encoder at its beginning."""
-    readout = LinearReadout(_take(arrays, "coef", 2), _take(arrays, "intercept", 1))
-    expansion = None
-    if "projection" in arrays:
-        projection = _take(arrays, "projection", 2)
-        expansion = RandomExpansion(len(projection))
-        expansion.projection_ = projection
-    groups = _grouped(arrays)
-    encoder = _restored_encoder(record, groups.pop("encoder", {}))
-    if groups:
-        raise ModelFileError(f"it has an array {min(groups)[:40]!r}, which no network has")
-    network = Network(encoder, expansion, readout)
-    _check_sizes(network, record.n_outputs, model.n_projections)
-    return network
-
-
-def _take(arrays: dict[str, Array], name: str, ndim: int) -> Floats:
-    array = arrays.pop(name, None)
-    if array is None or array.dtype != np.float64 or array.ndim != ndim or array.size == 0:
-        found = "has none" if array is None else f"has {array.dtype} {array.shape}"
-        raise ModelFileError(f"a network needs float64 numbers with {ndim} axes as {name}, {found}")
-    return array
-
-
-def _check_sizes(network: Network, n_outputs: int, n_projections: int | None) -> None:
-    """Check that features, expansion and readout of a network fit together."""
-    encoder, expansion, (coef, intercept) = network.encoder, network.expansion, network.readout
-    n_features, P = coef.shape[1], 0
-    fits = len(coef) == len(intercept) == n_outputs
-    if expansion is not None:
-        P, n_features = expansion.projection_.shape
-        fits &= coef.shape[1] == P
-    fits &= encoder.expanded_size(n_features, n_projections) == P
-    if not fits or encoder.n_features_out not in (None, n_features):
-        raise ModelFileError("the sizes of features, projection and readout do not fit together")

@@ -1,7 +1,7 @@
 """A model file's bytes: arrays and one JSON text, in the safetensors format.
 
 The safetensors library writes and reads the format. Added here are bounds that hold before memory
-is taken, the two types of numbers that models have, names that occur only once, and a checksum.
+is taken, the few types of numbers that models have, names that occur only once, and a checksum.
 The checksum finds damage. It is no signature, so whoever uses the content checks it as well.
 """
 
@@ -26,12 +26,18 @@ from fdgnn.exceptions import ModelFileError, ModelVersionError
 from fdgnn.files import write_aside
 from fdgnn.records import Record, decode, encode
 
-FORMAT = 2
+FORMAT = 3
+READABLE = (2, 3)  # a file of format 2 describes one encoder, and has linear readouts only
 MOST_HEADER = 2**20  # bytes of names and settings, which take some tens of megabytes when parsed
 MOST_BYTES = 2**31  # of a file
 _KEY = "fdgnn"  # the only entry of the metadata: the library writes several in a random order
 _NO_CHECKSUM = "0" * 64  # stands in the file while its checksum is computed
-_DTYPES: dict[str, np.dtype[Any]] = {"F64": np.dtype("<f8"), "I32": np.dtype("<i4")}
+_DTYPES: dict[str, np.dtype[Any]] = {
+    "F64": np.dtype("<f8"),
+    "I32": np.dtype("<i4"),
+    "U16": np.dtype("<u2"),
+    "U64": np.dtype("<u8"),
+}
 
 
 class Envelope(Record, frozen=True, kw_only=True):
@@ -56,6 +62,7 @@ class Content(NamedTuple):
     description: bytes  # JSON
     arrays: dict[str, Array]
     fdgnn: str  # the version that wrote it
+    format: int
 
 
 # ---------------------------------------------------------------------- writing
@@ -114,7 +121,7 @@ def from_bytes(data: bytes) -> Content:
     envelope = _envelope(data[8 : _end_of_header(data)])
     if _checksum(data, envelope.sha256) != envelope.sha256:
         _refuse("damaged or altered: its checksum does not fit; copy or save it again")
-    return Content(bytes(envelope.model), _arrays(data), envelope.fdgnn)
+    return Content(bytes(envelope.model), _arrays(data), envelope.fdgnn, envelope.format)
 
 
 def _end_of_header(data: bytes) -> int:
@@ -133,7 +140,7 @@ def _envelope(header: bytes) -> Envelope:
     try:
         text = _metadata(header)
         found = decode(text, _Format)
-        if found.format == FORMAT:
+        if found.format in READABLE:
             _parse(text)
             return decode(text, Envelope)
     except ValueError as error:
@@ -141,7 +148,7 @@ def _envelope(header: bytes) -> Envelope:
     remedy = "install a newer fdgnn" if found.format > FORMAT else "fit the model and save it again"
     raise ModelVersionError(
         f"written in format {found.format} by fdgnn {found.fdgnn[:20]!r}; this version reads "
-        f"format {FORMAT}: {remedy}"
+        f"formats {' and '.join(map(str, READABLE))}: {remedy}"
     )
 
 

@@ -2,49 +2,43 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Mapping
-from functools import cache
 from numbers import Integral
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, Literal, NoReturn
 
 import msgspec
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from fdgnn.arrays import Array
-from fdgnn.encoders import Encoder, GraphKind, encoder_class
-from fdgnn.estimators import FDGNNClassifier, FDGNNRegressor
+from fdgnn.encoders import Encoder, GraphKind
+from fdgnn.encoders.records import (
+    EncoderRecord,
+    Value,
+    build_encoder,
+    describe_encoder,
+    difference,
+    plain_parameters,
+    with_parameters,
+)
+from fdgnn.estimators import AUTO, FDGNNClassifier, FDGNNRegressor
 from fdgnn.exceptions import ModelFileError
 from fdgnn.graphs.reading import Reading
 from fdgnn.model_files.container import MOST_HEADER
-from fdgnn.parameters import check_parameters
+from fdgnn.model_files.readouts import n_columns, readout_name
+from fdgnn.parameters import LARGEST_WHOLE
 from fdgnn.records import Record, decode, encode
 
-Value = bool | int | float | str | None
 Words = Annotated[list[Annotated[int, msgspec.Meta(ge=0, lt=2**32)]], msgspec.Meta(max_length=64)]
+Label = bool | int | float | str
 MODELS: dict[str, Any] = {c.__name__: c for c in (FDGNNClassifier, FDGNNRegressor)}
-_MACHINE = ("n_jobs",)  # parameters that belong to a machine, not to a model
-
-
-class EncoderRecord(Record, frozen=True, kw_only=True):
-    """An encoder: its name, its parameters, and what it says of itself.
-
-    `facts` is the encoder's own record (`Encoder.Facts`) as plain values. A reservoir has its
-    ``degree`` (k as used) and its ``vocabulary`` (the vertex labels it knows, or None).
-    """
-
-    kind: str
-    parameters: dict[str, Value]
-    facts: dict[str, object]
 
 
 class ClassesRecord(Record, frozen=True, kw_only=True):
     """The classes, and the type of their array."""
 
     dtype: Annotated[str, msgspec.Meta(pattern=r"^(\|O|[<>|][biufU][0-9]{1,7})$")]
-    values: list[bool | int | float | str]
+    values: list[Label]
 
 
 class SeedRecord(Record, frozen=True, kw_only=True):
@@ -73,10 +67,30 @@ def _words(value: Any) -> list[int]:
     return [int(value) >> 32 * i & 0xFFFFFFFF for i in range(n_words)]
 
 
+class ClassWeight(Record, frozen=True, kw_only=True):
+    """One entry of a `class_weight` that is a dictionary."""
+
+    label: Label
+    weight: int | float
+
+
+class NetworkRecord(Record, frozen=True, kw_only=True):
+    """One network of a model."""
+
+    encoder: EncoderRecord | None = None  # None: as the model's
+    readout: Literal["linear", "gaussian"] = "linear"
+    n_features: Annotated[int, msgspec.Meta(ge=1, le=LARGEST_WHOLE)] | None = None  # P
+    alpha: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    name: str = ""  # of the member of a committee
+    stream: Annotated[int, msgspec.Meta(ge=0, lt=2**31)] | None = None  # None: its own number
+
+
 class ModelRecord(Record, frozen=True, kw_only=True):
     """What a file says of a model, beside its arrays.
 
-    A bare encoder has neither a `model` nor anything about outputs.
+    A bare encoder has neither a `model` nor anything about outputs. The encoder of a committee is
+    called "auto" and has neither parameters nor facts: each network describes its own. Files of
+    format 2 do not describe `networks`; there are `n_networks` with linear readouts.
     """
 
     encoder: EncoderRecord
@@ -84,6 +98,8 @@ class ModelRecord(Record, frozen=True, kw_only=True):
     seed: SeedRecord | None = None
     model: str | None = None
     parameters: dict[str, Value] = msgspec.field(default_factory=dict)
+    class_weight: list[ClassWeight] | None = None  # if it is a dictionary
+    networks: list[NetworkRecord] = msgspec.field(default_factory=list)
     n_outputs: int = 0
     classes: ClassesRecord | None = None
     single_output: bool | None = None
@@ -101,11 +117,16 @@ def describe(model: Any, score: float | None, nested: bool = False) -> ModelReco
     seed = getattr(model, "seed_", None)
     seed = None if seed is None else SeedRecord.of(seed)
     if isinstance(model, Encoder):
-        return ModelRecord(encoder=_encoder_record(model), graph_kind=model.graph_kind_, seed=seed)
+        encoder = describe_encoder(model)
+        return ModelRecord(encoder=encoder, graph_kind=model.graph_kind_, seed=seed)
+    encoder, networks = _describe_networks(model)
+    parameters = _parameters(model)
     return ModelRecord(
         model=type(model).__name__,
-        parameters=_parameters(model),
-        encoder=_encoder_record(model.networks_[0].encoder),
+        parameters=parameters,
+        class_weight=_class_weights(parameters),
+        encoder=encoder,
+        networks=networks,
         graph_kind=model.graph_kind_,
         seed=seed,
         n_outputs=model.n_outputs_,
@@ -126,26 +147,58 @@ def as_json(record: ModelRecord) -> bytes:
         raise ModelFileError(f"the model cannot be described in a file: {error}") from None
 
 
-def _encoder_record(encoder: Encoder) -> EncoderRecord:
-    return EncoderRecord(
-        kind=encoder.kind,
-        parameters=_parameters(encoder),
-        facts=msgspec.to_builtins(encoder.facts()),
-    )
+def _describe_networks(model: Any) -> tuple[EncoderRecord, list[NetworkRecord]]:
+    """Describe the encoder once, if all networks have the same, or else with each network."""
+    encoders = [describe_encoder(network.encoder) for network in model.networks_]
+    alike = model.encoder != AUTO and all(each == encoders[0] for each in encoders)
+    networks = [
+        NetworkRecord(
+            encoder=None if alike else encoder,
+            readout=readout_name(network.readout),
+            n_features=n_columns(network.readout),
+            alpha=None if network.alpha is None else float(network.alpha),
+            name=network.name,
+            stream=_stream(network.encoder, i),
+        )
+        for i, (network, encoder) in enumerate(zip(model.networks_, encoders, strict=True))
+    ]
+    return _COMMITTEE if model.encoder == AUTO else encoders[0], networks
 
 
-def _parameters(estimator: BaseEstimator) -> dict[str, Value]:
-    """Give parameters as JSON has them; a `random_state` that is no integer is left out."""
-    parameters = {
-        name: value.item() if isinstance(value, np.generic) else value
-        for name, value in estimator.get_params(deep=False).items()
-        if name not in _MACHINE
-    }
-    if not isinstance(parameters.get("random_state"), Integral):
-        parameters.pop("random_state", None)
-    if isinstance(parameters.get("encoder"), Encoder):
+_COMMITTEE = EncoderRecord(kind=AUTO, parameters={}, facts={})
+
+
+def _stream(encoder: Encoder, number: int) -> int | None:
+    """Which child of the model's seed is the encoder's; None if it has the network's number.
+
+    Of a committee not all members are kept, so that the numbers may differ.
+    """
+    seed = getattr(encoder, "seed_", None)
+    if seed is None or not seed.spawn_key or seed.spawn_key[-1] == number:
+        return None
+    return int(seed.spawn_key[-1])
+
+
+def _parameters(model: Any) -> dict[str, Any]:
+    parameters = plain_parameters(model)
+    if isinstance(parameters["encoder"], Encoder):
         parameters["encoder"] = None  # described by a record of its own
     return parameters
+
+
+def _class_weights(parameters: dict[str, Any]) -> list[ClassWeight] | None:
+    """Take a dictionary of class weights out of the parameters."""
+    if not isinstance(parameters.get("class_weight"), Mapping):
+        return None
+    pairs = [(_plain(k), _plain(v)) for k, v in parameters.pop("class_weight").items()]
+    for label, _ in pairs:
+        if not isinstance(label, Label):
+            _refuse(f"class_weight has the key {label!r}, which a file cannot have; use y's labels")
+    return [ClassWeight(label=label, weight=weight) for label, weight in pairs]
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _classes_record(classes: Array | None) -> ClassesRecord | None:
@@ -175,33 +228,19 @@ def parse(description: bytes) -> ModelRecord:
         _refuse(f"its description of the model cannot be read ({error})")
 
 
-def build_encoder(record: ModelRecord) -> Encoder:
-    """Build the encoder of a description, not fitted yet."""
-    try:
-        kind = encoder_class(record.encoder.kind)
-    except ValueError:
-        _refuse(f"its encoder {record.encoder.kind[:40]!r} is not known; register it first")
-    encoder: Encoder = _with_parameters(kind, record.encoder.parameters)
-    return encoder
-
-
-def facts_of(record: ModelRecord, encoder: Encoder) -> Record:
-    """Give what the description says of the encoder, in the encoder's own record."""
-    try:
-        return msgspec.convert(record.encoder.facts, encoder.Facts)
-    except ValueError as error:
-        _refuse(f"what it says of its encoder cannot be read ({error})")
-
-
 def build_model(record: ModelRecord) -> Any:
     """Build the model of a description; its networks are still missing."""
     if record.model not in MODELS:
         _refuse(f"it has a model of unknown kind {str(record.model)[:40]!r}")
     parameters: dict[str, Any] = dict(record.parameters)
     if parameters.get("encoder", "") is None:
-        parameters["encoder"] = build_encoder(record)
-    model = _with_parameters(MODELS[record.model], parameters)
-    _check_named_encoder(record, model)
+        parameters["encoder"] = build_encoder(record.encoder)
+    if parameters.get("class_weight") not in (None, "balanced"):
+        _refuse("its class_weight is neither 'balanced' nor a list of weights")
+    if record.class_weight is not None:
+        parameters["class_weight"] = _weights_by_class(record.class_weight)
+    model = with_parameters(MODELS[record.model], parameters)
+    _check_encoders(record, model)
     _check_outputs(record, model)
     model.graph_kind_ = record.graph_kind
     model.training_score_ = record.score
@@ -223,50 +262,43 @@ def set_seed(record: ModelRecord, estimator: Any) -> None:
     """
     if record.seed is None:
         return
-    estimator.seed_ = record.seed.sequence()
+    seed = record.seed.sequence()
+    if isinstance(estimator, Encoder):
+        estimator.take_seed(seed)
+    else:
+        estimator.seed_ = seed
     parameters = estimator.get_params(deep=False)
     state = parameters.get("random_state")
     if state is None and "random_state" in parameters:
-        estimator.random_state = estimator.seed_
+        estimator.random_state = seed
     elif state is not None and record.seed != SeedRecord(entropy=_words(state), spawn_key=[]):
         _refuse("its seed is not that of its random_state")
 
 
-@cache
-def _defaults(kind: Any) -> Mapping[str, Any]:
-    """Give the defaults of an estimator's parameters."""
-    parameters = inspect.signature(kind).parameters
-    return {name: parameter.default for name, parameter in parameters.items()}
+def _weights_by_class(pairs: list[ClassWeight]) -> dict[Label, float]:
+    found = {pair.label: pair.weight for pair in pairs}
+    if len(found) < len(pairs) or not all(0 < weight < math.inf for weight in found.values()):
+        _refuse("its class_weight has a class twice, or a weight that is not above zero")
+    return found
 
 
-def _with_parameters(kind: Any, parameters: Mapping[str, Any]) -> Any:
-    """Set parameters; those that a file does not mention get their default."""
-    known = set(_defaults(kind)) - set(_MACHINE)
-    if unknown := set(parameters) - known:
-        _refuse(f"a {kind.__name__} has no parameter {min(unknown)[:40]!r} in a file")
-    state = parameters.get("random_state")
-    if not (state is None or (type(state) is int and state >= 0)):
-        _refuse("its random_state is not a nonnegative integer")
-    try:
-        made = kind(**parameters)
-        check_parameters(made, made.rules)
-    except (TypeError, ValueError) as error:
-        _refuse(f"a parameter is wrong: {error}")
-    return made
-
-
-def _check_named_encoder(record: ModelRecord, model: Any) -> None:
-    """Check that an encoder given by name has the parameters that the model has for it."""
-    if isinstance(model.encoder, Encoder):
+def _check_encoders(record: ModelRecord, model: Any) -> None:
+    """Check that encoders are described where they should be, with the model's parameters."""
+    own = [network.encoder for network in record.networks]
+    if model.encoder == AUTO:
+        if record.encoder != _COMMITTEE or not own or None in own:
+            _refuse("the networks of a committee each need an encoder of their own")
         return
-    if model.encoder != record.encoder.kind:
-        _refuse(f"its encoder is {record.encoder.kind[:40]!r}, but its model has another")
-    encoder = build_encoder(record)
-    kind: Any = type(encoder)
-    for name, default in _defaults(kind).items():
-        own = getattr(model, name, default)
-        if name not in ("random_state", *_MACHINE) and getattr(encoder, name) != own:
-            _refuse(f"its encoder has another {name} than its model")
+    if None in own and any(own):
+        _refuse("some of its networks have an encoder of their own, and some have none")
+    try:
+        (expected,) = (member.encoder for member in model.members(record.graph_kind, 1))
+    except ValueError as error:
+        _refuse(f"its encoder is wrong: {error}")
+    for each in (record.encoder, *filter(None, own)):
+        found = difference(build_encoder(each), expected)
+        if found is not None:
+            _refuse(f"its encoder has another {found} than its model")
 
 
 def _check_outputs(record: ModelRecord, model: Any) -> None:

@@ -15,7 +15,7 @@ from fdgnn.portrait.records import Drawing
 from fdgnn.portrait.text import clean, clipped
 
 SIDE = 1000  # places are whole numbers from 0 to this
-_VERTICES, _VERTICES_OF_A_MISTAKE = 250, 600  # of a drawn graph, at most
+_VERTICES, LARGEST_DRAWN = 250, 600  # vertices of a drawn graph, at most; and of one that is needed
 _EDGES = 3000  # of a drawn graph, at most
 _BYTES = 1_000_000  # for all drawings together, about
 _SECONDS = 10.0  # for all drawings together, about
@@ -24,12 +24,12 @@ _SECONDS = 10.0  # for all drawings together, about
 def draw_graphs(
     answers: Answers,
     graphs: GraphBatch,
-    mistakes: Ints,
+    needed: Ints,
     mapped: Ints,
     smiles: Sequence[str | None] | None,
 ) -> list[Drawing]:
-    """Draw the mistakes, and as many of the mapped graphs as time and space allow."""
-    chosen = _chosen(graphs, mistakes, mapped)
+    """Draw the graphs that are needed, and as many of the mapped ones as time and space allow."""
+    chosen = _chosen(graphs, needed, mapped)
     explained = _explanations(answers, graphs, chosen)
     return [
         _drawing(g, graphs[g], explained[g], None if smiles is None else smiles[g])
@@ -37,12 +37,12 @@ def draw_graphs(
     ]
 
 
-def _chosen(graphs: GraphBatch, mistakes: Ints, mapped: Ints) -> Ints:
+def _chosen(graphs: GraphBatch, needed: Ints, mapped: Ints) -> Ints:
     """Choose by size alone, small graphs first, so that all machines choose the same."""
     n = np.diff(graphs.vertex_offsets)
     m = np.diff(graphs.indptr[graphs.vertex_offsets])
     drawable = m <= (_EDGES if graphs.directed else 2 * _EDGES)
-    must = mistakes[drawable[mistakes] & (n[mistakes] <= _VERTICES_OF_A_MISTAKE)]
+    must = needed[drawable[needed] & (n[needed] <= LARGEST_DRAWN)]
     may = np.setdiff1d(mapped[drawable[mapped] & (n[mapped] <= _VERTICES)], must)
     order = np.concatenate([must, may[np.argsort(n[may] ** 2 + m[may], kind="stable")]])
     # Estimates from measurements: characters of JSON, and seconds of networkx.

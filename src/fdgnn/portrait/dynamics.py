@@ -8,8 +8,9 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from fdgnn.encoders import Encoder
 from fdgnn.graphs import Array, Floats, GraphBatch, Ints
-from fdgnn.portrait.model import encoder_of, fitted, reservoir_of
+from fdgnn.portrait.model import fitted, reservoir_encoder
 from fdgnn.portrait.records import CURVES, ITERATED, STEPS, Curve, DynamicsFacts, LayerFacts
 from fdgnn.portrait.text import short
 from fdgnn.reservoir import DeepReservoir, Embedding, contractions, embed, first_drive
@@ -28,10 +29,12 @@ class Dynamics:
     degree: float
     tol: float
     max_iter: int
+    encoder: Encoder
+    name: str = ""  # of the network
 
 
 def dynamics_of(model: Any) -> Dynamics | None:
-    """Give the reservoir of a model's first network, or None if its encoder is no reservoir.
+    """Give the first reservoir among a model's networks, or None if there is none.
 
     Raises
     ------
@@ -40,11 +43,13 @@ def dynamics_of(model: Any) -> Dynamics | None:
     TypeError
         It is no model of this library.
     """
-    model = fitted(model)
-    reservoir, encoder = reservoir_of(model), cast(Any, encoder_of(model))
-    if reservoir is None:
+    found = reservoir_encoder(fitted(model))
+    if found is None:
         return None
-    return Dynamics(reservoir, encoder.degree_, encoder.tol, encoder.max_iter)
+    encoder, name = cast(Any, found[0]), found[1]
+    return Dynamics(
+        encoder.reservoir_, encoder.degree_, encoder.tol, encoder.max_iter, encoder, name
+    )
 
 
 # ---------------------------------------------------------------------- curves
@@ -93,9 +98,15 @@ def _residuals(dynamics: Dynamics, graph: GraphBatch) -> list[Floats]:
 # ---------------------------------------------------------------------- the portrait's facts
 
 
-def dynamics_facts(dynamics: Dynamics, graphs: GraphBatch) -> DynamicsFacts:
-    """Follow all graphs or, where that takes too long, some of them."""
-    iterated = _iterated(dynamics, graphs)
+def dynamics_facts(dynamics: Dynamics, graphs: GraphBatch) -> DynamicsFacts | None:
+    """Follow all graphs that the reservoir can take or, where that takes too long, some of them.
+
+    None if it can take none of them.
+    """
+    able = np.setdiff1d(np.arange(len(graphs)), list(dynamics.encoder.refusals(graphs)))
+    if len(able) == 0:
+        return None
+    iterated = able[_iterated(dynamics, graphs if len(able) == len(graphs) else graphs[able])]
     part = graphs if len(iterated) == len(graphs) else graphs[iterated]
     reservoir = dynamics.reservoir
     ends = embed(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,12 +22,19 @@ from fdgnn.graphs.converters import as_batch
 from fdgnn.pictures.placing import check_networkx
 from fdgnn.portrait import predictions
 from fdgnn.portrait.answers import Answers, ask
+from fdgnn.portrait.colors import examples_of, substructure_facts
 from fdgnn.portrait.data import data_facts
 from fdgnn.portrait.drawings import draw_graphs
-from fdgnn.portrait.dynamics import dynamics_facts, dynamics_of
+from fdgnn.portrait.dynamics import Dynamics, dynamics_facts, dynamics_of
 from fdgnn.portrait.machine import this_machine
 from fdgnn.portrait.mapping import mapped_graphs, principal_map
-from fdgnn.portrait.model import encoder_of, features_of, fitted
+from fdgnn.portrait.model import (
+    encoder_in_words,
+    features_of,
+    fitted,
+    members_of_model,
+    network_of_map,
+)
 from fdgnn.portrait.records import MAPPED, Portrait, Setting, Settings, ShownNetwork
 from fdgnn.portrait.text import clean
 from fdgnn.readout.targets import check_one_each
@@ -217,8 +224,12 @@ def _portrait(occasion: _Occasion, answers: Answers, graphs: GraphBatch) -> Port
     mapped = mapped_graphs(answers, MAPPED, mistakes)
     part = graphs if len(mapped) == len(graphs) else graphs[mapped]
     places, explained = principal_map(features_of(model, part))
+    shown = _shown_network(model, part, fold, votes)
     ids = range(len(graphs)) if occasion.ids is None else occasion.ids
     dynamics = dynamics_of(model)
+    atoms = _atoms(clean(occasion.dataset), graphs, molecules=occasion.smiles is not None)
+    substructures = substructure_facts(model, graphs, mapped, answers.classes, atoms)
+    needed = np.union1d(mistakes, examples_of(substructures))
     portrait = Portrait(
         dataset=clean(occasion.dataset),
         task="regression" if answers.regression else "classification",
@@ -226,14 +237,14 @@ def _portrait(occasion: _Occasion, answers: Answers, graphs: GraphBatch) -> Port
         how=occasion.how,
         classes=answers.classes,
         n_networks=len(model.networks_),
-        network=_shown_network(model, fold, votes),
+        network=shown,
         data=data_facts(graphs, answers.actual, answers.classes),
         dynamics=None if dynamics is None else dynamics_facts(dynamics, graphs),
         graphs=predictions.graph_rows(
             answers, graphs, mapped, places, ids, folds=votes is not None
         ),
         explained=explained,
-        drawings=draw_graphs(answers, graphs, mistakes, mapped, occasion.smiles),
+        drawings=draw_graphs(answers, graphs, needed, mapped, occasion.smiles),
         mistakes=mistakes.tolist(),
         confusion=predictions.confusion(answers),
         calibration=predictions.calibration(answers),
@@ -242,16 +253,23 @@ def _portrait(occasion: _Occasion, answers: Answers, graphs: GraphBatch) -> Port
         command=None if occasion.command is None else clean(occasion.command),
         versions=versions(),
         machine=this_machine(),
+        members=members_of_model(model, graphs),
+        dynamics_network=_network_of_dynamics(model, dynamics, shown),
+        substructures=substructures,
     )
-    return _with_atoms(portrait)
+    return _with_atoms(portrait, atoms)
 
 
-def _shown_network(model: Any, fold: int | None, votes: Sequence[int] | None) -> ShownNetwork:
-    encoder = encoder_of(model)
+def _shown_network(
+    model: Any, graphs: GraphBatch, fold: int | None, votes: Sequence[int] | None
+) -> ShownNetwork:
+    network = network_of_map(model, graphs)
+    encoder = network.encoder
     radius = getattr(encoder, "effective_spectral_radius", None)
     n_layers = getattr(encoder, "n_layers", None)
     return ShownNetwork(
-        encoder=type(encoder).__name__,
+        encoder=encoder_in_words(encoder),
+        name=_name_of(model, network.name),
         fold=None if fold is None else fold + 1,
         folds_alike=None if votes is None else max(votes),
         n_folds=None if votes is None else len(votes),
@@ -260,14 +278,45 @@ def _shown_network(model: Any, fold: int | None, votes: Sequence[int] | None) ->
     )
 
 
-def _with_atoms(portrait: Portrait) -> Portrait:
-    """Write elements for vertex labels, if this is a known dataset of molecules."""
-    name, data = portrait.dataset, portrait.data
+def _name_of(model: Any, name: str) -> str:
+    """The name of a network, where a model's networks differ in it."""
+    return clean(name) if len({network.name for network in model.networks_}) > 1 else ""
+
+
+def _network_of_dynamics(
+    model: Any, dynamics: Dynamics | None, shown: ShownNetwork
+) -> ShownNetwork | None:
+    """The network with the reservoir, if it is not the one of the map."""
+    if dynamics is None:
+        return None
+    encoder = dynamics.encoder
+    radius = getattr(encoder, "effective_spectral_radius", None)
+    found = replace(
+        shown,
+        encoder=type(encoder).__name__,
+        name=_name_of(model, dynamics.name),
+        n_layers=len(dynamics.reservoir.layers),
+        effective_spectral_radius=None if radius is None else float(radius),
+    )
+    return None if found == shown else found
+
+
+def _atoms(name: str, graphs: GraphBatch, *, molecules: bool) -> dict[str, str]:
+    """Elements by vertex label, if these are molecules or a known dataset of them."""
+    if molecules and graphs.label_values is not None:
+        return {clean(label): clean(label) for label in graphs.label_values.tolist()}
     facts = paper.DATASETS.get(name)
-    found = (data.n_graphs, data.n_vertices)
+    found = (len(graphs), graphs.n_vertices)
     if name not in paper.ATOMS or facts is None or found != (facts.n_graphs, facts.n_vertices):
+        return {}
+    return {str(code): symbol for code, symbol in enumerate(paper.ATOMS[name])}
+
+
+def _with_atoms(portrait: Portrait, atoms: Mapping[str, str]) -> Portrait:
+    """Write elements for vertex labels."""
+    if not atoms:
         return portrait
-    atoms = {str(code): symbol for code, symbol in enumerate(paper.ATOMS[name])}
+    data = portrait.data
     return replace(
         portrait,
         data=replace(data, labels=[(atoms.get(label, label), n) for label, n in data.labels]),

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
 from fdgnn.arrays import Features
-from fdgnn.encoders import Encoder
+from fdgnn.encoders import Encoder, JoinedEncoder
 from fdgnn.estimators import FDGNNClassifier, FDGNNRegressor
 from fdgnn.graphs import GraphBatch
+from fdgnn.networks import Network
+from fdgnn.portrait.records import MEMBERS, MemberFacts
+from fdgnn.portrait.text import clipped
+from fdgnn.readout.gaussian import GaussianReadout
 from fdgnn.reservoir import DeepReservoir
 from fdgnn.selection.search import FDGNNSearchCV
 
@@ -39,18 +44,62 @@ def encoder_of(model: Any) -> Encoder:
     return encoder
 
 
-def reservoir_of(model: Any) -> DeepReservoir | None:
-    """The reservoir of the first network, or None if its encoder is no reservoir."""
-    return getattr(encoder_of(model), "reservoir_", None)
+def reservoir_encoder(model: Any) -> tuple[Encoder, str] | None:
+    """The first encoder with a reservoir, and the name of its network; None if there is none."""
+    if isinstance(model, Encoder):
+        return next(((encoder, "") for encoder in _parts(model) if _has_reservoir(encoder)), None)
+    named = ((e, network.name) for network in model.networks_ for e in _parts(network.encoder))
+    return next(((encoder, name) for encoder, name in named if _has_reservoir(encoder)), None)
+
+
+def _parts(encoder: Encoder) -> list[Encoder]:
+    """The encoder itself, or those that it joins."""
+    if isinstance(encoder, JoinedEncoder):
+        return [part for block in encoder.blocks_ for part in _parts(block.encoder)]
+    return [encoder]
+
+
+def _has_reservoir(encoder: Encoder) -> bool:
+    return isinstance(getattr(encoder, "reservoir_", None), DeepReservoir)
+
+
+def encoder_in_words(encoder: Encoder) -> str:
+    """The class of an encoder, or those that it joins."""
+    return " and ".join(type(part).__name__ for part in _parts(encoder))
+
+
+def network_of_map(model: Any, graphs: GraphBatch) -> Network:
+    """The first network that can take all of the graphs; else the first."""
+    networks: tuple[Network, ...] = model.networks_
+    able = (network for network in networks if not network.encoder.refusals(graphs))
+    return next(able, networks[0])
 
 
 def features_of(model: Any, graphs: GraphBatch) -> Features:
-    """What the readout of the first network sees, (n_graphs, P), dense or sparse.
+    """What the readout of one network sees, (n_graphs, P), dense or sparse.
 
-    An encoder has no readout; these are its own features.
+    It is the first network that can take all of these graphs. An encoder has no readout; these
+    are its own features.
     """
     graphs = model.check_graphs(graphs)
     if isinstance(model, Encoder):
         return model.encode(graphs, n_jobs=model.n_jobs).features[0]
-    features: Features = model.networks_[0].features(graphs, model.n_jobs)
-    return features
+    return network_of_map(model, graphs).features(graphs, model.n_jobs)
+
+
+def members_of_model(model: Any, graphs: GraphBatch) -> list[MemberFacts]:
+    """List the networks of a model; those that are alike are one row."""
+    able = model.able_networks(graphs)
+    counts: Counter[tuple[str, str, str, float | None, int]] = Counter()
+    for i, network in enumerate(model.networks_):
+        readout = "Gaussian" if isinstance(network.readout, GaussianReadout) else "linear"
+        n_graphs = len(graphs) if able is None else int(able[i].sum())
+        name = clipped(network.name or network.encoder.kind)
+        counts[name, encoder_in_words(network.encoder), readout, network.alpha, n_graphs] += 1
+    return [
+        MemberFacts(
+            name=name, encoder=encoder, readout=readout, penalty=penalty, n_networks=n,
+            n_graphs=n_graphs,
+        )
+        for (name, encoder, readout, penalty, n_graphs), n in counts.items()
+    ][:MEMBERS]  # fmt: skip

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, field
 
 from fdgnn.exceptions import StudyError
 from fdgnn.files import write_aside
@@ -31,6 +31,8 @@ BARS = 40  # bars of a histogram, about
 LABELS = 30  # vertex labels that are counted one by one, at most
 CLASSES = 50  # classes that are shown one by one, at most
 BINS = 10  # bins of probability, at most
+SUBSTRUCTURES = 200  # of all classes together, at most
+MEMBERS = 200  # kinds of networks that are listed, at most
 
 T = TypeVar("T")
 Number = Annotated[float, Meta(ge=-1e300, le=1e300)]
@@ -115,14 +117,40 @@ class DataFacts(GraphCounts, frozen=True, kw_only=True):
 
 
 class ShownNetwork(Record, frozen=True, kw_only=True):
-    """The network whose features make the map and whose dynamics are shown."""
+    """A network whose features make the map, or whose dynamics are shown."""
 
     encoder: str  # the class of its encoder
+    name: str = ""  # where a model's networks differ
     fold: Numbered | None  # the first of the folds that chose what most folds chose
     folds_alike: Count | None  # folds that chose this configuration; alpha may differ
     n_folds: Count | None
     n_layers: Count | None  # None where the encoder has no layers
     effective_spectral_radius: Number | None
+
+
+class MemberFacts(Record, frozen=True, kw_only=True):
+    """Networks of a model that are alike."""
+
+    name: str
+    encoder: str  # the class of the encoder, or those that it joins
+    readout: str
+    penalty: Number | None  # None where it is not known
+    n_networks: Numbered
+    n_graphs: Count  # graphs for which they answer
+
+
+class SubstructureFacts(Record, frozen=True, kw_only=True):
+    """A color that counts for or against a class, and a graph that has it."""
+
+    target: str | None  # the class; None for a regression
+    words: str
+    round: Count  # how often the color was refined
+    weight: Number  # what it adds to the score, averaged over all graphs
+    contribution: Number  # averaged over the graphs that have it
+    n_graphs: Count  # graphs that have it
+    graph: Count  # the example
+    steps: list[Annotated[int, Meta(ge=-1)]]  # of each vertex from the color; -1: it is not seen
+    radius: Count  # edges are seen that have an end less than so many steps away
 
 
 class LayerFacts(Record, frozen=True, kw_only=True):
@@ -251,7 +279,7 @@ class Portrait(Record, frozen=True, kw_only=True):
     n_networks: Count
     network: ShownNetwork
     data: DataFacts
-    dynamics: DynamicsFacts | None  # None where the encoder is no reservoir
+    dynamics: DynamicsFacts | None  # None where no network has a reservoir
     graphs: Annotated[list[GraphRow], Meta(max_length=MAPPED)]  # all mistakes are among them
     explained: tuple[Number, Number]  # shares of variance of x and y
     drawings: Annotated[list[Drawing], Meta(max_length=MAPPED)]  # of small graphs
@@ -263,12 +291,26 @@ class Portrait(Record, frozen=True, kw_only=True):
     command: str | None
     versions: dict[str, str]
     machine: Machine
+    members: Annotated[list[MemberFacts], Meta(max_length=MEMBERS)] = field(default_factory=list)
+    dynamics_network: ShownNetwork | None = None  # where it is not that of the map
+    # Over the graphs on the map; for each class those for it, and then those against it.
+    substructures: Annotated[list[SubstructureFacts], Meta(max_length=SUBSTRUCTURES)] = field(
+        default_factory=list
+    )
 
     def __post_init__(self) -> None:
         n = len(self.classes)
         rows = [[0] * n] * n if self.confusion is None else self.confusion
         if [len(row) for row in rows] != [n] * n:
             raise ValueError(f"the confusion matrix is not {n} x {n}, though there are {n} classes")
+        sizes = {drawing.graph: len(drawing.contributions) for drawing in self.drawings}
+        for one in self.substructures:
+            if one.steps and len(one.steps) != sizes.get(one.graph, len(one.steps)):
+                raise ValueError(f"a substructure does not fit the drawing of graph {one.graph}")
+            if one.target is not None and one.target not in self.classes:
+                raise ValueError(
+                    f"a substructure is for the class {one.target}, which is not there"
+                )
 
 
 # ---------------------------------------------------------------------- files

@@ -17,9 +17,9 @@ def clean(value: object) -> str:
     return str(value).encode("utf-8", errors="replace").decode("utf-8")
 
 
-def clipped(value: object, mark: str = "") -> str:
+def clipped(value: object, mark: str = "", longest: int = LONGEST) -> str:
     """Cut text to a bounded length and put the mark at its end."""
-    text, most = clean(value), LONGEST - len(mark)
+    text, most = clean(value), longest - len(mark)
     return (text if len(text) <= most else text[: most - 1] + "\N{HORIZONTAL ELLIPSIS}") + mark
 
 

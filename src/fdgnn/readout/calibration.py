@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import softmax
-from sklearn.model_selection import StratifiedKFold
 
 from fdgnn.graphs import Array, Floats
 
@@ -51,20 +50,34 @@ def fit_slope(outputs: Floats, codes: Array) -> float:
     return high if derivative(high) <= 0 else float(brentq(derivative, low, high))
 
 
-def stratified_folds(codes: Array, seed: np.random.SeedSequence) -> npt.NDArray[np.int64]:
-    """Fold of each graph: five, or fewer where a class has fewer graphs."""
+def stratified_folds(
+    codes: Array, seed: np.random.SeedSequence, n_folds: int = N_FOLDS
+) -> npt.NDArray[np.int64]:
+    """Fold of each graph; fewer than asked for where a class has fewer graphs."""
+    from sklearn.model_selection import StratifiedKFold  # slow to import, and only for training
+
     fewest = int(np.bincount(codes).min())
     if fewest < 2:
         raise ValueError(
-            "probability=True: a class has only one graph, and probabilities are learned on graphs "
+            "a class has only one graph, and probabilities and penalties are learned on graphs "
             "held out of the fit; give every class at least two"
         )
     random_state = int(seed.generate_state(1)[0])
-    splitter = StratifiedKFold(min(N_FOLDS, fewest), shuffle=True, random_state=random_state)
+    splitter = StratifiedKFold(min(n_folds, fewest), shuffle=True, random_state=random_state)
     fold = np.empty(len(codes), dtype=np.int64)
     for f, (_, members) in enumerate(splitter.split(codes, codes)):
         fold[members] = f
     return fold
+
+
+def shuffled_folds(
+    n: int, seed: np.random.SeedSequence, n_folds: int = N_FOLDS
+) -> npt.NDArray[np.int64]:
+    """Fold of each of n graphs, of about equal sizes."""
+    if n < 2:
+        raise ValueError("there is one graph only, and penalties are learned on graphs held out")
+    folds = np.arange(n) % min(n_folds, n)
+    return np.random.default_rng(seed).permutation(folds)
 
 
 def _evidence(outputs: Floats) -> Floats:

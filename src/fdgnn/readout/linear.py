@@ -1,14 +1,19 @@
-"""The trained readout: linear neurons, by ridge regression in closed form."""
+"""The linear readout, by ridge regression in closed form, on dense or sparse features."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, Self
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
 
-from fdgnn.arrays import Features, Floats
-from fdgnn.readout.ridge import Folds, fit_ridge, held_out_predictions
+from fdgnn.arrays import Features, Floats, Ints
+from fdgnn.readout.conjugate import fit_sparse
+from fdgnn.readout.dual import MOST_SAMPLES, fit_dual, held_out_by_inverse
+from fdgnn.readout.products import row_products
+from fdgnn.readout.ridge import fit_ridge, held_out_predictions
 
 
 class LinearReadout(NamedTuple):
@@ -17,29 +22,130 @@ class LinearReadout(NamedTuple):
     coef: Floats  # W_Y (q, P)
     intercept: Floats  # b (q,)
 
-    @classmethod
-    def fit(cls, X: Features, Y: Floats, alpha: float) -> Self:
-        """Solve for the weights, with the Tikhonov penalty alpha on all but the intercept."""
-        coef, intercept = fit_ridge(X, Y, alpha)
-        return cls(np.ascontiguousarray(coef), intercept)  # one layout: sums round the same
-
     def outputs(self, X: Features) -> Floats:
         """Give the outputs (n, q) for features (n, P)."""
         return np.asarray(X @ self.coef.T) + self.intercept
 
+    def base_outputs(self) -> Floats:
+        """Give the outputs (q,) for the empty graph, whose features are zero."""
+        return self.intercept
 
-def held_out_outputs(features: Sequence[Features], Y: Floats, alpha: float, fold: Folds) -> Floats:
-    """Outputs (n, q) for each sample by readouts that have not seen its fold.
+    def directions(self, X: Features, signs: Floats) -> Floats:
+        """Weights (m, P) of the m combinations ``signs`` (m, q) of outputs; the same for all x."""
+        return np.asarray(signs @ self.coef)
 
-    Parameters
-    ----------
-    features : sequence of (n, P)
-        Of each network; their outputs are averaged.
-    Y : (n, q)
-    alpha : float
-    fold : (n,) int
+    def sparse(self) -> SparseReadout:
+        """Give the same readout without the columns whose weights are all zero."""
+        columns = np.flatnonzero(self.coef.any(axis=0)).astype(np.int32)
+        values = np.ascontiguousarray(self.coef[:, columns])
+        return SparseReadout(columns, values, self.intercept, self.coef.shape[1])
+
+
+class SparseReadout(NamedTuple):
+    """A linear readout that knows only the columns whose weights are not all zero.
+
+    Hashed colors have 2^18 columns or more, of which few occur. A model that was loaded from a
+    file has such readouts; their outputs are those of the `LinearReadout`, bit by bit.
     """
-    alphas = np.array([alpha], dtype=np.float64)
-    return np.asarray(
-        np.mean([held_out_predictions(X, Y, alphas, fold)[0] for X in features], axis=0)
-    )
+
+    columns: npt.NDArray[np.int32]  # (m,) ascending
+    values: Floats  # (q, m), the weights of these columns
+    intercept: Floats  # b (q,)
+    n_features: int  # P
+
+    @property
+    def coef(self) -> Floats:
+        """W_Y (q, P), made anew each time."""
+        coef = np.zeros((len(self.values), self.n_features))
+        coef[:, self.columns] = self.values
+        return coef
+
+    def outputs(self, X: Features) -> Floats:
+        """Give the outputs (n, q) for features (n, P)."""
+        if X.shape[1] != self.n_features:
+            raise ValueError(f"there are {X.shape[1]} features, not {self.n_features}")
+        if not sp.issparse(X):
+            return np.asarray(X @ self.coef.T) + self.intercept
+        if len(self.columns) == 0:
+            return np.zeros((X.shape[0], len(self.intercept))) + self.intercept
+        place = np.minimum(np.searchsorted(self.columns, X.indices), len(self.columns) - 1)
+        known = self.columns[place] == X.indices
+        parts = X.data * known, place.astype(X.indices.dtype), X.indptr
+        own = sp.csr_array(parts, shape=(X.shape[0], len(self.columns)))
+        return np.asarray(own @ self.values.T) + self.intercept
+
+    def base_outputs(self) -> Floats:
+        """Give the outputs (q,) for the empty graph, whose features are zero."""
+        return self.intercept
+
+    def directions(self, X: Features, signs: Floats) -> Floats:
+        """Weights (m, P) of the m combinations ``signs`` (m, q) of outputs; the same for all x."""
+        return np.asarray(signs @ self.coef)
+
+
+@dataclass(frozen=True)
+class LinearRidge:
+    """How a linear readout is trained.
+
+    Attributes
+    ----------
+    relative : bool
+        Whether the penalty alpha counts in units of the features' mean squared length (of their
+        distance to their mean), so that it means the same for small graphs and large ones.
+    """
+
+    relative: bool = False
+    name: ClassVar[str] = "linear"
+
+    def fit(
+        self, X: Features, Y: Floats, alpha: float, weights: Floats | None = None
+    ) -> LinearReadout:
+        """Solve for the weights, with the Tikhonov penalty alpha on all but the intercept."""
+        alpha = alpha * self._unit(X)
+        if not sp.issparse(X) and weights is None:
+            coef, intercept = fit_ridge(X, Y, alpha)
+        elif len(Y) <= min(MOST_SAMPLES, X.shape[1]):
+            dual, intercept = fit_dual(row_products(X), Y, alpha, weights)
+            coef = (X.T @ dual).T
+        elif sp.issparse(X):
+            coefs, intercepts = fit_sparse(X, Y, np.array([alpha]), weights)
+            coef, intercept = coefs[0], intercepts[0]
+        else:
+            coef, intercept = fit_ridge(X, Y, alpha, weights)
+        return LinearReadout(np.ascontiguousarray(coef), intercept)  # one layout: sums round alike
+
+    def held_out(
+        self, X: Features, Y: Floats, alphas: Floats, folds: Ints, weights: Floats | None = None
+    ) -> Floats:
+        """Predict each sample without its fold, for all rows of folds: (n_rows, a, n, q).
+
+        As in `fdgnn.readout.dual.held_out_by_inverse`.
+        """
+        alphas = np.asarray(alphas) * self._unit(X)
+        if sp.issparse(X):
+            if len(Y) <= MOST_SAMPLES:
+                return held_out_by_inverse(row_products(X), Y, alphas, folds, weights)
+            return np.array([_held_out_sparse(X, Y, alphas, fold, weights) for fold in folds])
+        return np.array([held_out_predictions(X, Y, alphas, fold, weights) for fold in folds])
+
+    def _unit(self, X: Features) -> float:
+        if not self.relative:
+            return 1.0
+        mean = np.asarray(X.mean(axis=0)).ravel()
+        squares = X.multiply(X).sum() if sp.issparse(X) else (X**2).sum()
+        return float(max(squares / X.shape[0] - mean @ mean, np.finfo(float).tiny))
+
+
+def _held_out_sparse(
+    X: sp.csr_array, Y: Floats, alphas: Floats, fold: Ints, weights: Floats | None
+) -> Floats:
+    """One regression for each fold that is left out."""
+    predictions = np.empty((len(alphas), *Y.shape))
+    for f in np.unique(fold):
+        rows = fold == f
+        train = (fold >= 0) & ~rows
+        own = None if weights is None else weights[train]
+        coef, intercept = fit_sparse(X[train], Y[train], alphas, own)
+        for a in range(len(alphas)):
+            predictions[a, rows] = X[rows] @ coef[a].T + intercept[a]
+    return predictions

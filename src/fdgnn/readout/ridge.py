@@ -20,27 +20,25 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 from scipy import linalg
 from scipy.linalg import lapack
 
-from fdgnn.arrays import Features, Floats
-
-Folds = npt.NDArray[np.integer]
+from fdgnn.arrays import Floats
+from fdgnn.readout.dual import MOST_SAMPLES, Folds, held_out_by_inverse
 
 LARGE_FOLD = 64  # samples from which one system at a time is faster than a stack of them
 
 
-def fit_ridge(X: Features, Y: Floats, alpha: float) -> tuple[Floats, Floats]:
-    """Weights (q, P) and intercept (q,) of one ridge regression on dense or sparse features.
+def fit_ridge(
+    X: Floats, Y: Floats, alpha: float, weights: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """Weights (q, P) and intercept (q,) of one ridge regression on dense features.
 
     Normal equations in the smaller of the two dimensions; if rounding makes them singular, the
-    singular value decomposition.
+    singular value decomposition. Sample weights always take the P x P form.
     """
-    if sp.issparse(X):
-        if X.shape[0] <= X.shape[1]:
-            return _fit_wide_sparse(X, Y, alpha)
-        X = X.toarray()
+    if weights is not None:
+        return _Moments.of(X, Y, weights).solve(alpha)
     mean, level = X.mean(axis=0), Y.mean(axis=0)
     Z, T = X - mean, Y - level
     n, P = Z.shape
@@ -54,24 +52,9 @@ def fit_ridge(X: Features, Y: Floats, alpha: float) -> tuple[Floats, Floats]:
     return W.T, level - mean @ W
 
 
-def _fit_wide_sparse(X: sp.csr_array, Y: Floats, alpha: float) -> tuple[Floats, Floats]:
-    """The same by the dual form, in which X is only multiplied: centering would fill it."""
-    mean, level = np.asarray(X.mean(axis=0)).ravel(), Y.mean(axis=0)
-    gram, T = _centered_gram(X), Y - level
-    dual = _solve_or_decompose(gram, T, alpha)
-    dual -= dual.mean(axis=0)  # X^T times this is the centered X^T times dual
-    W = X.T @ dual
-    return W.T, level - mean @ W
-
-
-def _centered_gram(X: sp.csr_array) -> Floats:
-    """Products of the rows of X after their mean is taken away, (n, n), from X as it is."""
-    gram = (X @ X.T).toarray().astype(np.float64)
-    rows = gram.mean(axis=0)
-    return np.asarray(gram - rows - rows[:, None] + rows.mean())
-
-
-def held_out_predictions(X: Features, Y: Floats, alphas: Floats, fold: Folds) -> Floats:
+def held_out_predictions(
+    X: Floats, Y: Floats, alphas: Floats, fold: Folds, weights: Floats | None = None
+) -> Floats:
     """Predict each sample by the ridge regression that has not seen its fold, for each alpha.
 
     Parameters
@@ -82,15 +65,16 @@ def held_out_predictions(X: Features, Y: Floats, alphas: Floats, fold: Folds) ->
     fold : (n,) int
         The samples' folds; -1 marks samples outside the training set, which are predicted by the
         regression on all folds.
+    weights : (n,), optional
 
     Returns
     -------
     (a, n, q) float64
     """
+    if weights is not None:
+        return _weighted(X, Y, alphas, fold, weights)
     train = np.flatnonzero(fold >= 0)
     fold_size = np.bincount(fold[train]).max()
-    if sp.issparse(X):
-        X = _rotated(X) if X.shape[0] <= X.shape[1] else X.toarray()
     # The work of one held-out system, in multiplications: fold by fold, or P by P.
     P = X.shape[1]
     hat = fold_size**2 * min(P, len(train)) + fold_size**3 / 3
@@ -99,13 +83,11 @@ def held_out_predictions(X: Features, Y: Floats, alphas: Floats, fold: Folds) ->
     return form(X - X[train].mean(axis=0), Y, alphas, fold)
 
 
-def _rotated(X: sp.csr_array) -> Floats:
-    """Give dense features (n, n) whose rows have the same products with each other as X's.
-
-    A ridge regression depends on those products alone, so its predictions are the same.
-    """
-    s, U = linalg.eigh((X @ X.T).toarray().astype(np.float64), check_finite=False)
-    return np.asarray(U * np.sqrt(np.maximum(s, 0.0)))
+def _weighted(X: Floats, Y: Floats, alphas: Floats, fold: Folds, weights: Floats) -> Floats:
+    """The dual form where samples are fewer than features, else Gram matrices."""
+    if len(X) <= min(X.shape[1], MOST_SAMPLES):
+        return np.asarray(held_out_by_inverse(X @ X.T, Y, alphas, fold[None], weights)[0])
+    return _by_gram_matrices(X, Y, alphas, fold, weights)
 
 
 # ---------------------------------------------------------------------- small folds: block formula
@@ -176,10 +158,13 @@ def _folds_of_equal_size(fold: Folds) -> Iterator[npt.NDArray[np.intp]]:
 # ---------------------------------------------------------------------- large folds: Gram matrices
 
 
-def _by_gram_matrices(X: Floats, Y: Floats, alphas: Floats, fold: Folds) -> Floats:
+def _by_gram_matrices(
+    X: Floats, Y: Floats, alphas: Floats, fold: Folds, weights: Floats | None = None
+) -> Floats:
     """Gram matrix of a training set = total - fold; one Cholesky factor for each (fold, alpha)."""
     members = [np.flatnonzero(fold == f) for f in range(-1, int(fold.max()) + 1)]
-    parts = [_Moments.of(X[rows], Y[rows]) for rows in members]
+    own = [None if weights is None else weights[rows] for rows in members]
+    parts = [_Moments.of(X[rows], Y[rows], w) for rows, w in zip(members, own, strict=True)]
     total = _Moments(*(sum(column) for column in zip(*parts[1:], strict=True)))
     predictions = np.empty((len(alphas), *Y.shape))
     for f, (rows, part) in enumerate(zip(members, parts, strict=True)):
@@ -192,15 +177,18 @@ def _by_gram_matrices(X: Floats, Y: Floats, alphas: Floats, fold: Folds) -> Floa
 class _Moments(NamedTuple):
     """What a ridge regression needs to know of its training set; it adds over parts of it."""
 
-    n: int
+    n: float  # samples, or the sum of their weights
     x: Floats  # (P,)    sum of rows
     y: Floats  # (q,)
     xx: Floats  # (P, P)  Gram matrix
     xy: Floats  # (P, q)
 
     @classmethod
-    def of(cls, X: Floats, Y: Floats) -> _Moments:
-        return cls(len(X), X.sum(axis=0), Y.sum(axis=0), X.T @ X, X.T @ Y)
+    def of(cls, X: Floats, Y: Floats, weights: Floats | None = None) -> _Moments:
+        if weights is None:
+            return cls(len(X), X.sum(axis=0), Y.sum(axis=0), X.T @ X, X.T @ Y)
+        Z = X * weights[:, None]
+        return cls(float(weights.sum()), Z.sum(axis=0), weights @ Y, Z.T @ X, Z.T @ Y)
 
     def without(self, part: _Moments) -> _Moments:
         return _Moments(
@@ -214,10 +202,18 @@ class _Moments(NamedTuple):
     def predict(self, X: Floats, alphas: Floats) -> Floats:
         """Predictions (a, m, q) of the regressions on this training set."""
         mean, level = self.x / self.n, self.y / self.n
-        gram = self.xx - np.outer(self.x, mean)
-        moments = self.xy - np.outer(self.x, level)
+        gram, moments = self._centered()
         W = np.stack([_solve_or_decompose(gram, moments, alpha) for alpha in alphas])
         return level + (X - mean) @ W
+
+    def solve(self, alpha: float) -> tuple[Floats, Floats]:
+        """Weights (q, P) and intercept (q,)."""
+        W = _solve_or_decompose(*self._centered(), alpha)
+        return W.T, (self.y - self.x @ W) / self.n
+
+    def _centered(self) -> tuple[Floats, Floats]:
+        gram = self.xx - np.outer(self.x, self.x / self.n)
+        return gram, self.xy - np.outer(self.x, self.y / self.n)
 
 
 # ---------------------------------------------------------------------- one system

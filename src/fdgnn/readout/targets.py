@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,60 @@ def real_targets(y: Any, graphs: GraphBatch) -> Floats:
     if not finite.all():
         raise ValueError(f"y[{int(np.argmin(finite))}] is NaN or infinite; leave such graphs out")
     return targets
+
+
+def sample_weights(
+    given: Any, n: int, y: Array | None = None, class_weight: Any = None
+) -> Floats | None:
+    """Give the weight of each sample, of mean 1; None where all are equal.
+
+    Parameters
+    ----------
+    given : (n,) or None
+    n : int
+    y : (n,), optional
+        Class labels, for `class_weight`.
+    class_weight : "balanced", dict or None
+    """
+    if given is None and class_weight is None:
+        return None
+    try:
+        weights = np.ones(n) if given is None else np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("sample_weight: expected one number for each graph") from None
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weights.shape}, expected ({n},)")
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
+        raise ValueError("sample_weight: expected finite numbers, at least 0 and not all 0")
+    if class_weight is not None:
+        weights = weights * _weights_of_classes(class_weight, y)
+    return np.asarray(weights * (np.count_nonzero(weights) / weights.sum()))
+
+
+def _weights_of_classes(class_weight: Any, y: Any) -> Floats:
+    """The weight of each sample's class."""
+    if not (class_weight == "balanced" or isinstance(class_weight, Mapping)):
+        raise ValueError(
+            f"class_weight={class_weight!r}: expected 'balanced', a dictionary or None"
+        )
+    classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise ValueError(
+                f"class_weight={class_weight!r}: expected 'balanced', a dictionary or None"
+            )
+        return np.asarray((len(codes) / (len(classes) * counts))[codes])
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(
+            f"class_weight={class_weight!r}: expected 'balanced', a dictionary or None"
+        )
+    unknown = [key for key in class_weight if key not in classes.tolist()]
+    if unknown:
+        raise ValueError(f"class_weight names {unknown[0]!r}, which is not a class of y")
+    each = np.array([class_weight.get(c, 1.0) for c in classes.tolist()], dtype=np.float64)
+    if not (np.isfinite(each).all() and (each > 0).all()):
+        raise ValueError("class_weight: expected finite numbers above 0")
+    return each[codes]
 
 
 def check_two_classes(y: Array) -> None:

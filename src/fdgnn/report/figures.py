@@ -96,6 +96,26 @@ class CardsBody:
 
 
 @dataclass(frozen=True)
+class SubstructureCard:
+    """A substructure, drawn in an example."""
+
+    graph: int
+    words: str
+    facts: str
+    steps: str  # of each vertex, numbers apart by spaces; empty if it is not drawn
+    radius: int
+
+
+@dataclass(frozen=True)
+class SubstructuresBody:
+    """Cards of substructures."""
+
+    kind: ClassVar[str] = "substructures"
+    run: int
+    cards: Sequence[SubstructureCard]
+
+
+@dataclass(frozen=True)
 class Figure:
     """Charts with one caption, which says what to see, and one table.
 
@@ -109,7 +129,7 @@ class Figure:
     panels: Sequence[Panel] = ()
     table: Table | None = None
     key: Sequence[Key] = ()
-    body: MapBody | ConfusionBody | CardsBody | None = None
+    body: MapBody | ConfusionBody | CardsBody | SubstructuresBody | None = None
     half: bool = False  # whether it may share its line with another figure
     heads: bool = False  # whether panels have their titles above them
     linked: bool = False  # whether a row under the pointer is lit in all panels

@@ -20,7 +20,16 @@ from fdgnn.records import encode
 from fdgnn.report.charts import altair
 from fdgnn.report.figures import Figure, Row, Section
 from fdgnn.report.numbers import listed
-from fdgnn.report.sections import data, dynamics, errors, recipe, result, rivals, selection
+from fdgnn.report.sections import (
+    data,
+    dynamics,
+    errors,
+    recipe,
+    result,
+    rivals,
+    selection,
+    substructures,
+)
 from fdgnn.report.subjects import Subject
 
 LARGEST = 6_000_000  # bytes of a page
@@ -47,6 +56,7 @@ def _sections(subjects: Sequence[Subject]) -> list[Section]:
         selection.section(subjects),
         dynamics.section(subjects),
         data.section(subjects),
+        substructures.section(subjects),
         errors.section(subjects),
         rivals.section(subjects),
         recipe.section(subjects),
@@ -118,8 +128,9 @@ def _columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
 
 
 def _drawings(portrait: Portrait, budget: int) -> Iterator[Drawing]:
-    """Give mistakes first, then the others in their order, as long as there is room."""
-    listed_first = sorted(portrait.drawings, key=lambda d: d.graph not in portrait.mistakes)
+    """Give mistakes and examples first, then the others in order, as long as there is room."""
+    needed = {*portrait.mistakes, *(one.graph for one in portrait.substructures)}
+    listed_first = sorted(portrait.drawings, key=lambda d: d.graph not in needed)
     for drawing in listed_first:
         budget -= len(encode(drawing))
         if budget < 0:

@@ -8,15 +8,9 @@ state after epsilon or nu steps from zero.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
-from itertools import pairwise
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
-import joblib
 import numpy as np
 import numpy.typing as npt
 
@@ -24,8 +18,7 @@ from fdgnn.arrays import Array, Floats, Ints, frozen, offsets_of
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.colors import Quotients, discrete, quotients
 from fdgnn.reservoir.weights import DeepReservoir, Weights
-
-_LOGGER = logging.getLogger("fdgnn")
+from fdgnn.threads import over_chunks
 
 MARGIN = 1e-2  # cycles are solved this much finer than tol: trees and layers amplify their errors
 _FINER = 2.0**-29  # the rounding of float64 beside that of float32
@@ -240,40 +233,3 @@ def first_drive(
         rows = np.asarray(graphs.features @ W_I.T) + bias
         return rows, np.arange(graphs.n_vertices, dtype=np.int32)
     return W_I.T.toarray() + bias, np.zeros(graphs.n_vertices, dtype=np.int32)
-
-
-# ---------------------------------------------------------------------- threads
-
-
-def over_chunks(
-    kernel: Any,
-    n_items: int,
-    n_jobs: int | None,
-    arguments: Sequence[Any],
-    work: Callable[[], Array],
-) -> None:
-    """Call ``kernel(first, last, *arguments)`` on ranges of items of about equal work.
-
-    ``work()[i]`` is the work of all items before i; the last entry is the whole.
-    """
-    _tell_compilation(kernel)
-    n_threads = 1 if n_items == 1 else min(joblib.effective_n_jobs(n_jobs), n_items)
-    if n_threads <= 1:
-        kernel(0, n_items, *arguments)
-        return
-    n_chunks = min(8 * n_threads, n_items)  # small ones, so that threads end together
-    before = work()
-    cuts = np.searchsorted(before, np.linspace(0, before[-1], n_chunks + 1))
-    cuts[-1] = n_items
-    with ThreadPoolExecutor(n_threads) as pool:
-        jobs = [pool.submit(kernel, a, b, *arguments) for a, b in pairwise(cuts) if a < b]
-        for job in jobs:
-            job.result()
-
-
-@cache
-def _tell_compilation(kernel: Any) -> None:
-    """Say once, before a kernel is first compiled, that this takes some seconds."""
-    kept = Path(kernel.stats.cache_path).glob(f"*.{kernel.__name__}-*.nbi")
-    if not any(kept):
-        _LOGGER.warning("fdgnn compiles %s for this machine: some seconds, once", kernel.__name__)

@@ -5,29 +5,28 @@ readouts of all folds and penalties come from one closed form (`fdgnn.readout.ri
 
 A *candidate* is a configuration (parameters of an estimator) with one or more guesses (numbers of
 random draws). The outputs of its guesses are averaged, then scored. An estimator is known here by
-one method, ``network_features(graphs, guess, depths)``: what the readout of a guess sees, for each
-depth a dense or sparse matrix (n_graphs, P).
+two methods: ``network_features(graphs, guess, depths)`` is what the readout of a guess sees, for
+each depth a dense or sparse matrix (n_graphs, P), and ``recipe(n_graphs)`` how the readout is
+trained.
 """
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import joblib
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import ThreadpoolController
 
+from fdgnn.committee import ReadoutRecipe
 from fdgnn.graphs import Array, Floats, GraphBatch
-from fdgnn.readout.ridge import fit_ridge, held_out_predictions
 from fdgnn.readout.targets import code_classes, winning_class
 from fdgnn.selection.folds import Folds
 from fdgnn.selection.rule import SelectionRule
+from fdgnn.threads import one_blas_thread
 
 Metric: TypeAlias = Callable[[Array, Floats], Floats]  # (y (m,), outputs (..., m, q)) -> (...,)
 
@@ -42,6 +41,7 @@ class SelectionTask:
     folds: Folds  # (n_outer, n), as `nested_folds` gives them
     alphas: Floats  # (a,), ascending
     metric: Metric
+    weights: Floats | None = None  # (n,) of the graphs' errors
 
 
 def accuracy(y: Array, outputs: Floats) -> Floats:
@@ -56,17 +56,6 @@ def classification_task(
     classes, targets = code_classes(y)
     codes = np.searchsorted(classes, y)
     return SelectionTask(graphs, targets, codes, folds, np.array(alphas, np.float64), metric)
-
-
-@functools.cache
-def _threadpools() -> ThreadpoolController:
-    return ThreadpoolController()  # finding the libraries takes milliseconds: once per process
-
-
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Hold BLAS to one thread: processes run side by side, and sums keep their order."""
-    limiter: AbstractContextManager[Any] = _threadpools().limit(limits=1, user_api="blas")
-    return limiter
 
 
 # ---------------------------------------------------------------------- one candidate
@@ -124,20 +113,20 @@ def score_candidate(task: SelectionTask, candidate: Candidate) -> CandidateScore
         total: Any = 0.0
         for guess in candidate.guesses:
             features = candidate.estimator.network_features(task.graphs, guess, candidate.depths)
-            total = np.array([outputs_of_readouts(task, X) for X in features]) + total
+            recipe = candidate.estimator.recipe(len(task.graphs))
+            total = np.array([outputs_of_readouts(task, X, recipe) for X in features]) + total
         scores = score_outputs(task, total / len(candidate.guesses))
     seconds = time.perf_counter() - start
     return CandidateScores(candidate.configuration, candidate.guesses, scores, seconds)
 
 
-def outputs_of_readouts(task: SelectionTask, X: Any) -> Floats:
+def outputs_of_readouts(task: SelectionTask, X: Any, recipe: ReadoutRecipe) -> Floats:
     """Give the outputs (n_outer, n_alphas, n, q) of readouts on features X (n, P).
 
     A graph's output comes from the readout that has not seen its inner fold; for a test graph,
     from the readout trained on all inner folds.
     """
-    predictions = [held_out_predictions(X, task.targets, task.alphas, f) for f in task.folds]
-    return np.array(predictions)
+    return recipe.held_out(X, task.targets, task.alphas, task.folds, task.weights)
 
 
 def score_outputs(task: SelectionTask, outputs: Floats) -> OutputScores:
@@ -201,13 +190,14 @@ def score_ensembles(
 
 def _score_ensemble(task: SelectionTask, ensemble: Ensemble) -> dict[int, float]:
     outputs: dict[int, list[Floats]] = {o: [] for o in ensemble.penalties}
+    recipe = ensemble.estimator.recipe(len(task.graphs))
     with one_blas_thread():
         for guess in range(len(next(iter(ensemble.penalties.values())))):
             (X,) = ensemble.estimator.network_features(task.graphs, guess, (ensemble.depth,))
             for o, alphas in ensemble.penalties.items():
                 train, test = task.folds[o] >= 0, task.folds[o] < 0
-                coef, intercept = fit_ridge(X[train], task.targets[train], alphas[guess])
-                outputs[o].append(X[test] @ coef.T + intercept)
+                readout = recipe.fit(X[train], task.targets[train], alphas[guess])
+                outputs[o].append(readout.outputs(X[test]))
     return {
         o: float(task.metric(task.y[task.folds[o] < 0], np.mean(each, axis=0)))
         for o, each in outputs.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Self
 
@@ -16,11 +17,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from fdgnn.context import Context
-from fdgnn.estimators import FDGNNClassifier
+from fdgnn.estimators import AUTO, FDGNNClassifier
 from fdgnn.graphs import Array, Floats, GraphBatch
 from fdgnn.graphs.converters import as_batch
-from fdgnn.readout.targets import check_one_each, class_labels
+from fdgnn.readout.targets import check_one_each, class_labels, sample_weights
 from fdgnn.seeds import integer_seed, seed_sequence
+from fdgnn.selection.committees import all_outputs, members, score_committee
 from fdgnn.selection.folds import Folds, held_out_once
 from fdgnn.selection.rule import ONE_MODEL, Choice, choose
 from fdgnn.selection.scorers import scorer_metric
@@ -51,7 +53,9 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     estimator : FDGNNClassifier or FDGNNRegressor, optional
-        It has the parameters that are not searched; a classifier by default.
+        It has the parameters that are not searched; a classifier by default. With
+        ``encoder="auto"`` there is nothing to draw: the members are fixed, each with the penalty
+        that validates best, so that configurations, depths and guesses are not used.
     n_configurations : int, default=20
         How many to draw from `param_distributions`.
     param_distributions : dict, optional
@@ -62,7 +66,8 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     depths : sequence of int, default=(1, 2, 3, 4, 5)
         Numbers of layers to try with each configuration.
     alphas : sequence of float, optional
-        Penalties to try; by default the paper's, 1e-8 to 1e3 in decades.
+        Penalties to try; by default the paper's, 1e-8 to 1e3 in decades, or for colors those of
+        `fdgnn.committee`, which count in units of the features' size.
     n_guesses : int, default=3
         Networks of each configuration.
     cv : int or splitter, default=10
@@ -139,6 +144,8 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         graphs = as_batch(X)
         task = self._task(graphs, np.asarray(y))
+        if self._base.encoder == AUTO:
+            return self._fit_committee(task, y)
         configurations = self._configurations()
         depths = self._depths()
         scores = self._score(task, configurations, depths)
@@ -151,6 +158,39 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             **self.best_params_, n_networks=self.n_guesses
         )
         self.best_estimator_.fit(graphs, y)
+        return self
+
+    def _fit_committee(self, task: SelectionTask, y: Any) -> Self:
+        """Score the committee of ``encoder="auto"``, and fit it on all graphs.
+
+        There is nothing to draw: its members are fixed, and each chooses its penalty.
+        """
+        context = Context(self.n_jobs, quiet=not self.verbose)
+        names = [member.name for member in members(task, self._base)]
+        found = all_outputs(task, self._base, range(len(names)), context.n_jobs)
+        tracked = context.track(found, len(names), "models")
+        ordered = sorted(tracked, key=lambda one: one.number)
+        scores = score_committee(task, ordered, is_classifier(self._base))
+        whole = [float(one.scores[-1]) for one in ordered]
+        params = [
+            {"member": name, "alpha": float(one.penalties[-1])}
+            for name, one in zip(names, ordered, strict=True)
+        ]
+        self.cv_results_ = {
+            "params": params,
+            "param_member": np.array(names),
+            "param_alpha": np.array([p["alpha"] for p in params]),
+            "kept": scores.kept[-1],
+            "mean_test_score": np.array(whole),
+            "rank_test_score": rankdata(-np.array(whole), method="min").astype(int),
+        }
+        self.best_index_ = int(np.argmax(whole))
+        self.best_params_ = {"encoder": AUTO, "candidates": self._base.candidates}
+        self.best_score_ = float(scores.validation[-1])
+        if self.outer_cv is not None:
+            self.nested_scores_ = scores.test[:-1]
+            self.nested_score_ = float(self.nested_scores_.mean())
+        self.best_estimator_ = clone(self._base).fit(task.graphs, y)
         return self
 
     @property
@@ -181,14 +221,18 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if classify:
             y = class_labels(y, graphs)
         check_one_each(graphs, y)
-        alphas = np.array(ALPHAS if self.alphas is None else self.alphas, dtype=np.float64)
+        relative = self._base.relative_penalty
+        usual = self._base.penalties(len(graphs)) if relative else ALPHAS
+        alphas = np.array(usual if self.alphas is None else self.alphas, dtype=np.float64)
         if not (np.isfinite(alphas) & (alphas >= 0)).all():
             raise ValueError(f"alphas={self.alphas!r}: expected finite numbers, at least 0")
         whole = held_out_once(check_cv(self.cv, y, classifier=classify), y)
         folds = np.array([*self._nested_folds(classify, y), whole])
         if classify:
             own = None if self.scoring is None else scorer_metric(self.scoring, np.unique(y))
-            return classification_task(graphs, y, folds, alphas, own or accuracy)
+            task = classification_task(graphs, y, folds, alphas, own or accuracy)
+            weights = sample_weights(None, len(y), y, getattr(self._base, "class_weight", None))
+            return replace(task, weights=weights)
         targets = y.astype(np.float64).reshape(len(y), -1)
         metric = scorer_metric(self.scoring or "r2", None)
         return SelectionTask(graphs, targets, y, folds, alphas, metric)

@@ -12,18 +12,22 @@ from fdgnn.exceptions import GraphError
 from fdgnn.explanations import Explanation, explain
 from fdgnn.graphs import Graph
 from fdgnn.pictures.drawing import draw_explanation, draw_molecule
-from fdgnn.workflow.predicting import usable_rows
+from fdgnn.workflow.predicting import unseen_labels_ignored, usable_rows
 
 
 @dataclass(frozen=True)
 class Explained:
-    """One row's graph and its explanation."""
+    """One row's graph and its explanation.
+
+    `unseen` tells that the graph has vertex labels that no training graph has.
+    """
 
     row: int
     id: Any
     graph: Graph
     explanation: Explanation
     smiles: str | None = None
+    unseen: bool = False
 
 
 def explain_table(
@@ -41,7 +45,9 @@ def explain_table(
     if table.graphs is None or not chosen:
         return [], asked
     graphs = table.graphs[chosen]
-    explanations = explain(model, graphs, target=_as_class(model, target), edges=edges)
+    strange = set(model.unseen(graphs).tolist())
+    with unseen_labels_ignored():
+        explanations = explain(model, graphs, target=_as_class(model, target), edges=edges)
     found = [
         Explained(
             row=table.start + int(table.rows[g]),
@@ -49,8 +55,9 @@ def explain_table(
             graph=graph,
             explanation=explanation,
             smiles=None if table.smiles is None else table.smiles[g],
+            unseen=i in strange,
         )
-        for g, graph, explanation in zip(chosen, graphs, explanations, strict=True)
+        for i, (g, graph, explanation) in enumerate(zip(chosen, graphs, explanations, strict=True))
     ]
     return found, asked
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +13,7 @@ from sklearn.base import is_classifier
 
 from fdgnn.arrays import Array, Ints
 from fdgnn.datasets import GraphTable, Reject
+from fdgnn.exceptions import UnseenLabelWarning
 from fdgnn.graphs import GraphBatch
 from fdgnn.readout.calibration import probabilities
 from fdgnn.readout.targets import winning_class
@@ -18,13 +21,17 @@ from fdgnn.readout.targets import winning_class
 
 @dataclass(frozen=True)
 class Prediction:
-    """One row of output; a row that cannot be predicted has only `id` and `error`."""
+    """One row of output; a row that cannot be predicted has only `id` and `error`.
+
+    `unseen` tells that the graph has vertex labels that no training graph has.
+    """
 
     id: Any
     prediction: Any = None
     score: float | None = None
     probabilities: tuple[float, ...] = ()
     error: str | None = None
+    unseen: bool = False
 
 
 def predict_tables(
@@ -46,10 +53,24 @@ def predict_tables(
         for reject in rejects:
             rows[reject.row - table.start] = Prediction(reject.id, error=reject.reason)
         if table.graphs is not None and len(usable):
-            answers = _answers(model, table.graphs[usable])
-            for row, (value, score, chances) in zip(table.rows[usable], answers, strict=True):
-                rows[row] = Prediction(table.ids[row], value, score, tuple(chances))
+            graphs = table.graphs[usable]
+            strange = set(model.unseen(graphs).tolist())
+            with unseen_labels_ignored():
+                answers = _answers(model, graphs)
+            for g, (row, answer) in enumerate(zip(table.rows[usable], answers, strict=True)):
+                value, score, chances = answer
+                rows[row] = Prediction(
+                    table.ids[row], value, score, tuple(chances), unseen=g in strange
+                )
         yield rows, rejects
+
+
+@contextmanager
+def unseen_labels_ignored() -> Iterator[None]:
+    """Leave the model's warning out where rows say it: of many tables, each would have its own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnseenLabelWarning)
+        yield
 
 
 def usable_rows(model: Any, table: GraphTable) -> tuple[Ints, list[Reject]]:

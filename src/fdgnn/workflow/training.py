@@ -11,7 +11,8 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from fdgnn.context import Context
 from fdgnn.datasets import GraphTable
-from fdgnn.estimators import FDGNNClassifier, FDGNNRegressor
+from fdgnn.encoders import GraphReservoir
+from fdgnn.estimators import AUTO, FDGNNClassifier, FDGNNRegressor
 from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.graphs import Array, GraphBatch
 from fdgnn.selection.folds import enough_for_nested_folds
@@ -19,6 +20,7 @@ from fdgnn.selection.search import FDGNNSearchCV
 from fdgnn.selection.space import Parameters, depth_of
 
 TaskName: TypeAlias = Literal["classification", "regression"]
+ModelName: TypeAlias = Literal["auto", "paper", "colors", "both"]
 MOST_CLASSES = 20  # whole numbers with more different values are taken for quantities
 FOLDS = 5
 
@@ -44,7 +46,10 @@ class Training:
     baseline : float
         The score of the best constant answer.
     ceiling : float, optional
-        For classes: the best accuracy that any message-passing model could reach.
+        For classes: the best accuracy that any message-passing model could reach that does not
+        look at labels of arcs.
+    members : list of str
+        The models whose outputs are averaged.
     """
 
     model: Any
@@ -56,6 +61,7 @@ class Training:
     n_graphs: int
     seconds: float
     parameters: Parameters
+    members: list[str]
 
 
 def train(
@@ -63,18 +69,34 @@ def train(
     y: Array,
     *,
     task: TaskName | None = None,
+    model: ModelName = "auto",
     search: bool = True,
     n_configurations: int = 20,
     n_guesses: int = 3,
     seed: int = 0,
     context: Context | None = None,
 ) -> Training:
-    """Choose hyper-parameters (or take the defaults) by cross validation, and fit on all graphs."""
+    """Choose a model by cross validation, and fit it on all graphs.
+
+    Parameters
+    ----------
+    graphs, y
+    task : {"classification", "regression"}, optional
+        By default it is guessed from y.
+    model : {"auto", "paper", "colors", "both"}, default="auto"
+        "paper" searches the hyper-parameters of a reservoir, or takes the defaults. The others are
+        the committees of ``FDGNNClassifier(encoder="auto")``, in which nothing is left to search.
+    search : bool, default=True
+    n_configurations, n_guesses : int
+        Of the search of "paper".
+    seed : int, default=0
+    context : Context, optional
+    """
     start = time.perf_counter()
     task = task or guess_task(y)
     classify = task == "classification"
     y = y if classify else _as_numbers(y)
-    found = _search(y, classify, search, seed, context or Context()).set_params(
+    found = _search(y, classify, model, search, seed, context or Context()).set_params(
         n_configurations=n_configurations, n_guesses=n_guesses
     )
     found.fit(graphs, y)
@@ -89,16 +111,26 @@ def train(
         n_graphs=len(graphs),
         seconds=time.perf_counter() - start,
         parameters=found.best_params_,
+        members=[network.name for network in found.best_estimator_.networks_],
     )
 
 
-def _search(y: Array, classify: bool, search: bool, seed: int, context: Context) -> FDGNNSearchCV:
+def base_model(model: ModelName, classify: bool, seed: int) -> FDGNNClassifier | FDGNNRegressor:
+    """Give the estimator of a name, not fitted."""
+    kind = FDGNNClassifier if classify else FDGNNRegressor
+    base = kind(random_state=seed)
+    if classify:
+        base.set_params(probability=True)
+    if model != "paper":
+        base.set_params(encoder=AUTO, candidates="all" if model == "auto" else model)
+    return base
+
+
+def _search(
+    y: Array, classify: bool, model: ModelName, search: bool, seed: int, context: Context
+) -> FDGNNSearchCV:
     """Make a search; without one, cross validation of a model with default parameters."""
-    base = (
-        FDGNNClassifier(probability=True, random_state=seed)
-        if classify
-        else FDGNNRegressor(random_state=seed)
-    )
+    base = base_model(model, classify, seed)
     folds = _n_folds(y, classify)
     splitter = StratifiedKFold if classify else KFold
     found = FDGNNSearchCV(
@@ -109,11 +141,11 @@ def _search(y: Array, classify: bool, search: bool, seed: int, context: Context)
         n_jobs=context.n_jobs,
         verbose=not context.quiet,
     )
-    if not search:
+    if not search and model == "paper":
         found.set_params(
             configurations=[{"random_state": seed}],
             depths=(depth_of(base),),
-            alphas=(base.alpha,),
+            alphas=(GraphReservoir.default_alpha,),
         )
     return found
 

@@ -12,8 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+
+from fdgnn.committee import Readout
 from fdgnn.context import Context
-from fdgnn.exceptions import ConvergenceWarning
+from fdgnn.exceptions import FDGNNWarning
 from fdgnn.experiments.lines import RecordLines
 from fdgnn.experiments.measures import Trained, compile_kernels, fit_and_test
 from fdgnn.experiments.records import (
@@ -31,6 +34,7 @@ from fdgnn.experiments.rundir import RunDirectory
 from fdgnn.experiments.running import finished_result, run_study
 from fdgnn.experiments.study import Study
 from fdgnn.graphs import GraphBatch
+from fdgnn.readout.gaussian import GaussianReadout
 from fdgnn.records import Record
 
 
@@ -73,13 +77,15 @@ def take(turn: Turn, tell: Tell) -> None:
     `tell` hears first that the turn began, then of each step.
     """
     turn.lines.drop_torn_line()
-    if turn.name == "fdgnn":
-        _take_ours(turn, tell)
-    else:
-        _take_rivals(turn, tell)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FDGNNWarning)  # a row has no place for them
+        if turn.name == "fdgnn":
+            _take_ours(turn, tell)
+        else:
+            _take_rivals(turn, tell)
 
 
-# ---------------------------------------------------------------------- a rival
+# ---------------------------------------------------------------------- a rival, or a variant
 
 
 def _take_rivals(turn: Turn, tell: Tell) -> None:
@@ -103,7 +109,7 @@ def _take_rivals(turn: Turn, tell: Tell) -> None:
             fold_accuracies=[f.accuracy for f in folds],
             selection_seconds=sum(part.seconds for part in parts),
             n_configurations=rival.n_configurations,
-            inner_folds=rival.inner_folds if trials else 0,
+            inner_folds=rival.inner_folds if trials or rival.chooses_in_training else 0,
         )
     )
 
@@ -150,7 +156,7 @@ def best(trials: Sequence[Trial], outer: int) -> Trial:
     return max((t for t in trials if t.outer == outer), key=lambda t: t.score)
 
 
-# ---------------------------------------------------------------------- ourselves
+# ---------------------------------------------------------------------- the paper's model
 
 
 def _take_ours(turn: Turn, tell: Tell) -> None:
@@ -162,10 +168,8 @@ def _take_ours(turn: Turn, tell: Tell) -> None:
     else:
         tell(Began(steps=study.protocol.n_outer, done=0, spent=0.0))
     choices = result.fold_configurations
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the run counts such graphs
-        compile_kernels(study, choices)
-        folds = _measure_folds(turn, choices, study.estimator, tell)
+    compile_kernels(study, choices)
+    folds = _measure_folds(turn, choices, study.estimator, tell)
     turn.lines.append(
         _summary(
             turn,
@@ -248,10 +252,18 @@ def _summary(turn: Turn, folds: Sequence[FoldLine], **others: Any) -> SummaryLin
 
 
 def n_trained_weights(model: Any) -> int:
-    """Count the weights of our readout, or ask a rival for its own."""
-    if hasattr(model, "coef_"):
-        return int(model.coef_.size + model.intercept_.size)
+    """Count the weights of our readouts, or ask a rival for its own.
+
+    Weights of features that no training graph has are zero, and do not count.
+    """
+    if hasattr(model, "networks_"):
+        return sum(_readout_weights(network.readout) for network in model.networks_)
     return int(model.n_parameters_)
+
+
+def _readout_weights(readout: Readout) -> int:
+    weights = readout.dual if isinstance(readout, GaussianReadout) else readout.coef
+    return int(np.count_nonzero(weights)) + readout.intercept.size
 
 
 def peak_megabytes() -> float:

@@ -64,7 +64,7 @@ def _title(name: str) -> str:
 def published(name: str, dataset: str) -> PublishedAccuracy | None:
     """Give the accuracy printed for a model on a dataset, as a share; None if there is none."""
     row = "FDGNN" if name == "fdgnn" else RIVALS[name].published
-    score = paper.published_accuracy(row, dataset)
+    score = None if row is None else paper.published_accuracy(row, dataset)
     if score is None:
         return None
     return PublishedAccuracy(

@@ -36,12 +36,14 @@ ONE_THREAD = {
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 }
 _SECONDS_BETWEEN_LOOKS = 0.1
+#: Whom the paper's FDGNN is compared with by default.
+DEFAULT_MODELS = ("fdgnn-auto", "wl")
 
 
 def compare(
     graphs: Any,
     y: Any,
-    models: str | Iterable[str] = ("wl",),
+    models: str | Iterable[str] = DEFAULT_MODELS,
     *,
     out: str | Path | None = None,
     name: str = "graphs",
@@ -61,8 +63,9 @@ def compare(
     graphs : GraphBatch or list of graphs
     y : (n_graphs,) array-like
         Their classes.
-    models : str or iterable of str, default=("wl",)
-        Some of "wl", "pk", "gk", "rw" (GraKeL), "gin", "dgcnn", "gnn" (PyTorch).
+    models : str or iterable of str, default=("fdgnn-auto", "wl")
+        Some of "fdgnn-auto", "fdgnn-colors", "fdgnn-both" (ours), "wl", "wl-oa", "pk", "gk", "rw"
+        (GraKeL), "gin", "dgcnn", "gnn" (PyTorch).
     out : path, optional
         Run directory, to go on from after a crash; by default nothing is kept.
     name : str, default="graphs"

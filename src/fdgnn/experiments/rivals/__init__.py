@@ -1,7 +1,13 @@
-"""The systems that FDGNN is compared with, each in the library that people use for it.
+"""The systems that the paper's FDGNN is compared with.
+
+Variants of our own come first, then rivals, each in the library that people use for it.
 
 ================  =====================================================  ==================
+``fdgnn-auto``    a committee of colors and a reservoir                  fdgnn
+``fdgnn-colors``  a committee of colors                                  fdgnn
+``fdgnn-both``    a committee of colors joined with a reservoir          fdgnn
 ``wl``            Weisfeiler-Lehman subtree kernel                       GraKeL, SVC
+``wl-oa``         Weisfeiler-Lehman optimal assignment kernel            GraKeL, SVC
 ``pk``            propagation kernel                                     GraKeL, SVC
 ``gk``            graphlet kernel, sampled                               GraKeL, SVC
 ``rw``            geometric random-walk kernel                           GraKeL, SVC

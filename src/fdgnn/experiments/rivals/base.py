@@ -1,4 +1,4 @@
-"""What a rival must offer to take part, and the list of rivals."""
+"""What a contestant must offer to take part, and the list of those beside the paper's FDGNN."""
 
 from __future__ import annotations
 
@@ -50,6 +50,7 @@ class Contestant(Protocol):
 
     n_configurations: int
     inner_folds: int
+    chooses_in_training: bool  # `fit` of its models is the whole selection; there are no parts
 
     def units(self) -> list[str]:
         """Name the parts of the selection; a finished part is not done again on resuming.
@@ -75,12 +76,12 @@ class Contestant(Protocol):
 
 @dataclass(frozen=True)
 class Rival:
-    """A rival as the list of rivals has it.
+    """A rival, or a variant of our own, as the list `RIVALS` has it.
 
     Attributes
     ----------
-    published : str
-        Its row of `fdgnn.experiments.paper.ACCURACY`.
+    published : str, optional
+        Its row among the published accuracies (`fdgnn.experiments.paper.published_accuracy`).
     home : str
         ``module:name`` of the function that makes its `Contestant` from a task.
     libraries : tuple of str
@@ -88,7 +89,7 @@ class Rival:
     """
 
     title: str
-    published: str
+    published: str | None
     home: str
     libraries: tuple[str, ...]
 
@@ -106,10 +107,17 @@ def check_library(what: str, library: str) -> None:
 
 
 _KERNELS, _NETWORKS = "fdgnn.experiments.rivals.graph_kernels", "fdgnn.experiments.rivals.networks"
+_VARIANTS = "fdgnn.experiments.rivals.variants"
 _GRAKEL, _TORCH, _PYG = ("grakel",), ("torch",), ("torch", "torch_geometric")
 
 RIVALS = {
+    "fdgnn-auto": Rival("FDGNN auto: colors and reservoir", None, f"{_VARIANTS}:committee", ()),
+    "fdgnn-colors": Rival("FDGNN auto: only colors", None, f"{_VARIANTS}:colors", ()),
+    "fdgnn-both": Rival("FDGNN auto: both joined", None, f"{_VARIANTS}:both", ()),
     "wl": Rival("Weisfeiler-Lehman kernel, SVC", "WL", f"{_KERNELS}:weisfeiler_lehman", _GRAKEL),
+    "wl-oa": Rival(
+        "WL optimal assignment kernel, SVC", "WL-OA", f"{_KERNELS}:optimal_assignment", _GRAKEL
+    ),
     "pk": Rival("propagation kernel, SVC", "PK", f"{_KERNELS}:propagation", _GRAKEL),
     "gk": Rival("graphlet kernel, SVC", "GK", f"{_KERNELS}:graphlets", _GRAKEL),
     "rw": Rival("random-walk kernel, SVC", "RW", f"{_KERNELS}:random_walk", _GRAKEL),

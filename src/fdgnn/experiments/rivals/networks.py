@@ -42,6 +42,8 @@ class NetworkContestant:
     number of epochs that validates best, averaged over those folds, belongs to the configuration.
     """
 
+    chooses_in_training = False
+
     def __init__(self, task: Task, network: Any) -> None:
         self.task = task
         self.network = network

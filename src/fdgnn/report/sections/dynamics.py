@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from fdgnn.portrait.records import Curve, DynamicsFacts, LayerFacts, Portrait
+from fdgnn.portrait.records import Curve, DynamicsFacts, LayerFacts, ShownNetwork
 from fdgnn.report import charts
-from fdgnn.report.figures import Figure, Key, Missing, Panel, Part, Row, Section, Table
+from fdgnn.report.figures import Figure, Key, Panel, Part, Row, Section, Table
 from fdgnn.report.numbers import NONE, count, listed, percent, plural, significant
 from fdgnn.report.sections import stability
 from fdgnn.report.sections.missing import no_portrait
@@ -24,38 +24,41 @@ def section(subjects: Sequence[Subject]) -> Section:
         lead="A graph's embedding is where a layer's states come to rest. Whether there is only "
         "one such point, whatever the start, depends on the weights W_H and the graph's adjacency "
         "matrix A: ρ(|W_H|) ρ(|A|) < 1 is a certificate for it, where |·| leaves out the signs.",
-        parts=[_part(i, s) for i, s in enumerate(subjects) if s.has_model],
+        parts=[_part(i, s) for i, s in enumerate(subjects) if s.has_model and _iterates(s)],
     )
+
+
+def _iterates(subject: Subject) -> bool:
+    """Whether there are states that come to rest; without a portrait nobody knows."""
+    return subject.portrait is None or subject.portrait.dynamics is not None
 
 
 def _part(run: int, subject: Subject) -> Part:
     portrait = subject.portrait
-    if portrait is None:
+    if portrait is None or portrait.dynamics is None:
         return Part(run, subject.name, missing=no_portrait(subject))
     dynamics = portrait.dynamics
-    if dynamics is None:
-        why = (
-            f"The encoder of this model, {portrait.network.encoder}, is not a reservoir. It has no "
-            "states that come to rest, so there is nothing to show here."
-        )
-        return Part(run, subject.name, missing=Missing(why))
     whom = _whom(dynamics.n_graphs, portrait.data.n_graphs)
     figures = [_convergence(run, dynamics)] if dynamics.curves else []
     if dynamics.layers:
         figures += [_iterations(run, dynamics, whom), _certified(run, dynamics, whom)]
     if dynamics.layers and dynamics.radii:
         figures.append(stability.figure(run, dynamics, whom))
-    lead = f"{whose_network(portrait)} The numbers here are for {whom}."
+    network = portrait.dynamics_network or portrait.network
+    lead = f"{whose_network(network, portrait.n_networks)} The numbers here are for {whom}."
     return Part(run, subject.name, figures, lead=lead)
 
 
-def whose_network(portrait: Portrait) -> str:
-    """A sentence about the network that dynamics and map belong to."""
-    network = portrait.network
+def whose_network(network: ShownNetwork, n_networks: int) -> str:
+    """A sentence about the network that dynamics or map belong to."""
     facts = [network.encoder] if network.n_layers is None else [plural(network.n_layers, "layer")]
     if network.effective_spectral_radius is not None:
         radius = significant(network.effective_spectral_radius)
         facts.append(f"effective spectral radius {radius}")
+    if network.name:
+        whole = "" if network.fold is None else f" of outer fold {network.fold}"
+        which = f"Of the {count(n_networks)} networks{whole}, this one is shown: {network.name}"
+        return f"{which} ({', '.join(facts)})."
     if network.fold is None:
         return f"The model's first network is shown: {', '.join(facts)}."
     if network.folds_alike is not None and network.n_folds is not None:

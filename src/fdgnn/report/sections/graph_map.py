@@ -63,10 +63,8 @@ def _caption(portrait: Portrait, known: bool) -> str:
     if known and portrait.task == "classification":
         wrong = sum(g.correct is False for g in portrait.graphs)
         text += f" {count(wrong)} of these are predicted wrongly."
-    return (
-        f"{text} {whose_network(portrait)} Choose a point, or step through the list, to see its "
-        "graph."
-    )
+    whose = whose_network(portrait.network, portrait.n_networks)
+    return f"{text} {whose} Choose a point, or step through the list, to see its graph."
 
 
 def _rows(portrait: Portrait) -> list[Row]:

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import asdict
 
+from fdgnn.portrait.records import Portrait
 from fdgnn.report.figures import Part, Section, Table
-from fdgnn.report.numbers import duration, plain
+from fdgnn.report.numbers import count, duration, plain
 from fdgnn.report.subjects import Subject
 
 _WORDS = {
@@ -51,6 +52,8 @@ def section(subjects: Sequence[Subject]) -> Section:
 def _part(run: int, subject: Subject) -> Part:
     named = {"Settings": _settings(subject), "Versions and machine": _machine(subject)}
     tables = [(title, _table(values)) for title, values in named.items() if values]
+    if subject.portrait is not None and subject.portrait.members:
+        tables.insert(0, ("Networks", _networks(subject.portrait)))
     command = subject.command
     lead = f"Read from {subject.origin}."
     if command is None and subject.settings is not None:
@@ -58,6 +61,27 @@ def _part(run: int, subject: Subject) -> Part:
     elif command is None and subject.portrait is not None:
         command = subject.portrait.command
     return Part(run, subject.name, tables=tables, command=command or "", lead=lead)
+
+
+def _networks(portrait: Portrait) -> Table:
+    """The networks whose outputs are averaged; those that are alike are one row."""
+    rows = [
+        [
+            one.name
+            if one.n_networks == 1
+            else f"{one.name} \N{MULTIPLICATION SIGN} {one.n_networks}",
+            one.encoder,
+            one.readout,
+            plain(one.penalty),
+            count(one.n_graphs),
+        ]
+        for one in portrait.members
+    ]
+    total = portrait.data.n_graphs
+    note = "Outputs of all networks are averaged." if portrait.n_networks > 1 else ""
+    if any(one.n_graphs < total for one in portrait.members):
+        note += f" Of the {count(total)} graphs, some have labels that not all of them know."
+    return Table(["network", "encoder", "readout", "\u03bb", "graphs"], rows, 3, note)
 
 
 def _table(values: Mapping[str, object]) -> Table:

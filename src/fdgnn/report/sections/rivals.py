@@ -12,6 +12,7 @@ from fdgnn.report.numbers import NONE, count, duration, listed, significant, spr
 from fdgnn.report.subjects import Subject
 
 Rows = Sequence[ComparisonRow]
+PAPERS = "fdgnn"  # the paper's model, with which all others are compared
 
 
 def section(subjects: Sequence[Subject]) -> Section | None:
@@ -41,7 +42,7 @@ def _part(run: int, subject: Subject) -> Part:
 
 def _figures(id: str, dataset: str, rows: Rows) -> list[Figure]:
     done = [r for r in rows if r.accuracy_mean is not None]
-    ours = next((r for r in done if _is_ours(r)), None)
+    ours = next((r for r in done if r.model == PAPERS), None)
     if not done:
         return [_nothing(id, dataset, rows)]
     figures = [_accuracy(id, dataset, rows, done, ours)]
@@ -52,7 +53,16 @@ def _figures(id: str, dataset: str, rows: Rows) -> list[Figure]:
 
 
 def _is_ours(row: ComparisonRow) -> bool:
-    return row.model == "fdgnn"
+    """Whether it is the paper's model or a variant of it."""
+    return row.model == PAPERS or _is_variant(row)
+
+
+def _is_variant(row: ComparisonRow) -> bool:
+    return row.model.startswith(f"{PAPERS}-")
+
+
+def _family(rows: Rows) -> str:
+    return "FDGNN and its variants" if any(map(_is_variant, rows)) else "FDGNN"
 
 
 def _nothing(id: str, dataset: str, rows: Rows) -> Figure:
@@ -77,7 +87,7 @@ def _accuracy(id: str, dataset: str, rows: Rows, done: Rows, ours: ComparisonRow
         panels=[Panel(f"rivals-{id}", charts.rivals(marks, len(done)))],
         table=_table(rows, ours),
         key=[
-            Key("circle", "c1", "FDGNN, mean ± standard deviation"),
+            Key("circle", "c1", f"{_family(done)}, mean ± standard deviation"),
             Key("square", "c3", "a rival"),
             Key("diamond-open", "c2", "as published"),
         ],
@@ -125,7 +135,7 @@ def _beside(ours: ComparisonRow, others: Rows) -> str:
     above = [r.title for r in others if (r.accuracy_mean or 0) > (ours.accuracy_mean or 0)]
     verb = "has" if len(above) == 1 else "have"
     text = f"{listed(above) if above else 'No rival'} {verb if above else 'has'} a higher mean "
-    text += "than FDGNN."
+    text += "than the paper's FDGNN." if any(map(_is_variant, others)) else "than FDGNN."
     if any(_paired(r, ours) for r in others):
         text += (
             " The bars are spreads over folds. All models were tested on the same folds: the table "
@@ -163,15 +173,20 @@ def _seconds(
             ["model", "training", "times FDGNN's"],
             [[r["row"], r["words"], r["factor"] or NONE] for r in rows],
         ),
-        key=[Key("circle", "c1", "FDGNN"), Key("square", "c3", "a rival")],
+        key=[
+            Key("circle", "c1", _family([row for row, _ in timed])),
+            Key("square", "c3", "a rival"),
+        ],
     )
 
 
 def _seconds_caption(rows: Sequence[Row], ours: ComparisonRow | None) -> str:
     text = (
-        "Time to train the selected model once, on a logarithmic scale. The number beside a rival "
+        "Time to train the selected model once, on a logarithmic scale. The number beside a model "
         "says how many times as long as FDGNN it takes."
     )
+    if any(r["what"] == "ours" and r["factor"] for r in rows):
+        text += " FDGNN auto selects while it trains, and its time includes that."
     slower = sorted((r for r in rows if r["what"] == "rival"), key=lambda r: r["seconds"])
     if ours is None or not ours.train_seconds or not slower:
         return text
@@ -212,14 +227,14 @@ def _cells(row: ComparisonRow, ours: ComparisonRow | None) -> list[Cell]:
 
 
 def _factor(row: ComparisonRow, ours: ComparisonRow | None) -> str:
-    """How many times as long as FDGNN a rival trains."""
+    """How many times as long as FDGNN another model trains."""
     if ours is None or row is ours or not ours.train_seconds or not row.train_seconds:
         return ""
     return times(row.train_seconds / ours.train_seconds)
 
 
 def _paired(row: ComparisonRow, ours: ComparisonRow | None) -> str:
-    """On how many folds FDGNN is better than, equal to, and worse than a rival."""
+    """On how many folds FDGNN is better than, equal to, and worse than another model."""
     if ours is None or row is ours or not ours.fold_accuracies or not row.fold_accuracies:
         return ""
     if len(ours.fold_accuracies) != len(row.fold_accuracies):

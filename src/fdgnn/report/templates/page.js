@@ -211,7 +211,8 @@
 
   const length = (a, b) => Math.hypot(a[0] - b[0], a[1] - b[1]);
 
-  function drawGraph(drawing, words) {
+  // With `seen`, what each vertex is to a substructure takes the place of contributions.
+  function drawGraph(drawing, words, seen) {
     const at = [];
     for (let i = 0; i < drawing.positions.length; i += 2) {
       at.push([drawing.positions[i], drawing.positions[i + 1]]);
@@ -234,7 +235,7 @@
     const width = Math.max(...xs) + pad - left, height = Math.max(...ys) + pad - top;
     const svg = shape("svg", {
       viewBox: `${left} ${top} ${width} ${height}`, role: "img", "aria-label": words,
-      class: `graph${drawing.molecule ? " molecule" : ""}${edges.length > 3 * at.length ? " dense" : ""}`,
+      class: `graph${drawing.molecule ? " molecule" : ""}${edges.length > 3 * at.length ? " dense" : ""}${seen ? " marked" : ""}`,
     });
     const layers = ["edges", "halos", "vertices", "names"].map((name) => shape("g", { class: name }));
     svg.append(...layers);
@@ -242,10 +243,24 @@
     edges.forEach(([u, v], i) => {
       ends[u] += 1;
       ends[v] += 1;
-      drawEdge(layers[0], at[u], at[v], drawing.orders ? drawing.orders[i] : 1, unit, drawing);
+      const layer = seen ? layers[0].appendChild(shape("g", { class: edgeKind(seen, u, v) })) : layers[0];
+      drawEdge(layer, at[u], at[v], drawing.orders ? drawing.orders[i] : 1, unit, drawing);
     });
-    drawVertices(layers, drawing, at, ends, unit);
+    if (seen) layers[0].append(...all(".near", layers[0])); // on top of pale edges
+    drawVertices(layers, drawing, at, ends, unit, seen);
     return svg;
+  }
+
+  function edgeKind({ steps, radius }, u, v) {
+    const both = steps[u] >= 0 && steps[v] >= 0;
+    return both && Math.min(steps[u], steps[v]) < radius ? "near" : "far";
+  }
+
+  // Which kind of vertex it is to a substructure, how large it is drawn, and what is said of it.
+  function markOf(step) {
+    if (step === 0) return ["center", 0.3, "is meant"];
+    const far = `${step} ${step === 1 ? "step" : "steps"} away`;
+    return step > 0 ? ["around", 0.22, far] : ["pale", 0.13, "not part of it"];
   }
 
   function drawEdge(layer, a, b, order, unit, drawing) {
@@ -276,8 +291,8 @@
     }
   }
 
-  function drawVertices([, halos, vertices, names], drawing, at, ends, unit) {
-    const values = drawing.contributions;
+  function drawVertices([, halos, vertices, names], drawing, at, ends, unit, seen) {
+    const values = seen ? null : drawing.contributions;
     const most = values ? Math.max(...values.map(Math.abs), 1e-12) : 1;
     const small = at.length > 80;
     at.forEach(([cx, cy], v) => {
@@ -287,22 +302,24 @@
       const size = 0.4 * unit;
       if (drawing.molecule && written) halos.append(shape("circle", { cx, cy, r: 0.24 * unit }));
       const least = drawing.molecule ? (written ? 0.2 : 0.13) : 0.15;
-      const r = (least + (drawing.molecule ? 0.22 : 0.13) * strength) * unit;
+      const [mark, share, told] = seen ? markOf(seen.steps[v]) : [];
+      const r = (mark ? share : least + (drawing.molecule ? 0.22 : 0.13) * strength) * unit;
       if (!drawing.molecule) halos.append(shape("circle", { cx, cy, r }));
-      const kind = !values ? "plain" : values[v] >= 0 ? "for" : "against";
+      const kind = mark === "pale" && written ? "pale written" : mark ?? (!values ? "plain" : values[v] >= 0 ? "for" : "against");
       const dot = shape("circle", { cx, cy, r, class: `vertex ${kind}` });
       if (values) {
         dot.setAttribute("fill-opacity", (0.06 + 0.58 * strength).toFixed(2));
         const share = values[v].toPrecision(2);
         dot.append(shape("title", {}, `vertex ${v}${label ? `, ${label}` : ""}: ${share}`));
       }
-      if (!values && drawing.molecule) dot.setAttribute("visibility", "hidden");
+      if (mark) dot.append(shape("title", {}, `vertex ${v}${label ? `, ${label}` : ""}: ${told}`));
+      if (drawing.molecule && (mark === "pale" || (!mark && !values))) dot.setAttribute("visibility", "hidden");
       vertices.append(dot);
       if (written) {
         const short = label.length > 4 ? `${label.slice(0, 3)}…` : label;
         const letters = Math.max(1, short.length / 2);
         names.append(shape("text", {
-          x: cx, y: cy, "font-size": (drawing.molecule ? size : 0.8 * size) / Math.sqrt(letters),
+          x: cx, y: cy, class: mark === "pale" ? "faint" : "", "font-size": (drawing.molecule ? size : 0.8 * size) / Math.sqrt(letters),
         }, short));
       }
     });
@@ -332,7 +349,13 @@
 
   for (const place of all("[data-graph]")) {
     const drawing = page.drawings[place.dataset.source]?.[place.dataset.graph];
-    if (drawing) {
+    const steps = (place.dataset.steps ?? "").split(" ").filter(Boolean).map(Number);
+    const marked = "steps" in place.dataset;
+    if (drawing && marked && steps.length) {
+      const meant = steps.flatMap((step, v) => (step === 0 ? [v] : []));
+      const words = `Graph ${place.dataset.graph}; meant: vertex ${meant.join(", ")}`;
+      place.append(drawGraph(drawing, words, { steps, radius: Number(place.dataset.radius) }));
+    } else if (drawing && !marked) {
       place.append(drawGraph(drawing, `Graph ${place.dataset.graph}`));
       if (drawing.contributions) place.after(details(drawing));
     } else {

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from fdgnn.arrays import Floats
+from fdgnn.arrays import Features, Floats
 from fdgnn.parameters import Number, check_parameters
 from fdgnn.seeds import Matrix, seed_sequence, stream
 
@@ -97,3 +97,8 @@ class RandomExpansion(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 def _tanh_ratio(a: Floats) -> Floats:
     """``tanh(a) / a``, which near zero is 1 to all digits."""
     return np.divide(np.tanh(a), a, out=np.ones_like(a), where=np.abs(a) > 1e-9)
+
+
+def expanded(features: Features, expansion: RandomExpansion | None) -> Features:
+    """Features as the readout sees them."""
+    return features if expansion is None else expansion.expand(features)

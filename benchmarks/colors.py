@@ -1,0 +1,186 @@
+"""Colors beside GraKeL's Weisfeiler-Lehman kernels, and how they grow.
+
+    python -m benchmarks.colors [--json FILE] [--small]
+
+As in `benchmarks.engine`: ratios of CPU seconds of one run, on one core unless a row says
+otherwise, after compilation; features of both sides are compared first. ``--small`` takes a tenth
+of the million molecules.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.engine import Row, at_least, at_most, cpu, peak_memory, wall
+from fdgnn import ColorCounts, FDGNNClassifier, GraphBatch, load_tu
+from fdgnn.exceptions import FDGNNError
+
+
+def molecules(n: int, n_vertices: int = 25) -> GraphBatch:
+    """Make n graphs of so many vertices like drug molecules: chains, branches, rings, 9 labels."""
+    rng = np.random.default_rng(0)
+    v = np.arange(1, n_vertices)
+    parents = np.maximum(v - rng.integers(1, 4, size=(n, len(v))), 0)
+    closing = rng.integers(0, n_vertices - 5, size=(n, 2))
+    sources = np.concatenate([parents, closing], axis=1)
+    targets = np.concatenate([np.broadcast_to(v, parents.shape), closing + 5], axis=1)
+    starts = np.arange(n)[:, None] * n_vertices
+    arcs = np.stack([(sources + starts).ravel(), (targets + starts).ravel()])
+    labels = rng.choice(
+        9, p=[0.7, 0.1, 0.1, 0.04, 0.02, 0.01, 0.01, 0.01, 0.01], size=n * n_vertices
+    )
+    return GraphBatch.from_arcs(np.arange(n + 1) * n_vertices, arcs, labels=labels)
+
+
+def grakel_svc(kernel: Any, graphs: GraphBatch, y: Any) -> Any:
+    """Fit GraKeL's kernel and a support vector machine; give the predictions on the same graphs."""
+    from sklearn.svm import SVC
+
+    from fdgnn.experiments.rivals.graph_kernels import as_grakel
+
+    given = as_grakel(graphs)  # not timed: our graphs were parsed before, too
+    start = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        K = kernel.fit_transform(given)
+    predicted = SVC(kernel="precomputed").fit(K, y).predict(K)
+    return time.process_time() - start, K, predicted
+
+
+def beside_grakel() -> list[Row]:
+    """Whole fits on NCI1: linear readout, alpha given, beside a kernel matrix and an SVC."""
+    from grakel.kernels import VertexHistogram, WeisfeilerLehman, WeisfeilerLehmanOptimalAssignment
+
+    graphs, y = load_tu("NCI1", arc_labels="ignore")
+    order = np.random.default_rng(0).permutation(len(graphs))  # the file is sorted by class
+    graphs, y = graphs[order], y[order]
+    model = FDGNNClassifier(encoder="colors", n_rounds=4, readout="linear", alpha=0.1)
+    model.fit(graphs[:20], y[:20])
+    rows = []
+    wl = WeisfeilerLehman(n_iter=4, base_graph_kernel=VertexHistogram)
+    wl_oa = WeisfeilerLehmanOptimalAssignment(n_iter=4)
+    for what, part, kernel, counts, must in (
+        ("WL + SVC, NCI1", slice(None), wl, "sum", 8),
+        ("WL-OA + SVC, 1000 graphs of NCI1", slice(1000), wl_oa, "thermometer", 300),
+    ):
+        some, classes = graphs[part], y[part]
+        theirs, K, _ = grakel_svc(kernel, some, classes)
+        X = ColorCounts(n_rounds=4, n_buckets=None, counts=counts).fit_transform(some)
+        np.testing.assert_array_equal((X @ X.T).toarray(), K)  # the same features
+        ours = cpu(lambda some=some, classes=classes: model.fit(some[:], classes), 3)
+        rows.append(at_least(f"colors, 4 rounds, beside {what}", theirs / ours, must,
+                             ours=ours, grakel=theirs))  # fmt: skip
+    return rows
+
+
+def a_million(n: int) -> list[Row]:
+    """Colors and counts of a million molecules of 25 atoms, three rounds."""
+    graphs = molecules(n)
+    encoder = ColorCounts(n_rounds=3).fit(graphs[:10])
+    encoder.encode(graphs[:10])
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far (Linux)
+    before = peak_memory()
+    start = time.process_time()
+    (X,) = encoder.encode(graphs).features
+    seconds = time.process_time() - start
+    gigabytes = (peak_memory() - before) / 2**20
+    assert X.shape[0] == n
+    assert X.nnz <= 4 * graphs.n_vertices
+    share = n / 1e6
+    return [
+        at_most(f"{n:,} molecules, 3 rounds: CPU seconds", seconds, 10 * share),
+        at_most(f"{n:,} molecules, 3 rounds: GB over the input", gigabytes, 1.5 * share),
+    ]
+
+
+def threads() -> list[Row]:
+    """Two threads beside one."""
+    graphs = molecules(100_000)
+    encoder = ColorCounts(n_rounds=3).fit(graphs[:10])
+    one, two = (
+        wall(lambda j=j: encoder.encode(graphs, n_jobs=j), 3) for j in (1, 2)
+    )  # fmt: skip
+    return [at_least("two threads beside one, encoding", one / two, 1.8, one=one, two=two)]
+
+
+def slopes() -> list[Row]:
+    """Log-log slope of the time as each size grows a hundredfold."""
+
+    def encode(graphs: GraphBatch, n_rounds: int) -> float:
+        encoder = ColorCounts(n_rounds=n_rounds).fit(graphs[:2])
+        return cpu(lambda: encoder.encode(graphs), 3)
+
+    sizes = [1, 3, 10, 30, 100]
+    some = molecules(4000)
+    lengths = [molecules(100, 30 * s) for s in sizes]
+    times = {
+        "graphs": [encode(molecules(500 * s), 3) for s in sizes],
+        "vertices": [encode(graphs, 3) for graphs in lengths],
+        "rounds": [encode(some, s) for s in sizes],
+        "arcs": [encode(regular(2000, 2 * s), 3) for s in (1, 3, 10, 30, 100)],
+    }
+    return [
+        at_most(f"slope of time over {what}, 1x..100x",
+                float(np.polyfit(np.log(sizes), np.log(found), 1)[0]), 1.05,
+                **dict(zip(map(str, sizes), found, strict=True)))
+        for what, found in times.items()
+    ]  # fmt: skip
+
+
+def regular(n: int, degree: int) -> GraphBatch:
+    """Twenty circles of n vertices, each joined to so many that come next."""
+    v = np.arange(n)
+    arcs = np.concatenate([np.stack([v, (v + d) % n]) for d in range(1, degree // 2 + 1)], axis=1)
+    many = np.concatenate([arcs + n * g for g in range(20)], axis=1)
+    return GraphBatch.from_arcs(np.arange(21) * n, many, labels=np.zeros(20 * n, dtype=int))
+
+
+def nested(jobs: int = 2) -> list[Row]:
+    """Nested 10 x 10 over all candidates of auto on NCI1, from an empty run directory."""
+    from tempfile import TemporaryDirectory
+
+    from fdgnn.context import Context
+    from fdgnn.experiments.models import evaluate_committee
+
+    graphs, y = load_tu("NCI1")
+    with TemporaryDirectory() as directory:
+        start = time.perf_counter()
+        evaluate_committee("NCI1", graphs, y, "auto", Path(directory), context=Context(jobs, True))
+        minutes = (time.perf_counter() - start) / 60
+    return [at_most("nested 10 x 10 of auto, NCI1, two processes: minutes", minutes, 10)]
+
+
+def main() -> None:
+    """Print all rows."""
+    parser = argparse.ArgumentParser(description="Colors beside GraKeL, and how they grow.")
+    parser.add_argument("--json", type=Path, help="write all figures here, too")
+    parser.add_argument("--small", action="store_true", help="a tenth of the million molecules")
+    options = parser.parse_args()
+    rows: list[Row] = []
+    with threadpool_limits(1):
+        parts = [beside_grakel, lambda: a_million(100_000 if options.small else 1_000_000),
+                 threads, slopes, nested]  # fmt: skip
+        for part in parts:
+            try:
+                rows += part()
+            except (FDGNNError, ImportError) as error:
+                print(f"left out: {error}")
+    width = max(len(row.what) for row in rows)
+    for row in rows:
+        times = ", ".join(f"{k}: {v:.4g}" for k, v in row.seconds.items())
+        sign = "" if row.reached else "   SHORT"
+        print(f"{row.what:{width}}  {row.figure:8.3g}  {row.must:8}{sign}   [{times}]")
+    if options.json:
+        options.json.write_text(json.dumps([row._asdict() for row in rows], indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

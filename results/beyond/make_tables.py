@@ -1,0 +1,187 @@
+"""Write the tables of what lies beyond the paper: README.md beside this file, and the project's.
+
+They are made from NAME-MODEL-SEED.json (`run.py`), ablation.json (`python -m benchmarks.ablation`),
+molecules.json (`python -m benchmarks.molecules`) and speed.json (`python -m benchmarks.colors`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fdgnn.experiments import paper
+from fdgnn.experiments.records import CommitteeResult, ComparisonRow, RunResult
+from fdgnn.records import decode
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+BEGIN, END = "<!-- beyond: made by `make results` -->\n", "<!-- /beyond -->"
+DATASETS = (
+    "MUTAG", "PTC_MR", "COX2", "PROTEINS", "NCI1", "IMDB-BINARY", "IMDB-MULTI", "REDDIT-BINARY",
+    "COLLAB",
+)  # fmt: skip
+MODELS = ("auto", "colors", "both", "paper")
+TITLES = {
+    "auto": "**auto**",
+    "colors": "colors only",
+    "both": "reservoir and colors in one readout",
+    "paper": "the paper's model",
+}
+#: Published accuracies that were not chosen on the folds they are reported on, %, and their source.
+PUBLISHED = {
+    "FDGNN": ("the paper", {n: row.mean for n, row in paper.ACCURACY["FDGNN"].items()}),
+    "WL": (
+        "Weisfeiler-Lehman kernel, the TUDataset paper; IMDB-MULTI as quoted by Errica et al.",
+        {"NCI1": 84.2, "IMDB-MULTI": 50.5},
+    ),
+    "WL-OA": (
+        "optimal assignment, the TUDataset paper; IMDB-BINARY as quoted in TOGL's paper",
+        {"NCI1": 85.0, "IMDB-BINARY": 74.0},
+    ),
+    "WWL": ("Wasserstein Weisfeiler-Lehman, its paper", {"MUTAG": 87.2, "PTC_MR": 66.3}),
+    "GIN": ("Errica et al., A Fair Comparison of Graph Neural Networks",
+            {"NCI1": 80.0, "COLLAB": 75.6}),
+    "iCGMM": ("its paper, the same splits", {"REDDIT-BINARY": 91.6, "COLLAB": 78.9}),
+    "LTP": ("local topological profile, its paper, the same splits",
+            {"IMDB-BINARY": 74.5, "IMDB-MULTI": 50.0, "REDDIT-BINARY": 91.1, "COLLAB": 79.4}),
+}  # fmt: skip
+
+
+def accuracies(name: str, model: str) -> list[float]:
+    """Mean accuracies of the seeds that were run, %."""
+    kind: Any = RunResult if model == "paper" else CommitteeResult
+    files = sorted(HERE.glob(f"{name}-{model}-[0-9].json"))
+    return [100 * decode(file.read_bytes(), kind).accuracy_mean for file in files]
+
+
+def our_rows() -> list[str]:
+    """Our models, mean over seeds; the paper's also from its full protocol."""
+    rows = []
+    for model in MODELS:
+        found = {name: accuracies(name, model) for name in DATASETS}
+        if any(found.values()):
+            rows.append(_row(TITLES[model], [_mean(found[name]) for name in DATASETS]))
+    full = [f"{100 * _full(name).accuracy_mean:.1f}" for name in DATASETS]
+    return [*rows, _row("the paper's model, its own protocol, one seed", full)]
+
+
+def _mean(values: list[float]) -> str:
+    """The mean, with the number of seeds where it is not three."""
+    if not values:
+        return "-"
+    seeds = "" if len(values) == 3 else f" ({len(values)})"
+    return f"{np.mean(values):.1f}{seeds}"
+
+
+def _full(name: str) -> RunResult:
+    return decode((HERE.parent / f"{name}.json").read_bytes(), RunResult)
+
+
+def published_rows() -> list[str]:
+    """What others have published, and what rivals did here on the folds of seed 0."""
+    rows = [
+        _row(f"{model}, published", [_number(found.get(name)) for name in DATASETS])
+        for model, (_, found) in PUBLISHED.items()
+    ]
+    rivals: dict[str, dict[str, float]] = {}
+    for name in DATASETS:
+        path = HERE.parent / "compare" / f"{name}.json"
+        if path.exists():
+            for row in decode(path.read_bytes(), list[ComparisonRow]):
+                if row.accuracy_mean is not None and not row.model.startswith("fdgnn"):
+                    rivals.setdefault(row.title, {})[name] = 100 * row.accuracy_mean
+    return rows + [
+        _row(f"{title}, run here", [_number(found.get(name)) for name in DATASETS])
+        for title, found in rivals.items()
+    ]
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}"
+
+
+def _row(what: str, cells: list[str]) -> str:
+    return f"| {what} | " + " | ".join(cells) + " |"
+
+
+def table(rows: list[str], *, first: str = "accuracy, %", names: Any = DATASETS) -> str:
+    """A Markdown table."""
+    return "\n".join([_row(first, list(names)), "|---" * (len(names) + 1) + "|", *rows]) + "\n"
+
+
+def ablation_table(names: tuple[str, ...], found: dict[str, Any]) -> str:
+    """One column for each dataset; rows in the order in which they were run."""
+    there = [name for name in names if name in found]
+    whats = dict.fromkeys(what for name in there for what in found[name])
+    rows = [_row(what, [_mean_of(found[name].get(what)) for name in there]) for what in whats]
+    return table(rows, first="accuracy of one model, %", names=there)
+
+
+def _mean_of(values: list[float] | None) -> str:
+    return "-" if not values else f"{np.mean(values):.1f}"
+
+
+def page() -> str:
+    """README.md of this folder."""
+    text = (HERE / "template.md").read_text(encoding="utf-8")
+    sources = "\n".join(f"- {model}: {source}" for model, (source, _) in PUBLISHED.items())
+    ablation = _json("ablation.json") or {}
+    parts = {
+        "accuracy": table([*our_rows(), *published_rows()]),
+        "sources": sources + "\n",
+        "labeled": ablation_table(("MUTAG", "PTC_MR", "COX2", "PROTEINS", "NCI1"), ablation),
+        "plain": ablation_table(("IMDB-BINARY", "IMDB-MULTI", "REDDIT-BINARY"), ablation),
+        "molecules": molecules_table(_json("molecules.json") or []),
+        "speed": speed_table(_json("speed.json") or []),
+    }
+    return re.sub(r"\{\{(\w+)\}\}\n", lambda match: parts[match[1]], text)
+
+
+def _json(name: str) -> Any:
+    path = HERE / name
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def molecules_table(found: list[dict[str, Any]]) -> str:
+    """One row for each dataset."""
+    rows = []
+    for one in found:
+        other = next(name for name in one if name.startswith("Morgan"))
+        digits = 1 if "AUROC" in one["measure"] else 3
+        rows.append(_row(one["dataset"], [
+            one["measure"], f"{one['auto']:.{digits}f}", f"{one[other]:.{digits}f}", other,
+            f"{one['CPU seconds']:.0f} s", "; ".join(one["members"]),
+        ]))  # fmt: skip
+    names = ("measure", "auto", "beside", "which is", "to train, CPU", "averaged")
+    return table(rows, first="", names=names)
+
+
+def speed_table(found: list[dict[str, Any]]) -> str:
+    """One row for each figure."""
+    rows = [_row(one["what"], [f"{one['figure']:.3g}", one["must"]]) for one in found]
+    return table(rows, first="", names=("measured", "must be"))
+
+
+def with_table(text: str) -> str:
+    """Put the short table between its two marks in the project's README."""
+    best = {
+        name: max((row[1][name], model) for model, row in PUBLISHED.items() if name in row[1])
+        for name in DATASETS
+    }
+    rows = [
+        _row("auto", [_mean(accuracies(name, "auto")) for name in DATASETS]),
+        _row("best published honestly", [f"{v:.1f} ({m})" for v, m in best.values()]),
+        _row("the paper's model here", [f"{100 * _full(n).accuracy_mean:.1f}" for n in DATASETS]),
+    ]
+    before, rest = text.split(BEGIN)
+    return before + BEGIN + table(rows) + END + rest.split(END, 1)[1]
+
+
+if __name__ == "__main__":
+    (HERE / "README.md").write_text(page(), encoding="utf-8")
+    readme = ROOT / "README.md"
+    readme.write_text(with_table(readme.read_text(encoding="utf-8")), encoding="utf-8")

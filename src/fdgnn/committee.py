@@ -1,0 +1,171 @@
+"""Models that are trained side by side, and the rule by which their outputs are averaged.
+
+A *member* is an encoder with a way to train its readout. Each member takes the penalty with the
+best held-out score. Then outputs are averaged over all members but those that are clearly worse:
+whose held-out squared error exceeds that of the best member by more than three standard errors of
+the difference, graph by graph. So a choice is made only where validation can tell members apart;
+among equals, an average is better than the best of them (docs/decisions/0031-committee.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from fdgnn.arrays import Features, Floats, Ints
+from fdgnn.encoders import ColorCounts, Encoder, GraphKind, GraphReservoir, JoinedEncoder
+from fdgnn.readout.dual import MOST_SAMPLES
+from fdgnn.readout.gaussian import GaussianReadout, GaussianRidge
+from fdgnn.readout.linear import LinearReadout, LinearRidge, SparseReadout
+
+Readout: TypeAlias = LinearReadout | SparseReadout | GaussianReadout
+
+Mask = npt.NDArray[np.bool_]
+
+#: Penalties that are tried where they count in units of the features' own size: for classes, and
+#: for real targets, which carry less noise; and on many graphs, solved step by step.
+PENALTIES: tuple[float, ...] = (1e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0, 3.0, 10.0)
+LARGE_PENALTIES: tuple[float, ...] = (3e-2, 1e-1, 3e-1, 1.0, 3.0)
+SMALL_PENALTIES: tuple[float, ...] = (1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1e-1, 1.0)
+CLEARLY_WORSE = 3.0  # standard errors
+_BEYOND = 1.5  # outputs for targets -1 and +1 are cut off here before errors are squared
+
+
+class ReadoutRecipe(Protocol):
+    """A way to train a readout."""
+
+    @property
+    def name(self) -> str:
+        """Say which, as in ``FDGNNClassifier(readout=...)``."""
+
+    def fit(self, X: Features, Y: Floats, alpha: float, weights: Floats | None = None) -> Any:
+        """Train a readout on features (n, P) and targets (n, q)."""
+
+    def held_out(
+        self, X: Features, Y: Floats, alphas: Floats, folds: Ints, weights: Floats | None = None
+    ) -> Floats:
+        """Predict each sample without its fold, for all rows of folds: (n_rows, a, n, q)."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """An encoder that is not fitted yet, and how its readout is trained."""
+
+    name: str
+    encoder: Encoder
+    recipe: ReadoutRecipe
+
+
+def recipe_of(encoder: Encoder | type[Encoder], readout: str, n_graphs: int) -> ReadoutRecipe:
+    """Give the way to train a readout of that name; "auto" is what suits the encoder."""
+    if readout == "auto":
+        suits = encoder.gaussian_readout and n_graphs <= MOST_SAMPLES
+        readout = "gaussian" if suits else "linear"
+    return GaussianRidge() if readout == "gaussian" else LinearRidge(encoder.relative_penalty)
+
+
+#: Which models ``encoder="auto"`` trains.
+CANDIDATES = ("all", "colors", "both")
+
+
+def members_of(kind: GraphKind, n_graphs: int, candidates: str = "all") -> tuple[Member, ...]:
+    """Give the members of ``encoder="auto"``: few, and the same for all graphs of a kind."""
+    wanted = {"all": _mixed, "colors": _colors_only, "both": _joined}[candidates](kind)
+    few = n_graphs <= MOST_SAMPLES
+    return tuple(
+        Member(name, encoder, _relative(recipe_of(encoder, readout, n_graphs)))
+        for name, encoder, readout in wanted
+        if few or readout != "gaussian"
+    )
+
+
+_Wanted: TypeAlias = list[tuple[str, Encoder, str]]  # name, encoder, readout
+
+
+def _mixed(kind: GraphKind) -> _Wanted:
+    if kind.vertices == "nothing":
+        return _structure()
+    return [
+        ("colors, 2 rounds", ColorCounts(n_rounds=2), "auto"),
+        ("colors, 3 rounds", ColorCounts(n_rounds=3), "auto"),
+        ("reservoir", _reservoir(), "linear"),
+        ("another reservoir", _reservoir(), "linear"),
+    ]
+
+
+def _colors_only(kind: GraphKind) -> _Wanted:
+    if kind.vertices == "nothing":
+        return _structure()
+    return [(f"colors, {r} rounds", ColorCounts(n_rounds=r), "auto") for r in (1, 2, 3, 4)]
+
+
+def _joined(kind: GraphKind) -> _Wanted:
+    rounds = (0, 1) if kind.vertices == "nothing" else (2, 3)
+    return [
+        (f"reservoir and colors, {r} rounds, {readout}", _with_reservoir(r), readout)
+        for r in rounds
+        for readout in ("linear", "gaussian")
+    ]
+
+
+def _structure() -> _Wanted:
+    """Colors of vertices without labels: exact degrees, degrees in bins, and histograms."""
+
+    def of_degrees(vertices: str, n_rounds: int) -> ColorCounts:
+        return ColorCounts(n_rounds=n_rounds, vertices=vertices, histograms=False)
+
+    return [
+        ("degrees, refined once", of_degrees("degree", 1), "linear"),
+        ("degrees in bins, refined once", of_degrees("log degree", 1), "linear"),
+        ("structure", ColorCounts(n_rounds=0), "linear"),
+        ("structure, Gaussian", ColorCounts(n_rounds=0), "gaussian"),
+        ("degrees, Gaussian", of_degrees("degree", 0), "gaussian"),
+    ]
+
+
+def _reservoir() -> Encoder:
+    return GraphReservoir(n_units=300)
+
+
+def _with_reservoir(n_rounds: int) -> Encoder:
+    return JoinedEncoder([_reservoir(), ColorCounts(n_rounds=n_rounds)])
+
+
+def _relative(recipe: ReadoutRecipe) -> ReadoutRecipe:
+    """All members choose among the same penalties, so these count in units of the features."""
+    return LinearRidge(relative=True) if isinstance(recipe, LinearRidge) else recipe
+
+
+# ---------------------------------------------------------------------- the rule
+
+
+class HeldOut(NamedTuple):
+    """What one member says of graphs that its readout has not seen."""
+
+    penalty: float
+    outputs: Any  # (n, q), or None where the penalty was known and nothing had to be held out
+
+
+def at_best_penalty(outputs: Floats, scores: Floats, alphas: Sequence[float]) -> HeldOut:
+    """Take the penalty of the best score (a,) for outputs (a, n, q); among equals the largest."""
+    best = len(alphas) - 1 - int(np.argmax(scores[::-1]))
+    return HeldOut(float(alphas[best]), outputs[best])
+
+
+def kept_members(outputs: Sequence[Floats] | Floats, targets: Floats, classify: bool) -> Mask:
+    """Tell which members are not clearly worse than the best: outputs (n, q) each, targets (n, q).
+
+    All are compared on the same graphs, so that the difference of two errors has a small standard
+    error where both err alike.
+    """
+    found = np.asarray(outputs)
+    if classify:
+        found = np.clip(found, -_BEYOND, _BEYOND)
+    errors = ((found - targets) ** 2).mean(axis=2)  # (m, n)
+    worse = errors - errors[np.argmin(errors.mean(axis=1))]
+    standard_error = worse.std(axis=1) / np.sqrt(errors.shape[1])
+    return np.asarray(worse.mean(axis=1) <= CLEARLY_WORSE * standard_error)

@@ -1,0 +1,475 @@
+"""`ColorCounts`: graphs as counts of the colors of their vertices, round by round, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from fdgnn.arrays import Array, Floats, Ints
+from fdgnn.encoders import channels
+from fdgnn.encoders.base import Encoder, Encoding, GraphKind
+from fdgnn.encoders.channels import Channels, Colors
+from fdgnn.encoders.color_parts import ColorParts, rows_of
+from fdgnn.encoders.counting import colored, feature_keys, hashed_counts, numbered
+from fdgnn.encoders.wording import number_in_words
+from fdgnn.exceptions import GraphError, ModelFileError
+from fdgnn.graphs import GraphBatch
+from fdgnn.graphs.colors import first_colors, hash_values
+from fdgnn.parameters import Number, OneOf, Rule
+from fdgnn.records import Record
+
+DEFAULT_BUCKETS = 2**18
+MOST_BUCKETS = 2**30
+WEIGHT_BINS = 8
+_MISSING = "the graphs have no {0}, but the model was fitted on graphs with some"
+_LARGEST = 2.0**62  # weights beyond are all the same
+
+
+class ColorFacts(Record, frozen=True, kw_only=True):
+    """What a model file says of color counts, beside parameters and arrays."""
+
+    vocabulary: list[int | str] | None
+    joint: bool = False
+    whole_weights: bool = True
+    labeled_arcs: bool = False
+    weighted_arcs: bool = False
+
+
+class Buckets:
+    """The rule of the parameter `n_buckets`."""
+
+    def expected(self, value: Any) -> str | None:
+        """Say what was expected, or None if the value is fine."""
+        if value is None:
+            return None
+        whole = isinstance(value, Integral) and not isinstance(value, bool)
+        fine = whole and 2 <= value <= MOST_BUCKETS and value & (value - 1) == 0
+        return None if fine else f"expected a power of two from 2 to {MOST_BUCKETS}, or None"
+
+
+class ColorCounts(Encoder):
+    """Count the colors of each graph's vertices, round by round (Weisfeiler-Lehman features).
+
+    A vertex's first color is its label. In each round its color is hashed together with those of
+    its neighbors, so that after r rounds it names everything up to distance r. Nothing is trained
+    and no vocabulary is kept: a color is a number of 64 bits. Two different colors get the same
+    number with a chance of 2^-64; among a hundred million colors there is such a pair with a
+    chance of 0.0003.
+
+    A color that m vertices of a graph have is written as m features, "at least 1" up to "at least
+    m" (a thermometer). The product of two graphs' features is then the number of vertices that
+    they have in common, round by round: the Weisfeiler-Lehman optimal assignment kernel.
+
+    Parameters
+    ----------
+    n_rounds : int, default=3
+        How far a color sees.
+    vertices : {"auto", "labels", "features", "degree", "log degree", "nothing"}, default="auto"
+        The first color: the vertex label; its real features, in bins; its degree, or its degree in
+        bins of which two double it; or the same for all. By default labels or features where
+        there are some, and else the degree in bins.
+    histograms : bool or "auto", default="auto"
+        Whether numbers that describe the neighborhood of a vertex (degrees of its neighbors,
+        triangles) are counted as well, in bins; by default where vertices have neither labels
+        nor features.
+    counts : {"thermometer", "sum", "presence"}, default="thermometer"
+        How often a color occurs, as a thermometer, as one number, or only whether it occurs.
+    n_buckets : int or None, default=2**18
+        Columns, a power of two, into which features are hashed. None: one column for each feature
+        of the training graphs; features that they do not have are left out.
+    n_bins : int, default=16
+        Bins of each real feature, about equally full on the training graphs.
+    arc_labels : bool, default=True
+        Whether labels and weights of arcs are part of the colors, where there are any. Weights
+        that are not whole numbers are cut into bins.
+    random_state : ignored
+        Nothing is random.
+    n_jobs : int, optional
+        Threads; results do not depend on their number.
+
+    Attributes
+    ----------
+    vocabulary_ : tuple or None
+        Vertex labels of the training graphs. Others are no error; they are colors, too.
+    columns_ : (n_features,) uint64 or None
+        With ``n_buckets=None``: the feature of each column, as 64 bits.
+
+    Examples
+    --------
+    >>> from fdgnn import ColorCounts
+    >>> from fdgnn.datasets import make_motif_graphs
+    >>> graphs, y = make_motif_graphs(60, random_state=0)
+    >>> X = ColorCounts(n_rounds=2).fit_transform(graphs)
+    >>> X.shape
+    (60, 262144)
+    """
+
+    kind = "colors"
+    depth_parameter = "n_rounds"
+    default_alpha = None
+    relative_penalty = True
+    gaussian_readout = True
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "n_rounds": Number(0, whole=True),
+        "vertices": OneOf(("auto", "labels", "features", "degree", "log degree", "nothing")),
+        "histograms": OneOf(("auto", False, True)),
+        "counts": OneOf(("thermometer", "sum", "presence")),
+        "n_buckets": Buckets(),
+        "n_bins": Number(2, whole=True),
+        "arc_labels": OneOf((False, True)),
+    }
+    Facts = ColorFacts
+
+    def __init__(
+        self,
+        n_rounds: int = 3,
+        vertices: str = "auto",
+        histograms: bool | str = "auto",
+        counts: str = "thermometer",
+        n_buckets: int | None = DEFAULT_BUCKETS,
+        n_bins: int = 16,
+        arc_labels: bool = True,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_rounds = n_rounds
+        self.vertices = vertices
+        self.histograms = histograms
+        self.counts = counts
+        self.n_buckets = n_buckets
+        self.n_bins = n_bins
+        self.arc_labels = arc_labels
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # ------------------------------------------------------------------ fitting
+
+    @classmethod
+    def search_space(cls) -> Mapping[str, Any]:
+        """Nothing but rounds, which are searched as depths."""
+        return {}
+
+    def _draw(self, graphs: GraphBatch, seed: np.random.SeedSequence) -> None:
+        """Keep what the training graphs say of bins, and which labels they have."""
+        self._check_vertices(graphs)
+        values = graphs.label_values
+        self.vocabulary_ = None if values is None else tuple(values.tolist())
+        self.feature_edges_, self.joint_ = np.empty((0, self.n_bins - 1)), False
+        if self._first == "features":
+            assert graphs.features is not None
+            self.feature_edges_ = channels.quantile_edges(graphs.features, self.n_bins)
+            bins = channels.bins_of(graphs.features, self.feature_edges_)
+            self.joint_ = channels.few_rows(channels.coarse_bins(bins, self.feature_edges_))
+        self.weight_edges_, self.whole_weights_ = np.empty(0), True
+        self.labeled_arcs_ = self.arc_labels and graphs.arc_label_codes is not None
+        self.weighted_arcs_ = self.arc_labels and graphs.weights is not None
+        if self.weighted_arcs_:
+            assert graphs.weights is not None
+            self.whole_weights_ = bool((graphs.weights == np.round(graphs.weights)).all())
+            if not self.whole_weights_:
+                weights = graphs.weights[:, None]
+                self.weight_edges_ = channels.quantile_edges(weights, WEIGHT_BINS)[0]
+        self.columns_ = None
+        if self.n_buckets is None:
+            colors = self._all_colors(graphs, self.n_rounds, self.n_jobs)[1]
+            self.columns_ = np.unique(self._keys(graphs, colors))
+
+    def _check_vertices(self, graphs: GraphBatch) -> None:
+        has = {"labels": graphs.label_values is not None, "features": graphs.features is not None}
+        if not has.get(self.vertices, True):
+            raise ValueError(
+                f"vertices={self.vertices!r}: the graphs have no vertex {self.vertices}"
+            )
+
+    @property
+    def _first(self) -> str:
+        """Where first colors come from."""
+        if self.vertices != "auto":
+            return self.vertices
+        found: str = self.graph_kind_.vertices
+        return "log degree" if found == "nothing" else found
+
+    @property
+    def _with_histograms(self) -> bool:
+        if self.histograms == "auto":
+            return self.vertices == "auto" and self.graph_kind_.vertices == "nothing"
+        return bool(self.histograms)
+
+    # ------------------------------------------------------------------ colors
+
+    def _channels(self, graphs: GraphBatch, n_rounds: int, n_jobs: int | None) -> Channels:
+        """First colors of checked graphs, and how often each is refined."""
+        found: list[tuple[str, Colors, int]] = []
+        if self._first == "labels":
+            labels = first_colors(graphs.n_vertices, graphs.label_codes, graphs.label_values, None)
+            found.append(("label", labels, n_rounds))
+        elif self._first == "features":
+            found += self._feature_channels(graphs, n_rounds)
+        elif self._first == "nothing":
+            nothing = np.zeros(graphs.n_vertices, dtype=np.int64)
+            found.append(("vertex", channels.hashed(nothing, "vertex"), n_rounds))
+        else:
+            degree = channels.degrees(graphs)
+            binned = channels.log_bins(degree) if self._first == "log degree" else degree
+            found.append((self._first, channels.hashed(binned, self._first), n_rounds))
+        if self._with_histograms:
+            found += [(name, first, 0) for name, first in channels.histograms(graphs, n_jobs)]
+        names, first, rounds = zip(*found, strict=True)
+        together = first[0][None] if len(first) == 1 else np.stack(first)
+        return Channels(together, np.array(rounds), tuple(names))
+
+    def _feature_channels(self, graphs: GraphBatch, n_rounds: int) -> list[tuple[str, Colors, int]]:
+        """Fine bins are counted, coarse ones refined: rows of them if few, else one by one."""
+        assert graphs.features is not None
+        bins = channels.bins_of(graphs.features, self.feature_edges_)
+        fine = [
+            (f"feature {j}", channels.hashed(column, f"feature {j}"), 0)
+            for j, column in enumerate(bins.T)
+        ]
+        coarse = channels.coarse_bins(bins, self.feature_edges_)
+        if self.joint_:
+            return [("features", channels.hashed(coarse, "features"), n_rounds), *fine]
+        each = [
+            (f"feature {j}, coarse", channels.hashed(column, f"coarse {j}"), n_rounds)
+            for j, column in enumerate(coarse.T)
+        ]
+        return [*each, *fine]
+
+    def _arc_bits(self, graphs: GraphBatch) -> Colors:
+        """What each arc carries, hashed; of length 0 where that is nothing."""
+        bits = np.empty(0, dtype=np.uint64)
+        if graphs.n_arcs == 0:
+            return bits
+        if self.labeled_arcs_:
+            codes, values = graphs.arc_label_codes, graphs.arc_label_values
+            if codes is None or values is None:
+                raise GraphError(_MISSING.format("labels on arcs"))
+            bits = hash_values(values.tolist())[codes]
+        if self.weighted_arcs_:
+            if graphs.weights is None:
+                raise GraphError(_MISSING.format("weights"))
+            weights = channels.hashed(self._weight_levels(graphs.weights), "weight")
+            bits = bits ^ weights if len(bits) else weights
+        return bits
+
+    def _weight_levels(self, weights: Floats) -> Ints:
+        """Weights as whole numbers, or as numbers of their bins."""
+        if self.whole_weights_:
+            return np.round(np.clip(weights, -_LARGEST, _LARGEST)).astype(np.int64)
+        return np.searchsorted(self.weight_edges_, weights)
+
+    # ------------------------------------------------------------------ features
+
+    def encode(
+        self,
+        graphs: GraphBatch,
+        depths: Sequence[int] | None = None,
+        n_jobs: int | None = None,
+    ) -> Encoding:
+        """Count the colors of checked graphs, for each number of rounds."""
+        depths = [self.n_rounds] if depths is None else depths
+        return Encoding([self._counts(graphs, depth, n_jobs) for depth in depths])
+
+    def _counts(self, graphs: GraphBatch, n_rounds: int, n_jobs: int | None) -> sp.csr_array:
+        if self.n_buckets is None:
+            return self._exact_counts(graphs, n_rounds, n_jobs)
+        found = self._channels(graphs, n_rounds, n_jobs)
+        arc_bits = self._arc_bits(graphs)
+        return hashed_counts(graphs, found, arc_bits, self.n_buckets, self.counts, n_jobs)
+
+    def _keys(self, graphs: GraphBatch, colors: Colors) -> Colors:
+        """The feature of each vertex in each channel and round, (T, n_vertices) of 64 bits."""
+        return feature_keys(colors, numbered(graphs, colors, self.counts, 0, len(graphs)))
+
+    def _all_colors(
+        self, graphs: GraphBatch, n_rounds: int, n_jobs: int | None
+    ) -> tuple[Channels, Colors]:
+        """Channels, and the colors (T, n_vertices) of all graphs at once."""
+        found = self._channels(graphs, n_rounds, n_jobs)
+        return found, colored(graphs, found, self._arc_bits(graphs), 0, len(graphs))
+
+    def _exact_counts(self, graphs: GraphBatch, n_rounds: int, n_jobs: int | None) -> sp.csr_array:
+        assert self.columns_ is not None
+        colors = self._all_colors(graphs, n_rounds, n_jobs)[1]
+        columns = self._columns_of(self._keys(graphs, colors))
+        known = columns >= 0
+        rows = np.broadcast_to(graphs.graph_of_vertex, columns.shape)[known]
+        entries: Any = np.ones(len(rows)), (rows, columns[known])
+        X: sp.csr_array = sp.csr_array(entries, shape=(len(graphs), len(self.columns_)))
+        X.sum_duplicates()
+        if self.counts == "presence":
+            X.data[:] = 1.0
+        return X
+
+    def _columns_of(self, keys: Colors) -> Ints:
+        """The column of each feature; -1 if no training graph has it."""
+        if self.n_buckets is not None:
+            return (keys & np.uint64(self.n_buckets - 1)).astype(np.int64)
+        assert self.columns_ is not None
+        columns = np.minimum(np.searchsorted(self.columns_, keys), len(self.columns_) - 1)
+        return np.where(self.columns_[columns] == keys, columns, -1)
+
+    def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> ColorParts:
+        """Count colors and keep which vertex has which."""
+        found, colors = self._all_colors(graphs, self.n_rounds, n_jobs)
+        X: Any = self.encode(graphs, n_jobs=n_jobs).features[0]
+        columns = self._columns_of(self._keys(graphs, colors))
+        return ColorParts(graphs, X, columns, colors, rows_of(found))
+
+    @property
+    def n_features_out(self) -> int | None:
+        """The number of buckets, or of columns."""
+        if self.n_buckets is not None:
+            return self.n_buckets
+        columns: Colors | None = getattr(self, "columns_", None)
+        return None if columns is None else len(columns)
+
+    # ------------------------------------------------------------------ model files
+
+    def facts(self) -> ColorFacts:
+        """Give the labels that were seen, and what was found of features and weights."""
+        words = self.vocabulary_
+        return ColorFacts(
+            vocabulary=None if words is None else list(words),
+            joint=self.joint_,
+            whole_weights=self.whole_weights_,
+            labeled_arcs=self.labeled_arcs_,
+            weighted_arcs=self.weighted_arcs_,
+        )
+
+    def arrays(self) -> dict[str, Array]:
+        """Give the edges of bins and the columns, where there are any.
+
+        A feature with fewer edges than others has zeros after them: files have finite numbers.
+        """
+        arrays: dict[str, Array] = {}
+        if len(self.feature_edges_):
+            real = np.isfinite(self.feature_edges_)
+            arrays["feature_edges"] = np.where(real, self.feature_edges_, 0.0)
+            arrays["feature_counts"] = real.sum(axis=1, dtype=np.int32)
+        if not self.whole_weights_:
+            arrays["weight_edges"] = self.weight_edges_[np.isfinite(self.weight_edges_)]
+        return arrays if self.columns_ is None else arrays | {"columns": self.columns_}
+
+    def restore(self, facts: Any, arrays: Mapping[str, Array], graph_kind: GraphKind) -> None:
+        """Take edges and columns from a model file, each checked."""
+        rest = dict(arrays)
+        graph_kind.check_vocabulary(facts.vocabulary)
+        self.vocabulary_ = None if facts.vocabulary is None else tuple(facts.vocabulary)
+        self.joint_, self.whole_weights_ = facts.joint, facts.whole_weights
+        self.labeled_arcs_, self.weighted_arcs_ = facts.labeled_arcs, facts.weighted_arcs
+        if self._first in ("labels", "features") and self._first != graph_kind.vertices:
+            raise ModelFileError(f"its colors begin with {self._first}, which its graphs lack")
+        self.feature_edges_ = np.empty((0, self.n_bins - 1))
+        if self._first == "features":
+            shape = (graph_kind.n_inputs, self.n_bins - 1)
+            self.feature_edges_ = _taken_edges(rest, shape)
+        self.weight_edges_ = np.empty(0)
+        if not self.whole_weights_:
+            self.weight_edges_ = _taken_weight_edges(rest)
+        self.columns_ = _taken_columns(rest) if self.n_buckets is None else None
+        if rest:
+            raise ModelFileError(f"it has an array {min(rest)[:40]!r}, which its colors have not")
+
+    # ------------------------------------------------------------------ for users
+
+    @property
+    def uses_arc_labels(self) -> bool:
+        """Whether labels of arcs are part of the colors."""
+        return self.arc_labels if not hasattr(self, "labeled_arcs_") else self.labeled_arcs_
+
+    def unseen(self, graphs: GraphBatch) -> Ints:
+        """Positions of the graphs with a vertex label that no training graph has."""
+        if self.vocabulary_ is None or graphs.label_values is None:
+            return np.empty(0, dtype=np.int64)
+        known = set(self.vocabulary_)
+        strange = np.array([label not in known for label in graphs.label_values.tolist()])
+        return np.unique(graphs.graph_of_vertex[strange[graphs.label_codes]]).astype(np.int64)
+
+    def vertex_colors(self, X: Any) -> Colors:
+        """Colors of the vertices of all graphs, (n_rounds + 1, n_vertices), of the first channel.
+
+        Equal colors mean neighborhoods that are equal so far; colors of different rounds differ.
+        """
+        check_is_fitted(self)
+        graphs = self.check_graphs(X)
+        return self._all_colors(graphs, self.n_rounds, self.n_jobs)[1][: self.n_rounds + 1]
+
+    def in_words(
+        self, graphs: GraphBatch, channel: str, names: Mapping[str, str] | None = None
+    ) -> list[str]:
+        """Say what the first color of each vertex means, in one channel.
+
+        Parameters
+        ----------
+        graphs : GraphBatch
+        channel : str
+            As `ColorRow` has it.
+        names : mapping, optional
+            What labels, as text, are called.
+        """
+        if channel == "label":
+            assert graphs.labels is not None
+            texts = [str(label) for label in graphs.labels.tolist()]
+            return [(names or {}).get(text, f"label {text}") for text in texts]
+        if channel == "vertex":
+            return ["any vertex"] * graphs.n_vertices
+        if channel.startswith("feature"):
+            return self._features_in_words(graphs, channel)
+        if channel == self._first == "degree":
+            return [f"degree {degree}" for degree in channels.degrees(graphs).tolist()]
+        numbers = channels.structure_numbers(graphs, self.n_jobs)
+        numbers["log degree"] = numbers["degree"]
+        parts = [
+            [number_in_words(name, int(b)) for b in numbers[name]] for name in channel.split(", ")
+        ]
+        return [" and ".join(words) for words in zip(*parts, strict=True)]
+
+    def _features_in_words(self, graphs: GraphBatch, channel: str) -> list[str]:
+        assert graphs.features is not None
+        name, _, coarse = channel.partition(", ")
+        if name == "features":
+            return ["all features, in coarse bins"] * graphs.n_vertices
+        column = graphs.features[:, int(name.split()[1])]
+        about = "in the coarse bin of" if coarse else "in the bin of"
+        return [f"{name} {about} {value:.3g}" for value in column.tolist()]
+
+
+def _taken_edges(arrays: dict[str, Array], shape: tuple[int, int]) -> Floats:
+    """Edges of the bins of features, (n_features, n_bins - 1), infinite after the last real one."""
+    edges, counts = arrays.pop("feature_edges", None), arrays.pop("feature_counts", None)
+    if edges is None or edges.dtype != np.float64 or edges.shape != shape:
+        raise ModelFileError(f"its color counts need edges of bins of the shape {shape}")
+    if counts is None or counts.dtype != np.int32 or counts.shape != shape[:1]:
+        raise ModelFileError("its color counts need the number of edges of each feature")
+    if (counts < 0).any() or (counts > shape[1]).any():
+        raise ModelFileError("its color counts have more edges of bins than there are")
+    found = np.where(np.arange(shape[1]) < counts[:, None], edges, np.inf)
+    if not (found[:, 1:] >= found[:, :-1]).all():
+        raise ModelFileError("the edges of its bins do not ascend")
+    return found
+
+
+def _taken_weight_edges(arrays: dict[str, Array]) -> Floats:
+    """Edges of the bins of weights, infinite after the last real one."""
+    edges = arrays.pop("weight_edges", None)
+    if edges is None or edges.dtype != np.float64 or edges.ndim != 1 or len(edges) >= WEIGHT_BINS:
+        raise ModelFileError(f"its color counts need at most {WEIGHT_BINS - 1} edges of weights")
+    if not (edges[1:] >= edges[:-1]).all():
+        raise ModelFileError("the edges of its bins do not ascend")
+    return np.concatenate([edges, np.full(WEIGHT_BINS - 1 - len(edges), np.inf)])
+
+
+def _taken_columns(arrays: dict[str, Array]) -> Colors:
+    """The feature of each column, ascending."""
+    columns = arrays.pop("columns", None)
+    if columns is None or columns.dtype != np.uint64 or columns.ndim != 1 or len(columns) == 0:
+        raise ModelFileError("its color counts need columns, which are numbers of 64 bits")
+    if not (columns[1:] > columns[:-1]).all():
+        raise ModelFileError("the columns of its color counts do not ascend")
+    return columns

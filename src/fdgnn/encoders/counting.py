@@ -1,0 +1,88 @@
+"""Colors and their counts, from the kernels: for whole batches, in chunks and in threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from fdgnn.arrays import Array, offsets_of
+from fdgnn.encoders.channels import Channels, Colors
+from fdgnn.graphs import GraphBatch
+from fdgnn.threads import over_chunks, tell_compilation
+
+_AT_ONCE = 2_000_000  # colors that one chunk of graphs has at once, about: 16 MB
+
+
+def hashed_counts(
+    graphs: GraphBatch,
+    found: Channels,
+    arc_bits: Colors,
+    n_buckets: int,
+    counts: str,
+    n_jobs: int | None,
+) -> sp.csr_array:
+    """Count the colors of all channels and rounds in buckets: (n_graphs, n_buckets)."""
+    from fdgnn.kernels.coloring import close_gaps, pack_rows
+
+    T, offsets = int((found.n_rounds + 1).sum()), graphs.vertex_offsets
+    indices = np.empty(T * graphs.n_vertices, dtype=np.int32)
+    data = np.empty(len(indices))
+    lengths = np.empty(len(graphs), dtype=np.int64)
+    mask, present = np.uint64(n_buckets - 1), counts == "presence"
+
+    def count(g0: int, g1: int) -> None:
+        colors = colored(graphs, found, arc_bits, g0, g1)
+        numbers = numbered(graphs, colors, counts, g0, g1)
+        pack_rows(g0, g1, offsets, colors, numbers, mask, present, indices, data, lengths)
+
+    over_chunks(count, len(graphs), n_jobs, (), lambda: T * offsets, most_work=_AT_ONCE)
+    indptr = offsets_of(lengths)
+    if indptr[-1] < len(indices):
+        close_gaps(T * offsets[:-1], lengths, indices, data)
+    small = indptr[-1] <= np.iinfo(np.int32).max  # SciPy wants indices and indptr of one type
+    parts = data[: indptr[-1]], indices[: indptr[-1]], indptr.astype(np.int32) if small else indptr
+    return _sorted_rows(parts, (len(graphs), n_buckets))
+
+
+def numbered(
+    graphs: GraphBatch, colors: Colors, counts: str, g0: int, g1: int
+) -> npt.NDArray[np.int32]:
+    """How many vertices before it have a vertex's color; no rows where that is not wanted."""
+    from fdgnn.kernels.coloring import number_occurrences
+
+    if counts != "thermometer":
+        return np.empty((0, 0), dtype=np.int32)
+    numbers = np.empty(colors.shape, dtype=np.int32)
+    number_occurrences(g0, g1, graphs.vertex_offsets, colors, numbers)
+    return numbers
+
+
+def colored(graphs: GraphBatch, found: Channels, arc_bits: Colors, g0: int, g1: int) -> Colors:
+    """Colors (T, n) of all channels and rounds, of the vertices of the graphs g0 to g1."""
+    from fdgnn.kernels.coloring import color_rounds
+
+    tell_compilation(color_rounds)
+    a, b = graphs.vertex_offsets[[g0, g1]]
+    starts = np.concatenate([[0], np.cumsum(found.n_rounds + 1)])
+    colors = np.empty((starts[-1], b - a), dtype=np.uint64)
+    colors[starts[:-1]] = found.first[:, a:b]
+    arcs = graphs.structure[:3]
+    color_rounds(g0, g1, *arcs, arc_bits, graphs.directed, found.n_rounds, colors)
+    return colors
+
+
+def feature_keys(colors: Colors, numbers: npt.NDArray[np.int32]) -> Colors:
+    """`fdgnn.kernels.coloring.feature_key` of all colors."""
+    from fdgnn.kernels.hashing import mix_all
+
+    keys = colors + numbers.astype(np.uint64) if len(numbers) else colors.copy()
+    mix_all(keys.reshape(-1))
+    return keys
+
+
+def _sorted_rows(parts: tuple[Array, Array, Array], shape: tuple[int, int]) -> sp.csr_array:
+    """A matrix whose rows are known to have ascending columns, each once."""
+    X = sp.csr_array(parts, shape=shape)
+    X.has_sorted_indices = X.has_canonical_format = True
+    return X

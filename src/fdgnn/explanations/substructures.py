@@ -1,0 +1,352 @@
+"""Which substructures count for which class: colors by what they add to scores.
+
+A color of round r names a vertex with all that is up to r steps away, so it is a substructure. Over
+the graphs given, the *weight* of a color for a class is what the vertices of that color add to the
+class's score (`fdgnn.explain`), averaged over all graphs. For a linear readout that is the sum of
+the color's own weights; for a Gaussian one, of its mean gradients. A model's networks are averaged,
+as their outputs are, and networks that see the same color add up.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse.csgraph import dijkstra
+
+from fdgnn.arrays import Features, Floats, Ints
+from fdgnn.encoders import Attribution, ColorCounts, Encoder, JoinedEncoder
+from fdgnn.encoders.channels import Colors
+from fdgnn.encoders.color_parts import ColorParts, ColorRow
+from fdgnn.encoders.joined import JoinedParts
+from fdgnn.encoders.wording import edge_reach, reach
+from fdgnn.estimators import FDGNNClassifier
+from fdgnn.explanations.vertices import (
+    able_parts,
+    checked_model,
+    chunks,
+    directions_of,
+    number_of_target,
+    signs_of,
+)
+from fdgnn.explanations.words import color_in_words
+from fdgnn.graphs import GraphBatch
+
+_Key = tuple[ColorRow, int]  # channel and round of a color, and the number of a target
+
+
+@dataclass(frozen=True, eq=False)
+class Substructure:
+    """A color, and what it adds to the score of one class.
+
+    Attributes
+    ----------
+    target : class label or int
+        The class, or the number of the regressor's output, whose score is meant.
+    words : str
+        What the color says.
+    channel : str
+        Where its first colors come from: "label", "degree", "triangles", ...
+    round : int
+        How often it was refined.
+    weight : float
+        What it adds to the score, averaged over all graphs; below 0 it counts against the target.
+    contribution : float
+        The same, averaged over the graphs that have it.
+    n_graphs : int
+        How many graphs have it.
+    graph : int
+        The position of an example: of the graphs in which it counts in the direction of `weight`,
+        one with the fewest vertices of the color, and of these one with the fewest vertices.
+    steps : (n_vertices,) int64
+        Steps of the example's vertices from the nearest vertex of the color; -1 if the color does
+        not see them.
+    radius : int
+        The color sees an edge between two of these vertices if one of them is less than so many
+        steps away.
+    """
+
+    target: Any
+    words: str
+    channel: str
+    round: int
+    weight: float
+    contribution: float
+    n_graphs: int
+    graph: int
+    steps: Ints
+    radius: int
+
+    @property
+    def vertices(self) -> Ints:
+        """The vertices of the example that have the color."""
+        return np.flatnonzero(self.steps == 0)
+
+    @property
+    def seen(self) -> Ints:
+        """The vertices of the example that the color sees, those that have it included."""
+        return np.flatnonzero(self.steps >= 0)
+
+
+def substructures(
+    model: Any,
+    graphs: Any,
+    *,
+    target: Any = None,
+    n_most: int = 10,
+    names: Mapping[str, str] | None = None,
+) -> list[Substructure]:
+    """Find the colors that count most for and against each class.
+
+    Parameters
+    ----------
+    model : FDGNNClassifier, FDGNNRegressor or FDGNNSearchCV
+        Fitted. Networks without colors have no substructures; they count in the average only.
+    graphs : GraphBatch or list of graphs
+        Over these graphs weights are averaged, and examples are taken from them.
+    target : class label or int, optional
+        One class, or the number of one output; by default all of them, one after the other.
+    n_most : int, default=10
+        How many for each class, and how many against it, at most.
+    names : mapping, optional
+        What vertex labels, as text, are called: ``{"0": "C", "1": "N"}``.
+
+    Returns
+    -------
+    list of Substructure
+        For each target those that count for it, the largest weight first, and then those that
+        count against it. Empty if no network has colors.
+
+    Examples
+    --------
+    >>> from fdgnn import FDGNNClassifier, substructures
+    >>> from fdgnn.datasets import make_motif_graphs
+    >>> graphs, y = make_motif_graphs(60, motifs=("star", "clique"), random_state=0)
+    >>> model = FDGNNClassifier(encoder="colors", readout="linear").fit(graphs, y)
+    >>> [found.weight > 0 for found in substructures(model, graphs, target=1, n_most=1)]
+    [True, False]
+    """
+    model = checked_model(model)
+    batch = model.check_graphs(graphs)
+    if target is not None:
+        wanted = [number_of_target(model, target)]
+    else:
+        wanted = list(range(len(signs_of(model))))
+    tallies = _tallies(model, batch, wanted)
+    writer = _Writer(model, batch, names or {})
+    return [
+        one
+        for number in wanted
+        for sign in (1.0, -1.0)
+        for one in writer.told(number, _most(tallies, number, sign, 2 * n_most))[:n_most]
+    ]
+
+
+# ---------------------------------------------------------------------- counting
+
+
+class _Tally(NamedTuple):
+    """Colors of one channel and round, each with what it adds; arrays over colors."""
+
+    color: Colors
+    total: Floats  # over all graphs
+    n_graphs: Ints
+    example_for: Ints  # (k, 3): vertices of the color, of the graph, and the graph's position
+    example_against: Ints
+
+
+_NONE = np.iinfo(np.int64).max  # in place of an example that there is not
+
+
+def _tallies(model: Any, graphs: GraphBatch, wanted: list[int]) -> dict[_Key, _Tally]:
+    """Add up what colors add: over graphs, and over networks that have the same colors."""
+    if len(wanted) == 2 and model.n_outputs_ == 1:  # what is for one class is against the other
+        one = _tallies(model, graphs, wanted[1:])
+        return one | {(row, 0): _mirrored(tally) for (row, _), tally in one.items()}
+    by_network: dict[tuple[int, _Key], list[_Tally]] = defaultdict(list)
+    signs = signs_of(model)
+    for part, members in chunks(graphs):
+        parts = list(able_parts(model, part))
+        share = 1.0 / np.bincount(np.concatenate([able for _, able in parts]), minlength=len(part))
+        for n, (network, able) in enumerate(parts):
+            if not has_colors(network.encoder):
+                continue
+            found = network.encoder.attribute(part[able], model.n_jobs)
+            for number in wanted:
+                same = np.full(len(able), number)
+                directions = directions_of(network, found, signs, same)
+                for row, tally in _rows(found, *directions, members[able], share[able]):
+                    by_network[n, (row, number)].append(tally)
+    tallies: dict[_Key, list[_Tally]] = defaultdict(list)
+    for (_, key), found_in_chunks in by_network.items():
+        tallies[key].append(_merged(found_in_chunks, same_graphs=False))
+    return {key: _merged(several, same_graphs=True) for key, several in tallies.items()}
+
+
+def has_colors(encoder: Encoder) -> bool:
+    """Tell whether an encoder, or one of those that it joins, counts colors."""
+    if isinstance(encoder, JoinedEncoder):
+        return any(has_colors(block.encoder) for block in encoder.blocks_)
+    return isinstance(encoder, ColorCounts)
+
+
+def _rows(
+    found: Attribution, directions: Features, of_graph: Ints, positions: Ints, share: Floats
+) -> Iterator[tuple[ColorRow, _Tally]]:
+    """Tally the colors of graphs at these positions, by channel and round."""
+    if isinstance(found, JoinedParts):
+        for part, own, of in found.split(directions, of_graph):
+            yield from _rows(part, own, of, positions, share)
+    if not isinstance(found, ColorParts):
+        return
+    graphs = found.graphs
+    of_vertex = graphs.graph_of_vertex
+    sizes = np.diff(graphs.vertex_offsets)
+    shares = found.shares(directions, of_graph) * share[of_vertex]
+    for t, row in enumerate(found.rows):
+        groups = found.groups[t]
+        _, first, often = np.unique(groups, return_index=True, return_counts=True)
+        graph = of_vertex[first]
+        examples = np.stack([often, sizes[graph], positions[graph]], axis=1)
+        yield row, _by_color(found.colors[t][first], _sums(groups, shares[t]), examples)
+
+
+def _by_color(color: Colors, added: Floats, examples: Ints) -> _Tally:
+    """Tally what each color adds in each graph."""
+    distinct, inverse, n_graphs = np.unique(color, return_inverse=True, return_counts=True)
+    total = _sums(inverse, added)
+    no = np.full_like(examples, _NONE)
+    kinds = [np.where((side > 0)[:, None], examples, no) for side in (added, -added)]
+    best = [_first_of_each(inverse, kind) for kind in kinds]
+    return _Tally(distinct, total, n_graphs, *best)
+
+
+def _sums(group: Ints, values: Floats) -> Floats:
+    return np.asarray(np.bincount(group, values), dtype=np.float64)
+
+
+def _first_of_each(group: Ints, examples: Ints) -> Ints:
+    """The smallest example of each group."""
+    order = np.lexsort((*examples.T[::-1], group))
+    starts = np.flatnonzero(np.concatenate([[True], np.diff(group[order]) > 0]))
+    return examples[order[starts]]
+
+
+def _merged(tallies: list[_Tally], *, same_graphs: bool) -> _Tally:
+    """Add tallies of other graphs up, or those of other networks for the same graphs."""
+    if len(tallies) == 1:
+        return tallies[0]
+    color = np.concatenate([t.color for t in tallies])
+    distinct, inverse = np.unique(color, return_inverse=True)
+    counts = np.concatenate([t.n_graphs for t in tallies])
+    n_graphs = np.zeros(len(distinct), dtype=np.int64)
+    (np.maximum if same_graphs else np.add).at(n_graphs, inverse, counts)
+    total = _sums(inverse, np.concatenate([t.total for t in tallies]))
+    found = [
+        _first_of_each(inverse, np.concatenate(examples))
+        for examples in zip(*((t.example_for, t.example_against) for t in tallies), strict=True)
+    ]
+    return _Tally(distinct, total, n_graphs, *found)
+
+
+def _mirrored(tally: _Tally) -> _Tally:
+    total, examples = -tally.total, (tally.example_against, tally.example_for)
+    return _Tally(tally.color, total, tally.n_graphs, *examples)
+
+
+# ---------------------------------------------------------------------- choosing
+
+
+class _Chosen(NamedTuple):
+    row: ColorRow
+    color: int
+    total: float
+    n_graphs: int
+    graph: int
+
+
+def _most(tallies: dict[_Key, _Tally], number: int, sign: float, n_most: int) -> list[_Chosen]:
+    """Those that count most for a target (sign 1), or against it (sign -1)."""
+    rows = [(row, tally) for (row, of), tally in tallies.items() if of == number]
+    found = [one for row, tally in rows for one in _top(row, tally, sign, n_most)]
+    found.sort(key=lambda c: (-sign * c.total, c.row.channel, c.row.round, c.color))
+    return found[:n_most]
+
+
+def _top(row: ColorRow, tally: _Tally, sign: float, n_most: int) -> Iterator[_Chosen]:
+    examples = tally.example_for if sign > 0 else tally.example_against
+    for i in np.argsort(-sign * tally.total, kind="stable")[:n_most].tolist():
+        if sign * tally.total[i] > 0:
+            total, graph = float(tally.total[i]), int(examples[i, 2])
+            yield _Chosen(row, int(tally.color[i]), total, int(tally.n_graphs[i]), graph)
+
+
+# ---------------------------------------------------------------------- telling
+
+
+class _Writer:
+    """Finds a color in its example, and says what it is."""
+
+    def __init__(self, model: Any, graphs: GraphBatch, names: Mapping[str, str]) -> None:
+        self.model, self.graphs, self.names = model, graphs, names
+        self.encoders = [e for network in model.networks_ for e in _color_encoders(network.encoder)]
+
+    def told(self, number: int, chosen: list[_Chosen]) -> list[Substructure]:
+        """Give the records of chosen colors; colors that say the same become one."""
+        records: dict[Any, Substructure] = {}
+        for one in (self._substructure(number, each) for each in chosen):
+            key = (one.words, one.n_graphs, one.graph, one.vertices.tobytes())
+            same = records.get(key)
+            if same is not None:
+                weight, each = same.weight + one.weight, same.contribution + one.contribution
+                one = replace(same, weight=weight, contribution=each)
+            records[key] = one
+        return sorted(records.values(), key=lambda one: -abs(one.weight))
+
+    def _substructure(self, number: int, chosen: _Chosen) -> Substructure:
+        graph = self.graphs[[chosen.graph]]
+        encoder, own = self._found(graph, chosen)
+        steps = steps_from(graph, own, chosen.row.round + reach(chosen.row.channel))
+        is_class = isinstance(self.model, FDGNNClassifier)
+        return Substructure(
+            target=self.model.classes_[number : number + 1].tolist()[0] if is_class else number,
+            words=color_in_words(encoder, graph, chosen.row, int(own[0]), self.names),
+            channel=chosen.row.channel,
+            round=chosen.row.round,
+            weight=chosen.total / len(self.graphs),
+            contribution=chosen.total / chosen.n_graphs,
+            n_graphs=chosen.n_graphs,
+            graph=chosen.graph,
+            steps=steps,
+            radius=chosen.row.round + edge_reach(chosen.row.channel),
+        )
+
+    def _found(self, graph: GraphBatch, chosen: _Chosen) -> tuple[ColorCounts, Ints]:
+        """The encoder that knows the color, and the vertices that have it."""
+        for encoder in self.encoders:
+            found = encoder.attribute(graph)
+            for row, colors in zip(found.rows, found.colors, strict=True):
+                own = np.flatnonzero(colors == np.uint64(chosen.color))
+                if row == chosen.row and len(own):
+                    return encoder, own
+        raise AssertionError("a color is not in its own example")
+
+
+def _color_encoders(encoder: Encoder) -> list[ColorCounts]:
+    if isinstance(encoder, JoinedEncoder):
+        return [e for block in encoder.blocks_ for e in _color_encoders(block.encoder)]
+    return [encoder] if isinstance(encoder, ColorCounts) else []
+
+
+def steps_from(graph: GraphBatch, vertices: Ints, at_most: int) -> Ints:
+    """Steps of each vertex of one graph from the nearest of these; -1 for those further away.
+
+    Colors see along arcs and against them.
+    """
+    A = graph.adjacency()
+    A.data = np.ones(len(A.data))
+    far = dijkstra(A, directed=False, indices=vertices, unweighted=True, min_only=True)
+    return np.where(far <= at_most, far, -1).astype(np.int64)

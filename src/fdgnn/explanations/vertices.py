@@ -1,0 +1,242 @@
+r"""How much each vertex moved a graph's score.
+
+A model's score is a function of its encoder's features F, which are sums over vertices. Along the
+straight way from the empty graph, F = 0, to the graph's own F, the gradient of the score averages
+to a direction d, and::
+
+    s(F) - s(0) = F . d = sum over v of c(v)
+
+For a linear readout d is its weights. For a Gaussian one (`fdgnn.readout.gaussian`), and for the
+random expansion of eq. 3 (`fdgnn.expansion.RandomExpansion.mean_gradient`), the average has a
+closed form. The encoder says how ``F . d`` splits over vertices. These are integrated gradients,
+exact, without a quadrature; docs/explanations.md has the derivation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fdgnn.arrays import Features, Floats, Ints, dense
+from fdgnn.encoders import Attribution
+from fdgnn.estimators import FDGNNClassifier, FDGNNRegressor
+from fdgnn.expansion import expanded
+from fdgnn.graphs import Graph, GraphBatch
+from fdgnn.networks import Network
+from fdgnn.readout.linear import LinearReadout
+from fdgnn.readout.targets import winning_class
+
+_AT_ONCE = 50_000  # vertices whose states are held in memory together
+_GRAPHS_AT_ONCE = 500  # compared with all training graphs together
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Why one graph got its score.
+
+    Attributes
+    ----------
+    target : class label or int
+        The class, or the number of the regressor's output, that the score speaks for.
+    score, base_score : float
+        The model's output for `target`, and its output for an empty graph.
+    vertices : (n_vertices,) float64
+        The contribution of each vertex; they add up to ``score - base_score``.
+    edges : (2, n_edges) int64, or None
+        The graph's edges, an undirected one listed once.
+    edge_effects : (n_edges,) float64, or None
+        By how much the score falls if that edge alone is taken away; they do not add up.
+    """
+
+    target: Any
+    score: float
+    base_score: float
+    vertices: Floats
+    edges: Ints | None = None
+    edge_effects: Floats | None = None
+
+
+def explain(
+    model: Any, graphs: Any, *, target: Any = None, edges: bool = False
+) -> list[Explanation]:
+    """Explain a model's scores by the vertices of the graphs.
+
+    Parameters
+    ----------
+    model : FDGNNClassifier, FDGNNRegressor or FDGNNSearchCV
+        Fitted. With several networks, contributions are averaged as the outputs are: a graph that
+        some of them cannot take is explained by the others.
+    graphs : GraphBatch or list of graphs
+    target : class label or int, optional
+        The class, or the number of the regressor's output, whose score is explained. By default
+        each graph's predicted class, or the only output.
+    edges : bool, default=False
+        Whether to tell, too, what taking away each single edge does; it takes as many runs.
+
+    Returns
+    -------
+    list of Explanation
+        One per graph.
+
+    Examples
+    --------
+    >>> from fdgnn import FDGNNClassifier, explain
+    >>> from fdgnn.datasets import make_motif_graphs
+    >>> graphs, y = make_motif_graphs(60, random_state=0)
+    >>> model = FDGNNClassifier(random_state=0).fit(graphs, y)
+    >>> first = explain(model, graphs[:2], target=1)[0]
+    >>> bool(abs(first.vertices.sum() - (first.score - first.base_score)) < 1e-9)
+    True
+    """
+    model = checked_model(model)
+    batch = model.check_graphs(graphs)
+    number = _output_numbers(model, batch, target)
+    found: list[Explanation] = []
+    for part, members in chunks(batch):
+        found += _explain_vertices(model, part, number[members])
+    if edges:
+        found = [
+            _with_edges(model, *one) for one in zip(batch, number.tolist(), found, strict=True)
+        ]
+    return found
+
+
+# ---------------------------------------------------------------------- which output
+
+
+def checked_model(model: Any) -> Any:
+    """Give the model itself, or the best one of a search; raise TypeError if it has no scores."""
+    model = getattr(model, "best_estimator_", model)
+    if not isinstance(model, FDGNNClassifier | FDGNNRegressor):
+        raise TypeError(f"a {type(model).__name__} has no score to explain")
+    return model
+
+
+def _output_numbers(model: Any, graphs: GraphBatch, target: Any) -> Ints:
+    """For each graph, the output to explain; for two classes, which have one output, the class."""
+    if target is None and isinstance(model, FDGNNClassifier):
+        return np.asarray(winning_class(model.outputs(graphs)), dtype=np.int64)
+    if target is None and model.n_outputs_ > 1:
+        n_outputs = model.n_outputs_
+        raise ValueError(f"the model has {n_outputs} outputs; give the number of one as target")
+    return np.full(len(graphs), 0 if target is None else number_of_target(model, target))
+
+
+def number_of_target(model: Any, target: Any) -> int:
+    """Give the position of a class, or of an output; raise ValueError if there is none."""
+    if isinstance(model, FDGNNClassifier):
+        known = np.flatnonzero(model.classes_ == target)
+        if len(known) == 0:
+            names = ", ".join(map(repr, model.classes_[:10].tolist()))
+            raise ValueError(f"target={target!r} is not a class of the model; they are {names}")
+        return int(known[0])
+    if target not in range(model.n_outputs_):
+        last = model.n_outputs_ - 1
+        raise ValueError(f"target={target!r}: the model's outputs are 0 to {last}")
+    return int(target)
+
+
+def signs_of(model: Any) -> Floats:
+    """The score of each class or output as a combination of the model's outputs, (k, q)."""
+    if isinstance(model, FDGNNClassifier) and model.n_outputs_ == 1:
+        return np.array([[-1.0], [1.0]])  # the one output speaks for the second class
+    return np.eye(model.n_outputs_)
+
+
+# ---------------------------------------------------------------------- vertices
+
+
+def _explain_vertices(model: Any, graphs: GraphBatch, number: Ints) -> list[Explanation]:
+    signs, n_able = signs_of(model), np.zeros(len(graphs))
+    score, base, vertices = (np.zeros(n) for n in (len(graphs), len(graphs), graphs.n_vertices))
+    for network, able in able_parts(model, graphs):
+        whole = len(able) == len(graphs)
+        part = graphs if whole else graphs[able]
+        found = _contributions(network, part, signs, number[able], model.n_jobs)
+        score[able] += found[0]
+        base[able] += found[1]
+        vertices[slice(None) if whole else np.isin(graphs.graph_of_vertex, able)] += found[2]
+        n_able[able] += 1
+    score, base, vertices = score / n_able, base / n_able, vertices / n_able[graphs.graph_of_vertex]
+    targets = model.classes_[number] if isinstance(model, FDGNNClassifier) else number
+    by_graph = np.split(vertices, graphs.vertex_offsets[1:-1])
+    rows = zip(targets.tolist(), score.tolist(), base.tolist(), by_graph, strict=True)
+    return [Explanation(*row) for row in rows]
+
+
+def able_parts(model: Any, graphs: GraphBatch) -> Iterator[tuple[Network, Ints]]:
+    """Give each network with the positions of the graphs for which it answers."""
+    able = model.able_networks(graphs)
+    for i, network in enumerate(model.networks_):
+        mine = np.arange(len(graphs)) if able is None else np.flatnonzero(able[i])
+        if len(mine):
+            yield network, mine
+
+
+def _contributions(
+    network: Network, graphs: GraphBatch, signs: Floats, number: Ints, n_jobs: int | None
+) -> tuple[Floats, Floats, Floats]:
+    """Scores and base scores (n_graphs,), and the contributions of all vertices (n_vertices,)."""
+    found = network.encoder.attribute(graphs, n_jobs)
+    outputs = network.readout.outputs(expanded(found.features, network.expansion))
+    own = signs[number]
+    scores, base = (outputs * own).sum(axis=1), own @ network.readout.base_outputs()
+    return scores, base, found.contributions(*directions_of(network, found, signs, number))
+
+
+def directions_of(
+    network: Network, found: Attribution, signs: Floats, number: Ints
+) -> tuple[Features, Ints]:
+    """Mean gradients (m, n_features) of scores, and which of them is each graph's."""
+    X, readout = expanded(found.features, network.expansion), network.readout
+    each = np.arange(len(number))
+    directions: Features
+    if isinstance(readout, LinearReadout):  # the same for all graphs
+        directions, of_graph = readout.directions(X, signs), number
+    else:
+        directions, of_graph = readout.directions(X, signs[number]), each
+    if network.expansion is None:
+        return directions, of_graph
+    w = dense(directions)[of_graph]
+    return network.expansion.mean_gradient(dense(found.features), w), each
+
+
+def chunks(graphs: GraphBatch) -> Iterator[tuple[GraphBatch, Ints]]:
+    """Split a batch where its vertices are too many to hold their states; give positions, too."""
+    by_size = graphs.vertex_offsets[:-1] // _AT_ONCE
+    chunk = np.stack([by_size, np.arange(len(graphs)) // _GRAPHS_AT_ONCE])
+    starts = np.flatnonzero(np.concatenate([[True], (np.diff(chunk) != 0).any(axis=0)]))
+    for members in np.split(np.arange(len(graphs)), starts[1:]):
+        yield graphs if len(members) == len(graphs) else graphs[members], members
+
+
+# ---------------------------------------------------------------------- edges
+
+
+def _with_edges(model: Any, graph: Graph, number: int, explanation: Explanation) -> Explanation:
+    """Take each edge away alone, both ways if undirected, and see what is left of the score."""
+    arcs = np.asarray(graph.edge_index)
+    edges = arcs if graph.directed else arcs[:, arcs[0] <= arcs[1]]
+    at_once = max(1, _AT_ONCE // (arcs.shape[1] + int(graph.n_vertices or 0)))
+    parts = [edges[:, i : i + at_once] for i in range(0, edges.shape[1], at_once)]
+    left = [_scores(model, [_without(graph, *e) for e in part.T], number) for part in parts]
+    effects = explanation.score - np.concatenate([*left, np.empty(0)])
+    return replace(explanation, edges=edges, edge_effects=effects)
+
+
+def _without(graph: Graph, u: int, v: int) -> Graph:
+    source, end = graph.edge_index
+    gone = (source == u) & (end == v)
+    if not graph.directed:
+        gone |= (source == v) & (end == u)
+    weights = None if graph.weights is None else graph.weights[~gone]
+    labels = None if graph.arc_labels is None else graph.arc_labels[~gone]
+    left = graph.edge_index[:, ~gone]
+    return replace(graph, edge_index=left, weights=weights, arc_labels=labels)
+
+
+def _scores(model: Any, graphs: list[Graph], number: int) -> Floats:
+    return np.asarray(model.outputs(graphs) @ signs_of(model)[number])

@@ -1,0 +1,56 @@
+"""Arc labels that graphs of other libraries bring, named by the user or found by a usual name.
+
+Labels that nobody asked for never make a graph bad: where they cannot be used, they are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fdgnn.arrays import Array
+from fdgnn.exceptions import GraphError
+from fdgnn.graphs import Graph, checks
+from fdgnn.graphs.arcs import merge_arcs
+
+
+def usable_labels(values: Any, edge_index: Any, directed: bool) -> Array | None:
+    """Read one label per arc; None if that is not what the values are, or if edges have two."""
+    try:
+        arcs = checks.arc_array(edge_index)
+        labels = checks.arc_label_array(values, arcs.shape[1])
+    except GraphError:
+        return None
+    return labels if len(labels) and agree(arcs, labels, directed) else None
+
+
+def agree(arcs: Array, labels: Array, directed: bool) -> bool:
+    """Tell whether an edge has the same label wherever it is listed."""
+    n = int(arcs.max(initial=0)) + 1
+    if n > checks.MOST_VERTICES:
+        return False
+    codes = np.unique(labels, return_inverse=True)[1]
+    return len(merge_arcs(arcs, None, codes, n, directed).differing_labels) == 0
+
+
+def found_in_all(items: Sequence[Any], graphs: Sequence[Graph]) -> list[Graph]:
+    """Keep arc labels that were found in the items only if all graphs have them, of one kind."""
+    kinds = {_kind(graph) for graph in graphs} - {"any"}
+    if len(kinds) <= 1:
+        return list(graphs)
+    pairs = zip(items, graphs, strict=True)
+    return [g if isinstance(item, Graph) else replace(g, arc_labels=None) for item, g in pairs]
+
+
+def _kind(graph: Graph) -> str:
+    """Name the kind of arc labels; a graph without arcs goes with any."""
+    try:
+        if np.size(graph.edge_index) == 0:
+            return "any"
+        labels = graph.arc_labels
+        return "none" if labels is None else np.asarray(labels).dtype.kind.replace("O", "U")
+    except ValueError:  # ragged: `GraphBatch` will say so
+        return "any"

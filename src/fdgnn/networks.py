@@ -1,0 +1,113 @@
+"""A network: a fitted encoder, the random expansion of its features, and a trained readout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.base import clone
+
+from fdgnn.arrays import Array, Features, Floats, Ints
+from fdgnn.committee import HeldOut, Member, Readout, at_best_penalty
+from fdgnn.encoders import Encoder, Encoding
+from fdgnn.expansion import RandomExpansion, expanded
+from fdgnn.graphs import GraphBatch
+from fdgnn.readout.calibration import shuffled_folds, stratified_folds
+from fdgnn.readout.targets import winning_class
+
+
+@dataclass(frozen=True)
+class Network:
+    """One guess: a fitted encoder, the expansion of its features, and the trained readout."""
+
+    encoder: Encoder
+    expansion: RandomExpansion | None
+    readout: Readout
+    alpha: float | None = None  # the penalty of the readout, where it is known
+    name: str = ""  # of the member of a committee
+
+    def features(self, graphs: GraphBatch, n_jobs: int | None = None) -> Features:
+        """What the readout sees of checked graphs, (n_graphs, P)."""
+        return expanded(self.encoder.encode(graphs, n_jobs=n_jobs).features[0], self.expansion)
+
+    def outputs(self, encoding: Encoding) -> Floats:
+        """Eq. 3: the outputs (n_graphs, q) for graphs that were encoded already."""
+        return self.readout.outputs(expanded(encoding.features[0], self.expansion))
+
+
+@dataclass(frozen=True)
+class TrainingGoal:
+    """What networks are trained for."""
+
+    targets: Floats  # (n, q)
+    codes: Array | None  # (n,) class numbers; None for real targets
+    weights: Floats | None  # (n,) of mean 1
+    seed: np.random.SeedSequence
+
+    def folds(self, n_folds: int) -> Ints:
+        """Fold of each graph, (n,)."""
+        if self.codes is None:
+            return shuffled_folds(len(self.targets), self.seed, n_folds)
+        return stratified_folds(self.codes, self.seed, n_folds)
+
+    def score(self, outputs: Floats) -> Floats:
+        """Accuracy, or minus the mean squared error, of outputs (a, n, q): (a,)."""
+        if self.codes is None:
+            found = -((outputs - self.targets) ** 2).mean(axis=-1)
+        else:
+            found = (winning_class(outputs) == self.codes).astype(np.float64)
+        return np.asarray(np.average(found, axis=-1, weights=self.weights))
+
+
+@dataclass(frozen=True)
+class DrawnNetwork:
+    """A member with its encoder fitted, before its readout is trained."""
+
+    member: Member
+    encoder: Encoder
+    expansion: RandomExpansion | None
+    encoding: Encoding
+    features: Features
+
+    def held_out(self, goal: TrainingGoal, alphas: Sequence[float], n_folds: int) -> Floats:
+        """Outputs (a, n, q) for each graph by readouts that have not seen its fold."""
+        fold = goal.folds(n_folds)[None]
+        penalties = np.array(alphas, dtype=np.float64)
+        recipe = self.member.recipe
+        return np.asarray(
+            recipe.held_out(self.features, goal.targets, penalties, fold, goal.weights)[0]
+        )
+
+    def trained(self, goal: TrainingGoal, alpha: float) -> Network:
+        """Train the readout."""
+        readout = self.member.recipe.fit(self.features, goal.targets, alpha, goal.weights)
+        return Network(self.encoder, self.expansion, readout, alpha, self.member.name)
+
+    def chosen(self, goal: TrainingGoal, alphas: Sequence[float], n_folds: int) -> HeldOut:
+        """Take the penalty with the best held-out score."""
+        outputs = self.held_out(goal, alphas, n_folds)
+        return at_best_penalty(outputs, goal.score(outputs), alphas)
+
+
+def draw_network(
+    member: Member,
+    graphs: GraphBatch,
+    seed: np.random.SeedSequence,
+    n_projections: int | None = None,
+    n_jobs: int | None = None,
+) -> DrawnNetwork:
+    """Fit the encoder of a member to checked graphs, encode them, and draw the expansion."""
+    encoder = clone(member.encoder).draw(graphs, seed)
+    encoding = encoder.encode(graphs, n_jobs=n_jobs)
+    X = encoding.features[0]
+    expansion = draw_expansion(encoder, X.shape[1], n_projections, seed)
+    return DrawnNetwork(member, encoder, expansion, encoding, expanded(X, expansion))
+
+
+def draw_expansion(
+    encoder: Encoder, n_features: int, n_projections: int | None, seed: np.random.SeedSequence
+) -> RandomExpansion | None:
+    """Draw as many random features as are asked for, or as the encoder says."""
+    P = encoder.expanded_size(n_features, n_projections)
+    return RandomExpansion(P).draw(n_features, seed) if P else None

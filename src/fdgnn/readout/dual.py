@@ -1,0 +1,144 @@
+r"""Ridge regression in its dual form: for features known by their products K = X X^T alone.
+
+With weights w of the samples, W = diag(w), and an unpenalized intercept b::
+
+    minimize  sum_i w_i |y_i - f(x_i)|^2 + alpha ||f||^2,     f(x) = sum_j K(x, x_j) a_j + b
+
+is solved by ``(K + alpha W^-1) a = Y - b`` and ``1^T a = 0``. With G = (K + alpha W^-1)^-1 and
+g = G 1 that is ``a = P Y`` where ``P = G - g g^T / (1^T g)``.
+
+Leaving a set F of samples out changes nothing but a small system: their errors are
+``e_F = (P_FF)^-1 (P Y)_F``, whatever F is. So one inverse G for each penalty gives the held-out
+predictions of all folds, and of all folds of folds: F is then an outer fold T together with an
+inner fold I. T is eliminated once, by the Cholesky factor L of P_TT::
+
+    V = L^-1 P_T:            e_I = (P_II - V_I^T V_I)^-1 ((P Y)_I - V_I^T L^-1 (P Y)_T)
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg
+from scipy.linalg import lapack
+
+from fdgnn.arrays import Floats
+from fdgnn.threads import one_blas_thread
+
+Folds = npt.NDArray[np.integer]
+
+#: Samples up to which an n x n matrix is made; two of them are held at once, 1.6 GB at the limit.
+MOST_SAMPLES = 10_000
+#: Penalties below this share of K's mean diagonal are raised to it: inverses need some.
+LEAST_PENALTY = 1e-9
+_FEW = 1_500  # samples up to which threads of BLAS wait for each other longer than they work
+
+
+def fit_dual(
+    K: Floats, Y: Floats, alpha: float, weights: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """Give the coefficients a (n, q) and the intercept b (q,)."""
+    system, root = _system(K, alpha, weights)
+    right = np.hstack([Y, np.ones((len(Y), 1))]) * root[:, None]
+    solved = _solved(system, right) * root[:, None]
+    GY, g = solved[:, :-1], solved[:, -1]
+    intercept = GY.sum(axis=0) / g.sum()
+    return GY - np.outer(g, intercept), intercept
+
+
+def held_out_by_inverse(
+    K: Floats, Y: Floats, alphas: Floats, folds: Folds, weights: Floats | None = None
+) -> Floats:
+    """Predict each sample by the regression that has not seen its fold, for all rows of folds.
+
+    Parameters
+    ----------
+    K : (n, n)
+        Products of the samples' features.
+    Y : (n, q)
+    alphas : (a,)
+    folds : (n_rows, n) int
+        Each row is a cross validation: -1 marks samples outside its training set, which are
+        predicted by the regression on all its folds.
+    weights : (n,), optional
+
+    Returns
+    -------
+    (n_rows, a, n, q) float64
+    """
+    predictions = np.empty((len(folds), len(alphas), *Y.shape))
+    with one_blas_thread() if len(K) < _FEW else nullcontext():
+        for a, alpha in enumerate(alphas):
+            P = _inverse(K, float(alpha), weights)
+            PY = P @ Y
+            for row, fold in enumerate(folds):
+                predictions[row, a] = Y - _held_out_errors(P, PY, fold)
+    return predictions
+
+
+def _held_out_errors(P: Floats, PY: Floats, fold: Folds) -> Floats:
+    """Errors of one cross validation, (n, q)."""
+    test = np.flatnonzero(fold < 0)
+    errors = np.empty_like(PY)
+    order = np.argsort(fold, kind="stable")[len(test) :]
+    V: Floats = np.empty((0, len(order)))
+    shift: Floats = np.zeros((0, PY.shape[1]))
+    if len(test):
+        L = linalg.cholesky(P[np.ix_(test, test)], lower=True, check_finite=False)
+        shift = linalg.solve_triangular(L, PY[test], lower=True, check_finite=False)
+        errors[test] = linalg.solve_triangular(L, shift, lower=True, trans=1, check_finite=False)
+        rows = P[np.ix_(test, order)]
+        V = linalg.solve_triangular(L, rows, lower=True, check_finite=False, overwrite_b=True)
+    ends = np.cumsum(np.bincount(fold[order]))
+    for begin, end in zip(np.concatenate([[0], ends[:-1]]), ends, strict=True):
+        members, v = order[begin:end], V[:, begin:end]
+        system = P[np.ix_(members, members)] - v.T @ v
+        errors[members] = _solved(system, PY[members] - v.T @ shift)
+    return errors
+
+
+def _system(K: Floats, alpha: float, weights: Floats | None) -> tuple[Floats, Floats]:
+    """``W^1/2 K W^1/2 + alpha I``, and the square roots of the weights."""
+    alpha = max(alpha, LEAST_PENALTY * float(np.trace(K)) / len(K))
+    root = np.ones(len(K)) if weights is None else np.sqrt(weights)
+    system = (
+        np.array(K, order="F") if weights is None else np.asfortranarray(K * np.outer(root, root))
+    )
+    system.flat[:: len(K) + 1] += alpha
+    return system, root
+
+
+def _inverse(K: Floats, alpha: float, weights: Floats | None) -> Floats:
+    """P of the docstring above."""
+    system, root = _system(K, alpha, weights)
+    factor, info = lapack.dpotrf(system, lower=True, overwrite_a=True)
+    G, _ = lapack.dpotri(factor, lower=True, overwrite_c=True)
+    if info:  # not even the least penalty makes it positive definite: K is none of products
+        raise ValueError("the features have products that are not finite, or far too large")
+    _mirror(G)
+    if weights is not None:
+        G *= np.outer(root, root)
+    g = G.sum(axis=0)
+    G -= np.outer(g, g / g.sum())
+    return np.asarray(G)
+
+
+def _mirror(lower: Floats) -> None:
+    """Copy what is below the diagonal to what is above it, in blocks that stay in the cache."""
+    n, size = len(lower), 256
+    for i in range(0, n, size):
+        end = min(i + size, n)
+        block = np.tril(lower[i:end, i:end])
+        lower[i:end, i:end] = block + np.tril(block, -1).T
+        for j in range(end, n, size):
+            lower[i:end, j : j + size] = lower[j : j + size, i:end].T
+
+
+def _solved(system: Floats, right: Floats) -> Floats:
+    """Solve a symmetric system, by least squares where rounding made it singular."""
+    _, solution, info = lapack.dposv(np.array(system, order="F"), right, overwrite_a=True)
+    if info:
+        solution = linalg.lstsq(system, right, check_finite=False)[0]
+    return np.asarray(solution)

@@ -1,0 +1,102 @@
+"""Nested scores of a committee: each member once for all folds, then the rule in every fold."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+
+from fdgnn.committee import Mask, Member, at_best_penalty, kept_members
+from fdgnn.encoders import GraphKind
+from fdgnn.graphs import Floats
+from fdgnn.networks import draw_network
+from fdgnn.seeds import child_seed, seed_sequence
+from fdgnn.selection.scores import SelectionTask, outputs_of_readouts, score_outputs
+from fdgnn.threads import one_blas_thread
+
+
+@dataclass(frozen=True)
+class MemberOutputs:
+    """What one member says of held-out graphs, at the penalty that each row of folds chose.
+
+    Attributes
+    ----------
+    number : int
+        Its place in the committee.
+    penalties, scores : (n_rows,)
+        What each row of folds chose, and the validation score there.
+    outputs : (n_rows, n, q)
+        Of graphs in inner folds, by a readout that has not seen their fold; of test graphs, by
+        one that was trained on all inner folds.
+    seconds : float
+    """
+
+    number: int
+    penalties: Floats
+    scores: Floats
+    outputs: Floats
+    seconds: float
+
+
+class CommitteeScores(NamedTuple):
+    """How the committee does in each row of folds."""
+
+    kept: Mask  # (n_rows, n_members)
+    validation: Floats  # (n_rows,) mean over the inner folds
+    deviation: Floats  # (n_rows,) standard deviation over the inner folds
+    test: Floats  # (n_rows,) NaN where a row has no test graphs
+
+
+def member_outputs(task: SelectionTask, estimator: Any, number: int) -> MemberOutputs:
+    """Train one member on all folds and penalties."""
+    start = time.perf_counter()
+    member = members(task, estimator)[number]
+    seed = child_seed(seed_sequence(estimator.random_state), number)
+    with one_blas_thread():
+        drawn = draw_network(member, task.graphs, seed, estimator.n_projections)
+        outputs = outputs_of_readouts(task, drawn.features, member.recipe)
+        scores = score_outputs(task, outputs).validation  # (n_rows, a)
+    chosen = [
+        at_best_penalty(o, s, task.alphas.tolist()) for o, s in zip(outputs, scores, strict=True)
+    ]
+    return MemberOutputs(
+        number,
+        np.array([c.penalty for c in chosen]),
+        scores.max(axis=1),
+        np.array([c.outputs for c in chosen]),
+        time.perf_counter() - start,
+    )
+
+
+def members(task: SelectionTask, estimator: Any) -> tuple[Member, ...]:
+    """Give the members that an estimator has for the graphs of a task."""
+    found: tuple[Member, ...] = estimator.members(GraphKind.of(task.graphs), len(task.graphs))
+    return found
+
+
+def all_outputs(
+    task: SelectionTask, estimator: Any, numbers: Sequence[int], n_jobs: int | None = None
+) -> Iterator[MemberOutputs]:
+    """Train members on joblib's current backend, in whatever order they finish."""
+    parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    call: Callable[..., Any] = joblib.delayed(member_outputs)
+    found: Iterator[MemberOutputs] = parallel(call(task, estimator, i) for i in numbers)
+    return found
+
+
+def score_committee(
+    task: SelectionTask, found: Sequence[MemberOutputs], classify: bool
+) -> CommitteeScores:
+    """Apply the rule in each row of folds, by its validation graphs alone, and score the rest."""
+    outputs = np.array([one.outputs for one in found])  # (m, n_rows, n, q)
+    kept = np.array([
+        kept_members(outputs[:, row, fold >= 0], task.targets[fold >= 0], classify)
+        for row, fold in enumerate(task.folds)
+    ])  # fmt: skip
+    averaged = np.array([outputs[keep, row].mean(axis=0) for row, keep in enumerate(kept)])
+    scores = score_outputs(task, averaged[:, None])  # one penalty: already chosen
+    return CommitteeScores(kept, *(part[:, 0] for part in scores))

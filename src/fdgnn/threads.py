@@ -1,0 +1,76 @@
+"""Threads: of our own over ranges of graphs, and how many BLAS may use."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from fdgnn.arrays import Array
+
+_LOGGER = logging.getLogger("fdgnn")
+
+
+def over_chunks(
+    kernel: Any,
+    n_items: int,
+    n_jobs: int | None,
+    arguments: Sequence[Any],
+    work: Callable[[], Array],
+    most_work: float | None = None,
+) -> None:
+    """Call ``kernel(first, last, *arguments)`` on ranges of items of about equal work.
+
+    ``work()[i]`` is the work of all items before i; the last entry is the whole. A range has
+    about `most_work` at most, if given, so that what a kernel needs for one range stays small.
+    """
+    if hasattr(kernel, "stats"):  # compiled by numba, not a Python function that calls such kernels
+        tell_compilation(kernel)
+    n_threads = 1 if n_items == 1 else min(joblib.effective_n_jobs(n_jobs), n_items)
+    if n_threads <= 1 and most_work is None:
+        kernel(0, n_items, *arguments)
+        return
+    before = work()
+    n_chunks = 8 * n_threads if n_threads > 1 else 1  # small ones, so that threads end together
+    if most_work is not None:
+        n_chunks = max(n_chunks, int(before[-1] / most_work) + 1)
+    n_chunks = min(n_chunks, n_items)
+    cuts = np.searchsorted(before, np.linspace(0, before[-1], n_chunks + 1))
+    cuts[-1] = n_items
+    chunks = [(a, b) for a, b in pairwise(cuts.tolist()) if a < b]
+    if n_threads <= 1:
+        for a, b in chunks:
+            kernel(a, b, *arguments)
+        return
+    with ThreadPoolExecutor(n_threads) as pool:
+        jobs = [pool.submit(kernel, a, b, *arguments) for a, b in chunks]
+        for job in jobs:
+            job.result()
+
+
+@cache
+def tell_compilation(kernel: Any) -> None:
+    """Say once, before a kernel is first compiled, that this takes some seconds."""
+    kept = Path(kernel.stats.cache_path).glob(f"*.{kernel.__name__}-*.nbi")
+    if not any(kept):
+        _LOGGER.warning("fdgnn compiles %s for this machine: some seconds, once", kernel.__name__)
+
+
+@cache
+def _threadpools() -> ThreadpoolController:
+    return ThreadpoolController()  # finding the libraries takes milliseconds: once per process
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Hold BLAS to one thread: processes run side by side, and sums keep their order."""
+    limiter: AbstractContextManager[Any] = _threadpools().limit(limits=1, user_api="blas")
+    return limiter

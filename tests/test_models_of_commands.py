@@ -1,0 +1,328 @@
+"""`fit`, `predict`, `explain` and `evaluate` with each `--model`; labels that are new; atoms."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from fdgnn import load_model, read_graphs
+from fdgnn.datasets import iter_graphs, make_random_graphs
+from fdgnn.encoders import ColorCounts, GraphReservoir, JoinedEncoder
+from fdgnn.workflow.predicting import predict_tables
+from test_cli import assert_one_clear_line, fdgnn
+from tu_files import write_batch
+
+# Reservoirs of a committee have fixed parameters; some small graphs settle slowly.
+pytestmark = pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
+
+FAST = ["--configurations", "2", "--guesses", "2"]
+ENCODERS = {
+    "auto": {ColorCounts, GraphReservoir},
+    "paper": {GraphReservoir},
+    "colors": {ColorCounts},
+    "both": {JoinedEncoder},
+}
+
+
+def labeled_graphs(n=60, seed=0):
+    """Graphs with labels; the class depends on them but for some noise, so that members differ."""
+    graphs = make_random_graphs(n, random_state=seed)
+    rng = np.random.default_rng(seed)
+    y = np.bincount(graphs.graph_of_vertex, graphs.labels == 0) > 4
+    return graphs, np.where(rng.random(n) < 0.2, rng.random(n) < 0.5, y).astype(int)
+
+
+def write_table(path, graphs, y=None, strange=()):
+    """CSV with edge_index, node_feat and the target; some rows get a label that is new."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["edge_index", "node_feat", "num_nodes", "y"])
+        for i, graph in enumerate(graphs):
+            labels = graph.labels.tolist()
+            if i in strange:
+                labels[0] = 77
+            edges = json.dumps(np.asarray(graph.edge_index).tolist())
+            known = "" if y is None else ["no", "yes"][y[i]]
+            writer.writerow([edges, json.dumps(labels), len(labels), known])
+    return path
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return write_table(tmp_path_factory.mktemp("data") / "data.csv", *labeled_graphs())
+
+
+@pytest.fixture(scope="module")
+def models(data):
+    """For each --model its file, and what fit printed."""
+    found = {}
+    for name in ENCODERS:
+        words = ["-o", data.with_name(f"{name}.fdgnn"), "--model", name, "--json", "-q"]
+        run = fdgnn("fit", data, "--target", "y", *words, *(FAST if name == "paper" else ()))
+        assert run.returncode == 0, run.stderr
+        found[name] = data.with_name(f"{name}.fdgnn"), json.loads(run.stdout)
+    return found
+
+
+def predictions(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+# ---------------------------------------------------------------------- fit, predict, explain
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_fit_trains_what_was_asked_for(models, name):
+    path, facts = models[name]
+    model = load_model(path)
+    assert {type(n.encoder) for n in model.networks_} <= ENCODERS[name]
+    assert facts["members"] == [n.name for n in model.networks_]
+    assert 0.5 < facts["score"] <= 1
+    assert (facts["task"], facts["graphs"]) == ("classification", 60)
+    if name == "paper":
+        assert len(model.networks_) == 2
+        assert "effective_spectral_radius" in facts["parameters"]
+    else:
+        known = {"encoder": "auto", "candidates": "all" if name == "auto" else name}
+        assert facts["parameters"] == known
+
+
+def test_auto_is_the_default(data, models, tmp_path):
+    run = fdgnn("fit", data, "--target", "y", "-o", tmp_path / "m.fdgnn")
+    assert run.returncode == 0, run.stderr
+    assert (tmp_path / "m.fdgnn").read_bytes() == models["auto"][0].read_bytes()
+    assert f"the average of: {'; '.join(models['auto'][1]['members'])}\n" in run.stdout
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_predict_and_explain_with_each_model(data, models, name, tmp_path):
+    path = models[name][0]
+    run = fdgnn("predict", path, data, "-o", tmp_path / "p.csv", "--json")
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["unseen_labels"] == 0
+    assert "not seen" not in run.stderr
+    rows, graphs = predictions(tmp_path / "p.csv"), read_graphs(data).graphs
+    model = load_model(path)
+    assert [row["prediction"] for row in rows] == model.predict(graphs).tolist()
+    chances = [float(row["probability_yes"]) for row in rows]
+    np.testing.assert_allclose(chances, model.predict_proba(graphs)[:, 1], atol=1e-12)
+    why = fdgnn("explain", path, data, "-o", tmp_path / "why.jsonl", "--row", 0, "--of", "yes")
+    assert why.returncode == 0, why.stderr
+    found = json.loads((tmp_path / "why.jsonl").read_text())
+    assert found["score"] == pytest.approx(model.decision_function(graphs[:1])[0])
+    assert sum(found["vertices"]) == pytest.approx(found["score"] - found["base_score"], abs=1e-6)
+
+
+# ---------------------------------------------------------------------- labels that are new
+
+
+@pytest.fixture(scope="module")
+def strange(data):
+    """Six graphs, two of them with a label that no training graph has."""
+    graphs = make_random_graphs(6, random_state=9)
+    return write_table(data.with_name("strange.csv"), graphs, strange=(1, 4))
+
+
+@pytest.mark.parametrize("name", ["auto", "colors"])
+def test_colors_take_new_labels_and_the_number_of_rows_is_told_once(
+    models, strange, name, tmp_path
+):
+    path = models[name][0]
+    assert any(isinstance(n.encoder, ColorCounts) for n in load_model(path).networks_)
+    out = ["-o", tmp_path / "p.csv", "--json"]
+    run = fdgnn("predict", path, strange, *out)
+    assert run.returncode == 0, run.stderr
+    told = [line for line in run.stderr.splitlines() if "not seen during fit" in line]
+    assert told == [
+        "2 of these 6 rows have vertex labels that were not seen during fit; they are taken as "
+        "new colors, about which the model knows nothing"
+    ]
+    summary = json.loads(run.stdout)
+    assert (summary["predicted"], summary["unseen_labels"], summary["rejected"]) == (6, 2, 0)
+    assert [row["error"] for row in predictions(tmp_path / "p.csv")] == [""] * 6
+    assert fdgnn("predict", path, strange, *out, "-q").stderr == ""
+    why = fdgnn("explain", path, strange, "-o", tmp_path / "why.jsonl", "--row", 0, "--row", 4)
+    assert why.returncode == 0, why.stderr
+    assert why.stderr.count("not seen during fit") == 1
+    assert "1 of these 2 rows have vertex labels" in why.stderr
+
+
+@pytest.mark.parametrize("name", ["paper", "both"])
+def test_reservoirs_refuse_rows_with_new_labels(models, strange, name, tmp_path):
+    run = fdgnn("predict", models[name][0], strange, "-o", tmp_path / "p.csv", "--json")
+    assert run.returncode == 0, run.stderr
+    summary = json.loads(run.stdout)
+    assert (summary["predicted"], summary["unseen_labels"], summary["rejected"]) == (4, 0, 2)
+    refused = [
+        row["error"].startswith("vertex label 77 was") for row in predictions(tmp_path / "p.csv")
+    ]
+    assert refused == [False, True, False, False, True, False]
+
+
+def test_no_chunk_has_a_warning_of_its_own(models, strange):
+    """Warnings are errors here; rows say what the warnings would."""
+    model = load_model(models["auto"][0])
+    tables = iter_graphs(strange, like=model, chunk_size=2)
+    chunks = [predictions for predictions, _ in predict_tables(model, tables)]
+    assert [[one.unseen for one in chunk] for chunk in chunks] == [
+        [False, True],
+        [False] * 2,
+        [True, False],
+    ]
+
+
+# ---------------------------------------------------------------------- evaluate
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_batch(tmp_path_factory.mktemp("tu") / "NOISY", *labeled_graphs(70))
+
+
+@pytest.fixture(scope="module")
+def finished(folder):
+    out = folder.with_name("run")
+    run = fdgnn("evaluate", folder, "--model", "auto", "--out", out)
+    assert run.returncode == 0, run.stderr
+    return out, run
+
+
+def comparable(path):
+    result = json.loads((path / "result.json").read_text())
+    return {k: v for k, v in result.items() if k not in ("member_seconds", "command")}
+
+
+def test_evaluate_a_committee(folder, finished):
+    out, run = finished
+    result = json.loads((out / "result.json").read_text())
+    assert (result["dataset"], result["model"], result["n_graphs"]) == ("NOISY", "auto", 70)
+    assert len(result["members"]) == len(result["member_accuracies"]) == 4
+    assert len(result["fold_accuracies"]) == len(result["fold_kept"]) == 10
+    assert result["accuracy_mean"] == pytest.approx(np.mean(result["fold_accuracies"]))
+    assert result["accuracy_mean"] > 0.55
+    assert 0.5 < result["balanced_accuracy_mean"] < 1
+    assert all(row and set(row) <= set(range(4)) for row in result["fold_kept"])
+    assert "NOISY models: 4 of 4" in run.stderr
+    assert f"{100 * result['accuracy_mean']:.1f}" in run.stdout
+    assert str(folder) in result["command"]
+
+
+def test_evaluate_resumes_where_it_stopped(folder, finished, tmp_path):
+    whole = shutil.copytree(finished[0], tmp_path / "run")
+    (whole / "member-1.npz").unlink()
+    (whole / "result.json").unlink()
+    before = {i: (whole / f"member-{i}.npz").stat().st_mtime_ns for i in (0, 2, 3)}
+    run = fdgnn("evaluate", folder, "--model", "auto", "--out", whole, "--json")
+    assert run.returncode == 0, run.stderr
+    assert before == {i: (whole / f"member-{i}.npz").stat().st_mtime_ns for i in (0, 2, 3)}
+    assert comparable(whole) == comparable(finished[0])
+    assert json.loads(run.stdout)["accuracy_mean"] == comparable(whole)["accuracy_mean"]
+
+
+def test_evaluate_refuses_a_run_with_other_settings(folder, finished, tmp_path):
+    whole = shutil.copytree(finished[0], tmp_path / "run")
+    words = ["evaluate", folder, "--out", whole]
+    assert_one_clear_line(fdgnn(*words, "--model", "colors"), "model", "colors")
+    assert_one_clear_line(fdgnn(*words, "--model", "auto", "--seed", 1), "seed")
+    assert_one_clear_line(fdgnn(*words, "--protocol", "quick"), str(whole))
+    assert comparable(whole) == comparable(finished[0])
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "notes.txt").write_text("mine")
+    used = fdgnn("evaluate", folder, "--model", "auto", "--out", other)
+    assert_one_clear_line(used, "not those of such a run")
+    assert [path.name for path in other.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "text", "turned", "foreign"])
+def test_a_damaged_member_is_told(folder, finished, tmp_path, damage):
+    from fdgnn.datasets import load_tu
+    from fdgnn.exceptions import StudyError
+    from fdgnn.experiments.models import evaluate_committee
+
+    whole = shutil.copytree(finished[0], tmp_path / "run")
+    path = whole / "member-2.npz"
+    content = bytearray(path.read_bytes())
+    if damage == "cut":
+        content = content[: len(content) // 2]
+    elif damage == "empty":
+        content = b""
+    elif damage == "text":
+        content = b"these are no arrays"
+    elif damage == "turned":
+        middle = len(content) // 2
+        content[middle : middle + 20] = bytes(255 - b for b in content[middle : middle + 20])
+    path.write_bytes(content)
+    if damage == "foreign":
+        ones = np.ones(3)
+        np.savez(path, penalties=ones, scores=ones, outputs=ones, seconds=ones)
+    with pytest.raises(
+        StudyError, match=r"member-2\.npz: it is damaged .*; delete it and run again"
+    ):
+        evaluate_committee("NOISY", *load_tu(folder), "auto", whole)
+    path.unlink()
+    again = evaluate_committee("NOISY", *load_tu(folder), "auto", whole)
+    assert again.fold_accuracies == comparable(finished[0])["fold_accuracies"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--configurations", "2"], ["--guesses", "1"], ["--units", "10"], ["--protocol", "quick"],
+        ["--cluster", "local"],
+    ],
+)  # fmt: skip
+def test_options_of_the_papers_model_are_refused(folder, tmp_path, words):
+    run = fdgnn("evaluate", folder, "--model", "both", "--out", tmp_path / "run", *words)
+    assert_one_clear_line(run, f"{words[0]} is for --model paper", "--model both")
+    assert not (tmp_path / "run").exists()
+
+
+# ---------------------------------------------------------------------- atoms
+
+
+@pytest.fixture(scope="module")
+def molecules(tmp_path_factory):
+    pytest.importorskip("rdkit")
+    chains = ["C" * n + "O" for n in range(2, 17)] + ["C1" + "C" * n + "C1" for n in range(1, 16)]
+    path = tmp_path_factory.mktemp("molecules") / "molecules.csv"
+    lines = [f"{s},{'ring' if '1' in s else 'chain'}" for s in chains]
+    path.write_text("SMILES,shape\n" + "\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("words", "atoms"),
+    [
+        ([], "typed"),
+        (["--model", "colors"], "typed"),
+        (["--model", "both"], "typed"),
+        (["--model", "paper", "--no-search"], "element"),
+        (["--model", "paper", "--no-search", "--atoms", "typed"], "typed"),
+        (["--atoms", "element"], "element"),
+        (["--atoms", "rich"], "rich"),
+    ],
+)
+def test_fit_labels_atoms_by_type_but_for_the_papers_model(molecules, tmp_path, words, atoms):
+    run = fdgnn("fit", molecules, "--target", "shape", "-o", tmp_path / "m", "-q", "--json", *words)
+    assert run.returncode == 0, run.stderr
+    model = load_model(tmp_path / "m")
+    assert model.reading_.atoms == atoms
+    names = {"element": ["C", "O"], "typed": ["C 1 H3", "C 2 H2", "C 2 H2 ring", "O 1 H1"]}
+    seen = read_graphs(molecules, like=model).graphs
+    found = None if seen.label_values is None else seen.label_values.tolist()
+    assert found == names.get(atoms)
+    assert json.loads(run.stdout)["score"] > 0.8
+    assert model.score(seen, read_graphs(molecules, target="shape").y) > 0.8
+
+
+def test_reading_keeps_elements_by_default(molecules):
+    assert read_graphs(molecules).reading.atoms == "element"
+    assert json.loads(fdgnn("datasets", "info", molecules, "--json").stdout)["n_labels"] == 2
+    typed = fdgnn("datasets", "info", molecules, "--atoms", "typed", "--json")
+    assert json.loads(typed.stdout)["n_labels"] == 4

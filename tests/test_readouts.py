@@ -1,0 +1,229 @@
+"""Readouts on sparse features: dual, conjugate gradients, Gaussian; weights; held-out outputs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.integrate import quad_vec
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import Ridge
+
+from fdgnn.exceptions import ConvergenceWarning
+from fdgnn.readout import conjugate
+from fdgnn.readout.conjugate import TOLERANCE, fit_sparse
+from fdgnn.readout.dual import MOST_SAMPLES, fit_dual, held_out_by_inverse
+from fdgnn.readout.gaussian import GaussianRidge
+from fdgnn.readout.linear import LinearRidge
+from fdgnn.readout.products import row_products
+
+ALPHAS = np.array([1e-3, 0.1, 10.0])
+
+
+def counts(n=60, P=200, seed=0, density=0.1):
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((n, P), density=density, rng=rng, format="csr")
+    X.data = np.ceil(3 * X.data)
+    return X
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(1)
+    X = counts()
+    Y = np.stack([X @ rng.normal(size=200), rng.normal(size=60)], axis=1)
+    return X, Y, rng.uniform(0.2, 3.0, size=60)
+
+
+def nested(n, n_outer, n_inner, seed=0):
+    rng = np.random.default_rng(seed)
+    outer = rng.permutation(np.arange(n) % n_outer)
+    rows = np.tile(rng.permutation(np.arange(n) % n_inner), (n_outer + 1, 1))
+    for o in range(n_outer):
+        rows[o, outer == o] = -1
+    return rows  # the last row has no test samples
+
+
+# ---------------------------------------------------------------------- one fit
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_the_dual_is_ridge_regression(data, alpha):
+    X, Y, weights = data
+    for w in (None, weights):
+        ours = LinearRidge().fit(X, Y, alpha, w)
+        theirs = Ridge(alpha=alpha, solver="svd").fit(X.toarray(), Y, sample_weight=w)
+        np.testing.assert_allclose(ours.coef, theirs.coef_, atol=1e-8)
+        np.testing.assert_allclose(ours.intercept, theirs.intercept_, atol=1e-8)
+        np.testing.assert_allclose(ours.outputs(X), theirs.predict(X.toarray()), atol=1e-8)
+
+
+def test_weights_in_dense_features_are_ridge_regression(data):
+    X, Y, weights = data
+    for dense in (X.toarray(), X.toarray()[:, :20]):
+        ours = LinearRidge().fit(dense, Y, 0.1, weights)
+        theirs = Ridge(alpha=0.1, solver="svd").fit(dense, Y, sample_weight=weights)
+        np.testing.assert_allclose(ours.outputs(dense), theirs.predict(dense), atol=1e-8)
+
+
+def test_whole_weights_are_repeated_samples(data):
+    X, Y, _ = data
+    times = np.random.default_rng(2).integers(1, 4, size=len(Y))
+    again = np.repeat(np.arange(len(Y)), times)
+    for recipe in (LinearRidge(), GaussianRidge()):
+        weighted = recipe.fit(X, Y, 0.3, times.astype(float))
+        if isinstance(recipe, GaussianRidge):
+            continue  # repeated samples change the unit of distance
+        np.testing.assert_allclose(
+            weighted.outputs(X), recipe.fit(X[again], Y[again], 0.3).outputs(X), atol=1e-8
+        )
+
+
+def test_conjugate_gradients_are_within_their_tolerance(data):
+    X, Y, weights = data
+    for w in (None, weights):
+        coef, intercept = fit_sparse(X, Y, ALPHAS, w)
+        for a, alpha in enumerate(ALPHAS):
+            scale = np.ones(60) if w is None else w * (60 / w.sum())
+            exact = LinearRidge().fit(X, Y, alpha, None if w is None else scale)
+            off = (X @ coef[a].T + intercept[a]) - exact.outputs(X)
+            level = np.average(Y, axis=0, weights=scale)
+            size = np.sqrt((scale[:, None] * (Y - level) ** 2).sum(axis=0))
+            error = np.sqrt((scale[:, None] * off**2).sum(axis=0))
+            assert (error <= TOLERANCE / 2 * size * 1.01).all()
+
+
+def test_conjugate_gradients_that_do_not_end_are_told(data, monkeypatch):
+    X, Y, _ = data
+    monkeypatch.setattr(conjugate, "MOST_STEPS", 2)
+    with pytest.warns(ConvergenceWarning, match="not solved to 0.001 in 2 steps"):
+        fit_sparse(X, Y, ALPHAS)
+
+
+def test_the_gaussian_is_kernel_ridge_on_centered_targets(data):
+    X, Y, _ = data
+    ours = GaussianRidge().fit(X, Y, 0.3)
+    dense = X.toarray()
+    distance = ((dense[:, None] - dense[None]) ** 2).sum(axis=2)
+    assert ours.sharpness == pytest.approx(1 / distance.mean())
+    kernel = np.exp(-distance / distance.mean())
+    theirs = KernelRidge(alpha=0.3, kernel="precomputed").fit(kernel, Y - ours.intercept)
+    np.testing.assert_allclose(ours.outputs(X), theirs.predict(kernel) + ours.intercept, atol=1e-8)
+    np.testing.assert_allclose(ours.dual.sum(axis=0), 0.0, atol=1e-10)
+
+
+def test_the_gaussian_refuses_more_than_its_limit():
+    X = sp.csr_array((MOST_SAMPLES + 1, 4))
+    with pytest.raises(ValueError, match=r"10,000 of them, and there are 10,001; choose readout="):
+        GaussianRidge().fit(X, np.zeros((MOST_SAMPLES + 1, 1)), 1.0)
+
+
+def test_a_relative_penalty_does_not_depend_on_the_unit(data):
+    X, Y, _ = data
+    recipe = LinearRidge(relative=True)
+    one, other = recipe.fit(X, Y, 0.1), recipe.fit(X * 7, Y, 0.1)
+    np.testing.assert_allclose(one.outputs(X), other.outputs(X * 7), atol=1e-8)
+    spread = ((X.toarray() - X.toarray().mean(axis=0)) ** 2).sum(axis=1).mean()
+    np.testing.assert_allclose(one.coef, LinearRidge().fit(X, Y, 0.1 * spread).coef, atol=1e-9)
+
+
+# ---------------------------------------------------------------------- held out
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("recipe", [LinearRidge(), LinearRidge(relative=True), GaussianRidge()])
+def test_held_out_outputs_are_those_of_models_that_were_fitted_without(data, recipe, weighted):
+    X, Y, weights = data
+    w = weights if weighted else None
+    folds = nested(60, 4, 3)
+    found = recipe.held_out(X, Y, ALPHAS, folds, w)
+    assert found.shape == (5, 3, 60, 2)
+    if isinstance(recipe, GaussianRidge):
+        distance = ((X.toarray()[:, None] - X.toarray()[None]) ** 2).sum(axis=2)
+        K, unit = np.exp(-distance / distance.mean()), 1.0
+    else:
+        spread = ((X.toarray() - X.toarray().mean(axis=0)) ** 2).sum(axis=1).mean()
+        K, unit = X.toarray() @ X.toarray().T, spread if recipe.relative else 1.0
+    for row, fold in enumerate(folds):
+        for f in np.unique(fold):
+            train, left = (fold >= 0) & (fold != f), fold == f
+            for a, alpha in enumerate(ALPHAS):
+                own = None if w is None else w[train]
+                dual, b = fit_dual(K[np.ix_(train, train)], Y[train], alpha * unit, own)
+                wanted = K[np.ix_(left, train)] @ dual + b
+                np.testing.assert_allclose(found[row, a, left], wanted, rtol=1e-6, atol=1e-7)
+
+
+def test_held_out_outputs_of_many_samples_come_from_conjugate_gradients(data, monkeypatch):
+    from fdgnn.readout import linear
+
+    X, Y, weights = data
+    folds = nested(60, 2, 3)
+    exact = LinearRidge().held_out(X, Y, ALPHAS, folds, weights)
+    monkeypatch.setattr(linear, "MOST_SAMPLES", 10)
+    monkeypatch.setattr(conjugate, "TOLERANCE", 1e-9)
+    found = LinearRidge().held_out(X, Y, ALPHAS * weights.mean(), folds, weights)
+    assert found.shape == exact.shape
+    again = LinearRidge().held_out(X, Y, ALPHAS, folds, None)
+    monkeypatch.setattr(linear, "MOST_SAMPLES", 1000)
+    np.testing.assert_allclose(
+        again, LinearRidge().held_out(X, Y, ALPHAS, folds, None), rtol=1e-5, atol=1e-6
+    )
+
+
+def test_held_out_outputs_with_weights_in_dense_features(data):
+    X, Y, weights = data
+    folds = nested(60, 2, 3)
+    for dense in (X.toarray(), X.toarray()[:, :20]):
+        K = dense @ dense.T
+        wanted = held_out_by_inverse(K, Y, ALPHAS, folds, weights)
+        found = LinearRidge().held_out(dense, Y, ALPHAS, folds, weights)
+        np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-7)
+
+
+def test_samples_that_repeat_do_not_break_the_closed_form():
+    X = sp.csr_array(np.repeat(counts(10, 30).toarray(), 6, axis=0))  # singular without a penalty
+    Y = np.random.default_rng(0).normal(size=(60, 1))
+    found = LinearRidge().held_out(X, Y, np.array([0.0, 1e-3]), nested(60, 3, 3))
+    assert np.isfinite(found).all()
+
+
+# ---------------------------------------------------------------------- products, directions
+
+
+def test_products_of_rows_are_the_same_dense_and_sparse():
+    X = sp.hstack(
+        [counts(50, 300, density=0.02), counts(50, 40, seed=3, density=0.6)], format="csr"
+    )
+    np.testing.assert_allclose(row_products(sp.csr_array(X)), (X @ X.T).toarray())
+    np.testing.assert_allclose(row_products(X.toarray()), (X @ X.T).toarray())
+
+
+def test_directions_of_the_gaussian_are_mean_gradients(data):
+    X, Y, _ = data
+    readout = GaussianRidge().fit(X, Y, 0.3)
+    signs = np.array([[1.0, 0.0], [0.0, -1.0], [0.5, 2.0]])
+    some = X[:3]
+    dense, examples = some.toarray(), X.toarray()
+    everywhere = readout.directions(dense, signs)
+    found = readout.directions(some, signs).toarray()  # only where x is not zero
+    np.testing.assert_allclose(found, np.where(dense != 0, everywhere, 0.0), atol=1e-12)
+    for x, sign, direction in zip(dense, signs, everywhere, strict=True):
+
+        def gradient(t, x=x, sign=sign):
+            apart = t * x - examples
+            closeness = np.exp(-readout.sharpness * (apart**2).sum(axis=1))
+            return -2 * readout.sharpness * ((readout.dual @ sign) * closeness) @ apart
+
+        wanted = quad_vec(gradient, 0, 1)[0]
+        np.testing.assert_allclose(direction, wanted, atol=1e-7)
+        moved = (readout.outputs(sp.csr_array(x[None])) - readout.base_outputs())[0] @ sign
+        assert direction @ x == pytest.approx(moved, abs=1e-9)
+
+
+def test_directions_of_a_line_are_its_weights(data):
+    X, Y, _ = data
+    readout = LinearRidge().fit(X, Y, 0.3)
+    signs = np.array([[1.0, 0.0], [0.0, -1.0]])
+    np.testing.assert_allclose(readout.directions(X[:2], signs), signs @ readout.coef)
+    np.testing.assert_allclose(readout.outputs(sp.csr_array((1, 200)))[0], readout.base_outputs())
