@@ -10,18 +10,15 @@ of the million molecules.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from benchmarks.engine import Row, at_least, at_most, cpu, peak_memory, wall
+from benchmarks.engine import Row, at_least, at_most, cpu, peak_memory, print_rows, wall
 from fdgnn import ColorCounts, FDGNNClassifier, GraphBatch, load_tu
-from fdgnn.exceptions import FDGNNError
 
 
 def molecules(n: int, n_vertices: int = 25) -> GraphBatch:
@@ -164,22 +161,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write all figures here, too")
     parser.add_argument("--small", action="store_true", help="a tenth of the million molecules")
     options = parser.parse_args()
-    rows: list[Row] = []
-    with threadpool_limits(1):
-        parts = [beside_grakel, lambda: a_million(100_000 if options.small else 1_000_000),
-                 threads, slopes, nested]  # fmt: skip
-        for part in parts:
-            try:
-                rows += part()
-            except (FDGNNError, ImportError) as error:
-                print(f"left out: {error}")
-    width = max(len(row.what) for row in rows)
-    for row in rows:
-        times = ", ".join(f"{k}: {v:.4g}" for k, v in row.seconds.items())
-        sign = "" if row.reached else "   SHORT"
-        print(f"{row.what:{width}}  {row.figure:8.3g}  {row.must:8}{sign}   [{times}]")
-    if options.json:
-        options.json.write_text(json.dumps([row._asdict() for row in rows], indent=1) + "\n")
+    n = 100_000 if options.small else 1_000_000
+    print_rows([beside_grakel, lambda: a_million(n), threads, slopes, nested], options.json)
 
 
 if __name__ == "__main__":

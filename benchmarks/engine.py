@@ -14,7 +14,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -257,20 +257,25 @@ def main() -> None:
         memory,
         slopes,
     ]
+    print_rows(parts, options.json)
+
+
+def print_rows(parts: Sequence[Callable[[], list[Row]]], path: Path | None) -> None:
+    """Run parts on one thread of BLAS, print their rows, and write them to a file, too."""
     rows: list[Row] = []
     with threadpool_limits(1):
         for part in parts:
             try:
                 rows += part()
-            except FDGNNError as error:
+            except (FDGNNError, ImportError) as error:
                 print(f"left out: {error}")
     width = max(len(row.what) for row in rows)
     for row in rows:
         times = ", ".join(f"{k}: {v:.4g}" for k, v in row.seconds.items())
         sign = "" if row.reached else "   SHORT"
         print(f"{row.what:{width}}  {row.figure:8.3g}  {row.must:8}{sign}   [{times}]")
-    if options.json:
-        options.json.write_text(json.dumps([row._asdict() for row in rows], indent=1) + "\n")
+    if path is not None:
+        path.write_text(json.dumps([row._asdict() for row in rows], indent=1) + "\n")
 
 
 if __name__ == "__main__":

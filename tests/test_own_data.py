@@ -16,7 +16,7 @@ from fdgnn.files import check_writable, write_aside
 from fdgnn.workflow.training import guess_task
 from test_cli import assert_one_clear_line, fdgnn
 
-FAST = ["--configurations", "2", "--guesses", "2"]
+FAST = ["--model", "paper", "--configurations", "2", "--guesses", "2"]
 BROKEN = {
     5: {"edge_index": [[0, 99], [1, 2]], "num_nodes": 3, "kind": "house", "size": 3},
     20: {"edge_index": "nonsense", "num_nodes": 3, "kind": "house", "size": 3},
@@ -155,7 +155,7 @@ def test_molecules_from_smiles(tmp_path):
     data = tmp_path / "molecules.csv"
     data.write_text("SMILES,shape\n" + "\n".join(lines) + "\n")
     model = tmp_path / "m.fdgnn"
-    words = ["-o", model, "--json", "--model", "paper", *FAST]
+    words = ["-o", model, "--json", *FAST]
     run = fdgnn("fit", data, "--target", "shape", *words)
     assert run.returncode == 0, run.stderr
     assert json.loads(run.stdout)["score"] > 0.9

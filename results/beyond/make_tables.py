@@ -1,7 +1,7 @@
 """Write the tables of what lies beyond the paper: README.md beside this file, and the project's.
 
 They are made from NAME-MODEL-SEED.json (`run.py`), ablation.json (`python -m benchmarks.ablation`),
-molecules.json (`python -m benchmarks.molecules`) and speed.json (`python -m benchmarks.colors`).
+rules.json (`python -m benchmarks.rules`), molecules.json (`python -m benchmarks.molecules`) and speed.json (`python -m benchmarks.colors`).
 """
 
 from __future__ import annotations
@@ -113,12 +113,14 @@ def table(rows: list[str], *, first: str = "accuracy, %", names: Any = DATASETS)
     return "\n".join([_row(first, list(names)), "|---" * (len(names) + 1) + "|", *rows]) + "\n"
 
 
-def ablation_table(names: tuple[str, ...], found: dict[str, Any]) -> str:
+def ablation_table(
+    names: tuple[str, ...], found: dict[str, Any], first: str = "accuracy of one model, %"
+) -> str:
     """One column for each dataset; rows in the order in which they were run."""
     there = [name for name in names if name in found]
     whats = dict.fromkeys(what for name in there for what in found[name])
     rows = [_row(what, [_mean_of(found[name].get(what)) for name in there]) for what in whats]
-    return table(rows, first="accuracy of one model, %", names=there)
+    return table(rows, first=first, names=there)
 
 
 def _mean_of(values: list[float] | None) -> str:
@@ -134,11 +136,12 @@ def page() -> str:
         "accuracy": table([*our_rows(), *published_rows()]),
         "sources": sources + "\n",
         "labeled": ablation_table(("MUTAG", "PTC_MR", "COX2", "PROTEINS", "NCI1"), ablation),
+        "rules": ablation_table(DATASETS, _json("rules.json") or {}, "accuracy, %"),
         "plain": ablation_table(("IMDB-BINARY", "IMDB-MULTI", "REDDIT-BINARY"), ablation),
         "molecules": molecules_table(_json("molecules.json") or []),
         "speed": speed_table(_json("speed.json") or []),
     }
-    return re.sub(r"\{\{(\w+)\}\}\n", lambda match: parts[match[1]], text)
+    return re.sub(r"\{\{(\w+)\}\}\n", lambda match: parts[match[1]] + "\n", text)
 
 
 def _json(name: str) -> Any:

@@ -157,10 +157,20 @@ def at_best_penalty(outputs: Floats, scores: Floats, alphas: Sequence[float]) ->
 
 
 def kept_members(outputs: Sequence[Floats] | Floats, targets: Floats, classify: bool) -> Mask:
-    """Tell which members are not clearly worse than the best: outputs (n, q) each, targets (n, q).
+    """Tell which members are averaged: all but the clearly worse."""
+    return np.asarray(~clearly_worse(outputs, targets, classify))
 
-    All are compared on the same graphs, so that the difference of two errors has a small standard
-    error where both err alike.
+
+def clearly_worse(
+    outputs: Sequence[Floats] | Floats,
+    targets: Floats,
+    classify: bool,
+    limit: float = CLEARLY_WORSE,
+) -> Mask:
+    """Tell which members are worse than the best by more than `limit` standard errors.
+
+    Outputs of each member and targets are (n, q). All are compared on the same graphs, so that the
+    difference of two errors has a small standard error where both err alike.
     """
     found = np.asarray(outputs)
     if classify:
@@ -168,4 +178,4 @@ def kept_members(outputs: Sequence[Floats] | Floats, targets: Floats, classify: 
     errors = ((found - targets) ** 2).mean(axis=2)  # (m, n)
     worse = errors - errors[np.argmin(errors.mean(axis=1))]
     standard_error = worse.std(axis=1) / np.sqrt(errors.shape[1])
-    return np.asarray(worse.mean(axis=1) <= CLEARLY_WORSE * standard_error)
+    return np.asarray(worse.mean(axis=1) > limit * standard_error)

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fdgnn.cli.app import app, command_line, say
-from fdgnn.cli.options import AsJson, Jobs, ModelName, ProtocolName, Quiet, Seed
+from fdgnn.cli.options import (
+    AsJson,
+    Jobs,
+    ModelName,
+    ProtocolName,
+    Quiet,
+    Seed,
+    check_unused,
+)
 from fdgnn.cli.pages import PageFile, WantPage, show_run
 
 if TYPE_CHECKING:
@@ -60,7 +68,7 @@ def evaluate(
 
     if model is not ModelName.paper:
         given = {"protocol": protocol, "configurations": configurations, "guesses": guesses}
-        _check_unused(model, given | {"units": units, "cluster": cluster})
+        check_unused(model, given | {"units": units, "cluster": cluster})
     graphs, y = load_tu(name_or_path)
     context = Context(jobs, quiet, command_line())
     if model is not ModelName.paper:
@@ -129,15 +137,6 @@ def dataset_name(name_or_path: str) -> str:
     """Name a dataset that was given by name or path."""
     path = Path(name_or_path)
     return path.stem if path.suffix == ".zip" else path.name
-
-
-def _check_unused(model: ModelName, given: dict[str, object]) -> None:
-    """Raise ValueError for options that only --model paper has."""
-    for name, value in given.items():
-        if value is not None:
-            raise ValueError(
-                f"--{name} is for --model paper; --model {model.value} has no such choice"
-            )
 
 
 def _print_result(result: RunResult | CommitteeResult, as_json: bool) -> None:

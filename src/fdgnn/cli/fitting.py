@@ -23,6 +23,7 @@ from fdgnn.cli.options import (
     Seed,
     Target,
     TaskName,
+    check_unused,
     expand,
 )
 from fdgnn.cli.pages import PageFile, dataset_of, show_model
@@ -50,14 +51,18 @@ def fit(
         ),
     ] = ModelName.auto,
     search: Annotated[
-        bool, typer.Option(help="With --model paper: choose hyper-parameters, or use the defaults.")
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--search/--no-search",
+            help="With --model paper: choose hyper-parameters, or use the defaults.",
+        ),
+    ] = None,
     configurations: Annotated[
-        int, typer.Option(min=1, help="With --model paper: configurations to try.")
-    ] = 20,
+        int | None, typer.Option(min=1, help="With --model paper: configurations to try, or 20.")
+    ] = None,
     guesses: Annotated[
-        int, typer.Option(min=1, help="With --model paper: networks to average.")
-    ] = 3,
+        int | None, typer.Option(min=1, help="With --model paper: networks to average, or 3.")
+    ] = None,
     rejects: Rejects = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
@@ -70,6 +75,8 @@ def fit(
     from fdgnn.model_files import save_model
     from fdgnn.workflow.training import check_targets, train
 
+    asked = {"search": search, "configurations": configurations, "guesses": guesses}
+    check_unused(model, asked)
     context = Context(n_jobs=jobs, quiet=quiet, command=command_line())
     bad_rows = RejectsFile.beside(output, rejects)
     _check_files(data, output, bad_rows, page)
@@ -78,8 +85,9 @@ def fit(
     graphs, y = check_targets(table)
     say(f"{graphs!r}", context.quiet)
     training = train(
-        graphs, y, task=task.value if task else None, model=model.value, search=search,
-        n_configurations=configurations, n_guesses=guesses, seed=seed,
+        graphs, y, task=task.value if task else None, model=model.value,
+        search=search is not False, n_configurations=configurations or 20,
+        n_guesses=guesses or 3, seed=seed,
         context=context,
     )  # fmt: skip
     save_model(training.model, output, score=training.score, nested=True)

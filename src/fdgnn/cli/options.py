@@ -7,7 +7,7 @@ Options that say how to read graphs come as a group: a command takes one paramet
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import wraps
@@ -88,6 +88,15 @@ class ModelName(StrEnum):
     paper = "paper"
     colors = "colors"
     both = "both"
+
+
+def check_unused(model: ModelName, given: Mapping[str, object]) -> None:
+    """Raise ValueError for options that only --model paper has, if another model is asked for."""
+    for name, value in given.items():
+        if model is not ModelName.paper and value is not None:
+            raise ValueError(
+                f"--{name} is for --model paper; --model {model.value} has no such choice"
+            )
 
 
 class TaskName(StrEnum):

@@ -95,7 +95,7 @@ def evaluate_committee(
         for one in context.track(finished, len(names), f"{dataset} models", done=done):
             _write(directory, one)
         shape = (len(folds), *task.targets.shape)
-        found = [_read(directory, i, shape) for i in range(len(names))]
+        found = [read_member(directory, i, shape) for i in range(len(names))]
         scores = score_committee(task, found, classify=True)
         result = _summary(settings, task, found, scores, context.command)
         write_record(directory / "result.json", result)
@@ -140,7 +140,7 @@ def _write(directory: Path, one: MemberOutputs) -> None:
         )
 
 
-def _read(directory: Path, number: int, shape: tuple[int, ...]) -> MemberOutputs:
+def read_member(directory: Path, number: int, shape: tuple[int, ...]) -> MemberOutputs:
     """Read what a member said: outputs of this shape, (n_rows, n, q)."""
     path = _path(directory, number)
     shapes = {"penalties": shape[:1], "scores": shape[:1], "outputs": shape, "seconds": ()}

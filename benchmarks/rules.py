@@ -1,0 +1,118 @@
+"""Rules by which a committee could decide, on the same members' outputs.
+
+    python -m benchmarks.rules runs/beyond/*-auto-* [--json results/beyond/rules.json]
+
+Each folder is a run directory of ``fdgnn evaluate --model``, which keeps the held-out outputs of
+every member. A rule sees the validation graphs of an outer fold and is scored on its test graphs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.optimize import nnls
+
+from fdgnn import load_tu
+from fdgnn.committee import CLEARLY_WORSE, clearly_worse
+from fdgnn.experiments.models import N_INNER, N_OUTER, read_member
+from fdgnn.experiments.records import CommitteeSettings
+from fdgnn.experiments.rundir import read_file
+from fdgnn.readout.targets import code_classes, winning_class
+from fdgnn.selection.folds import nested_folds
+
+Weights = Any  # of each member, (m,)
+
+
+def best(outputs: Any, targets: Any, right: Any) -> Weights:
+    """The member with the best validation accuracy."""
+    return np.eye(len(outputs))[right.mean(axis=1).argmax()]
+
+
+def all_of_them(outputs: Any, targets: Any, right: Any) -> Weights:
+    """The average of all."""
+    return np.full(len(outputs), 1 / len(outputs))
+
+
+def fitted(outputs: Any, targets: Any, right: Any) -> Weights:
+    """Weights that are not negative, by least squares."""
+    flat = np.clip(outputs, -1.5, 1.5).reshape(len(outputs), -1).T
+    weights = nnls(flat, targets.ravel())[0]
+    return weights if weights.any() else all_of_them(outputs, targets, right)
+
+
+def near_the_best_accuracy(outputs: Any, targets: Any, right: Any) -> Weights:
+    """The average of those within one standard error of the best accuracy."""
+    share = right.mean(axis=1)
+    error = np.sqrt(share.max() * (1 - share.max()) / right.shape[1])
+    return _average(share >= share.max() - error)
+
+
+def but_the_clearly_worse(limit: float) -> Callable[[Any, Any, Any], Weights]:
+    """Ours: the average of all but those that are worse by so many standard errors."""
+
+    def rule(outputs: Any, targets: Any, right: Any) -> Weights:
+        return _average(~clearly_worse(outputs, targets, classify=True, limit=limit))
+
+    return rule
+
+
+def _average(kept: Any) -> Weights:
+    return kept / kept.sum()
+
+
+RULES: dict[str, Callable[[Any, Any, Any], Weights]] = {
+    "the best by validation accuracy": best,
+    "the average of all": all_of_them,
+    "weights fitted by least squares": fitted,
+    "those within a standard error of the best accuracy": near_the_best_accuracy,
+    **{
+        f"all but those worse by {limit:g} standard errors": but_the_clearly_worse(limit)
+        for limit in (1.0, 2.0, CLEARLY_WORSE, 4.0)
+    },
+}
+
+
+def accuracies(directory: Path, settings: CommitteeSettings) -> dict[str, float]:
+    """Accuracy of each rule on one run, %, mean over its outer folds."""
+    _, y = load_tu(settings.dataset)
+    classes, targets = code_classes(y)
+    shape = (N_OUTER, *targets.shape)
+    members = [read_member(directory, i, shape) for i in range(len(settings.members))]
+    codes = np.searchsorted(classes, y)
+    found: dict[str, list[float]] = {name: [] for name in RULES}
+    for row, fold in enumerate(nested_folds(y, N_OUTER, N_INNER, settings.seed)):
+        outputs = np.array([member.outputs[row] for member in members])  # (m, n, q)
+        seen, test = fold >= 0, fold < 0
+        right = winning_class(outputs[:, seen]) == codes[seen]
+        for name, rule in RULES.items():
+            weights = rule(outputs[:, seen], targets[seen], right)
+            answer = winning_class(np.tensordot(weights, outputs[:, test], 1))
+            found[name].append(100 * float((answer == codes[test]).mean()))
+    return {name: float(np.mean(values)) for name, values in found.items()}
+
+
+def main() -> None:
+    """Print the mean of each rule over all runs of a dataset."""
+    parser = argparse.ArgumentParser(description="Rules by which a committee could decide.")
+    parser.add_argument("runs", nargs="+", type=Path)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    found: dict[str, dict[str, list[float]]] = {}
+    for directory in sorted(options.runs):
+        settings = read_file(directory / "committee.json", CommitteeSettings)
+        for name, value in accuracies(directory, settings).items():
+            found.setdefault(settings.dataset, {}).setdefault(name, []).append(value)
+    for dataset, rules in found.items():
+        for name, values in rules.items():
+            print(f"{dataset:15} {name:52} {np.mean(values):6.2f}")
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
