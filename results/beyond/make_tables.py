@@ -1,7 +1,8 @@
 """Write the tables of what lies beyond the paper: README.md beside this file, and the project's.
 
 They are made from NAME-MODEL-SEED.json (`run.py`), ablation.json (`python -m benchmarks.ablation`),
-rules.json (`python -m benchmarks.rules`), molecules.json (`python -m benchmarks.molecules`) and speed.json (`python -m benchmarks.colors`).
+rules.json (`python -m benchmarks.rules`), molecules.json (`python -m benchmarks.molecules`) and
+speed.json (`python -m benchmarks.colors`).
 """
 
 from __future__ import annotations
