@@ -187,8 +187,8 @@ def test_many_graphs_are_fitted_by_conjugate_gradients(labeled, monkeypatch):
         coef[:, :, used] = some
         return coef, intercept
 
-    solve = linear.fit_sparse
-    monkeypatch.setattr(linear, "fit_sparse", counted)
+    solve = linear.fit_many
+    monkeypatch.setattr(linear, "fit_many", counted)
     colors = clone(AUTO).set_params(candidates="colors")
     colors.fit(*labeled)
     assert calls == []

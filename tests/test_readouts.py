@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,8 +12,8 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 
 from fdgnn.exceptions import ConvergenceWarning
-from fdgnn.readout import conjugate
-from fdgnn.readout.conjugate import TOLERANCE, fit_sparse
+from fdgnn.readout import conjugate, linear
+from fdgnn.readout.conjugate import FINE_TOLERANCE, TOLERANCE, fit_many, fit_some
 from fdgnn.readout.dual import MOST_SAMPLES, fit_dual, held_out_by_inverse
 from fdgnn.readout.gaussian import GaussianRidge
 from fdgnn.readout.linear import LinearRidge
@@ -82,7 +84,7 @@ def test_whole_weights_are_repeated_samples(data):
 def test_conjugate_gradients_are_within_their_tolerance(data):
     X, Y, weights = data
     for w in (None, weights):
-        coef, intercept = fit_sparse(X, Y, ALPHAS, w)
+        coef, intercept = fit_many(X, Y, ALPHAS, w)
         for a, alpha in enumerate(ALPHAS):
             scale = np.ones(60) if w is None else w * (60 / w.sum())
             exact = LinearRidge().fit(X, Y, alpha, None if w is None else scale)
@@ -97,7 +99,56 @@ def test_conjugate_gradients_that_do_not_end_are_told(data, monkeypatch):
     X, Y, _ = data
     monkeypatch.setattr(conjugate, "MOST_STEPS", 2)
     with pytest.warns(ConvergenceWarning, match="not solved to 0.001 in 2 steps"):
-        fit_sparse(X, Y, ALPHAS)
+        fit_many(X, Y, ALPHAS)
+
+
+def test_a_factor_in_single_precision_is_corrected_to_double(data, monkeypatch):
+    X, Y, weights = data
+    monkeypatch.setattr(conjugate, "fit_dual", None)  # not needed here
+    for w, alpha in itertools.product((None, weights), ALPHAS):
+        dual, intercept = fit_some(X, Y, alpha, w)
+        exact, level = fit_dual((X @ X.T).toarray(), Y, alpha, w)
+        np.testing.assert_allclose(dual, exact, rtol=0, atol=1e-9 * abs(exact).max())
+        np.testing.assert_allclose(intercept, level, rtol=1e-9)
+        residual = (X @ (X.T @ dual)) + alpha * dual / (1 if w is None else w[:, None])
+        residual += intercept - Y  # what `fdgnn.readout.dual` says is zero
+        assert abs(residual).max() <= 1e3 * FINE_TOLERANCE * np.linalg.norm(Y)
+
+
+def test_where_single_precision_is_too_little_the_factor_is_double(data):
+    X, Y, _ = data
+    rows = sp.csr_array(sp.vstack([X, X]))  # singular but for the penalty
+    both = np.vstack([Y, Y])
+    for alpha in (1e-7, 1e-5):
+        dual, intercept = fit_some(rows, both, alpha)
+        exact, level = fit_dual((rows @ rows.T).toarray(), both, alpha)
+        off = (rows @ (rows.T @ (dual - exact))) + intercept - level
+        assert abs(off).max() < 1e-6
+
+
+def test_a_thousand_sparse_samples_take_the_corrected_factor(monkeypatch):
+    X = counts(n=linear._SOME, P=3000)
+    Y = np.random.default_rng(3).normal(size=(linear._SOME, 1))
+    exact, level = fit_dual((X @ X.T).toarray(), Y, 0.5)
+    monkeypatch.setattr(linear, "fit_dual", None)
+    readout = LinearRidge().fit(X, Y, 0.5)
+    np.testing.assert_allclose(readout.coef, (X.T @ exact).T, atol=1e-10)
+    np.testing.assert_allclose(readout.intercept, level, atol=1e-10)
+
+
+@pytest.mark.parametrize("recipe", [LinearRidge(), GaussianRidge()])
+def test_weights_are_those_of_kernel_ridge(data, recipe):
+    X, Y, weights = data
+    ours = recipe.fit(X, Y, 0.3, weights)
+    kernel = (X @ X.T).toarray()
+    if isinstance(recipe, GaussianRidge):
+        squares = np.diag(kernel)
+        kernel = np.exp(-ours.sharpness * (squares[:, None] + squares - 2 * kernel))
+    theirs = KernelRidge(alpha=0.3, kernel="precomputed")
+    theirs.fit(kernel, Y - ours.intercept, sample_weight=weights)
+    expected = theirs.predict(kernel) + ours.intercept
+    np.testing.assert_allclose(ours.outputs(X), expected, atol=1e-8)
+    assert abs(expected - recipe.fit(X, Y, 0.3).outputs(X)).max() > 1e-3  # weights count
 
 
 def test_the_gaussian_is_kernel_ridge_on_centered_targets(data):
@@ -197,6 +248,9 @@ def test_products_of_rows_are_the_same_dense_and_sparse():
     )
     np.testing.assert_allclose(row_products(sp.csr_array(X)), (X @ X.T).toarray())
     np.testing.assert_allclose(row_products(X.toarray()), (X @ X.T).toarray())
+    single = row_products(X, np.float32)
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, (X @ X.T).toarray(), rtol=1e-6)
 
 
 def test_directions_of_the_gaussian_are_mean_gradients(data):

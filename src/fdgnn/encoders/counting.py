@@ -23,23 +23,28 @@ def hashed_counts(
     n_jobs: int | None,
 ) -> sp.csr_array:
     """Count the colors of all channels and rounds in buckets: (n_graphs, n_buckets)."""
-    from fdgnn.kernels.coloring import close_gaps, pack_rows
+    from fdgnn.kernels.coloring import pack_rows
 
     T, offsets = int((found.n_rounds + 1).sum()), graphs.vertex_offsets
     indices = np.empty(T * graphs.n_vertices, dtype=np.int32)
     data = np.empty(len(indices))
     lengths = np.empty(len(graphs), dtype=np.int64)
     mask, present = np.uint64(n_buckets - 1), counts == "presence"
+    chunks: list[tuple[int, int]] = []
 
     def count(g0: int, g1: int) -> None:
         colors = colored(graphs, found, arc_bits, g0, g1)
         numbers = numbered(graphs, colors, counts, g0, g1)
         pack_rows(g0, g1, offsets, colors, numbers, mask, present, indices, data, lengths)
+        chunks.append((g0, g1))
 
     over_chunks(count, len(graphs), n_jobs, (), lambda: T * offsets, most_work=_AT_ONCE)
     indptr = offsets_of(lengths)
-    if indptr[-1] < len(indices):
-        close_gaps(T * offsets[:-1], lengths, indices, data)
+    for g0, g1 in sorted(chunks):  # a chunk has its rows together; close the gaps between chunks
+        to, start, length = indptr[g0], T * offsets[g0], indptr[g1] - indptr[g0]
+        if to < start:
+            indices[to : to + length] = indices[start : start + length]
+            data[to : to + length] = data[start : start + length]
     small = indptr[-1] <= np.iinfo(np.int32).max  # SciPy wants indices and indptr of one type
     parts = data[: indptr[-1]], indices[: indptr[-1]], indptr.astype(np.int32) if small else indptr
     return _sorted_rows(parts, (len(graphs), n_buckets))

@@ -107,15 +107,15 @@ def pack_rows(g0, g1, vertex_offsets, colors, numbers, mask, present, indices, d
     """Write the features of the graphs g0 to g1 as rows of a sparse matrix, columns ascending.
 
     A vertex gives one feature for each row of colors (T, n); numbers (T, n) are `occurrences`, or
-    have no rows if features count vertices of a color instead of telling them apart. Row g begins
-    at ``T * vertex_offsets[g]`` of ``indices`` and ``data`` and has ``lengths[g]`` entries. With
-    ``present`` all entries are 1.
+    have no rows if features count vertices of a color instead of telling them apart. The row of g0
+    begins at ``T * vertex_offsets[g0]`` of ``indices`` and ``data``, each other one where the one
+    before ends; row g has ``lengths[g]`` entries. With ``present`` all entries are 1.
     """
     base, T = vertex_offsets[g0], len(colors)
     spare = np.empty(T * longest(vertex_offsets[g0 : g1 + 1]), dtype=np.int32)
+    start = T * base
     for g in range(g0, g1):
         v0, v1 = vertex_offsets[g], vertex_offsets[g + 1]
-        start = T * v0
         end = start
         for t in range(T):
             for v in range(v0 - base, v1 - base):
@@ -127,6 +127,7 @@ def pack_rows(g0, g1, vertex_offsets, colors, numbers, mask, present, indices, d
         else:
             _sort(indices, start, end)
         lengths[g] = _merge(indices, data, start, end, present)
+        start += lengths[g]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -178,18 +179,6 @@ def _merge(indices, data, start, end, present):
             indices[last] = indices[i]
             data[last] = 1.0
     return last + 1 - start
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def close_gaps(starts, lengths, indices, data):
-    """Move rows to the left, so that each begins where the one before ends."""
-    to = 0
-    for g in range(len(lengths)):
-        if starts[g] != to:
-            for i in range(lengths[g]):
-                indices[to + i] = indices[starts[g] + i]
-                data[to + i] = data[starts[g] + i]
-        to += lengths[g]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

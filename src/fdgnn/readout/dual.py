@@ -42,7 +42,11 @@ def fit_dual(
     """Give the coefficients a (n, q) and the intercept b (q,)."""
     system, root = _system(K, alpha, weights)
     right = np.hstack([Y, np.ones((len(Y), 1))]) * root[:, None]
-    solved = _solved(system, right) * root[:, None]
+    return with_intercept(_solved(system, right) * root[:, None])
+
+
+def with_intercept(solved: Floats) -> tuple[Floats, Floats]:
+    """Give a = P Y and b from G times the columns of Y and a last column of ones."""
     GY, g = solved[:, :-1], solved[:, -1]
     intercept = GY.sum(axis=0) / g.sum()
     return GY - np.outer(g, intercept), intercept

@@ -10,10 +10,12 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from fdgnn.arrays import Features, Floats, Ints
-from fdgnn.readout.conjugate import fit_sparse
+from fdgnn.readout.conjugate import fit_many, fit_some
 from fdgnn.readout.dual import MOST_SAMPLES, fit_dual, held_out_by_inverse
 from fdgnn.readout.products import row_products
 from fdgnn.readout.ridge import fit_ridge, held_out_predictions
+
+_SOME = 1_000  # samples from which a factor in single precision is worth its correction
 
 
 class LinearReadout(NamedTuple):
@@ -105,10 +107,13 @@ class LinearRidge:
         if not sp.issparse(X) and weights is None:
             coef, intercept = fit_ridge(X, Y, alpha)
         elif len(Y) <= min(MOST_SAMPLES, X.shape[1]):
-            dual, intercept = fit_dual(row_products(X), Y, alpha, weights)
+            if sp.issparse(X) and len(Y) >= _SOME:
+                dual, intercept = fit_some(X, Y, alpha, weights)
+            else:
+                dual, intercept = fit_dual(row_products(X), Y, alpha, weights)
             coef = (X.T @ dual).T
         elif sp.issparse(X):
-            coefs, intercepts = fit_sparse(X, Y, np.array([alpha]), weights)
+            coefs, intercepts = fit_many(X, Y, np.array([alpha]), weights)
             coef, intercept = coefs[0], intercepts[0]
         else:
             coef, intercept = fit_ridge(X, Y, alpha, weights)
@@ -145,7 +150,7 @@ def _held_out_sparse(
         rows = fold == f
         train = (fold >= 0) & ~rows
         own = None if weights is None else weights[train]
-        coef, intercept = fit_sparse(X[train], Y[train], alphas, own)
+        coef, intercept = fit_many(X[train], Y[train], alphas, own)
         for a in range(len(alphas)):
             predictions[a, rows] = X[rows] @ coef[a].T + intercept[a]
     return predictions

@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
-from fdgnn.arrays import Features, Floats
+from fdgnn.arrays import Features
 
-_OFTEN = 1 / 8  # share of rows that have a column, from which dense products are faster
+_OFTEN = 1 / 16  # share of rows that have a column, from which dense products are faster
 _AT_ONCE = 2048  # columns that are made dense together
 
 
-def row_products(X: Features) -> Floats:
+def row_products(
+    X: Features, dtype: type[np.float32] | type[np.float64] = np.float64
+) -> npt.NDArray[Any]:
     """``X X^T`` (n, n) as a dense matrix.
 
     The work of a sparse product grows with the square of how many rows have a column, so columns
     that many rows have are multiplied as a dense matrix, some at a time.
     """
+    from fdgnn.kernels.products import add_row_products
+
     if not sp.issparse(X):
-        return np.asarray(X @ X.T)
+        return np.asarray(X @ X.T, dtype=dtype)
     counts = np.bincount(X.indices, minlength=X.shape[1])
-    often = np.flatnonzero(counts > _OFTEN * X.shape[0])
-    if len(often) == 0:
-        return np.asarray((X @ X.T).toarray(), dtype=np.float64)
-    columns = X.tocsc()
-    seldom = columns[:, np.flatnonzero((counts > 0) & (counts <= _OFTEN * X.shape[0]))].tocsr()
-    products = np.asarray((seldom @ seldom.T).toarray(), dtype=np.float64)
+    limit = _OFTEN * X.shape[0]
+    columns = sp.csc_array(X, dtype=dtype)
+    products = np.zeros((X.shape[0], X.shape[0]), dtype=dtype)
+    often = np.flatnonzero(counts > limit)
     for start in range(0, len(often), _AT_ONCE):
-        dense = columns[:, often[start : start + _AT_ONCE]].toarray()
+        dense: Any = columns[:, often[start : start + _AT_ONCE]].toarray()
         products += dense @ dense.T
+    seldom = columns[:, np.flatnonzero((counts > 0) & (counts <= limit))]
+    rows = seldom.tocsr()
+    add_row_products(
+        rows.indptr, rows.indices, rows.data, seldom.indptr, seldom.indices, seldom.data, products
+    )
     return products
