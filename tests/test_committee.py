@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from itertools import combinations
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -22,7 +25,7 @@ from fdgnn.committee import (
 )
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.encoders import GraphKind, GraphReservoir, JoinedEncoder
-from fdgnn.exceptions import UnseenLabelError, UnseenLabelWarning
+from fdgnn.exceptions import ConvergenceWarning, UnseenLabelError, UnseenLabelWarning
 from fdgnn.networks import TrainingGoal, draw_network
 from fdgnn.readout import linear
 from fdgnn.readout.dual import fit_dual
@@ -484,12 +487,16 @@ def hand_scored(graphs, y, fold, metric, alphas=PENALTIES, model=AUTO):
     kept = worse.mean(axis=1) <= 3 * worse.std(axis=1) / np.sqrt(train.sum())
     average = np.mean([o for o, keep in zip(held_out, kept, strict=True) if keep], axis=0)
     test = np.nan if train.all() else metric(codes[~train], average[~train])
-    return penalties, kept.tolist(), fold_mean(codes, average, fold, metric), test
+    return penalties, kept.tolist(), fold_mean(codes, average, fold, metric), test, held_out
+
+
+def fold_scores(codes, outputs, fold, metric):
+    inner = range(fold.max() + 1)
+    return [float(metric(codes[fold == f], outputs[fold == f])) for f in inner]
 
 
 def fold_mean(codes, outputs, fold, metric):
-    inner = range(fold.max() + 1)
-    return float(np.mean([metric(codes[fold == f], outputs[fold == f]) for f in inner]))
+    return float(np.mean(fold_scores(codes, outputs, fold, metric)))
 
 
 def by_auc(codes, outputs):
@@ -504,7 +511,7 @@ def test_nested_scores_are_those_of_separate_fits(labeled, row):
     n_members = len(members_of(GraphKind.of(graphs), len(graphs)))
     found = [member_outputs(task, AUTO, i) for i in range(n_members)]
     scores = score_committee(task, found, classify=True)
-    penalties, kept, validation, test = hand_scored(graphs, y, folds[row], accuracy)
+    penalties, kept, validation, test, _ = hand_scored(graphs, y, folds[row], accuracy)
     assert [one.penalties[row] for one in found] == penalties
     assert scores.kept[row].tolist() == kept
     assert scores.validation[row] == pytest.approx(validation)
@@ -537,14 +544,18 @@ def test_a_search_scores_the_committee_and_fits_it(labeled, scoring, metric):
     whole = np.empty(len(y), dtype=int)
     for f, (_, left) in enumerate(cv.split(y, y)):
         whole[left] = f
-    penalties, kept, validation, _ = hand_scored(graphs, y, whole, metric)
+    penalties, kept, validation, _, held_out = hand_scored(graphs, y, whole, metric)
+    alone = [fold_scores(y, outputs, whole, metric) for outputs in held_out]
     results = search.cv_results_
     assert results["param_alpha"].tolist() == penalties
     assert results["kept"].tolist() == kept
     assert results["param_member"].tolist() == [
         m.name for m in members_of(GraphKind.of(graphs), len(graphs))
     ]
-    assert len(results["params"]) == len(results["mean_test_score"]) == 4
+    assert len(results["params"]) == 4
+    np.testing.assert_allclose(results["mean_test_score"], np.mean(alone, axis=1))
+    np.testing.assert_allclose(results["std_test_score"], np.std(alone, axis=1))
+    assert results["std_test_score"].shape == (4,)
     assert results["rank_test_score"][search.best_index_] == 1
     assert search.best_score_ == pytest.approx(validation)
     assert search.best_params_ == {"encoder": "auto", "candidates": "all"}
@@ -589,3 +600,33 @@ def test_a_search_trains_with_the_class_weight(labeled, encoder):
         )  # fmt: skip
         found[weight] = search.fit(graphs, y).best_score_
     assert found["balanced"] > found[None]
+
+
+# ---------------------------------------------------------------------- convergence is told
+
+
+@pytest.mark.parametrize(("model", "remedy", "other"), [
+    (AUTO, 'candidates="colors" (--model colors)', "effective_spectral_radius"),
+    (FDGNNClassifier(random_state=0), "effective_spectral_radius", "candidates"),
+])  # fmt: skip
+def test_the_advice_is_one_that_the_user_can_follow(model, remedy, other):
+    graphs = make_random_graphs(60, random_state=0)
+    y = noisy(np.diff(graphs.vertex_offsets))
+    # Rare dense graphs, on which a reservoir that is scaled by the average degree oscillates.
+    ends = np.array(list(combinations(range(20), 2))).T
+    dense_graph = Graph(ends, labels=np.arange(20) % 3)
+    graphs, y = [*graphs, *[dense_graph] * 4], [*y, 0, 1, 0, 1]
+    with pytest.warns(ConvergenceWarning, match="did not converge") as in_training:
+        model = clone(model).fit(graphs, y)
+    with pytest.warns(ConvergenceWarning, match="did not converge") as at_prediction:
+        model.predict([dense_graph] * 2)
+    for told in (in_training, at_prediction):
+        (message,) = {str(w.message) for w in told}
+        assert remedy in message
+        assert other not in message
+
+
+def test_colors_alone_do_not_warn(labeled):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clone(AUTO).set_params(candidates="colors").fit(*labeled)

@@ -40,6 +40,7 @@ from fdgnn.encoders import (
     JoinedEncoder,
     encoder_class,
 )
+from fdgnn.encoders.base import Settling
 from fdgnn.encoders.settling import tell_unsettled
 from fdgnn.exceptions import UnseenLabelWarning
 from fdgnn.expansion import expanded
@@ -65,6 +66,12 @@ from fdgnn.seeds import child_seed, seed_sequence
 #: What ``encoder=`` may be beside the name of one encoder: a committee, or two encoders joined.
 AUTO, BOTH = "auto", JoinedEncoder.kind
 _JOINED: tuple[type[Encoder], ...] = (GraphReservoir, ColorCounts)
+# Its reservoirs have fixed parameters. States that still move are features like others: validation
+# has judged them, and a member that they make clearly worse is not averaged.
+_REMEDY_OF_AUTO = (
+    "held-out predictions have judged the reservoirs as they are, so nothing has to be done; "
+    'candidates="colors" (--model colors) trains none'
+)
 FOLDS, FEWER_FOLDS = 10, 5  # for choosing penalties and members; on few graphs, and on many
 
 
@@ -286,7 +293,13 @@ class _FDGNN(BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = np.concatenate([s.n_iter for s in settlings]).max(axis=0)
         still = [(s.residual < s.tol).all(axis=0) for s in settlings]
         self.converged_ = np.logical_and.reduce(still)
-        tell_unsettled(settlings)
+        self._tell_unsettled(settlings)
+
+    def _tell_unsettled(self, settlings: list[Settling]) -> None:
+        if self.encoder == AUTO:
+            tell_unsettled(settlings, _REMEDY_OF_AUTO)
+        else:
+            tell_unsettled(settlings)
 
     # ------------------------------------------------------------------ using it
 
@@ -322,7 +335,7 @@ class _FDGNN(BaseEstimator):  # type: ignore[misc]
                 settlings += [] if encoding.settling is None else [encoding.settling]
                 outputs.append(network.outputs(encoding))
         if settlings:
-            tell_unsettled(settlings)
+            self._tell_unsettled(settlings)
         if able is None:
             return outputs[0] if len(outputs) == 1 else np.asarray(np.mean(outputs, axis=0))
         total = np.zeros((len(graphs), self.n_outputs_))

@@ -14,8 +14,14 @@ from fdgnn.exceptions import ConvergenceWarning
 _LIBRARIES = ("fdgnn.", "sklearn.", "joblib.")
 
 
-def tell_unsettled(settlings: Sequence[Settling]) -> None:
-    """Warn the user's own code if some graphs did not come to rest in some network."""
+_REMEDY = "lower effective_spectral_radius or raise max_iter to let them settle"
+
+
+def tell_unsettled(settlings: Sequence[Settling], remedy: str = _REMEDY) -> None:
+    """Warn the user's own code if some graphs did not come to rest in some network.
+
+    `remedy` says what the user can do about it, where the reservoir's parameters are not theirs.
+    """
     tol, max_iter = settlings[0].tol, settlings[0].max_iter
     residual = np.concatenate([s.residual for s in settlings]).max(axis=0)
     n_moving = int((residual >= tol).sum())
@@ -23,8 +29,8 @@ def tell_unsettled(settlings: Sequence[Settling]) -> None:
         warnings.warn(
             f"{n_moving} of {len(residual)} graphs did not converge to tol={tol:g} within "
             f"max_iter={max_iter} iterations; the largest last change is {residual.max():.3g}, in "
-            f"graph {int(residual.argmax())}. Their last states are used, as in the paper; lower "
-            "effective_spectral_radius or raise max_iter to let them settle",
+            f"graph {int(residual.argmax())}. Their last states are used, as in the paper; "
+            f"{remedy}",
             ConvergenceWarning,
             stacklevel=_frames_of_libraries(),
         )

@@ -33,6 +33,7 @@ from fdgnn.selection.scores import (
     candidates_of,
     classification_task,
     score_candidates,
+    score_outputs,
 )
 from fdgnn.selection.space import (
     ALPHAS,
@@ -94,8 +95,9 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         With `outer_cv`: mean score on the outer folds of what was selected without them.
     nested_scores_ : (outer_cv,)
     cv_results_ : dict of arrays
-        One row for each configuration, depth and penalty. As in scikit-learn, scores are means
-        and standard deviations over the folds of `cv`.
+        One row for each configuration, depth and penalty; with ``encoder="auto"`` one for each
+        member, at its penalty, and `kept` says which are averaged. As in scikit-learn, scores are
+        means and standard deviations over the folds of `cv`.
     classes_ : array, for a classifier
 
     Examples
@@ -172,6 +174,8 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         ordered = sorted(tracked, key=lambda one: one.number)
         scores = score_committee(task, ordered, is_classifier(self._base))
         whole = [float(one.scores[-1]) for one in ordered]
+        last = replace(task, folds=task.folds[-1:])  # all graphs: no outer fold is left out
+        alone = [score_outputs(last, one.outputs[-1:, None]).deviation for one in ordered]
         params = [
             {"member": name, "alpha": float(one.penalties[-1])}
             for name, one in zip(names, ordered, strict=True)
@@ -182,6 +186,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             "param_alpha": np.array([p["alpha"] for p in params]),
             "kept": scores.kept[-1],
             "mean_test_score": np.array(whole),
+            "std_test_score": np.array([float(each[0, 0]) for each in alone]),
             "rank_test_score": rankdata(-np.array(whole), method="min").astype(int),
         }
         self.best_index_ = int(np.argmax(whole))
