@@ -538,6 +538,21 @@ def test_paths_lie_flat_and_large_graphs_have_places():
     assert place_vertices(Graph([[0], [0]], n_vertices=1)).tolist() == [[0.0, 0.0]]
 
 
+def test_threads_of_blas_do_not_wait_for_each_other_in_a_layout(monkeypatch):
+    import networkx as nx
+    from threadpoolctl import threadpool_info
+
+    threads, layout = [], nx.kamada_kawai_layout
+
+    def watched(*args, **options):
+        threads.extend(i["num_threads"] for i in threadpool_info() if i["user_api"] == "blas")
+        return layout(*args, **options)
+
+    monkeypatch.setattr(nx, "kamada_kawai_layout", watched)
+    place_vertices(make_stars([5])[0])
+    assert set(threads) == {1}
+
+
 def test_drawings_fill_the_canvas():
     graphs, y, model = of_kind("two classes")
     for drawing in portrait_of_model(model, graphs, y, dataset="two").drawings:

@@ -8,6 +8,7 @@ from scipy.sparse.csgraph import connected_components, shortest_path
 
 from fdgnn.extras import require
 from fdgnn.graphs import Floats, Graph, GraphBatch
+from fdgnn.threads import one_blas_thread
 
 EXACT_UP_TO = 150  # vertices of a part up to which the slower and better layout is used
 _GAP = 1.0  # between parts, in lengths of an edge
@@ -25,7 +26,10 @@ def place_vertices(graph: Graph) -> Floats:
     A.data = np.ones(len(A.data))
     n_parts, part_of = connected_components(A, directed=False)
     parts = [np.flatnonzero(part_of == p) for p in range(n_parts)]
-    places = [_place_part(A[part][:, part]) for part in parts]
+    # The optimizer's vectors are tiny: threads of BLAS would only wait for each other, and where
+    # other programs keep the cores busy they wait most of the time.
+    with one_blas_thread():
+        places = [_place_part(A[part][:, part]) for part in parts]
     corners = _packed(np.array([part.max(axis=0) for part in places]) + _GAP)
     result = np.empty((batch.n_vertices, 2))
     for part, own, corner in zip(parts, places, corners, strict=True):
