@@ -177,12 +177,12 @@ def nested(jobs: int = 2) -> list[Row]:
     from tempfile import TemporaryDirectory
 
     from fdgnn.context import Context
-    from fdgnn.experiments.models import evaluate_committee
+    from fdgnn.experiments.models import CommitteeStudy, evaluate_committee
 
-    graphs, y = load_tu("NCI1")
+    study = CommitteeStudy("NCI1", *load_tu("NCI1"), "auto")
     with TemporaryDirectory() as directory:
         start = time.perf_counter()
-        evaluate_committee("NCI1", graphs, y, "auto", Path(directory), context=Context(jobs, True))
+        evaluate_committee(study, Path(directory), Context(jobs, True))
         minutes = (time.perf_counter() - start) / 60
     return [at_most("nested 10 x 10 of auto, NCI1, two processes: minutes", minutes, 10)]
 

@@ -19,7 +19,8 @@ from scipy.optimize import nnls
 
 from fdgnn import load_tu
 from fdgnn.committee import CLEARLY_WORSE, clearly_worse
-from fdgnn.experiments.models import N_INNER, N_OUTER, read_member
+from fdgnn.experiments.committee_files import read_member
+from fdgnn.experiments.models import N_INNER, N_OUTER
 from fdgnn.experiments.records import CommitteeSettings
 from fdgnn.experiments.rundir import read_file
 from fdgnn.readout.targets import code_classes, winning_class

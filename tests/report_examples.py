@@ -112,6 +112,51 @@ def write_run(
     return folder
 
 
+# ---------------------------------------------------------------------- committees
+
+MEMBERS = ["colors, 2 rounds", "reservoir", "another reservoir"]
+
+
+def committee_settings_of(dataset="MUTAG", members=MEMBERS):
+    return {
+        "dataset": dataset, "data": "0123456789abcdef", "model": "auto", "members": list(members),
+        "n_outer": 4, "n_inner": 5, "alphas": ALPHAS, "seed": 0, "engine": 1, "fdgnn": "0.1.0",
+    }  # fmt: skip
+
+
+def committee_result_of(dataset="MUTAG", members=MEMBERS):
+    """Four outer folds: the first member is averaged in 4, the second in 3, the last in none."""
+    folds = [0.9, 0.95, 0.85, 0.9]
+    return {
+        "dataset": dataset, "model": "auto", "n_graphs": n_graphs_of(dataset), "seed": 0,
+        "accuracy_mean": 0.9, "accuracy_std": float(np.std(folds, ddof=1)),
+        "fold_accuracies": folds, "balanced_accuracy_mean": 0.875, "members": list(members),
+        "fold_kept": [[0, 1], [0, 1], [0], [0, 1]],
+        "fold_alphas": [[0.1, 0.001, 10.0]] * 3 + [[10.0, 0.001, 10.0]],
+        "member_accuracies": [0.89, 0.86, 0.61], "member_seconds": [1.5, 0.25, 0.25],
+        "versions": {"fdgnn": "0.1.0", "numpy": "2.0.0"},
+        "machine": {"python": "3.11.7", "cpu": "x86_64"},
+        "command": f"fdgnn evaluate {dataset} --model auto --out runs/example",
+    }  # fmt: skip
+
+
+def write_committee(folder: Path, dataset="MUTAG", *, portrait=None, finished=True, asked=None):
+    """Write the directory of an evaluated committee; unfinished, two of its members are trained."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {"committee.json": committee_settings_of(dataset)}
+    if finished:
+        files["result.json"] = committee_result_of(dataset)
+    if asked is not None:
+        files["asked.json"] = asked
+    if portrait is not None:
+        files["portrait.json"] = portrait
+    for name, content in files.items():
+        (folder / name).write_text(json.dumps(content), encoding="utf-8")
+    for i in range(3 if finished else 2):
+        (folder / f"member-{i}.npz").write_bytes(b"a page does not read these")
+    return folder
+
+
 # ---------------------------------------------------------------------- portraits
 
 

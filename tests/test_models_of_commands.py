@@ -9,9 +9,14 @@ import shutil
 import numpy as np
 import pytest
 
-from fdgnn import load_model, read_graphs
-from fdgnn.datasets import iter_graphs, make_random_graphs
+from fdgnn import explain, load_model, read_graphs
+from fdgnn.datasets import iter_graphs, load_tu, make_random_graphs
 from fdgnn.encoders import ColorCounts, GraphReservoir, JoinedEncoder
+from fdgnn.exceptions import RunMismatchError, StudyError
+from fdgnn.experiments.committee_files import read_committee
+from fdgnn.experiments.models import CommitteeStudy, evaluate_committee
+from fdgnn.portrait import portrait_of_committee, read_portrait
+from fdgnn.readout.calibration import fit_slope, probabilities
 from fdgnn.workflow.predicting import predict_tables
 from test_cli import assert_one_clear_line, fdgnn
 from tu_files import write_batch
@@ -212,12 +217,102 @@ def test_evaluate_a_committee(folder, finished):
     assert str(folder) in result["command"]
 
 
+@pytest.fixture(scope="module")
+def portrayed(finished):
+    pytest.importorskip("altair")
+    return read_portrait(finished[0] / "portrait.json")
+
+
+def test_evaluate_writes_the_page_of_a_committee(finished, portrayed, tmp_path):
+    out, run = finished
+    assert f"report page: {out / 'report.html'}" in run.stderr
+    page = (out / "report.html").read_text()
+    assert 'id="members-0"' in page
+    assert 'id="map-0"' in page
+    assert portrayed.command == json.loads((out / "asked.json").read_text())["command"]
+    # Once more from the directory alone, as it is and without its portrait.
+    alone = shutil.copytree(out, tmp_path / "run")
+    again = fdgnn("report", alone, "-o", tmp_path / "again.html")
+    assert again.returncode == 0, again.stderr
+    assert 'id="map-0"' in (tmp_path / "again.html").read_text()
+    (alone / "portrait.json").unlink()
+    bare = fdgnn("report", alone, "-o", tmp_path / "bare.html")
+    assert bare.returncode == 0, bare.stderr
+    assert 'id="map-0"' not in (tmp_path / "bare.html").read_text()
+    assert 'id="members-0"' in (tmp_path / "bare.html").read_text()
+
+
+def test_predictions_on_the_page_are_those_of_the_outer_folds(finished, portrayed):
+    result = read_committee(finished[0]).result
+    assert portrayed.held_out
+    for fold, accuracy in enumerate(result.fold_accuracies, start=1):
+        right = [row.correct for row in portrayed.graphs if row.fold == fold]
+        assert np.mean(right) == pytest.approx(accuracy)
+    confusion = np.array(portrayed.confusion)
+    assert confusion.sum() == 70
+    assert np.trace(confusion) == sum(row.correct for row in portrayed.graphs) < 70
+    wrong = {row.graph for row in portrayed.graphs if not row.correct}
+    assert set(portrayed.mistakes) <= wrong
+    assert len(portrayed.mistakes) == min(12, len(wrong))
+
+
+def test_probabilities_on_the_page_are_learned_without_the_fold(folder, finished, portrayed):
+    _, y = load_tu(folder)
+    codes, kept = (y == y.max()).astype(int), read_committee(finished[0]).result.fold_kept
+    for o in (0, 6):
+        test = np.array([row.fold == o + 1 for row in portrayed.graphs])
+        said = [np.load(finished[0] / f"member-{i}.npz")["outputs"][o] for i in kept[o]]
+        outputs = np.mean(said, axis=0)
+        slope = fit_slope(outputs[~test], codes[~test])
+        expected = probabilities(outputs[test], slope).max(axis=1)
+        shown = [row.probability for row in portrayed.graphs if row.fold == o + 1]
+        np.testing.assert_allclose(shown, expected, rtol=1e-3)
+
+
+def test_vertices_on_the_page_speak_for_what_was_predicted(folder, portrayed):
+    graphs, y = load_tu(folder)
+    model = CommitteeStudy("NOISY", graphs, y, "auto").estimator().fit(graphs, y)
+    assert [one.name for one in portrayed.members] == [n.name for n in model.networks_]
+    own = model.predict(graphs).astype(str)
+    changed = [row.graph for row in portrayed.graphs if row.predicted != own[row.graph]]
+    assert changed  # graphs that the committee knows from training and says otherwise
+    drawn = {d.graph: d for d in portrayed.drawings}
+    for g in [*changed[:3], 0, 1]:
+        target = y.dtype.type(portrayed.graphs[g].predicted)
+        (why,) = explain(model, graphs[[g]], target=target)
+        expected = why.vertices - why.vertices.mean()
+        np.testing.assert_allclose(drawn[g].contributions, expected, rtol=6e-3, atol=1e-9)
+
+
+def test_evaluate_without_a_page(folder, finished, tmp_path):
+    whole = shutil.copytree(finished[0], tmp_path / "run")
+    for name in ("portrait.json", "report.html"):
+        (whole / name).unlink()
+    run = fdgnn("evaluate", folder, "--model", "auto", "--out", whole, "--no-report", "--json")
+    assert run.returncode == 0, run.stderr
+    assert not (whole / "portrait.json").exists()
+    assert not (whole / "report.html").exists()
+
+
+def test_a_portrait_is_of_the_run_and_its_members(folder, finished, tmp_path):
+    graphs, y = load_tu(folder)
+    with pytest.raises(RunMismatchError, match="model = auto, not colors"):
+        portrait_of_committee(CommitteeStudy("NOISY", graphs, y, "colors"), finished[0])
+    whole = shutil.copytree(finished[0], tmp_path / "run")
+    (whole / "member-3.npz").unlink()
+    with pytest.raises(StudyError, match=r"member-3\.npz"):
+        portrait_of_committee(CommitteeStudy("NOISY", graphs, y, "auto"), whole)
+    with pytest.raises(StudyError, match=r"nowhere.committee\.json"):
+        portrait_of_committee(CommitteeStudy("NOISY", graphs, y, "auto"), tmp_path / "nowhere")
+    assert not (tmp_path / "nowhere").exists()
+
+
 def test_evaluate_resumes_where_it_stopped(folder, finished, tmp_path):
     whole = shutil.copytree(finished[0], tmp_path / "run")
     (whole / "member-1.npz").unlink()
     (whole / "result.json").unlink()
     before = {i: (whole / f"member-{i}.npz").stat().st_mtime_ns for i in (0, 2, 3)}
-    run = fdgnn("evaluate", folder, "--model", "auto", "--out", whole, "--json")
+    run = fdgnn("evaluate", folder, "--model", "auto", "--out", whole, "--json", "--no-report")
     assert run.returncode == 0, run.stderr
     assert before == {i: (whole / f"member-{i}.npz").stat().st_mtime_ns for i in (0, 2, 3)}
     assert comparable(whole) == comparable(finished[0])
@@ -241,10 +336,7 @@ def test_evaluate_refuses_a_run_with_other_settings(folder, finished, tmp_path):
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "text", "turned", "foreign"])
 def test_a_damaged_member_is_told(folder, finished, tmp_path, damage):
-    from fdgnn.datasets import load_tu
-    from fdgnn.exceptions import StudyError
-    from fdgnn.experiments.models import evaluate_committee
-
+    study = CommitteeStudy("NOISY", *load_tu(folder), "auto")
     whole = shutil.copytree(finished[0], tmp_path / "run")
     path = whole / "member-2.npz"
     content = bytearray(path.read_bytes())
@@ -264,9 +356,9 @@ def test_a_damaged_member_is_told(folder, finished, tmp_path, damage):
     with pytest.raises(
         StudyError, match=r"member-2\.npz: it is damaged .*; delete it and run again"
     ):
-        evaluate_committee("NOISY", *load_tu(folder), "auto", whole)
+        evaluate_committee(study, whole)
     path.unlink()
-    again = evaluate_committee("NOISY", *load_tu(folder), "auto", whole)
+    again = evaluate_committee(study, whole)
     assert again.fold_accuracies == comparable(finished[0])["fold_accuracies"]
 
 

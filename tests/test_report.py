@@ -18,7 +18,14 @@ from fdgnn.experiments.study import PROTOCOLS, plan
 from fdgnn.report import Subject, model_subject, numbers, page, read_subject, write_report
 from fdgnn.report.search import summarize_search
 from fdgnn.report.sections import selection
-from report_examples import HOSTILE, HOSTILE_END, HOSTILE_IMAGE, as_portrait, write_run
+from report_examples import (
+    HOSTILE,
+    HOSTILE_END,
+    HOSTILE_IMAGE,
+    as_portrait,
+    write_committee,
+    write_run,
+)
 
 alt = pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
@@ -896,6 +903,171 @@ def test_embedded_json_survives_anything():
 def test_bytes_that_are_no_text_do_not_stop_the_page(tmp_path):
     run = write_run(tmp_path / "a \udcff b")
     assert f"From {tmp_path}/a ? b; 188 graphs." in make(tmp_path, run).html
+
+
+# ---------------------------------------------------------------------- committees
+
+
+@pytest.fixture(scope="module")
+def committee(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("committees") / "auto"
+    return write_committee(folder, portrait=examples.portrait_of())
+
+
+@pytest.fixture(scope="module")
+def committee_page(committee, tmp_path_factory):
+    return Page(write_report([committee], tmp_path_factory.mktemp("page") / "report.html"))
+
+
+def section_ids(page):
+    return [e["id"] for e in page.all("section")]
+
+
+def test_page_of_a_committee_has_all_that_a_models_page_has(committee_page):
+    wanted = ["result", "selection", "dynamics", "data", "substructures", "errors", "recipe"]
+    assert section_ids(committee_page) == wanted
+    figures = {e["id"] for e in committee_page.all("figure")}
+    assert {"folds", "published", "members-0", "map-0", "confusion-0", "mistakes-0"} <= figures
+    assert not {"depths", "seconds"} & figures  # a committee has neither
+    assert committee_page.data["drawings"]["0"]
+
+
+def test_result_of_a_committee_beside_the_papers(committee_page):
+    text = committee_page.text("section", id="result")
+    assert "90.0\xa0%" in text
+    assert "mean of 4 outer folds with the model auto" in text
+    assert "Within one standard deviation of the paper's 88.5\xa0%." in text
+    assert "With all classes counting alike, the accuracy is 87.5\xa0%." in text
+    head, row = committee_page.rows("folds")
+    cells = dict(zip(head, row, strict=True))
+    assert cells["ours, %"] == "90.00\xa0±\xa04.08"
+    assert (cells["balanced, %"], cells["paper, %"]) == ("87.50", "88.51\xa0±\xa03.77")
+    assert [cells[f"fold {i}"] for i in (1, 2, 3, 4)] == ["90.00", "95.00", "85.00", "90.00"]
+    ours = [row for row in committee_page.rows("published") if "ours" in row[0]]
+    assert ours == [["FDGNN auto, ours", "this page", "90.00\xa0±\xa04.08"]]
+
+
+def test_members_of_a_committee_are_listed_with_how_often_they_count(committee_page):
+    head, *rows = committee_page.rows("members-0")
+    assert head == ["model", "λ (outer folds)", "accuracy, %", "averaged in", "time"]
+    assert rows == [
+        ["colors, 2 rounds", "0.1\xa0(3), 10\xa0(1)", "89.00", "4 of 4", "1.50\xa0s"],
+        ["reservoir", "0.001\xa0(4)", "86.00", "3 of 4", "250\xa0ms"],
+        ["another reservoir", "10\xa0(4)", "61.00", "0 of 4", "250\xa0ms"],
+        ["average", "", "90.00\xa0±\xa04.08", "", "2.00\xa0s"],
+    ]
+    caption = committee_page.text("p", id="members-0-caption")
+    assert "1.0 points above the model that turns out to be the best alone" in caption
+    assert "Averaged in all 4 outer folds: colors, 2 rounds." in caption
+    assert "Never averaged: another reservoir." in caption
+    (values,) = committee_page.data["charts"]["members-0"]["spec"]["datasets"].values()
+    drawn = [(v["row"], v["what"], v["value"]) for v in values]
+    assert drawn[0] == ("average", "average", 90.0)
+    assert drawn[-1] == ("another reservoir", "left out", 61.0)
+    selection = committee_page.text("section", id="selection")
+    assert "The test graphs play no part in either choice." in selection
+    assert "configuration with the best validation accuracy" not in selection
+
+
+def test_recipe_of_a_committee(committee_page):
+    text = committee_page.text("section", id="recipe")
+    for word in ("0123456789abcdef", "all models and folds, on one core", "2.00\xa0s", "auto"):
+        assert word in text
+    assert "fdgnn evaluate MUTAG --model auto --out runs/example" in text
+
+
+def test_committees_runs_and_models_on_one_page(tmp_path, committee, run, model):
+    page = make(tmp_path, committee, run, model)
+    names = [e["text"] for e in page.all("option")][:3]
+    assert names == ["MUTAG (auto)", "MUTAG (mutag)", "motifs"]
+    ours = [row[0] for row in page.rows("published") if "ours" in row[0]]
+    assert ours == ["FDGNN auto, ours", "FDGNN, ours", "FDGNN (L=1), ours"]
+    assert "All that the paper has a row for" not in page.text("p", id="folds-caption")
+    figures = {e["id"] for e in page.all("figure")}
+    assert {"members-0", "search-1", "depths", "seconds"} <= figures
+    selection = page.text("section", id="selection")
+    assert "The test graphs play no part in either choice." in selection
+    assert "configuration with the best validation accuracy" in selection
+    head, first, second = page.rows("folds")[:3]
+    place = head.index("balanced, %")
+    assert (first[place], second[place]) == ("87.50", numbers.NONE)
+
+
+def test_names_of_members_stay_text(tmp_path):
+    names = [HOSTILE, HOSTILE_IMAGE, "__proto__"]
+    folder = write_committee(tmp_path / "auto", HOSTILE)
+    for name, content in {
+        "committee.json": examples.committee_settings_of(HOSTILE, names),
+        "result.json": examples.committee_result_of(HOSTILE, names),
+    }.items():
+        (folder / name).write_text(json.dumps(content))
+    page = make(tmp_path, folder)
+    assert [row[0] for row in page.rows("members-0")[1:4]] == names
+    assert HOSTILE not in page.html
+    assert not page.all("img")
+    (values,) = page.data["charts"]["members-0"]["spec"]["datasets"].values()
+    assert [v["key"] for v in values][-1] == "3=__proto__"
+
+
+def test_committee_without_a_portrait_says_how_to_add_it(tmp_path):
+    folder = write_committee(tmp_path / "auto")
+    page = make(tmp_path, folder)
+    again = f"fdgnn evaluate MUTAG --model auto --out {folder}"
+    for name in ("data", "errors"):
+        text = page.text("section", id=name)
+        assert "This run has no portrait.json" in text
+        assert again in text
+    assert page.rows("members-0")
+    assert "90.0\xa0%" in page.text("section", id="result")
+
+
+def test_unfinished_committee_says_how_far_it_is(tmp_path):
+    command = "fdgnn evaluate MUTAG --model auto --out elsewhere"
+    folder = write_committee(tmp_path / "auto", finished=False, asked={"command": command})
+    page = make(tmp_path, folder)
+    text = page.text("section", id="result")
+    assert "2 of 3 models trained so far. To continue:" in text
+    assert f"fdgnn evaluate MUTAG --model auto --out {folder}" in text
+    assert "What is averaged is decided when all of them are." in page.text(
+        "section", id="selection"
+    )
+    silent = make(tmp_path, write_committee(tmp_path / "silent", finished=False))
+    assert "The command that started it continues it." in silent.text("section", id="result")
+
+
+COMMITTEE, JUDGED = examples.committee_settings_of(), examples.committee_result_of()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("committee.json", "{"),
+        ("committee.json", COMMITTEE | {"members": []}),
+        ("committee.json", COMMITTEE | {"seed": "0"}),
+        ("result.json", "{"),
+        ("result.json", examples.result_of()),
+        ("result.json", JUDGED | {"accuracy_mean": 7}),
+        ("result.json", JUDGED | {"fold_kept": [[0]]}),
+        ("result.json", JUDGED | {"fold_kept": [[0], [0], [0], [3]]}),
+        ("result.json", JUDGED | {"fold_kept": [[0], [0], [0], []]}),
+        ("result.json", JUDGED | {"fold_alphas": [[0.1]] * 4}),
+        ("result.json", JUDGED | {"member_accuracies": [0.5]}),
+        ("result.json", JUDGED | {"member_seconds": [1.0, 1.0]}),
+        ("result.json", examples.committee_result_of("PROTEINS")),
+        ("result.json", examples.committee_result_of(members=["a", "b", "c"])),
+        ("asked.json", {"command": 7}),
+        ("portrait.json", "{"),
+        ("portrait.json", examples.portrait_of("PROTEINS")),
+    ],
+)
+def test_damaged_files_of_a_committee_are_told_in_one_line(tmp_path, name, content):
+    folder = write_committee(tmp_path / "auto", portrait=examples.portrait_of())
+    (folder / name).write_text(content if isinstance(content, str) else json.dumps(content))
+    with pytest.raises(StudyError) as told:
+        write_report(folder, tmp_path / "report.html")
+    assert str(folder / name) in str(told.value)
+    assert "\n" not in str(told.value)
+    assert len(str(told.value)) < 400
 
 
 # ---------------------------------------------------------------------- what is wrong

@@ -17,7 +17,7 @@ from fdgnn.cli.options import (
     Seed,
     check_unused,
 )
-from fdgnn.cli.pages import PageFile, WantPage, show_run
+from fdgnn.cli.pages import PageFile, WantPage, show_committee, show_run
 
 if TYPE_CHECKING:
     from fdgnn.experiments.records import CommitteeResult, RunResult
@@ -62,7 +62,7 @@ def evaluate(
     """Evaluate a model on a dataset by nested cross validation, as in the paper; resumable."""
     from fdgnn.context import Context
     from fdgnn.datasets import load_tu
-    from fdgnn.experiments.models import evaluate_committee
+    from fdgnn.experiments.models import CommitteeStudy, evaluate_committee
     from fdgnn.experiments.running import run_study
     from fdgnn.experiments.study import PROTOCOLS, plan
 
@@ -72,11 +72,11 @@ def evaluate(
     graphs, y = load_tu(name_or_path)
     context = Context(jobs, quiet, command_line())
     if model is not ModelName.paper:
-        committee = evaluate_committee(
-            dataset_name(name_or_path), graphs, y, model.value, out, seed=seed, context=context
-        )
-        _print_result(committee, as_json)
+        committee = CommitteeStudy(dataset_name(name_or_path), graphs, y, model.value, seed)
+        _print_result(evaluate_committee(committee, out, context), as_json)
         say(f"written to {out / 'result.json'}", quiet)
+        if page:
+            show_committee(committee, out, context)
         return
     study = plan(
         dataset_name(name_or_path), graphs, y, PROTOCOLS[(protocol or ProtocolName.paper).value],

@@ -13,6 +13,7 @@ from fdgnn.cli.app import one_line, say
 if TYPE_CHECKING:
     from fdgnn.context import Context
     from fdgnn.datasets import GraphTable
+    from fdgnn.experiments.models import CommitteeStudy
     from fdgnn.experiments.records import RunResult
     from fdgnn.experiments.study import Study
     from fdgnn.portrait import Portrait
@@ -37,6 +38,21 @@ def show_run(
         if result is not None:
             portrait = portrait_of_study(study, result, command=context.command)
             write_portrait(directory / "portrait.json", portrait)
+        write_report(directory, output)
+
+    _tell_of_page(write, output, context)
+
+
+def show_committee(study: CommitteeStudy, directory: Path, context: Context) -> None:
+    """Portray an evaluated committee and write the page into its directory."""
+    output = directory / "report.html"
+
+    def write() -> None:
+        from fdgnn.portrait import portrait_of_committee, write_portrait
+        from fdgnn.report import write_report
+
+        portrait = portrait_of_committee(study, directory, command=context.command)
+        write_portrait(directory / "portrait.json", portrait)
         write_report(directory, output)
 
     _tell_of_page(write, output, context)

@@ -1,21 +1,14 @@
-"""Evaluate ``--model auto``, ``colors`` or ``both``: a committee, by nested cross validation.
-
-::
-
-    DIR/committee.json   what the run is; a run with other settings is refused
-    DIR/member-I.npz     the held-out outputs of member I, written when it is finished
-    DIR/result.json      the summary
-    DIR/lock             held by the process that runs, so that there is only one
-"""
+"""Evaluate ``--model auto``, ``colors`` or ``both``: a committee, by nested cross validation."""
 
 from __future__ import annotations
 
 import platform
-import zipfile
-import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.metrics import balanced_accuracy_score
@@ -23,12 +16,18 @@ from sklearn.metrics import balanced_accuracy_score
 from fdgnn._version import __version__
 from fdgnn.context import Context
 from fdgnn.estimators import AUTO, FDGNNClassifier
-from fdgnn.exceptions import RunMismatchError, StudyError
-from fdgnn.experiments.records import CommitteeResult, CommitteeSettings
-from fdgnn.experiments.rundir import check_same, locked, read_file
+from fdgnn.experiments.committee_files import (
+    member_path,
+    open_directory,
+    read_committee,
+    read_member,
+    write_member,
+)
+from fdgnn.experiments.records import Asked, CommitteeResult, CommitteeSettings
+from fdgnn.experiments.rundir import check_same, locked
 from fdgnn.experiments.study import ENGINE, fingerprint, versions
-from fdgnn.files import write_aside
-from fdgnn.graphs import Array, GraphBatch
+from fdgnn.graphs import Array, Floats, GraphBatch, Ints
+from fdgnn.readout.calibration import fit_slope, probabilities
 from fdgnn.readout.targets import winning_class
 from fdgnn.records import write_record
 from fdgnn.selection.committees import (
@@ -44,62 +43,53 @@ from fdgnn.selection.scores import SelectionTask, classification_task
 N_OUTER = N_INNER = 10
 
 
-def evaluate_committee(
-    dataset: str,
-    graphs: GraphBatch,
-    y: Array,
-    model: str,
-    directory: Path,
-    *,
-    seed: int = 0,
-    context: Context | None = None,
-) -> CommitteeResult:
-    """Evaluate a committee, or go on with it; return the result, which is also in ``result.json``.
+@dataclass(frozen=True)
+class CommitteeStudy:
+    """A committee, and the graphs that it is evaluated on.
 
-    Parameters
+    Attributes
     ----------
     dataset : str
         Its name, for the record.
     graphs, y
     model : {"auto", "colors", "both"}
-    directory : Path
-        The run directory; members that are finished there are not trained again.
     seed : int, default=0
         Of the folds, and of reservoirs.
-    context : Context, optional
     """
-    context = context or Context()
-    folds = nested_folds(y, N_OUTER, N_INNER, seed)
-    candidates = "all" if model == "auto" else model
-    estimator = FDGNNClassifier(encoder=AUTO, candidates=candidates, random_state=seed)
-    alphas = estimator.penalties(len(graphs))
-    task = classification_task(graphs, y, folds, alphas)
-    names = [member.name for member in members(task, estimator)]
-    settings = CommitteeSettings(
-        dataset=dataset,
-        data=_fingerprint(graphs, y),
-        model=model,
-        members=names,
-        n_outer=N_OUTER,
-        n_inner=N_INNER,
-        alphas=list(alphas),
-        seed=seed,
-        engine=ENGINE,
-        fdgnn=__version__,
-    )
-    _open(directory, settings)
-    with closing(locked(directory / "lock")):
-        missing = [i for i in range(len(names)) if not _path(directory, i).exists()]
-        finished = all_outputs(task, estimator, missing, context.n_jobs)
-        done = len(names) - len(missing)
-        for one in context.track(finished, len(names), f"{dataset} models", done=done):
-            _write(directory, one)
-        shape = (len(folds), *task.targets.shape)
-        found = [read_member(directory, i, shape) for i in range(len(names))]
-        scores = score_committee(task, found, classify=True)
-        result = _summary(settings, task, found, scores, context.command)
-        write_record(directory / "result.json", result)
-    return result
+
+    dataset: str
+    graphs: GraphBatch
+    y: Array
+    model: str
+    seed: int = 0
+
+    def estimator(self) -> FDGNNClassifier:
+        """The committee, not fitted."""
+        candidates = "all" if self.model == "auto" else self.model
+        return FDGNNClassifier(encoder=AUTO, candidates=candidates, random_state=self.seed)
+
+    @cached_property
+    def task(self) -> SelectionTask:
+        """All outer and inner folds."""
+        folds = nested_folds(self.y, N_OUTER, N_INNER, self.seed)
+        alphas = self.estimator().penalties(len(self.graphs))
+        return classification_task(self.graphs, self.y, folds, alphas)
+
+    @property
+    def settings(self) -> CommitteeSettings:
+        """What must agree for a run to be continued."""
+        return CommitteeSettings(
+            dataset=self.dataset,
+            data=_fingerprint(self.graphs, self.y),
+            model=self.model,
+            members=[member.name for member in members(self.task, self.estimator())],
+            n_outer=N_OUTER,
+            n_inner=N_INNER,
+            alphas=self.task.alphas.tolist(),
+            seed=self.seed,
+            engine=ENGINE,
+            fdgnn=__version__,
+        )
 
 
 def _fingerprint(graphs: GraphBatch, y: Array) -> str:
@@ -108,62 +98,91 @@ def _fingerprint(graphs: GraphBatch, y: Array) -> str:
     return f"{fingerprint(graphs, y)}{'' if labels is None else '-arc-labels'}"
 
 
-def _open(directory: Path, settings: CommitteeSettings) -> None:
-    """Make the directory, or see that it holds a run with the same settings."""
-    path = directory / "committee.json"
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        if path.exists():
-            check_same(directory, read_file(path, CommitteeSettings), settings)
-        elif any(entry.name != "lock" for entry in directory.iterdir()):
-            raise RunMismatchError(
-                f"{directory}: it has files, but not those of such a run; use another directory"
-            )
-        else:
-            write_record(path, settings)
-    except OSError as error:
-        raise StudyError(f"{directory}: cannot be used as a run directory ({error})") from error
+def evaluate_committee(
+    study: CommitteeStudy, directory: Path, context: Context | None = None
+) -> CommitteeResult:
+    """Evaluate a committee, or go on with it; return the result, which is also in ``result.json``.
+
+    Parameters
+    ----------
+    study : CommitteeStudy
+    directory : Path
+        The run directory; members that are finished there are not trained again.
+    context : Context, optional
+    """
+    context = context or Context()
+    settings = study.settings
+    open_directory(directory, settings)
+    with closing(locked(directory / "lock")):
+        write_record(directory / "asked.json", Asked(command=context.command))
+        _train_missing(study, settings, directory, context)
+        found = _read_members(study, directory, len(settings.members))
+        result = _summary(settings, study.task, found, context.command)
+        write_record(directory / "result.json", result)
+    return result
 
 
-def _path(directory: Path, number: int) -> Path:
-    return directory / f"member-{number}.npz"
+def _train_missing(
+    study: CommitteeStudy, settings: CommitteeSettings, directory: Path, context: Context
+) -> None:
+    """Train the members whose outputs are not there, and write what they say."""
+    n = len(settings.members)
+    missing = [i for i in range(n) if not member_path(directory, i).exists()]
+    finished = all_outputs(study.task, study.estimator(), missing, context.n_jobs)
+    what = f"{study.dataset} models"
+    for one in context.track(finished, n, what, done=n - len(missing)):
+        write_member(directory, one)
 
 
-def _write(directory: Path, one: MemberOutputs) -> None:
-    with write_aside(_path(directory, one.number)) as file:
-        np.savez_compressed(
-            file,
-            penalties=one.penalties,
-            scores=one.scores,
-            outputs=one.outputs,
-            seconds=np.array(one.seconds),
-        )
+def _read_members(study: CommitteeStudy, directory: Path, n_members: int) -> list[MemberOutputs]:
+    shape = (N_OUTER, *study.task.targets.shape)
+    return [read_member(directory, i, shape) for i in range(n_members)]
 
 
-def read_member(directory: Path, number: int, shape: tuple[int, ...]) -> MemberOutputs:
-    """Read what a member said: outputs of this shape, (n_rows, n, q)."""
-    path = _path(directory, number)
-    shapes = {"penalties": shape[:1], "scores": shape[:1], "outputs": shape, "seconds": ()}
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            parts = {name: arrays[name] for name in shapes}
-        for name, part in parts.items():
-            if part.dtype != np.float64 or part.shape != shapes[name]:
-                raise ValueError(f"its {name} are not numbers of the shape {shapes[name]}")
-    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        raise StudyError(f"{path}: it is damaged ({error}); delete it and run again") from None
-    return MemberOutputs(
-        number, parts["penalties"], parts["scores"], parts["outputs"], float(parts["seconds"])
-    )
+# ---------------------------------------------------------------------- graphs that were held out
+
+
+class HeldOutAnswers(NamedTuple):
+    """What committees say of graphs that they have not seen: each graph's own outer fold."""
+
+    fold: Ints  # (n,) the outer fold that held it out, from 0
+    outputs: Floats  # (n, q)
+    chances: Floats  # (n, n_classes), calibrated on the other folds
+
+
+def held_out_answers(study: CommitteeStudy, directory: Path) -> HeldOutAnswers:
+    """Give the outputs and probabilities for all graphs, from the files of a finished run.
+
+    Raises
+    ------
+    StudyError
+        The run is that of another study, or the file of a member is missing or damaged.
+    """
+    settings = study.settings
+    check_same(directory, read_committee(directory).settings, settings)
+    found = _read_members(study, directory, len(settings.members))
+    task, averaged = study.task, score_committee(study.task, found, classify=True).outputs
+    fold = np.argmax(task.folds < 0, axis=0)
+    chances = np.empty((len(fold), len(np.unique(task.y))))
+    for row, outputs in enumerate(averaged):
+        # The graphs of the other outer folds were held out of the readouts, too, one inner fold
+        # after the other: so what probabilities learn from is not what they are shown for.
+        test = fold == row
+        slope = fit_slope(outputs[~test], task.y[~test])
+        chances[test] = probabilities(outputs[test], slope)
+    return HeldOutAnswers(fold, averaged[fold, np.arange(len(fold))], chances)
+
+
+# ---------------------------------------------------------------------- the summary
 
 
 def _summary(
     settings: CommitteeSettings,
     task: SelectionTask,
-    found: list[MemberOutputs],
-    scores: CommitteeScores,
+    found: Sequence[MemberOutputs],
     command: str | None,
 ) -> CommitteeResult:
+    scores = score_committee(task, found, classify=True)
     alone = [score_committee(task, [one], classify=True).test.mean() for one in found]
     return CommitteeResult(
         dataset=settings.dataset,
@@ -173,7 +192,7 @@ def _summary(
         accuracy_mean=float(scores.test.mean()),
         accuracy_std=float(scores.test.std(ddof=1)),
         fold_accuracies=scores.test.tolist(),
-        balanced_accuracy_mean=float(np.mean(list(_balanced(task, found, scores)))),
+        balanced_accuracy_mean=float(np.mean(list(_balanced(task, scores)))),
         members=settings.members,
         fold_kept=[np.flatnonzero(row).tolist() for row in scores.kept],
         fold_alphas=np.array([one.penalties for one in found]).T.tolist(),
@@ -185,11 +204,8 @@ def _summary(
     )
 
 
-def _balanced(
-    task: SelectionTask, found: list[MemberOutputs], scores: CommitteeScores
-) -> Iterator[float]:
+def _balanced(task: SelectionTask, scores: CommitteeScores) -> Iterator[float]:
     """Balanced accuracy on the test graphs of each outer fold."""
-    for row, (fold, kept) in enumerate(zip(task.folds, scores.kept, strict=True)):
+    for fold, outputs in zip(task.folds, scores.outputs, strict=True):
         test = fold < 0
-        outputs = np.mean([found[i].outputs[row][test] for i in np.flatnonzero(kept)], axis=0)
-        yield balanced_accuracy_score(task.y[test], winning_class(outputs))
+        yield balanced_accuracy_score(task.y[test], winning_class(outputs[test]))

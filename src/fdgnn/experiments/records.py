@@ -5,6 +5,8 @@
 ``asked.json``        `Asked`                                  what its last start was asked for
 ``records.jsonl``     `NetworkScores`, one per line            the finished networks
 ``result.json``       `RunResult`                              the summary
+``committee.json``    `CommitteeSettings`                      what the run of a committee is
+``result.json``       `CommitteeResult`                        the summary of such a run
 ``compare.json``      list of `ComparisonRow`                  the rows of a comparison
 ``rivals/NAME.jsonl`` `TrialsLine`, `FoldLine`, `SummaryLine`  what a contestant has finished
 ``rivals/NAME.json``  `TurnState`                              how a contestant's turn ended
@@ -205,7 +207,7 @@ class CommitteeSettings(Record, frozen=True, kw_only=True):
     dataset: str
     data: str  # a fingerprint of graphs and classes
     model: str
-    members: list[str]
+    members: Annotated[list[str], Meta(min_length=1)]
     n_outer: Count
     n_inner: Count
     alphas: list[Penalty]
@@ -247,6 +249,16 @@ class CommitteeResult(Record, frozen=True, kw_only=True):
     versions: dict[str, str]
     machine: dict[str, str]
     command: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_as_many(self.fold_accuracies, fold_kept=self.fold_kept, fold_alphas=self.fold_alphas)
+        n = len(self.members)
+        for name in ("member_accuracies", "member_seconds"):
+            if len(getattr(self, name)) != n:
+                raise ValueError(f"{n} members, but {len(getattr(self, name))} {name}")
+        for kept, alphas in zip(self.fold_kept, self.fold_alphas, strict=True):
+            if not kept or max(kept) >= n or len(alphas) != n:
+                raise ValueError(f"an outer fold does not fit the {n} members")
 
 
 # ---------------------------------------------------------------------- a comparison

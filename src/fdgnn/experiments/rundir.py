@@ -101,18 +101,18 @@ def read_run(path: Path) -> Run:
         It is none, or one of its files is damaged. Lines of ``records.jsonl`` that are damaged do
         not count.
     """
-    settings = _read_if_there(path / "settings.json", RunSettings)
-    rivals = _read_if_there(path / "compare.json", list[ComparisonRow])
+    settings = read_if_there(path / "settings.json", RunSettings)
+    rivals = read_if_there(path / "compare.json", list[ComparisonRow])
     if settings is None and rivals is None:
         raise StudyError(
-            f"{path}: it is no run directory (it has neither settings.json nor compare.json); name "
-            "one that an evaluation or a comparison has written"
+            f"{path}: it is no run directory (it has neither settings.json nor committee.json nor "
+            "compare.json); name one that an evaluation or a comparison has written"
         )
     return Run(
         path,
         settings,
-        _read_if_there(path / "asked.json", Asked),
-        _read_if_there(path / "result.json", RunResult),
+        read_if_there(path / "asked.json", Asked),
+        read_if_there(path / "result.json", RunResult),
         Networks(path / "records.jsonl", settings),
         tuple(rivals or ()),
     )
@@ -132,7 +132,8 @@ def read_file(path: Path, kind: type[T]) -> T:
         ) from None
 
 
-def _read_if_there(path: Path, kind: type[T]) -> T | None:
+def read_if_there(path: Path, kind: type[T]) -> T | None:
+    """Read one file of a run, or give None if it is not there."""
     return read_file(path, kind) if path.exists() else None
 
 

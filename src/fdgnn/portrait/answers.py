@@ -21,8 +21,9 @@ class Answers:
 
     For a classification, `actual` and `predicted` are positions in `classes`, which are text. For
     a regression they are numbers, and there are no classes. `actual` is None where the truth is
-    not known. ``models[model_of[g]]`` answered for graph g with `score`, which is the output for
-    the predicted class, or the predicted number.
+    not known. `score` is the output for the predicted class, or the predicted number.
+    ``models[model_of[g]]`` answered for graph g, or, where the model that did is gone, is the one
+    that explains the answer.
     """
 
     classes: list[str]
@@ -66,29 +67,44 @@ def ask(models: Sequence[Any], model_of: Ints, graphs: GraphBatch, y: Array | No
     if not hasattr(models[0], "classes_"):
         targets = None if y is None else np.asarray(y, dtype=np.float64)
         return Answers([], targets, outputs[:, 0], outputs[:, 0], None, models, model_of)
+    return _of_classes(models, model_of, y, outputs, _chances(models, model_of, outputs))
+
+
+def told(model: Any, y: Array, outputs: Floats, chances: Floats) -> Answers:
+    """Take outputs and probabilities that others gave; the model is there to explain them."""
+    return _of_classes([model], np.zeros(len(y), dtype=np.int64), y, outputs, chances)
+
+
+def _of_classes(
+    models: Sequence[Any],
+    model_of: Ints,
+    y: Array | None,
+    outputs: Floats,
+    chances: Floats | None,
+) -> Answers:
     # The model's order; classes of y that the model does not know come last.
     names = as_text(models[0].classes_) + ([] if y is None else as_text(_in_order(y)))
     number = {name: c for c, name in enumerate(dict.fromkeys(names))}
+    if chances is not None:
+        chances = np.pad(chances, ((0, 0), (0, len(number) - chances.shape[1])))
     return Answers(
         classes=clipped_apart(number),
         actual=None if y is None else np.array([number[name] for name in as_text(y)]),
         predicted=winning_class(outputs),
         score=np.abs(outputs[:, 0]) if outputs.shape[1] == 1 else outputs.max(axis=1),
-        chances=_chances(models, model_of, outputs, len(number)),
+        chances=chances,
         models=models,
         model_of=model_of,
     )
 
 
-def _chances(
-    models: Sequence[Any], model_of: Ints, outputs: Floats, n_classes: int
-) -> Floats | None:
+def _chances(models: Sequence[Any], model_of: Ints, outputs: Floats) -> Floats | None:
     if not all(hasattr(model, "calibration_") for model in models):
         return None
-    chances = np.zeros((len(outputs), n_classes))
+    chances = np.zeros((len(outputs), len(models[0].classes_)))
     for m, model in enumerate(models):
         mine = model_of == m
-        chances[mine, : len(model.classes_)] = probabilities(outputs[mine], model.calibration_)
+        chances[mine] = probabilities(outputs[mine], model.calibration_)
     return chances
 
 

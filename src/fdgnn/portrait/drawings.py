@@ -55,12 +55,16 @@ def _chosen(graphs: GraphBatch, needed: Ints, mapped: Ints) -> Ints:
 
 
 def _explanations(answers: Answers, graphs: GraphBatch, chosen: Ints) -> dict[int, Explanation]:
-    """Explain each graph's predicted class with the model that predicted it."""
+    """Explain each graph's predicted class with its model."""
     found: dict[int, Explanation] = {}
     for m, model in enumerate(answers.models):
         mine = chosen[answers.model_of[chosen] == m]
-        if len(mine):
-            found |= zip(mine.tolist(), explain(model, graphs[mine]), strict=True)
+        # A model that did not predict by itself may say another class than the one to explain.
+        codes = np.zeros(len(mine)) if answers.regression else answers.predicted[mine]
+        for code in np.unique(codes).astype(np.int64).tolist():
+            some = mine[codes == code]
+            target = None if answers.regression else model.classes_[code]
+            found |= zip(some.tolist(), explain(model, graphs[some], target=target), strict=True)
     return found
 
 

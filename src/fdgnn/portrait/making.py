@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,14 @@ from msgspec.structs import replace
 from fdgnn.encoders import Encoder
 from fdgnn.exceptions import ConvergenceWarning, StudyError
 from fdgnn.experiments import paper
+from fdgnn.experiments.models import CommitteeStudy, held_out_answers
 from fdgnn.experiments.records import Configuration, RunResult
 from fdgnn.experiments.study import Study, versions
-from fdgnn.graphs import Array, GraphBatch
+from fdgnn.graphs import Array, GraphBatch, Ints
 from fdgnn.graphs.converters import as_batch
 from fdgnn.pictures.placing import check_networkx
 from fdgnn.portrait import predictions
-from fdgnn.portrait.answers import Answers, ask
+from fdgnn.portrait.answers import Answers, ask, told
 from fdgnn.portrait.colors import examples_of, substructure_facts
 from fdgnn.portrait.data import data_facts
 from fdgnn.portrait.drawings import draw_graphs
@@ -52,6 +54,7 @@ class _Occasion:
     ids: Sequence[object] | None = None
     smiles: Sequence[str | None] | None = None
     votes: Sequence[int] | None = None  # for each outer fold: how many chose what it chose
+    folds: Ints | None = None  # (n_graphs,) the outer fold that held each graph out
 
 
 def portrait_of_study(study: Study, result: RunResult, *, command: str | None = None) -> Portrait:
@@ -80,7 +83,8 @@ def portrait_of_study(study: Study, result: RunResult, *, command: str | None = 
             .fit(study.graphs[fold >= 0], study.y[fold >= 0])
             for configuration, fold in zip(chosen, folds, strict=True)
         ]
-        answers = ask(models, np.argmax(folds < 0, axis=0), study.graphs, study.y)
+        held_out_by = np.argmax(folds < 0, axis=0)
+        answers = ask(models, held_out_by, study.graphs, study.y)
         occasion = _Occasion(
             dataset=study.dataset,
             held_out=True,
@@ -88,6 +92,7 @@ def portrait_of_study(study: Study, result: RunResult, *, command: str | None = 
             settings=_shared_parameters(models) | _protocol(study),
             command=command,
             votes=_votes(chosen),
+            folds=held_out_by,
         )
         return _portrait(occasion, answers, study.graphs)
 
@@ -119,6 +124,47 @@ def _protocol(study: Study) -> Settings:
         "n_outer": protocol.n_outer,
         "n_inner": protocol.n_inner,
     }
+
+
+def portrait_of_committee(
+    study: CommitteeStudy, directory: Path, *, command: str | None = None
+) -> Portrait:
+    """Portray a committee that was evaluated.
+
+    Predictions and probabilities are those of the outer folds, so that no committee predicts a
+    graph that it was trained on. All else is of the committee trained on all graphs.
+
+    Parameters
+    ----------
+    study : CommitteeStudy
+    directory : Path
+        Where `fdgnn.experiments.models.evaluate_committee` has evaluated it.
+    command : str, optional
+        The command line that made it.
+    """
+    check_networkx()
+    found = held_out_answers(study, directory)
+    settings = study.settings
+    occasion = _Occasion(
+        dataset=study.dataset,
+        held_out=True,
+        how=f"Each graph was held out in one of {settings.n_outer} outer folds and predicted by "
+        "the committee selected there, trained on the graphs of the others. The map, the "
+        "substructures and what each vertex adds are of the committee trained on all graphs.",
+        settings={
+            "model": settings.model,
+            "seed": settings.seed,
+            "n_outer": settings.n_outer,
+            "n_inner": settings.n_inner,
+        },
+        command=command,
+        folds=found.fold,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the portrait counts these graphs
+        model = study.estimator().fit(study.graphs, study.y)
+        answers = told(model, study.y, found.outputs, found.chances)
+        return _portrait(occasion, answers, study.graphs)
 
 
 def portrait_of_model(
@@ -240,9 +286,7 @@ def _portrait(occasion: _Occasion, answers: Answers, graphs: GraphBatch) -> Port
         network=shown,
         data=data_facts(graphs, answers.actual, answers.classes),
         dynamics=None if dynamics is None else dynamics_facts(dynamics, graphs),
-        graphs=predictions.graph_rows(
-            answers, graphs, mapped, places, ids, folds=votes is not None
-        ),
+        graphs=predictions.graph_rows(answers, graphs, mapped, places, ids, folds=occasion.folds),
         explained=explained,
         drawings=draw_graphs(answers, graphs, needed, mapped, occasion.smiles),
         mistakes=mistakes.tolist(),

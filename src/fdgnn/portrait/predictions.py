@@ -79,9 +79,12 @@ def graph_rows(
     places: Floats,
     ids: Sequence[object],
     *,
-    folds: bool,
+    folds: Ints | None,
 ) -> list[GraphRow]:
-    """Give one row for each mapped graph, at its place (n_mapped, 2)."""
+    """Give one row for each mapped graph, at its place (n_mapped, 2).
+
+    `folds` (n_graphs,) are the outer folds, from 0, that held the graphs out.
+    """
     n_vertices, n_edges = np.diff(graphs.vertex_offsets), _edge_counts(graphs)
 
     def said(value: float) -> str | float:
@@ -102,7 +105,7 @@ def graph_rows(
             probability=None if answers.probability is None else short(answers.probability[g]),
             n_vertices=int(n_vertices[g]),
             n_edges=int(n_edges[g]),
-            fold=int(answers.model_of[g]) + 1 if folds else None,
+            fold=None if folds is None else int(folds[g]) + 1,
         )
 
     return [row(g, *place) for g, place in zip(mapped.tolist(), places.tolist(), strict=True)]

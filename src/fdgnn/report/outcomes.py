@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fdgnn.experiments import paper
+from fdgnn.experiments.records import CommitteeResult
 from fdgnn.report.numbers import count, percent, plural, significant
 from fdgnn.report.subjects import Subject
 
@@ -20,6 +21,7 @@ class Outcome:
     single: tuple[float, float] | None  # with one layer
     how: str
     here: bool = True  # whether it was measured on the portrait's graphs
+    balanced: float | None = None  # mean over outer folds of the mean over classes
 
 
 def outcome_of(subject: Subject) -> Outcome | None:
@@ -38,6 +40,8 @@ def outcome_of(subject: Subject) -> Outcome | None:
             (single.accuracy_mean, single.accuracy_std),
             f"mean of {plural(len(result.fold_accuracies), 'outer fold')}",
         )
+    if subject.committee is not None and subject.committee.result is not None:
+        return _of_committee(subject.committee.result)
     right = right_of(subject)
     if portrait is not None and portrait.held_out and right is not None:
         n, total = right
@@ -46,6 +50,18 @@ def outcome_of(subject: Subject) -> Outcome | None:
     if portrait is None or portrait.held_out or saved is None or is_regression(subject):
         return None
     return Outcome(saved[0], None, [], None, saved[1], here=False)
+
+
+def _of_committee(result: CommitteeResult) -> Outcome:
+    n_folds = plural(len(result.fold_accuracies), "outer fold")
+    return Outcome(
+        result.accuracy_mean,
+        result.accuracy_std,
+        result.fold_accuracies,
+        None,
+        f"mean of {n_folds} with the model {result.model}",
+        balanced=result.balanced_accuracy_mean,
+    )
 
 
 def right_of(subject: Subject) -> tuple[int, int] | None:
@@ -78,8 +94,8 @@ def is_of_the_paper(subject: Subject) -> bool:
     facts = paper.DATASETS.get(subject.dataset)
     return (
         facts is not None
-        and subject.result is not None
-        and (subject.result.n_graphs == facts.n_graphs)
+        and subject.evaluation is not None
+        and subject.evaluation.n_graphs == facts.n_graphs
     )
 
 
@@ -88,12 +104,17 @@ def published_of(subject: Subject) -> paper.Score | None:
     return paper.ACCURACY["FDGNN"].get(subject.dataset) if is_of_the_paper(subject) else None
 
 
+def our_name(subject: Subject) -> str:
+    """What a row of ours is called among published ones."""
+    return "FDGNN" if subject.committee is None else f"FDGNN {subject.committee.settings.model}"
+
+
 def why_no_row(subject: Subject) -> str:
     """Why no row of the paper is beside an evaluation."""
     facts = paper.DATASETS.get(subject.dataset)
     if facts is None:
         return "The paper has no row for this dataset."
-    n = 0 if subject.result is None else subject.result.n_graphs
+    n = 0 if subject.evaluation is None else subject.evaluation.n_graphs
     return (
         f"The paper's {subject.dataset} has {count(facts.n_graphs)} graphs and this one "
         f"{count(n)}, so the paper's row is not shown."

@@ -9,7 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fdgnn.exceptions import StudyError
-from fdgnn.experiments.records import Asked, ComparisonRow, RunResult, RunSettings
+from fdgnn.experiments.committee_files import CommitteeRun, is_committee, read_committee
+from fdgnn.experiments.records import (
+    Asked,
+    CommitteeResult,
+    ComparisonRow,
+    RunResult,
+    RunSettings,
+)
 from fdgnn.experiments.rundir import Run, read_run
 from fdgnn.portrait.records import Portrait, read_portrait
 from fdgnn.report.models import ModelFacts, model_facts
@@ -30,6 +37,8 @@ class Subject:
         Where it is, as the user wrote it.
     run : Run, optional
         What a run directory holds.
+    committee : CommitteeRun, optional
+        What the directory of an evaluated committee holds.
     search : SearchSummary, optional
         The scores of the run's networks.
     portrait : Portrait, optional
@@ -48,6 +57,7 @@ class Subject:
     portrait: Portrait | None = None
     model: ModelFacts | None = None
     notes: Sequence[str] = ()
+    committee: CommitteeRun | None = None
 
     @property
     def settings(self) -> RunSettings | None:
@@ -65,6 +75,11 @@ class Subject:
         return None if self.run is None else self.run.result
 
     @property
+    def evaluation(self) -> RunResult | CommitteeResult | None:
+        """The summary of the run or of the committee's, if it is finished."""
+        return self.result if self.committee is None else self.committee.result
+
+    @property
     def rivals(self) -> Sequence[ComparisonRow]:
         """The rows of a comparison."""
         return () if self.run is None else self.run.rivals
@@ -72,11 +87,13 @@ class Subject:
     @property
     def has_model(self) -> bool:
         """Whether there is a model, or a run that selects one; a comparison alone has none."""
-        return self.settings is not None or self.model is not None
+        return any(x is not None for x in (self.settings, self.model, self.committee))
 
     @property
     def command(self) -> str | None:
         """The command that made the run, or None if its files do not say."""
+        if self.committee is not None:
+            return self.committee.command
         given = (x.command for x in (self.result, self.asked) if x is not None and x.command)
         return next(given, None)
 
@@ -95,7 +112,7 @@ def read_subjects(subjects: Iterable[str | os.PathLike[str] | Subject]) -> list[
 
 
 def read_subject(path: str | os.PathLike[str]) -> Subject:
-    """Read a run directory, a directory with ``compare.json``, or a model file.
+    """Read a run directory, that of a committee, one with ``compare.json``, or a model file.
 
     Raises
     ------
@@ -106,7 +123,7 @@ def read_subject(path: str | os.PathLike[str]) -> Subject:
     """
     where = Path(path)
     if where.is_dir():
-        return _run_subject(where)
+        return _committee_subject(where) if is_committee(where) else _run_subject(where)
     if where.is_file():
         return model_subject(where)
     raise StudyError(f"{where}: there is no such run directory or model file")
@@ -155,16 +172,23 @@ def _unknown_classes(facts: ModelFacts, portrait: Portrait | None) -> list[str]:
 
 def _run_subject(folder: Path) -> Subject:
     run = read_run(folder)
-    path = folder / "portrait.json"
-    portrait = read_portrait(path) if path.exists() else None
-    if portrait is not None:
-        _check_same_graphs(portrait, run, path)
+    portrait = _portrait_of(run, folder / "portrait.json")
     dataset = run.settings.dataset if run.settings else _compared(run.rivals) or folder.name
     return Subject(dataset, dataset, str(folder), run, summarize_search(run), portrait)
 
 
-def _check_same_graphs(portrait: Portrait, run: Run, path: Path) -> None:
-    """Raise StudyError if a portrait shows other graphs than those of the run."""
+def _committee_subject(folder: Path) -> Subject:
+    run = read_committee(folder)
+    portrait = _portrait_of(run, folder / "portrait.json")
+    dataset = run.settings.dataset
+    return Subject(dataset, dataset, str(folder), portrait=portrait, committee=run)
+
+
+def _portrait_of(run: Run | CommitteeRun, path: Path) -> Portrait | None:
+    """Read the portrait of a run; raise StudyError if it shows other graphs than the run's."""
+    if not path.exists():
+        return None
+    portrait = read_portrait(path)
     name, n = portrait.dataset, portrait.data.n_graphs
     own_name = run.settings.dataset if run.settings else name
     own_n = run.result.n_graphs if run.result else n
@@ -173,6 +197,7 @@ def _check_same_graphs(portrait: Portrait, run: Run, path: Path) -> None:
             f"{path}: it shows {plural(n, 'graph')} of {name}, but the run has {count(own_n)} of "
             f"{own_name}; delete it, or run the command again that made the run"
         )
+    return portrait
 
 
 def _compared(rivals: Sequence[ComparisonRow]) -> str:

@@ -49,6 +49,7 @@ class CommitteeScores(NamedTuple):
     validation: Floats  # (n_rows,) mean over the inner folds
     deviation: Floats  # (n_rows,) standard deviation over the inner folds
     test: Floats  # (n_rows,) NaN where a row has no test graphs
+    outputs: Floats  # (n_rows, n, q) averaged over the members that are kept
 
 
 def member_outputs(task: SelectionTask, estimator: Any, number: int) -> MemberOutputs:
@@ -99,4 +100,5 @@ def score_committee(
     ])  # fmt: skip
     averaged = np.array([outputs[keep, row].mean(axis=0) for row, keep in enumerate(kept)])
     scores = score_outputs(task, averaged[:, None])  # one penalty: already chosen
-    return CommitteeScores(kept, *(part[:, 0] for part in scores))
+    validation, deviation, test = (part[:, 0] for part in scores)
+    return CommitteeScores(kept, validation, deviation, test, averaged)

@@ -11,7 +11,7 @@ from fdgnn.report.charts.graphs import (
     sizes,
     value_map,
 )
-from fdgnn.report.charts.outcomes import folds, published, rival_seconds, rivals, seconds
+from fdgnn.report.charts.outcomes import folds, members, published, rival_seconds, rivals, seconds
 from fdgnn.report.charts.search import depths, penalties, selection
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "histogram",
     "iterations",
     "look_of",
+    "members",
     "penalties",
     "predictions",
     "published",

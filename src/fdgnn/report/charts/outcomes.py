@@ -124,6 +124,39 @@ def seconds(rows: Rows, n_rows: int) -> Spec:
     return finish(link + points, 40 * n_rows + 55)
 
 
+def members(rows: Rows, n_rows: int) -> Spec:
+    """Accuracy of a committee, and of each of its models alone.
+
+    Rows: row, what ("average", "kept", "left out"), value, low, high, shown, words, often.
+    """
+    alt = altair()
+    base = alt.Chart(inline(keyed(rows, "row"))).encode(
+        y=alt.Y("key:N", title=None, sort=None, axis=labels_above(alt)),
+        tooltip=tooltip(row="model", words="what", shown="accuracy, %"),
+    )
+    x = share_axis(alt, "value", "accuracy, %")
+    looks = {"domain": ["average", "kept"]}
+    colors = alt.Scale(**looks, range=[OURS, COLORS[2]])
+    shapes = alt.Scale(**looks, range=["circle", "square"])
+    used = base.transform_filter(alt.datum.what != "left out")
+    left_out = base.transform_filter(alt.datum.what == "left out")
+    layers = [
+        base.mark_rule(strokeWidth=2.5, color=OURS).encode(
+            x=alt.X("low:Q", title="accuracy, %"), x2="high:Q"
+        ),
+        used.mark_point(
+            filled=True, size=150, opacity=1, stroke="var(--paper)", strokeWidth=1.5
+        ).encode(
+            x=x,
+            color=alt.Color("what:N", legend=None, scale=colors),
+            shape=alt.Shape("what:N", legend=None, scale=shapes),
+        ),
+        left_out.mark_point(size=90, shape="diamond", color=QUIET, strokeWidth=2).encode(x=x),
+        base.mark_text(align="left", dx=11, fontSize=12).encode(x=x, text="often:N"),
+    ]
+    return finish(alt.layer(*layers), 48 * n_rows + 55)
+
+
 def rivals(rows: Rows, n_rows: int) -> Spec:
     """Accuracy of several models on the same folds. Rows: row, what, value, low, high, who."""
     alt = altair()

@@ -29,7 +29,10 @@ def _part(run: int, subject: Subject) -> Part:
     if portrait is None:
         return Part(run, subject.name, missing=no_portrait(subject))
     data = portrait.data
-    figures = [_sizes(run, data, portrait.classes), _degrees(run, data)]
+    figures = [
+        _sizes(run, data, portrait.classes),
+        _degrees(run, data, iterates=portrait.dynamics is not None),
+    ]
     if data.class_counts:
         figures.append(_classes(run, data, portrait.classes))
     if data.targets:
@@ -161,7 +164,7 @@ def _count_table(what: str, unit: str, rows: Sequence[Row]) -> Table:
     return Table([what, unit, "share"], [[r["name"], count(r["count"]), r["share"]] for r in rows])
 
 
-def _degrees(run: int, data: DataFacts) -> Figure:
+def _degrees(run: int, data: DataFacts, *, iterates: bool) -> Figure:
     total = sum(data.degrees.counts)
     rows = _counted(zip(data.degrees.labels, data.degrees.counts, strict=True), total)
     caption = ""
@@ -171,14 +174,18 @@ def _degrees(run: int, data: DataFacts) -> Figure:
         how = "more than half" if 2 * peak["count"] > total else "the most common number"
         caption = (
             f"{peak['share']} of the vertices have {peak['name']} {unit}, {how}; the largest "
-            f"neighborhood has {count(data.max_degree)}. "
+            f"neighborhood has {count(data.max_degree)}."
+        )
+    if iterates:
+        caption += (
+            " A few vertices with many neighbors make ρ(|A|) large, and then the dynamics are "
+            "harder to keep stable."
         )
     return Figure(
         id=f"degrees-{run}",
         half=True,
         title="Neighbors",
-        caption=f"{caption}A few vertices with many neighbors make ρ(|A|) large, and then the "
-        "dynamics are harder to keep stable.",
+        caption=caption.strip(),
         panels=[Panel(f"degrees-{run}", charts.bars(rows, "neighbors", "vertices"))],
         table=_count_table("neighbors", "vertices", rows),
     )

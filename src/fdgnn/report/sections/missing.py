@@ -18,7 +18,7 @@ def no_portrait(subject: Subject) -> Missing:
         )
     command = command_again(subject)
     why = "This run has no portrait.json, which holds what is shown here. "
-    if subject.result is None:
+    if subject.evaluation is None:
         why = "This run is not finished; what is shown here is made at its end. "
     if command is None:
         return Missing(

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import asdict
 
+from fdgnn.experiments.committee_files import CommitteeRun
+from fdgnn.experiments.records import RunResult
 from fdgnn.portrait.records import Portrait
 from fdgnn.report.figures import Part, Section, Table
 from fdgnn.report.numbers import count, duration, plain
@@ -56,7 +58,7 @@ def _part(run: int, subject: Subject) -> Part:
         tables.insert(0, ("Networks", _networks(subject.portrait)))
     command = subject.command
     lead = f"Read from {subject.origin}."
-    if command is None and subject.settings is not None:
+    if command is None and (subject.settings is not None or subject.committee is not None):
         lead += " Its files do not say with which command it was made."
     elif command is None and subject.portrait is not None:
         command = subject.portrait.command
@@ -94,6 +96,8 @@ def _table(values: Mapping[str, object]) -> Table:
 def _settings(subject: Subject) -> Mapping[str, object]:
     if subject.model is not None:
         return subject.model.settings
+    if subject.committee is not None:
+        return _committee_settings(subject.committee)
     chosen: dict[str, object] = {}
     if subject.result is not None:
         names = ("protocol", "n_graphs", "n_configurations", "n_guesses", "n_units")
@@ -105,11 +109,20 @@ def _settings(subject: Subject) -> Mapping[str, object]:
     return chosen
 
 
+def _committee_settings(run: CommitteeRun) -> Mapping[str, object]:
+    """All but what is shown elsewhere: versions here, and members where they are judged."""
+    n_graphs = {} if run.result is None else {"n_graphs": run.result.n_graphs}
+    shown = asdict(run.settings) | n_graphs
+    return {name: value for name, value in shown.items() if name not in ("fdgnn", "members")}
+
+
 def _machine(subject: Subject) -> Mapping[str, object]:
-    result, portrait = subject.result, subject.portrait
+    result, portrait = subject.evaluation, subject.portrait
     facts: dict[str, object] = {}
     if subject.settings is not None:
         facts["fdgnn"] = subject.settings.fdgnn
+    if subject.committee is not None:
+        facts["fdgnn"] = subject.committee.settings.fdgnn
     if subject.model is not None:
         facts |= subject.model.versions
     if result is not None:
@@ -120,6 +133,8 @@ def _machine(subject: Subject) -> Mapping[str, object]:
         facts |= asdict(portrait.machine)
     elif result is not None:
         facts |= result.machine
-    if result is not None:
+    if isinstance(result, RunResult):
         facts["the search, on one core"] = duration(result.times.networks_seconds)
+    elif result is not None:
+        facts["all models and folds, on one core"] = duration(sum(result.member_seconds))
     return {name: value for name, value in facts.items() if value is not None}

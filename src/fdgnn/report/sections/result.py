@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fdgnn.experiments import paper
+from fdgnn.experiments.committee_files import CommitteeRun
 from fdgnn.report import charts
 from fdgnn.report.figures import Card, Figure, Key, Panel, Row, Section, Table
 from fdgnn.report.numbers import (
@@ -57,7 +58,7 @@ def section(subjects: Sequence[Subject]) -> Section:
 
 def summary(subjects: Sequence[Subject]) -> str:
     """The first sentence of the page."""
-    facts = [s.result or (s.portrait and s.portrait.data) for s in subjects]
+    facts = [s.evaluation or (s.portrait and s.portrait.data) for s in subjects]
     n_graphs = [one.n_graphs for one in facts if one]
     what = f"From {subjects[0].origin}" if len(subjects) == 1 else listed(s.name for s in subjects)
     return f"{what}; {count(sum(n_graphs))} graphs." if n_graphs else f"{what}."
@@ -85,13 +86,17 @@ def _card(subject: Subject, outcome: Outcome | None) -> Card:
 
 def _beside(subject: Subject, outcome: Outcome) -> str:
     """What to compare the accuracy with."""
-    if subject.result is None:
+    if subject.evaluation is None:
         return _saved_beside(subject) if outcome.here else ""
     published = published_of(subject)
     if published is None:
-        return why_no_row(subject)
-    text = verdict(outcome, published)
-    return text[0].upper() + text[1:] + "."
+        text = why_no_row(subject)
+    else:
+        words = verdict(outcome, published)
+        text = words[0].upper() + words[1:] + "."
+    if outcome.balanced is None:
+        return text
+    return f"{text} With all classes counting alike, the accuracy is {percent(outcome.balanced)}."
 
 
 def _saved_beside(subject: Subject) -> str:
@@ -136,6 +141,8 @@ def _seen(subject: Subject) -> str:
 
 def _unfinished(subject: Subject) -> Card:
     name = subject.name
+    if subject.committee is not None:
+        return _unfinished_committee(subject, subject.committee)
     if subject.settings is None:
         return Card(name, NONE, "a comparison", note="See its accuracies in the section on rivals.")
     command = command_again(subject) or ""
@@ -150,6 +157,14 @@ def _unfinished(subject: Subject) -> Card:
         n = f"{count(n_networks)} of {plural(wanted, 'network')}"
     note = f"{n} scored so far. {on}"
     return Card(name, NONE, "unfinished", note=note, command=command)
+
+
+def _unfinished_committee(subject: Subject, run: CommitteeRun) -> Card:
+    command = command_again(subject) or ""
+    on = "To continue:" if command else "The command that started it continues it."
+    total = plural(len(run.settings.members), "model")
+    note = f"{count(run.n_trained)} of {total} trained so far. {on}"
+    return Card(subject.name, NONE, "unfinished", note=note, command=command)
 
 
 # ---------------------------------------------------------------------- accuracy by fold
@@ -245,7 +260,7 @@ def _alone(subject: Subject, outcome: Outcome) -> str:
     if not outcome.folds:
         return text
     low, high = percent(min(outcome.folds)), percent(max(outcome.folds))
-    n = (subject.result.n_graphs if subject.result else 0) / len(outcome.folds)
+    n = (subject.evaluation.n_graphs if subject.evaluation else 0) / len(outcome.folds)
     few = f"with only about {n:.0f} graphs in each, " if n < 100 else ""
     return (
         f"{text} Single folds range from {low} to {high}: {few}differences smaller than that "
@@ -259,6 +274,9 @@ def _side_by_side(shown: Shown) -> str:
 
     compared = [(s, o, p) for s, o in shown if (p := published_of(s)) is not None]
     text = f"{len(shown)} results side by side."
+    if compared and any(s.committee for s, _ in shown):
+        # A committee is another model than the paper's, and need not be near it.
+        return f"{text} Each card above says how far a result is from the paper's."
     if not compared:
         return text
     far = [s.name for s, o, p in compared if not is_near(o, p)]
@@ -269,6 +287,7 @@ def _side_by_side(shown: Shown) -> str:
 
 def _folds_table(shown: Shown) -> Table:
     n_folds = max((len(o.folds) for _, o in shown), default=0)
+    balanced = any(o.balanced is not None for _, o in shown)
     rows = []
     for subject, outcome in shown:
         bounds, published = _bounds(subject), published_of(subject)
@@ -277,6 +296,7 @@ def _folds_table(shown: Shown) -> Table:
             [
                 subject.name,
                 spread(outcome.mean, outcome.std),
+                *([spread(outcome.balanced, None)] if balanced else []),
                 NONE if published is None else published_spread(published),
                 NONE if bounds is None else f"{100 * bounds[0]:.2f}",
                 NONE if bounds is None else f"{100 * bounds[1]:.2f}",
@@ -284,5 +304,6 @@ def _folds_table(shown: Shown) -> Table:
                 *[NONE] * (n_folds - len(folds)),
             ]
         )
-    head = ["run", "ours, %", "paper, %", "majority, %", "WL ceiling, %"]
+    head = ["run", "ours, %", *(["balanced, %"] if balanced else [])]
+    head += ["paper, %", "majority, %", "WL ceiling, %"]
     return Table([*head, *(f"fold {i + 1}" for i in range(n_folds))], rows)

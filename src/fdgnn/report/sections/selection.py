@@ -14,7 +14,7 @@ from fdgnn.report import charts
 from fdgnn.report.figures import Figure, Key, Missing, Panel, Part, Row, Section, Table
 from fdgnn.report.numbers import count, listed, plural, power_of_ten, significant
 from fdgnn.report.search import ConfigurationScore, SearchSummary
-from fdgnn.report.sections import tables23
+from fdgnn.report.sections import committee, tables23
 from fdgnn.report.subjects import Subject
 
 MOST_POINTS = 400  # configurations drawn and listed; beyond, the best and an even choice of others
@@ -30,6 +30,11 @@ _LEAD = (
     "For each outer fold, the configuration with the best validation accuracy on the other folds "
     "was taken, each of its networks with the penalty that suits it best. Only validation accuracy "
     "is shown here: test accuracy plays no part in the choice."
+)
+
+_TRAINED = "A choice that was made in training."
+_MIXED = (
+    "Each outer fold makes its own choice, by validation on the graphs of the other folds alone."
 )
 
 _DRAWN = (
@@ -50,16 +55,30 @@ def section(subjects: Sequence[Subject]) -> Section:
     """Accuracy against each hyper-parameter, then depths (Table 2) and times (Table 3)."""
     finished = [(s, s.result) for s in subjects if s.result is not None]
     after = [tables23.depths(finished), tables23.seconds(finished)] if finished else []
+    # Where subjects were selected in different ways, each part has its own words.
+    ways = list(dict.fromkeys(_way(s) for s in subjects if s.has_model))
+    mixed = len(set(ways) - {_TRAINED}) > 1
     return Section(
         id="selection",
         title="How it was selected",
-        lead=_LEAD if any(s.settings for s in subjects) else "A choice that was made in training.",
-        parts=[_part(i, s) for i, s in enumerate(subjects) if s.has_model],
+        lead=_MIXED if mixed else next((w for w in ways if w != _TRAINED), _TRAINED),
+        parts=[
+            _part(i, s, _way(s) if mixed else "") for i, s in enumerate(subjects) if s.has_model
+        ],
         after=after,
     )
 
 
-def _part(run: int, subject: Subject) -> Part:
+def _way(subject: Subject) -> str:
+    """How a subject was selected, in a few sentences."""
+    if subject.committee is not None:
+        return committee.LEAD
+    return _TRAINED if subject.settings is None else _LEAD
+
+
+def _part(run: int, subject: Subject, lead: str) -> Part:
+    if subject.committee is not None:
+        return committee.part(run, subject, subject.committee, lead)
     if subject.search is None:
         why = (
             "A model file keeps the chosen settings, not the search that led to them."
@@ -67,7 +86,7 @@ def _part(run: int, subject: Subject) -> Part:
             else "The run has no records that can be read."
         )
         return Part(run, subject.name, missing=Missing(why))
-    return Part(run, subject.name, [_landscape(run, subject, subject.search)])
+    return Part(run, subject.name, [_landscape(run, subject, subject.search)], lead=lead)
 
 
 def choices_of(subject: Subject) -> list[FoldChoice]:

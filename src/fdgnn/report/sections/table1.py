@@ -9,7 +9,7 @@ from fdgnn.experiments import paper
 from fdgnn.report import charts
 from fdgnn.report.figures import Cell, Figure, Key, Panel, Row, Table
 from fdgnn.report.numbers import NONE, listed, published_spread, spread
-from fdgnn.report.outcomes import Outcome
+from fdgnn.report.outcomes import Outcome, our_name
 from fdgnn.report.subjects import Subject
 
 Known = Sequence[tuple[Subject, Outcome]]
@@ -25,7 +25,7 @@ def figure(known: Known) -> Figure:
         panels=[Panel("published", charts.published(rows, len(known)))],
         table=table_1(known),
         key=[
-            Key("circle", "c1", "FDGNN, ours"),
+            Key("circle", "c1", f"{listed(_by_model(known))}, ours"),
             Key("diamond", "c2", "FDGNN, the paper"),
             Key("tick", "quiet", "another published row"),
         ],
@@ -49,7 +49,7 @@ def _rows(subject: Subject, outcome: Outcome) -> list[Row]:
         "run": subject.name,
         "what": "ours",
         "value": round(100 * outcome.mean, 3),
-        "model": "FDGNN, ours",
+        "model": f"{our_name(subject)}, ours",
         "shown": spread(outcome.mean, outcome.std),
         "reference": subject.origin,
     }
@@ -83,11 +83,9 @@ def table_1(known: Known) -> Table:
     for subject, outcome in known:
         runs[subject.dataset].append(100 * outcome.mean)
     best = {d: max(*(s.mean for s in _scores(d).values()), *means) for d, means in runs.items()}
-    rows: list[list[Cell]] = []
-    once = all(len(means) == 1 for means in runs.values())
-    # One row for all of them, or one for each where a dataset was run several times.
-    for some in [known] if once else [[one] for one in known]:
-        rows += _our_rows("" if once else f": {some[0][0].name}", some, best)
+    rows = [
+        row for model, ours in _by_model(known).items() for row in _model_rows(model, ours, best)
+    ]
     for model, cells in paper.ACCURACY.items():
         if any(d in cells for d in best):
             rows.append(_published_row(model, cells, best))
@@ -96,11 +94,28 @@ def table_1(known: Known) -> Table:
     return Table(["model", "from", *heads], rows, n_words=2, note=note)
 
 
-def _our_rows(name: str, some: Known, best: Mapping[str, float]) -> list[list[Cell]]:
-    """Our row, and the one of our networks with one layer."""
+def _by_model(known: Known) -> dict[str, list[tuple[Subject, Outcome]]]:
+    found: dict[str, list[tuple[Subject, Outcome]]] = defaultdict(list)
+    for subject, outcome in known:
+        found[our_name(subject)].append((subject, outcome))
+    return found
+
+
+def _model_rows(model: str, ours: Known, best: Mapping[str, float]) -> list[list[Cell]]:
+    """One row for all datasets, or one for each run where a dataset was run several times."""
+    once = len({subject.dataset for subject, _ in ours}) == len(ours)
+    return [
+        row
+        for some in ([ours] if once else [[one] for one in ours])
+        for row in _our_rows(model, "" if once else f": {some[0][0].name}", some, best)
+    ]
+
+
+def _our_rows(model: str, name: str, some: Known, best: Mapping[str, float]) -> list[list[Cell]]:
+    """Our row, and the one of our networks with one layer, if there are such."""
     mine = {subject.dataset: outcome for subject, outcome in some}
-    deep: list[Cell] = [(f"FDGNN, ours{name}", "ours"), ("this page", "ours")]
-    single: list[Cell] = [(f"FDGNN (L=1), ours{name}", "ours"), ("this page", "ours")]
+    deep: list[Cell] = [(f"{model}, ours{name}", "ours"), ("this page", "ours")]
+    single: list[Cell] = [(f"{model} (L=1), ours{name}", "ours"), ("this page", "ours")]
     for d in best:
         outcome = mine.get(d)
         if outcome is None:
@@ -110,7 +125,7 @@ def _our_rows(name: str, some: Known, best: Mapping[str, float]) -> list[list[Ce
         mean, one = outcome.mean, outcome.single
         deep.append(_marked(spread(mean, outcome.std), 100 * mean, best[d], "ours"))
         single.append((NONE if one is None else spread(*one), "ours"))
-    return [deep, single]
+    return [deep, single] if any(outcome.single for _, outcome in some) else [deep]
 
 
 def _published_row(
