@@ -39,9 +39,9 @@ def main() -> None:
         result = HERE / f"{name}-{model}-{seed}.json"
         if not result.exists():
             out = asked.runs / result.stem
-            more = ["--protocol", "quick", "--no-report"] if model == "paper" else []
+            more = ["--protocol", "quick"] if model == "paper" else []
             command = ["evaluate", name, "--model", model, "--seed", str(seed), "--out", str(out)]
-            command += ["--jobs", str(asked.jobs), *more]
+            command += ["--jobs", str(asked.jobs), "--no-report", *more]
             subprocess.run([sys.executable, "-m", "fdgnn", *command, "--quiet"], check=True)
             shutil.copy(out / "result.json", result)
 
