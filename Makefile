@@ -11,13 +11,13 @@ TORCH ?= torch==2.13.0
 TORCH_INDEX ?=
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint types pytest test-browser chromium bench results table4 constraints clean clean-kernels help
+.PHONY: demo test lint types pytest test-browser chromium bench results table4 constraints clean kernels compiler help
 
 help:
 	@sed -n 's/^# //p' Makefile
 
 # The stamp is remade when the dependencies change; constraints.txt makes installs repeatable.
-$(VENV)/.installed: pyproject.toml constraints.txt
+$(VENV)/.installed: pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/kernels/*) | compiler
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "fdgnn needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
@@ -27,6 +27,13 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 $(VENV)/.torch: $(VENV)/.installed
 	$(if $(TORCH),$(PIP) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(TORCH))
 	@touch $@
+
+# A C++ compiler for the kernels: Debian's, installed if this is root's machine and it has none.
+compiler:
+	@command -v $${CXX:-c++} >/dev/null || command -v g++ >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && apt-get update -qq && \
+	    apt-get install -y -qq --no-install-recommends g++ >/dev/null; } || \
+	  { echo "fdgnn needs a C++ compiler (Debian: apt-get install g++)"; exit 1; }
 
 demo: $(VENV)/.installed
 	$(BIN)/fdgnn demo --jobs $(JOBS) --report demo.html
@@ -89,11 +96,10 @@ results/compare/%.json: $(VENV)/.torch
 constraints: $(VENV)/.installed
 	$(BIN)/pip freeze --exclude-editable --exclude pip --exclude setuptools | sed "s,+cpu,," > constraints.txt
 
-# Forget compiled kernels: needed after editing a kernel that others call.
-clean-kernels:
-	find src -name '*.nbi' -delete -o -name '*.nbc' -delete
-	rm -rf .numba_cache
+# make kernels   compiles the kernels again, after an edit in src/kernels
+kernels: $(VENV)/.installed
 
-clean: clean-kernels
+clean:
+	rm -f src/fdgnn/_*.so
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -prune -exec rm -rf {} +

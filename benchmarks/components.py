@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from benchmarks.engine import cpu
-from fdgnn.kernels.wiring import strong_components
+from fdgnn.kernels import strong_components
 
 REPEATS = 300
 

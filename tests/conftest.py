@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import socket
@@ -20,13 +19,6 @@ settings.register_profile(
     "thorough", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fdgnn"))
-
-# numba looks at a kernel's own file only when it decides whether a compiled one is stale, not at
-# those of the kernels it calls: so here each state of all kernels has a cache of its own.
-_ROOT = Path(__file__).parent.parent
-_sources = sorted((_ROOT / "src" / "fdgnn" / "kernels").glob("*.py"))
-_state = hashlib.sha256(b"".join(path.read_bytes() for path in _sources)).hexdigest()[:12]
-os.environ.setdefault("NUMBA_CACHE_DIR", str(_ROOT / ".numba_cache" / _state))
 
 _patch = pytest.MonkeyPatch()
 _cache: list[str] = []

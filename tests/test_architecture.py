@@ -20,7 +20,8 @@ SOURCE = ROOT / "src" / "fdgnn"
 # From the bottom up: a room imports only rooms before it.
 ROOMS = [
     "_version", "exceptions", "arrays", "extras", "files", "records", "progress", "context",
-    "seeds", "parameters", "threads", "kernels", "graphs", "stability", "datasets", "reservoir",
+    "scikit", "seeds", "parameters", "threads", "kernels", "graphs", "stability", "datasets",
+    "reservoir",
     "expansion", "encoders", "readout", "committee", "networks", "estimators", "explanations",
     "pictures", "selection", "model_files", "workflow", "experiments", "portrait", "plot", "report",
     "cli", "__main__", "__init__",
@@ -61,9 +62,8 @@ def test_the_page_of_the_architecture_names_every_room():
     assert {room_of(path) for path in SOURCE.rglob("*.py")} == set(ROOMS)
 
 
-def test_kernels_import_nothing_of_ours_but_kernels():
-    for path in (SOURCE / "kernels").glob("*.py"):
-        assert set(imported_rooms(path)) <= {"kernels"}
+def test_kernels_import_nothing_of_ours_but_errors():
+    assert set(imported_rooms(SOURCE / "kernels.py")) <= {"exceptions"}
 
 
 def test_no_two_classes_have_one_name():
@@ -98,6 +98,7 @@ def test_public_surface():
     assert fdgnn.__all__ == [
         "ColorCounts", "Encoder", "FDGNNClassifier", "FDGNNRegressor", "FDGNNSearchCV", "Graph",
         "GraphBatch", "GraphReservoir", "RandomExpansion", "__version__", "as_batch", "compare",
+        "compile_kernels",
         "datasets", "draw_explanation", "draw_molecule", "exceptions", "explain", "iter_graphs",
         "load_model", "load_tu", "model_info", "paper", "plot", "read_graphs", "register_encoder",
         "report", "save_model", "stability", "substructures",
@@ -116,13 +117,34 @@ def imported_by(statement):
 
 
 def test_importing_costs_nothing_that_is_not_used():
-    assert not imported_by("import fdgnn") & {"numpy", "numba", "sklearn", "torch"}
+    assert not imported_by("import fdgnn") & {"numpy", "sklearn", "torch"}
     everything = imported_by("from fdgnn import *; import fdgnn.experiments.study")
     assert not everything & {
-        "numba", "torch", "networkx", "grakel", "distributed", "rdkit", "matplotlib",
-        "altair", "jinja2",
+        "torch", "networkx", "grakel", "distributed", "rdkit", "matplotlib", "altair", "jinja2",
+        "fdgnn._kernels",
     }  # fmt: skip
-    assert not imported_by("import fdgnn.cli") & {"numpy", "numba", "sklearn", "joblib"}
+    assert not imported_by("import fdgnn.cli") & {"numpy", "sklearn", "joblib"}
+
+
+def test_models_take_scikit_learn_without_scipy_stats():
+    """Its import takes longer than that of all the rest together, and no model needs it."""
+    given = "import fdgnn; fdgnn.FDGNNClassifier; fdgnn.load_model; fdgnn.read_graphs"
+    assert not imported_by(given) & {"scipy.stats", "sklearn.model_selection", "scipy.optimize"}
+    after = f"{given}; import scipy; assert scipy.stats.norm.cdf(0) == 0.5; import scipy.stats"
+    assert "scipy.stats" in imported_by(after)
+    loaded_before = f"import scipy.stats as s; {given}; import scipy; assert scipy.stats is s"
+    assert "scipy.stats" in imported_by(loaded_before)
+
+
+def test_scikit_learn_comes_by_one_door():
+    """A module that predictions import, and that imports scikit-learn itself, would undo that."""
+    for path in SOURCE.rglob("*.py"):
+        if room_of(path) in {"scikit", "selection", "experiments", "workflow"}:
+            continue
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not any(name.split(".")[0] == "sklearn" for name in names), path.name
 
 
 # ---------------------------------------------------------------------- the package
@@ -135,7 +157,7 @@ def project():
 
 def test_core_dependencies_are_the_agreed_ones(project):
     assert {Requirement(r).name for r in project["dependencies"]} == {
-        "numpy", "scipy", "scikit-learn", "numba", "joblib", "threadpoolctl", "platformdirs",
+        "numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "platformdirs",
         "pooch", "typer", "rich", "msgspec", "safetensors",
     }  # fmt: skip
 

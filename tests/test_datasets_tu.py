@@ -11,7 +11,7 @@ from fdgnn import load_tu
 from fdgnn.datasets import files
 from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError
 from fdgnn.graphs import GraphBatch
-from fdgnn.kernels.text import parse_rows
+from fdgnn.kernels import parse_rows
 from tu_files import TEXTS, write_folder, write_zip
 
 

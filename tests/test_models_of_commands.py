@@ -377,7 +377,7 @@ def test_options_of_the_papers_model_are_refused(folder, tmp_path, words):
 
 @pytest.mark.parametrize("words", [["--configurations", "2"], ["--guesses", "1"], ["--no-search"]])
 def test_fit_refuses_options_of_the_papers_model(tmp_path, words):
-    name = words[0].replace("no-", "")
+    name = words[0]
     run = fdgnn("fit", "absent.csv", "-o", tmp_path / "model.fdgnn", *words)
     assert_one_clear_line(run, f"{name} is for --model paper", "--model auto")
 

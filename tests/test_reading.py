@@ -135,7 +135,7 @@ def test_whole_numbers_are_weights_where_the_training_data_had_weights(weighted,
 def test_whole_numbers_are_weights_for_the_commands(weighted, tmp_path):
     train, new, rows = weighted
     path, reals = tmp_path / "m.fdgnn", write(tmp_path / "reals.jsonl", *rows)
-    run = fdgnn("fit", train, "--target", "y", "-o", path, "--no-search", "--guesses", "1")
+    run = fdgnn("fit", train, "--target", "y", "-o", path, "--model", "paper", "--no-search")
     assert run.returncode == 0, run.stderr
     model = load_model(path)
     assert model.reading_ == read_graphs(train).reading

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fdgnn.model_files import load_model, model_info, save_model
     from fdgnn.pictures.drawing import draw_explanation, draw_molecule
     from fdgnn.selection.search import FDGNNSearchCV
+    from fdgnn.workflow.installation import compile_kernels
 
 _HOME = {
     "FDGNNClassifier": "fdgnn.estimators",
@@ -37,6 +38,7 @@ _HOME = {
     "GraphReservoir": "fdgnn.encoders",
     "as_batch": "fdgnn.graphs.converters",
     "compare": "fdgnn.experiments.comparison",
+    "compile_kernels": "fdgnn.workflow.installation",
     "draw_explanation": "fdgnn.pictures.drawing",
     "draw_molecule": "fdgnn.pictures.drawing",
     "explain": "fdgnn.explanations",
@@ -71,6 +73,7 @@ __all__ = [
     "__version__",
     "as_batch",
     "compare",
+    "compile_kernels",
     "datasets",
     "draw_explanation",
     "draw_molecule",

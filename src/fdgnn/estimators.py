@@ -13,9 +13,6 @@ from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from fdgnn.arrays import Array, Features, Floats, Ints
 from fdgnn.committee import (
@@ -61,6 +58,14 @@ from fdgnn.readout.targets import (
     winning_class,
 )
 from fdgnn.reservoir import Layer
+from fdgnn.scikit import (
+    BaseEstimator,
+    ClassifierMixin,
+    RegressorMixin,
+    available_if,
+    check_is_fitted,
+    clone,
+)
 from fdgnn.seeds import child_seed, seed_sequence
 
 #: What ``encoder=`` may be beside the name of one encoder: a committee, or two encoders joined.

@@ -14,7 +14,8 @@
     │   └── RunMismatchError                    a run directory made with other settings
     ├── ModelFileError (ValueError)             not a model file, or one that is damaged
     │   └── ModelVersionError                   one that this version cannot read
-    └── MissingDependencyError (ImportError)    an extra is not installed
+    ├── MissingDependencyError (ImportError)    an extra is not installed
+    └── KernelError (ImportError)               the compiled kernels are missing, old or wrong
 
     UserWarning
     └── FDGNNWarning
@@ -92,6 +93,10 @@ class ModelVersionError(ModelFileError):
 
 class MissingDependencyError(FDGNNError, ImportError):
     """An optional library is not installed."""
+
+
+class KernelError(FDGNNError, ImportError):
+    """The compiled kernels are missing, are older than their sources, or give wrong results."""
 
 
 class FDGNNWarning(UserWarning):

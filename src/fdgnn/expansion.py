@@ -6,11 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted
 
 from fdgnn.arrays import Features, Floats
 from fdgnn.parameters import Number, check_parameters
+from fdgnn.scikit import BaseEstimator, TransformerMixin, check_array, check_is_fitted
 from fdgnn.seeds import Matrix, seed_sequence, stream
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.base import clone
 
 from fdgnn.arrays import Array, Features, Floats, Ints
 from fdgnn.committee import HeldOut, Member, Readout, at_best_penalty
@@ -15,6 +14,7 @@ from fdgnn.expansion import RandomExpansion, expanded
 from fdgnn.graphs import GraphBatch
 from fdgnn.readout.calibration import shuffled_folds, stratified_folds
 from fdgnn.readout.targets import winning_class
+from fdgnn.scikit import clone
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ def _lines(items: Iterable[T], total: int, what: str, done: int) -> Iterator[T]:
         yield item
         now = time.monotonic()
         if count == 1:
-            first = now  # rates are of what comes after the first, which may have compiled
+            first = now  # rates are of what comes after the first, which loads libraries
         if now - said >= _SECONDS_BETWEEN_LINES or done + count == total:
             rate = (count - 1) / (now - first) if now > first else 0.0
             left = total - done - count

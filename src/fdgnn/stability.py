@@ -39,7 +39,7 @@ def wiring_radius(sources: Array, values: Array) -> float:
 
 
 def _radius(indptr: Array, indices: Array, values: Array) -> float:
-    from fdgnn.kernels.wiring import inner_arcs, strong_components
+    from fdgnn.kernels import inner_arcs, strong_components
 
     wiring = indptr.astype(np.int64), indices.astype(np.int32)
     order, offsets = strong_components(*wiring)

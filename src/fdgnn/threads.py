@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import joblib
@@ -16,8 +14,6 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from fdgnn.arrays import Array
-
-_LOGGER = logging.getLogger("fdgnn")
 
 
 def over_chunks(
@@ -33,8 +29,6 @@ def over_chunks(
     ``work()[i]`` is the work of all items before i; the last entry is the whole. A range has
     about `most_work` at most, if given, so that what a kernel needs for one range stays small.
     """
-    if hasattr(kernel, "stats"):  # compiled by numba, not a Python function that calls such kernels
-        tell_compilation(kernel)
     n_threads = 1 if n_items == 1 else min(joblib.effective_n_jobs(n_jobs), n_items)
     if n_threads <= 1 and most_work is None:
         kernel(0, n_items, *arguments)
@@ -55,14 +49,6 @@ def over_chunks(
         jobs = [pool.submit(kernel, a, b, *arguments) for a, b in chunks]
         for job in jobs:
             job.result()
-
-
-@cache
-def tell_compilation(kernel: Any) -> None:
-    """Say once, before a kernel is first compiled, that this takes some seconds."""
-    kept = Path(kernel.stats.cache_path).glob(f"*.{kernel.__name__}-*.nbi")
-    if not any(kept):
-        _LOGGER.warning("fdgnn compiles %s for this machine: some seconds, once", kernel.__name__)
 
 
 @cache

@@ -1,6 +1,14 @@
 """The ``fdgnn`` command: thin; each command imports what it needs when it runs."""
 
-from fdgnn.cli import comparison, evaluation, fitting, inspection, predicting, reporting
+from fdgnn.cli import (
+    comparison,
+    evaluation,
+    fitting,
+    inspection,
+    installation,
+    predicting,
+    reporting,
+)
 from fdgnn.cli.app import app, main
 
 __all__ = [
@@ -9,6 +17,7 @@ __all__ = [
     "evaluation",
     "fitting",
     "inspection",
+    "installation",
     "main",
     "predicting",
     "reporting",

@@ -75,7 +75,8 @@ def fit(
     from fdgnn.model_files import save_model
     from fdgnn.workflow.training import check_targets, train
 
-    asked = {"search": search, "configurations": configurations, "guesses": guesses}
+    searching = "no-search" if search is False else "search"
+    asked = {searching: search, "configurations": configurations, "guesses": guesses}
     check_unused(model, asked)
     context = Context(n_jobs=jobs, quiet=quiet, command=command_line())
     bad_rows = RejectsFile.beside(output, rejects)

@@ -115,9 +115,8 @@ def _portrayed(path: Path, data: str, options: _DataOptions, context: Context) -
 
 def _read_like(model: Any, data: str, options: _DataOptions) -> GraphTable:
     """Read graphs as the model's training data was read."""
-    from sklearn.base import is_classifier
-
     from fdgnn.datasets import read_graphs
+    from fdgnn.scikit import is_classifier
 
     return read_graphs(
         data,

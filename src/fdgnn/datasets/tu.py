@@ -154,7 +154,7 @@ def _reading(
 
 def _integer_blocks(file: TextFile, n_columns: int) -> Iterator[tuple[int, Ints]]:
     """Yield how many lines came before, and the next ones as an array (n_columns, n_lines)."""
-    from fdgnn.kernels.text import parse_rows
+    from fdgnn.kernels import parse_rows
 
     n_read = 0
     for text in file.blocks():

@@ -22,8 +22,6 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from fdgnn.arrays import Array, Features, Floats, Ints, dense
 from fdgnn.exceptions import GraphError, ModelFileError
@@ -31,6 +29,7 @@ from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.parameters import LARGEST_WHOLE, Rule, check_parameters
 from fdgnn.records import Record
+from fdgnn.scikit import BaseEstimator, TransformerMixin, check_is_fitted
 from fdgnn.seeds import seed_sequence
 
 

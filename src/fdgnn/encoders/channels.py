@@ -110,7 +110,7 @@ def _extremes(graphs: GraphBatch, degree: Ints) -> tuple[Ints, Ints]:
 
 
 def _triangles(graphs: GraphBatch, n_jobs: int | None) -> Ints:
-    from fdgnn.kernels.coloring import count_triangles
+    from fdgnn.kernels import count_triangles
 
     counts = np.zeros(graphs.n_vertices, dtype=np.int64)
     arguments = (graphs.vertex_offsets, graphs.indptr, graphs.neighbors, counts)
@@ -160,7 +160,7 @@ def few_rows(bins: Ints) -> bool:
 
 def hashed(numbers: Array, name: str) -> Colors:
     """Colors of whole numbers (n,), or of rows of them (n, m), that no other name gives."""
-    from fdgnn.kernels.hashing import mix_rows
+    from fdgnn.kernels import mix_rows
 
     rows = np.atleast_2d(numbers.T).T.astype(np.int64).view(np.uint64)
     salt = np.full((len(rows), 1), hash_values([name])[0], dtype=np.uint64)

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted
 
 from fdgnn.arrays import Array, Floats, Ints
 from fdgnn.encoders import channels
@@ -22,6 +21,7 @@ from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.colors import first_colors, hash_values
 from fdgnn.parameters import Number, OneOf, Rule
 from fdgnn.records import Record
+from fdgnn.scikit import check_is_fitted
 
 DEFAULT_BUCKETS = 2**18
 MOST_BUCKETS = 2**30

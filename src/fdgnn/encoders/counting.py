@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from fdgnn.arrays import Array, offsets_of
 from fdgnn.encoders.channels import Channels, Colors
 from fdgnn.graphs import GraphBatch
-from fdgnn.threads import over_chunks, tell_compilation
+from fdgnn.threads import over_chunks
 
 _AT_ONCE = 2_000_000  # colors that one chunk of graphs has at once, about: 16 MB
 
@@ -23,13 +23,13 @@ def hashed_counts(
     n_jobs: int | None,
 ) -> sp.csr_array:
     """Count the colors of all channels and rounds in buckets: (n_graphs, n_buckets)."""
-    from fdgnn.kernels.coloring import pack_rows
+    from fdgnn.kernels import pack_rows
 
     T, offsets = int((found.n_rounds + 1).sum()), graphs.vertex_offsets
     indices = np.empty(T * graphs.n_vertices, dtype=np.int32)
     data = np.empty(len(indices))
     lengths = np.empty(len(graphs), dtype=np.int64)
-    mask, present = np.uint64(n_buckets - 1), counts == "presence"
+    mask, present = n_buckets - 1, counts == "presence"
     chunks: list[tuple[int, int]] = []
 
     def count(g0: int, g1: int) -> None:
@@ -54,7 +54,7 @@ def numbered(
     graphs: GraphBatch, colors: Colors, counts: str, g0: int, g1: int
 ) -> npt.NDArray[np.int32]:
     """How many vertices before it have a vertex's color; no rows where that is not wanted."""
-    from fdgnn.kernels.coloring import number_occurrences
+    from fdgnn.kernels import number_occurrences
 
     if counts != "thermometer":
         return np.empty((0, 0), dtype=np.int32)
@@ -65,21 +65,20 @@ def numbered(
 
 def colored(graphs: GraphBatch, found: Channels, arc_bits: Colors, g0: int, g1: int) -> Colors:
     """Colors (T, n) of all channels and rounds, of the vertices of the graphs g0 to g1."""
-    from fdgnn.kernels.coloring import color_rounds
+    from fdgnn.kernels import color_rounds
 
-    tell_compilation(color_rounds)
     a, b = graphs.vertex_offsets[[g0, g1]]
     starts = np.concatenate([[0], np.cumsum(found.n_rounds + 1)])
     colors = np.empty((starts[-1], b - a), dtype=np.uint64)
     colors[starts[:-1]] = found.first[:, a:b]
-    arcs = graphs.structure[:3]
-    color_rounds(g0, g1, *arcs, arc_bits, graphs.directed, found.n_rounds, colors)
+    arcs = graphs.structure, arc_bits, graphs.directed
+    color_rounds(g0, g1, *arcs, found.n_rounds, colors)
     return colors
 
 
 def feature_keys(colors: Colors, numbers: npt.NDArray[np.int32]) -> Colors:
-    """`fdgnn.kernels.coloring.feature_key` of all colors."""
-    from fdgnn.kernels.hashing import mix_all
+    """The hashes of which the columns of `fdgnn.kernels.pack_rows` are the last bits."""
+    from fdgnn.kernels import mix_all
 
     keys = colors + numbers.astype(np.uint64) if len(numbers) else colors.copy()
     mix_all(keys.reshape(-1))

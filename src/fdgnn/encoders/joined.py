@@ -127,7 +127,7 @@ class JoinedEncoder(Encoder):
             encoder.check_parameters()
 
     def _draw(self, graphs: GraphBatch, seed: np.random.SeedSequence) -> None:
-        from sklearn.base import clone
+        from fdgnn.scikit import clone
 
         drawn = [clone(encoder).draw(graphs, seed) for encoder in self.encoders]
         self.blocks_ = tuple(_block(encoder, graphs, seed, self.n_jobs) for encoder in drawn)

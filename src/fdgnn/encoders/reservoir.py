@@ -9,7 +9,6 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from fdgnn.arrays import Array, Floats
 from fdgnn.encoders.base import Encoder, Encoding, GraphKind, Settling, VertexParts
@@ -27,6 +26,7 @@ from fdgnn.reservoir import (
     draw_reservoir,
     embed,
 )
+from fdgnn.scikit import check_is_fitted
 
 
 class ReservoirFacts(Record, frozen=True, kw_only=True):

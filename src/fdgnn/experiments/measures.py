@@ -79,28 +79,22 @@ def _time_models(
 ) -> list[Trained]:
     with warnings.catch_warnings(), joblib.parallel_config("sequential"):
         warnings.simplefilter("ignore", ConvergenceWarning)  # the result counts such graphs
-        compile_kernels(study, configurations)
+        warm_up(study, configurations)
         return [
             fit_and_test(partial(study.estimator, configuration), study.graphs, study.y, fold)
             for fold, configuration in zip(task.folds, configurations, strict=True)
         ]
 
 
-def compile_kernels(study: Study, configurations: Sequence[Configuration]) -> None:
-    """Use each kind of configuration on some graphs, off the clock.
-
-    Kernels are compiled for what they meet: one layer or several, some graphs certified or all,
-    fixed points that float32 resolves or not.
-    """
+def warm_up(study: Study, configurations: Sequence[Configuration]) -> None:
+    """Use each kind of configuration on some graphs, off the clock: libraries are loaded then."""
     first = [np.flatnonzero(study.y == c)[:2] for c in np.unique(study.y)]
     some = np.random.default_rng(0).permutation(len(study.y))[:WARM_GRAPHS]
     chosen = np.unique(np.concatenate([*first, some]))
     graphs, y = study.graphs[chosen], study.y[chosen]
     kinds = {depth_of(study.estimator(c)) > 1: c for c in configurations}.values()
-    changes: list[Configuration] = [{}, {"effective_spectral_radius": 10.0}, {"tol": 1e-9}]
     for configuration in kinds:
-        for change in changes:
-            study.estimator(configuration | change).fit(graphs, y).predict(graphs)
+        study.estimator(configuration).fit(graphs, y).predict(graphs)
 
 
 # ---------------------------------------------------------------------- one fold against the clock

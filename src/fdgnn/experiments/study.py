@@ -35,7 +35,7 @@ from fdgnn.selection.space import (
 
 #: Raised by one when kernels, seeds or the readout change what a network scores: a run that was
 #: begun with another number is not continued.
-ENGINE = 1
+ENGINE = 2
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def plan(
 
 def versions() -> dict[str, str]:
     """Give the versions of the libraries that the numbers are made with."""
-    names = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
+    names = ("numpy", "scipy", "scikit-learn", "joblib")
     return {"fdgnn": __version__} | {name: version(name) for name in names}
 
 

@@ -330,7 +330,7 @@ class GraphBatch(Sequence[Graph]):
     @cached_property
     def spectral_radii(self) -> Floats:
         """Each graph's rho(|A|), as an upper bound, tight to about half a percent."""
-        from fdgnn.kernels.spectral import spectral_radii
+        from fdgnn.kernels import spectral_radii
 
         if self.weights is not None:
             return np.asarray(spectral_radii(*self.structure))

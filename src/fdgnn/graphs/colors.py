@@ -102,10 +102,10 @@ class Quotients(NamedTuple):
 
 def refine(structure: Structure, first: npt.NDArray[np.uint64], n_rounds: int = 0) -> Coloring:
     """Refine the colors `first` until no class splits any more, and for `n_rounds` at least."""
-    from fdgnn.kernels import refinement
+    from fdgnn.kernels import refine_colors
 
     colors = first.copy()
-    classes, n_classes, rounds, signatures = refinement.refine(
+    classes, n_classes, rounds, signatures = refine_colors(
         structure, _bits(structure.weights), colors, n_rounds
     )
     return Coloring(*frozen(classes, n_classes, rounds, signatures, colors))
@@ -118,7 +118,7 @@ def first_colors(
     features: Floats | None,
 ) -> npt.NDArray[np.uint64]:
     """Hash what a vertex brings: the value of its label, its row of features, or nothing."""
-    from fdgnn.kernels.hashing import mix_rows
+    from fdgnn.kernels import mix_rows
 
     if label_values is not None and label_codes is not None:
         return np.asarray(hash_values(label_values.tolist())[label_codes])
@@ -182,10 +182,10 @@ def discrete(structure: Structure) -> Coloring:
 
 def quotients(structure: Structure, coloring: Coloring) -> Quotients:
     """Build the quotient of each graph that the coloring tells apart."""
-    from fdgnn.kernels.quotient import build
+    from fdgnn.kernels import build_quotients
 
     graphs, quotient_of = _distinct(coloring.signatures)
-    rows = build(structure, coloring.classes, coloring.n_classes, graphs, quotient_of)
+    rows = build_quotients(structure, coloring.classes, coloring.n_classes, graphs, quotient_of)
     row_offsets, bands = rows[1], rows[-1]
     blocks = _pack(np.diff(row_offsets), bands)
     return Quotients(*frozen(quotient_of, graphs, *rows, *blocks))

@@ -15,7 +15,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from fdgnn.arrays import Array, grouped
 from fdgnn.encoders import Encoder
@@ -32,6 +31,7 @@ from fdgnn.model_files.description import (
     set_seed,
 )
 from fdgnn.model_files.networks import model_arrays, restored_networks, seed_networks
+from fdgnn.scikit import check_is_fitted
 
 __all__ = ["ModelInfo", "load_model", "model_info", "save_model"]
 

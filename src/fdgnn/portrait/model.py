@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from sklearn.utils.validation import check_is_fitted
-
 from fdgnn.arrays import Features
 from fdgnn.encoders import Encoder, JoinedEncoder
 from fdgnn.estimators import FDGNNClassifier, FDGNNRegressor
@@ -16,6 +14,7 @@ from fdgnn.portrait.records import MEMBERS, MemberFacts
 from fdgnn.portrait.text import clipped
 from fdgnn.readout.gaussian import GaussianReadout
 from fdgnn.reservoir import DeepReservoir
+from fdgnn.scikit import check_is_fitted
 from fdgnn.selection.search import FDGNNSearchCV
 
 

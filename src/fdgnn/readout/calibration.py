@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
 from scipy.special import softmax
 
 from fdgnn.graphs import Array, Floats
@@ -47,6 +46,8 @@ def fit_slope(outputs: Floats, codes: Array) -> float:
     low, high = SLOPES
     if derivative(low) >= 0:  # outputs that tell nothing, or worse
         return low
+    from scipy.optimize import brentq  # slow to import, and only for training
+
     return high if derivative(high) <= 0 else float(brentq(derivative, low, high))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from fdgnn.arrays import Features
+from fdgnn.arrays import Array, Features
 
 _OFTEN = 1 / 16  # share of rows that have a column, from which dense products are faster
 _AT_ONCE = 2048  # columns that are made dense together
@@ -22,7 +22,7 @@ def row_products(
     The work of a sparse product grows with the square of how many rows have a column, so columns
     that many rows have are multiplied as a dense matrix, some at a time.
     """
-    from fdgnn.kernels.products import add_row_products
+    from fdgnn.kernels import add_row_products
 
     if not sp.issparse(X):
         return np.asarray(X @ X.T, dtype=dtype)
@@ -36,7 +36,10 @@ def row_products(
         products += dense @ dense.T
     seldom = columns[:, np.flatnonzero((counts > 0) & (counts <= limit))]
     rows = seldom.tocsr()
-    add_row_products(
-        rows.indptr, rows.indices, rows.data, seldom.indptr, seldom.indices, seldom.data, products
-    )
+    add_row_products(*_parts(rows), *_parts(seldom), products)
     return products
+
+
+def _parts(X: Any) -> tuple[Array, Array, Array]:
+    """Starts, places and values of a sparse matrix, in the types that kernels read."""
+    return X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False), X.data

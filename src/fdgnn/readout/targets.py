@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
 from fdgnn.arrays import Array, Floats
 from fdgnn.graphs import GraphBatch
+from fdgnn.scikit import check_classification_targets, column_or_1d
 
 
 def code_classes(y: Any) -> tuple[Array, Floats]:

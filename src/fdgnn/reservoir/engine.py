@@ -1,7 +1,7 @@
 """The fast way to the fixed points: quotient graphs, a schedule, and certificates.
 
 Graphs with ``rho(|W_H|) rho(|A|) < 1`` in every layer have one fixed point, which any order of
-evaluation finds. `fdgnn.kernels.scheduled` computes it, in float32 where that is fine enough for
+evaluation finds. `fdgnn.kernels.solve_blocks` computes it, in float32 where that is fine enough for
 the tolerance, else in float64. For the other graphs the result is by definition the paper's: the
 state after epsilon or nu steps from zero.
 """
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fdgnn.arrays import Array, Floats, Ints, frozen, offsets_of
+from fdgnn.arrays import Array, Floats, Ints, offsets_of
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.colors import Quotients, discrete, quotients
 from fdgnn.reservoir.weights import DeepReservoir, Weights
@@ -97,13 +97,11 @@ def solve(
     Outputs
         For each graph of the batch; states (n_vertices, n_wanted, H).
     """
-    from fdgnn.kernels.ways import DOUBLE, SINGLE, STEPS, choose_ways
+    from fdgnn.kernels import DOUBLE, SINGLE, STEPS, choose_ways
 
     q = graphs.quotients if quotient else quotients(graphs.structure, discrete(graphs.structure))
     single = reservoir.single
-    ways, counts, contractions, resolution = choose_ways(
-        bounds, q.graphs, q.row_offsets, q.sizes, float(tol), single is not None
-    )
+    ways, counts, contractions, resolution = choose_ways(bounds, q, float(tol), single is not None)
     # Where A is not symmetric the bound of `_freeze` need not hold in this norm.
     goal = Goal(contractions, 0.0 if graphs.directed else tol * MARGIN, resolution)
     n_rows = len(q.sizes) if keep_states else 0
@@ -132,7 +130,7 @@ class _Run(NamedTuple):
 
     def solve(self, chosen: tuple[Ints, Ints], weights: Weights, goal: Goal) -> None:
         """Find the fixed points of certified quotients, given as blocks, in some precision."""
-        from fdgnn.kernels.scheduled import solve_blocks
+        from fdgnn.kernels import solve_blocks
 
         blocks, block_offsets = chosen
         schedule = self.reservoir.schedule(self.wanted)
@@ -149,7 +147,7 @@ class _Run(NamedTuple):
 
     def follow(self, graphs: Ints, tol: float, max_iter: int) -> None:
         """Give the quotients `graphs` the state at which the paper's loop ends, in float64."""
-        from fdgnn.kernels.trajectory import follow_graphs
+        from fdgnn.kernels import follow_graphs
 
         reservoir = self.reservoir
         everything = tuple(range(reservoir.n_layers))
@@ -177,9 +175,7 @@ def _only(ways: Ints, way: int, n: int, q: Quotients) -> tuple[Ints, Ints]:
     if n == len(ways):
         return q.blocks, q.block_offsets
     keep = ways[q.blocks] == way
-    kept, cuts = q.blocks[keep], np.unique(np.concatenate([[0], np.cumsum(keep)])[q.block_offsets])
-    frozen(kept, cuts)  # as those of the batch are: a kernel is compiled for one kind
-    return kept, cuts
+    return q.blocks[keep], np.unique(np.concatenate([[0], np.cumsum(keep)])[q.block_offsets])
 
 
 def _inputs(
@@ -207,13 +203,16 @@ def iterate(
     keep_states: bool,
 ) -> Outputs:
     """Run the paper's loop, literally."""
-    from fdgnn.kernels.paper_loop import iterate_layers
+    from fdgnn.kernels import iterate_layers
 
     L, n = reservoir.n_layers, len(graphs)
     n_rows = graphs.n_vertices if keep_states else 0
     out = Outputs.zeros(L, L, n, reservoir.n_units, n_rows)
-    drive, row_of_vertex = first_drive(graphs, reservoir)
-    arguments = (graphs.structure, drive, row_of_vertex, reservoir.weights, tol, max_iter, out)
+    rows, row_of_vertex = first_drive(graphs, reservoir)
+    drive = np.ascontiguousarray(rows)
+    arguments = (
+        graphs.structure, drive, row_of_vertex, reservoir.weights, float(tol), int(max_iter), out,
+    )  # fmt: skip
     work = graphs.vertex_offsets + graphs.indptr[graphs.vertex_offsets]
     over_chunks(iterate_layers, n, n_jobs, arguments, lambda: work)
     return out._replace(pooled=out.pooled[list(wanted)], states=out.states[:, list(wanted)])

@@ -93,7 +93,7 @@ def schedule_layers(
     wanted : sequence of int, ascending
         The layers whose states are wanted. In the others only what is read above is evaluated.
     """
-    from fdgnn.kernels.wiring import needed_components, strong_components
+    from fdgnn.kernels import needed_components, strong_components
 
     L, (H, C) = len(recurrent_sources), recurrent_sources[0].shape
     summed, kept = np.zeros((2, L, H), dtype=np.bool_)
@@ -129,20 +129,20 @@ def trees(recurrent_sources: Sequence[Array] | Array, schedule: Schedule) -> Tre
 
     `schedule` evaluates all layers.
     """
-    from fdgnn.kernels.wiring import tree_heights
+    from fdgnn.kernels import tree_heights
 
-    parts = []
+    core = np.empty(schedule.summed.shape, dtype=np.bool_)
+    heights = np.empty(core.shape, dtype=np.int64)
     for i, sources in enumerate(recurrent_sources):
         a, b = schedule.layers[i : i + 2]
-        parts.append(
-            tree_heights(
-                np.array(sources, dtype=np.int32),
-                schedule.order,
-                schedule.components[a : b + 1],
-                schedule.n_checked[a:b],
-            )
+        tree_heights(
+            np.array(sources, dtype=np.int32),
+            schedule.order,
+            schedule.components[a : b + 1],
+            schedule.n_checked[a:b],
+            core[i],
+            heights[i],
         )
-    core, heights = map(np.array, zip(*parts, strict=True))
     window = int(heights.max()) + 3
     ends = np.cumsum(np.where(core, window, heights + 1), axis=1)
     first_rows = np.concatenate([np.zeros((len(ends), 1), dtype=np.int64), ends[:, :-1]], axis=1)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 
 from fdgnn.graphs import Array, Floats
 from fdgnn.readout.targets import winning_class
+from fdgnn.scikit import BaseEstimator, ClassifierMixin, RegressorMixin
 from fdgnn.selection.scores import Metric
 
 

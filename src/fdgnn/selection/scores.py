@@ -155,8 +155,8 @@ def score_candidates(
     """Score candidates on joblib's current backend, in whatever order they finish."""
     candidates = list(candidates)
     if candidates and joblib.effective_n_jobs(n_jobs) > 1:
-        # Once here, so that processes find compiled kernels in numba's cache, and facts that are
-        # computed once per batch in the batch that is sent to them.
+        # Once here, so that processes find facts that are computed once per batch in the batch
+        # that is sent to them.
         first = candidates[0]
         first.estimator.network_features(task.graphs, first.guesses[0], first.depths[:1])
     parallel = joblib.Parallel(

@@ -9,18 +9,23 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from fdgnn.context import Context
 from fdgnn.estimators import AUTO, FDGNNClassifier
 from fdgnn.graphs import Array, Floats, GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.readout.targets import check_one_each, class_labels, sample_weights
+from fdgnn.scikit import (
+    BaseEstimator,
+    MetaEstimatorMixin,
+    available_if,
+    check_is_fitted,
+    clone,
+    is_classifier,
+)
 from fdgnn.seeds import integer_seed, seed_sequence
 from fdgnn.selection.committees import all_outputs, members, score_committee
 from fdgnn.selection.folds import Folds, held_out_once

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from fdgnn.arrays import Array, Ints
 from fdgnn.datasets import GraphTable, Reject
@@ -17,6 +16,7 @@ from fdgnn.exceptions import UnseenLabelWarning
 from fdgnn.graphs import GraphBatch
 from fdgnn.readout.calibration import probabilities
 from fdgnn.readout.targets import winning_class
+from fdgnn.scikit import is_classifier
 
 
 @dataclass(frozen=True)

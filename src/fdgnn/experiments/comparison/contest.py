@@ -18,7 +18,7 @@ from fdgnn.committee import Readout
 from fdgnn.context import Context
 from fdgnn.exceptions import FDGNNWarning
 from fdgnn.experiments.lines import RecordLines
-from fdgnn.experiments.measures import Trained, compile_kernels, fit_and_test
+from fdgnn.experiments.measures import Trained, fit_and_test, warm_up
 from fdgnn.experiments.records import (
     Configuration,
     FoldLine,
@@ -168,7 +168,7 @@ def _take_ours(turn: Turn, tell: Tell) -> None:
     else:
         tell(Began(steps=study.protocol.n_outer, done=0, spent=0.0))
     choices = result.fold_configurations
-    compile_kernels(study, choices)
+    warm_up(study, choices)
     folds = _measure_folds(turn, choices, study.estimator, tell)
     turn.lines.append(
         _summary(

@@ -69,7 +69,7 @@ class CommitteeContestant:
         return graphs
 
     def warm_up(self) -> None:
-        """Compile kernels on some graphs, of each class."""
+        """Train on some graphs, of each class."""
         graphs, y = self.task.graphs, self.task.y
         first = [np.flatnonzero(y == c)[:FOLDS] for c in np.unique(y)]
         some = np.random.default_rng(0).permutation(len(y))[:WARM_GRAPHS]

@@ -1,0 +1,156 @@
+"""How long the first second takes: commands and first predictions, with empty caches and warm.
+
+    python -m benchmarks.first_use [--beside PYTHON] [--tries 3] [--json FILE]
+
+Figures are CPU seconds of whole processes, the best of some tries, on molecules of BACE
+(``FDGNN_DATA``); the model is that of ``fdgnn fit``, unless a row says otherwise. ``--beside``
+names the interpreter of an environment in which another state of fdgnn is installed: it takes its
+turn after ours in each try, and makes its own models. Empty caches are new folders for parsed data
+and for numba, which earlier states used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from fdgnn.datasets.home import data_home
+
+ONE_GRAPH = """
+import json, sys, time
+import numpy as np
+import fdgnn
+model = fdgnn.load_model(sys.argv[1])
+graphs = fdgnn.read_graphs(sys.argv[2], like=model).graphs
+model.predict(graphs[:1])
+times = []
+for i in range(2000):
+    one = graphs[i % len(graphs)]
+    start = time.perf_counter()
+    model.predict([one])
+    times.append(time.perf_counter() - start)
+print(json.dumps([float(x) for x in np.percentile(times, [50, 99])]))
+"""
+FIRST_GRAPH = """
+import sys, fdgnn
+model = fdgnn.load_model(sys.argv[1])
+model.predict(fdgnn.read_graphs(sys.argv[2], like=model).graphs[:1])
+"""
+MUTAG = """
+import json, time, fdgnn
+graphs, y = fdgnn.load_tu("MUTAG")
+model = fdgnn.FDGNNClassifier(random_state=0).fit(graphs, y)
+best = float("inf")
+for _ in range(60):
+    some = graphs[:]
+    start = time.process_time()
+    model.fit(some, y)
+    best = min(best, time.process_time() - start)
+print(json.dumps([best]))
+"""
+
+
+class Installed:
+    """A state of fdgnn, known by its interpreter, with a model of its own."""
+
+    def __init__(self, python: str, folder: Path) -> None:
+        self.python, self.folder = python, folder
+        folder.mkdir()
+        self.model, self.papers = str(folder / "auto.fdgnn"), str(folder / "paper.fdgnn")
+        self.environment = os.environ | self._caches("warm") | {"OMP_NUM_THREADS": "1"}
+
+    def _caches(self, name: str) -> dict[str, str]:
+        return {
+            "NUMBA_CACHE_DIR": str(self.folder / name / "numba"),
+            "FDGNN_CACHE": str(self.folder / name / "data"),
+        }
+
+    def run(self, arguments: Sequence[str], empty: str | None = None) -> tuple[float, str]:
+        """Run a process; give its CPU seconds and what it printed."""
+        environment = self.environment | (self._caches(empty) if empty else {})
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run(
+            [self.python, *arguments], env=environment, cwd=self.folder, check=True,
+            capture_output=True, text=True,
+        )  # fmt: skip
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return spent, done.stdout
+
+    def fdgnn(self, *arguments: str, empty: str | None = None) -> float:
+        """Run the command; give its CPU seconds."""
+        return self.run(["-m", "fdgnn", *arguments], empty)[0]
+
+    def times(self, train: str, new: str, attempt: int) -> dict[str, float]:
+        """One try of everything."""
+        fit = ["fit", train, "--target", "target", "--quiet", "-o", self.model]
+        predict = ["predict", self.model, new, "-o", "predicted.csv", "--quiet"]
+        first_fit = self.fdgnn(*fit, empty=f"fit-{attempt}")
+        first_predict = self.fdgnn(*predict, empty=f"predict-{attempt}")
+        self.fdgnn(*fit)
+        self.fdgnn(*predict)
+        self.fdgnn(*fit[:-1], self.papers, "--model", "paper", "--no-search")
+        _, mutag = self.run(["-c", MUTAG])
+        median, slow = json.loads(self.run(["-c", ONE_GRAPH, self.papers, new])[1])
+        committee, _ = json.loads(self.run(["-c", ONE_GRAPH, self.model, new])[1])
+        return {
+            "first predict, empty caches": first_predict,
+            "first fit, empty caches": first_fit,
+            "fit, warm": self.fdgnn(*fit),
+            "predict 200 SMILES, warm": self.fdgnn(*predict),
+            "import, load, predict one graph": self.run(["-c", FIRST_GRAPH, self.model, new])[0],
+            "one graph, the paper's model: median, wall": median,
+            "one graph, the paper's model: 99th percentile, wall": slow,
+            "one graph, --model auto: median, wall": committee,
+            "fdgnn --help": self.fdgnn("--help"),
+            "MUTAG fit, warm": json.loads(mutag)[0],
+        }
+
+
+def molecules(folder: Path) -> tuple[str, str]:
+    """Write 800 molecules to train on and 200 others."""
+    lines = (data_home() / "chem" / "BACE.csv").read_text(encoding="utf-8").splitlines()
+    train, new = folder / "train.csv", folder / "new.csv"
+    train.write_text("\n".join(lines[:801]) + "\n", encoding="utf-8")
+    new.write_text("\n".join(lines[:1] + lines[801:1001]) + "\n", encoding="utf-8")
+    return str(train), str(new)
+
+
+def main() -> None:
+    """Print a table: ours, the other's, the ratio."""
+    parser = argparse.ArgumentParser(description="How long the first second takes.")
+    parser.add_argument("--beside", help="interpreter of an environment with another state")
+    parser.add_argument("--tries", type=int, default=3, help="the best of so many is taken")
+    parser.add_argument("--json", type=Path, help="write all figures here, too")
+    options = parser.parse_args()
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        files = molecules(folder)
+        states = {"now": Installed(sys.executable, folder / "now")}
+        if options.beside:
+            states["before"] = Installed(options.beside, folder / "before")
+        tries = {name: [] for name in states}
+        for attempt in range(options.tries):
+            for name, state in states.items():
+                tries[name].append(state.times(*files, attempt))
+    best = {
+        name: {row: min(one[row] for one in found) for row in found[0]}
+        for name, found in tries.items()
+    }
+    for row, seconds in best["now"].items():
+        other = best.get("before", {}).get(row)
+        beside = "" if other is None else f"  before {other:8.4f}  ratio {seconds / other:.3f}"
+        print(f"{row:52} {seconds:8.4f} s{beside}")
+    if options.json:
+        options.json.write_text(json.dumps(best, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

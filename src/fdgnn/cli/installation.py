@@ -1,0 +1,28 @@
+"""``fdgnn compile``: are the kernels there, and do they run?"""
+
+from __future__ import annotations
+
+import json
+
+import typer
+
+from fdgnn.cli.app import app
+from fdgnn.cli.options import AsJson
+
+
+@app.command("compile", epilog="Example: fdgnn compile")
+def compile_command(as_json: AsJson = False) -> None:
+    """Try all kernels on this machine. They are compiled when fdgnn is installed, never later.
+
+    For those who build images: nothing is written, and nothing is left to be compiled at first use.
+    """
+    from fdgnn.workflow.installation import compile_kernels
+
+    found = compile_kernels()
+    if as_json:
+        typer.echo(json.dumps({"engine": found.engine, "runs": list(found.runs)}))
+        return
+    typer.echo(
+        f"compiled when fdgnn was installed; this processor takes the engine '{found.engine}' "
+        f"and can run: {', '.join(found.runs)}"
+    )

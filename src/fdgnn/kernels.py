@@ -1,0 +1,98 @@
+"""The inner loops, compiled ahead of time from the C++ in ``src/kernels``.
+
+They are compiled when fdgnn is installed, never when it is used. On x86-64 the engine is there
+three times: for any processor, for those with AVX2, and for those with AVX-512; the best that this
+machine can run is taken. The environment variable ``FDGNN_ENGINE`` can ask for one of them:
+``plain``, ``avx2`` or ``avx512``.
+
+Kernels trust their arguments: arrays are of the documented types, contiguous, and checked before.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from fdgnn.exceptions import KernelError
+
+SINGLE, DOUBLE, STEPS = range(3)  # the ways of `choose_ways`
+
+
+def _compiled(name: str) -> Any:
+    """Import one of the compiled modules; in a checkout it must fit the sources beside it."""
+    try:
+        module = import_module(f"fdgnn.{name}")
+    except ModuleNotFoundError:
+        raise KernelError(
+            f"fdgnn's kernels are not compiled ({name}); install fdgnn with pip, for instance by "
+            "'pip install -e .' in its folder, which needs a C++ compiler"
+        ) from None
+    if (_state(Path(__file__).parent.parent / "kernels") or module.STATE) != module.STATE:
+        raise KernelError(
+            f"fdgnn's compiled kernels ({name}) are not those of src/kernels: compile them again, "
+            "by 'make kernels' or 'pip install -e .'"
+        )
+    return module
+
+
+@cache
+def _state(folder: Path) -> str | None:
+    """Give a hash of the sources of all kernels, as CMakeLists.txt does; None without sources."""
+    if not (folder / "engine.cpp").exists():
+        return None
+    sources = sorted([*folder.glob("*.hpp"), *folder.glob("*.cpp")])
+    digests = "".join(sha256(path.read_bytes()).hexdigest() for path in sources)
+    return sha256(digests.encode()).hexdigest()
+
+
+def engine_module(name: str) -> Any:
+    """Give the compiled engine of this name."""
+    return _compiled(f"_engine_{name}")
+
+
+def runnable_engines() -> tuple[str, ...]:
+    """Name the engines that this processor can run, the best one last."""
+    plain = engine_module("plain")
+    wide = {"avx2": plain.has_avx2(), "avx512": plain.has_avx512()}
+    return ("plain", *(name for name, runs in wide.items() if runs))
+
+
+def _chosen() -> str:
+    """Give the name of the engine that was asked for, or of the best one."""
+    asked, runs = os.environ.get("FDGNN_ENGINE"), runnable_engines()
+    if not asked:
+        return runs[-1]
+    if asked not in runs:
+        raise KernelError(f"FDGNN_ENGINE is {asked!r}; this machine can run {', '.join(runs)}")
+    return asked
+
+
+#: The engine that is in use.
+ENGINE = _chosen()
+_engine = engine_module(ENGINE)
+_kernels = _compiled("_kernels")
+
+add_row_products = _kernels.add_row_products
+build_quotients = _kernels.build_quotients
+choose_ways = _kernels.choose_ways
+color_rounds = _kernels.color_rounds
+count_triangles = _kernels.count_triangles
+follow_graphs = _engine.follow_graphs
+inner_arcs = _kernels.inner_arcs
+iterate_layers = _engine.iterate_layers
+mix_all = _kernels.mix_all
+mix_rows = _kernels.mix_rows
+needed_components = _kernels.needed_components
+number_occurrences = _kernels.number_occurrences
+pack_rows = _kernels.pack_rows
+parse_rows = _kernels.parse_rows
+refine_colors = _kernels.refine_colors
+solve_blocks = _engine.solve_blocks
+spectral_radii = _kernels.spectral_radii
+strong_components = _kernels.strong_components
+tanh_sum = _engine.tanh_sum
+tree_heights = _kernels.tree_heights

@@ -1,0 +1,142 @@
+// The engine as a Python module, compiled once for each kind of processor (FDGNN_MODULE is its name).
+#include "paper_loop.hpp"
+#include "python.hpp"
+#include "scheduled.hpp"
+#include "trajectory.hpp"
+
+using namespace fdgnn;
+
+template <class T>
+Weights<T> weights_of(nb::handle w) {
+    return {{field<Array2<const i32>>(w, "first_sources"), field<Array2<const T>>(w, "first_values")},
+            field<Array3<const i32>>(w, "in_sources"), field<Array3<const T>>(w, "in_values"),
+            field<Array3<const i32>>(w, "rec_sources"), field<Array3<const T>>(w, "rec_values"),
+            field<Array2<const T>>(w, "bias")};
+}
+
+static Schedule schedule_of(nb::handle s) {
+    return {field<Array1<const i64>>(s, "order"), field<Array1<const i64>>(s, "components"),
+            field<Array1<const i64>>(s, "layers"), field<Array1<const i64>>(s, "n_checked"),
+            field<Array1<const i64>>(s, "period"), field<Array2<const bool>>(s, "summed"),
+            field<Array2<const bool>>(s, "kept"), field<Array1<const i64>>(s, "slots")};
+}
+
+static Trees trees_of(nb::handle t) {
+    return {field<Array2<const bool>>(t, "core"), field<Array2<const i64>>(t, "heights"),
+            field<Array2<const i64>>(t, "first_rows"), nb::cast<i64>(t.attr("window")),
+            nb::cast<i64>(t.attr("n_rows"))};
+}
+
+static Goal goal_of(nb::handle g) {
+    return {field<Array2<const double>>(g, "contractions"), nb::cast<double>(g.attr("target")),
+            field<Array1<const double>>(g, "resolution")};
+}
+
+static Outputs outputs_of(nb::handle o) {
+    return {field<Array3<double>>(o, "pooled"), field<Array2<i32>>(o, "n_iter"),
+            field<Array2<double>>(o, "residual"), field<Array3<double>>(o, "states")};
+}
+
+template <class T>
+void solve(i64 first, i64 last, const Array1<const i64>& block_offsets,
+           const Array1<const i64>& blocks, nb::handle q, const Inputs& inputs, nb::handle weights,
+           nb::handle schedule, nb::handle goal, nb::handle out) {
+    const Quotients quotients = quotients_of(q);
+    const Weights<T> own = weights_of<T>(weights);
+    const Schedule order = schedule_of(schedule);
+    const Goal aim = goal_of(goal);
+    const Outputs filled = outputs_of(out);
+    unlocked([&] {
+        solve_blocks<T>(first, last, view(block_offsets), view(blocks), quotients, inputs, own,
+                        order, aim, filled);
+    });
+}
+
+template <class T>
+void bind_tanh(nb::module_& m) {
+    m.def("tanh_sum",
+          [](const Array1<const T>& d, double w, const Array1<const T>& s, const Array1<T>& x,
+             i64 times) {
+              unlocked([&] {
+                  for (i64 i = 0; i < times; i++)
+                      tanh_sum<T>(length(x.shape(0)), d.data(), static_cast<T>(w), s.data(),
+                                  x.data());
+              });
+          },
+          nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg() = 1);
+}
+
+// Whether this processor has the instructions that the module FDGNN_MODULE of each name uses.
+static bool has_avx2() {
+#if defined(__x86_64__) && defined(__GNUC__)
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+#else
+    return false;
+#endif
+}
+
+static bool has_avx512() {
+#if defined(__x86_64__) && defined(__GNUC__)
+    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+#else
+    return false;
+#endif
+}
+
+NB_MODULE(FDGNN_MODULE, m) {
+    m.attr("STATE") = FDGNN_STATE;
+    m.def("has_avx2", &has_avx2);
+    m.def("has_avx512", &has_avx512);
+    bind_tanh<float>(m);
+    bind_tanh<double>(m);
+    m.def("solve_blocks",
+          [](i64 first, i64 last, const Array1<const i64>& block_offsets,
+             const Array1<const i64>& blocks, nb::handle q, const Array1<const i32>& codes,
+             const Array2<const double>& features, nb::handle weights, nb::handle schedule,
+             nb::handle goal, nb::handle out) {
+              const Inputs inputs{view(codes), view(features)};
+              const auto bias = nb::cast<nb::ndarray<nb::ro>>(weights.attr("bias"));
+              auto solver = bias.dtype() == nb::dtype<float>() ? &solve<float> : &solve<double>;
+              solver(first, last, block_offsets, blocks, q, inputs, weights, schedule, goal, out);
+          },
+          nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg());
+    m.def("follow_graphs",
+          [](i64 first, i64 last, const Array1<const i64>& graphs, nb::handle q,
+             const Array1<const i32>& codes, const Array2<const double>& features,
+             nb::handle weights, nb::handle schedule, nb::handle trees, double eps, i64 max_iter,
+             const Array1<const i64>& slots, nb::handle out) {
+              const Inputs inputs{view(codes), view(features)};
+              const Quotients quotients = quotients_of(q);
+              const Weights<double> own = weights_of<double>(weights);
+              const Schedule order = schedule_of(schedule);
+              const Trees parted = trees_of(trees);
+              const Outputs filled = outputs_of(out);
+              unlocked([&] {
+                  follow_graphs(first, last, view(graphs), quotients, inputs, own, order, parted,
+                                {eps, max_iter}, view(slots), filled);
+              });
+          },
+          nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg().noconvert(), nb::arg());
+    m.def("iterate_layers",
+          [](i64 first, i64 last, nb::handle structure, const Array2<const double>& first_drive,
+             const Array1<const i32>& row_of_vertex, nb::handle weights, double eps, i64 max_iter,
+             nb::handle out) {
+              const Structure s = structure_of(structure);
+              const Weights<double> own = weights_of<double>(weights);
+              const Outputs filled = outputs_of(out);
+              unlocked([&] {
+                  iterate_layers(first, last, s, view(first_drive), view(row_of_vertex), own, eps,
+                                 max_iter, filled);
+              });
+          },
+          nb::arg(), nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(),
+          nb::arg(), nb::arg(), nb::arg());
+}

@@ -1,0 +1,181 @@
+// All kernels but the engine, as the Python module fdgnn._kernels.
+#include "coloring.hpp"
+#include "products.hpp"
+#include "python.hpp"
+#include "quotient.hpp"
+#include "refinement.hpp"
+#include "spectral.hpp"
+#include "text.hpp"
+#include "ways.hpp"
+#include "wiring.hpp"
+
+using namespace fdgnn;
+
+template <class T>
+void bind_products(nb::module_& m) {
+    m.def("add_row_products",
+          [](const Array1<const i64>& indptr, const Array1<const i32>& indices,
+             const Array1<const T>& data, const Array1<const i64>& column_starts,
+             const Array1<const i32>& rows, const Array1<const T>& values, const Array2<T>& out) {
+              unlocked([&] {
+                  add_row_products<T>({view(indptr), view(indices), view(data)},
+                                      {view(column_starts), view(rows), view(values)}, view(out));
+              });
+          },
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert());
+}
+
+NB_MODULE(_kernels, m) {
+    m.attr("STATE") = FDGNN_STATE;
+    bind_products<float>(m);
+    bind_products<double>(m);
+    m.def("parse_rows",
+          [](const Array1<const std::uint8_t>& text, const Array2<i64>& out) {
+              return unlocked([&] { return parse_rows(view(text), view(out)); });
+          },
+          nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("mix_rows",
+          [](const Array2<const u64>& rows, const Array1<u64>& colors) {
+              unlocked([&] { mix_rows(view(rows), view(colors)); });
+          },
+          nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("mix_all", [](const Array1<u64>& values) { unlocked([&] { mix_all(view(values)); }); },
+          nb::arg().noconvert());
+    m.def("refine_colors",
+          [](nb::handle structure, const Array1<const u64>& weight_bits, const Array1<u64>& colors,
+             i64 n_rounds) {
+              const Structure s = structure_of(structure);
+              Refined found =
+                  unlocked([&] { return refine(s, view(weight_bits), view(colors), n_rounds); });
+              return std::make_tuple(numpy(std::move(found.classes)),
+                                     numpy(std::move(found.n_classes)),
+                                     numpy(std::move(found.rounds)),
+                                     numpy(std::move(found.signatures)));
+          },
+          nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg());
+    m.def("build_quotients",
+          [](nb::handle structure, const Array1<const i32>& classes,
+             const Array1<const i64>& n_classes, const Array1<const i64>& graphs,
+             const Array1<const i64>& quotient_of) {
+              const Structure s = structure_of(structure);
+              BuiltQuotients q = unlocked([&] {
+                  return build_quotients(s, view(classes), view(n_classes), view(graphs),
+                                         view(quotient_of));
+              });
+              return std::make_tuple(
+                  numpy(std::move(q.row_of_vertex)), numpy(std::move(q.row_offsets)),
+                  numpy(std::move(q.representatives)), numpy(std::move(q.sizes)),
+                  numpy(std::move(q.indptr)), numpy(std::move(q.sources)),
+                  numpy(std::move(q.multiplicities)), numpy(std::move(q.bands)));
+          },
+          nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert());
+    m.def("spectral_radii",
+          [](const Array1<const i64>& vertex_offsets, const Array1<const i64>& indptr,
+             const Array1<const i32>& neighbors, const Array1<const double>& weights) {
+              std::vector<double> radii(vertex_offsets.shape(0) - 1);
+              unlocked([&] {
+                  spectral_radii({view(vertex_offsets), view(indptr), view(neighbors), view(weights)},
+                                 {radii.data(), length(radii.size())});
+              });
+              return numpy(std::move(radii));
+          },
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert());
+    m.def("strong_components",
+          [](const Array1<const i64>& indptr, const Array1<const i32>& sources) {
+              Components found =
+                  unlocked([&] { return strong_components(view(indptr), view(sources)); });
+              return std::make_tuple(numpy(std::move(found.order)),
+                                     numpy(std::move(found.offsets)));
+          },
+          nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("inner_arcs",
+          [](const Array1<const i64>& indptr, const Array1<const i32>& sources,
+             const Array1<const double>& values, const Array1<const i64>& order,
+             const Array1<const i64>& offsets) {
+              InnerArcs found = inner_arcs(view(indptr), view(sources), view(values), view(order),
+                                           view(offsets));
+              return std::make_tuple(numpy(std::move(found.counts)),
+                                     numpy(std::move(found.log_sums)));
+          },
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("needed_components",
+          [](const Array2<const i32>& sources, const Array1<const i64>& order,
+             const Array1<const i64>& offsets, const Array1<bool>& needed) {
+              NeededComponents kept =
+                  needed_components(view(sources), view(order), view(offsets), view(needed));
+              return std::make_tuple(
+                  numpy(std::move(kept.order)), numpy(std::move(kept.offsets)),
+                  numpy(std::move(kept.n_checked)), numpy(std::move(kept.period)));
+          },
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert());
+    m.def("tree_heights",
+          [](const Array2<const i32>& sources, const Array1<const i64>& order,
+             const Array1<const i64>& offsets, const Array1<const i64>& n_checked,
+             const Array1<bool>& core, const Array1<i64>& heights) {
+              tree_heights(view(sources), view(order), view(offsets), view(n_checked), view(core),
+                           view(heights));
+          },
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("choose_ways",
+          [](const Array2<const double>& bounds, nb::handle q, double tol, bool fits_single) {
+              const auto graphs = field<Array1<const i64>>(q, "graphs");
+              const Quotients quotients = quotients_of(q);
+              Ways found = choose_ways(view(bounds), graphs, quotients.row_offsets,
+                                       quotients.sizes, tol, fits_single);
+              const i64 L = length(bounds.shape(0));
+              return std::make_tuple(numpy(std::move(found.ways)), numpy(std::move(found.counts)),
+                                     numpy(std::move(found.contractions), L),
+                                     numpy(std::move(found.resolution)));
+          },
+          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
+    m.def("color_rounds",
+          [](i64 g0, i64 g1, nb::handle structure, const Array1<const u64>& arc_bits,
+             bool directed, const Array1<const i64>& n_rounds, const Array2<u64>& colors) {
+              const Structure s = structure_of(structure);
+              unlocked([&] {
+                  color_rounds(g0, g1, s, {view(arc_bits), directed}, view(n_rounds), view(colors));
+              });
+          },
+          nb::arg(), nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(),
+          nb::arg().noconvert());
+    m.def("number_occurrences",
+          [](i64 g0, i64 g1, const Array1<const i64>& vertex_offsets,
+             const Array2<const u64>& colors, const Array2<i32>& numbers) {
+              unlocked([&] {
+                  number_occurrences(g0, g1, view(vertex_offsets), view(colors), view(numbers));
+              });
+          },
+          nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert());
+    m.def("pack_rows",
+          [](i64 g0, i64 g1, const Array1<const i64>& vertex_offsets,
+             const Array2<const u64>& colors, const Array2<const i32>& numbers, u64 mask,
+             bool present, const Array1<i32>& indices, const Array1<double>& data,
+             const Array1<i64>& lengths) {
+              unlocked([&] {
+                  pack_rows(g0, g1, view(vertex_offsets), view(colors), view(numbers), mask,
+                            present, {view(indices), view(data), view(lengths)});
+              });
+          },
+          nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("count_triangles",
+          [](i64 g0, i64 g1, const Array1<const i64>& vertex_offsets,
+             const Array1<const i64>& indptr, const Array1<const i32>& neighbors,
+             const Array1<i64>& counts) {
+              unlocked([&] {
+                  count_triangles(g0, g1, view(vertex_offsets), view(indptr), view(neighbors),
+                                  view(counts));
+              });
+          },
+          nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert());
+}

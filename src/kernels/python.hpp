@@ -1,0 +1,83 @@
+// NumPy arrays in and out: passed without copies, and never converted.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/tuple.h>
+
+#include <string>
+
+#include "graphs.hpp"
+
+namespace nb = nanobind;
+
+namespace fdgnn {
+
+// ---------------------------------------------------------------------- arrays in
+
+template <class T>
+using Array1 = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Array2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Array3 = nb::ndarray<T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
+inline i64 length(size_t n) { return static_cast<i64>(n); }
+
+template <class T>
+Span<T> view(const Array1<T>& a) {
+    return {a.data(), length(a.shape(0))};
+}
+template <class T>
+Grid<T> view(const Array2<T>& a) {
+    return {a.data(), length(a.shape(0)), length(a.shape(1))};
+}
+template <class T>
+Cube<T> view(const Array3<T>& a) {
+    return {a.data(), length(a.shape(0)), length(a.shape(1)), length(a.shape(2))};
+}
+
+// An array that a named tuple holds, which keeps it alive. It is never converted.
+template <class A>
+auto field(nb::handle tuple, const char* name) {
+    A found;
+    nb::object given = tuple.attr(name);
+    if (!nb::try_cast<A>(given, found, false))
+        throw nb::type_error((std::string("the kernels cannot take this ") + name).c_str());
+    return view(found);
+}
+
+inline Structure structure_of(nb::handle s) {
+    return {field<Array1<const i64>>(s, "vertex_offsets"), field<Array1<const i64>>(s, "indptr"),
+            field<Array1<const i32>>(s, "neighbors"), field<Array1<const double>>(s, "weights")};
+}
+
+inline Quotients quotients_of(nb::handle q) {
+    return {field<Array1<const i64>>(q, "row_offsets"), field<Array1<const double>>(q, "sizes"),
+            field<Array1<const i64>>(q, "indptr"), field<Array1<const i32>>(q, "sources"),
+            field<Array1<const double>>(q, "multiplicities"), field<Array1<const i64>>(q, "bands")};
+}
+
+// ---------------------------------------------------------------------- arrays out
+
+template <class T>
+using Numpy = nb::ndarray<nb::numpy, T>;
+
+template <class T>
+Numpy<T> numpy(std::vector<T>&& values, i64 rows = -1) {
+    auto* kept = new std::vector<T>(std::move(values));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    const size_t n = kept->size();
+    if (rows < 0) return Numpy<T>(kept->data(), {n}, owner);
+    const size_t r = static_cast<size_t>(rows);
+    return Numpy<T>(kept->data(), {r, r ? n / r : 0}, owner);
+}
+
+// Run without the lock of Python, so that other threads can work meanwhile.
+template <class F>
+auto unlocked(F work) {
+    nb::gil_scoped_release free;
+    return work();
+}
+
+}  // namespace fdgnn

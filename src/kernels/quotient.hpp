@@ -1,0 +1,157 @@
+// Quotient graphs: one row per color class, laid out so that neighbors stand close together.
+#pragma once
+
+#include <cmath>
+#include <numeric>
+
+#include "graphs.hpp"
+
+namespace fdgnn {
+
+constexpr double DIAGONAL_LANES = 16.0;  // a diagonal takes about one cycle for so many rows ...
+constexpr double OUTSIDE_ARC = 1.2;      // ... and an arc outside the band about so many cycles
+
+struct BuiltQuotients {
+    std::vector<i64> row_of_vertex, row_offsets, representatives;
+    std::vector<double> sizes;
+    std::vector<i64> indptr;
+    std::vector<i32> sources;
+    std::vector<double> multiplicities;
+    std::vector<i64> bands;
+};
+
+// One graph with its classes: what the functions below share.
+struct ColoredGraph {
+    const Structure& s;
+    Span<const i32> classes;  // of all vertices of the batch
+    i64 v0, v1;
+    i64 n_classes;
+
+    i64 class_of(i64 arc) const { return classes[v0 + s.neighbors[arc]]; }
+};
+
+// The classes in Cuthill-McKee order: by breadth, then by degree, then by number.
+inline std::vector<i64> breadth_first(const ColoredGraph& g, const std::vector<i64>& first) {
+    const i64 m = g.n_classes;
+    std::vector<i64> degree(m), by_degree(m), rank(m), order(m);
+    for (i64 c = 0; c < m; c++) degree[c] = g.s.indptr[first[c] + 1] - g.s.indptr[first[c]];
+    std::iota(by_degree.begin(), by_degree.end(), 0);
+    std::stable_sort(by_degree.begin(), by_degree.end(),
+                     [&](i64 a, i64 b) { return degree[a] < degree[b]; });
+    for (i64 i = 0; i < m; i++) rank[by_degree[i]] = i;
+    std::vector<char> queued(m, 0);
+    i64 tail = 0;
+    for (i64 root : by_degree) {
+        if (queued[root]) continue;
+        i64 head = tail;
+        order[tail++] = root;
+        queued[root] = 1;
+        while (head < tail) {
+            const i64 v = first[order[head++]], start = tail;
+            for (i64 a = g.s.indptr[v]; a < g.s.indptr[v + 1]; a++) {
+                const i64 c = g.class_of(a);
+                if (queued[c]) continue;
+                queued[c] = 1;
+                order[tail++] = rank[c];
+            }
+            std::sort(order.begin() + start, order.begin() + tail);
+            for (i64 i = start; i < tail; i++) order[i] = by_degree[order[i]];
+        }
+    }
+    return order;
+}
+
+// Put the classes of a graph in order; fill its part, from row r0 on, of the last three.
+inline void order_rows(const ColoredGraph& g, i64 r0, std::vector<i64>& places,
+                       std::vector<i64>& representatives, std::vector<double>& sizes) {
+    std::vector<i64> first(g.n_classes, -1);
+    std::vector<double> size(g.n_classes, 0.0);
+    for (i64 v = g.v0; v < g.v1; v++) {
+        size[g.classes[v]] += 1.0;
+        if (first[g.classes[v]] < 0) first[g.classes[v]] = v;
+    }
+    const std::vector<i64> order = breadth_first(g, first);
+    for (i64 i = 0; i < g.n_classes; i++) {
+        places[r0 + order[i]] = i;
+        representatives[r0 + i] = first[order[i]];
+        sizes[r0 + i] = size[order[i]];
+    }
+}
+
+// The half-width of the band with the least cost of diagonals and arcs outside it.
+inline i64 best_band(i64 m, const i64* indptr, const std::vector<i32>& sources) {
+    std::vector<i64> at_distance(m, 0);
+    for (i64 i = 0; i < m; i++)
+        for (i64 a = indptr[i]; a < indptr[i + 1]; a++) at_distance[std::abs(i - sources[a])]++;
+    i64 outside = indptr[m] - indptr[0], best = -1, n_diagonals = 0;
+    double best_cost = OUTSIDE_ARC * outside;
+    for (i64 d = 0; d < m; d++) {
+        outside -= at_distance[d];
+        if (at_distance[d] > 0) n_diagonals += d > 0 ? 2 : 1;
+        const double cost = n_diagonals * m / DIAGONAL_LANES + OUTSIDE_ARC * outside;
+        if (cost < best_cost) {
+            best = d;
+            best_cost = cost;
+        }
+    }
+    return best;
+}
+
+// Build the quotients of some graphs; quotient k is that of graphs[k], and quotient_of is the
+// quotient of every graph.
+//
+// Row r stands for the class of vertex representatives[r]. The multiplicity of an arc is the summed
+// weight of all arcs from the source class into one vertex. Rows are in breadth-first order from a
+// vertex of low degree (Cuthill-McKee), and most arcs then lie within bands[k] of the diagonal.
+inline BuiltQuotients build_quotients(const Structure& s, Span<const i32> classes,
+                                      Span<const i64> n_classes, Span<const i64> graphs,
+                                      Span<const i64> quotient_of) {
+    const i64 n = graphs.size;
+    BuiltQuotients q;
+    q.row_offsets.assign(n + 1, 0);
+    i64 largest = 0;
+    for (i64 k = 0; k < n; k++) {
+        q.row_offsets[k + 1] = q.row_offsets[k] + n_classes[graphs[k]];
+        largest = std::max(largest, n_classes[graphs[k]]);
+    }
+    const i64 n_rows = q.row_offsets[n];
+    std::vector<i64> places(n_rows);  // the row of each class, counted in its quotient
+    q.representatives.resize(n_rows);
+    q.sizes.resize(n_rows);
+    q.indptr.assign(1, 0);
+    q.indptr.reserve(n_rows + 1);
+    std::vector<double> totals(largest);
+    std::vector<i64> stamps(largest, -1);
+    for (i64 k = 0; k < n; k++) {
+        const i64 g = graphs[k], r0 = q.row_offsets[k], r1 = q.row_offsets[k + 1];
+        const ColoredGraph graph{s, classes, s.vertex_offsets[g], s.vertex_offsets[g + 1],
+                                 n_classes[g]};
+        order_rows(graph, r0, places, q.representatives, q.sizes);
+        for (i64 r = r0; r < r1; r++) {  // the arcs into a vertex, merged by their source's class
+            const i64 v = q.representatives[r], start = static_cast<i64>(q.sources.size());
+            for (i64 a = s.indptr[v]; a < s.indptr[v + 1]; a++) {
+                const i64 j = places[r0 + graph.class_of(a)];
+                if (stamps[j] != v) {
+                    stamps[j] = v;
+                    totals[j] = 0.0;
+                    q.sources.push_back(static_cast<i32>(j));
+                }
+                totals[j] += s.weights.empty() ? 1.0 : s.weights[a];
+            }
+            std::sort(q.sources.begin() + start, q.sources.end());
+            for (i64 a = start; a < static_cast<i64>(q.sources.size()); a++)
+                q.multiplicities.push_back(totals[q.sources[a]]);
+            q.indptr.push_back(static_cast<i64>(q.sources.size()));
+        }
+        q.bands.push_back(best_band(r1 - r0, q.indptr.data() + r0, q.sources));
+    }
+    q.row_of_vertex.resize(classes.size);
+    for (i64 g = 0; g < quotient_of.size; g++) {
+        const i64 r0 = q.row_offsets[quotient_of[g]];
+        for (i64 v = s.vertex_offsets[g]; v < s.vertex_offsets[g + 1]; v++)
+            q.row_of_vertex[v] = r0 + places[r0 + classes[v]];
+    }
+    return q;
+}
+
+}  // namespace fdgnn

@@ -1,0 +1,76 @@
+// The weights of a reservoir, and what the engine fills.
+#pragma once
+
+#include "rows.hpp"
+
+namespace fdgnn {
+
+// A matrix with C entries in each of its H rows.
+template <class T>
+struct Wiring {
+    Grid<const i32> sources;
+    Grid<const T> values;
+};
+
+// `fdgnn.reservoir.weights.Weights`, in the precision of the states.
+template <class T>
+struct Weights {
+    Wiring<T> first;                 // W_I of the first layer
+    Cube<const i32> in_sources;      // (L - 1, H, C) W_I of the others
+    Cube<const T> in_values;
+    Cube<const i32> rec_sources;     // (L, H, C) W_H
+    Cube<const T> rec_values;
+    Grid<const T> bias;              // (L, H)
+
+    i64 n_layers() const { return bias.rows; }
+    i64 n_units() const { return bias.columns; }
+    Wiring<T> input(i64 i) const {
+        return i == 0 ? first : Wiring<T>{in_sources[i - 1], in_values[i - 1]};
+    }
+    Wiring<T> recurrent(i64 i) const { return {rec_sources[i], rec_values[i]}; }
+};
+
+// `fdgnn.reservoir.schedule.Schedule`.
+struct Schedule {
+    Span<const i64> order, components, layers, n_checked, period;
+    Grid<const bool> summed, kept;  // (L, H)
+    Span<const i64> slots;          // (L,)
+};
+
+// What the first layer reads in each row of a quotient: a one-hot code, or real features.
+struct Inputs {
+    Span<const i32> codes;
+    Grid<const double> features;
+};
+
+// `fdgnn.reservoir.engine.Outputs`.
+struct Outputs {
+    Cube<double> pooled;    // (n_slots, n, H)
+    Grid<i32> n_iter;       // (L, n)
+    Grid<double> residual;  // (L, n)
+    Cube<double> states;    // (n_rows, n_slots, H), or none
+
+    // Write the states of neuron h out, if they are wanted.
+    template <class T>
+    void write(i64 n, const i64* rows, const T* x, i64 h, i64 slot) const {
+        if (states.layers == 0) return;
+        for (i64 v = 0; v < n; v++) states[rows[v]][slot][h] = x[v];
+    }
+};
+
+// Rows of one layer, one for each neuron.
+template <class T>
+struct Table {
+    i64 width;
+    std::vector<T> entries;
+
+    Table(i64 rows, i64 width) : width(width), entries(rows * width, T(0)) {}
+    T* operator[](i64 h) { return entries.data() + h * width; }
+    const T* operator[](i64 h) const { return entries.data() + h * width; }
+    void clear(i64 n) {  // the first n entries of each row
+        for (i64 h = 0; h * width < static_cast<i64>(entries.size()); h++)
+            std::fill_n((*this)[h], n, T(0));
+    }
+};
+
+}  // namespace fdgnn

@@ -1,0 +1,184 @@
+// Fixed points in the order of a schedule, on blocks of quotient graphs that stay in cache.
+#pragma once
+
+#include <cmath>
+
+#include "blocks.hpp"
+
+namespace fdgnn {
+
+constexpr i64 MOST_CYCLE_STEPS = 5000;  // even next to the limit of stability it takes some hundreds
+
+// `fdgnn.reservoir.engine.Goal`: when a component has converged on a certified graph.
+struct Goal {
+    Grid<const double> contractions;  // (L, n), all below 1
+    double target;
+    Span<const double> resolution;    // (n,)
+};
+
+template <class T>
+class BlockSolver {
+public:
+    BlockSolver(i64 first, i64 last, Span<const i64> block_offsets, Span<const i64> blocks,
+                const Quotients& q, const Inputs& inputs, const Weights<T>& weights,
+                const Schedule& schedule, const Goal& goal, const Outputs& out)
+        : weights(weights),
+          schedule(schedule),
+          goal(goal),
+          out(out),
+          block(first, last, block_offsets, blocks, q, inputs),
+          X{Table<T>(weights.n_units(), block.capacity), Table<T>(weights.n_units(), block.capacity)},
+          S(weights.n_units(), block.capacity),
+          D(longest(schedule.components) + 1, block.capacity),
+          scratch(D[longest(schedule.components)]),
+          active(block.capacity),
+          moved(block.graphs.size()),
+          farther(block.graphs.size()) {}
+
+    // Solve a block of quotients through all layers.
+    void solve(Span<const i64> graphs) {
+        block.load(graphs, WHOLE_ROWS);
+        for (layer = 0; layer < weights.n_layers(); layer++) solve_layer();
+    }
+
+private:
+    const Weights<T>& weights;
+    const Schedule& schedule;
+    const Goal& goal;
+    const Outputs& out;
+    Block<T> block;
+    i64 layer = 0;
+    Table<T> X[2];               // states of this layer and of the one below
+    Table<T> S;                  // A X
+    Table<T> D;                  // W_I u + bias of a component, and a row of scratch space
+    T* scratch;
+    std::vector<T> active;       // of each row: 1 as long as its graph moves
+    std::vector<double> moved;   // of each graph: the square of how far a sweep moved it
+    std::vector<double> farther; // of each graph: how much farther the fixed point may be
+
+    Table<T>& here() { return X[layer % 2]; }
+
+    // Solve one layer on the block: its components in topological order.
+    void solve_layer() {
+        i64 c = schedule.layers[layer];
+        const i64 end = schedule.layers[layer + 1];
+        while (c < end) {
+            if (schedule.n_checked[c] > 0) {
+                settle(c++);
+            } else {  // a neuron that does not read itself: all that it reads is final
+                evaluate(schedule.order[schedule.components[c]]);
+                c++;
+            }
+        }
+    }
+
+    void drive(i64 h, T* d) {
+        block.drive(h, weights.input(layer), weights.bias[layer], layer == 0, X[(layer + 1) % 2], d);
+    }
+
+    // x = tanh(d + sum_s W_H[h, s] A x_s), eq. 1.
+    void activate(i64 h, T* d) {
+        const Wiring<T> W = weights.recurrent(layer);
+        const i32* sources = W.sources[h];
+        block.activate(d, W.values[h], W.sources.columns, [&](i64 k) { return S[sources[k]]; },
+                       scratch);
+    }
+
+    // Evaluate a neuron once.
+    void evaluate(i64 h) {
+        drive(h, scratch);
+        activate(h, scratch);
+        if (schedule.kept[layer][h]) std::copy(block.x, block.x + block.n, here()[h]);
+        if (schedule.summed[layer][h]) block.sum_neighbors(S[h]);
+        pool(h, block.x);
+    }
+
+    // Sum the states of a neuron over each graph, and write them out, if they are wanted.
+    void pool(i64 h, const T* x) {
+        const i64 slot = schedule.slots[layer];
+        if (slot < 0) return;
+        for (i64 k = 0; k < block.n_graphs; k++)
+            out.pooled[slot][block.graphs[k]][h] = block.sum_graph(k, x);
+        out.write(block.starts[block.n_graphs], block.rows.data(), x, h, slot);
+    }
+
+    // Sweep over a component that reads itself, until each graph is near its fixed point.
+    void settle(i64 c) {
+        const Span<const i64> neurons =
+            schedule.order.part(schedule.components[c], schedule.components[c + 1]);
+        const i64 n_checked = schedule.n_checked[c], period = schedule.period[c], n = block.n;
+        std::fill_n(active.begin(), n, T(1));
+        for (i64 k = 0; k < block.n_graphs; k++)
+            farther[k] = 1.0 / (1.0 - std::pow(goal.contractions[layer][block.graphs[k]],
+                                               static_cast<double>(period)));
+        for (i64 j = 0; j < neurons.size; j++) {
+            drive(neurons[j], D[j]);
+            std::fill_n(here()[neurons[j]], n, T(0));
+            std::fill_n(S[neurons[j]], n, T(0));
+        }
+        const i64 most_sweeps = MOST_CYCLE_STEPS / period + 2;
+        i64 n_active = block.n_graphs;
+        for (i64 sweep = 1; sweep <= most_sweeps && n_active > 0; sweep++)
+            for (i64 j = 0; j < neurons.size; j++) {
+                const i64 h = neurons[j];
+                T* state = here()[h];
+                activate(h, D[j]);
+                undo(n, active.data(), state, block.x);  // unless the graph still moves
+                if (j < n_checked) add_moves(j == 0, state);
+                std::copy(block.x, block.x + n, state);
+                if (schedule.summed[layer][h]) block.sum_neighbors(S[h]);
+                if (j + 1 == n_checked) {
+                    n_active = freeze(sweep * period, sweep == most_sweeps);
+                    if (n_active == 0) break;
+                }
+            }
+        for (i64 h : neurons) {
+            std::copy(here()[h], here()[h] + n, block.x);  // x is followed by rows of zeros
+            pool(h, block.x);
+        }
+    }
+
+    // Add how far the neuron moved, squared, to each graph's sum of the sweep.
+    void add_moves(bool is_first, const T* state) {
+        squared_step(block.n, block.x, state, block.squares.data());
+        for (i64 k = 0; k < block.n_graphs; k++)
+            moved[k] = block.sum_graph(k, block.squares.data()) + (is_first ? 0.0 : moved[k]);
+    }
+
+    // Freeze the graphs that are close enough to the fixed point; count the others.
+    //
+    // A sweep contracts distances by r = contraction^period. So states that it moves by d were at
+    // most d / (1 - r) away from the fixed point, and are no farther now. A frozen graph stays as it
+    // is, however long others in the block go on.
+    i64 freeze(i64 n_steps, bool is_last) {
+        i64 n_active = 0;
+        for (i64 k = 0; k < block.n_graphs; k++) {
+            const i64 first = block.starts[k], last = block.starts[k + 1], g = block.graphs[k];
+            if (active[first] == T(0)) continue;
+            const double step = std::sqrt(moved[k]), bound = step * farther[k];
+            i32& n_iter = out.n_iter[layer][g];
+            n_iter = std::max(n_iter, static_cast<i32>(n_steps));
+            if (bound <= goal.target || step <= goal.resolution[g] || is_last) {
+                std::fill(active.begin() + first, active.begin() + last, T(0));
+                out.residual[layer][g] = std::max(out.residual[layer][g], bound);
+            } else {
+                n_active++;
+            }
+        }
+        return n_active;
+    }
+};
+
+// Solve the blocks `first` to `last` through all layers; fill `out`. Block b has the quotients
+// blocks[block_offsets[b]:block_offsets[b + 1]].
+template <class T>
+void solve_blocks(i64 first, i64 last, Span<const i64> block_offsets, Span<const i64> blocks,
+                  const Quotients& q, const Inputs& inputs, const Weights<T>& weights,
+                  const Schedule& schedule, const Goal& goal, const Outputs& out) {
+    BlockSolver<T> solver(first, last, block_offsets, blocks, q, inputs, weights, schedule, goal,
+                          out);
+    for (i64 b = first; b < last; b++)
+        solver.solve(blocks.part(block_offsets[b], block_offsets[b + 1]));
+}
+
+}  // namespace fdgnn

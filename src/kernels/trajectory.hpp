@@ -1,0 +1,202 @@
+// The paper's iteration in float64, evaluating only the states that its result depends on.
+//
+// The literal loop gives the states after T steps from zero. A neuron outside the core (see
+// `tree_heights`) needs the state of its source one step earlier, which needs that of its own source
+// another step earlier, and so on down to the core. So it is evaluated at a few last steps only. The
+// core is followed step by step. T is that of the literal loop: as long as the core alone moves by
+// epsilon or more, the loop has not stopped. When it no longer does, all neurons are brought to that
+// step and from there iterated literally.
+#pragma once
+
+#include <limits>
+#include <numeric>
+
+#include "blocks.hpp"
+
+namespace fdgnn {
+
+// `fdgnn.reservoir.schedule.Trees`.
+struct Trees {
+    Grid<const bool> core;        // (L, H) does the neuron have dynamics?
+    Grid<const i64> heights;      // (L, H) over how many neurons outside the core its state travels
+    Grid<const i64> first_rows;   // (L, H) where the neuron begins among the earlier steps
+    i64 window;                   // how many steps of the core are remembered
+    i64 n_rows;
+};
+
+struct Stop {
+    double eps;
+    i64 max_iter;
+};
+
+class Follower {
+public:
+    Follower(i64 first, i64 last, Span<const i64> graphs, const Quotients& q, const Inputs& inputs,
+             const Weights<double>& weights, const Schedule& schedule, const Trees& trees,
+             const Stop& stop, Span<const i64> slots, const Outputs& out)
+        : weights(weights),
+          schedule(schedule),
+          trees(trees),
+          stop(stop),
+          slots(slots),
+          out(out),
+          one_each(graphs.size + 1),
+          block(first, last, numbered(one_each), graphs, q, inputs),
+          D(weights.n_units() + 1, block.capacity),
+          scratch(D[weights.n_units()]),
+          X{Table<double>(weights.n_units(), block.capacity),
+            Table<double>(weights.n_units(), block.capacity)},
+          S{Table<double>(weights.n_units(), block.capacity),
+            Table<double>(weights.n_units(), block.capacity)},
+          past(trees.n_rows, block.capacity) {}
+
+    // Follow one quotient through all layers.
+    void follow(Span<const i64> graph) {
+        block.load(graph, 4);
+        for (layer = 0; layer < weights.n_layers(); layer++) {
+            start();
+            follow_core();
+            follow_trees();
+            follow_all();
+            out.n_iter[layer][graph[0]] = static_cast<i32>(step);
+            out.residual[layer][graph[0]] = std::sqrt(square);
+            if (slots[layer] >= 0) pool(slots[layer]);
+        }
+    }
+
+private:
+    const Weights<double>& weights;
+    const Schedule& schedule;
+    const Trees& trees;
+    const Stop& stop;
+    Span<const i64> slots;
+    const Outputs& out;
+    std::vector<i64> one_each;
+    Block<double> block;
+    Table<double> D;            // W_I u + bias of all neurons, and a row of scratch space
+    double* scratch;
+    Table<double> X[2];         // the last states of this layer and of the one below
+    Table<double> S[2];         // A X of this step and of the one before, if all are iterated
+    Table<double> past;         // A X at earlier steps
+    i64 layer = 0;
+    i64 step = 0;
+    double square = 0.0;        // how far the last step moved the states, squared
+
+    static Span<const i64> numbered(std::vector<i64>& values) {
+        std::iota(values.begin(), values.end(), 0);
+        return {values.data(), static_cast<i64>(values.size())};
+    }
+
+    Span<const i64> neurons() const {
+        return schedule.order.part(schedule.components[schedule.layers[layer]],
+                                   schedule.components[schedule.layers[layer + 1]]);
+    }
+    const i32* sources(i64 h) const { return weights.rec_sources[layer][h]; }
+    i64 first_row(i64 h) const { return trees.first_rows[layer][h]; }
+    bool in_core(i64 h) const { return trees.core[layer][h]; }
+    bool goes_on() const { return step < stop.max_iter && square >= stop.eps * stop.eps; }
+    Table<double>& here() { return X[layer % 2]; }
+
+    // D = W_I u + bias of all neurons; the states start from zero.
+    void start() {
+        here().clear(block.n);
+        past.clear(block.n);
+        for (i64 h : neurons())
+            block.drive(h, weights.input(layer), weights.bias[layer], layer == 0,
+                        X[(layer + 1) % 2], D[h]);
+        step = 0;
+        square = std::numeric_limits<double>::infinity();
+    }
+
+    // x = tanh(D_h + sum_k W_H[h, s] row_k), eq. 2.
+    template <class Row>
+    void activate(i64 h, Row row) {
+        block.activate(D[h], weights.rec_values[layer][h], weights.rec_sources.columns, row,
+                       scratch);
+    }
+
+    // Set the state of neuron h to x; return the squared distance that it moved, over all vertices.
+    double move(i64 h) {
+        squared_step(block.n, block.x, here()[h], block.squares.data());
+        std::copy(block.x, block.x + block.n, here()[h]);
+        return block.sum_graph(0, block.squares.data());
+    }
+
+    // Iterate the core, x' = tanh(D + W_H A x), as long as it moves by eps or more.
+    void follow_core() {
+        while (goes_on()) {
+            step++;
+            square = 0.0;
+            for (i64 h : neurons()) {
+                if (!in_core(h)) continue;
+                activate(h, [&](i64 k) {
+                    return past[first_row(sources(h)[k]) + (step - 1) % trees.window];
+                });
+                square += move(h);
+                block.sum_neighbors(past[first_row(h) + step % trees.window]);
+            }
+        }
+    }
+
+    // Evaluate the trees from the core outward, at the last steps that those farther out need.
+    void follow_trees() {
+        for (i64 h : neurons()) {
+            if (in_core(h)) continue;
+            const i64 height = trees.heights[layer][h];
+            for (i64 ago = std::min(height + 1, step - 1); ago >= 0; ago--) {
+                activate(h, [&](i64 k) {
+                    const i64 s = sources(h)[k];
+                    const i64 when = in_core(s) ? (step - ago - 1) % trees.window : ago;
+                    return past[first_row(s) + when];
+                });
+                if (ago == 0) {
+                    square += move(h);
+                    continue;
+                }
+                std::copy(block.x, block.x + block.n, here()[h]);
+                if (height > 0) block.sum_neighbors(past[first_row(h) + ago - 1]);
+            }
+        }
+    }
+
+    // Iterate all neurons literally, if the loop goes on.
+    void follow_all() {
+        Table<double>*before = &S[0], *after = &S[1];
+        if (goes_on())
+            for (i64 h : neurons()) {
+                std::copy(here()[h], here()[h] + block.n, block.x);
+                block.sum_neighbors((*before)[h]);
+            }
+        while (goes_on()) {
+            step++;
+            square = 0.0;
+            for (i64 h : neurons()) {
+                activate(h, [&](i64 k) { return (*before)[sources(h)[k]]; });
+                square += move(h);
+                if (schedule.summed[layer][h]) block.sum_neighbors((*after)[h]);
+            }
+            std::swap(before, after);
+        }
+    }
+
+    // Sum the last states over the vertices, and write them out if they are wanted.
+    void pool(i64 slot) {
+        for (i64 h = 0; h < weights.n_units(); h++) {
+            std::copy(here()[h], here()[h] + block.n, block.x);
+            out.pooled[slot][block.graphs[0]][h] = block.sum_graph(0, block.x);
+            out.write(block.starts[1], block.rows.data(), block.x, h, slot);
+        }
+    }
+};
+
+// Follow the quotients graphs[first:last] through all layers; fill `out`. `schedule` evaluates all
+// neurons; slots (L,) is the place of each layer in the output or -1.
+inline void follow_graphs(i64 first, i64 last, Span<const i64> graphs, const Quotients& q,
+                          const Inputs& inputs, const Weights<double>& weights,
+                          const Schedule& schedule, const Trees& trees, const Stop& stop,
+                          Span<const i64> slots, const Outputs& out) {
+    Follower follower(first, last, graphs, q, inputs, weights, schedule, trees, stop, slots, out);
+    for (i64 k = first; k < last; k++) follower.follow(graphs.part(k, k + 1));
+}
+
+}  // namespace fdgnn

@@ -1,0 +1,53 @@
+// Arrays that belong to somebody else: a pointer and a shape, rows end to end.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace fdgnn {
+
+using i32 = std::int32_t;
+using i64 = std::int64_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+template <class T>
+struct Span {
+    T* at;
+    i64 size;
+
+    T& operator[](i64 i) const { return at[i]; }
+    T* begin() const { return at; }
+    T* end() const { return at + size; }
+    bool empty() const { return size == 0; }
+    Span part(i64 first, i64 last) const { return {at + first, last - first}; }
+};
+
+template <class T>
+struct Grid {
+    T* at;
+    i64 rows, columns;
+
+    T* operator[](i64 i) const { return at + i * columns; }
+    bool empty() const { return rows == 0; }
+};
+
+template <class T>
+struct Cube {
+    T* at;
+    i64 layers, rows, columns;
+
+    Grid<T> operator[](i64 i) const { return {at + i * rows * columns, rows, columns}; }
+};
+
+// The length of the longest list; list i is from offsets[i] to offsets[i + 1].
+inline i64 longest(Span<const i64> offsets) {
+    i64 most = 0;
+    for (i64 i = 0; i + 1 < offsets.size; i++) most = std::max(most, offsets[i + 1] - offsets[i]);
+    return most;
+}
+
+inline i64 rounded_up(i64 n, i64 step) { return (n + step - 1) / step * step; }
+
+}  // namespace fdgnn

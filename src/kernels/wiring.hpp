@@ -1,0 +1,150 @@
+// Strongly connected components of a wiring, in the order in which they can be evaluated.
+#pragma once
+
+#include <cmath>
+
+#include "views.hpp"
+
+namespace fdgnn {
+
+struct Components {
+    std::vector<i64> order;    // (H,) neurons, each component after all that it reads from
+    std::vector<i64> offsets;  // (n_components + 1,)
+};
+
+// Order neurons so that each component comes after all that it reads from. Row h of the CSR
+// structure lists the neurons that h reads. Inside a component that is one cycle, each neuron stands
+// right after the one it reads, and the first reads the last (Tarjan's algorithm, with its stack
+// unwound from the top).
+inline Components strong_components(Span<const i64> indptr, Span<const i32> sources) {
+    const i64 H = indptr.size - 1;
+    std::vector<i64> index(H, -1), low(H), stack(H), path(H);  // path: of the depth-first search
+    std::vector<i64> next_arc(indptr.begin(), indptr.begin() + H);
+    std::vector<char> on_stack(H, 0);
+    Components found{{}, {0}};
+    found.order.reserve(H);
+    i64 n_visited = 0, n_stacked = 0;
+    for (i64 root = 0; root < H; root++) {
+        if (index[root] >= 0) continue;
+        i64 depth = 0;
+        path[0] = root;
+        while (depth >= 0) {
+            const i64 h = path[depth];
+            if (index[h] < 0) {
+                index[h] = low[h] = n_visited++;
+                stack[n_stacked++] = h;
+                on_stack[h] = 1;
+            }
+            if (next_arc[h] < indptr[h + 1]) {
+                const i64 s = sources[next_arc[h]++];
+                if (index[s] < 0)
+                    path[++depth] = s;
+                else if (on_stack[s])
+                    low[h] = std::min(low[h], index[s]);
+                continue;
+            }
+            if (low[h] == index[h]) {
+                i64 s;
+                do {
+                    s = stack[--n_stacked];
+                    on_stack[s] = 0;
+                    found.order.push_back(s);
+                } while (s != h);
+                found.offsets.push_back(static_cast<i64>(found.order.size()));
+            }
+            depth--;
+            if (depth >= 0) low[path[depth]] = std::min(low[path[depth]], low[h]);
+        }
+    }
+    return found;
+}
+
+inline std::vector<i64> component_of(Span<const i64> order, Span<const i64> offsets) {
+    std::vector<i64> component(order.size);
+    for (i64 c = 0; c + 1 < offsets.size; c++)
+        for (i64 j = offsets[c]; j < offsets[c + 1]; j++) component[order[j]] = c;
+    return component;
+}
+
+struct InnerArcs {
+    std::vector<i64> counts;
+    std::vector<double> log_sums;
+};
+
+// Count each component's own arcs, and sum the logarithms of their absolute values.
+inline InnerArcs inner_arcs(Span<const i64> indptr, Span<const i32> sources,
+                            Span<const double> values, Span<const i64> order,
+                            Span<const i64> offsets) {
+    const i64 n = offsets.size - 1;
+    const std::vector<i64> component = component_of(order, offsets);
+    InnerArcs found{std::vector<i64>(n, 0), std::vector<double>(n, 0.0)};
+    for (i64 h = 0; h < order.size; h++)
+        for (i64 a = indptr[h]; a < indptr[h + 1]; a++)
+            if (component[sources[a]] == component[h]) {
+                found.counts[component[h]]++;
+                found.log_sums[component[h]] += std::log(std::abs(values[a]));
+            }
+    return found;
+}
+
+struct NeededComponents {
+    std::vector<i64> order, offsets, n_checked, period;
+};
+
+// Drop the components that nobody needs; say how each of the others converges.
+//
+// sources (H, C); order and offsets are those of strong_components. In `needed` (H,) all that needed
+// neurons read is marked as well. n_checked and period: see `fdgnn.reservoir.schedule.Schedule`.
+inline NeededComponents needed_components(Grid<const i32> sources, Span<const i64> order,
+                                          Span<const i64> offsets, Span<bool> needed) {
+    const i64 n = offsets.size - 1;
+    const std::vector<i64> component = component_of(order, offsets);
+    std::vector<char> wanted(n, 0);
+    std::vector<i64> inner(n, 0);          // arcs inside the component
+    for (i64 c = n - 1; c >= 0; c--) {     // readers before what they read
+        for (i64 j = offsets[c]; j < offsets[c + 1]; j++) wanted[c] |= needed[order[j]];
+        for (i64 j = offsets[c]; j < offsets[c + 1]; j++) {
+            const i64 h = order[j];
+            needed[h] = wanted[c];
+            for (i64 k = 0; k < sources.columns; k++) {
+                const i64 s = sources[h][k];
+                needed[s] |= wanted[c];
+                inner[c] += component[s] == c;
+            }
+        }
+    }
+    NeededComponents kept{{}, {0}, {}, {}};
+    for (i64 c = 0; c < n; c++) {
+        if (!wanted[c]) continue;
+        const i64 size = offsets[c + 1] - offsets[c];
+        kept.order.insert(kept.order.end(), order.at + offsets[c], order.at + offsets[c + 1]);
+        kept.offsets.push_back(static_cast<i64>(kept.order.size()));
+        const bool is_cycle = inner[c] == size;  // its first neuron stands for all
+        kept.n_checked.push_back(is_cycle ? 1 : inner[c] > size ? size : 0);
+        kept.period.push_back(is_cycle ? size : 1);
+    }
+    return kept;
+}
+
+// Part the neurons into the core, which has dynamics, and the trees that only follow it.
+//
+// The core is the components that are iterated, with all that they read, directly or not. The height
+// of a neuron is the largest number of neurons outside the core that its state travels over.
+inline void tree_heights(Grid<const i32> sources, Span<const i64> order, Span<const i64> offsets,
+                         Span<const i64> n_checked, Span<bool> core, Span<i64> heights) {
+    std::fill(core.begin(), core.end(), false);
+    std::fill(heights.begin(), heights.end(), 0);
+    for (i64 c = offsets.size - 2; c >= 0; c--) {  // readers before what they read
+        for (i64 j = offsets[c]; j < offsets[c + 1]; j++) core[order[j]] |= n_checked[c] > 0;
+        for (i64 j = offsets[c]; j < offsets[c + 1]; j++) {
+            const i64 h = order[j];
+            for (i64 k = 0; k < sources.columns; k++) {
+                const i64 s = sources[h][k];
+                core[s] |= core[h];
+                if (!core[h]) heights[s] = std::max(heights[s], heights[h] + 1);
+            }
+        }
+    }
+}
+
+}  // namespace fdgnn

@@ -1,0 +1,116 @@
+"""The compiled kernels: which engine runs, stale ones, arguments of the wrong type."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fdgnn
+from fdgnn import kernels
+from fdgnn.datasets import make_random_graphs
+from fdgnn.exceptions import KernelError
+from fdgnn.workflow import installation
+
+SOURCES = Path(fdgnn.__file__).parent.parent / "kernels"
+SCRIPT = """
+import sys
+import numpy as np
+from fdgnn import ColorCounts, GraphReservoir, kernels
+from fdgnn.datasets import make_random_graphs
+graphs = make_random_graphs(40, n_vertices=(1, 60), random_state=1)
+parts = [kernels.ENGINE]
+for options in ({}, {"n_connections": 3, "effective_spectral_radius": 1.5}, {"solver": "paper"}):
+    encoder = GraphReservoir(n_units=20, n_layers=2, random_state=0, **options)
+    parts.append(encoder.fit_transform(graphs))
+parts.append(ColorCounts(n_rounds=2, n_buckets=64).fit_transform(graphs).toarray())
+np.savez(sys.argv[1], *parts)
+"""
+
+
+def run(engine, *arguments):
+    environment = os.environ | ({} if engine is None else {"FDGNN_ENGINE": engine})
+    return subprocess.run(
+        [sys.executable, "-W", "ignore", *arguments],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_all_engines_agree(tmp_path):
+    found = {}
+    for name in kernels.runnable_engines():
+        done = run(name, "-c", SCRIPT, str(tmp_path / f"{name}.npz"))
+        assert done.returncode == 0, done.stderr
+        with np.load(tmp_path / f"{name}.npz") as arrays:
+            engine, *found[name] = [arrays[f"arr_{i}"] for i in range(5)]
+        assert engine == name
+    for results in found.values():
+        for ours, theirs in zip(results, found["plain"], strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
+def test_the_best_engine_is_taken_and_an_unknown_one_is_told():
+    assert kernels.runnable_engines()[0] == "plain"
+    assert run(None, "-m", "fdgnn", "compile").returncode == 0
+    told = run("best", "-m", "fdgnn", "compile")
+    assert told.returncode == 1
+    assert told.stderr.startswith("error: FDGNN_ENGINE is 'best'; this machine can run plain")
+
+
+def test_compile_tries_every_engine(monkeypatch):
+    facts = fdgnn.compile_kernels()
+    assert facts.runs == kernels.runnable_engines()
+    assert facts.engine in facts.runs
+
+    class Wrong:
+        def tanh_sum(self, d, w, s, x):
+            x[:] = 0.25
+
+    monkeypatch.setattr(kernels, "engine_module", lambda name: Wrong())
+    with pytest.raises(KernelError, match="the engine 'plain' is wrong on this machine"):
+        installation._try_engine("plain")
+
+
+@pytest.mark.skipif(not SOURCES.is_dir(), reason="installed without sources")
+def test_kernels_know_the_sources_that_they_were_compiled_from(tmp_path):
+    assert kernels._state(SOURCES) == kernels._kernels.STATE
+    same, other = tmp_path / "same", tmp_path / "other"
+    for folder in (same, other):
+        shutil.copytree(SOURCES, folder)
+    assert kernels._state(same) == kernels._kernels.STATE
+    (other / "rows.hpp").write_text((SOURCES / "rows.hpp").read_text() + "// changed\n")
+    assert kernels._state(other) != kernels._kernels.STATE
+    assert kernels._state(tmp_path) is None
+
+
+def test_stale_kernels_are_refused(monkeypatch):
+    monkeypatch.setattr(kernels, "_state", lambda folder: "another state")
+    with pytest.raises(KernelError, match="compile them again, by 'make kernels'"):
+        kernels._compiled("_kernels")
+
+
+def test_missing_kernels_are_told():
+    with pytest.raises(KernelError, match=r"not compiled .*needs a C\+\+ compiler"):
+        kernels._compiled("_kernels_of_another_machine")
+
+
+def test_arrays_of_another_type_are_refused_not_converted():
+    """A converted copy would receive the results, and be thrown away."""
+    colors = np.zeros(3, dtype=np.int64)
+    with pytest.raises(TypeError):
+        kernels.mix_all(colors)
+    with pytest.raises(TypeError):
+        kernels.mix_all(np.zeros((4, 3), dtype=np.uint64)[:, 1])
+    frozen = np.zeros(3, dtype=np.uint64)
+    frozen.flags.writeable = False
+    with pytest.raises(TypeError):
+        kernels.mix_all(frozen)
+    structure = make_random_graphs(3, random_state=0).structure
+    wrong = structure._replace(neighbors=structure.neighbors.astype(np.int64))
+    with pytest.raises(TypeError, match="cannot take this neighbors"):
+        kernels.refine_colors(wrong, frozen[:0], colors.view(np.uint64), 0)
