@@ -18,7 +18,8 @@ needs have closed forms::
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,13 +32,27 @@ from fdgnn.readout.products import row_products
 _NUMBERS = 5_000_000  # that one array of an explanation has, at most, about
 
 
-class GaussianReadout(NamedTuple):
-    """``f(x) = sum_j a_j exp(-c |x - x_j|^2) + b``."""
+@dataclass(frozen=True, eq=False)
+class GaussianReadout:
+    """``f(x) = sum_j a_j exp(-c |x - x_j|^2) + b``.
+
+    What each prediction needs of the examples is computed by the first one, and kept.
+    """
 
     examples: sp.csr_array  # x_j (n, P), features of the training graphs
     dual: Floats  # a (n, q)
     intercept: Floats  # b (q,)
     sharpness: float  # c
+
+    @cached_property
+    def _examples_squared(self) -> Floats:
+        """|x_j|^2 (n,)."""
+        return _squares(self.examples)
+
+    @cached_property
+    def _columns(self) -> sp.csr_array:
+        """The examples as columns (P, n)."""
+        return self.examples.T.tocsr()
 
     def outputs(self, X: Features) -> Floats:
         """Give the outputs (m, q) for features (m, P)."""
@@ -47,7 +62,7 @@ class GaussianReadout(NamedTuple):
 
     def base_outputs(self) -> Floats:
         """Give the outputs (q,) for the empty graph, whose features are zero."""
-        squares = _squares(self.examples)
+        squares = self._examples_squared
         return np.asarray(np.exp(-self.sharpness * squares) @ self.dual + self.intercept)
 
     def directions(self, X: Features, signs: Floats) -> Features:
@@ -82,7 +97,7 @@ class GaussianReadout(NamedTuple):
 
     def _moments(self, X: Features) -> tuple[Floats, Floats, Floats]:
         """A (m, 1), B (m, n) and C (n,) of the docstring above."""
-        return _squares(X)[:, None], dense(X @ self.examples.T), _squares(self.examples)
+        return _squares(X)[:, None], dense(X @ self._columns), self._examples_squared
 
 
 def _rows_at_once(X: sp.csr_array, n_examples: int) -> int:
