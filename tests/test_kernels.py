@@ -54,6 +54,20 @@ def test_all_engines_agree(tmp_path):
             np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
 
 
+def test_an_engine_that_was_not_compiled_is_not_taken(monkeypatch):
+    monkeypatch.setattr(kernels, "_is_compiled", lambda name: False)
+    assert kernels.runnable_engines() == ("plain",)
+
+
+def test_numpys_integers_are_numbers_of_rounds():
+    graphs = make_random_graphs(5, random_state=0)
+    expected, found = (
+        fdgnn.ColorCounts(n_rounds=n, vertices="degree", histograms=False).fit_transform(graphs)
+        for n in (2, np.int32(2))
+    )
+    assert (expected != found).nnz == 0
+
+
 def test_the_best_engine_is_taken_and_an_unknown_one_is_told():
     assert kernels.runnable_engines()[0] == "plain"
     assert run(None, "-m", "fdgnn", "compile").returncode == 0
@@ -112,5 +126,5 @@ def test_arrays_of_another_type_are_refused_not_converted():
         kernels.mix_all(frozen)
     structure = make_random_graphs(3, random_state=0).structure
     wrong = structure._replace(neighbors=structure.neighbors.astype(np.int64))
-    with pytest.raises(TypeError, match="cannot take this neighbors"):
+    with pytest.raises(TypeError, match="neighbors: of the wrong type"):
         kernels.refine_colors(wrong, frozen[:0], colors.view(np.uint64), 0)

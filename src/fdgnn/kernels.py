@@ -14,6 +14,7 @@ import os
 from functools import cache
 from hashlib import sha256
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,10 @@ def _compiled(name: str) -> Any:
         raise KernelError(
             f"fdgnn's kernels are not compiled ({name}); install fdgnn with pip, for instance by "
             "'pip install -e .' in its folder, which needs a C++ compiler"
+        ) from None
+    except ImportError as error:
+        raise KernelError(
+            f"fdgnn's kernels cannot be loaded on this machine ({error}); install fdgnn again here"
         ) from None
     if (_state(Path(__file__).parent.parent / "kernels") or module.STATE) != module.STATE:
         raise KernelError(
@@ -49,16 +54,20 @@ def _state(folder: Path) -> str | None:
     return sha256(digests.encode()).hexdigest()
 
 
+def _is_compiled(engine: str) -> bool:
+    return find_spec(f"fdgnn._engine_{engine}") is not None
+
+
 def engine_module(name: str) -> Any:
     """Give the compiled engine of this name."""
     return _compiled(f"_engine_{name}")
 
 
 def runnable_engines() -> tuple[str, ...]:
-    """Name the engines that this processor can run, the best one last."""
+    """Name the engines that are compiled and that this processor can run, the best one last."""
     plain = engine_module("plain")
     wide = {"avx2": plain.has_avx2(), "avx512": plain.has_avx512()}
-    return ("plain", *(name for name, runs in wide.items() if runs))
+    return ("plain", *(name for name, runs in wide.items() if runs and _is_compiled(name)))
 
 
 def _chosen() -> str:

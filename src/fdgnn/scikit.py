@@ -1,16 +1,28 @@
 """What models take from scikit-learn's base, imported in a third of the time.
 
 scikit-learn imports ``scipy.stats``, which is most of the time of importing its base, for one
-function that models do not call. So an empty module stands there meanwhile. It is gone afterwards,
-and SciPy imports the real one when somebody first asks for it.
+function that models do not call. So a stand-in is there meanwhile, which imports the real one when
+it is asked for anything. It is gone afterwards, and SciPy imports the real one when needed.
 """
 
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 _HEAVY = "scipy.stats"
+
+
+class _StandIn(ModuleType):
+    """A module that becomes the real one when somebody asks for what is in it."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # the import system's questions
+            raise AttributeError(name)
+        sys.modules.pop(_HEAVY, None)
+        return getattr(import_module(_HEAVY), name)
 
 
 def _import_base() -> None:
@@ -19,16 +31,15 @@ def _import_base() -> None:
         return
     import scipy
 
-    sys.modules[_HEAVY] = ModuleType(_HEAVY)
+    standing = sys.modules[_HEAVY] = _StandIn(_HEAVY)
     try:
         import sklearn.base
         import sklearn.utils.validation  # noqa: F401
-    except (ImportError, AttributeError):  # a version that needs it at once: import again, with it
-        for name in [n for n in sys.modules if n.split(".")[0] == "sklearn"]:
-            del sys.modules[name]
     finally:
-        del sys.modules[_HEAVY]
-        vars(scipy).pop("stats", None)
+        if sys.modules.get(_HEAVY) is standing:
+            del sys.modules[_HEAVY]
+        if vars(scipy).get("stats") is standing:
+            del scipy.stats
 
 
 _import_base()

@@ -133,8 +133,8 @@ public:
         for (const Outside& arc : outside) s[arc.row] += arc.weight * x[arc.source];
     }
 
-    // sum_v size_v y_v over the rows of graph k, in float64. Sizes go on with zeros to whole strands,
-    // so the sum may run into the rows of the next graph.
+    // sum_v size_v y_v over the rows of graph k, in float64. The sizes of a graph are padded with
+    // zeros to a multiple of STRANDS, so the sum may run into the rows of the next graph.
     double sum_graph(i64 k, const T* y) const {
         return weighted_sum(rounded_up(starts[k + 1] - starts[k], STRANDS),
                             sizes.data() + size_starts[k], y + starts[k]);

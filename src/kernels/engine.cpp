@@ -67,7 +67,7 @@ void bind_tanh(nb::module_& m) {
           nb::arg() = 1);
 }
 
-// Whether this processor has the instructions that the module FDGNN_MODULE of each name uses.
+// Whether this processor has the instructions that _engine_avx2 and _engine_avx512 are compiled for.
 static bool has_avx2() {
 #if defined(__x86_64__) && defined(__GNUC__)
     __builtin_cpu_init();

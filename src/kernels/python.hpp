@@ -43,7 +43,8 @@ auto field(nb::handle tuple, const char* name) {
     A found;
     nb::object given = tuple.attr(name);
     if (!nb::try_cast<A>(given, found, false))
-        throw nb::type_error((std::string("the kernels cannot take this ") + name).c_str());
+        throw nb::type_error(
+            (std::string(name) + ": of the wrong type, shape or memory order for the kernels").c_str());
     return view(found);
 }
 
@@ -73,7 +74,7 @@ Numpy<T> numpy(std::vector<T>&& values, i64 rows = -1) {
     return Numpy<T>(kept->data(), {r, r ? n / r : 0}, owner);
 }
 
-// Run without the lock of Python, so that other threads can work meanwhile.
+// Run without the lock of Python (GIL), so that other threads can work meanwhile.
 template <class F>
 auto unlocked(F work) {
     nb::gil_scoped_release free;

@@ -61,7 +61,7 @@ inline std::vector<i64> breadth_first(const ColoredGraph& g, const std::vector<i
     return order;
 }
 
-// Put the classes of a graph in order; fill its part, from row r0 on, of the last three.
+// Put the classes of a graph in order; fill its part, from row r0 on, of the last three arguments.
 inline void order_rows(const ColoredGraph& g, i64 r0, std::vector<i64>& places,
                        std::vector<i64>& representatives, std::vector<double>& sizes) {
     std::vector<i64> first(g.n_classes, -1);
@@ -145,6 +145,8 @@ inline BuiltQuotients build_quotients(const Structure& s, Span<const i32> classe
         }
         q.bands.push_back(best_band(r1 - r0, q.indptr.data() + r0, q.sources));
     }
+    q.sources.shrink_to_fit();
+    q.multiplicities.shrink_to_fit();
     q.row_of_vertex.resize(classes.size);
     for (i64 g = 0; g < quotient_of.size; g++) {
         const i64 r0 = q.row_offsets[quotient_of[g]];

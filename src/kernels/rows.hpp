@@ -10,8 +10,8 @@
 
 namespace fdgnn {
 
-constexpr i64 STRANDS = 32;  // the rows of a graph are summed in whole groups of so many
-constexpr i64 LANES = 16;    // and in so many strands at once
+constexpr i64 STRANDS = 32;  // the sizes of a graph's rows are padded to a multiple of this
+constexpr i64 LANES = 16;    // and its rows are summed in so many partial sums
 
 // tanh(x) = x P(x^2) / Q(x^2), fitted for the smallest relative error on [0, 8.5].
 inline float fast_tanh(float z) {

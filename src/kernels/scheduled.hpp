@@ -132,6 +132,7 @@ private:
                     if (n_active == 0) break;
                 }
             }
+        if (schedule.slots[layer] < 0) return;
         for (i64 h : neurons) {
             std::copy(here()[h], here()[h] + n, block.x);  // x is followed by rows of zeros
             pool(h, block.x);

@@ -37,6 +37,8 @@ inline void spectral_radii(const Structure& s, Span<double> radii) {
     std::vector<double> x(largest), y(largest);
     for (i64 g = 0; g < radii.size; g++) {
         const i64 v0 = s.vertex_offsets[g], n = s.vertex_offsets[g + 1] - v0;
+        radii[g] = 0.0;
+        if (n == 0) continue;
         std::fill(x.begin(), x.begin() + n, 1.0);
         const double scale = largest_row(s, v0, v0 + n) + 1.0;  // keeps x in range between checks
         double bound = std::numeric_limits<double>::infinity();

@@ -12,7 +12,7 @@ from fdgnn.cli.options import AsJson
 
 @app.command("compile", epilog="Example: fdgnn compile")
 def compile_command(as_json: AsJson = False) -> None:
-    """Try all kernels on this machine. They are compiled when fdgnn is installed, never later.
+    """Check the kernels on this machine: they are compiled when fdgnn is installed, never later.
 
     For those who build images: nothing is written, and nothing is left to be compiled at first use.
     """

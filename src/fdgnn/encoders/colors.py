@@ -221,7 +221,7 @@ class ColorCounts(Encoder):
             found += [(name, first, 0) for name, first in channels.histograms(graphs, n_jobs)]
         names, first, rounds = zip(*found, strict=True)
         together = first[0][None] if len(first) == 1 else np.stack(first)
-        return Channels(together, np.array(rounds), tuple(names))
+        return Channels(together, np.array(rounds, dtype=np.int64), tuple(names))
 
     def _feature_channels(self, graphs: GraphBatch, n_rounds: int) -> list[tuple[str, Colors, int]]:
         """Fine bins are counted, coarse ones refined: rows of them if few, else one by one."""

@@ -203,7 +203,7 @@ def _distinct(signatures: npt.NDArray[np.uint64]) -> tuple[Ints, Ints]:
 def _pack(n_rows: Ints, bands: Ints) -> tuple[Ints, Ints]:
     """Fill blocks with quotients of like bandwidth, up to the rows that a block may have."""
     if len(n_rows) == 1:
-        return np.array([0, 1]), np.zeros(1, dtype=np.int64)
+        return np.array([0, 1], dtype=np.int64), np.zeros(1, dtype=np.int64)
     blocks = np.lexsort((n_rows, bands))
     cuts = [0]
     filled = 0
@@ -212,4 +212,4 @@ def _pack(n_rows: Ints, bands: Ints) -> tuple[Ints, Ints]:
             cuts.append(k)
             filled = 0
         filled += rows
-    return np.array([*cuts, len(blocks)]), blocks
+    return np.array([*cuts, len(blocks)], dtype=np.int64), blocks

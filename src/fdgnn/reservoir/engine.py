@@ -175,7 +175,7 @@ def _only(ways: Ints, way: int, n: int, q: Quotients) -> tuple[Ints, Ints]:
     if n == len(ways):
         return q.blocks, q.block_offsets
     keep = ways[q.blocks] == way
-    return q.blocks[keep], np.unique(np.concatenate([[0], np.cumsum(keep)])[q.block_offsets])
+    return q.blocks[keep], np.unique(offsets_of(keep)[q.block_offsets])
 
 
 def _inputs(

@@ -104,12 +104,14 @@ def schedule_layers(
         if i < L - 1:
             kept[i, input_sources[i][above].ravel()] = True
         needed = np.ones(H, dtype=np.bool_) if i in wanted else kept[i].copy()
-        order, offsets = strong_components(np.arange(0, H * C + 1, C), sources.ravel())
+        order, offsets = strong_components(
+            np.arange(0, H * C + 1, C, dtype=np.int64), sources.ravel()
+        )
         parts.append(needed_components(sources, order, offsets, needed))
         summed[i, sources[needed].ravel()] = True
         above = needed
     orders, offsets, n_checked, periods = zip(*reversed(parts), strict=True)
-    slots = np.full(L, -1)
+    slots = np.full(L, -1, dtype=np.int64)
     slots[list(wanted)] = np.arange(len(wanted))
     schedule = Schedule(
         order=np.concatenate(orders),

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fdgnn.datasets import make_random_graphs
+from fdgnn.encoders import ColorCounts, GraphReservoir
 from fdgnn.exceptions import KernelError
 
 
@@ -17,9 +19,11 @@ class KernelFacts(NamedTuple):
 
 
 def compile_kernels() -> KernelFacts:
-    """See that all kernels are compiled and give right results on this machine.
+    """Check that all kernels are compiled and run on this machine.
 
-    They are compiled when fdgnn is installed, so that nothing is left to do here but to try them.
+    They are compiled when fdgnn is installed, so that nothing is left to do here but to try them:
+    each engine's arithmetic beside NumPy's, and the one in use on whole graphs, where the fixed
+    points must be those of the paper's literal loop.
 
     Raises
     ------
@@ -31,7 +35,20 @@ def compile_kernels() -> KernelFacts:
     runs = kernels.runnable_engines()
     for name in runs:
         _try_engine(name)
+    _try_graphs()
     return KernelFacts(kernels.ENGINE, runs)
+
+
+def _try_graphs() -> None:
+    """Embed graphs by the engine and by the literal loop, and count colors."""
+    graphs = make_random_graphs(20, random_state=0)
+    encoder = GraphReservoir(n_units=20, effective_spectral_radius=0.3, random_state=0)
+    ours = encoder.fit_transform(graphs)
+    literal = encoder.set_params(solver="paper").fit_transform(graphs)
+    colors = ColorCounts(n_rounds=1, vertices="nothing", histograms=False).fit_transform(graphs)
+    counted = np.asarray(colors.sum(axis=1)).ravel() == 2 * np.diff(graphs.vertex_offsets)
+    if not (np.allclose(ours, literal, atol=1e-2) and counted.all()):
+        raise KernelError("the kernels are wrong on this machine; install fdgnn again here")
 
 
 def _try_engine(name: str) -> None:
