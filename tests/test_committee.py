@@ -535,6 +535,21 @@ def test_test_graphs_have_no_say_in_the_choice(labeled):
     assert scores[0][1].test[0] == pytest.approx(1 - scores[1][1].test[0])
 
 
+def test_the_seed_of_a_search_is_that_of_its_reservoirs(labeled):
+    graphs, y = labeled
+    unseeded = FDGNNClassifier(encoder="auto")
+    one, same, other = (
+        FDGNNSearchCV(unseeded, cv=2, random_state=seed).fit(graphs, y) for seed in (3, 3, 4)
+    )
+    assert one.best_estimator_.random_state is not None
+    outputs = [each.best_estimator_.decision_function(graphs) for each in (one, same, other)]
+    np.testing.assert_array_equal(outputs[0], outputs[1])
+    assert (
+        one.cv_results_["mean_test_score"].tolist() == same.cv_results_["mean_test_score"].tolist()
+    )
+    assert np.abs(outputs[0] - outputs[2]).max() > 0
+
+
 @pytest.mark.parametrize(("scoring", "metric"), [(None, accuracy), ("roc_auc", by_auc)])
 def test_a_search_scores_the_committee_and_fits_it(labeled, scoring, metric):
     graphs, y = labeled

@@ -72,6 +72,12 @@ def test_projection_has_unit_spectral_norm_and_its_own_stream():
     np.testing.assert_allclose(np.linalg.norm(W_phi, 2), 1.0)
 
 
+def test_few_projections_of_many_features_need_no_large_matrix():
+    """With colors there are 2^18 features; a matrix of all pairs would take 512 GB."""
+    W_phi = draw_projection(seed_sequence(0), 2**18, 3)
+    np.testing.assert_allclose(np.linalg.norm(W_phi, 2), 1.0)
+
+
 def test_free_parameters_are_as_few_as_the_paper_says(motifs):
     model = FDGNNClassifier(n_layers=1, n_units=50, random_state=0).fit(*motifs)
     assert model.coef_.size + model.intercept_.size == 101

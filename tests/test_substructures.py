@@ -133,6 +133,9 @@ def test_models_without_colors_have_none_and_strangers_are_refused():
         substructures(model, graphs, target=7)
     with pytest.raises(TypeError, match="has no score"):
         substructures(ColorCounts().fit(graphs), graphs)
+    for n_most in (0, -1):
+        with pytest.raises(ValueError, match=f"n_most is {n_most}; give 1 or more"):
+            substructures(model, graphs, n_most=n_most)
 
 
 # ---------------------------------------------------------------------- true

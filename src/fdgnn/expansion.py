@@ -17,7 +17,8 @@ def draw_projection(seed: np.random.SeedSequence, n_features: int, n_projections
     """W_phi (P, H): uniform in [-1, 1], then rescaled to unit spectral norm."""
     rng = stream(seed, 0, Matrix.PROJECTION)
     W_phi = rng.uniform(-1, 1, size=(n_projections, n_features))
-    norm = float(np.sqrt(np.linalg.eigvalsh(W_phi.T @ W_phi)[-1]))  # half the time of an SVD
+    shorter = W_phi if n_projections < n_features else W_phi.T  # features of colors are many
+    norm = float(np.sqrt(np.linalg.eigvalsh(shorter @ shorter.T)[-1]))  # half the time of an SVD
     return W_phi / norm
 
 

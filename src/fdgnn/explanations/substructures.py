@@ -129,6 +129,8 @@ def substructures(
     >>> [found.weight > 0 for found in substructures(model, graphs, target=1, n_most=1)]
     [True, False]
     """
+    if n_most < 1:
+        raise ValueError(f"n_most is {n_most}; give 1 or more")
     model = checked_model(model)
     batch = model.check_graphs(graphs)
     if target is not None:

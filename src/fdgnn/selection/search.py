@@ -170,11 +170,15 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_committee(self, task: SelectionTask, y: Any) -> Self:
         """Score the committee of ``encoder="auto"``, and fit it on all graphs.
 
-        There is nothing to draw: its members are fixed, and each chooses its penalty.
+        There is nothing to draw: its members are fixed, and each chooses its penalty. Reservoirs
+        take the estimator's seed, or else that of the search.
         """
+        base = clone(self._base)
+        if base.random_state is None:
+            base.set_params(random_state=integer_seed(seed_sequence(self.random_state), 0))
         context = Context(self.n_jobs, quiet=not self.verbose)
-        names = [member.name for member in members(task, self._base)]
-        found = all_outputs(task, self._base, range(len(names)), context.n_jobs)
+        names = [member.name for member in members(task, base)]
+        found = all_outputs(task, base, range(len(names)), context.n_jobs)
         tracked = context.track(found, len(names), "models")
         ordered = sorted(tracked, key=lambda one: one.number)
         scores = score_committee(task, ordered, is_classifier(self._base))
@@ -200,7 +204,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if self.outer_cv is not None:
             self.nested_scores_ = scores.test[:-1]
             self.nested_score_ = float(self.nested_scores_.mean())
-        self.best_estimator_ = clone(self._base).fit(task.graphs, y)
+        self.best_estimator_ = base.fit(task.graphs, y)
         return self
 
     @property
