@@ -109,7 +109,7 @@ def threads() -> list[Row]:
     turns = [
         [wall(lambda j=j: encoder.encode(graphs, n_jobs=j), 1) for j in (1, 2)] for _ in range(7)
     ]
-    one, two = np.min(turns, axis=0)
+    one, two = np.min(turns, axis=0).tolist()
     apart = side_by_side(lambda: encoder.encode(graphs, n_jobs=1))
     return [
         at_least("two threads beside one, encoding", one / two, 1.8, one=one, two=two),
