@@ -10,10 +10,17 @@ import tracemalloc
 from contextlib import contextmanager
 
 import pytest
+from hypothesis import strategies as st
 
 from fdgnn import load_model, save_model
 from fdgnn.exceptions import FDGNNError, ModelFileError
 from fdgnn.model_files import container
+
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=6,
+)
 
 
 def again(model, path, **options):
