@@ -195,8 +195,8 @@ def portrait_of(
             "n_folds": 4, "n_layers": 2, "effective_spectral_radius": 0.9,
         },
         "members": [
-            _member("colors, 2 rounds", "ColorCounts", "Gaussian", 0.3, 1, n),
-            _member("reservoir", "GraphReservoir", "linear", 0.01, 2, n - 1),
+            _member("colors, 2 rounds", "ColorCounts", "Gaussian", 0.3, 1),
+            _member("reservoir", "GraphReservoir", "linear", 0.01, 2),
         ],
         "substructures": [
             substructure
@@ -229,10 +229,10 @@ def portrait_of(
     }  # fmt: skip
 
 
-def _member(name, encoder, readout, penalty, n_networks, n_graphs):
+def _member(name, encoder, readout, penalty, n_networks):
     return {
         "name": name, "encoder": encoder, "readout": readout, "penalty": penalty,
-        "n_networks": n_networks, "n_graphs": n_graphs,
+        "n_networks": n_networks,
     }  # fmt: skip
 
 

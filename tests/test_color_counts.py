@@ -225,7 +225,8 @@ def test_depths_contain_each_other():
 def test_exact_columns_leave_out_what_training_graphs_do_not_have():
     one, other = (Graph([[0], [1]], 2, labels=labels) for labels in (["a", "b"], ["a", "c"]))
     encoder = ColorCounts(n_rounds=0, n_buckets=None).fit([one])
-    assert encoder.transform([other]).toarray().sum() == 1
+    with pytest.warns(UnseenLabelWarning, match="1 of 1 graphs"):
+        assert encoder.transform([other]).toarray().sum() == 1
     assert len(encoder.columns_) == encoder.n_features_out == 2
 
 
@@ -322,6 +323,17 @@ def test_bad_parameters(options, message):
         ColorCounts(**options).fit(make_random_graphs(3, random_state=0))
 
 
+def test_features_have_names():
+    graphs = make_motif_graphs(20, random_state=0)[0]
+    hashed = ColorCounts(n_rounds=1, n_buckets=64).fit(graphs)
+    assert hashed.get_feature_names_out().tolist() == [f"bucket{i}" for i in range(64)]
+    exact = ColorCounts(n_rounds=1, n_buckets=None).fit(graphs)
+    names = exact.get_feature_names_out()
+    assert len(set(names)) == len(names) == exact.transform(graphs).shape[1]
+    few = ColorCounts(n_rounds=1, n_buckets=None).fit(graphs[:3])
+    assert set(few.get_feature_names_out()) <= set(names)
+
+
 def test_bad_graphs():
     with pytest.raises(GraphError, match="a vertex feature is NaN"):
         ColorCounts().fit([Graph([[0], [1]], features=[[np.nan], [1.0]])])
@@ -338,7 +350,12 @@ def test_unseen_labels_are_told_and_no_error():
     with pytest.warns(UnseenLabelWarning, match="1 of 3 graphs have vertex labels that were not"):
         assert model.predict([*named[:2], strange]).shape == (3,)
     assert model.refusals([strange]) == {}
-    assert model.networks_[0].encoder.unseen(as_batch([named[0], strange])).tolist() == [1]
+    told = {1: "vertex label z was not seen during fit"}
+    assert model.unseen([named[0], strange]) == told
+    encoder = model.networks_[0].encoder
+    assert encoder.unseen(as_batch([named[0], strange])) == told
+    with pytest.warns(UnseenLabelWarning, match="1 of 1 graphs"):
+        encoder.transform([strange])
 
 
 def test_graphs_must_have_what_arcs_had_during_fit():

@@ -178,7 +178,7 @@ def test_on_many_graphs_no_member_is_gaussian(vertices, candidates):
 
 
 def test_many_graphs_are_fitted_by_conjugate_gradients(labeled, monkeypatch):
-    import fdgnn.estimators as estimators
+    import fdgnn.estimators.base as estimators
 
     calls = []
 
@@ -269,13 +269,65 @@ def test_the_same_seed_gives_the_same_bits_with_any_number_of_threads(labeled, f
 
 
 def test_parameters_are_kept_and_set():
-    model = FDGNNClassifier(encoder="auto", candidates="both", class_weight={0: 2.0}, n_rounds=1)
+    model = FDGNNClassifier(encoder="auto", candidates="both", class_weight={0: 2.0})
     again = clone(model)
     assert again.get_params() == model.get_params()
     assert again.set_params(candidates="colors").get_params()["candidates"] == "colors"
     for wrong in ({"candidates": "some"}, {"readout": "deep"}, {"alpha": -1.0}):
         with pytest.raises(ValueError, match=f"{next(iter(wrong))}="):
             clone(model).set_params(**wrong).fit(make_random_graphs(8, random_state=0), [0, 1] * 4)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"encoder": "auto", "n_units": 10}, r'n_units=10 has no effect with encoder="auto"'),
+        ({"encoder": "auto", "n_rounds": 1}, "n_rounds=1 has no effect"),
+        ({"encoder": "auto", "readout": "linear"}, "readout='linear' has no effect"),
+        ({"encoder": "auto", "n_networks": 2}, "n_networks=2 has no effect"),
+        ({"encoder": "auto", "n_rounds": -1}, "n_rounds=-1: expected an integer, at least 0"),
+        ({"encoder": "reservoir", "n_rounds": -1}, "n_rounds=-1: expected an integer, at least 0"),
+        ({"encoder": "colors", "n_layers": 0}, "n_layers=0: expected an integer, at least 1"),
+        ({"candidates": "colors"}, """candidates='colors' is for encoder="auto" only"""),
+        ({"n_jobs": "a"}, "n_jobs='a': expected None or an integer other than 0"),
+        ({"n_jobs": 0}, "n_jobs=0: expected None or an integer other than 0"),
+    ],
+)
+@pytest.mark.parametrize("kind", [FDGNNClassifier, FDGNNRegressor])
+def test_parameters_without_effect_and_wrong_ones_are_told(labeled, kind, options, message):
+    with pytest.raises(ValueError, match=message):
+        kind(**options).fit(*labeled)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"n_configurations": 2}, {"param_distributions": {"nonsense": [1]}}, {"depths": (1, 2)},
+        {"alphas": (1.0,)}, {"n_guesses": 1}, {"configurations": [{"n_units": 5}]},
+    ],
+)  # fmt: skip
+def test_a_search_of_a_committee_refuses_what_it_cannot_search(labeled, options):
+    with pytest.raises(ValueError, match=f'{next(iter(options))} has no effect with encoder="auto'):
+        FDGNNSearchCV(AUTO, **options).fit(*labeled)
+
+
+@pytest.mark.parametrize("encoder", ["auto", "reservoir", "colors"])
+def test_a_search_takes_weights_of_graphs(labeled, encoder):
+    graphs, y = labeled
+    rng = np.random.default_rng(0)
+    weights = rng.integers(0, 3, size=len(y)).astype(float)
+    base = FDGNNClassifier(encoder=encoder, random_state=0)
+    few = {} if encoder == "auto" else {"n_configurations": 1, "n_guesses": 1, "depths": (2,)}
+    search = FDGNNSearchCV(base, cv=3, outer_cv=3, random_state=0, **few)
+    found = search.fit(graphs, y, sample_weight=weights)
+    some = weights > 0
+    by_hand = clone(found.best_estimator_).fit(graphs[some], y[some], weights[some])
+    mine = found.decision_function(graphs)
+    np.testing.assert_allclose(mine, by_hand.outputs(graphs)[:, 0], atol=1e-9)
+    plain = clone(search).fit(graphs[some], y[some])
+    assert not np.allclose(mine, plain.decision_function(graphs), atol=1e-3)
+    with pytest.raises(ValueError, match="sample_weight has shape"):
+        clone(search).fit(graphs, y, sample_weight=weights[:-1])
 
 
 def test_a_given_penalty_is_that_of_all_members(labeled):
@@ -403,39 +455,30 @@ def test_bad_class_weights_are_told(labeled, weight, message):
 # ---------------------------------------------------------------------- labels that are new
 
 
-def test_colors_answer_where_reservoirs_cannot(labeled, fitted):
+@pytest.mark.parametrize("candidates", ["all", "colors", "both"])
+def test_labels_that_are_new_are_told_and_no_error(labeled, candidates):
     known = list(make_random_graphs(2, random_state=5))
     strange = Graph([[0, 1], [1, 2]], labels=[0, 1, 99])
     new = GraphBatch.from_graphs([known[0], strange, known[1]])
+    fitted = clone(AUTO).set_params(candidates=candidates).fit(*labeled)
     with pytest.warns(UnseenLabelWarning, match="1 of 3 graphs have vertex labels that were not"):
         outputs = fitted.outputs(new)
-    assert fitted.unseen(new).tolist() == [1]
+    assert fitted.unseen(new) == {1: "vertex label 99 was not seen during fit"}
     assert fitted.refusals(new) == {}
-    able = fitted.able_networks(new)
-    colors = [isinstance(n.encoder, ColorCounts) for n in fitted.networks_]
-    assert able.tolist() == [[True, answers, True] for answers in colors]
-    theirs = [
-        n.readout.outputs(n.features(new[1:2]))
-        for n, answers in zip(fitted.networks_, colors, strict=True)
-        if answers
-    ]
+    theirs = [n.readout.outputs(n.features(new[1:2])) for n in fitted.networks_]
     np.testing.assert_allclose(outputs[1], np.mean(theirs, axis=0)[0], atol=1e-12)
     np.testing.assert_allclose(outputs[[0, 2]], fitted.outputs(known), atol=1e-12)
 
 
-def test_labels_that_are_new_to_all_members_are_errors_only_if_none_can_answer(labeled):
+def test_both_encoders_take_new_labels_and_the_reservoir_alone_does_not(labeled):
     strange = [Graph([[0, 1], [1, 2]], labels=[0, 1, 99])]
-    both = clone(AUTO).set_params(candidates="both").fit(*labeled)
-    assert list(both.refusals(strange)) == [0]
-    assert both.unseen(strange).tolist() == []
-    with pytest.raises(UnseenLabelError, match="graph 0: vertex label 99"):
+    both = FDGNNClassifier(encoder="both", random_state=0).fit(*labeled)
+    with pytest.warns(UnseenLabelWarning, match="1 of 1 graphs"):
         both.predict(strange)
-    colors = clone(AUTO).set_params(candidates="colors").fit(*labeled)
-    with pytest.warns(UnseenLabelWarning, match="1 of 1 graphs"):
-        colors.predict(strange)
-    joined = JoinedEncoder([ColorCounts(n_rounds=1), ColorCounts(n_rounds=2)])
-    with pytest.warns(UnseenLabelWarning, match="1 of 1 graphs"):
-        FDGNNClassifier(encoder=joined, alpha=1.0).fit(*labeled).predict(strange)
+    alone = FDGNNClassifier(random_state=0).fit(*labeled)
+    assert alone.refusals(strange) == {0: "vertex label 99 was not seen during fit"}
+    with pytest.raises(UnseenLabelError, match=r'graph 0: vertex label 99 .*encoder="auto"'):
+        alone.predict(strange)
 
 
 # ---------------------------------------------------------------------- too little to learn from
@@ -609,10 +652,9 @@ def test_a_search_trains_with_the_class_weight(labeled, encoder):
     found = {}
     for weight in (None, "balanced"):
         base = FDGNNClassifier(encoder=encoder, class_weight=weight, random_state=0)
-        search = FDGNNSearchCV(
-            base, n_configurations=1, depths=(1,), alphas=(10.0,), n_guesses=1, cv=4,
-            scoring="recall", random_state=0,
-        )  # fmt: skip
+        few = {"n_configurations": 1, "depths": (1,), "alphas": (10.0,), "n_guesses": 1}
+        few = {} if encoder == "auto" else few
+        search = FDGNNSearchCV(base, cv=4, scoring="recall", random_state=0, **few)
         found[weight] = search.fit(graphs, y).best_score_
     assert found["balanced"] > found[None]
 

@@ -123,7 +123,7 @@ MODELS = {
     "both, linear": classifier("both", "linear", n_networks=2),
     "both, exact": classifier(joined(n_buckets=None), n_networks=2),
     "auto": FDGNNClassifier(encoder="auto", probability=True, random_state=0),
-    "auto, colors": FDGNNClassifier(encoder="auto", candidates="colors", n_networks=7),
+    "auto, colors": FDGNNClassifier(encoder="auto", candidates="colors", random_state=7),
     "auto, both": FDGNNClassifier(encoder="auto", candidates="both", random_state=1),
     "regressor": FDGNNRegressor(encoder="colors", random_state=0),
     "regressor, auto": FDGNNRegressor(encoder="auto", random_state=0),
@@ -165,7 +165,8 @@ KINDS = {
 @pytest.mark.parametrize(("graphs", "y"), KINDS.values(), ids=KINDS)
 def test_every_kind_of_graphs_is_kept(graphs, y, encoder, file):
     graphs = as_batch(graphs)
-    model = FDGNNClassifier(encoder=encoder, n_rounds=2, random_state=0).fit(graphs, y)
+    depth = {} if encoder == "auto" else {"n_rounds": 2}
+    model = FDGNNClassifier(encoder=encoder, random_state=0, **depth).fit(graphs, y)
     assert_same(model, again(model, file), graphs)
 
 

@@ -144,27 +144,35 @@ def test_colors_take_new_labels_and_the_number_of_rows_is_told_once(
     assert run.returncode == 0, run.stderr
     told = [line for line in run.stderr.splitlines() if "not seen during fit" in line]
     assert told == [
-        "2 of these 6 rows have vertex labels that were not seen during fit; they are taken as "
-        "new colors, about which the model knows nothing"
+        "2 of these 6 rows have vertex labels that were not seen during fit; the model knows "
+        "nothing about these, so its answers rest on the rest of the graph"
     ]
     summary = json.loads(run.stdout)
     assert (summary["predicted"], summary["unseen_labels"], summary["rejected"]) == (6, 2, 0)
-    assert [row["error"] for row in predictions(tmp_path / "p.csv")] == [""] * 6
+    rows = predictions(tmp_path / "p.csv")
+    assert [row["error"] for row in rows] == [""] * 6
+    new = "vertex label 77 was not seen during fit"
+    assert [row["warning"] for row in rows] == ["", new, "", "", new, ""]
     assert fdgnn("predict", path, strange, *out, "-q").stderr == ""
     why = fdgnn("explain", path, strange, "-o", tmp_path / "why.jsonl", "--row", 0, "--row", 4)
     assert why.returncode == 0, why.stderr
     assert why.stderr.count("not seen during fit") == 1
     assert "1 of these 2 rows have vertex labels" in why.stderr
+    why = (tmp_path / "why.jsonl").read_text(encoding="utf-8").splitlines()
+    told = [json.loads(line)["warning"] for line in why]
+    assert told == [None, new]
 
 
-@pytest.mark.parametrize("name", ["paper", "both"])
-def test_reservoirs_refuse_rows_with_new_labels(models, strange, name, tmp_path):
-    run = fdgnn("predict", models[name][0], strange, "-o", tmp_path / "p.csv", "--json")
+def test_the_papers_model_refuses_rows_with_new_labels(models, strange, tmp_path):
+    run = fdgnn("predict", models["paper"][0], strange, "-o", tmp_path / "p.csv", "--json")
     assert run.returncode == 0, run.stderr
     summary = json.loads(run.stdout)
     assert (summary["predicted"], summary["unseen_labels"], summary["rejected"]) == (4, 0, 2)
     refused = [
-        row["error"].startswith("vertex label 77 was") for row in predictions(tmp_path / "p.csv")
+        row["error"]
+        == "vertex label 77 was not seen during fit; models of `fdgnn fit --model auto`, colors or "
+        "both take such graphs"
+        for row in predictions(tmp_path / "p.csv")
     ]
     assert refused == [False, True, False, False, True, False]
 
@@ -174,7 +182,7 @@ def test_no_chunk_has_a_warning_of_its_own(models, strange):
     model = load_model(models["auto"][0])
     tables = iter_graphs(strange, like=model, chunk_size=2)
     chunks = [predictions for predictions, _ in predict_tables(model, tables)]
-    assert [[one.unseen for one in chunk] for chunk in chunks] == [
+    assert [[one.warning is not None for one in chunk] for chunk in chunks] == [
         [False, True],
         [False] * 2,
         [True, False],

@@ -601,7 +601,7 @@ def test_networks_are_listed_and_the_shown_ones_named(whole):
         e["text"].strip() for e in whole.all("th") + whole.all("td") if "recipe" in e["inside"]
     ]
     assert {"colors, 2 rounds", "reservoir × 2", "ColorCounts", "Gaussian"} <= set(cells)
-    assert "labels that not all of them know" in whole.text("section", id="recipe")
+    assert "Outputs of all networks are averaged." in whole.text("section", id="recipe")
     assert "this one is shown: colors, 2 rounds (Col" in whole.text("p", id="map-0-caption")
     dynamics = whole.text("section", id="dynamics")
     assert "networks of outer fold 3, this one is shown: reservoir (2 layers," in dynamics

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,6 +13,7 @@ from hypothesis import strategies as st
 import reference
 from fdgnn import Graph, GraphBatch
 from fdgnn.datasets import make_cycles, make_random_graphs
+from fdgnn.exceptions import UnseenLabelError
 from fdgnn.reservoir import ReservoirConfig, average_degree, draw_reservoir, embed
 from fdgnn.seeds import child_seed, seed_sequence
 from fdgnn.stability import spectral_radius
@@ -46,6 +50,24 @@ def test_kernel_equals_oracle_on_any_graph(graphs, n_connections, seed):
 def test_kernel_equals_oracle_on_thousands_of_graphs():
     graphs, _ = make_random_graphs(2000, random_state=0), None
     assert_equals_oracle(graphs, reservoir_for(graphs, ReservoirConfig(n_layers=2, n_units=5)))
+
+
+@pytest.mark.parametrize("n_connections", [1, 3])
+def test_vertices_with_unseen_labels_have_no_input(n_connections):
+    known, new = (
+        make_random_graphs(30, n_labels=3, random_state=0),
+        make_random_graphs(30, n_labels=5, random_state=1),
+    )
+    config = ReservoirConfig(n_layers=2, n_units=8, n_connections=n_connections)
+    drawn = reservoir_for(known, config)
+    with pytest.raises(UnseenLabelError):
+        embed(new, drawn)
+    blank = replace(drawn, blank_unseen=True)
+    assert_equals_oracle(new, blank)  # its one-hot vector of such a label is zero
+    exact = embed(new, blank, solver="paper", tol=1e-12, max_iter=1000).pooled
+    np.testing.assert_allclose(embed(new, blank, tol=1e-9).pooled, exact, atol=1e-6)
+    np.testing.assert_array_equal(embed(known, blank).pooled, embed(known, drawn).pooled)
+    assert pickle.loads(pickle.dumps(blank)).blank_unseen
 
 
 @pytest.mark.parametrize(("tol", "max_iter"), [(1e-1, 50), (1e-9, 200), (1e-3, 1), (1e-3, 7)])

@@ -100,16 +100,20 @@ def _mixed(kind: GraphKind) -> _Wanted:
 def _colors_only(kind: GraphKind) -> _Wanted:
     if kind.vertices == "nothing":
         return _structure()
-    return [(f"colors, {r} rounds", ColorCounts(n_rounds=r), "auto") for r in (1, 2, 3, 4)]
+    return [(f"colors, {_rounds(r)}", ColorCounts(n_rounds=r), "auto") for r in (1, 2, 3, 4)]
 
 
 def _joined(kind: GraphKind) -> _Wanted:
     rounds = (0, 1) if kind.vertices == "nothing" else (2, 3)
     return [
-        (f"reservoir and colors, {r} rounds, {readout}", _with_reservoir(r), readout)
+        (f"reservoir and colors, {_rounds(r)}, {readout}", _with_reservoir(r), readout)
         for r in rounds
         for readout in ("linear", "gaussian")
     ]
+
+
+def _rounds(n: int) -> str:
+    return f"{n} round{'' if n == 1 else 's'}"
 
 
 def _structure() -> _Wanted:
@@ -128,7 +132,7 @@ def _structure() -> _Wanted:
 
 
 def _reservoir() -> Encoder:
-    return GraphReservoir(n_units=300)
+    return GraphReservoir(n_units=300, unseen_labels="blank")
 
 
 def _with_reservoir(n_rounds: int) -> Encoder:

@@ -51,6 +51,16 @@ class OneOf:
         return None if value in self.values else f"expected one of {self.values}"
 
 
+class Jobs:
+    """How many threads or processes: None, or a whole number other than 0."""
+
+    def expected(self, value: Any) -> str | None:
+        """Say what was expected, or None if the value is fine."""
+        whole = isinstance(value, Integral) and not isinstance(value, bool)
+        fine = value is None or (whole and value != 0)
+        return None if fine else "expected None or an integer other than 0; -1 means all cores"
+
+
 def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:
     """Raise ValueError for the first parameter of an estimator that breaks its rule."""
     for name, rule in rules.items():

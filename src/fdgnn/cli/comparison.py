@@ -66,7 +66,10 @@ def compare(
     from fdgnn.experiments.running import finished_result
     from fdgnn.experiments.study import PROTOCOLS, plan
 
-    models = check_models(name.strip().lower() for name in rivals.split(",") if name.strip())
+    named = [name.strip().lower() for name in rivals.split(",") if name.strip()]
+    if not named:
+        raise ValueError("--with is empty: name at least one system, or leave it out")
+    models = check_models(named)
     graphs, y = load_tu(name_or_path)
     name = dataset_name(name_or_path)
     directory = out or Path("runs") / name

@@ -23,6 +23,7 @@ from fdgnn.cli.options import (
     Seed,
     Target,
     TaskName,
+    Weighting,
     check_unused,
     expand,
 )
@@ -63,6 +64,12 @@ def fit(
     guesses: Annotated[
         int | None, typer.Option(min=1, help="With --model paper: networks to average, or 3.")
     ] = None,
+    class_weight: Annotated[
+        Weighting,
+        typer.Option(
+            help="balanced: errors on a rare class count more, so that all classes count alike."
+        ),
+    ] = Weighting.none,
     rejects: Rejects = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
@@ -87,6 +94,7 @@ def fit(
     say(f"{graphs!r}", context.quiet)
     training = train(
         graphs, y, task=task.value if task else None, model=model.value,
+        class_weight=None if class_weight is Weighting.none else class_weight.value,
         search=search is not False, n_configurations=configurations or 20,
         n_guesses=guesses or 3, seed=seed,
         context=context,

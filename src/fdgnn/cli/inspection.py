@@ -161,11 +161,17 @@ def stability(
 def model(
     path: Annotated[Path, typer.Argument(help="A model file.")], as_json: AsJson = False
 ) -> None:
-    """Show what a model file says of its model: parameters, classes, score, versions."""
+    """Show what a model file says of its model: classes, score, networks; with --json, all."""
     from fdgnn.model_files import model_info
     from fdgnn.records import as_plain
 
-    _print(as_plain(model_info(path)), as_json)
+    info = model_info(path)
+    if as_json:
+        _print(as_plain(info), as_json)
+        return
+    from fdgnn.cli.describing import model_in_words
+
+    _print(model_in_words(info), as_json)
 
 
 def _print(facts: dict[str, Any], as_json: bool) -> None:
@@ -174,4 +180,7 @@ def _print(facts: dict[str, Any], as_json: bool) -> None:
         return
     width = max(map(len, facts))
     for name, value in facts.items():
-        typer.echo(f"{name:{width}}  {value}")
+        lines = str(value).split("\n")
+        typer.echo(f"{name:{width}}  {lines[0]}")
+        for line in lines[1:]:
+            typer.echo(f"{'':{width}}  {line}")

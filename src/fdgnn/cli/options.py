@@ -56,6 +56,13 @@ class Vertex(StrEnum):
     none = "none"
 
 
+class Weighting(StrEnum):
+    """How much errors on each class count."""
+
+    none = "none"
+    balanced = "balanced"
+
+
 class ArcLabels(StrEnum):
     """What becomes of labels on arcs; see docs/decisions/0020-arc-labels.md."""
 

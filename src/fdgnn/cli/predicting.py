@@ -34,8 +34,8 @@ def predict(
     """Predict new graphs: one row of output for each row of the input, in the same order.
 
     The file is read as the model's training data was. With two classes, the score is positive for
-    the second one; with more, it is that of the predicted class. The column 'error' says why a
-    row cannot be predicted. How many rows have vertex labels that no training graph has is told.
+    the second one; with more, it is that of the predicted class. The column 'warning' names a
+    vertex label that no training graph has; the column 'error' says why a row cannot be predicted.
     """
     from fdgnn.context import Context
     from fdgnn.model_files import load_model
@@ -53,7 +53,7 @@ def predict(
         for predictions, refused in predict_tables(fitted, tables, context.n_jobs):
             write(predictions)
             n_rows += len(predictions)
-            n_unseen += sum(one.unseen for one in predictions)
+            n_unseen += sum(one.warning is not None for one in predictions)
             found += refused
     listed = bad_rows.write(found, n_rows, context)
     if len(found) == n_rows:
@@ -86,7 +86,7 @@ def explain(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show how much each vertex contributes to the score of a class.
+    """Show how much each vertex contributes to the score of a class, or to a predicted number.
 
     By default it is the predicted class. Contributions add up to the score minus that of an empty
     graph. That graph may be unlike yours: compare vertices with each other, not with zero.
@@ -110,7 +110,7 @@ def explain(
             explained, refused = explain_table(fitted, table, wanted, target=of, edges=edges)
             write(explained)
             n_explained += len(explained)
-            n_unseen += sum(one.unseen for one in explained)
+            n_unseen += sum(one.warning is not None for one in explained)
             n_rows += table.n_rows
             found += refused
             if draw is not None:
@@ -128,11 +128,9 @@ def explain(
 def _tell_unseen(n_unseen: int, n_rows: int, context: Context) -> None:
     """Say in one line, for all tables together, how many rows have unknown labels."""
     if n_unseen:
-        say(
-            f"{n_unseen} of these {n_rows} rows have vertex labels that were not seen during fit; "
-            "they are taken as new colors, about which the model knows nothing",
-            context.quiet,
-        )
+        from fdgnn.encoders.unseen import WHAT_IT_MEANS
+
+        say(f"{n_unseen} of these {n_rows} rows have {WHAT_IT_MEANS}", context.quiet)
 
 
 def _print_summary(summary: dict[str, object], output: str, as_json: bool) -> None:

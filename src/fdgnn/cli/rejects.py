@@ -54,7 +54,7 @@ def check_outputs(data: str, output: str, rejects: RejectsFile) -> None:
     """Raise an error now, rather than after the work, if something cannot be written."""
     from fdgnn.files import check_writable
 
-    for path in (rejects.path, None if output == "-" else Path(output)):
+    for path in (None if output == "-" else Path(output), rejects.path):
         if path is not None:
             check_writable(path)
             if path.exists() and Path(data).exists() and path.samefile(data):

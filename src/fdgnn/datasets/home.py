@@ -100,6 +100,11 @@ def _unknown(name: str, home: Path) -> str:
     names = {known.upper(): known for known in [*KNOWN_NAMES, *here]}
     nearest = difflib.get_close_matches(name.upper(), names, n=1)
     hint = f"did you mean {names[nearest[0]]!r}? " if nearest else ""
+    if Path(name).is_file():
+        return (
+            f"{name}: it is no TU folder or zip; `fdgnn fit` takes other files, and tells their "
+            "accuracy by nested cross validation"
+        )
     return (
         f"no dataset {name!r}: {hint}It is neither among the known names nor in {home}; "
         "for a dataset of your own, give the path of its folder or zip"

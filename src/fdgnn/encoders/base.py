@@ -24,10 +24,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fdgnn.arrays import Array, Features, Floats, Ints, dense
+from fdgnn.encoders.unseen import tell_unseen
 from fdgnn.exceptions import GraphError, ModelFileError
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
-from fdgnn.parameters import LARGEST_WHOLE, Rule, check_parameters
+from fdgnn.parameters import LARGEST_WHOLE, Jobs, Rule, check_parameters
 from fdgnn.records import Record
 from fdgnn.scikit import BaseEstimator, TransformerMixin, check_is_fitted
 from fdgnn.seeds import seed_sequence
@@ -240,9 +241,12 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Whether labels of arcs make a difference; else files need not have them."""
         return False
 
-    def unseen(self, graphs: GraphBatch) -> Ints:
-        """Positions of graphs that the encoder takes, though they have labels it has not seen."""
-        return np.empty(0, dtype=np.int64)
+    def unseen(self, graphs: GraphBatch) -> dict[int, str]:
+        """Positions of graphs that the encoder takes, though they have something it has not seen.
+
+        With each comes what that is, in words.
+        """
+        return {}
 
     @property
     def n_features_out(self) -> int | None:
@@ -276,7 +280,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def check_parameters(self) -> None:
         """Raise ValueError for the first parameter that breaks its rule."""
-        check_parameters(self, self.rules)
+        check_parameters(self, {**self.rules, "n_jobs": Jobs()})
 
     # ------------------------------------------------------------------ the same for all
 
@@ -294,7 +298,9 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: Any) -> Features:
         """Encode graphs: (n_graphs, n_features)."""
-        encoding = self.encode(self.check_graphs(X), n_jobs=self.n_jobs)
+        graphs = self.check_graphs(X)
+        encoding = self.encode(graphs, n_jobs=self.n_jobs)
+        tell_unseen(len(self.unseen(graphs)), len(graphs))
         self._after_encoding(encoding)
         return encoding.features[0]
 

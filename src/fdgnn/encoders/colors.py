@@ -15,6 +15,7 @@ from fdgnn.encoders.base import Encoder, Encoding, GraphKind
 from fdgnn.encoders.channels import Channels, Colors
 from fdgnn.encoders.color_parts import ColorParts, rows_of
 from fdgnn.encoders.counting import colored, feature_keys, hashed_counts, numbered
+from fdgnn.encoders.unseen import unseen_in_words
 from fdgnn.encoders.wording import number_in_words
 from fdgnn.exceptions import GraphError, ModelFileError
 from fdgnn.graphs import GraphBatch
@@ -329,6 +330,17 @@ class ColorCounts(Encoder):
         columns: Colors | None = getattr(self, "columns_", None)
         return None if columns is None else len(columns)
 
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names such as ``bucket17``, or ``color1f3a...`` where each feature has its own column.
+
+        The latter names the feature by its 64 bits, which are the same in every fit; what it looks
+        like is told by `fdgnn.substructures`.
+        """
+        check_is_fitted(self)
+        if self.columns_ is not None:
+            return np.array([f"color{key:016x}" for key in self.columns_.tolist()], dtype=object)
+        return np.array([f"bucket{i}" for i in range(self.n_features_out or 0)], dtype=object)
+
     # ------------------------------------------------------------------ model files
 
     def facts(self) -> ColorFacts:
@@ -383,13 +395,9 @@ class ColorCounts(Encoder):
         """Whether labels of arcs are part of the colors."""
         return self.arc_labels if not hasattr(self, "labeled_arcs_") else self.labeled_arcs_
 
-    def unseen(self, graphs: GraphBatch) -> Ints:
-        """Positions of the graphs with a vertex label that no training graph has."""
-        if self.vocabulary_ is None or graphs.label_values is None:
-            return np.empty(0, dtype=np.int64)
-        known = set(self.vocabulary_)
-        strange = np.array([label not in known for label in graphs.label_values.tolist()])
-        return np.unique(graphs.graph_of_vertex[strange[graphs.label_codes]]).astype(np.int64)
+    def unseen(self, graphs: GraphBatch) -> dict[int, str]:
+        """Graphs with a vertex label that no training graph has."""
+        return unseen_in_words(graphs, self.vocabulary_)
 
     def vertex_colors(self, X: Any) -> Colors:
         """Colors of the vertices of all graphs, (n_rounds + 1, n_vertices), of the first channel.

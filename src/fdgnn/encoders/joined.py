@@ -166,10 +166,12 @@ class JoinedEncoder(Encoder):
             found |= block.encoder.refusals(graphs)
         return found
 
-    def unseen(self, graphs: GraphBatch) -> Ints:
+    def unseen(self, graphs: GraphBatch) -> dict[int, str]:
         """Graphs with labels that one of the encoders has not seen, though all take them."""
-        each = [block.encoder.unseen(graphs) for block in self.blocks_]
-        return np.setdiff1d(np.concatenate(each), list(self.refusals(graphs))).astype(np.int64)
+        refused, found = self.refusals(graphs), dict[int, str]()
+        for block in reversed(self.blocks_):
+            found |= block.encoder.unseen(graphs)
+        return {g: found[g] for g in sorted(found) if g not in refused}
 
     @property
     def n_features_out(self) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -13,6 +14,7 @@ import numpy as np
 from fdgnn.arrays import Array, Floats
 from fdgnn.encoders.base import Encoder, Encoding, GraphKind, Settling, VertexParts
 from fdgnn.encoders.settling import tell_unsettled
+from fdgnn.encoders.unseen import unseen_in_words
 from fdgnn.exceptions import ModelFileError
 from fdgnn.graphs import GraphBatch
 from fdgnn.parameters import Number, OneOf, Rule
@@ -81,6 +83,9 @@ class GraphReservoir(Encoder):
         nu, the most iterations of a layer.
     solver : {"auto", "paper"}, default="auto"
         "paper" iterates all neurons as eq. 2 says; "auto" finds the same fixed points faster.
+    unseen_labels : {"error", "blank"}, default="error"
+        What a vertex label means that no graph of `fit` had: an error, or a vertex without input,
+        which only has the bias and its neighbors.
     random_state : int, RandomState, Generator or None, default=None
     n_jobs : int, optional
         Threads; results do not depend on their number.
@@ -123,6 +128,7 @@ class GraphReservoir(Encoder):
         "tol": Number(0),
         "max_iter": Number(1, whole=True),
         "solver": OneOf(("auto", "paper")),
+        "unseen_labels": OneOf(("error", "blank")),
     }
     Facts = ReservoirFacts
 
@@ -142,6 +148,7 @@ class GraphReservoir(Encoder):
         solver: str = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
+        unseen_labels: str = "error",
     ) -> None:
         self.n_layers = n_layers
         self.n_units = n_units
@@ -157,6 +164,7 @@ class GraphReservoir(Encoder):
         self.solver = solver
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.unseen_labels = unseen_labels
 
     # ------------------------------------------------------------------ the protocol
 
@@ -182,7 +190,8 @@ class GraphReservoir(Encoder):
             bias_scaling=self.bias_scaling,
         )
         self.degree_ = self._resolved_degree(graphs)
-        self.reservoir_ = draw_reservoir(config, graphs, self.degree_, seed)
+        drawn = draw_reservoir(config, graphs, self.degree_, seed)
+        self.reservoir_ = replace(drawn, blank_unseen=self._takes_unseen)
 
     def _resolved_degree(self, graphs: GraphBatch) -> float:
         if self.degree == "average":
@@ -236,21 +245,17 @@ class GraphReservoir(Encoder):
             keep_states=keep_states,
         )
 
+    @property
+    def _takes_unseen(self) -> bool:
+        return self.unseen_labels == "blank"
+
     def refusals(self, graphs: GraphBatch) -> dict[int, str]:
-        """Graphs with a vertex label that was not seen during fit."""
-        vocabulary = self.reservoir_.vocabulary
-        if vocabulary is None or graphs.label_codes is None or graphs.label_values is None:
-            return {}
-        known = set(vocabulary)
-        unknown = np.array([label not in known for label in graphs.label_values.tolist()])
-        strange = np.flatnonzero(unknown[graphs.label_codes])
-        return {
-            int(graphs.graph_of_vertex[v]): "vertex label "
-            f"{graphs.label_values[graphs.label_codes[v]]} was not seen during fit"
-            for v in strange[
-                ::-1
-            ]  # reversed: the first unseen label of a graph overwrites later ones
-        }
+        """Graphs with a vertex label that was not seen during fit, unless they are taken."""
+        return {} if self._takes_unseen else unseen_in_words(graphs, self.reservoir_.vocabulary)
+
+    def unseen(self, graphs: GraphBatch) -> dict[int, str]:
+        """Graphs that are taken, though they have a vertex label that was not seen during fit."""
+        return unseen_in_words(graphs, self.reservoir_.vocabulary) if self._takes_unseen else {}
 
     @property
     def n_features_out(self) -> int:
@@ -282,6 +287,7 @@ class GraphReservoir(Encoder):
             n_connections=self.n_connections,
             n_inputs=graph_kind.n_inputs,
             vocabulary=None if words is None else tuple(words),
+            blank_unseen=self._takes_unseen,
         )
 
     # ------------------------------------------------------------------ for users

@@ -25,7 +25,6 @@ from fdgnn.encoders.joined import JoinedParts
 from fdgnn.encoders.wording import edge_reach, reach
 from fdgnn.estimators import FDGNNClassifier
 from fdgnn.explanations.vertices import (
-    able_parts,
     checked_model,
     chunks,
     directions_of,
@@ -108,7 +107,8 @@ def substructures(
     graphs : GraphBatch or list of graphs
         Over these graphs weights are averaged, and examples are taken from them.
     target : class label or int, optional
-        One class, or the number of one output; by default all of them, one after the other.
+        One class, or the number of one output; by default all of them, one after the other. (Of
+        two classes, what counts for one counts against the other.)
     n_most : int, default=10
         How many for each class, and how many against it, at most.
     names : mapping, optional
@@ -170,17 +170,16 @@ def _tallies(model: Any, graphs: GraphBatch, wanted: list[int]) -> dict[_Key, _T
         return one | {(row, 0): _mirrored(tally) for (row, _), tally in one.items()}
     by_network: dict[tuple[int, _Key], list[_Tally]] = defaultdict(list)
     signs = signs_of(model)
+    share = 1.0 / len(model.networks_)
     for part, members in chunks(graphs):
-        parts = list(able_parts(model, part))
-        share = 1.0 / np.bincount(np.concatenate([able for _, able in parts]), minlength=len(part))
-        for n, (network, able) in enumerate(parts):
+        for n, network in enumerate(model.networks_):
             if not has_colors(network.encoder):
                 continue
-            found = network.encoder.attribute(part[able], model.n_jobs)
+            found = network.encoder.attribute(part, model.n_jobs)
             for number in wanted:
-                same = np.full(len(able), number)
+                same = np.full(len(part), number)
                 directions = directions_of(network, found, signs, same)
-                for row, tally in _rows(found, *directions, members[able], share[able]):
+                for row, tally in _rows(found, *directions, members, share):
                     by_network[n, (row, number)].append(tally)
     tallies: dict[_Key, list[_Tally]] = defaultdict(list)
     for (_, key), found_in_chunks in by_network.items():
@@ -196,7 +195,7 @@ def has_colors(encoder: Encoder) -> bool:
 
 
 def _rows(
-    found: Attribution, directions: Features, of_graph: Ints, positions: Ints, share: Floats
+    found: Attribution, directions: Features, of_graph: Ints, positions: Ints, share: float
 ) -> Iterator[tuple[ColorRow, _Tally]]:
     """Tally the colors of graphs at these positions, by channel and round."""
     if isinstance(found, JoinedParts):
@@ -207,7 +206,7 @@ def _rows(
     graphs = found.graphs
     of_vertex = graphs.graph_of_vertex
     sizes = np.diff(graphs.vertex_offsets)
-    shares = found.shares(directions, of_graph) * share[of_vertex]
+    shares = found.shares(directions, of_graph) * share
     for t, row in enumerate(found.rows):
         groups = found.groups[t]
         _, first, often = np.unique(groups, return_index=True, return_counts=True)

@@ -67,8 +67,7 @@ def explain(
     Parameters
     ----------
     model : FDGNNClassifier, FDGNNRegressor or FDGNNSearchCV
-        Fitted. With several networks, contributions are averaged as the outputs are: a graph that
-        some of them cannot take is explained by the others.
+        Fitted. With several networks, contributions are averaged as the outputs are.
     graphs : GraphBatch or list of graphs
     target : class label or int, optional
         The class, or the number of the regressor's output, whose score is explained. By default
@@ -150,30 +149,15 @@ def signs_of(model: Any) -> Floats:
 
 
 def _explain_vertices(model: Any, graphs: GraphBatch, number: Ints) -> list[Explanation]:
-    signs, n_able = signs_of(model), np.zeros(len(graphs))
-    score, base, vertices = (np.zeros(n) for n in (len(graphs), len(graphs), graphs.n_vertices))
-    for network, able in able_parts(model, graphs):
-        whole = len(able) == len(graphs)
-        part = graphs if whole else graphs[able]
-        found = _contributions(network, part, signs, number[able], model.n_jobs)
-        score[able] += found[0]
-        base[able] += found[1]
-        vertices[slice(None) if whole else np.isin(graphs.graph_of_vertex, able)] += found[2]
-        n_able[able] += 1
-    score, base, vertices = score / n_able, base / n_able, vertices / n_able[graphs.graph_of_vertex]
+    each = [
+        _contributions(network, graphs, signs_of(model), number, model.n_jobs)
+        for network in model.networks_
+    ]
+    score, base, vertices = (np.mean(part, axis=0) for part in zip(*each, strict=True))
     targets = model.classes_[number] if isinstance(model, FDGNNClassifier) else number
     by_graph = np.split(vertices, graphs.vertex_offsets[1:-1])
     rows = zip(targets.tolist(), score.tolist(), base.tolist(), by_graph, strict=True)
     return [Explanation(*row) for row in rows]
-
-
-def able_parts(model: Any, graphs: GraphBatch) -> Iterator[tuple[Network, Ints]]:
-    """Give each network with the positions of the graphs for which it answers."""
-    able = model.able_networks(graphs)
-    for i, network in enumerate(model.networks_):
-        mine = np.arange(len(graphs)) if able is None else np.flatnonzero(able[i])
-        if len(mine):
-            yield network, mine
 
 
 def _contributions(

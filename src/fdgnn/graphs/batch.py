@@ -386,13 +386,28 @@ class GraphBatch(Sequence[Graph]):
         n = self.n_vertices
         return sp.csr_array((data, self.neighbors + shift, self.indptr), shape=(n, n))
 
-    def encode_labels(self, vocabulary: Sequence[Any]) -> npt.NDArray[np.int32]:
+    def new_labels(self, vocabulary: Sequence[Any] | None) -> dict[int, Any]:
+        """Positions of graphs with a vertex label that the vocabulary lacks, and the first such."""
+        if vocabulary is None or self.label_codes is None or self.label_values is None:
+            return {}
+        known = set(vocabulary)
+        new = np.array([label not in known for label in self.label_values.tolist()])
+        vertices = np.flatnonzero(new[self.label_codes])
+        graphs, first = np.unique(self.graph_of_vertex[vertices], return_index=True)
+        labels = self.label_values[self.label_codes[vertices[first]]]
+        return dict(zip(graphs.tolist(), labels.tolist(), strict=True))
+
+    def encode_labels(
+        self, vocabulary: Sequence[Any], *, blank: bool = False
+    ) -> npt.NDArray[np.int32]:
         """Give each vertex the position of its label in `vocabulary`.
+
+        With `blank`, a label that the vocabulary lacks has the position -1.
 
         Raises
         ------
         UnseenLabelError
-            Naming the first graph with a label that the vocabulary lacks.
+            Naming the first graph with a label that the vocabulary lacks, unless `blank`.
         """
         if self.label_codes is None or self.label_values is None:
             raise GraphError("the graphs have no vertex labels, but the model was fitted on some")
@@ -401,7 +416,7 @@ class GraphBatch(Sequence[Graph]):
         position = {label: i for i, label in enumerate(vocabulary)}
         table = np.array([position.get(v, -1) for v in self.label_values.tolist()], dtype=np.int32)
         codes = table[self.label_codes]
-        if (codes < 0).any():
+        if not blank and (codes < 0).any():
             v = int(np.argmax(codes < 0))
             label = self.label_values[self.label_codes[v]].item()
             known = ", ".join(map(repr, np.asarray(vocabulary)[:10].tolist()))
@@ -409,7 +424,8 @@ class GraphBatch(Sequence[Graph]):
             raise UnseenLabelError(
                 f"vertex label {label!r} was not seen during fit; known are {known}; "
                 "leave such graphs out, or fit on data that has every label (folds of one batch, "
-                "as_batch(graphs), share its labels; folds of a list do not)",
+                "as_batch(graphs), share its labels; folds of a list do not), or fit a model that "
+                'takes such graphs: encoder="auto", "colors" or "both"',
                 int(self.graph_of_vertex[v]),
             )
         return codes

@@ -35,7 +35,6 @@ from fdgnn.portrait.model import (
     features_of,
     fitted,
     members_of_model,
-    network_of_map,
 )
 from fdgnn.portrait.records import MAPPED, Portrait, Setting, Settings, ShownNetwork
 from fdgnn.portrait.text import clean
@@ -270,7 +269,7 @@ def _portrait(occasion: _Occasion, answers: Answers, graphs: GraphBatch) -> Port
     mapped = mapped_graphs(answers, MAPPED, mistakes)
     part = graphs if len(mapped) == len(graphs) else graphs[mapped]
     places, explained = principal_map(features_of(model, part))
-    shown = _shown_network(model, part, fold, votes)
+    shown = _shown_network(model, fold, votes)
     ids = range(len(graphs)) if occasion.ids is None else occasion.ids
     dynamics = dynamics_of(model)
     atoms = _atoms(clean(occasion.dataset), graphs, molecules=occasion.smiles is not None)
@@ -297,17 +296,15 @@ def _portrait(occasion: _Occasion, answers: Answers, graphs: GraphBatch) -> Port
         command=None if occasion.command is None else clean(occasion.command),
         versions=versions(),
         machine=this_machine(),
-        members=members_of_model(model, graphs),
+        members=members_of_model(model),
         dynamics_network=_network_of_dynamics(model, dynamics, shown),
         substructures=substructures,
     )
     return _with_atoms(portrait, atoms)
 
 
-def _shown_network(
-    model: Any, graphs: GraphBatch, fold: int | None, votes: Sequence[int] | None
-) -> ShownNetwork:
-    network = network_of_map(model, graphs)
+def _shown_network(model: Any, fold: int | None, votes: Sequence[int] | None) -> ShownNetwork:
+    network = model.networks_[0]
     encoder = network.encoder
     radius = getattr(encoder, "effective_spectral_radius", None)
     n_layers = getattr(encoder, "n_layers", None)

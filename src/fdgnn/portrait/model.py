@@ -67,38 +67,26 @@ def encoder_in_words(encoder: Encoder) -> str:
     return " and ".join(type(part).__name__ for part in _parts(encoder))
 
 
-def network_of_map(model: Any, graphs: GraphBatch) -> Network:
-    """The first network that can take all of the graphs; else the first."""
-    networks: tuple[Network, ...] = model.networks_
-    able = (network for network in networks if not network.encoder.refusals(graphs))
-    return next(able, networks[0])
-
-
 def features_of(model: Any, graphs: GraphBatch) -> Features:
-    """What the readout of one network sees, (n_graphs, P), dense or sparse.
+    """What the readout of the first network sees, (n_graphs, P), dense or sparse.
 
-    It is the first network that can take all of these graphs. An encoder has no readout; these
-    are its own features.
+    An encoder has no readout; these are its own features.
     """
     graphs = model.check_graphs(graphs)
     if isinstance(model, Encoder):
         return model.encode(graphs, n_jobs=model.n_jobs).features[0]
-    return network_of_map(model, graphs).features(graphs, model.n_jobs)
+    first: Network = model.networks_[0]
+    return first.features(graphs, model.n_jobs)
 
 
-def members_of_model(model: Any, graphs: GraphBatch) -> list[MemberFacts]:
+def members_of_model(model: Any) -> list[MemberFacts]:
     """List the networks of a model; those that are alike are one row."""
-    able = model.able_networks(graphs)
-    counts: Counter[tuple[str, str, str, float | None, int]] = Counter()
-    for i, network in enumerate(model.networks_):
+    counts: Counter[tuple[str, str, str, float | None]] = Counter()
+    for network in model.networks_:
         readout = "Gaussian" if isinstance(network.readout, GaussianReadout) else "linear"
-        n_graphs = len(graphs) if able is None else int(able[i].sum())
         name = clipped(network.name or network.encoder.kind)
-        counts[name, encoder_in_words(network.encoder), readout, network.alpha, n_graphs] += 1
+        counts[name, encoder_in_words(network.encoder), readout, network.alpha] += 1
     return [
-        MemberFacts(
-            name=name, encoder=encoder, readout=readout, penalty=penalty, n_networks=n,
-            n_graphs=n_graphs,
-        )
-        for (name, encoder, readout, penalty, n_graphs), n in counts.items()
-    ][:MEMBERS]  # fmt: skip
+        MemberFacts(name=name, encoder=encoder, readout=readout, penalty=penalty, n_networks=n)
+        for (name, encoder, readout, penalty), n in counts.items()
+    ][:MEMBERS]

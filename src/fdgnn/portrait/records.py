@@ -136,7 +136,6 @@ class MemberFacts(Record, frozen=True, kw_only=True):
     readout: str
     penalty: Number | None  # None where it is not known
     n_networks: Numbered
-    n_graphs: Count  # graphs for which they answer
 
 
 class SubstructureFacts(Record, frozen=True, kw_only=True):

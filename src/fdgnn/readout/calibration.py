@@ -61,7 +61,7 @@ def stratified_folds(
     if fewest < 2:
         raise ValueError(
             "a class has only one graph, and probabilities and penalties are learned on graphs "
-            "held out of the fit; give every class at least two"
+            "held out of the fit; give every class at least two, or give alpha, and no probability"
         )
     random_state = int(seed.generate_state(1)[0])
     splitter = StratifiedKFold(min(n_folds, fewest), shuffle=True, random_state=random_state)

@@ -34,6 +34,7 @@ def class_labels(y: Any, graphs: GraphBatch) -> Array:
     y = y if plain else column_or_1d(y, warn=True)
     check_one_each(graphs, y)
     if not plain:
+        check_known(y)
         check_classification_targets(y)
     check_two_classes(y)
     return np.asarray(y)
@@ -45,9 +46,7 @@ def real_targets(y: Any, graphs: GraphBatch) -> Floats:
     check_one_each(graphs, targets)
     if targets.ndim > 2:
         raise ValueError(f"y has shape {targets.shape}; expected (n_graphs,) or (n_graphs, q)")
-    finite = np.isfinite(targets).reshape(len(targets), -1).all(axis=1)
-    if not finite.all():
-        raise ValueError(f"y[{int(np.argmin(finite))}] is NaN or infinite; leave such graphs out")
+    check_known(targets)
     return targets
 
 
@@ -81,16 +80,8 @@ def sample_weights(
 
 def _weights_of_classes(class_weight: Any, y: Any) -> Floats:
     """The weight of each sample's class."""
-    if not (class_weight == "balanced" or isinstance(class_weight, Mapping)):
-        raise ValueError(
-            f"class_weight={class_weight!r}: expected 'balanced', a dictionary or None"
-        )
     classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-    if isinstance(class_weight, str):
-        if class_weight != "balanced":
-            raise ValueError(
-                f"class_weight={class_weight!r}: expected 'balanced', a dictionary or None"
-            )
+    if isinstance(class_weight, str) and class_weight == "balanced":
         return np.asarray((len(codes) / (len(classes) * counts))[codes])
     if not isinstance(class_weight, Mapping):
         raise ValueError(
@@ -109,6 +100,16 @@ def check_two_classes(y: Array) -> None:
     """Raise ValueError unless there is something to tell apart."""
     if (y == y[0]).all():
         raise ValueError(f"y has one class only ({y[0]!s}); a classifier needs at least two")
+
+
+def check_known(y: Array) -> None:
+    """Raise ValueError if a number of y is NaN or infinite."""
+    if y.dtype.kind == "f":
+        known = np.isfinite(y).reshape(len(y), -1).all(axis=1)
+        if not known.all():
+            raise ValueError(
+                f"y[{int(np.argmin(known))}] is NaN or infinite; leave such graphs out"
+            )
 
 
 def check_one_each(graphs: GraphBatch, y: Array) -> None:

@@ -184,10 +184,16 @@ def _inputs(
     """What the first layer reads in each row: (codes, none) or (none, features)."""
     none = np.empty((0, 1))
     if reservoir.vocabulary is not None:
-        return graphs.encode_labels(reservoir.vocabulary)[q.representatives], none
+        return _codes(graphs, reservoir)[q.representatives], none
     if graphs.features is not None:
         return np.empty(0, dtype=np.int32), graphs.features[q.representatives]
     return np.zeros(len(q.sizes), dtype=np.int32), none
+
+
+def _codes(graphs: GraphBatch, reservoir: DeepReservoir) -> npt.NDArray[np.int32]:
+    """Give the column of W_I that each vertex reads; -1 where it has no input."""
+    assert reservoir.vocabulary is not None
+    return graphs.encode_labels(reservoir.vocabulary, blank=reservoir.blank_unseen)
 
 
 # ---------------------------------------------------------------------- solver="paper"
@@ -227,7 +233,9 @@ def first_drive(
     """
     W_I, bias = reservoir.layers[0].input_weights, reservoir.layers[0].bias
     if reservoir.vocabulary is not None:
-        return W_I.T.toarray() + bias, graphs.encode_labels(reservoir.vocabulary)
+        codes, no_input = _codes(graphs, reservoir), np.zeros((1, len(bias)))
+        rows = np.concatenate([W_I.T.toarray(), no_input]) + bias
+        return rows, np.where(codes < 0, np.int32(reservoir.n_inputs), codes)
     if graphs.features is not None:
         rows = np.asarray(graphs.features @ W_I.T) + bias
         return rows, np.arange(graphs.n_vertices, dtype=np.int32)

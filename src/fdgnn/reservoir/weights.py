@@ -105,18 +105,22 @@ class DeepReservoir:
     vocabulary : tuple, optional
         The vertex labels behind these columns. None if the input is real features or, for graphs
         with neither labels nor features, the constant 1.
+    blank_unseen : bool, default=False
+        Whether a vertex whose label is not in the vocabulary has no input, only the bias; else
+        such a graph is an error.
     """
 
     weights: Weights
     n_inputs: int
     vocabulary: tuple[Any, ...] | None = None
+    blank_unseen: bool = False
 
     def __post_init__(self) -> None:
         frozen(*self.weights)
 
     def __reduce__(self) -> tuple[type[DeepReservoir], tuple[Any, ...]]:
         # By the constructor, so that the arrays of a copy are read-only as well.
-        return DeepReservoir, (self.weights, self.n_inputs, self.vocabulary)
+        return DeepReservoir, (self.weights, self.n_inputs, self.vocabulary, self.blank_unseen)
 
     # ------------------------------------------------------------------ ways in and out
 
@@ -145,6 +149,7 @@ class DeepReservoir:
         n_connections: int,
         n_inputs: int,
         vocabulary: tuple[Any, ...] | None = None,
+        blank_unseen: bool = False,
     ) -> DeepReservoir:
         """Take back what `arrays` gave, for instance from a file.
 
@@ -165,7 +170,7 @@ class DeepReservoir:
         for name, shape in zip(Weights._fields, shapes, strict=True):
             _check_array(arrays.get(name), name, shape, columns.get(name))
         copies = (np.array(arrays[name], order="C") for name in Weights._fields)
-        return cls(Weights(*copies), n_inputs, vocabulary)
+        return cls(Weights(*copies), n_inputs, vocabulary, blank_unseen)
 
     def arrays(self) -> dict[str, Array]:
         """Give the weights by name, for `from_arrays`."""

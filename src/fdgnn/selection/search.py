@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
@@ -17,6 +18,7 @@ from fdgnn.context import Context
 from fdgnn.estimators import AUTO, FDGNNClassifier
 from fdgnn.graphs import Array, Floats, GraphBatch
 from fdgnn.graphs.converters import as_batch
+from fdgnn.parameters import Jobs, check_parameters
 from fdgnn.readout.targets import check_one_each, class_labels, sample_weights
 from fdgnn.scikit import (
     BaseEstimator,
@@ -47,6 +49,10 @@ from fdgnn.selection.space import (
     draw_configurations,
 )
 
+_OF_A_SEARCH = (
+    "n_configurations", "param_distributions", "configurations", "depths", "alphas", "n_guesses",
+)  # fmt: skip
+
 
 class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Choose hyper-parameters by cross validation, then fit the model on all graphs.
@@ -61,7 +67,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     estimator : FDGNNClassifier or FDGNNRegressor, optional
         It has the parameters that are not searched; a classifier by default. With
         ``encoder="auto"`` there is nothing to draw: the members are fixed, each with the penalty
-        that validates best, so that configurations, depths and guesses are not used.
+        that validates best, so that configurations, depths, penalties and guesses are refused.
     n_configurations : int, default=20
         How many to draw from `param_distributions`.
     param_distributions : dict, optional
@@ -70,7 +76,8 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     configurations : list of dict, optional
         Given configurations, instead of random ones.
     depths : sequence of int, default=(1, 2, 3, 4, 5)
-        Numbers of layers to try with each configuration.
+        Depths to try with each configuration: numbers of layers of a reservoir, or numbers of
+        rounds of colors (``encoder="colors"``; with "both", rounds are drawn as other parameters).
     alphas : sequence of float, optional
         Penalties to try; by default the paper's, 1e-8 to 1e3 in decades, or for colors those of
         `fdgnn.committee`, which count in units of the features' size.
@@ -146,13 +153,26 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Score all configurations, choose the best, and fit it on all graphs."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Score all configurations, choose the best, and fit it on all graphs.
+
+        Parameters
+        ----------
+        X : GraphBatch or list of graphs
+        y : (n_graphs,), or (n_graphs, q) for a regressor
+        sample_weight : (n_graphs,), optional
+            How much each graph's error counts in training; graphs of weight 0 are left out.
+            Scores count all other graphs alike, as scikit-learn's searches do.
+        """
         self._check_parameters()
-        graphs = as_batch(X)
-        task = self._task(graphs, np.asarray(y))
+        graphs, y = as_batch(X), np.asarray(y)
+        check_one_each(graphs, y)
+        weights = sample_weights(sample_weight, len(y))
+        if weights is not None and (weights == 0).any():
+            graphs, y, weights = graphs[weights > 0], y[weights > 0], weights[weights > 0]
+        task = self._task(graphs, y, weights)
         if self._base.encoder == AUTO:
-            return self._fit_committee(task, y)
+            return self._fit_committee(task, y, weights)
         configurations = self._configurations()
         depths = self._depths()
         scores = self._score(task, configurations, depths)
@@ -164,10 +184,10 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.best_estimator_ = clone(self._base).set_params(
             **self.best_params_, n_networks=self.n_guesses
         )
-        self.best_estimator_.fit(graphs, y)
+        self.best_estimator_.fit(graphs, y, weights)
         return self
 
-    def _fit_committee(self, task: SelectionTask, y: Any) -> Self:
+    def _fit_committee(self, task: SelectionTask, y: Any, weights: Floats | None) -> Self:
         """Score the committee of ``encoder="auto"``, and fit it on all graphs.
 
         There is nothing to draw: its members are fixed, and each chooses its penalty. Reservoirs
@@ -204,7 +224,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if self.outer_cv is not None:
             self.nested_scores_ = scores.test[:-1]
             self.nested_score_ = float(self.nested_scores_.mean())
-        self.best_estimator_ = base.fit(task.graphs, y)
+        self.best_estimator_ = base.fit(task.graphs, y, weights)
         return self
 
     @property
@@ -212,6 +232,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return FDGNNClassifier() if self.estimator is None else self.estimator
 
     def _check_parameters(self) -> None:
+        check_parameters(self, {"n_jobs": Jobs()})
         for name in ("n_configurations", "n_guesses"):
             if not isinstance(getattr(self, name), Integral) or getattr(self, name) < 1:
                 raise ValueError(f"{name}={getattr(self, name)!r}: expected an integer, at least 1")
@@ -229,12 +250,21 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         for name in ("depths", "alphas", "configurations"):
             if getattr(self, name) is not None and len(getattr(self, name)) == 0:
                 raise ValueError(f"{name} is empty: there is nothing to choose from")
+        if self._base.encoder == AUTO:
+            usual = inspect.signature(type(self)).parameters
+            for name in _OF_A_SEARCH:
+                if getattr(self, name) != usual[name].default:
+                    raise ValueError(
+                        f'{name} has no effect with encoder="auto", in which nothing is left to '
+                        "search; leave it out, or choose another encoder"
+                    )
 
-    def _task(self, graphs: GraphBatch, y: Array) -> SelectionTask:
+    def _task(self, graphs: GraphBatch, y: Array, weights: Floats | None) -> SelectionTask:
         classify = is_classifier(self._base)
         if classify:
             y = class_labels(y, graphs)
-        check_one_each(graphs, y)
+            class_weight = getattr(self._base, "class_weight", None)
+            weights = sample_weights(weights, len(y), y, class_weight)
         relative = self._base.relative_penalty
         usual = self._base.penalties(len(graphs)) if relative else ALPHAS
         alphas = np.array(usual if self.alphas is None else self.alphas, dtype=np.float64)
@@ -245,11 +275,10 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if classify:
             own = None if self.scoring is None else scorer_metric(self.scoring, np.unique(y))
             task = classification_task(graphs, y, folds, alphas, own or accuracy)
-            weights = sample_weights(None, len(y), y, getattr(self._base, "class_weight", None))
             return replace(task, weights=weights)
         targets = y.astype(np.float64).reshape(len(y), -1)
         metric = scorer_metric(self.scoring or "r2", None)
-        return SelectionTask(graphs, targets, y, folds, alphas, metric)
+        return SelectionTask(graphs, targets, y, folds, alphas, metric, weights)
 
     def _nested_folds(self, stratified: bool, y: Array) -> list[Folds]:
         """Make rows of folds as in `SelectionTask`, one for each outer fold."""

@@ -12,6 +12,7 @@ from fdgnn.exceptions import GraphError
 from fdgnn.explanations import Explanation, explain
 from fdgnn.graphs import Graph
 from fdgnn.pictures.drawing import draw_explanation, draw_molecule
+from fdgnn.scikit import is_classifier
 from fdgnn.workflow.predicting import unseen_labels_ignored, usable_rows
 
 
@@ -19,7 +20,8 @@ from fdgnn.workflow.predicting import unseen_labels_ignored, usable_rows
 class Explained:
     """One row's graph and its explanation.
 
-    `unseen` tells that the graph has vertex labels that no training graph has.
+    `warning` names a vertex label of the graph that no training graph has. `of_class` is false
+    where the model predicts numbers.
     """
 
     row: int
@@ -27,7 +29,8 @@ class Explained:
     graph: Graph
     explanation: Explanation
     smiles: str | None = None
-    unseen: bool = False
+    warning: str | None = None
+    of_class: bool = True
 
 
 def explain_table(
@@ -45,7 +48,7 @@ def explain_table(
     if table.graphs is None or not chosen:
         return [], asked
     graphs = table.graphs[chosen]
-    strange = set(model.unseen(graphs).tolist())
+    unseen = model.unseen(graphs)
     with unseen_labels_ignored():
         explanations = explain(model, graphs, target=_as_class(model, target), edges=edges)
     found = [
@@ -55,7 +58,8 @@ def explain_table(
             graph=graph,
             explanation=explanation,
             smiles=None if table.smiles is None else table.smiles[g],
-            unseen=i in strange,
+            warning=unseen.get(i),
+            of_class=is_classifier(model),
         )
         for i, (g, graph, explanation) in enumerate(zip(chosen, graphs, explanations, strict=True))
     ]
@@ -66,9 +70,11 @@ def _as_class(model: Any, name: str | None) -> Any:
     """Find the class that is written in this way."""
     if name is None:
         return None
-    classes = {str(known): known for known in getattr(model, "classes_", ())}
+    if not is_classifier(model):
+        raise ValueError(f"the model predicts numbers and has no class {name!r}; leave it out")
+    classes = {str(known): known for known in model.classes_}
     if name not in classes:
-        names = ", ".join(classes) or "none"
+        names = ", ".join(classes)
         raise ValueError(f"the model has no class {name!r}; its classes are {names}")
     return classes[name]
 

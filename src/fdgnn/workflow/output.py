@@ -30,7 +30,7 @@ def prediction_writer(
     """Give a function that appends predictions to `output`; "-" prints them as CSV."""
     name = id_name or "row"
     chances = [f"probability_{c}" for c in classes]
-    if name in ("prediction", "score", "error", *chances):
+    if name in ("prediction", "score", "warning", "error", *chances):
         raise ValueError(f"`id_column` is {name!r}, as a column of the output; rename it")
 
     def row(p: Prediction) -> Cells:
@@ -40,17 +40,18 @@ def prediction_writer(
             "prediction": p.prediction,
             "score": p.score,
             **dict(zip(chances, shown, strict=True)),
+            "warning": p.warning,
             "error": p.error,
         }
 
-    with _writer(output, [name, "prediction", "score", *chances, "error"]) as write:
+    with _writer(output, [name, "prediction", "score", *chances, "warning", "error"]) as write:
         yield lambda predictions: write([row(p) for p in predictions])
 
 
 @contextmanager
 def explanation_writer(output: str) -> Iterator[Callable[[Iterable[Explained]], None]]:
     """Give a function that appends explanations: a row per vertex, or a JSON object per graph."""
-    columns = ["row", "id", "class", "score", "base_score", "vertex", "label", "contribution"]
+    columns = [*_SUMMARY, "vertex", "label", "contribution"]
     rows = _object_of if Path(output).suffix == ".jsonl" else _rows_of
     with _writer(output, columns) as write:
         yield lambda explained: write([r for one in explained for r in rows(one)])
@@ -76,15 +77,15 @@ def _rows_of(one: Explained) -> list[Cells]:
     ]
 
 
+_SUMMARY = ("row", "id", "class", "score", "base_score", "warning")
+
+
 def _summary(one: Explained) -> Cells:
-    target = one.explanation.target
-    return {
-        "row": one.row,
-        "id": one.id,
-        "class": target.item() if hasattr(target, "item") else target,
-        "score": one.explanation.score,
-        "base_score": one.explanation.base_score,
-    }
+    explanation, target = one.explanation, one.explanation.target
+    named = target.item() if hasattr(target, "item") else target
+    what = named if one.of_class else None
+    cells = (one.row, one.id, what, explanation.score, explanation.base_score, one.warning)
+    return dict(zip(_SUMMARY, cells, strict=True))
 
 
 def write_rejects(path: Path, rejects: Iterable[Reject]) -> None:

@@ -23,15 +23,15 @@ from fdgnn.scikit import is_classifier
 class Prediction:
     """One row of output; a row that cannot be predicted has only `id` and `error`.
 
-    `unseen` tells that the graph has vertex labels that no training graph has.
+    `warning` names a vertex label of the graph that no training graph has.
     """
 
     id: Any
     prediction: Any = None
     score: float | None = None
     probabilities: tuple[float, ...] = ()
+    warning: str | None = None
     error: str | None = None
-    unseen: bool = False
 
 
 def predict_tables(
@@ -54,13 +54,13 @@ def predict_tables(
             rows[reject.row - table.start] = Prediction(reject.id, error=reject.reason)
         if table.graphs is not None and len(usable):
             graphs = table.graphs[usable]
-            strange = set(model.unseen(graphs).tolist())
+            unseen = model.unseen(graphs)
             with unseen_labels_ignored():
                 answers = _answers(model, graphs)
             for g, (row, answer) in enumerate(zip(table.rows[usable], answers, strict=True)):
                 value, score, chances = answer
                 rows[row] = Prediction(
-                    table.ids[row], value, score, tuple(chances), unseen=g in strange
+                    table.ids[row], value, score, tuple(chances), warning=unseen.get(g)
                 )
         yield rows, rejects
 
@@ -77,7 +77,7 @@ def usable_rows(model: Any, table: GraphTable) -> tuple[Ints, list[Reject]]:
     """Find the graphs of a table that the model can take, and the rows that have none."""
     if table.graphs is None:
         return np.empty(0, dtype=np.int64), list(table.rejects)
-    usable, reasons = usable_graphs(model, table.graphs, table.smiles is not None)
+    usable, reasons = usable_graphs(model, table.graphs)
     refused = [
         Reject(table.start + row, table.ids[row], reason)
         for row, reason in ((int(table.rows[g]), reason) for g, reason in reasons.items())
@@ -85,11 +85,9 @@ def usable_rows(model: Any, table: GraphTable) -> tuple[Ints, list[Reject]]:
     return usable, sorted([*table.rejects, *refused], key=lambda reject: reject.row)
 
 
-def usable_graphs(
-    model: Any, graphs: GraphBatch, molecules: bool = False
-) -> tuple[Ints, dict[int, str]]:
+def usable_graphs(model: Any, graphs: GraphBatch) -> tuple[Ints, dict[int, str]]:
     """Find the positions of graphs that the model can take, and why it cannot take the others."""
-    hint = "; a model that is fitted on rich atoms knows every element" if molecules else ""
+    hint = "; models of `fdgnn fit --model auto`, colors or both take such graphs"
     reasons = {g: reason + hint for g, reason in model.refusals(graphs).items()}
     return np.setdiff1d(np.arange(len(graphs)), list(reasons)), reasons
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -15,6 +16,7 @@ from fdgnn.encoders import GraphReservoir
 from fdgnn.estimators import AUTO, FDGNNClassifier, FDGNNRegressor
 from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.graphs import Array, GraphBatch
+from fdgnn.scikit import is_classifier
 from fdgnn.selection.folds import enough_for_nested_folds
 from fdgnn.selection.search import FDGNNSearchCV
 from fdgnn.selection.space import Parameters, depth_of
@@ -70,6 +72,7 @@ def train(
     *,
     task: TaskName | None = None,
     model: ModelName = "auto",
+    class_weight: str | Mapping[Any, float] | None = None,
     search: bool = True,
     n_configurations: int = 20,
     n_guesses: int = 3,
@@ -86,6 +89,8 @@ def train(
     model : {"auto", "paper", "colors", "both"}, default="auto"
         "paper" searches the hyper-parameters of a reservoir, or takes the defaults. The others are
         the committees of ``FDGNNClassifier(encoder="auto")``, in which nothing is left to search.
+    class_weight : "balanced", dict or None, default=None
+        How much an error on each class counts, as in `FDGNNClassifier`.
     search : bool, default=True
     n_configurations, n_guesses : int
         Of the search of "paper".
@@ -96,9 +101,14 @@ def train(
     task = task or guess_task(y)
     classify = task == "classification"
     y = y if classify else _as_numbers(y)
-    found = _search(y, classify, model, search, seed, context or Context()).set_params(
-        n_configurations=n_configurations, n_guesses=n_guesses
-    )
+    if class_weight is not None and not classify:
+        raise ValueError("weights of classes are for classes, but the target is a number")
+    base = base_model(model, classify, seed)
+    if classify:
+        base.set_params(class_weight=class_weight)
+    found = _search(base, y, model, search, seed, context or Context())
+    if model == "paper":
+        found.set_params(n_configurations=n_configurations, n_guesses=n_guesses)
     found.fit(graphs, y)
     counts = np.unique(y, return_counts=True)[1]
     return Training(
@@ -127,10 +137,10 @@ def base_model(model: ModelName, classify: bool, seed: int) -> FDGNNClassifier |
 
 
 def _search(
-    y: Array, classify: bool, model: ModelName, search: bool, seed: int, context: Context
+    base: Any, y: Array, model: ModelName, search: bool, seed: int, context: Context
 ) -> FDGNNSearchCV:
     """Make a search; without one, cross validation of a model with default parameters."""
-    base = base_model(model, classify, seed)
+    classify = is_classifier(base)
     folds = _n_folds(y, classify)
     splitter = StratifiedKFold if classify else KFold
     found = FDGNNSearchCV(

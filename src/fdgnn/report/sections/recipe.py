@@ -10,7 +10,7 @@ from fdgnn.experiments.committee_files import CommitteeRun
 from fdgnn.experiments.records import RunResult
 from fdgnn.portrait.records import Portrait
 from fdgnn.report.figures import Part, Section, Table
-from fdgnn.report.numbers import count, duration, plain
+from fdgnn.report.numbers import duration, plain
 from fdgnn.report.subjects import Subject
 
 _WORDS = {
@@ -75,15 +75,12 @@ def _networks(portrait: Portrait) -> Table:
             one.encoder,
             one.readout,
             plain(one.penalty),
-            count(one.n_graphs),
         ]
         for one in portrait.members
     ]
-    total = portrait.data.n_graphs
-    note = "Outputs of all networks are averaged." if portrait.n_networks > 1 else ""
-    if any(one.n_graphs < total for one in portrait.members):
-        note += f" Of the {count(total)} graphs, some have labels that not all of them know."
-    return Table(["network", "encoder", "readout", "\u03bb", "graphs"], rows, 3, note)
+    several = sum(one.n_networks for one in portrait.members) > 1
+    note = "Outputs of all networks are averaged." if several else ""
+    return Table(["network", "encoder", "readout", "penalty \u03bb"], rows, 3, note)
 
 
 def _table(values: Mapping[str, object]) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from fdgnn.report.figures import (
 from fdgnn.report.numbers import count, plural, significant
 from fdgnn.report.subjects import Subject
 
+_TYPED_ATOM = re.compile(r"\b[A-Z][a-z]? \d+ H\d")  # as `atoms="typed"` writes them
 _KEY = (
     Key("circle", "c1", "the vertex that is meant"),
     Key("ring", "c1", "what belongs to it"),
@@ -48,6 +50,8 @@ def _lead(portrait: Portrait) -> str:
         text += " What speaks for one of the two classes speaks against the other."
     if any(member.encoder == "GraphReservoir" for member in portrait.members):
         text += " The reservoir has no colors: what it adds to the score is not in these numbers."
+    if any(_TYPED_ATOM.search(one.words) for one in portrait.substructures):
+        text += " An atom is written as its element, its neighbors and its hydrogens (H)."
     return text
 
 

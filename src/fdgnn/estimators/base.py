@@ -1,27 +1,25 @@
-"""The models: an encoder, a random expansion and a trained readout, composed.
+"""The model up to its real-valued output: an encoder, a random expansion and a trained readout.
 
-``graphs -> encoder -> random expansion -> readout``. Each part is an object of its own; the
-classes here put them together under scikit-learn's contract.
+``graphs -> encoder -> random expansion -> readout``. Each part is an object of its own; the class
+here puts them together under scikit-learn's contract.
 """
 
 from __future__ import annotations
 
 import inspect
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
-from fdgnn.arrays import Array, Features, Floats, Ints
+from fdgnn.arrays import Features, Floats
 from fdgnn.committee import (
     CANDIDATES,
     LARGE_PENALTIES,
     PENALTIES,
     SMALL_PENALTIES,
     HeldOut,
-    Mask,
     Member,
     ReadoutRecipe,
     kept_members,
@@ -39,30 +37,18 @@ from fdgnn.encoders import (
 )
 from fdgnn.encoders.base import Settling
 from fdgnn.encoders.settling import tell_unsettled
-from fdgnn.exceptions import UnseenLabelWarning
+from fdgnn.encoders.unseen import tell_unseen
 from fdgnn.expansion import expanded
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.networks import DrawnNetwork, Network, TrainingGoal, draw_expansion, draw_network
-from fdgnn.parameters import Number, OneOf, Rule, check_parameters
-from fdgnn.readout.calibration import N_FOLDS as CALIBRATION_FOLDS
-from fdgnn.readout.calibration import fit_slope, probabilities
+from fdgnn.parameters import Jobs, Number, OneOf, Rule, check_parameters
 from fdgnn.readout.dual import MOST_SAMPLES
 from fdgnn.readout.gaussian import GaussianReadout
-from fdgnn.readout.targets import (
-    check_two_classes,
-    class_labels,
-    code_classes,
-    real_targets,
-    sample_weights,
-    winning_class,
-)
 from fdgnn.reservoir import Layer
 from fdgnn.scikit import (
     BaseEstimator,
     ClassifierMixin,
-    RegressorMixin,
-    available_if,
     check_is_fitted,
     clone,
 )
@@ -70,7 +56,6 @@ from fdgnn.seeds import child_seed, seed_sequence
 
 #: What ``encoder=`` may be beside the name of one encoder: a committee, or two encoders joined.
 AUTO, BOTH = "auto", JoinedEncoder.kind
-_JOINED: tuple[type[Encoder], ...] = (GraphReservoir, ColorCounts)
 # Its reservoirs have fixed parameters. States that still move are features like others: validation
 # has judged them, and a member that they make clearly worse is not averaged.
 _REMEDY_OF_AUTO = (
@@ -87,7 +72,15 @@ def _parameter_names(kind: Any) -> tuple[str, ...]:
     return tuple(name for name in inspect.signature(kind).parameters if name not in own)
 
 
-class _FDGNN(BaseEstimator):  # type: ignore[misc]
+@cache
+def _rules_of_encoders(kind: Any) -> Mapping[str, Rule]:
+    """Rules for those parameters of a model that are passed on to its encoder."""
+    own = inspect.signature(kind).parameters
+    rules = {**GraphReservoir.rules, **ColorCounts.rules}
+    return {name: rule for name, rule in rules.items() if name in own}
+
+
+class GraphModel(BaseEstimator):  # type: ignore[misc]
     """The model up to its real-valued output; a subclass says what the output means."""
 
     rules: ClassVar[Mapping[str, Rule]] = {
@@ -96,6 +89,7 @@ class _FDGNN(BaseEstimator):  # type: ignore[misc]
         "n_networks": Number(1, whole=True),
         "readout": OneOf(("auto", "linear", "gaussian")),
         "candidates": OneOf(CANDIDATES),
+        "n_jobs": Jobs(),
     }
 
     def __init__(
@@ -149,7 +143,9 @@ class _FDGNN(BaseEstimator):  # type: ignore[misc]
         if isinstance(self.encoder, Encoder):
             encoder: Encoder = clone(self.encoder)
         elif self.encoder == BOTH:
-            encoder = JoinedEncoder([self._named_encoder(kind) for kind in _JOINED])
+            reservoir, colors = map(self._named_encoder, (GraphReservoir, ColorCounts))
+            reservoir.set_params(unseen_labels="blank")  # as colors take them
+            encoder = JoinedEncoder([reservoir, colors])
         else:
             encoder = self._named_encoder(self._encoder_kind)
         encoder.check_parameters()
@@ -218,8 +214,31 @@ class _FDGNN(BaseEstimator):  # type: ignore[misc]
 
     # ------------------------------------------------------------------ fitting
 
-    def _start_fit(self, graphs: GraphBatch) -> None:
+    def check_parameters(self) -> None:
+        """Raise ValueError for the first parameter that breaks its rule, or would have no effect.
+
+        The parameters of each encoder are checked whether it is used or not, so that an encoder
+        can be searched beside its parameters. A committee has encoders of its own, so that there
+        they must be left alone.
+        """
+        kind: Any = type(self)
+        of_encoders = _rules_of_encoders(kind)
         check_parameters(self, self.rules)
+        check_parameters(self, of_encoders)
+        if self.encoder != AUTO and self.candidates != "all":
+            raise ValueError(f'candidates={self.candidates!r} is for encoder="auto" only')
+        if self.encoder == AUTO:
+            usual = inspect.signature(kind).parameters
+            for name in (*of_encoders, "readout", "n_networks"):
+                if getattr(self, name) != usual[name].default:
+                    raise ValueError(
+                        f'{name}={getattr(self, name)!r} has no effect with encoder="auto", whose '
+                        "models have parameters of their own; leave it out, or choose another "
+                        "encoder"
+                    )
+
+    def _start_fit(self, graphs: GraphBatch) -> None:
+        self.check_parameters()
         self.graph_kind_ = GraphKind.of(graphs)
         self.reading_ = getattr(graphs, "reading", None)
         self.seed_ = seed_sequence(self.random_state)
@@ -324,59 +343,27 @@ class _FDGNN(BaseEstimator):  # type: ignore[misc]
             The graphs are all of another kind than those that the model was fitted on.
         """
         graphs = self.check_graphs(X)
-        found = [network.encoder.refusals(graphs) for network in self.networks_]
-        return {g: why for g, why in found[0].items() if all(g in other for other in found)}
+        return _of_all(network.encoder.refusals(graphs) for network in self.networks_)
 
     def outputs(self, X: Any) -> Floats:
         """Real-valued outputs of eq. 3, averaged over the networks: (n_graphs, q)."""
         graphs = self.check_graphs(X)
-        self._tell_unseen(graphs)
-        able = self.able_networks(graphs)
-        settlings, outputs = [], []
-        for i, network in enumerate(self.networks_):
-            part = graphs if able is None else graphs[able[i]] if able[i].any() else None
-            if part is not None:
-                encoding = network.encoder.encode(part, n_jobs=self.n_jobs)
-                settlings += [] if encoding.settling is None else [encoding.settling]
-                outputs.append(network.outputs(encoding))
+        tell_unseen(len(self.unseen(graphs)), len(graphs))
+        encodings = [n.encoder.encode(graphs, n_jobs=self.n_jobs) for n in self.networks_]
+        settlings = [found.settling for found in encodings if found.settling is not None]
         if settlings:
             self._tell_unsettled(settlings)
-        if able is None:
-            return outputs[0] if len(outputs) == 1 else np.asarray(np.mean(outputs, axis=0))
-        total = np.zeros((len(graphs), self.n_outputs_))
-        for rows, found in zip(able[able.any(axis=1)], outputs, strict=True):
-            total[rows] += found
-        return np.asarray(total / able.sum(axis=0)[:, None])
+        pairs = zip(self.networks_, encodings, strict=True)
+        outputs = [network.outputs(encoding) for network, encoding in pairs]
+        return outputs[0] if len(outputs) == 1 else np.asarray(np.mean(outputs, axis=0))
 
-    def able_networks(self, graphs: GraphBatch) -> Mask | None:
-        """Tell which network can take which graph, (n_networks, n_graphs); None if all can.
+    def unseen(self, X: Any) -> dict[int, str]:
+        """Positions of graphs that the model takes, though it has not seen their labels, and why.
 
-        A reservoir cannot take labels that it has not seen, colors can. So in a committee of both
-        the others answer for it. None, too, if all networks are alike: then nobody can help.
+        Of these labels it knows nothing: its answers rest on the rest of the graph.
         """
-        if len({type(network.encoder) for network in self.networks_}) == 1:
-            return None
-        able = np.ones((len(self.networks_), len(graphs)), dtype=bool)
-        for row, network in zip(able, self.networks_, strict=True):
-            row[list(network.encoder.refusals(graphs))] = False
-        return None if able.all() or not able.any(axis=0).all() else able
-
-    def unseen(self, X: Any) -> Ints:
-        """Positions of graphs that the model takes, though no training graph has their labels."""
         graphs = self.check_graphs(X)
-        each = [network.encoder.unseen(graphs) for network in self.networks_]
-        return np.unique(np.concatenate(each))
-
-    def _tell_unseen(self, graphs: GraphBatch) -> None:
-        """Say once how many graphs have labels that no training graph has."""
-        n_unseen = len(self.unseen(graphs))
-        if n_unseen:
-            warnings.warn(
-                f"{n_unseen} of {len(graphs)} graphs have vertex labels that were not seen during "
-                "fit; they are taken as new colors, about which the model knows nothing",
-                UnseenLabelWarning,
-                stacklevel=4,
-            )
+        return _of_all(network.encoder.unseen(graphs) for network in self.networks_)
 
     @property
     def n_outputs_(self) -> int:
@@ -438,220 +425,9 @@ class _FDGNN(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-class FDGNNClassifier(ClassifierMixin, _FDGNN):  # type: ignore[misc]
-    """Classify graphs: an untrained encoder and a linear readout (eq. 1-3).
-
-    Parameters
-    ----------
-    n_layers, n_units, n_connections, effective_spectral_radius, input_scaling, \
-inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, n_jobs
-        As in `GraphReservoir`.
-    n_rounds
-        As in `ColorCounts`.
-    n_projections : int, optional
-        P, the size of the random expansion; by default as many times the encoder's features as
-        the encoder says, which is twice for a reservoir. 0: none, the readout sees the encoder's
-        own features.
-    alpha : float, optional
-        lambda, the Tikhonov penalty of the readout; its bias is not penalized. By default 1e-3
-        for a reservoir; for colors, where it counts in units of the features' mean squared length,
-        that with the best held-out predictions of ten folds.
-    n_networks : int, default=1
-        Guesses: networks drawn and trained independently, whose outputs are averaged.
-    probability : bool, default=False
-        Whether `fit` also learns probabilities, on outputs held out by five-fold cross validation
-        in closed form, so that `predict_proba` can give them.
-    encoder : {"reservoir", "colors", "both", "auto"} or Encoder, default="reservoir"
-        What turns graphs into features: the paper's reservoir, or colors, or the features of both
-        side by side, each with the parameters above. "auto" trains a few models of both kinds and
-        averages those that held-out predictions cannot tell from the best (`fdgnn.committee`). Or
-        any `fdgnn.encoders.Encoder` with parameters of its own (``encoder__name`` in a search).
-    readout : {"auto", "linear", "gaussian"}, default="auto"
-        A linear readout, or one of the distances to the training graphs, which is more accurate on
-        colors, and needs all training graphs, so that it is for up to 10,000. "auto": linear for a
-        reservoir, gaussian for colors of up to so many graphs. The models of ``encoder="auto"``
-        have readouts of their own.
-    candidates : {"all", "colors", "both"}, default="all"
-        Which models ``encoder="auto"`` trains: a few of each kind; only colors, of several rounds;
-        or only such as read both.
-    class_weight : "balanced", dict or None, default=None
-        How much an error on each class counts; "balanced" gives all classes the same weight in
-        total, which is of use where one is rare.
-
-    Attributes
-    ----------
-    networks_ : tuple of Network
-        Each has a fitted `encoder`, its `expansion` and a `readout`.
-    layers_, projection_, coef_, intercept_
-        Weights of the only network; with several, see ``networks_[j]``.
-    degree_ : float
-        k as used.
-    seed_ : numpy.random.SeedSequence
-        The root of all random streams, also where `random_state` is None.
-    n_iter_, converged_ : (n_graphs,)
-        How the iteration ended on each training graph: the most steps of a layer, and whether
-        all layers of all networks came to rest.
-    classes_ : (n_classes,)
-    calibration_ : float
-        How steeply probabilities follow the outputs (`fdgnn.readout.calibration`), if asked for.
-    reading_ : Reading or None
-        How the training graphs were read, if they came from a file.
-
-    Examples
-    --------
-    >>> from fdgnn import FDGNNClassifier
-    >>> from fdgnn.datasets import make_motif_graphs
-    >>> graphs, y = make_motif_graphs(60, random_state=0)
-    >>> model = FDGNNClassifier(random_state=0).fit(graphs, y)
-    >>> model.predict(graphs[:3]).shape
-    (3,)
-    """
-
-    rules: ClassVar[Mapping[str, Rule]] = {
-        **_FDGNN.rules,
-        "probability": OneOf((False, True)),
-    }
-
-    def __init__(
-        self,
-        n_layers: int = 3,
-        n_units: int = 50,
-        n_connections: int = 1,
-        effective_spectral_radius: float = 0.9,
-        input_scaling: float = 1.0,
-        inter_layer_scaling: float = 1.0,
-        bias_scaling: float | None = None,
-        degree: str | float = "average",
-        n_projections: int | None = None,
-        alpha: float | None = None,
-        n_networks: int = 1,
-        tol: float = 1e-3,
-        max_iter: int = 50,
-        solver: str = "auto",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        probability: bool = False,
-        encoder: str | Encoder = GraphReservoir.kind,
-        n_rounds: int = 3,
-        readout: str = "auto",
-        candidates: str = "all",
-        class_weight: str | Mapping[Any, float] | None = None,
-    ) -> None:
-        super().__init__(
-            n_layers=n_layers,
-            n_units=n_units,
-            n_connections=n_connections,
-            effective_spectral_radius=effective_spectral_radius,
-            input_scaling=input_scaling,
-            inter_layer_scaling=inter_layer_scaling,
-            bias_scaling=bias_scaling,
-            degree=degree,
-            n_projections=n_projections,
-            alpha=alpha,
-            n_networks=n_networks,
-            tol=tol,
-            max_iter=max_iter,
-            solver=solver,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            encoder=encoder,
-            n_rounds=n_rounds,
-            readout=readout,
-            candidates=candidates,
-        )
-        self.probability = probability
-        self.class_weight = class_weight
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Draw the networks and solve for their readouts.
-
-        Parameters
-        ----------
-        X : GraphBatch or list of graphs
-            Whatever `as_batch` takes.
-        y : (n_graphs,)
-            Class labels of any type, at least two different ones.
-        sample_weight : (n_graphs,), optional
-            How much each graph's error counts; graphs of weight 0 are left out.
-        """
-        graphs = as_batch(X)
-        y = class_labels(y, graphs)
-        weights = sample_weights(sample_weight, len(y), y, self.class_weight)
-        if weights is not None and (weights == 0).any():
-            graphs, y, weights = graphs[weights > 0], y[weights > 0], weights[weights > 0]
-            check_two_classes(y)
-        self._start_fit(graphs)
-        self.classes_, targets = code_classes(y)
-        codes = np.searchsorted(self.classes_, y)
-        goal = TrainingGoal(targets, codes, weights, self.seed_)
-        pairs = self._fit_networks(graphs, goal)
-        if self.probability:
-            outputs = [_held_out_outputs(each, found, goal) for each, found in pairs]
-            self.calibration_ = fit_slope(np.asarray(np.mean(outputs, axis=0)), codes)
-        return self
-
-    def decision_function(self, X: Any) -> Floats:
-        """Real-valued outputs: (n_graphs,) for two classes, (n_graphs, n_classes) for more."""
-        outputs = self.outputs(X)
-        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
-
-    def predict(self, X: Any) -> Array:
-        """Class of each graph: the sign, or the largest, of its outputs."""
-        outputs = self.outputs(X)
-        return self.classes_[winning_class(outputs)]
-
-    @available_if(lambda self: self.probability)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Floats:
-        """Probability of each class, (n_graphs, n_classes), in the order of `classes_`.
-
-        The class of the largest probability is that of `predict`.
-        """
-        check_is_fitted(self, "calibration_")
-        return probabilities(self.outputs(X), self.calibration_)
-
-
-class FDGNNRegressor(RegressorMixin, _FDGNN):  # type: ignore[misc]
-    """Predict real numbers for graphs, with the same model as `FDGNNClassifier`.
-
-    Parameters and attributes are those of `FDGNNClassifier`, without `classes_`.
-
-    Examples
-    --------
-    >>> from fdgnn import FDGNNRegressor
-    >>> from fdgnn.datasets import make_cycles
-    >>> graphs = make_cycles(range(3, 30))
-    >>> y = [len(g.labels) if g.labels is not None else g.n_vertices for g in graphs]
-    >>> float(FDGNNRegressor(random_state=0).fit(graphs, y).score(graphs, y)) > 0.9
-    True
-    """
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Draw the networks and solve for their readouts; y is (n_graphs,) or (n_graphs, q)."""
-        graphs = as_batch(X)
-        targets = real_targets(y, graphs)
-        weights = sample_weights(sample_weight, len(targets))
-        if weights is not None and (weights == 0).any():
-            some = weights > 0
-            graphs, targets, weights = graphs[some], targets[some], weights[some]
-        self._start_fit(graphs)
-        self.single_output_ = targets.ndim == 1
-        targets = targets.reshape(len(targets), -1)
-        self._fit_networks(graphs, TrainingGoal(targets, None, weights, self.seed_))
-        return self
-
-    def predict(self, X: Any) -> Floats:
-        """Predicted values, of the shape of the y in `fit`."""
-        outputs = self.outputs(X)
-        return outputs[:, 0] if self.single_output_ else outputs
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
-
-def _held_out_outputs(drawn: DrawnNetwork, found: HeldOut, goal: TrainingGoal) -> Floats:
-    """Outputs of graphs held out of the readout, (n, q); made now if choosing did not need them."""
-    if found.outputs is None:
-        return np.asarray(drawn.held_out(goal, (found.penalty,), CALIBRATION_FOLDS)[0])
-    return np.asarray(found.outputs)
+def _of_all(reasons: Iterable[dict[int, str]]) -> dict[int, str]:
+    """Merge what all networks say of graphs; the first to say something of a graph is heard."""
+    found: dict[int, str] = {}
+    for each in reasons:
+        found = each | found
+    return dict(sorted(found.items()))

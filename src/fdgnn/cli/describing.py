@@ -1,0 +1,85 @@
+"""What a model file says of its model, in words."""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import fdgnn
+
+if TYPE_CHECKING:
+    from fdgnn.encoders.base import GraphKind
+    from fdgnn.graphs.reading import Reading
+    from fdgnn.model_files import ModelInfo
+
+_CLASSES = 10  # that are named
+_VERTICES = {"labels": "vertex labels", "features": "features per vertex"}
+
+
+def model_in_words(info: ModelInfo) -> dict[str, object]:
+    """Facts about a model by name, in the order in which they are shown."""
+    words: dict[str, object] = {"model": info.model or f"encoder {info.encoder.kind}"}
+    if info.classes is not None:
+        values = info.classes.values
+        more = ", ..." if len(values) > _CLASSES else ""
+        words["classes"] = f"{len(values)}: {', '.join(map(str, values[:_CLASSES]))}{more}"
+        words["probabilities"] = "no" if info.calibration is None else "yes"
+    elif info.n_outputs:
+        words["predicts"] = "a number" if info.single_output else f"{info.n_outputs} numbers"
+    if info.score is not None:
+        how = "by nested cross validation" if info.nested else "of the training"
+        words["score"] = f"{info.score:.4f} ({how})"
+    words["graphs"] = _kind_in_words(info.graph_kind)
+    if info.reading is not None:
+        words["read from"] = _reading_in_words(info.reading)
+    if info.networks:
+        words["networks"] = "\n".join(_networks(info))
+    words["parameters"] = _parameters(info) or "all by default"
+    words["written by"] = f"fdgnn {info.fdgnn}, in format {info.format}"
+    return words
+
+
+def _kind_in_words(kind: GraphKind) -> str:
+    direction = "directed" if kind.directed else "undirected"
+    inputs = f"{kind.n_inputs} {_VERTICES[kind.vertices]}" if kind.vertices in _VERTICES else ""
+    return f"{direction}, {inputs or 'nothing on vertices'}"
+
+
+def _reading_in_words(reading: Reading) -> str:
+    known = {
+        "column": reading.smiles_column,
+        "atoms": reading.atoms,
+        "vertices": ", ".join(reading.vertex_attributes),
+        "edges": reading.edge_attribute,
+        "arcs": None if reading.arc_labels == "ignore" else f"as {reading.arc_labels}",
+    }
+    found = [f"{name} {value}" for name, value in known.items() if value]
+    return "; ".join([reading.source, *found])
+
+
+def _networks(info: ModelInfo) -> list[str]:
+    """One line for those that are alike."""
+    alike = Counter(
+        (network.name or (network.encoder or info.encoder).kind, network.readout, network.alpha)
+        for network in info.networks
+    )
+    lines = []
+    for (name, readout, alpha), n in alike.items():
+        times = f"{n} x " if n > 1 else ""
+        penalty = "" if alpha is None else f", penalty {alpha:g}"
+        lines.append(f"{times}{name} ({readout} readout{penalty})")
+    return lines
+
+
+def _parameters(info: ModelInfo) -> str:
+    """Parameters that differ from the defaults."""
+    kind = getattr(fdgnn, info.model, None) if info.model else None
+    usual = {} if kind is None else inspect.signature(kind).parameters
+    given = info.parameters if info.model else info.encoder.parameters
+    changed = {
+        name: value
+        for name, value in given.items()
+        if name not in usual or usual[name].default != value
+    }
+    return ", ".join(f"{name}={value!r}" for name, value in changed.items())

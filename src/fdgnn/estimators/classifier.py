@@ -1,0 +1,205 @@
+"""The classifier: outputs of the model as classes and probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from fdgnn.arrays import Array, Floats
+from fdgnn.committee import HeldOut
+from fdgnn.encoders import Encoder, GraphReservoir
+from fdgnn.estimators.base import GraphModel
+from fdgnn.graphs.converters import as_batch
+from fdgnn.networks import DrawnNetwork, TrainingGoal
+from fdgnn.parameters import OneOf, Rule
+from fdgnn.readout.calibration import N_FOLDS as CALIBRATION_FOLDS
+from fdgnn.readout.calibration import fit_slope, probabilities
+from fdgnn.readout.targets import (
+    check_two_classes,
+    class_labels,
+    code_classes,
+    sample_weights,
+    winning_class,
+)
+from fdgnn.scikit import ClassifierMixin, available_if, check_is_fitted
+
+
+class FDGNNClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
+    """Classify graphs: an untrained encoder and a linear readout (eq. 1-3).
+
+    Parameters
+    ----------
+    n_layers, n_units, n_connections, effective_spectral_radius, input_scaling, \
+inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, n_jobs
+        As in `GraphReservoir`.
+    n_rounds
+        As in `ColorCounts`.
+    n_projections : int, optional
+        P, the size of the random expansion; by default as many times the encoder's features as
+        the encoder says, which is twice for a reservoir. 0: none, the readout sees the encoder's
+        own features.
+    alpha : float, optional
+        lambda, the Tikhonov penalty of the readout; its bias is not penalized. By default 1e-3
+        for a reservoir; for colors, where it counts in units of the features' mean squared length,
+        that with the best held-out predictions of ten folds.
+    n_networks : int, default=1
+        Guesses: networks drawn and trained independently, whose outputs are averaged.
+    probability : bool, default=False
+        Whether `fit` also learns probabilities, on outputs held out by five-fold cross validation
+        in closed form, so that `predict_proba` can give them.
+    encoder : {"reservoir", "colors", "both", "auto"} or Encoder, default="reservoir"
+        What turns graphs into features: the paper's reservoir, or colors, or the features of both
+        side by side, each with the parameters above. "auto" trains a few models of both kinds and
+        averages those that held-out predictions cannot tell from the best (`fdgnn.committee`). Or
+        any `fdgnn.encoders.Encoder` with parameters of its own (``encoder__name`` in a search).
+    readout : {"auto", "linear", "gaussian"}, default="auto"
+        A linear readout, or one of the distances to the training graphs, which is more accurate on
+        colors, and needs all training graphs, so that it is for up to 10,000. "auto": linear for a
+        reservoir, gaussian for colors of up to so many graphs. The models of ``encoder="auto"``
+        have readouts of their own.
+    candidates : {"all", "colors", "both"}, default="all"
+        Which models ``encoder="auto"`` trains: a few of each kind; only colors, of several rounds;
+        or only such as read both.
+    class_weight : "balanced", dict or None, default=None
+        How much an error on each class counts; "balanced" gives all classes the same weight in
+        total, which is of use where one is rare.
+
+    Attributes
+    ----------
+    networks_ : tuple of Network
+        Each has a fitted `encoder`, its `expansion` and a `readout`.
+    layers_, projection_, coef_, intercept_
+        Weights of the only network; with several, see ``networks_[j]``.
+    degree_ : float
+        k as used.
+    seed_ : numpy.random.SeedSequence
+        The root of all random streams, also where `random_state` is None.
+    n_iter_, converged_ : (n_graphs,)
+        How the iteration ended on each training graph: the most steps of a layer, and whether
+        all layers of all networks came to rest.
+    classes_ : (n_classes,)
+    calibration_ : float
+        How steeply probabilities follow the outputs (`fdgnn.readout.calibration`), if asked for.
+    reading_ : Reading or None
+        How the training graphs were read, if they came from a file.
+
+    Examples
+    --------
+    >>> from fdgnn import FDGNNClassifier
+    >>> from fdgnn.datasets import make_motif_graphs
+    >>> graphs, y = make_motif_graphs(60, random_state=0)
+    >>> model = FDGNNClassifier(random_state=0).fit(graphs, y)
+    >>> model.predict(graphs[:3]).shape
+    (3,)
+    """
+
+    rules: ClassVar[Mapping[str, Rule]] = {
+        **GraphModel.rules,
+        "probability": OneOf((False, True)),
+    }
+
+    def __init__(
+        self,
+        n_layers: int = 3,
+        n_units: int = 50,
+        n_connections: int = 1,
+        effective_spectral_radius: float = 0.9,
+        input_scaling: float = 1.0,
+        inter_layer_scaling: float = 1.0,
+        bias_scaling: float | None = None,
+        degree: str | float = "average",
+        n_projections: int | None = None,
+        alpha: float | None = None,
+        n_networks: int = 1,
+        tol: float = 1e-3,
+        max_iter: int = 50,
+        solver: str = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        probability: bool = False,
+        encoder: str | Encoder = GraphReservoir.kind,
+        n_rounds: int = 3,
+        readout: str = "auto",
+        candidates: str = "all",
+        class_weight: str | Mapping[Any, float] | None = None,
+    ) -> None:
+        super().__init__(
+            n_layers=n_layers,
+            n_units=n_units,
+            n_connections=n_connections,
+            effective_spectral_radius=effective_spectral_radius,
+            input_scaling=input_scaling,
+            inter_layer_scaling=inter_layer_scaling,
+            bias_scaling=bias_scaling,
+            degree=degree,
+            n_projections=n_projections,
+            alpha=alpha,
+            n_networks=n_networks,
+            tol=tol,
+            max_iter=max_iter,
+            solver=solver,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            encoder=encoder,
+            n_rounds=n_rounds,
+            readout=readout,
+            candidates=candidates,
+        )
+        self.probability = probability
+        self.class_weight = class_weight
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Draw the networks and solve for their readouts.
+
+        Parameters
+        ----------
+        X : GraphBatch or list of graphs
+            Whatever `as_batch` takes.
+        y : (n_graphs,)
+            Class labels of any type, at least two different ones.
+        sample_weight : (n_graphs,), optional
+            How much each graph's error counts; graphs of weight 0 are left out.
+        """
+        graphs = as_batch(X)
+        y = class_labels(y, graphs)
+        weights = sample_weights(sample_weight, len(y), y, self.class_weight)
+        if weights is not None and (weights == 0).any():
+            graphs, y, weights = graphs[weights > 0], y[weights > 0], weights[weights > 0]
+            check_two_classes(y)
+        self._start_fit(graphs)
+        self.classes_, targets = code_classes(y)
+        codes = np.searchsorted(self.classes_, y)
+        goal = TrainingGoal(targets, codes, weights, self.seed_)
+        pairs = self._fit_networks(graphs, goal)
+        if self.probability:
+            outputs = [_held_out_outputs(each, found, goal) for each, found in pairs]
+            self.calibration_ = fit_slope(np.asarray(np.mean(outputs, axis=0)), codes)
+        return self
+
+    def decision_function(self, X: Any) -> Floats:
+        """Real-valued outputs: (n_graphs,) for two classes, (n_graphs, n_classes) for more."""
+        outputs = self.outputs(X)
+        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
+
+    def predict(self, X: Any) -> Array:
+        """Class of each graph: the sign, or the largest, of its outputs."""
+        outputs = self.outputs(X)
+        return self.classes_[winning_class(outputs)]
+
+    @available_if(lambda self: self.probability)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Floats:
+        """Probability of each class, (n_graphs, n_classes), in the order of `classes_`.
+
+        The class of the largest probability is that of `predict`.
+        """
+        check_is_fitted(self, "calibration_")
+        return probabilities(self.outputs(X), self.calibration_)
+
+
+def _held_out_outputs(drawn: DrawnNetwork, found: HeldOut, goal: TrainingGoal) -> Floats:
+    """Outputs of graphs held out of the readout, (n, q); made now if choosing did not need them."""
+    if found.outputs is None:
+        return np.asarray(drawn.held_out(goal, (found.penalty,), CALIBRATION_FOLDS)[0])
+    return np.asarray(found.outputs)
