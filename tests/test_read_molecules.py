@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from fdgnn import Graph, GraphBatch, read_graphs
+from fdgnn import Graph, GraphBatch, iter_graphs, read_graphs
 from fdgnn.datasets.molecules import ATOM_FEATURES, smiles_column
 from fdgnn.exceptions import DatasetFormatError
 from strategies import assert_same
@@ -205,3 +208,31 @@ def test_foreign_bytes_and_blank_lines(tmp_path):
     path = tmp_path / "m.csv"
     path.write_bytes(b"name,smiles\r\ncaf\xe9,CC\r\n\r\nb,CO\r\n\r\n")
     assert read_graphs(path).rows.tolist() == [0, 1]
+
+
+# ---------------------------------------------------------------------- further columns
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_further_columns_are_kept_beside_the_good_rows(suffix, tmp_path):
+    rows = [
+        {"smiles": "CC", "group": "a", "mass": 30.5},
+        {"smiles": "no molecule", "group": "b", "mass": 1.0},
+        {"smiles": "CO", "group": None, "mass": 32.0},
+    ]
+    path = tmp_path / f"table.{suffix}"
+    if suffix == "csv":
+        path.write_text("smiles,group,mass\nCC,a,30.5\nno molecule,b,1.0\nCO,,32.0\n")
+    elif suffix == "jsonl":
+        path.write_text("\n".join(map(json.dumps, rows)))
+    else:
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    table = read_graphs(path, columns=["mass", "group"])
+    assert list(table.columns) == ["mass", "group"]
+    assert [float(value) for value in table.columns["mass"]] == [30.5, 32.0]
+    assert [value or None for value in table.columns["group"]] == ["a", None]
+    assert read_graphs(path).columns == {}
+    chunks = list(iter_graphs(path, columns=("group",), chunk_size=2))
+    assert [chunk.columns["group"][0] or None for chunk in chunks] == ["a", None]
+    with pytest.raises(DatasetFormatError, match=r"no column 'mas' for `columns`; did you mean"):
+        read_graphs(path, columns=["mas"])

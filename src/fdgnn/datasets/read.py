@@ -47,6 +47,7 @@ def read_graphs(
     arc_labels: ArcLabels = "auto",
     atoms: Atoms | None = None,
     directed: bool | None = None,
+    columns: Sequence[str] = (),
     strict: bool = False,
 ) -> GraphTable:
     r"""Read graphs, one per row, from a file or a folder.
@@ -92,6 +93,9 @@ def read_graphs(
         it is aromatic or in a ring; or 21 features.
     directed : bool, optional
         By default the file decides; tables are read as undirected.
+    columns : sequence of str, optional
+        Further columns of the file to keep beside the graphs, such as groups, dates or numbers
+        of your own; `GraphTable.columns` has them.
     strict : bool, default=False
         Raise an error at the first bad row.
 
@@ -128,7 +132,7 @@ def read_graphs(
     """
     request = ReadRequest(
         target, numeric, id_column, smiles_column, vertex, vertex_attributes, edge_attribute,
-        arc_labels, atoms, directed, reading_of(like),
+        arc_labels, atoms, directed, reading_of(like), tuple(columns),
     )  # fmt: skip
     return next(_iterate(path, format, request, strict, None))
 
@@ -178,6 +182,8 @@ def _iterate(
         rows = _table_rows(name_of(path), found.format, found.files, request)
     _check_column(rows, "target", request.target)
     _check_column(rows, "id_column", request.id_column)
+    for column in request.columns:
+        _check_column(rows, "columns", column)
     return tables(rows, request, chunk_size, strict)
 
 
@@ -203,6 +209,11 @@ def _tu_table(path: Path | str, request: ReadRequest) -> GraphTable:
         )
     if request.directed:
         raise DatasetFormatError(f"{path}: TU datasets are undirected; leave `directed` out")
+    if request.columns:
+        raise DatasetFormatError(
+            f"{path}: TU datasets have no columns beside the graphs, so none is called "
+            f"{request.columns[0]!r}"
+        )
     vertex = _tu_vertex(path) if request.vertex == "auto" else request.vertex
     graphs, y = load_tu(path, vertex=vertex, arc_labels=request.arc_labels)
     if request.like is None and request.arc_labels == "labels" and graphs.arc_label_codes is None:
@@ -259,7 +270,7 @@ def _table_rows(name: str, format: str, files: Sequence[Any], request: ReadReque
     else:
         bonds = BONDS[request.arc_labels]
         used, read = [smiles], molecule_reader(smiles, request.atoms or "element", bonds)
-    asked = [c for c in (request.target, request.id_column) if c in columns]
+    asked = [c for c in (request.target, request.id_column, *request.columns) if c in columns]
     wanted = list(dict.fromkeys([*used, *asked]))
     more = (_more_rows(path, format, wanted) for path in files[1:])
     return FileRows(

@@ -34,6 +34,7 @@ class ReadRequest:
     atoms: Atoms | None = None
     directed: bool | None = None
     like: Reading | None = None
+    columns: tuple[str, ...] = ()
 
     @property
     def attributes(self) -> list[str] | None:

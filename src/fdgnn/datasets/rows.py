@@ -56,6 +56,9 @@ class GraphTable:
         The good rows' SMILES, if they were read from SMILES.
     reading : Reading or None
         How the graphs were read; None as long as no row could be read.
+    columns : dict of tuples
+        The good rows' values in the further columns that were asked for, as they stand in the
+        file; None where a row has none.
     """
 
     graphs: GraphBatch | None
@@ -66,6 +69,7 @@ class GraphTable:
     start: int = 0
     smiles: tuple[str, ...] | None = None
     reading: Reading | None = None
+    columns: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:
@@ -162,6 +166,7 @@ class _Chunk:
         self.targets: dict[int, Any] = {}
         self.raws: dict[int, RawGraph] = {}
         self.smiles: dict[int, str] = {}
+        self.beside: dict[int, list[Any]] = {}  # values in the further columns
         for i, row in enumerate(rows):
             self._read(i, row)
 
@@ -183,6 +188,7 @@ class _Chunk:
                 self.targets[i] = read_target(row.get(self.request.target), self.request.numeric)
             if self.file.smiles_column is not None:
                 self.smiles[i] = row[self.file.smiles_column]
+            self.beside[i] = [plain(row.get(column)) for column in self.request.columns]
             self.raws[i] = raw
         except GraphError as error:
             self.rejects[i] = error.reason
@@ -218,6 +224,10 @@ class _Chunk:
             start=self.start,
             smiles=smiles,
             reading=None if joined is None else joined.reading,
+            columns={
+                column: tuple(self.beside[i][c] for i in good)
+                for c, column in enumerate(self.request.columns)
+            },
         )
 
     def join(self, reading: Reading) -> _Joined:
