@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +25,14 @@ def read_parquet(path: Path) -> Reader:
     pa = _pyarrow()
     with _readable(path, pa):
         file = require("pyarrow.parquet", "tables", "Parquet files").ParquetFile(path)
+        columns = list(file.schema_arrow.names)
 
     def rows(wanted: Sequence[str]) -> Iterator[Row]:
         with _readable(path, pa), file:
             for batch in file.iter_batches(BATCH, columns=list(wanted)):
-                yield from _rows(batch, wanted)
+                yield from _rows(_sound(batch, wanted), wanted)
 
-    return list(file.schema_arrow.names), rows
+    return columns, rows
 
 
 def read_arrow(path: Path) -> Reader:
@@ -41,15 +43,16 @@ def read_arrow(path: Path) -> Reader:
         is_file = source.read(6) == b"ARROW1"
         source.seek(0)
         reader = pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source)
+        columns = list(reader.schema.names)
 
     def rows(wanted: Sequence[str]) -> Iterator[Row]:
         with _readable(path, pa), source, reader:
             batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
-            for batch in batches:
+            for batch in map(partial(_sound, wanted=wanted), batches):
                 for start in range(0, len(batch), BATCH):
                     yield from _rows(batch.slice(start, BATCH), wanted)
 
-    return list(reader.schema.names), rows
+    return columns, rows
 
 
 def _pyarrow() -> Any:
@@ -60,11 +63,22 @@ def _pyarrow() -> Any:
 def _readable(path: Path, pa: Any) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError, OverflowError, LookupError) as error:
         why = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
         raise DatasetFormatError(
             f"{path}: it cannot be read ({why}); get the file again"
         ) from error
+
+
+def _sound(batch: Any, wanted: Sequence[str]) -> Any:
+    """Give the wanted columns, all their memory checked.
+
+    Arrow itself trusts a file: one with offsets that point outside its buffers would end the
+    process as soon as an entry is read.
+    """
+    found = batch.select(list(wanted))
+    found.validate(full=True)
+    return found
 
 
 def _rows(batch: Any, wanted: Sequence[str]) -> Iterator[Row]:

@@ -1,0 +1,107 @@
+"""Damaged Arrow and Parquet files: an error that names the file, never the end of the process."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import sys
+
+import pytest
+
+from fdgnn import read_graphs
+from fdgnn.exceptions import DatasetFormatError
+
+pa = pytest.importorskip("pyarrow")
+
+N = 40
+COLUMNS = {
+    "edge_index": pa.array([[[0, 1], [1, 2]]] * N),
+    "num_nodes": pa.array([3] * N),
+    "node_feat": pa.array([["carbon", "nitrogen", "oxygen"]] * N),
+    "y": pa.array(["active", "passive"] * (N // 2)).dictionary_encode(),
+}
+READING = """
+import sys
+from fdgnn import read_graphs
+from fdgnn.exceptions import DatasetFormatError
+for path in sys.argv[1:]:
+    try:
+        read_graphs(path, target="y")
+    except DatasetFormatError as error:
+        assert str(error).startswith(f"{path}: it cannot be read ("), error
+        print("refused")
+"""
+
+
+def content(kind):
+    sink = pa.BufferOutputStream()
+    table = pa.table(COLUMNS)
+    with (pa.ipc.new_file if kind == "file" else pa.ipc.new_stream)(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def packed(numbers):
+    return struct.pack(f"<{len(numbers)}i", *numbers)
+
+
+# The offsets of each column of lists or texts, and the positions in the dictionary of targets.
+OFFSETS = {
+    "lists": packed(range(0, 2 * N + 1, 2)),
+    "inner lists": packed(range(0, 4 * N + 1, 2)),
+    "texts": packed([0, 6, 14, 20, 26]),
+    "dictionary": packed([0, 1] * (N // 2)),
+}
+LARGE = {"far": 2**31 - 1, "near": 2**24, "negative": -(2**31)}
+
+
+@pytest.mark.parametrize("kind", ["file", "stream"])
+def test_offsets_that_point_outside_are_refused(tmp_path, kind):
+    """In a process of its own, which such a file would end."""
+    good, paths = content(kind), []
+    for name, offsets in OFFSETS.items():
+        for distance, value in LARGE.items():
+            at = good.index(offsets) + len(offsets) // 2 // 4 * 4
+            path = tmp_path / f"{name} {distance}.arrow"
+            path.write_bytes(good[:at] + struct.pack("<i", value) + good[at + 4 :])
+            paths.append(path)
+    run = subprocess.run(
+        [sys.executable, "-c", READING, *paths], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == ["refused"] * len(paths)
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path):
+    good = content("file")
+    for name, text in {"entry": b"nitrogen", "column": b"node_feat"}.items():
+        path = tmp_path / f"{name}.arrow"
+        path.write_bytes(good.replace(text, b"\xff" * len(text)))
+        with pytest.raises(DatasetFormatError, match=rf"{name}\.arrow: it cannot be read \("):
+            read_graphs(path, target="y")
+
+
+def test_columns_that_nobody_reads_may_be_damaged(tmp_path):
+    good = content("file")
+    path = tmp_path / "g.arrow"
+    path.write_bytes(good.replace(OFFSETS["dictionary"], packed([2**30] * N)))
+    assert len(read_graphs(path).rows) == N
+
+
+def test_times_that_python_has_not_are_refused(tmp_path):
+    path = tmp_path / "g.arrow"
+    days = pa.array([2**31 - 1] * N, pa.int32()).cast(pa.date32())
+    table = pa.table(COLUMNS | {"y": days})
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    with pytest.raises(DatasetFormatError, match=r"g\.arrow: it cannot be read \("):
+        read_graphs(path, target="y")
+
+
+def test_a_column_that_is_there_twice_is_refused(tmp_path):
+    path = tmp_path / "g.arrow"
+    table = pa.Table.from_arrays([*COLUMNS.values(), COLUMNS["y"]], [*COLUMNS, "y"])
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    with pytest.raises(DatasetFormatError, match=r"g\.arrow: it cannot be read \("):
+        read_graphs(path, target="y")
