@@ -42,13 +42,21 @@ class ReadoutRecipe(Protocol):
     def name(self) -> str:
         """Say which, as in ``FDGNNClassifier(readout=...)``."""
 
-    def fit(self, X: Features, Y: Floats, alpha: float, weights: Floats | None = None) -> Any:
-        """Train a readout on features (n, P) and targets (n, q)."""
+    def fit(
+        self, X: Features, Y: Floats, alpha: float | Floats, weights: Floats | None = None
+    ) -> Any:
+        """Train a readout on features (n, P) and targets (n, q), NaN where they are unknown.
+
+        `alpha` is one penalty, or (q,) one for each output; weights are (n,) or (n, q).
+        """
 
     def held_out(
         self, X: Features, Y: Floats, alphas: Floats, folds: Ints, weights: Floats | None = None
     ) -> Floats:
-        """Predict each sample without its fold, for all rows of folds: (n_rows, a, n, q)."""
+        """Predict each sample without its fold, for all rows of folds: (n_rows, a, n, q).
+
+        NaN where the target is unknown.
+        """
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from scipy.special import erf
 
 from fdgnn.arrays import Features, Floats, Ints, dense
 from fdgnn.readout.dual import MOST_SAMPLES, fit_dual, held_out_by_inverse
+from fdgnn.readout.groups import target_groups
 from fdgnn.readout.products import row_products
 
 _NUMBERS = 5_000_000  # that one array of an explanation has, at most, about
@@ -129,11 +130,18 @@ class GaussianRidge:
     name: ClassVar[str] = "gaussian"
 
     def fit(
-        self, X: Features, Y: Floats, alpha: float, weights: Floats | None = None
+        self, X: Features, Y: Floats, alpha: float | Floats, weights: Floats | None = None
     ) -> GaussianReadout:
-        """Solve for the weights of the training graphs."""
+        """Solve for the weights of the training graphs; targets that are NaN have none.
+
+        `alpha` is one penalty, or one for each output, and weights are (n,) or (n, q).
+        """
         kernel, sharpness = self._kernel(X)
-        dual, intercept = fit_dual(kernel, Y, alpha, weights)
+        dual, intercept = np.zeros(Y.shape), np.empty(Y.shape[1])
+        for group in target_groups(Y, weights, alpha):
+            part, targets, own = group.pairs(kernel, Y)
+            solved, intercept[group.columns] = fit_dual(part, targets, group.alpha, own)
+            dual[np.ix_(group.known, group.columns)] = solved
         return GaussianReadout(sp.csr_array(X), dual, intercept, sharpness)
 
     def held_out(

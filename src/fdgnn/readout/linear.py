@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from fdgnn.arrays import Features, Floats, Ints
 from fdgnn.readout.conjugate import fit_many, fit_some
 from fdgnn.readout.dual import MOST_SAMPLES, fit_dual, held_out_by_inverse
+from fdgnn.readout.groups import target_groups
 from fdgnn.readout.products import row_products
 from fdgnn.readout.ridge import fit_ridge, held_out_predictions
 
@@ -100,23 +101,22 @@ class LinearRidge:
     name: ClassVar[str] = "linear"
 
     def fit(
-        self, X: Features, Y: Floats, alpha: float, weights: Floats | None = None
+        self, X: Features, Y: Floats, alpha: float | Floats, weights: Floats | None = None
     ) -> LinearReadout:
-        """Solve for the weights, with the Tikhonov penalty alpha on all but the intercept."""
-        alpha = alpha * self._unit(X)
-        if not sp.issparse(X) and weights is None:
-            coef, intercept = fit_ridge(X, Y, alpha)
-        elif len(Y) <= min(MOST_SAMPLES, X.shape[1]):
-            if sp.issparse(X) and len(Y) >= _SOME:
-                dual, intercept = fit_some(X, Y, alpha, weights)
-            else:
-                dual, intercept = fit_dual(row_products(X), Y, alpha, weights)
-            coef = (X.T @ dual).T
-        elif sp.issparse(X):
-            coefs, intercepts = fit_many(X, Y, np.array([alpha]), weights)
-            coef, intercept = coefs[0], intercepts[0]
+        """Solve for the weights, with the Tikhonov penalty alpha on all but the intercept.
+
+        Targets that are NaN have no say. `alpha` is one penalty, or one for each output, and
+        weights are (n,) or (n, q).
+        """
+        unit = self._unit(X)
+        groups = target_groups(Y, weights, alpha)
+        found = [_fitted(*group.part(X, Y), group.alpha * unit) for group in groups]
+        if len(groups) == 1:
+            coef, intercept = found[0]
         else:
-            coef, intercept = fit_ridge(X, Y, alpha, weights)
+            coef, intercept = np.empty((Y.shape[1], X.shape[1])), np.empty(Y.shape[1])
+            for group, (own, level) in zip(groups, found, strict=True):
+                coef[group.columns], intercept[group.columns] = own, level
         return LinearReadout(np.ascontiguousarray(coef), intercept)  # one layout: sums round alike
 
     def held_out(
@@ -127,11 +127,17 @@ class LinearRidge:
         As in `fdgnn.readout.dual.held_out_by_inverse`.
         """
         alphas = np.asarray(alphas) * self._unit(X)
-        if sp.issparse(X):
-            if len(Y) <= MOST_SAMPLES:
-                return held_out_by_inverse(row_products(X), Y, alphas, folds, weights)
-            return np.array([_held_out_sparse(X, Y, alphas, fold, weights) for fold in folds])
-        return np.array([held_out_predictions(X, Y, alphas, fold, weights) for fold in folds])
+        if sp.issparse(X) and len(Y) <= MOST_SAMPLES:
+            return held_out_by_inverse(row_products(X), Y, alphas, folds, weights)
+        one_row: Any = _held_out_sparse if sp.issparse(X) else held_out_predictions
+        found = np.full((len(folds), len(alphas), *Y.shape), np.nan)
+        for group in target_groups(Y, weights):
+            part, targets, own = group.part(X, Y)
+            rows = np.flatnonzero(group.known)
+            for row, fold in enumerate(folds):
+                predictions = one_row(part, targets, alphas, fold[rows], own)
+                found[row][:, rows[:, None], group.columns] = predictions
+        return found
 
     def _unit(self, X: Features) -> float:
         if not self.relative:
@@ -139,6 +145,22 @@ class LinearRidge:
         mean = np.asarray(X.mean(axis=0)).ravel()
         squares = X.multiply(X).sum() if sp.issparse(X) else (X**2).sum()
         return float(max(squares / X.shape[0] - mean @ mean, np.finfo(float).tiny))
+
+
+def _fitted(X: Features, Y: Floats, weights: Floats | None, alpha: float) -> tuple[Floats, Floats]:
+    """Weights (q, P) and intercepts (q,) of targets that are all known."""
+    if not sp.issparse(X) and weights is None:
+        return fit_ridge(X, Y, alpha)
+    if len(Y) <= min(MOST_SAMPLES, X.shape[1]):
+        if sp.issparse(X) and len(Y) >= _SOME:
+            dual, intercept = fit_some(X, Y, alpha, weights)
+        else:
+            dual, intercept = fit_dual(row_products(X), Y, alpha, weights)
+        return (X.T @ dual).T, intercept
+    if sp.issparse(X):
+        coefs, intercepts = fit_many(X, Y, np.array([alpha]), weights)
+        return coefs[0], intercepts[0]
+    return fit_ridge(X, Y, alpha, weights)
 
 
 def _held_out_sparse(
