@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from fdgnn import Graph, GraphBatch, load_tu
-from fdgnn.datasets.arcs import subdivide
 from fdgnn.experiments.records import RunResult
 from fdgnn.experiments.running import run_study
 from fdgnn.experiments.study import PROTOCOLS, plan
+from fdgnn.graphs.carried import subdivide
 
 OUT = Path(__file__).parent.parent / "results" / "arc_labels.json"
 # The bond orders that the files' labels 0, 1, 2, 3 stand for, as their READMEs say.

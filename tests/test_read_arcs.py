@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 
 from fdgnn import Graph, GraphBatch, as_batch, iter_graphs, load_tu, read_graphs
-from fdgnn.datasets.arcs import subdivide
 from fdgnn.exceptions import DatasetFormatError
+from fdgnn.graphs.carried import subdivide
 from strategies import assert_same, batches
 from tu_files import TEXTS, write_folder
 

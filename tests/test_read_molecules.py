@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from fdgnn import Graph, GraphBatch, iter_graphs, read_graphs
-from fdgnn.datasets.molecules import ATOM_FEATURES, smiles_column
+from fdgnn.datasets.molecules import smiles_column
 from fdgnn.exceptions import DatasetFormatError
+from fdgnn.graphs.molecules import ATOM_FEATURES
 from strategies import assert_same
 
 rdkit = pytest.importorskip("rdkit")
@@ -236,3 +237,73 @@ def test_further_columns_are_kept_beside_the_good_rows(suffix, tmp_path):
     assert [chunk.columns["group"][0] or None for chunk in chunks] == ["a", None]
     with pytest.raises(DatasetFormatError, match=r"no column 'mas' for `columns`; did you mean"):
         read_graphs(path, columns=["mas"])
+
+
+# ---------------------------------------------------------------------- clean molecules
+
+
+def test_standardized_molecules_are_those_that_one_would_draw(tmp_path):
+    """A salt, its acid and its charged form are one graph; what was changed is listed."""
+    lines = ["a,CC(=O)[O-].[Na+]", "b,CC(=O)O", "c,CC(=O)[O-]", "d,C[N+](C)(C)C", "e,c1ccccc1.CCO"]
+    path = write(tmp_path / "m.csv", "name,smiles", *lines)
+    table = read_graphs(path, id_column="name", standardize="parent", atoms="typed")
+    plain = write(tmp_path / "p.csv", "smiles", *["CC(=O)O"] * 3, "C[N+](C)(C)C", "c1ccccc1")
+    assert_same(table.graphs, read_graphs(plain, atoms="typed").graphs)
+    assert table.smiles == ("CC(=O)O", "CC(=O)O", "CC(=O)O", "C[N+](C)(C)C", "c1ccccc1")
+    found = [(c.row, c.id, c.before, c.after, c.steps) for c in table.changes]
+    assert found == [
+        (0, "a", "CC(=O)[O-].[Na+]", "CC(=O)O", ("fragment", "charge")),
+        (2, "c", "CC(=O)[O-]", "CC(=O)O", ("charge",)),
+        (4, "e", "c1ccccc1.CCO", "c1ccccc1", ("fragment",)),
+    ]
+    assert (table.reading.standardize, table.graphs.reading.standardize) == ("parent", "parent")
+    assert read_graphs(path).changes == ()
+
+
+def test_tautomers_are_one_graph_only_if_asked_for(tmp_path):
+    path = write(tmp_path / "m.csv", "smiles", "Oc1ccccn1", "O=c1cccc[nH]1")
+    alone, same = (
+        read_graphs(path, standardize=how, atoms="typed") for how in ("parent", "tautomer")
+    )
+    assert alone.graphs.n_distinct_graphs == 2
+    assert same.graphs.n_distinct_graphs == 1
+    assert [change.steps for change in same.changes] == [("tautomer",)]
+
+
+def test_stereo_tells_mirror_images_and_sides_however_they_are_written(tmp_path):
+    pairs = [
+        ("C[C@H](N)C(=O)O", "OC(=O)[C@@H](N)C"),  # twice the same
+        ("C[C@@H](N)C(=O)O", "F/C=C/F"),
+        ("C(\\F)=C/F", "F/C=C\\F"),  # trans as well, and cis
+    ]
+    path = write(tmp_path / "m.csv", "smiles", *(s for pair in pairs for s in pair))
+    for atoms in ("element", "typed", "rich"):
+        graphs = read_graphs(path, stereo=True, atoms=atoms).graphs
+        trans, again, cis = graphs[3:]
+        signature = graphs.coloring.signatures
+        assert signature[0] == signature[1] != signature[2]
+        assert set(trans.arc_labels) == set(again.arc_labels) == {"single", "double E"}
+        assert set(cis.arc_labels) == {"single", "double Z"}
+        flat = read_graphs(path, atoms=atoms).graphs
+        assert flat.coloring.signatures[0] == flat.coloring.signatures[2]
+        assert set(flat.arc_label_values.tolist()) == {"single", "double"}
+    assert graphs.features.shape[1] == len(ATOM_FEATURES) + 2
+    labels = read_graphs(path, stereo=True, atoms="typed").graphs.label_values.tolist()
+    assert {"C 3 H1 R", "C 3 H1 S"} < set(labels)
+
+
+def test_a_reading_keeps_how_molecules_were_cleaned(tmp_path):
+    path = write(tmp_path / "m.csv", "smiles", "C[C@H](N)C(=O)[O-]", "CC[O-].[Na+]")
+    first = read_graphs(path, standardize="parent", stereo=True, atoms="typed")
+    again = read_graphs(path, like=first.reading)
+    assert_same(again.graphs, first.graphs)
+    assert (again.reading, again.changes) == (first.reading, first.changes)
+    with pytest.raises(ValueError, match=r"`standardize` is 'tautomer', but .* leave .* out"):
+        read_graphs(path, like=first.reading, standardize="tautomer")
+    with pytest.raises(ValueError, match="`stereo` is False, but"):
+        read_graphs(path, like=first.reading, stereo=False)
+    with pytest.raises(ValueError, match="standardize='salt': expected one of parent, tautomer"):
+        read_graphs(path, standardize="salt")
+    table = write(tmp_path / "g.jsonl", json.dumps({"edge_index": [[0], [1]]}))
+    with pytest.raises(DatasetFormatError, match=r"g\.jsonl: `stereo` is for molecules"):
+        read_graphs(table, stereo=True)

@@ -9,10 +9,11 @@ from fdgnn.datasets.generators import (
     make_stars,
 )
 from fdgnn.datasets.read import iter_graphs, read_graphs
-from fdgnn.datasets.rows import GraphTable, Reject
+from fdgnn.datasets.rows import Change, GraphTable, Reject
 from fdgnn.datasets.tu import load_tu
 
 __all__ = [
+    "Change",
     "GraphTable",
     "Reject",
     "iter_graphs",

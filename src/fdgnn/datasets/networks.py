@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from fdgnn.arrays import Array
-from fdgnn.datasets.layout import RawGraph
 from fdgnn.datasets.request import ReadRequest
 from fdgnn.datasets.rows import BadRow, Row
 from fdgnn.datasets.text import read_csv
 from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.extras import require
 from fdgnn.graphs import checks
+from fdgnn.graphs.raw import RawGraph
 
 SUFFIXES = (".graphml", ".gexf")
 FILE, PATH = "file", "\0path"  # the columns that this reader adds to a row: the graph's file

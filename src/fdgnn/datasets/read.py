@@ -7,27 +7,24 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from fdgnn.datasets import networks
 from fdgnn.datasets.files import open_dataset
 from fdgnn.datasets.formats import recognize
-from fdgnn.datasets.molecules import molecule_reader, smiles_column
-from fdgnn.datasets.request import ArcLabels, ReadRequest, VertexChoice, reading_of
+from fdgnn.datasets.molecules import MoleculeColumn, bonds_of, smiles_column
+from fdgnn.datasets.request import ArcLabels, ReadRequest, VertexChoice
 from fdgnn.datasets.rows import FileRows, GraphTable, Row, tables
 from fdgnn.datasets.tables import EDGES, graph_columns, graph_reader, is_graph_table
 from fdgnn.datasets.text import name_of, read_csv, read_jsonl
 from fdgnn.datasets.tu import load_tu
 from fdgnn.exceptions import DatasetFormatError
-from fdgnn.graphs.reading import Atoms, Reading, Vertex
+from fdgnn.graphs.molecules import MoleculeReader
+from fdgnn.graphs.reading import Atoms, Reading, Standardize, Vertex, reading_of
 
 CHUNK_SIZE = 10_000
-# What is read of bonds.
-BONDS: dict[ArcLabels, Literal["types", "orders"] | None] = {
-    "auto": "types", "labels": "types", "weights": "orders", "vertices": "orders", "ignore": None,
-}  # fmt: skip
 
 StrPath = str | os.PathLike[str]
 
@@ -49,6 +46,8 @@ def read_graphs(
     directed: bool | None = None,
     columns: Sequence[str] = (),
     strict: bool = False,
+    standardize: Standardize | None = None,
+    stereo: bool | None = None,
 ) -> GraphTable:
     r"""Read graphs, one per row, from a file or a folder.
 
@@ -98,6 +97,12 @@ def read_graphs(
         of your own; `GraphTable.columns` has them.
     strict : bool, default=False
         Raise an error at the first bad row.
+    standardize : {"parent", "tautomer"}, optional
+        Replace each molecule by its largest fragment, without charges; "tautomer" also takes its
+        canonical tautomer, which is slow. `GraphTable.changes` lists what was changed.
+    stereo : bool, optional
+        Tell mirror images and cis from trans: labels of atoms also say R or S, types of bonds E
+        or Z. By default they do not.
 
     Returns
     -------
@@ -132,7 +137,7 @@ def read_graphs(
     """
     request = ReadRequest(
         target, numeric, id_column, smiles_column, vertex, vertex_attributes, edge_attribute,
-        arc_labels, atoms, directed, reading_of(like), tuple(columns),
+        arc_labels, atoms, directed, reading_of(like), tuple(columns), standardize, stereo,
     )  # fmt: skip
     return next(_iterate(path, format, request, strict, None))
 
@@ -180,11 +185,21 @@ def _iterate(
         rows = _network_rows(name_of(path), found.files, request)
     else:
         rows = _table_rows(name_of(path), found.format, found.files, request)
+    if rows.source != "molecules":
+        _refuse_choices_of_molecules(rows.name, request)
     _check_column(rows, "target", request.target)
     _check_column(rows, "id_column", request.id_column)
     for column in request.columns:
         _check_column(rows, "columns", column)
     return tables(rows, request, chunk_size, strict)
+
+
+def _refuse_choices_of_molecules(name: str, request: ReadRequest) -> None:
+    for choice in ("standardize", "stereo"):
+        if getattr(request, choice):
+            raise DatasetFormatError(
+                f"{name}: `{choice}` is for molecules, and there are none; leave `{choice}` out"
+            )
 
 
 def _check_column(rows: FileRows, argument: str, column: str | None) -> None:
@@ -214,6 +229,7 @@ def _tu_table(path: Path | str, request: ReadRequest) -> GraphTable:
             f"{path}: TU datasets have no columns beside the graphs, so none is called "
             f"{request.columns[0]!r}"
         )
+    _refuse_choices_of_molecules(str(path), request)
     vertex = _tu_vertex(path) if request.vertex == "auto" else request.vertex
     graphs, y = load_tu(path, vertex=vertex, arc_labels=request.arc_labels)
     if request.like is None and request.arc_labels == "labels" and graphs.arc_label_codes is None:
@@ -268,8 +284,7 @@ def _table_rows(name: str, format: str, files: Sequence[Any], request: ReadReque
     if smiles is None:
         used, read = graph_columns(columns), graph_reader(columns, request.like)
     else:
-        bonds = BONDS[request.arc_labels]
-        used, read = [smiles], molecule_reader(smiles, request.atoms or "element", bonds)
+        used, read = [smiles], MoleculeColumn(smiles, _molecule_reader(request))
     asked = [c for c in (request.target, request.id_column, *request.columns) if c in columns]
     wanted = list(dict.fromkeys([*used, *asked]))
     more = (_more_rows(path, format, wanted) for path in files[1:])
@@ -281,6 +296,15 @@ def _table_rows(name: str, format: str, files: Sequence[Any], request: ReadReque
         read=read,
         text_only=format in ("csv", "tsv"),
         smiles_column=smiles,
+    )
+
+
+def _molecule_reader(request: ReadRequest) -> MoleculeReader:
+    return MoleculeReader(
+        request.atoms or "element",
+        bonds_of(request.arc_labels),
+        request.standardize,
+        bool(request.stereo),
     )
 
 

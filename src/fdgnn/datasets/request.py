@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from fdgnn.graphs.reading import ArcUse, Atoms, Reading, Vertex
+from fdgnn.graphs.reading import (
+    ArcUse,
+    Atoms,
+    Reading,
+    Standardize,
+    Vertex,
+    check_choice,
+)
 
 VertexChoice = Vertex | Literal["auto"]
 ArcLabels = ArcUse | Literal["auto"]
@@ -15,6 +22,8 @@ CHOICES = {
     "vertex": ("auto", *get_args(Vertex)),
     "arc_labels": ("auto", *get_args(ArcUse)),
     "atoms": (None, *get_args(Atoms)),
+    "standardize": (None, *get_args(Standardize)),
+    "stereo": (None, False, True),
 }
 UNDECIDED = (None, "auto", ())
 
@@ -35,6 +44,8 @@ class ReadRequest:
     directed: bool | None = None
     like: Reading | None = None
     columns: tuple[str, ...] = ()
+    standardize: Standardize | None = None
+    stereo: bool | None = None
 
     @property
     def attributes(self) -> list[str] | None:
@@ -52,10 +63,12 @@ class ReadRequest:
         return self._read_like(self.like)
 
     def _check_agreement(self, known: Reading) -> None:
-        asked = {
-            name: getattr(self, name)
-            for name in ("vertex", "arc_labels", "atoms", "directed", "edge_attribute")
-        } | {"vertex_attributes": tuple(self.attributes or ())}
+        names = (
+            "vertex", "arc_labels", "atoms", "directed", "edge_attribute", "standardize", "stereo",
+        )  # fmt: skip
+        asked = {name: getattr(self, name) for name in names} | {
+            "vertex_attributes": tuple(self.attributes or ())
+        }
         for name, value in asked.items():
             if value not in UNDECIDED and value != getattr(known, name):
                 raise ValueError(
@@ -81,31 +94,8 @@ class ReadRequest:
             vertex=known.vertex,
             arc_labels=known.arc_labels,
             atoms=known.atoms,
+            standardize=known.standardize,
+            stereo=known.stereo,
             directed=known.directed if known.direction_given else None,
             **names,
         )
-
-
-def check_choice(name: str, value: Any, allowed: Sequence[Any]) -> None:
-    """Raise ValueError if an argument has none of the allowed values."""
-    if value not in allowed:
-        names = ", ".join(str(choice) for choice in allowed if choice is not None)
-        raise ValueError(f"{name}={value!r}: expected one of {names}")
-
-
-def reading_of(like: Any) -> Reading | None:
-    """Find the reading of a fitted model; a `Reading` is one already.
-
-    A model that was fitted on graphs from no file has none.
-    """
-    if like is None or isinstance(like, Reading):
-        return like
-    like = getattr(like, "best_estimator_", like)  # of a search
-    if not hasattr(like, "reading_"):
-        raise ValueError(
-            f"like is a {type(like).__name__} without a reading; give a fitted model or a Reading"
-        )
-    found = like.reading_
-    if not isinstance(found, Reading | None):
-        raise ValueError(f"the model's reading_ is a {type(found).__name__}, expected a Reading")
-    return found

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from msgspec.structs import replace as replace_fields
 
 from fdgnn.arrays import Array, Ints
-from fdgnn.datasets.arcs import code_arcs, subdivide
-from fdgnn.datasets.layout import RawGraph, as_graph, lists_pairs, settle
+from fdgnn.datasets.layout import lists_pairs, settle
 from fdgnn.datasets.request import ReadRequest
 from fdgnn.datasets.targets import plain, read_target, target_array
 from fdgnn.exceptions import DatasetFormatError, GraphError
-from fdgnn.graphs import Graph, GraphBatch
+from fdgnn.graphs import GraphBatch
+from fdgnn.graphs.raw import Joined, RawGraph, join
 from fdgnn.graphs.reading import Reading
 
 
@@ -31,6 +31,28 @@ class Reject:
     def __str__(self) -> str:
         name = "" if self.id == self.row else f" ({self.id})"
         return f"row {self.row}{name}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Change:
+    """A molecule that was changed before it was read.
+
+    Attributes
+    ----------
+    row, id
+        As in `Reject`.
+    before, after : str
+        The SMILES of the file, and that of the molecule that was read.
+    steps : tuple of str
+        What was done: "fragment", "charge", "tautomer"; `fdgnn.graphs.standardizing.STEPS` says
+        it in words.
+    """
+
+    row: int
+    id: Any
+    before: str
+    after: str
+    steps: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +75,15 @@ class GraphTable:
     start : int
         The number of the table's first row in the file.
     smiles : tuple of str, or None
-        The good rows' SMILES, if they were read from SMILES.
+        The good rows' SMILES, if they are molecules: as in the file or, where standardization
+        changed a molecule, that of the changed one. Its atoms, from left to right, are vertices.
     reading : Reading or None
         How the graphs were read; None as long as no row could be read.
     columns : dict of tuples
         The good rows' values in the further columns that were asked for, as they stand in the
         file; None where a row has none.
+    changes : tuple of Change
+        The good rows' molecules that standardization changed.
     """
 
     graphs: GraphBatch | None
@@ -70,6 +95,7 @@ class GraphTable:
     smiles: tuple[str, ...] | None = None
     reading: Reading | None = None
     columns: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    changes: tuple[Change, ...] = ()
 
     @property
     def n_rows(self) -> int:
@@ -117,6 +143,8 @@ class FileRows:
             changes["pairs"] = lists_pairs(raws)
         if self.source == "molecules":
             changes["atoms"] = request.atoms or "element"
+            changes["standardize"] = request.standardize
+            changes["stereo"] = bool(request.stereo)
         if reading.vertex != "none":
             changes["vertex_attributes"] = raws[0].vertex_attributes
         if reading.arc_labels != "ignore":
@@ -133,7 +161,7 @@ def tables(
         chunk = _Chunk(rows, request, some, start)
         joined = None
         if reading is not None:
-            joined = chunk.join(reading)
+            joined = join(chunk.raws, reading)
         elif chunk.raws:
             joined = chunk.settle()
             reading = joined.reading
@@ -144,14 +172,6 @@ def tables(
         start += len(some)
     if start == 0:
         raise DatasetFormatError(f"{rows.name}: it has no rows")
-
-
-class _Joined(NamedTuple):
-    """The good graphs of some rows, read in one way, and what is wrong with the other rows."""
-
-    reading: Reading
-    graphs: GraphBatch | None
-    faults: dict[int, str]
 
 
 class _Chunk:
@@ -165,8 +185,8 @@ class _Chunk:
         self.rejects: dict[int, str] = {}
         self.targets: dict[int, Any] = {}
         self.raws: dict[int, RawGraph] = {}
-        self.smiles: dict[int, str] = {}
         self.beside: dict[int, list[Any]] = {}  # values in the further columns
+        self.given: dict[int, str] = {}  # SMILES of molecules that were changed
         for i, row in enumerate(rows):
             self._read(i, row)
 
@@ -186,25 +206,25 @@ class _Chunk:
             raw = self.file.read(row)
             if self.request.target is not None:
                 self.targets[i] = read_target(row.get(self.request.target), self.request.numeric)
-            if self.file.smiles_column is not None:
-                self.smiles[i] = row[self.file.smiles_column]
             self.beside[i] = [plain(row.get(column)) for column in self.request.columns]
             self.raws[i] = raw
+            if raw.changes:
+                self.given[i] = str(row[self.file.smiles_column or ""])
         except GraphError as error:
             self.rejects[i] = error.reason
 
-    def settle(self) -> _Joined:
+    def settle(self) -> Joined:
         """Decide how to read the file; arc labels that nobody asked for must not cost a row."""
         reading = self.file.settle(list(self.raws.values()), self.request)
-        joined = self.join(reading)
+        joined = join(self.raws, reading)
         asked = self.request.arc_labels != "auto" or reading.arc_labels != "labels"
         if asked or not joined.faults:
             return joined
         nothing = {"arc_labels": "ignore", "arc_kind": None, "arc_width": None}
-        plain = self.join(replace_fields(reading, **nothing, edge_attribute=None))
+        plain = join(self.raws, replace_fields(reading, **nothing, edge_attribute=None))
         return plain if len(plain.faults) < len(joined.faults) else joined
 
-    def table(self, joined: _Joined | None) -> GraphTable:
+    def table(self, joined: Joined | None) -> GraphTable:
         """Make a table of the joined graphs; without a reading there are none."""
         rejects = self.rejects | ({} if joined is None else joined.faults)
         good = [i for i in range(len(self.ids)) if i not in rejects]
@@ -212,7 +232,7 @@ class _Chunk:
         if self.request.target is not None:
             y = target_array([self.targets[i] for i in good], self.file.text_only)
         if self.file.smiles_column is not None:
-            smiles = tuple(self.smiles[i] for i in good)
+            smiles = tuple(self.raws[i].smiles or "" for i in good)
         return GraphTable(
             graphs=None if joined is None else joined.graphs,
             y=y,
@@ -228,30 +248,9 @@ class _Chunk:
                 column: tuple(self.beside[i][c] for i in good)
                 for c, column in enumerate(self.request.columns)
             },
+            changes=tuple(self._change(i) for i in good if self.raws[i].changes),
         )
 
-    def join(self, reading: Reading) -> _Joined:
-        """Join the graphs that are good, and say what is wrong with the others."""
-        faults: dict[int, str] = {}
-        graphs: dict[int, Graph] = {}
-        carried: list[Array] = []
-        for i, raw in self.raws.items():
-            try:
-                graphs[i], entries = as_graph(raw, reading)
-                carried += [] if entries is None else [entries]
-            except GraphError as error:
-                faults[i] = error.reason
-        codes = None
-        if carried:
-            weights, codes = code_arcs(np.concatenate(carried))
-            ends = np.cumsum([len(entries) for entries in carried])[:-1]
-            pairs = zip(graphs.items(), np.split(weights, ends), strict=True)
-            graphs = {i: replace(graph, weights=part) for (i, graph), part in pairs}
-        batch, _, errors = GraphBatch.collect(list(graphs.values()))
-        positions = list(graphs)
-        faults |= {positions[e.graph]: e.reason for e in errors if e.graph is not None}
-        if batch is None:
-            return _Joined(reading, None, faults)
-        if reading.arc_labels == "vertices":
-            batch = subdivide(batch, codes)
-        return _Joined(reading, replace(batch, reading=reading), faults)
+    def _change(self, i: int) -> Change:
+        raw = self.raws[i]
+        return Change(self.start + i, self.ids[i], self.given[i], raw.smiles or "", raw.changes)

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from fdgnn.arrays import Array
-from fdgnn.datasets.layout import RawGraph
 from fdgnn.exceptions import GraphError
 from fdgnn.graphs import Reading, checks
+from fdgnn.graphs.raw import RawGraph
 
 EDGES = "edge_index"
 SIZE, VERTICES, ARCS = ("num_nodes",), ("node_feat", "x"), ("edge_attr", "edge_weight")

@@ -23,15 +23,15 @@ import numpy as np
 import numpy.typing as npt
 
 from fdgnn.arrays import Array, Floats, Ints, offsets_of
-from fdgnn.datasets.arcs import code_arcs, labels_of, subdivide
 from fdgnn.datasets.cache import Dataset, cached
 from fdgnn.datasets.files import TextFile, open_dataset
 from fdgnn.datasets.home import data_home as home_of
 from fdgnn.datasets.home import find
-from fdgnn.datasets.request import CHOICES, ArcLabels, check_choice
+from fdgnn.datasets.request import CHOICES, ArcLabels
 from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.graphs import GraphBatch
-from fdgnn.graphs.reading import ArcUse, Reading, Vertex
+from fdgnn.graphs.carried import code_arcs, labels_of, subdivide
+from fdgnn.graphs.reading import ArcUse, Reading, Vertex, check_choice
 
 
 def load_tu(

@@ -7,7 +7,8 @@ is open in a `Reading`.
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import msgspec
 
@@ -16,6 +17,7 @@ from fdgnn.records import Record
 Vertex = Literal["labels", "features", "none"]
 ArcUse = Literal["ignore", "labels", "weights", "vertices"]
 Atoms = Literal["element", "typed", "rich"]
+Standardize = Literal["parent", "tautomer"]
 
 
 class Reading(Record, frozen=True, kw_only=True):
@@ -50,6 +52,11 @@ class Reading(Record, frozen=True, kw_only=True):
     smiles_column : str or None
     atoms : {"element", "typed", "rich"} or None
         What atoms carry, if the graphs are molecules.
+    standardize : {"parent", "tautomer"} or None
+        Whether molecules are replaced by their largest fragment without charges, and whether by
+        its canonical tautomer.
+    stereo : bool
+        Whether labels of atoms and bonds tell mirror images and cis from trans.
     """
 
     source: Literal["table", "molecules", "networks", "tu"]
@@ -66,6 +73,8 @@ class Reading(Record, frozen=True, kw_only=True):
     edge_attribute: str | None = None
     smiles_column: str | None = None
     atoms: Atoms | None = None
+    standardize: Standardize | None = None
+    stereo: bool = False
 
     def __post_init__(self) -> None:
         complete = (
@@ -73,6 +82,7 @@ class Reading(Record, frozen=True, kw_only=True):
             and (self.n_features is not None) == (self.vertex == "features")
             and (self.arc_kind is None) == (self.arc_width is None) == (self.arc_labels == "ignore")
             and (self.atoms is not None) == (self.source == "molecules")
+            and (self.atoms is not None or not (self.standardize or self.stereo))
         )
         if not complete:
             raise ValueError(f"a reading that contradicts itself: {self}")
@@ -102,3 +112,28 @@ class Reading(Record, frozen=True, kw_only=True):
         return (
             f"one {kind} per edge" if self.arc_width == 1 else f"{self.arc_width} {kind}s per edge"
         )
+
+
+def check_choice(name: str, value: Any, allowed: Sequence[Any]) -> None:
+    """Raise ValueError if an argument has none of the allowed values."""
+    if value not in allowed:
+        names = ", ".join(str(choice) for choice in allowed if choice is not None)
+        raise ValueError(f"{name}={value!r}: expected one of {names}")
+
+
+def reading_of(like: Any) -> Reading | None:
+    """Find the reading of a fitted model; a `Reading` is one already.
+
+    A model that was fitted on graphs from no file has none.
+    """
+    if like is None or isinstance(like, Reading):
+        return like
+    like = getattr(like, "best_estimator_", like)  # of a search
+    if not hasattr(like, "reading_"):
+        raise ValueError(
+            f"like is a {type(like).__name__} without a reading; give a fitted model or a Reading"
+        )
+    found = like.reading_
+    if not isinstance(found, Reading | None):
+        raise ValueError(f"the model's reading_ is a {type(found).__name__}, expected a Reading")
+    return found

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from fdgnn.arrays import Array, Floats, Ints, offsets_of
-from fdgnn.graphs import GraphBatch
+from fdgnn.graphs.batch import GraphBatch
 
 
 def subdivide(graphs: GraphBatch, table: Array | None = None) -> GraphBatch:

@@ -1,0 +1,58 @@
+"""Molecules made comparable: one fragment, no charges and, if asked for, one tautomer.
+
+The same substance is often drawn in several ways: as a salt or without its counter-ion, charged or
+neutral, as one tautomer or another. Standardized, all of them are one graph. The rules are those
+of RDKit's ``MolStandardize``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fdgnn.exceptions import GraphError
+from fdgnn.extras import require
+from fdgnn.graphs.reading import Standardize
+
+#: What standardization may do to a molecule, and how it is told.
+STEPS = {
+    "fragment": "reduced to the largest fragment",
+    "charge": "neutralized",
+    "tautomer": "written as the canonical tautomer",
+}
+
+Standardizer = Callable[[Any], tuple[Any, tuple[str, ...]]]
+
+
+def standardizer(how: Standardize) -> Standardizer:
+    """Make a function from a molecule to the standardized one, and what was changed of it."""
+    Chem = require("rdkit.Chem", "chem", "molecules")
+    tools = require("rdkit.Chem.MolStandardize.rdMolStandardize", "chem", "molecules")
+    choose, uncharge = tools.LargestFragmentChooser().choose, tools.Uncharger().uncharge
+    canonical = tools.TautomerEnumerator().Canonicalize if how == "tautomer" else None
+
+    def standardized(mol: Any) -> tuple[Any, tuple[str, ...]]:
+        done = []
+        try:
+            if len(Chem.GetMolFrags(mol)) > 1:
+                mol = choose(mol)
+                done.append("fragment")
+            neutral = uncharge(mol)
+            if _charges(neutral) != _charges(mol):
+                mol = neutral
+                done.append("charge")
+            if canonical is not None:
+                tautomer = canonical(mol)
+                if Chem.MolToSmiles(tautomer) != Chem.MolToSmiles(mol):
+                    mol = tautomer
+                    done.append("tautomer")
+        except (RuntimeError, ValueError) as error:  # RDKit's own, of molecules that it cannot keep
+            why = str(error).strip().splitlines()[-1]
+            raise GraphError(f"it cannot be standardized ({why})") from None
+        return mol, tuple(done)
+
+    return standardized
+
+
+def _charges(mol: Any) -> list[int]:
+    return [atom.GetFormalCharge() for atom in mol.GetAtoms()]
