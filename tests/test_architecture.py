@@ -19,9 +19,9 @@ SOURCE = ROOT / "src" / "fdgnn"
 
 # From the bottom up: a room imports only rooms before it.
 ROOMS = [
-    "_version", "exceptions", "arrays", "extras", "files", "records", "progress", "context",
-    "scikit", "seeds", "parameters", "threads", "kernels", "graphs", "stability", "datasets",
-    "reservoir",
+    "_version", "exceptions", "limits", "arrays", "extras", "files", "records", "progress",
+    "context", "scikit", "seeds", "parameters", "threads", "kernels", "graphs", "stability",
+    "datasets", "reservoir",
     "expansion", "encoders", "readout", "committee", "networks", "estimators", "explanations",
     "pictures", "selection", "model_files", "workflow", "experiments", "portrait", "plot", "report",
     "cli", "__main__", "__init__",
@@ -98,8 +98,8 @@ def test_public_surface():
     assert fdgnn.__all__ == [
         "ColorCounts", "Encoder", "FDGNNClassifier", "FDGNNRegressor", "FDGNNSearchCV", "Graph",
         "GraphBatch", "GraphReservoir", "RandomExpansion", "__version__", "as_batch", "compare",
-        "compile_kernels",
-        "datasets", "draw_explanation", "draw_molecule", "exceptions", "explain", "iter_graphs",
+        "compile_kernels", "datasets",
+        "draw_explanation", "draw_molecule", "exceptions", "explain", "iter_graphs", "limits",
         "load_model", "load_tu", "model_info", "paper", "plot", "read_graphs", "register_encoder",
         "report", "save_model", "stability", "substructures",
     ]  # fmt: skip

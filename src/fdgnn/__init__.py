@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fdgnn._version import __version__
 
 if TYPE_CHECKING:
-    from fdgnn import datasets, exceptions, plot, report, stability
+    from fdgnn import datasets, exceptions, limits, plot, report, stability
     from fdgnn.datasets import iter_graphs, load_tu, read_graphs
     from fdgnn.encoders import ColorCounts, Encoder, GraphReservoir, register_encoder
     from fdgnn.estimators import FDGNNClassifier, FDGNNRegressor
@@ -54,6 +54,7 @@ _HOME = {
 _MODULES = {
     "datasets": "fdgnn.datasets",
     "exceptions": "fdgnn.exceptions",
+    "limits": "fdgnn.limits",
     "paper": "fdgnn.experiments.paper",
     "plot": "fdgnn.plot",
     "report": "fdgnn.report",
@@ -80,6 +81,7 @@ __all__ = [
     "exceptions",
     "explain",
     "iter_graphs",
+    "limits",
     "load_model",
     "load_tu",
     "model_info",

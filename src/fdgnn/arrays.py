@@ -22,6 +22,11 @@ def frozen(*arrays: Array) -> tuple[Array, ...]:
     return arrays
 
 
+def largest_of(values: Array) -> float:
+    """The largest absolute value, NaN if there is one, 0 of an empty array."""
+    return float(np.maximum(values.max(initial=0.0), -values.min(initial=0.0)))
+
+
 def offsets_of(lengths: Sequence[int] | Array) -> Ints:
     """Return the start of each list, if lists of these lengths lie end to end, and the last end."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from fdgnn.encoders import Encoder, Encoding
 from fdgnn.expansion import RandomExpansion, expanded
 from fdgnn.graphs import GraphBatch
 from fdgnn.readout.calibration import shuffled_folds, stratified_folds
+from fdgnn.readout.gaussian import GaussianReadout
 from fdgnn.readout.targets import winning_class
 from fdgnn.scikit import clone
 
@@ -75,19 +78,41 @@ class DrawnNetwork:
         fold = goal.folds(n_folds)[None]
         penalties = np.array(alphas, dtype=np.float64)
         recipe = self.member.recipe
-        return np.asarray(
-            recipe.held_out(self.features, goal.targets, penalties, fold, goal.weights)[0]
-        )
+        with _solvable(min(alphas)):
+            return _finite(
+                recipe.held_out(self.features, goal.targets, penalties, fold, goal.weights)[0]
+            )
 
     def trained(self, goal: TrainingGoal, alpha: float) -> Network:
         """Train the readout."""
-        readout = self.member.recipe.fit(self.features, goal.targets, alpha, goal.weights)
+        with _solvable(alpha):
+            readout = self.member.recipe.fit(self.features, goal.targets, alpha, goal.weights)
+            _finite(readout.dual if isinstance(readout, GaussianReadout) else readout.coef)
         return Network(self.encoder, self.expansion, readout, alpha, self.member.name)
 
     def chosen(self, goal: TrainingGoal, alphas: Sequence[float], n_folds: int) -> HeldOut:
         """Take the penalty with the best held-out score."""
         outputs = self.held_out(goal, alphas, n_folds)
         return at_best_penalty(outputs, goal.score(outputs), alphas)
+
+
+@contextmanager
+def _solvable(alpha: float) -> Iterator[None]:
+    """Refuse a readout without a finite solution, which a penalty next to nothing may give."""
+    try:
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            yield
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            f"alpha={alpha:g}: the readout has no finite solution with this penalty; give a larger "
+            "one"
+        ) from None
+
+
+def _finite(numbers: Any) -> Floats:
+    if not np.isfinite(numbers).all():
+        raise np.linalg.LinAlgError
+    return np.asarray(numbers)
 
 
 def draw_network(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Protocol
 
 import numpy as np
+
+from fdgnn.limits import MAX_NUMBER, Limit
 
 LARGEST_WHOLE = 2**31 - 1  # kernels count in 32 bits
 
@@ -22,11 +23,12 @@ class Rule(Protocol):
 
 @dataclass(frozen=True)
 class Number:
-    """A finite number, or a whole one, that is at least `least`."""
+    """A finite number, or a whole one, that is at least `least`, and within a limit."""
 
     least: float
     whole: bool = False
     optional: bool = False
+    most: Limit = MAX_NUMBER
 
     def expected(self, value: Any) -> str | None:
         """Say what was expected, or None if the value is fine."""
@@ -36,8 +38,9 @@ class Number:
         if isinstance(value, bool) or not isinstance(value, kind) or not value >= self.least:
             what = "an integer" if self.whole else "a number"
             return f"expected {what}, at least {self.least:g}"
-        most = LARGEST_WHOLE if self.whole else sys.float_info.max
-        return None if value <= most else f"expected at most {most:g}"
+        if self.whole and value > LARGEST_WHOLE:
+            return f"expected at most {LARGEST_WHOLE}"
+        return self.most.in_words if self.most.is_below(value) else None
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
@@ -17,6 +16,7 @@ from fdgnn.encoders.settling import tell_unsettled
 from fdgnn.encoders.unseen import unseen_in_words
 from fdgnn.exceptions import ModelFileError
 from fdgnn.graphs import GraphBatch
+from fdgnn.limits import MAX_NUMBER
 from fdgnn.parameters import Number, OneOf, Rule
 from fdgnn.records import Record
 from fdgnn.reservoir import (
@@ -46,8 +46,9 @@ class Degree:
         if isinstance(value, str) and value in ("average", "max"):
             return None
         number = isinstance(value, Real) and not isinstance(value, bool)
-        fine = number and 0 < value <= sys.float_info.max
-        return None if fine else "expected 'average', 'max' or a number above zero"
+        if not (number and value > 0):
+            return "expected 'average', 'max' or a number above zero"
+        return MAX_NUMBER.in_words if MAX_NUMBER.is_below(value) else None
 
 
 class GraphReservoir(Encoder):

@@ -40,6 +40,7 @@ from fdgnn.encoders.settling import tell_unsettled
 from fdgnn.encoders.unseen import tell_unseen
 from fdgnn.expansion import expanded
 from fdgnn.graphs import GraphBatch
+from fdgnn.graphs.checks import check_finite
 from fdgnn.graphs.converters import as_batch
 from fdgnn.networks import DrawnNetwork, Network, TrainingGoal, draw_expansion, draw_network
 from fdgnn.parameters import Jobs, Number, OneOf, Rule, check_parameters
@@ -355,7 +356,9 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             self._tell_unsettled(settlings)
         pairs = zip(self.networks_, encodings, strict=True)
         outputs = [network.outputs(encoding) for network, encoding in pairs]
-        return outputs[0] if len(outputs) == 1 else np.asarray(np.mean(outputs, axis=0))
+        mean = outputs[0] if len(outputs) == 1 else np.asarray(np.mean(outputs, axis=0))
+        check_finite(mean, "its output")
+        return mean
 
     def unseen(self, X: Any) -> dict[int, str]:
         """Positions of graphs that the model takes, though it has not seen their labels, and why.

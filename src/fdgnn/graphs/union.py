@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fdgnn.arrays import Array, Floats, Ints, offsets_of
+from fdgnn.arrays import Array, Floats, Ints, largest_of, offsets_of
 from fdgnn.exceptions import GraphError
 from fdgnn.graphs import checks
 from fdgnn.graphs.arcs import Mask, MergedArcs
 from fdgnn.graphs.graph import Graph
+from fdgnn.limits import MAX_NUMBER
 
 Faults = Mapping[int, str]  # what is wrong, by the graph's position in the union
 
@@ -71,13 +72,14 @@ class Union(NamedTuple):
         return np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int32), np.diff(self.offsets))
 
     def faults(self) -> Faults:
-        """Find graphs with values that are not finite."""
-        if self.features is not None and not np.isfinite(self.features).all():
-            bad = ~np.isfinite(self.features).all(axis=1)
-            return _not_finite("a vertex feature", self.graph_of[bad])
-        if self.weights is not None and not np.isfinite(self.weights).all():
-            bad = ~np.isfinite(self.weights)
-            return _not_finite("an arc weight", self.graph_of[self.arcs[1][bad]])
+        """Find graphs with values that are not finite, or too large to be computed with."""
+        for what, values in (("a vertex feature", self.features), ("an arc weight", self.weights)):
+            if values is not None and MAX_NUMBER.is_below(largest_of(values)):
+                # The first of a row that is NaN, or else the largest.
+                extreme = values if values.ndim == 1 else np.abs(values).max(axis=1)
+                bad = ~(np.abs(extreme) <= MAX_NUMBER.value)
+                vertices = self.arcs[1][bad] if values is self.weights else bad
+                return _not_usable(what, extreme[bad], self.graph_of[vertices])
         return {}
 
     def contradictions(self, merged: MergedArcs) -> Faults:
@@ -219,9 +221,14 @@ def _past_the_end(arcs: Ints, outside: Mask, graph_of_arc: Ints, sizes: Ints) ->
     return faults
 
 
-def _not_finite(what: str, graphs: Array) -> Faults:
-    reason = f"{what} is NaN or infinite; fill in or drop such values"
-    return {g: reason for g, _ in _first_of_each(graphs)}
+def _not_usable(what: str, values: Array, graphs: Array) -> Faults:
+    faults = {}
+    for g, i in _first_of_each(graphs):
+        found, why = "NaN or infinite", "fill in or drop such values"
+        if np.isfinite(values[i]):
+            found, why = f"{values[i]:g}", f"{MAX_NUMBER.in_words}; rescale them"
+        faults[g] = f"{what} is {found}; {why}"
+    return faults
 
 
 def _first_of_each(graphs: Array) -> Iterator[tuple[int, int]]:

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 
-from fdgnn.arrays import Array, grouped
+from fdgnn.arrays import Array, grouped, largest_of
 from fdgnn.encoders import Encoder
 from fdgnn.encoders.records import restore_encoder
 from fdgnn.exceptions import ModelFileError
+from fdgnn.limits import MAX_NUMBER
 from fdgnn.model_files import container
 from fdgnn.model_files.description import (
     MODELS,
@@ -179,5 +179,8 @@ def _restored(content: container.Content) -> Any:
 
 def _check_finite(arrays: Mapping[str, Array]) -> None:
     for name, array in arrays.items():
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise ModelFileError(f"its array {name[:40]!r} has entries that are not finite")
+        if array.dtype.kind == "f" and MAX_NUMBER.is_below(largest := largest_of(array)):
+            raise ModelFileError(
+                f"its array {name[:40]!r} has entries that are not finite or too large "
+                f"({largest:g}); {MAX_NUMBER.in_words}"
+            )

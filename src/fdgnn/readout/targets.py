@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn.arrays import Array, Floats
+from fdgnn.arrays import Array, Floats, largest_of
 from fdgnn.graphs import GraphBatch
+from fdgnn.limits import MAX_NUMBER
 from fdgnn.scikit import check_classification_targets, column_or_1d
 
 
@@ -47,6 +48,8 @@ def real_targets(y: Any, graphs: GraphBatch) -> Floats:
     if targets.ndim > 2:
         raise ValueError(f"y has shape {targets.shape}; expected (n_graphs,) or (n_graphs, q)")
     check_known(targets)
+    if MAX_NUMBER.is_below(largest := largest_of(targets)):
+        raise ValueError(f"y has the number {largest:g}; {MAX_NUMBER.in_words}; rescale y")
     return targets
 
 
@@ -73,6 +76,7 @@ def sample_weights(
         raise ValueError(f"sample_weight has shape {weights.shape}, expected ({n},)")
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
         raise ValueError("sample_weight: expected finite numbers, at least 0 and not all 0")
+    _check_scale(weights, "sample_weight")
     if class_weight is not None:
         weights = weights * _weights_of_classes(class_weight, y)
     return np.asarray(weights * (np.count_nonzero(weights) / weights.sum()))
@@ -93,7 +97,18 @@ def _weights_of_classes(class_weight: Any, y: Any) -> Floats:
     each = np.array([class_weight.get(c, 1.0) for c in classes.tolist()], dtype=np.float64)
     if not (np.isfinite(each).all() and (each > 0).all()):
         raise ValueError("class_weight: expected finite numbers above 0")
+    _check_scale(each, "class_weight")
     return each[codes]
+
+
+def _check_scale(weights: Floats, what: str) -> None:
+    """Refuse weights that are all next to nothing, or so large that their sum is infinite."""
+    largest = float(weights.max())
+    if MAX_NUMBER.is_below(largest) or MAX_NUMBER.is_below(1 / largest):
+        raise ValueError(
+            f"{what}: its largest number is {largest:g}; {MAX_NUMBER.in_words}, and their "
+            "inverses; rescale them"
+        )
 
 
 def check_two_classes(y: Array) -> None:

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fdgnn.arrays import largest_of
+from fdgnn.exceptions import GraphError
 from fdgnn.graphs import GraphBatch
+from fdgnn.limits import MAX_NUMBER
 from fdgnn.reservoir.weights import Connections, DeepReservoir, Layer
 from fdgnn.seeds import Matrix, stream
 from fdgnn.stability import wiring_radius
@@ -51,7 +54,19 @@ def draw_reservoir(
     vocabulary = None if graphs.label_values is None else tuple(graphs.label_values.tolist())
     sizes = [n_inputs(graphs)] + [config.n_units] * (config.n_layers - 1)
     layers = [_draw_layer(config, i, size, degree, seed) for i, size in enumerate(sizes)]
+    _check_weights(layers, degree)
     return DeepReservoir.from_layers(layers, vocabulary)
+
+
+def _check_weights(layers: list[Layer], degree: float) -> None:
+    """Refuse weights that cannot be computed with: a k next to zero makes them very large."""
+    largest = max(largest_of(layer.recurrent.values) for layer in layers)
+    if MAX_NUMBER.is_below(largest):
+        raise GraphError(
+            f"k, the reservoir's degree, is {degree:g}, so that its recurrent weights would be "
+            f"{largest:g}; {MAX_NUMBER.in_words}; rescale the arcs' weights, or give `degree` "
+            "as a larger number"
+        )
 
 
 def _draw_layer(
@@ -65,7 +80,9 @@ def _draw_layer(
     W_H = _connect(stream(seed, i, Matrix.RECURRENT), H, H, C)
     bias = stream(seed, i, Matrix.BIAS).uniform(-1, 1, size=H)
     # Graphs without arcs have k = 0. There W_H multiplies nothing, so any scale will do.
-    factor = config.effective_spectral_radius / (wiring_radius(*W_H[:2]) * (degree or 1.0))
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # see `_check_weights`
+        scale = np.float64(wiring_radius(*W_H[:2]) * (degree or 1.0))
+        factor = float(config.effective_spectral_radius / scale)
     return Layer(W_I.scaled(scaling), W_H.scaled(factor), bias_scaling * bias)
 
 

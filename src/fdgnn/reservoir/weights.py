@@ -27,12 +27,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from fdgnn.arrays import Array, Floats, frozen
+from fdgnn.arrays import Array, Floats, frozen, largest_of
 from fdgnn.exceptions import ModelFileError
 from fdgnn.reservoir.schedule import Schedule, Trees, schedule_layers, trees
 from fdgnn.stability import wiring_radius
 
-_LARGEST_SINGLE = 1e30  # the states are not computed in float32 if a weight is larger than this
+_LARGEST_SINGLE = 1e30  # states are not computed in float32 if a weight or a sum is larger
 
 
 class Connections(NamedTuple):
@@ -215,8 +215,17 @@ class DeepReservoir:
         W_H is scaled by 1 / k, and k is a sum of arc weights, which can be next to nothing.
         """
         values = [a for a in self.weights if a.dtype.kind == "f"]
-        largest = max(float(np.abs(a).max(initial=0.0)) for a in values)
+        largest = max(largest_of(a) for a in values)
         return self.weights.astype(np.float32) if largest < _LARGEST_SINGLE else None
+
+    @cached_property
+    def largest_single_degree(self) -> float:
+        """The largest degree of a graph up to which its states can be computed in float32.
+
+        With it, sums over neighbors and their products with W_H stay well inside of float32.
+        """
+        values = self.weights.rec_values
+        return float(_LARGEST_SINGLE / max(1.0, values.shape[2] * largest_of(values)))
 
     def schedule(self, wanted: tuple[int, ...]) -> Schedule:
         """Give the order of evaluation if the states of the layers `wanted` (ascending) count."""

@@ -1,0 +1,107 @@
+"""Limits: the most that a graph, a file or a model may ask for, each with its reason.
+
+Files travel between people, and a few bytes can ask for hours or for all memory. What is beyond a
+limit is refused, and the message names the limit. An environment variable of that name changes
+it, and so does `changed`, for a part of a program. docs/limits.md lists all limits.
+
+Examples
+--------
+>>> from fdgnn import limits
+>>> limits.MAX_NUMBER.in_words
+'numbers up to 1e+75 are taken (FDGNN_MAX_NUMBER)'
+>>> with limits.changed(FDGNN_MAX_NUMBER=1000):
+...     limits.MAX_NUMBER.is_below(1001)
+True
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+_changed: ContextVar[dict[str, float] | None] = ContextVar("fdgnn_limits", default=None)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The most of something.
+
+    Attributes
+    ----------
+    name : str
+        Of the limit, and of the environment variable that changes it.
+    default : int or float
+    words : str
+        What a message says, with the value in the place of ``{}``.
+    reason : str
+        Why there is a limit, and why it is not lower.
+    """
+
+    name: str
+    default: float
+    words: str
+    reason: str
+
+    @property
+    def value(self) -> float:
+        """The limit as it is now."""
+        changed = _changed.get()
+        if changed is not None and self.name in changed:
+            return changed[self.name]
+        text = os.environ.get(self.name)
+        return self.default if text is None else _number(self.name, text)
+
+    @property
+    def in_words(self) -> str:
+        """What a message says of the limit."""
+        value = self.value
+        text = f"{value:,}" if isinstance(value, int) else f"{value:g}"
+        return f"{self.words.format(text)} ({self.name})"
+
+    def is_below(self, found: Any) -> bool:
+        """Tell whether something is beyond the limit; NaN is."""
+        return not found <= self.value
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not number >= 0:
+        raise ValueError(f"{name}={text!r}: expected a number, at least 0")
+    return int(number) if number.is_integer() and number < 2**63 else number
+
+
+@contextmanager
+def changed(**values: float) -> Iterator[None]:
+    """Change limits, given by name, for the calls inside the ``with`` block."""
+    for name in values:
+        if name not in ALL:
+            raise ValueError(f"there is no limit {name!r}; there are {', '.join(ALL)}")
+    token = _changed.set({**(_changed.get() or {}), **values})
+    try:
+        yield
+    finally:
+        _changed.reset(token)
+
+
+ALL: dict[str, Limit] = {}
+
+
+def _limit(name: str, default: float, words: str, reason: str) -> Limit:
+    ALL[name] = Limit(name, default, words, reason)
+    return ALL[name]
+
+
+# ---------------------------------------------------------------------- graphs
+
+MAX_NUMBER = _limit(
+    "FDGNN_MAX_NUMBER", 1e75, "numbers up to {} are taken",
+    "weights, features, parameters and the weights of models, as absolute values; products of "
+    "three such numbers, summed over a graph, are finite in float64",
+)  # fmt: skip

@@ -1,0 +1,40 @@
+"""Limits: listed where users look, and changeable."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fdgnn import limits
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+@pytest.mark.parametrize("limit", limits.ALL.values(), ids=limits.ALL)
+def test_the_docs_list_each_limit_with_its_reason(limit):
+    with limits.changed(**{limit.name: limit.default}):
+        shown = limit.in_words.split("(")[0]
+    value = f"{limit.default:,}" if isinstance(limit.default, int) else f"{limit.default:g}"
+    assert value in shown
+    rows = (DOCS / "limits.md").read_text(encoding="utf-8").splitlines()
+    assert f"| `{limit.name}` | {value} | {limit.reason} |" in rows
+
+
+def test_the_docs_list_nothing_else():
+    rows = (DOCS / "limits.md").read_text(encoding="utf-8").splitlines()
+    assert [row.split("`")[1] for row in rows if row.startswith("| `")] == list(limits.ALL)
+
+
+@pytest.mark.parametrize("limit", limits.ALL.values(), ids=limits.ALL)
+def test_each_limit_can_be_changed(limit, monkeypatch):
+    assert limit.value == limit.default
+    monkeypatch.setenv(limit.name, "7")
+    assert limit.value == 7
+    assert f"({limit.name})" in limit.in_words
+    with limits.changed(**{limit.name: 11}):
+        assert limit.value == 11
+        assert not limit.is_below(11)
+        assert limit.is_below(12)
+        assert limit.is_below(float("nan"))
+    assert limit.value == 7
