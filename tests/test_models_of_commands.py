@@ -144,8 +144,8 @@ def test_colors_take_new_labels_and_the_number_of_rows_is_told_once(
     assert run.returncode == 0, run.stderr
     told = [line for line in run.stderr.splitlines() if "not seen during fit" in line]
     assert told == [
-        "2 of these 6 rows have vertex labels that were not seen during fit; the model knows "
-        "nothing about these, so its answers rest on the rest of the graph"
+        "2 of these 6 rows have vertex labels or descriptors that were not seen during fit; the "
+        "model knows nothing about these, so its answers rest on the rest of the graph"
     ]
     summary = json.loads(run.stdout)
     assert (summary["predicted"], summary["unseen_labels"], summary["rejected"]) == (6, 2, 0)

@@ -91,7 +91,9 @@ def test_colors_beside_a_reservoir_are_what_a_joined_encoder_adds_by_them():
     assert "reservoir" in kinds, "this seed keeps the reservoir"
     weight = sum(one.weight for one in substructures(committee, graphs, target=1, n_most=ALL))
     colors = [n for n in committee.networks_ if n.encoder.kind == "colors"]
-    outputs = [n.outputs(n.encoder.encode(graphs)) - n.readout.base_outputs() for n in colors]
+    outputs = [
+        n.outputs(n.encoder.encode(graphs), graphs) - n.readout.base_outputs() for n in colors
+    ]
     expected = np.sum(outputs) / len(kinds) / len(graphs)
     assert weight == pytest.approx(expected, rel=1e-9)
 

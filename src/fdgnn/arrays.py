@@ -71,6 +71,13 @@ def entries_of(matrix: Features, rows: Array, columns: Array) -> Floats:
     return np.where(keys[places] == wanted, matrix.data[places], 0.0)
 
 
+def spread(matrix: Features) -> float:
+    """Mean squared distance of the rows to their mean."""
+    mean = np.asarray(matrix.mean(axis=0)).ravel()
+    squares = matrix.multiply(matrix).sum() if sp.issparse(matrix) else (matrix**2).sum()
+    return float(squares / matrix.shape[0] - mean @ mean)
+
+
 def dense(matrix: Features) -> Floats:
     """Give a matrix as an array."""
     return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix)

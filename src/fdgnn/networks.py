@@ -12,6 +12,7 @@ import numpy as np
 from fdgnn.arrays import Array, Features, Floats, Ints
 from fdgnn.committee import HeldOut, Member, Readout, at_best_penalty
 from fdgnn.encoders import Encoder, Encoding
+from fdgnn.encoders.descriptors import DescriptorBlock, beside
 from fdgnn.expansion import RandomExpansion, expanded
 from fdgnn.graphs import GraphBatch
 from fdgnn.readout.calibration import shuffled_folds, stratified_folds
@@ -29,14 +30,19 @@ class Network:
     readout: Readout
     alpha: float | None = None  # the penalty of the readout, where it is known
     name: str = ""  # of the member of a committee
+    descriptors: DescriptorBlock | None = None  # beside the features of graphs
 
     def features(self, graphs: GraphBatch, n_jobs: int | None = None) -> Features:
         """What the readout sees of checked graphs, (n_graphs, P)."""
-        return expanded(self.encoder.encode(graphs, n_jobs=n_jobs).features[0], self.expansion)
+        return self.seen(self.encoder.encode(graphs, n_jobs=n_jobs).features[0], graphs)
 
-    def outputs(self, encoding: Encoding) -> Floats:
+    def seen(self, features: Features, graphs: GraphBatch) -> Features:
+        """What the readout sees (n_graphs, P) of graphs with these features of the encoder."""
+        return beside(expanded(features, self.expansion), self.descriptors, graphs)
+
+    def outputs(self, encoding: Encoding, graphs: GraphBatch) -> Floats:
         """Eq. 3: the outputs (n_graphs, q) for graphs that were encoded already."""
-        return self.readout.outputs(expanded(encoding.features[0], self.expansion))
+        return self.readout.outputs(self.seen(encoding.features[0], graphs))
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,8 @@ class DrawnNetwork:
     encoder: Encoder
     expansion: RandomExpansion | None
     encoding: Encoding
-    features: Features
+    features: Features  # that the readout sees
+    descriptors: DescriptorBlock | None = None
 
     def held_out(self, goal: TrainingGoal, alphas: Sequence[float], n_folds: int) -> Floats:
         """Outputs (a, n, q) for each graph by readouts that have not seen its fold."""
@@ -88,7 +95,8 @@ class DrawnNetwork:
         with _solvable(alpha):
             readout = self.member.recipe.fit(self.features, goal.targets, alpha, goal.weights)
             _finite(readout.dual if isinstance(readout, GaussianReadout) else readout.coef)
-        return Network(self.encoder, self.expansion, readout, alpha, self.member.name)
+        name, descriptors = self.member.name, self.descriptors
+        return Network(self.encoder, self.expansion, readout, alpha, name, descriptors)
 
     def chosen(self, goal: TrainingGoal, alphas: Sequence[float], n_folds: int) -> HeldOut:
         """Take the penalty with the best held-out score."""
@@ -127,7 +135,16 @@ def draw_network(
     encoding = encoder.encode(graphs, n_jobs=n_jobs)
     X = encoding.features[0]
     expansion = draw_expansion(encoder, X.shape[1], n_projections, seed)
-    return DrawnNetwork(member, encoder, expansion, encoding, expanded(X, expansion))
+    X = expanded(X, expansion)
+    block = descriptor_block(graphs, X)
+    X = beside(X, block, graphs)
+    return DrawnNetwork(member, encoder, expansion, encoding, X, block)
+
+
+def descriptor_block(graphs: GraphBatch, features: Features) -> DescriptorBlock | None:
+    """Learn the descriptors of graphs, scaled to the features beside them, if there are any."""
+    described = graphs.descriptors
+    return None if described is None else DescriptorBlock.of(described, features)
 
 
 def draw_expansion(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fdgnn.arrays import Array, Features, Floats, Ints, dense, grouped, prefixed
+from fdgnn.arrays import Array, Features, Floats, Ints, dense, grouped, prefixed, spread
 from fdgnn.encoders.base import Attribution, Encoder, Encoding, GraphKind
 from fdgnn.encoders.records import (
     EncoderRecord,
@@ -221,11 +221,8 @@ def _block(
     X: Features = encoder.encode(graphs, n_jobs=n_jobs).features[0]
     P = encoder.expanded_size(X.shape[1], None)
     expansion = RandomExpansion(P).draw(X.shape[1], seed) if P else None
-    X = expanded(X, expansion)
-    mean = np.asarray(X.mean(axis=0)).ravel()
-    squares = X.multiply(X).sum() if sp.issparse(X) else (X**2).sum()
-    spread = squares / X.shape[0] - mean @ mean
-    return JoinedBlock(encoder, expansion, float(1 / np.sqrt(spread)) if spread > 0 else 1.0)
+    size = spread(expanded(X, expansion))
+    return JoinedBlock(encoder, expansion, float(1 / np.sqrt(size)) if size > 0 else 1.0)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,6 @@ def tell_unseen(n_unseen: int, n_graphs: int, stacklevel: int = 3) -> None:
 
 
 WHAT_IT_MEANS = (
-    "vertex labels that were not seen during fit; the model knows nothing about these, so its "
-    "answers rest on the rest of the graph"
+    "vertex labels or descriptors that were not seen during fit; the model knows nothing about "
+    "these, so its answers rest on the rest of the graph"
 )

@@ -36,13 +36,21 @@ from fdgnn.encoders import (
     encoder_class,
 )
 from fdgnn.encoders.base import Settling
+from fdgnn.encoders.descriptors import DescriptorBlock, beside
 from fdgnn.encoders.settling import tell_unsettled
 from fdgnn.encoders.unseen import tell_unseen
 from fdgnn.expansion import expanded
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.checks import check_finite
 from fdgnn.graphs.converters import as_batch
-from fdgnn.networks import DrawnNetwork, Network, TrainingGoal, draw_expansion, draw_network
+from fdgnn.networks import (
+    DrawnNetwork,
+    Network,
+    TrainingGoal,
+    descriptor_block,
+    draw_expansion,
+    draw_network,
+)
 from fdgnn.parameters import Jobs, Number, OneOf, Rule, check_parameters
 from fdgnn.readout.dual import MOST_SAMPLES
 from fdgnn.readout.gaussian import GaussianReadout
@@ -268,7 +276,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             n: draw_expansion(encoder, n, self.n_projections, seed)
             for n in {X.shape[1] for X in features}
         }
-        return [expanded(X, expansions[X.shape[1]]) for X in features]
+        found = [expanded(X, expansions[X.shape[1]]) for X in features]
+        return [beside(X, descriptor_block(graphs, X), graphs) for X in found]
 
     def _fit_networks(
         self, graphs: GraphBatch, goal: TrainingGoal
@@ -333,6 +342,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         graphs = as_batch(X)
         self.graph_kind_.check(graphs)
+        if self.descriptors_ is not None:
+            self.descriptors_.check(graphs)
         return graphs
 
     def refusals(self, X: Any) -> dict[int, str]:
@@ -355,7 +366,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         if settlings:
             self._tell_unsettled(settlings)
         pairs = zip(self.networks_, encodings, strict=True)
-        outputs = [network.outputs(encoding) for network, encoding in pairs]
+        outputs = [network.outputs(encoding, graphs) for network, encoding in pairs]
         mean = outputs[0] if len(outputs) == 1 else np.asarray(np.mean(outputs, axis=0))
         check_finite(mean, "its output")
         return mean
@@ -366,7 +377,14 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         Of these labels it knows nothing: its answers rest on the rest of the graph.
         """
         graphs = self.check_graphs(X)
-        return _of_all(network.encoder.unseen(graphs) for network in self.networks_)
+        found = _of_all(network.encoder.unseen(graphs) for network in self.networks_)
+        return found if self.descriptors_ is None else self.descriptors_.unseen(graphs) | found
+
+    @property
+    def descriptors_(self) -> DescriptorBlock | None:
+        """What the model knows of its descriptors; None if it was fitted without."""
+        check_is_fitted(self)
+        return self.networks_[0].descriptors
 
     @property
     def n_outputs_(self) -> int:

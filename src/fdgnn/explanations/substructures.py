@@ -176,10 +176,11 @@ def _tallies(model: Any, graphs: GraphBatch, wanted: list[int]) -> dict[_Key, _T
             if not has_colors(network.encoder):
                 continue
             found = network.encoder.attribute(part, model.n_jobs)
+            seen = network.seen(found.features, part)
             for number in wanted:
                 same = np.full(len(part), number)
-                directions = directions_of(network, found, signs, same)
-                for row, tally in _rows(found, *directions, members, share):
+                ways = directions_of(network, found, seen, signs, same)
+                for row, tally in _rows(found, ways.own, ways.of_graph, members, share):
                     by_network[n, (row, number)].append(tally)
     tallies: dict[_Key, list[_Tally]] = defaultdict(list)
     for (_, key), found_in_chunks in by_network.items():

@@ -10,20 +10,21 @@ For a linear readout d is its weights. For a Gaussian one (`fdgnn.readout.gaussi
 random expansion of eq. 3 (`fdgnn.expansion.RandomExpansion.mean_gradient`), the average has a
 closed form. The encoder says how ``F . d`` splits over vertices. These are integrated gradients,
 exact, without a quadrature; docs/explanations.md has the derivation.
+
+Descriptors of whole graphs are features beside F, so that each of them has its own part of the sum.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fdgnn.arrays import Features, Floats, Ints, dense
 from fdgnn.encoders import Attribution
 from fdgnn.estimators import FDGNNClassifier, FDGNNRegressor
-from fdgnn.expansion import expanded
 from fdgnn.graphs import Graph, GraphBatch
 from fdgnn.networks import Network
 from fdgnn.readout.linear import LinearReadout
@@ -44,11 +45,15 @@ class Explanation:
     score, base_score : float
         The model's output for `target`, and its output for an empty graph.
     vertices : (n_vertices,) float64
-        The contribution of each vertex; they add up to ``score - base_score``.
+        The contribution of each vertex; they add up to ``score - base_score``, together with
+        those of the descriptors.
     edges : (2, n_edges) int64, or None
         The graph's edges, an undirected one listed once.
     edge_effects : (n_edges,) float64, or None
         By how much the score falls if that edge alone is taken away; they do not add up.
+    descriptors : dict
+        The contribution of each descriptor, by name, beside a graph whose numbers are as they
+        are on average and whose categories are unknown.
     """
 
     target: Any
@@ -57,6 +62,7 @@ class Explanation:
     vertices: Floats
     edges: Ints | None = None
     edge_effects: Floats | None = None
+    descriptors: Mapping[str, float] = field(default_factory=dict)
 
 
 def explain(
@@ -153,39 +159,60 @@ def _explain_vertices(model: Any, graphs: GraphBatch, number: Ints) -> list[Expl
         _contributions(network, graphs, signs_of(model), number, model.n_jobs)
         for network in model.networks_
     ]
-    score, base, vertices = (np.mean(part, axis=0) for part in zip(*each, strict=True))
+    score, base, vertices, described = (np.mean(part, axis=0) for part in zip(*each, strict=True))
     targets = model.classes_[number] if isinstance(model, FDGNNClassifier) else number
     by_graph = np.split(vertices, graphs.vertex_offsets[1:-1])
-    rows = zip(targets.tolist(), score.tolist(), base.tolist(), by_graph, strict=True)
-    return [Explanation(*row) for row in rows]
+    names = [] if model.descriptors_ is None else model.descriptors_.names
+    by_name = [dict(zip(names, row, strict=True)) for row in described.tolist()]
+    rows = zip(targets.tolist(), score.tolist(), base.tolist(), by_graph, by_name, strict=True)
+    return [Explanation(t, s, b, each, descriptors=own) for t, s, b, each, own in rows]
 
 
 def _contributions(
     network: Network, graphs: GraphBatch, signs: Floats, number: Ints, n_jobs: int | None
-) -> tuple[Floats, Floats, Floats]:
-    """Scores and base scores (n_graphs,), and the contributions of all vertices (n_vertices,)."""
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Scores and base scores (n_graphs,), and contributions.
+
+    Of all vertices (n_vertices,), and of the descriptors of each graph (n_graphs, n_descriptors).
+    """
     found = network.encoder.attribute(graphs, n_jobs)
-    outputs = network.readout.outputs(expanded(found.features, network.expansion))
+    X = network.seen(found.features, graphs)
     own = signs[number]
-    scores, base = (outputs * own).sum(axis=1), own @ network.readout.base_outputs()
-    return scores, base, found.contributions(*directions_of(network, found, signs, number))
+    scores = (network.readout.outputs(X) * own).sum(axis=1)
+    base = own @ network.readout.base_outputs()
+    ways = directions_of(network, found, X, signs, number)
+    return scores, base, found.contributions(ways.own, ways.of_graph), ways.descriptors
+
+
+class Directions(NamedTuple):
+    """Mean gradients of scores, and what descriptors add by theirs."""
+
+    own: Features  # (m, n_features) of the encoder's features
+    of_graph: Ints  # (n_graphs,) which of these is each graph's
+    descriptors: Floats  # (n_graphs, n_descriptors) contributions
 
 
 def directions_of(
-    network: Network, found: Attribution, signs: Floats, number: Ints
-) -> tuple[Features, Ints]:
-    """Mean gradients (m, n_features) of scores, and which of them is each graph's."""
-    X, readout = expanded(found.features, network.expansion), network.readout
-    each = np.arange(len(number))
+    network: Network, found: Attribution, X: Features, signs: Floats, number: Ints
+) -> Directions:
+    """Find the mean gradients of one score for each graph; X (n_graphs, P) the readout sees."""
+    readout, each = network.readout, np.arange(len(number))
     directions: Features
     if isinstance(readout, LinearReadout):  # the same for all graphs
         directions, of_graph = readout.directions(X, signs), number
     else:
         directions, of_graph = readout.directions(X, signs[number]), each
+    described = np.empty((len(number), 0))
+    if network.descriptors is not None:
+        start = X.shape[1] - network.descriptors.n_features
+        ways = dense(directions[:, start:])[of_graph]
+        described = network.descriptors.contributions(dense(X[:, start:]), ways)
+        directions = directions[:, :start]
     if network.expansion is None:
-        return directions, of_graph
+        return Directions(directions, of_graph, described)
     w = dense(directions)[of_graph]
-    return network.expansion.mean_gradient(dense(found.features), w), each
+    gradient = network.expansion.mean_gradient(dense(found.features), w)
+    return Directions(gradient, each, described)
 
 
 def chunks(graphs: GraphBatch) -> Iterator[tuple[GraphBatch, Ints]]:

@@ -8,7 +8,7 @@ checks shapes, indices or finiteness again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, overload
 
@@ -20,6 +20,7 @@ from fdgnn.arrays import Array, Floats, Ints, frozen, offsets_of, ranges
 from fdgnn.exceptions import GraphError, UnseenLabelError
 from fdgnn.graphs import checks, colors
 from fdgnn.graphs.arcs import first_of_run, merge_arcs
+from fdgnn.graphs.descriptors import Descriptors, mixed_kinds
 from fdgnn.graphs.graph import Graph
 from fdgnn.graphs.reading import Reading
 from fdgnn.graphs.union import Faults, Union, join, read_parts
@@ -65,6 +66,8 @@ class GraphBatch(Sequence[Graph]):
         reservoir do not know of arc labels.
     arc_label_values : (n_arc_labels,) int or str, or None
         The distinct labels of arcs, sorted.
+    descriptors : Descriptors or None
+        Columns with a value for each graph; see `with_descriptors`.
     """
 
     vertex_offsets: Ints
@@ -79,6 +82,7 @@ class GraphBatch(Sequence[Graph]):
     reading: Reading | None = None
     arc_label_codes: npt.NDArray[np.int32] | None = None
     arc_label_values: Array | None = None
+    descriptors: Descriptors | None = None
 
     def __post_init__(self) -> None:
         for name in _ARRAYS:
@@ -132,6 +136,8 @@ class GraphBatch(Sequence[Graph]):
             union, faults = join(parts)
             if not faults:
                 batch, faults = cls._assemble(union)
+            if not faults and batch is not None and parts[0].kind.descriptors is not None:
+                batch, faults = _described(batch, [graphs[part.position] for part in parts])
             errors += [GraphError(reason, parts[g].position) for g, reason in faults.items()]
             parts = [part for g, part in enumerate(parts) if g not in faults] if faults else parts
         errors.sort(key=lambda error: error.graph or 0)
@@ -214,6 +220,26 @@ class GraphBatch(Sequence[Graph]):
         )
         return batch, {}
 
+    def with_descriptors(self, table: Any) -> GraphBatch:
+        """Give the same graphs with columns of your own beside them, for models to use.
+
+        Parameters
+        ----------
+        table : (n_graphs, n_descriptors) array of numbers, mapping, or data frame
+            A mapping or a pandas or polars data frame has columns by name: numbers, or text for
+            categories. A value that is None or NaN is missing.
+
+        Examples
+        --------
+        >>> from fdgnn.datasets import make_cycles
+        >>> graphs = make_cycles([3, 4, 5]).with_descriptors(
+        ...     {"weight": [12.0, None, 14.5], "site": ["a", "b", None]}
+        ... )
+        >>> graphs[:2][0].descriptors
+        {'weight': 12.0, 'site': 'a'}
+        """
+        return replace(self, descriptors=Descriptors.of(table, len(self)))
+
     # ------------------------------------------------------------------ a list and an array
 
     @property
@@ -251,6 +277,7 @@ class GraphBatch(Sequence[Graph]):
             weights=None if self.weights is None else self.weights[a:b],
             directed=self.directed,
             arc_labels=_decoded(self.arc_label_codes, self.arc_label_values, a, b),
+            descriptors=None if self.descriptors is None else self.descriptors.row(g),
         )
 
     def _take(self, chosen: Ints) -> GraphBatch:
@@ -272,6 +299,7 @@ class GraphBatch(Sequence[Graph]):
             reading=self.reading,
             arc_label_codes=None if self.arc_label_codes is None else self.arc_label_codes[arcs],
             arc_label_values=self.arc_label_values,
+            descriptors=None if self.descriptors is None else self.descriptors.take(chosen),
         )
 
     def __repr__(self) -> str:
@@ -282,6 +310,8 @@ class GraphBatch(Sequence[Graph]):
             parts.append(f"{self.features.shape[1]} features per vertex")
         if self.arc_label_values is not None:
             parts.append(f"{len(self.arc_label_values)} arc labels")
+        if self.descriptors is not None:
+            parts.append(f"{len(self.descriptors.names)} descriptors")
         parts += ["weighted"] * (self.weights is not None) + ["directed"] * self.directed
         return f"GraphBatch({', '.join(parts)})"
 
@@ -429,6 +459,15 @@ class GraphBatch(Sequence[Graph]):
                 int(self.graph_of_vertex[v]),
             )
         return codes
+
+
+def _described(batch: GraphBatch, graphs: list[Graph]) -> tuple[GraphBatch | None, Faults]:
+    """Give the batch with the descriptors of its graphs, unless some cannot be used."""
+    rows = [graph.descriptors or {} for graph in graphs]
+    faults = mixed_kinds(rows)
+    if faults:
+        return None, faults
+    return replace(batch, descriptors=Descriptors.of_rows(rows)), {}
 
 
 def _coded(labels: Array | None) -> tuple[npt.NDArray[np.int32] | None, Array | None]:

@@ -27,6 +27,7 @@ def as_batch(
     weight_attribute: str | None = None,
     arc_label_attribute: str | None = None,
     directed: bool = False,
+    descriptors: Any = None,
 ) -> GraphBatch:
     """Make a `GraphBatch` of graphs of any known kind.
 
@@ -55,6 +56,8 @@ def as_batch(
         with one integer or text per edge.
     directed : bool, default=False
         Whether pairs, matrices and PyG objects are directed. Other graphs say so themselves.
+    descriptors : array, mapping or data frame, optional
+        Columns with a value for each graph, as in `GraphBatch.with_descriptors`.
 
     Returns
     -------
@@ -72,17 +75,21 @@ def as_batch(
     >>> as_batch([(triangle, ["C", "C", "O"]), ([[0], [1]], ["C", "N"])])
     GraphBatch(2 graphs, 5 vertices, 8 arcs, 3 vertex labels)
     """
-    if isinstance(graphs, GraphBatch):
-        return graphs
-    items = _items(graphs)
-    if all(type(item) is Graph for item in items):
-        return GraphBatch.from_graphs(items)
     names = {
         "label_attribute": label_attribute,
         "feature_attributes": feature_attributes,
         "weight_attribute": weight_attribute,
         "arc_label_attribute": arc_label_attribute,
     }
+    batch = graphs if isinstance(graphs, GraphBatch) else _converted(graphs, directed, names)
+    return batch if descriptors is None else batch.with_descriptors(descriptors)
+
+
+def _converted(graphs: Any, directed: bool, names: dict[str, Any]) -> GraphBatch:
+    """Make a batch of anything but a batch; `names` are those of attributes."""
+    items = _items(graphs)
+    if all(type(item) is Graph for item in items):
+        return GraphBatch.from_graphs(items)
     converted = []
     for i, item in enumerate(items):
         try:
@@ -92,7 +99,8 @@ def as_batch(
     if any(graph.weights is not None for graph in converted):
         pairs = zip(items, converted, strict=True)
         converted = [_with_weights(graph) if _has_matrix(item) else graph for item, graph in pairs]
-    if arc_label_attribute is None and any(graph.arc_labels is not None for graph in converted):
+    unnamed = names["arc_label_attribute"] is None
+    if unnamed and any(graph.arc_labels is not None for graph in converted):
         converted = found_in_all(items, converted)
     return GraphBatch.from_graphs(converted)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +32,9 @@ class Graph:
     arc_labels : array-like, shape (n_arcs,), optional
         One discrete label per arc, integers or strings, such as bond types. An undirected edge
         has the same label both ways. The reservoir ignores them.
+    descriptors : mapping, optional
+        What is known of the graph as a whole, by name: numbers, or text for categories, None
+        where a value is missing. All graphs of a batch have the same names.
     """
 
     edge_index: Any
@@ -40,6 +44,7 @@ class Graph:
     weights: Any = None
     directed: bool = False
     arc_labels: Any = None
+    descriptors: Mapping[str, Any] | None = None
 
     def __repr__(self) -> str:
         try:

@@ -15,6 +15,7 @@ from fdgnn.arrays import Array, Floats, Ints, largest_of, offsets_of
 from fdgnn.exceptions import GraphError
 from fdgnn.graphs import checks
 from fdgnn.graphs.arcs import Mask, MergedArcs
+from fdgnn.graphs.descriptors import check_values
 from fdgnn.graphs.graph import Graph
 from fdgnn.limits import MAX_NUMBER
 
@@ -29,6 +30,7 @@ class Kind(NamedTuple):
     n_features: int | None
     weighted: bool
     arc_labels: str | None  # of a graph without arcs it says nothing
+    descriptors: tuple[str, ...] | None = None  # their names
 
     def __str__(self) -> str:
         carried = "neither labels nor features"
@@ -39,7 +41,10 @@ class Kind(NamedTuple):
         weights = "" if self.weighted else "out"
         arcs = "" if self.arc_labels is None else f", with {self.arc_labels} arc labels"
         direction = "" if self.directed else "un"
-        return f"{direction}directed, with {carried}, with{weights} weights{arcs}"
+        columns = (
+            "" if self.descriptors is None else f", described by {', '.join(self.descriptors)}"
+        )
+        return f"{direction}directed, with {carried}, with{weights} weights{arcs}{columns}"
 
 
 class GraphPart(NamedTuple):
@@ -155,6 +160,7 @@ def _read(graph: Graph, position: int) -> GraphPart:
         None if features is None else features.shape[1],
         weights is not None,
         _label_kind(arc_labels),
+        None if graph.descriptors is None else tuple(graph.descriptors),
     )
     return GraphPart(position, kind, arcs, n, labels, features, weights, arc_labels)
 
@@ -173,6 +179,8 @@ def _check_fields(graph: Graph) -> None:
         )
     if not isinstance(graph.directed, (bool, np.bool_)):
         raise GraphError(f"directed is {graph.directed!r}, expected True or False")
+    if graph.descriptors is not None:
+        check_values(graph.descriptors)
 
 
 # ---------------------------------------------------------------------- all graphs

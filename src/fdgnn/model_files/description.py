@@ -12,6 +12,7 @@ import numpy as np
 
 from fdgnn.arrays import Array
 from fdgnn.encoders import Encoder, GraphKind
+from fdgnn.encoders.descriptors import DescriptorColumn
 from fdgnn.encoders.records import (
     EncoderRecord,
     Value,
@@ -83,6 +84,7 @@ class NetworkRecord(Record, frozen=True, kw_only=True):
     alpha: Annotated[float, msgspec.Meta(ge=0)] | None = None
     name: str = ""  # of the member of a committee
     stream: Annotated[int, msgspec.Meta(ge=0, lt=2**31)] | None = None  # None: its own number
+    descriptor_scale: Annotated[float, msgspec.Meta(gt=0, le=1e300)] | None = None
 
 
 class ModelRecord(Record, frozen=True, kw_only=True):
@@ -107,6 +109,7 @@ class ModelRecord(Record, frozen=True, kw_only=True):
     score: float | None = None
     nested: bool = False  # whether the score is that of nested cross validation
     reading: Reading | None = None
+    descriptors: list[DescriptorColumn] = msgspec.field(default_factory=list)
 
 
 # ---------------------------------------------------------------------- from a model
@@ -136,6 +139,7 @@ def describe(model: Any, score: float | None, nested: bool = False) -> ModelReco
         score=None if score is None else float(score),
         nested=nested,
         reading=model.reading_,
+        descriptors=[] if model.descriptors_ is None else list(model.descriptors_.columns),
     )
 
 
@@ -159,6 +163,7 @@ def _describe_networks(model: Any) -> tuple[EncoderRecord, list[NetworkRecord]]:
             alpha=None if network.alpha is None else float(network.alpha),
             name=network.name,
             stream=_stream(network.encoder, i),
+            descriptor_scale=None if network.descriptors is None else network.descriptors.scale,
         )
         for i, (network, encoder) in enumerate(zip(model.networks_, encoders, strict=True))
     ]

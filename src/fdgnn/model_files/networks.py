@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 from fdgnn.arrays import Array, grouped, prefixed
 from fdgnn.encoders import Encoder
+from fdgnn.encoders.descriptors import DescriptorBlock
 from fdgnn.encoders.records import restore_encoder, take_expansion
 from fdgnn.estimators import AUTO
 from fdgnn.exceptions import ModelFileError
@@ -61,16 +62,26 @@ def _restored(
     encoder_record = described.encoder or record.encoder
     encoder = restore_encoder(encoder_record, inner.get("encoder", {}), record.graph_kind)
     expansion = take_expansion(own, encoder, model.n_projections)
+    descriptors = _descriptors(record, described)
     seen = encoder.n_features_out if expansion is None else len(expansion.projection_)
-    P = described.n_features if seen is None else seen
+    beside = 0 if descriptors is None else descriptors.n_features
+    P = described.n_features if seen is None else seen + beside
     readout = restored_readout(described.readout, own, P, record.n_outputs)
     if described.n_features not in (None, n_columns(readout)):
         _refuse(f"a network says that it has {described.n_features} features, but it has others")
     if own:
         _refuse(f"it has an array {min(own)[:40]!r}, which no network has")
-    network = Network(encoder, expansion, readout, described.alpha, described.name)
+    network = Network(encoder, expansion, readout, described.alpha, described.name, descriptors)
     _check_readout(network, model)
     return network
+
+
+def _descriptors(record: ModelRecord, described: NetworkRecord) -> DescriptorBlock | None:
+    """Build the block of descriptors, if the model has some."""
+    scale, names = described.descriptor_scale, {column.name for column in record.descriptors}
+    if (scale is None) != (not names) or len(names) < len(record.descriptors):
+        _refuse("its networks and its descriptors do not fit together")
+    return None if scale is None else DescriptorBlock(tuple(record.descriptors), scale)
 
 
 def _check_readout(network: Network, model: Any) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from fdgnn.arrays import Features, Floats, Ints
+from fdgnn.arrays import Features, Floats, Ints, spread
 from fdgnn.readout.conjugate import fit_many, fit_some
 from fdgnn.readout.dual import MOST_SAMPLES, fit_dual, held_out_by_inverse
 from fdgnn.readout.groups import target_groups
@@ -142,9 +142,7 @@ class LinearRidge:
     def _unit(self, X: Features) -> float:
         if not self.relative:
             return 1.0
-        mean = np.asarray(X.mean(axis=0)).ravel()
-        squares = X.multiply(X).sum() if sp.issparse(X) else (X**2).sum()
-        return float(max(squares / X.shape[0] - mean @ mean, np.finfo(float).tiny))
+        return max(spread(X), float(np.finfo(float).tiny))
 
 
 def _fitted(X: Features, Y: Floats, weights: Floats | None, alpha: float) -> tuple[Floats, Floats]:

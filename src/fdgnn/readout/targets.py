@@ -16,9 +16,13 @@ from fdgnn.scikit import check_classification_targets, column_or_1d
 def code_classes(y: Any) -> tuple[Array, Floats]:
     """Sorted classes, and targets -1/+1: (n, 1) for two classes, (n, n_classes) for more."""
     classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) == 2:
-        return classes, np.where(codes[:, None] == 1, 1.0, -1.0)
-    return classes, np.where(codes[:, None] == np.arange(len(classes)), 1.0, -1.0)
+    return classes, coded(codes, len(classes))
+
+
+def coded(codes: Array, n_classes: int) -> Floats:
+    """Targets -1/+1 of class numbers: (n, 1) for two classes, (n, n_classes) for more."""
+    chosen = 1 if n_classes == 2 else np.arange(n_classes)
+    return np.where(codes[:, None] == chosen, 1.0, -1.0)
 
 
 def winning_class(scores: Floats) -> Array:

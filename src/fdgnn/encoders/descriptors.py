@@ -1,0 +1,182 @@
+"""Descriptors of whole graphs as features beside those of an encoder.
+
+A number is standardized; where it is missing it is the mean, and a column of its own says so. A
+category is a column of zeros and ones for each value that was seen, and one for missing values; a
+value that was not seen is zero in all of them. So a graph whose features are all zero has numbers
+as they are on average, and nothing is known of its categories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Literal, Self
+
+import msgspec
+import numpy as np
+import scipy.sparse as sp
+
+from fdgnn.arrays import Array, Features, Floats, Ints, spread
+from fdgnn.exceptions import GraphError
+from fdgnn.graphs import GraphBatch
+from fdgnn.graphs.descriptors import Descriptors, kind_of, known_in
+from fdgnn.records import Record
+
+#: How large descriptors are beside the features of graphs, by their mean squared distances.
+SHARE = 1.0
+_FEW = 20  # categories that are taken for such however few graphs there are
+_Finite = Annotated[float, msgspec.Meta(ge=-1e300, le=1e300)]
+
+
+class DescriptorColumn(Record, frozen=True, kw_only=True):
+    """One descriptor as it was in training; a model file has it in this form."""
+
+    name: str
+    kind: Literal["number", "category"]
+    missing: bool = False  # whether values were missing
+    mean: _Finite = 0.0
+    scale: Annotated[float, msgspec.Meta(gt=0, le=1e300)] = 1.0  # standard deviation
+    categories: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, values: Array) -> Self:
+        """Learn what a column looks like, or raise GraphError if nothing can be learned."""
+        known = known_in(values)
+        if not known.any():
+            raise GraphError(f"descriptor {name!r} is missing for all graphs; leave it out")
+        missing = not known.all()
+        if kind_of(values) == "number":
+            mean, deviation = float(values[known].mean()), float(values[known].std())
+            return cls(name=name, kind="number", missing=missing, mean=mean, scale=deviation or 1.0)
+        found = sorted(set(values[known].tolist()))
+        if len(found) > max(_FEW, known.sum() // 2):
+            raise GraphError(
+                f"descriptor {name!r} has {len(found)} different texts for {known.sum()} graphs, "
+                "too many for categories; leave it out"
+            )
+        return cls(name=name, kind="category", missing=missing, categories=tuple(found))
+
+    @property
+    def n_features(self) -> int:
+        """How many features the column becomes."""
+        return int(self.missing) + (1 if self.kind == "number" else len(self.categories))
+
+    def features(self, values: Array) -> Floats:
+        """Features (n_graphs, n_features) of a column of the same kind."""
+        known = known_in(values)
+        if self.kind == "number":
+            filled = np.full(len(values), self.mean)
+            filled[known] = values[known]
+            found = ((filled - self.mean) / self.scale)[:, None]
+        else:
+            found = (values[:, None] == np.array(self.categories, dtype=object)).astype(np.float64)
+        return np.hstack([found, ~known[:, None]]) if self.missing else found
+
+    def check(self, values: Array | None) -> None:
+        """Raise GraphError unless there is such a column, with values of the same kind."""
+        if values is None:
+            raise GraphError(
+                f"the graphs have no descriptor {self.name!r}, which the model was fitted with; "
+                "give it by as_batch(graphs, descriptors=...), None where it is missing"
+            )
+        known = known_in(values)
+        if known.any() and kind_of(values) != self.kind:
+            g = int(np.argmax(known))
+            kinds = {"number": "numbers", "category": "text"}
+            raise GraphError(
+                f"its descriptor {self.name!r} is {values[g]!r}, but the model was fitted on "
+                f"{kinds[self.kind]}",
+                g,
+            )
+
+    def unseen(self, values: Array) -> dict[int, str]:
+        """Positions of graphs with a value such as no training graph has, with words."""
+        known = known_in(values)
+        found: dict[int, str] = {}
+        if not self.missing:
+            which = np.flatnonzero(~known).tolist()
+            found |= dict.fromkeys(which, f"descriptor {self.name} is missing")
+        if self.kind == "category":
+            found |= {
+                g: f"descriptor {self.name} is {value}, which was not seen during fit"
+                for g, value in enumerate(values.tolist())
+                if known[g] and value not in self.categories
+            }
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class DescriptorBlock:
+    """The descriptors of a network: what they were in training, and the scale of all of them."""
+
+    columns: tuple[DescriptorColumn, ...]
+    scale: float
+
+    @classmethod
+    def of(cls, descriptors: Descriptors, beside: Features) -> DescriptorBlock:
+        """Learn what descriptors look like; scale them to the features (n, P) beside them."""
+        pairs = zip(descriptors.names, descriptors.columns, strict=True)
+        columns = tuple(DescriptorColumn.of(*pair) for pair in pairs)
+        own, other = spread(_coded(columns, descriptors)), spread(beside)
+        scale = np.sqrt(SHARE * other / own) if own > 0 and other > 0 else 1.0
+        return cls(columns, float(scale))
+
+    @property
+    def n_features(self) -> int:
+        """How many features the descriptors become."""
+        return sum(column.n_features for column in self.columns)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the descriptors."""
+        return [column.name for column in self.columns]
+
+    @cached_property
+    def column_of_feature(self) -> Ints:
+        """The number of each feature's descriptor, (n_features,)."""
+        widths = [column.n_features for column in self.columns]
+        return np.repeat(np.arange(len(self.columns)), widths)
+
+    def check(self, graphs: GraphBatch) -> None:
+        """Raise GraphError unless graphs have these descriptors."""
+        for column in self.columns:
+            column.check(_values(graphs, column.name))
+
+    def unseen(self, graphs: GraphBatch) -> dict[int, str]:
+        """Positions of graphs with values such as no training graph has, with words."""
+        found: dict[int, str] = {}
+        for column in reversed(self.columns):
+            values = _values(graphs, column.name)
+            found |= {} if values is None else column.unseen(values)
+        return found
+
+    def features(self, graphs: GraphBatch) -> Floats:
+        """Features (n_graphs, n_features) of checked graphs."""
+        assert graphs.descriptors is not None
+        return _coded(self.columns, graphs.descriptors) * self.scale
+
+    def contributions(self, seen: Floats, directions: Floats) -> Floats:
+        """Split ``seen[g] @ directions[g]`` over the descriptors: (n_graphs, n_descriptors)."""
+        own = np.equal.outer(self.column_of_feature, np.arange(len(self.columns)))
+        return np.asarray((seen * directions) @ own)
+
+
+def beside(X: Features, block: DescriptorBlock | None, graphs: GraphBatch) -> Features:
+    """Put the descriptors of graphs beside features (n_graphs, P); without a block, give X."""
+    if block is None:
+        return X
+    own = block.features(graphs)
+    if sp.issparse(X):
+        return sp.csr_array(sp.hstack([X, sp.csr_array(own)], format="csr"))
+    return np.hstack([X, own])
+
+
+def _values(graphs: GraphBatch, name: str) -> Array | None:
+    return None if graphs.descriptors is None else graphs.descriptors.column(name)
+
+
+def _coded(columns: Sequence[DescriptorColumn], descriptors: Descriptors) -> Floats:
+    """Features (n_graphs, n_features) of all columns, not scaled yet."""
+    by_name = dict(zip(descriptors.names, descriptors.columns, strict=True))
+    return np.hstack([column.features(by_name[column.name]) for column in columns])

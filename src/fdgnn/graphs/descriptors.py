@@ -1,0 +1,173 @@
+"""`Descriptors`: what users know of whole graphs, in columns of numbers and of categories.
+
+They travel with the graphs of a `GraphBatch`, so that slices and folds of the batch have theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+
+from fdgnn.arrays import Array, Ints
+from fdgnn.exceptions import GraphError
+
+Kind = Literal["number", "category"]
+Value = float | str | None  # None: it is missing
+
+
+@dataclass(frozen=True, eq=False)
+class Descriptors:
+    """Columns with a value for each graph.
+
+    Attributes
+    ----------
+    names : tuple of str
+    columns : tuple of (n_graphs,) arrays
+        Of a number float64, NaN where it is missing; of a category text, as objects, None where
+        it is missing.
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[Array, ...]
+
+    @classmethod
+    def of(cls, given: Any, n_graphs: int) -> Descriptors:
+        """Read a table: a matrix of numbers, columns by name, or a pandas or polars data frame.
+
+        Raises
+        ------
+        GraphError
+            A column has another length, mixes text and numbers, or has infinite numbers.
+        """
+        if isinstance(given, Descriptors):
+            found = given
+        elif isinstance(given, Mapping) or hasattr(given, "columns"):
+            keys = list(given) if isinstance(given, Mapping) else list(given.columns)
+            names = tuple(map(str, keys))
+            columns = [_column(n, given[key]) for n, key in zip(names, keys, strict=True)]
+            found = cls(names, tuple(columns))
+        else:
+            matrix = np.asarray(given)
+            if matrix.ndim != 2:
+                raise GraphError(
+                    f"descriptors have shape {matrix.shape}, expected (n_graphs, n_descriptors), "
+                    "or columns by name"
+                )
+            names = tuple(f"descriptor {i}" for i in range(matrix.shape[1]))
+            found = cls(names, tuple(map(_column, names, matrix.T)))
+        _check(found, n_graphs)
+        return found
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Mapping[str, Value]]) -> Descriptors:
+        """Put the checked values of graphs, which have the same names, into columns."""
+        names = tuple(rows[0])
+        return cls(names, tuple(_column(name, [row[name] for row in rows]) for name in names))
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def take(self, chosen: Ints) -> Descriptors:
+        """Give the descriptors of some graphs."""
+        return Descriptors(self.names, tuple(column[chosen] for column in self.columns))
+
+    def row(self, graph: int) -> dict[str, Value]:
+        """Give the values of one graph, by name; None where one is missing."""
+        values = (column[graph : graph + 1].tolist()[0] for column in self.columns)
+        plain = [value if value == value else None for value in values]
+        return dict(zip(self.names, plain, strict=True))
+
+    def column(self, name: str) -> Array | None:
+        """Give the column of a name, or None if there is none."""
+        return self.columns[self.names.index(name)] if name in self.names else None
+
+
+def kind_of(column: Array) -> Kind:
+    """Tell whether a column has numbers or categories."""
+    return "category" if column.dtype.kind == "O" else "number"
+
+
+def known_in(column: Array) -> Array:
+    """Tell which values of a column are not missing, (n_graphs,) bool."""
+    if kind_of(column) == "number":
+        return np.asarray(~np.isnan(column))
+    return np.array([value is not None for value in column.tolist()], dtype=bool)
+
+
+def _check(descriptors: Descriptors, n_graphs: int) -> None:
+    if not descriptors.names:
+        raise GraphError("there are no descriptors; give at least one column")
+    if len(set(descriptors.names)) < len(descriptors.names):
+        raise GraphError("two descriptors have the same name; give each its own")
+    for name, column in zip(descriptors.names, descriptors.columns, strict=True):
+        if column.shape != (n_graphs,):
+            raise GraphError(
+                f"descriptor {name!r} has {len(column)} values, but there are {n_graphs} "
+                "graphs; give one for each, NaN or None where it is missing"
+            )
+
+
+def _column(name: str, given: Any) -> Array:
+    """Read one column; one that is all missing counts as numbers."""
+    categorical = str(getattr(given, "dtype", "")).lower().startswith(("category", "categorical"))
+    # NumPy would read the list [1, "a"] as ["1", "a"].
+    values = list(given) if isinstance(given, list | tuple) else np.asarray(given).tolist()
+    values = [value.item() if isinstance(value, np.generic) else value for value in values]
+    if any(isinstance(value, list | tuple | np.ndarray) for value in values):
+        raise GraphError(f"descriptor {name!r} has lists as values, expected one value per graph")
+    known = [value for value in values if value is not None and value == value]
+    if categorical or (known and all(isinstance(value, str) for value in known)):
+        text = [str(value) if value is not None and value == value else None for value in values]
+        column: Array = np.empty(len(text), dtype=object)
+        column[:] = text
+        return column
+    if not all(isinstance(value, Real) for value in known):
+        odd = next(value for value in known if not isinstance(value, Real))
+        raise GraphError(
+            f"descriptor {name!r} has the value {odd!r} beside numbers; give numbers only, or text "
+            "only for categories, and None where a value is missing"
+        )
+    column = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    if np.isinf(column).any():
+        graph = int(np.argmax(np.isinf(column)))
+        raise GraphError(f"its descriptor {name!r} is infinite; give NaN if it is missing", graph)
+    return column
+
+
+# ---------------------------------------------------------------------- graph by graph
+
+
+def check_values(values: Any) -> None:
+    """Raise GraphError unless the descriptors of one graph are numbers, text or missing."""
+    if not isinstance(values, Mapping) or not values:
+        raise GraphError("its descriptors are no mapping from names to values")
+    for name, value in values.items():
+        if not isinstance(name, str):
+            raise GraphError(f"a descriptor is called {name!r}, expected text")
+        if not (value is None or isinstance(value, str | Real)):
+            raise GraphError(f"its descriptor {name!r} is {value!r}, expected a number or text")
+        if isinstance(value, Real) and abs(value) == np.inf:
+            raise GraphError(f"its descriptor {name!r} is infinite; give None if it is missing")
+
+
+def mixed_kinds(rows: Sequence[Mapping[str, Value]]) -> dict[int, str]:
+    """Find the graphs with text where others before them have a number, or the other way."""
+    faults: dict[int, str] = {}
+    for name in rows[0]:
+        kinds = {
+            g: "text" if isinstance(value, str) else "a number"
+            for g, value in enumerate(row[name] for row in rows)
+            if value is not None and value == value
+        }
+        first = next(iter(kinds.values()), None)
+        faults |= {
+            g: f"its descriptor {name!r} is {kind}, but that of graph {next(iter(kinds))} is "
+            f"{first}; a column has one kind of values"
+            for g, kind in kinds.items()
+            if kind != first
+        }
+    return faults
