@@ -19,13 +19,19 @@ from fdgnn.committee import (
     LARGE_PENALTIES,
     PENALTIES,
     SMALL_PENALTIES,
+    HeldOut,
     at_best_penalty,
     kept_members,
     members_of,
 )
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.encoders import GraphKind, GraphReservoir, JoinedEncoder
-from fdgnn.exceptions import ConvergenceWarning, UnseenLabelError, UnseenLabelWarning
+from fdgnn.exceptions import (
+    ConvergenceWarning,
+    RareClassWarning,
+    UnseenLabelError,
+    UnseenLabelWarning,
+)
 from fdgnn.networks import TrainingGoal, draw_network
 from fdgnn.readout import linear
 from fdgnn.readout.dual import fit_dual
@@ -214,7 +220,7 @@ def by_hand(graphs, y, alphas=PENALTIES, classify=True):
     classes, targets = code_classes(y) if classify else (None, y[:, None])
     codes = np.searchsorted(classes, y) if classify else None
     seed = seed_sequence(0)
-    goal = TrainingGoal(targets, codes, None, seed)
+    goal = TrainingGoal(targets, codes, None, seed, None)  # penalties are chosen here
     found = []
     for i, member in enumerate(members_of(GraphKind.of(graphs), len(graphs))):
         drawn = draw_network(member, graphs, child_seed(seed, i))
@@ -321,7 +327,11 @@ def test_a_search_takes_weights_of_graphs(labeled, encoder):
     search = FDGNNSearchCV(base, cv=3, outer_cv=3, random_state=0, **few)
     found = search.fit(graphs, y, sample_weight=weights)
     some = weights > 0
-    by_hand = clone(found.best_estimator_).fit(graphs[some], y[some], weights[some])
+    chosen = None
+    if encoder == "auto":
+        results = zip(found.cv_results_["param_alpha"], found.cv_results_["kept"], strict=True)
+        chosen = [HeldOut(alpha, None) if kept else None for alpha, kept in results]
+    by_hand = clone(found.best_estimator_).fit(graphs[some], y[some], weights[some], chosen)
     mine = found.decision_function(graphs)
     np.testing.assert_allclose(mine, by_hand.outputs(graphs)[:, 0], atol=1e-9)
     plain = clone(search).fit(graphs[some], y[some])
@@ -492,7 +502,8 @@ def test_too_little_to_learn_from(labeled):
         clone(AUTO).fit(graphs, np.arange(80) < 1)
     with pytest.raises(ValueError, match="there is one graph only"):
         FDGNNRegressor(encoder="auto").fit(graphs[:1], [1.0])
-    assert len(clone(AUTO).fit(graphs, np.arange(80) < 2).networks_) >= 1
+    with pytest.warns(RareClassWarning, match="class True has 2.5 % of the graphs"):
+        assert len(clone(AUTO).fit(graphs, np.arange(80) < 2).networks_) >= 1
 
 
 # ---------------------------------------------------------------------- nested scores
@@ -624,7 +635,8 @@ def test_a_search_scores_the_committee_and_fits_it(labeled, scoring, metric):
         first[train[left]] = f
     assert search.nested_scores_[0] == pytest.approx(hand_scored(graphs, y, first, metric)[3])
     assert search.nested_score_ == pytest.approx(search.nested_scores_.mean())
-    plain = clone(AUTO).fit(graphs, y)
+    chosen = [HeldOut(a, None) if k else None for a, k in zip(penalties, kept, strict=True)]
+    plain = clone(AUTO).fit(graphs, y, chosen=chosen)
     np.testing.assert_array_equal(search.decision_function(graphs), plain.decision_function(graphs))
     right = plain.score(graphs, y)
     if scoring:

@@ -310,7 +310,7 @@ def test_search_refuses_what_it_cannot_do(motifs):
     with pytest.raises(ValueError, match="give alphas="):
         FDGNNSearchCV(MODEL, configurations=[{"alpha": 7.0}]).fit(graphs, y)
     with pytest.raises(ValueError, match="needs probabilities"):
-        FDGNNSearchCV(MODEL, scoring="neg_log_loss", **FEW).fit(graphs, y)
+        FDGNNSearchCV(MODEL, scoring="neg_brier_score", **FEW).fit(graphs, y)
     splits = [(np.arange(10), np.arange(30)), (np.arange(10), np.arange(30, 60))]
     with pytest.raises(ValueError, match="all graphs that it does not hold out"):
         FDGNNSearchCV(MODEL, cv=splits).fit(graphs, y)

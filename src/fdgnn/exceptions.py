@@ -20,7 +20,8 @@
     UserWarning
     └── FDGNNWarning
         ├── ConvergenceWarning                  states were still moving after the last iteration
-        └── UnseenLabelWarning                  vertex labels that no training graph has
+        ├── UnseenLabelWarning                  vertex labels that no training graph has
+        └── RareClassWarning                    a class so rare that accuracy says little
 
 Each message says what is wrong, in which graph or file, what was found, and what to do.
 """
@@ -109,3 +110,7 @@ class ConvergenceWarning(FDGNNWarning):
 
 class UnseenLabelWarning(FDGNNWarning):
     """Some graphs have vertex labels that no training graph has."""
+
+
+class RareClassWarning(FDGNNWarning):
+    """A class has so few of the graphs that accuracy would say little."""

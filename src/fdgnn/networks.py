@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from fdgnn.expansion import RandomExpansion, expanded
 from fdgnn.graphs import GraphBatch
 from fdgnn.readout.calibration import shuffled_folds, stratified_folds
 from fdgnn.readout.gaussian import GaussianReadout
-from fdgnn.readout.targets import winning_class
+from fdgnn.readout.metrics import Metric
 from fdgnn.scikit import clone
 
 
@@ -44,6 +44,10 @@ class Network:
         """Eq. 3: the outputs (n_graphs, q) for graphs that were encoded already."""
         return self.readout.outputs(self.seen(encoding.features[0], graphs))
 
+    def lowered(self, by: float) -> Network:
+        """Give the same network with all of its outputs lower by a number."""
+        return replace(self, readout=self.readout.lowered(by))
+
 
 @dataclass(frozen=True)
 class TrainingGoal:
@@ -53,6 +57,7 @@ class TrainingGoal:
     codes: Array | None  # (n,) class numbers; None for real targets
     weights: Floats | None  # (n,) of mean 1
     seed: np.random.SeedSequence
+    metric: Metric  # what penalties are chosen by
 
     def folds(self, n_folds: int) -> Ints:
         """Fold of each graph, (n,)."""
@@ -61,12 +66,9 @@ class TrainingGoal:
         return stratified_folds(self.codes, self.seed, n_folds)
 
     def score(self, outputs: Floats) -> Floats:
-        """Accuracy, or minus the mean squared error, of outputs (a, n, q): (a,)."""
-        if self.codes is None:
-            found = -((outputs - self.targets) ** 2).mean(axis=-1)
-        else:
-            found = (winning_class(outputs) == self.codes).astype(np.float64)
-        return np.asarray(np.average(found, axis=-1, weights=self.weights))
+        """Score outputs (a, n, q) by the metric: (a,)."""
+        truth = self.targets if self.codes is None else self.codes
+        return self.metric(truth, outputs, self.weights)
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from fdgnn.arrays import Features, Floats
+from fdgnn.arrays import Array, Features, Floats
 from fdgnn.committee import (
     CANDIDATES,
     LARGE_PENALTIES,
@@ -54,6 +54,7 @@ from fdgnn.networks import (
 from fdgnn.parameters import Jobs, Number, OneOf, Rule, check_parameters
 from fdgnn.readout.dual import MOST_SAMPLES
 from fdgnn.readout.gaussian import GaussianReadout
+from fdgnn.readout.metrics import Metric, named_scoring, squared_error, usual_scoring
 from fdgnn.reservoir import Layer
 from fdgnn.scikit import (
     BaseEstimator,
@@ -71,6 +72,8 @@ _REMEDY_OF_AUTO = (
     "held-out predictions have judged the reservoirs as they are, so nothing has to be done; "
     'candidates="colors" (--model colors) trains none'
 )
+# Of each member, what a search has found out about it; None: all is chosen in `fit`.
+Chosen: TypeAlias = Sequence[HeldOut | None] | None
 FOLDS, FEWER_FOLDS = 10, 5  # for choosing penalties and members; on few graphs, and on many
 
 
@@ -123,6 +126,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         n_rounds: int = 3,
         readout: str = "auto",
         candidates: str = "all",
+        scoring: str | None = None,
     ) -> None:
         self.n_layers = n_layers
         self.n_units = n_units
@@ -144,6 +148,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         self.n_rounds = n_rounds
         self.readout = readout
         self.candidates = candidates
+        self.scoring = scoring
 
     # ------------------------------------------------------------------ the encoder
 
@@ -234,6 +239,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         of_encoders = _rules_of_encoders(kind)
         check_parameters(self, self.rules)
         check_parameters(self, of_encoders)
+        if self.scoring is not None:
+            named_scoring(self.scoring, isinstance(self, ClassifierMixin))
         if self.encoder != AUTO and self.candidates != "all":
             raise ValueError(f'candidates={self.candidates!r} is for encoder="auto" only')
         if self.encoder == AUTO:
@@ -280,19 +287,24 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         return [beside(X, descriptor_block(graphs, X), graphs) for X in found]
 
     def _fit_networks(
-        self, graphs: GraphBatch, goal: TrainingGoal
+        self, graphs: GraphBatch, goal: TrainingGoal, chosen: Chosen = None
     ) -> list[tuple[DrawnNetwork, HeldOut]]:
-        """Draw all networks, choose penalties and members, and train the readouts."""
+        """Draw all networks, choose penalties and members, and train the readouts.
+
+        What is `chosen` already is for each member its penalty and held-out outputs, or None if
+        it is left out.
+        """
         members = self.members(self.graph_kind_, len(graphs))
         if self.encoder != AUTO:
             members = members * self.n_networks
-        seeds = [child_seed(self.seed_, i) for i in range(len(members))]
-        drawn = [
-            draw_network(member, graphs, seed, self.n_projections, self.n_jobs)
-            for member, seed in zip(members, seeds, strict=True)
-        ]
-        pairs = [(each, self._chosen(each, goal)) for each in drawn]
-        if self.encoder == AUTO:
+        known: Sequence[HeldOut | None] = [None] * len(members) if chosen is None else chosen
+        pairs = []
+        for i, (member, found) in enumerate(zip(members, known, strict=True)):
+            if chosen is None or found is not None:
+                seed = child_seed(self.seed_, i)
+                drawn = draw_network(member, graphs, seed, self.n_projections, self.n_jobs)
+                pairs.append((drawn, found or self._chosen(drawn, goal)))
+        if self.encoder == AUTO and chosen is None:
             outputs = [found.outputs for _, found in pairs]
             kept = kept_members(outputs, goal.targets, goal.codes is not None)
             pairs = [pair for pair, keep in zip(pairs, kept, strict=True) if keep]
@@ -318,6 +330,12 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         """
         usual = PENALTIES if isinstance(self, ClassifierMixin) else SMALL_PENALTIES
         return usual if n_graphs <= MOST_SAMPLES else LARGE_PENALTIES
+
+    def _metric(self, codes: Array | None) -> Metric:
+        """What penalties are chosen by, for classes or (codes None) for real targets."""
+        if self.scoring is not None:
+            return named_scoring(self.scoring, codes is not None).metric
+        return squared_error if codes is None else usual_scoring(codes).metric
 
     def _record_settling(self, encodings: list[Encoding]) -> None:
         """Keep how the iteration ended on each training graph; tell once if it did not end."""

@@ -10,12 +10,14 @@ import numpy as np
 from fdgnn.arrays import Array, Floats
 from fdgnn.committee import HeldOut
 from fdgnn.encoders import Encoder, GraphReservoir
-from fdgnn.estimators.base import GraphModel
+from fdgnn.estimators.base import Chosen, GraphModel
 from fdgnn.graphs.converters import as_batch
 from fdgnn.networks import DrawnNetwork, TrainingGoal
 from fdgnn.parameters import OneOf, Rule
 from fdgnn.readout.calibration import N_FOLDS as CALIBRATION_FOLDS
 from fdgnn.readout.calibration import fit_slope, probabilities
+from fdgnn.readout.metrics import OF_CLASSES
+from fdgnn.readout.rare import tell_rare_class
 from fdgnn.readout.targets import (
     check_two_classes,
     class_labels,
@@ -23,6 +25,7 @@ from fdgnn.readout.targets import (
     sample_weights,
     winning_class,
 )
+from fdgnn.readout.thresholds import THRESHOLDS, best_threshold
 from fdgnn.scikit import ClassifierMixin, available_if, check_is_fitted
 
 
@@ -65,6 +68,14 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
     class_weight : "balanced", dict or None, default=None
         How much an error on each class counts; "balanced" gives all classes the same weight in
         total, which is of use where one is rare.
+    scoring : str, optional
+        What penalties are chosen by, where there is a choice: "accuracy", "balanced_accuracy",
+        "roc_auc", "average_precision", "f1" or "log_loss". By default accuracy; or ROC AUC, with a
+        warning, where a class has less than a tenth of the graphs.
+    threshold : str, optional
+        For two classes: the output from which on a graph is of the second one is that with the
+        best "balanced_accuracy", "f1" or "accuracy" on outputs held out by cross validation. By
+        default it is 0.
 
     Attributes
     ----------
@@ -82,6 +93,9 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
     classes_ : (n_classes,)
     calibration_ : float
         How steeply probabilities follow the outputs (`fdgnn.readout.calibration`), if asked for.
+    threshold_ : float
+        Where outputs were cut, if asked for. It is taken away from all outputs, so that they are
+        positive for the second class.
     reading_ : Reading or None
         How the training graphs were read, if they came from a file.
 
@@ -98,6 +112,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
     rules: ClassVar[Mapping[str, Rule]] = {
         **GraphModel.rules,
         "probability": OneOf((False, True)),
+        "threshold": OneOf((None, *THRESHOLDS)),
     }
 
     def __init__(
@@ -124,6 +139,8 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         readout: str = "auto",
         candidates: str = "all",
         class_weight: str | Mapping[Any, float] | None = None,
+        scoring: str | None = None,
+        threshold: str | None = None,
     ) -> None:
         super().__init__(
             n_layers=n_layers,
@@ -146,11 +163,13 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
             n_rounds=n_rounds,
             readout=readout,
             candidates=candidates,
+            scoring=scoring,
         )
         self.probability = probability
         self.class_weight = class_weight
+        self.threshold = threshold
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, chosen: Chosen = None) -> Self:
         """Draw the networks and solve for their readouts.
 
         Parameters
@@ -161,6 +180,8 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
             Class labels of any type, at least two different ones.
         sample_weight : (n_graphs,), optional
             How much each graph's error counts; graphs of weight 0 are left out.
+        chosen : sequence, optional
+            Of each member of ``encoder="auto"``, what a search has found out about it.
         """
         graphs = as_batch(X)
         y = class_labels(y, graphs)
@@ -171,12 +192,27 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         self._start_fit(graphs)
         self.classes_, targets = code_classes(y)
         codes = np.searchsorted(self.classes_, y)
-        goal = TrainingGoal(targets, codes, weights, self.seed_)
-        pairs = self._fit_networks(graphs, goal)
-        if self.probability:
-            outputs = [_held_out_outputs(each, found, goal) for each, found in pairs]
-            self.calibration_ = fit_slope(np.asarray(np.mean(outputs, axis=0)), codes)
+        if self.threshold is not None and len(self.classes_) > 2:
+            raise ValueError(f"threshold is for two classes, but y has {len(self.classes_)}")
+        goal = TrainingGoal(targets, codes, weights, self.seed_, self._metric(codes))
+        pairs = self._fit_networks(graphs, goal, chosen)
+        decided = chosen is None and any(found.outputs is not None for _, found in pairs)
+        if self.scoring is None and decided:
+            tell_rare_class(y)
+        if self.probability or self.threshold is not None:
+            each = [_held_out_outputs(drawn, found, goal) for drawn, found in pairs]
+            self._learn_from_held_out(np.asarray(np.mean(each, axis=0)), goal)
         return self
+
+    def _learn_from_held_out(self, outputs: Floats, goal: TrainingGoal) -> None:
+        """Learn probabilities and the threshold from outputs (n, q) of graphs held out."""
+        assert goal.codes is not None
+        if self.probability:
+            self.calibration_ = fit_slope(outputs, goal.codes)
+        if self.threshold is not None:
+            metric = OF_CLASSES[self.threshold].metric
+            self.threshold_ = best_threshold(outputs, goal.codes, metric, goal.weights)
+            self.networks_ = tuple(n.lowered(self.threshold_) for n in self.networks_)
 
     def decision_function(self, X: Any) -> Floats:
         """Real-valued outputs: (n_graphs,) for two classes, (n_graphs, n_classes) for more."""
@@ -192,10 +228,15 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
     def predict_proba(self, X: Any) -> Floats:
         """Probability of each class, (n_graphs, n_classes), in the order of `classes_`.
 
-        The class of the largest probability is that of `predict`.
+        The class of the largest probability is that of `predict`, unless a `threshold` was asked
+        for, which moves the predictions and not the probabilities.
         """
+        return self.chances(self.outputs(X))
+
+    def chances(self, outputs: Floats) -> Floats:
+        """Probabilities (n_graphs, n_classes) for outputs (n_graphs, q) of this model."""
         check_is_fitted(self, "calibration_")
-        return probabilities(self.outputs(X), self.calibration_)
+        return probabilities(outputs + getattr(self, "threshold_", 0.0), self.calibration_)
 
 
 def _held_out_outputs(drawn: DrawnNetwork, found: HeldOut, goal: TrainingGoal) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from fdgnn.arrays import Floats
-from fdgnn.estimators.base import GraphModel
+from fdgnn.estimators.base import Chosen, GraphModel
 from fdgnn.graphs.converters import as_batch
 from fdgnn.networks import TrainingGoal
 from fdgnn.readout.targets import real_targets, sample_weights
@@ -27,8 +27,11 @@ class FDGNNRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
     True
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Draw the networks and solve for their readouts; y is (n_graphs,) or (n_graphs, q)."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, chosen: Chosen = None) -> Self:
+        """Draw the networks and solve for their readouts; y is (n_graphs,) or (n_graphs, q).
+
+        The other arguments are those of `FDGNNClassifier.fit`.
+        """
         graphs = as_batch(X)
         targets = real_targets(y, graphs)
         weights = sample_weights(sample_weight, len(targets))
@@ -38,7 +41,8 @@ class FDGNNRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
         self._start_fit(graphs)
         self.single_output_ = targets.ndim == 1
         targets = targets.reshape(len(targets), -1)
-        self._fit_networks(graphs, TrainingGoal(targets, None, weights, self.seed_))
+        goal = TrainingGoal(targets, None, weights, self.seed_, self._metric(None))
+        self._fit_networks(graphs, goal, chosen)
         return self
 
     def predict(self, X: Any) -> Floats:

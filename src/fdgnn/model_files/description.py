@@ -106,6 +106,7 @@ class ModelRecord(Record, frozen=True, kw_only=True):
     classes: ClassesRecord | None = None
     single_output: bool | None = None
     calibration: float | None = None
+    threshold: float | None = None  # what was taken away from all outputs
     score: float | None = None
     nested: bool = False  # whether the score is that of nested cross validation
     reading: Reading | None = None
@@ -136,6 +137,7 @@ def describe(model: Any, score: float | None, nested: bool = False) -> ModelReco
         classes=_classes_record(getattr(model, "classes_", None)),
         single_output=getattr(model, "single_output_", None),
         calibration=getattr(model, "calibration_", None),
+        threshold=getattr(model, "threshold_", None),
         score=None if score is None else float(score),
         nested=nested,
         reading=model.reading_,
@@ -255,6 +257,8 @@ def build_model(record: ModelRecord) -> Any:
         model.classes_ = _classes(record.classes)
         if record.calibration is not None:
             model.calibration_ = record.calibration
+        if record.threshold is not None:
+            model.threshold_ = record.threshold
     else:
         model.single_output_ = record.single_output
     return model
@@ -314,8 +318,11 @@ def _check_outputs(record: ModelRecord, model: Any) -> None:
         fits = record.single_output is None and n_classes >= 2
         fits &= n == (1 if n_classes == 2 else n_classes)
         fits &= record.calibration is not None or not model.probability
+        fits &= (record.threshold is None) == (model.threshold is None)
+        fits &= record.threshold is None or (n == 1 and math.isfinite(record.threshold))
     else:
-        fits = classes is None and record.single_output is not None and record.calibration is None
+        fits = classes is None and record.single_output is not None
+        fits &= record.calibration is None and record.threshold is None
         fits &= n >= 1 and (n == 1 or not record.single_output)
     if not fits:
         _refuse(f"its classes, outputs and calibration are not those of a {record.model}")

@@ -11,7 +11,6 @@ import numpy as np
 from fdgnn.graphs import Array, Floats, GraphBatch, Ints
 from fdgnn.portrait.records import MISTAKES
 from fdgnn.portrait.text import clipped_apart
-from fdgnn.readout.calibration import probabilities
 from fdgnn.readout.targets import winning_class
 
 
@@ -104,7 +103,7 @@ def _chances(models: Sequence[Any], model_of: Ints, outputs: Floats) -> Floats |
     chances = np.zeros((len(outputs), len(models[0].classes_)))
     for m, model in enumerate(models):
         mine = model_of == m
-        chances[mine] = probabilities(outputs[mine], model.calibration_)
+        chances[mine] = model.chances(outputs[mine])
     return chances
 
 

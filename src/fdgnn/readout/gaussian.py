@@ -17,7 +17,7 @@ needs have closed forms::
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -60,6 +60,10 @@ class GaussianReadout:
         A, B, C = self._moments(X)
         closeness = np.exp(-self.sharpness * np.maximum(A - 2 * B + C, 0.0))
         return np.asarray(closeness @ self.dual + self.intercept)
+
+    def lowered(self, by: float) -> GaussianReadout:
+        """Give the same readout with all outputs lower by a number."""
+        return replace(self, intercept=self.intercept - by)
 
     def base_outputs(self) -> Floats:
         """Give the outputs (q,) for the empty graph, whose features are zero."""

@@ -37,6 +37,10 @@ class LinearReadout(NamedTuple):
         """Weights (m, P) of the m combinations ``signs`` (m, q) of outputs; the same for all x."""
         return np.asarray(signs @ self.coef)
 
+    def lowered(self, by: float) -> LinearReadout:
+        """Give the same readout with all outputs lower by a number."""
+        return self._replace(intercept=self.intercept - by)
+
     def sparse(self) -> SparseReadout:
         """Give the same readout without the columns whose weights are all zero."""
         columns = np.flatnonzero(self.coef.any(axis=0)).astype(np.int32)
@@ -76,6 +80,10 @@ class SparseReadout(NamedTuple):
         parts = X.data * known, place.astype(X.indices.dtype), X.indptr
         own = sp.csr_array(parts, shape=(X.shape[0], len(self.columns)))
         return np.asarray(own @ self.values.T) + self.intercept
+
+    def lowered(self, by: float) -> SparseReadout:
+        """Give the same readout with all outputs lower by a number."""
+        return self._replace(intercept=self.intercept - by)
 
     def base_outputs(self) -> Floats:
         """Give the outputs (q,) for the empty graph, whose features are zero."""

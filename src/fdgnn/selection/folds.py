@@ -1,4 +1,4 @@
-"""Folds of a cross validation, as numbers: the fold of each graph, -1 where it is a test graph."""
+"""Folds of a cross validation, as numbers: the fold of each graph, or that it is a test graph."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from fdgnn.graphs import Array
 from fdgnn.readout.targets import check_two_classes
 
 Folds = npt.NDArray[np.int64]
+TEST, UNUSED = -1, -2  # instead of a fold: scored at the end, or in no part at all
 
 
 def nested_folds(y: Array, n_outer: int, n_inner: int, seed: int) -> Folds:
@@ -54,10 +55,23 @@ def enough_for_nested_folds(n_members: int, n_outer: int, n_inner: int) -> bool:
     return n_members >= n_outer and left >= n_inner
 
 
-def held_out_once(cv: Any, y: Array) -> Folds:
+def outer_rows(outer: Any, inner: Any, y: Array, groups: Array | None = None) -> list[Folds]:
+    """Make one row for each split of the outer splitter: inner folds, and what is tested."""
+    rows = []
+    for train, test in outer.split(np.zeros(len(y)), y, groups):
+        row = np.full(len(y), UNUSED)
+        row[test] = TEST
+        row[train] = held_out_once(inner, y[train], None if groups is None else groups[train])
+        rows.append(row)
+    return rows
+
+
+def held_out_once(cv: Any, y: Array, groups: Array | None = None) -> Folds:
     """Give the fold of each graph, for a splitter that holds each graph out exactly once."""
     fold = np.full(len(y), -1)
-    for f, (train, held_out) in enumerate(cv.split(np.zeros(len(y)), y)):
+    for f, (train, held_out) in enumerate(cv.split(np.zeros(len(y)), y, groups)):
+        if len(train) == 0 or len(held_out) == 0:
+            raise ValueError("cv leaves a fold empty; use fewer folds")
         if len(np.union1d(train, held_out)) < len(y) or len(np.intersect1d(train, held_out)):
             raise ValueError("cv must train on all graphs that it does not hold out")
         if (fold[held_out] >= 0).any():

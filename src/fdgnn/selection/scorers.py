@@ -8,9 +8,26 @@ import numpy as np
 from sklearn.metrics import get_scorer
 
 from fdgnn.graphs import Array, Floats
+from fdgnn.readout.metrics import Metric, Scoring, known_scoring, usual_scoring
 from fdgnn.readout.targets import winning_class
 from fdgnn.scikit import BaseEstimator, ClassifierMixin, RegressorMixin
-from fdgnn.selection.scores import Metric
+
+
+def scoring_of(given: Any, codes: Array | None, classes: Array | None) -> Scoring:
+    """Give the scoring that a user asked for by a name or a scikit-learn scorer, or the usual one.
+
+    Parameters
+    ----------
+    given : str, callable or None
+    codes, classes : array or None
+        Class of each graph, as a number, and the classes; None for real targets.
+    """
+    if given is None:
+        return usual_scoring(codes)
+    known = known_scoring(given, classes is not None) if isinstance(given, str) else None
+    if known is not None:
+        return known
+    return Scoring(str(given), str(given), scorer_metric(given, classes))
 
 
 def scorer_metric(scoring: Any, classes: Array | None) -> Metric:
@@ -18,7 +35,7 @@ def scorer_metric(scoring: Any, classes: Array | None) -> Metric:
     scorer = get_scorer(scoring)
     replay = _ReplayedRegressor() if classes is None else _ReplayedClassifier(classes)
 
-    def metric(y: Array, outputs: Floats) -> Floats:
+    def metric(y: Array, outputs: Floats, weights: Floats | None = None) -> Floats:
         truth = y if classes is None else classes[y]
         flat = outputs.reshape(-1, *outputs.shape[-2:])
         try:

@@ -13,9 +13,9 @@ trained.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
@@ -23,12 +23,11 @@ import numpy.typing as npt
 
 from fdgnn.committee import ReadoutRecipe
 from fdgnn.graphs import Array, Floats, GraphBatch
-from fdgnn.readout.targets import code_classes, winning_class
-from fdgnn.selection.folds import Folds
+from fdgnn.readout.metrics import Metric, accuracy
+from fdgnn.readout.targets import code_classes
+from fdgnn.selection.folds import TEST, Folds
 from fdgnn.selection.rule import SelectionRule
 from fdgnn.threads import one_blas_thread
-
-Metric: TypeAlias = Callable[[Array, Floats], Floats]  # (y (m,), outputs (..., m, q)) -> (...,)
 
 
 @dataclass(frozen=True)
@@ -38,15 +37,10 @@ class SelectionTask:
     graphs: GraphBatch
     targets: Floats  # (n, q), -1/+1 coded or real
     y: Array  # (n,) class numbers, or the real targets
-    folds: Folds  # (n_outer, n), as `nested_folds` gives them
+    folds: Folds  # (n_outer, n), as `nested_folds` or `outer_rows` give them
     alphas: Floats  # (a,), ascending
     metric: Metric
     weights: Floats | None = None  # (n,) of the graphs' errors
-
-
-def accuracy(y: Array, outputs: Floats) -> Floats:
-    """Share of graphs for which the winning class is the right one."""
-    return np.asarray((winning_class(outputs) == y).mean(axis=-1))
 
 
 def classification_task(
@@ -126,7 +120,8 @@ def outputs_of_readouts(task: SelectionTask, X: Any, recipe: ReadoutRecipe) -> F
     A graph's output comes from the readout that has not seen its inner fold; for a test graph,
     from the readout trained on all inner folds.
     """
-    return recipe.held_out(X, task.targets, task.alphas, task.folds, task.weights)
+    folds = np.maximum(task.folds, TEST)  # to a readout, what is not used is a test graph
+    return recipe.held_out(X, task.targets, task.alphas, folds, task.weights)
 
 
 def score_outputs(task: SelectionTask, outputs: Floats) -> OutputScores:
@@ -139,11 +134,25 @@ def _score_fold(task: SelectionTask, outputs: Floats, fold: Folds) -> OutputScor
     by_fold = [
         task.metric(task.y[fold == f], outputs[..., fold == f, :]) for f in range(fold.max() + 1)
     ]
-    validation, deviation = np.mean(by_fold, axis=0), np.std(by_fold, axis=0)
-    test = fold < 0
+    validation, deviation = _over_folds(by_fold)
+    test = fold == TEST
     if not test.any():
         return OutputScores(validation, deviation, np.full_like(validation, np.nan))
     return OutputScores(validation, deviation, task.metric(task.y[test], outputs[..., test, :]))
+
+
+def _over_folds(scores: list[Floats]) -> tuple[Floats, Floats]:
+    """Mean and standard deviation over the folds in which there is something to score.
+
+    Where folds are not stratified, one may lack a class, and ROC AUC needs both.
+    """
+    known = [each for each in scores if not np.isnan(each).all()]
+    if not known:
+        raise ValueError(
+            "no fold can be scored, because each has graphs of one class or value only; choose "
+            "fewer folds, another split or another scoring"
+        )
+    return np.mean(known, axis=0), np.std(known, axis=0)
 
 
 # ---------------------------------------------------------------------- many candidates

@@ -11,14 +11,16 @@ from typing import Any, Self
 import numpy as np
 from scipy.stats import rankdata
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import get_tags
 
+from fdgnn.committee import HeldOut
 from fdgnn.context import Context
 from fdgnn.estimators import AUTO, FDGNNClassifier
 from fdgnn.graphs import Array, Floats, GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.parameters import Jobs, check_parameters
+from fdgnn.readout.metrics import Scoring, known_scoring, named_scoring
+from fdgnn.readout.rare import tell_rare_class
 from fdgnn.readout.targets import check_one_each, class_labels, sample_weights
 from fdgnn.scikit import (
     BaseEstimator,
@@ -30,13 +32,13 @@ from fdgnn.scikit import (
 )
 from fdgnn.seeds import integer_seed, seed_sequence
 from fdgnn.selection.committees import all_outputs, members, score_committee
-from fdgnn.selection.folds import Folds, held_out_once
+from fdgnn.selection.folds import TEST
+from fdgnn.selection.nested import NestedAnswers, chosen_outputs
 from fdgnn.selection.rule import ONE_MODEL, Choice, choose
-from fdgnn.selection.scorers import scorer_metric
+from fdgnn.selection.scorers import scoring_of
 from fdgnn.selection.scores import (
     OutputScores,
     SelectionTask,
-    accuracy,
     candidates_of,
     classification_task,
     score_candidates,
@@ -48,6 +50,7 @@ from fdgnn.selection.space import (
     at_depth,
     draw_configurations,
 )
+from fdgnn.selection.splits import Splitters, check_groups
 
 _OF_A_SEARCH = (
     "n_configurations", "param_distributions", "configurations", "depths", "alphas", "n_guesses",
@@ -85,12 +88,15 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         Networks of each configuration.
     cv : int or splitter, default=10
         Folds, in which each graph is held out exactly once.
-    outer_cv : int, optional
+    outer_cv : int or splitter, optional
         Repeat the selection inside each of so many outer folds, for an honest `nested_score_`;
         the embeddings are shared, so it costs little.
     scoring : str or callable, optional
-        Any scikit-learn scorer that needs predictions or decision values; by default accuracy,
-        or R2 for a regressor.
+        "accuracy", "balanced_accuracy", "roc_auc", "average_precision", "f1" or "log_loss"; for a
+        regressor "r2", "rmse", "mae" or "spearman": all folds and penalties are scored at once.
+        Or any other scikit-learn scorer that needs predictions or decision values. Errors count
+        negative. By default the estimator's own scoring, or else accuracy, or R2 for a regressor;
+        where a class has less than a tenth of the graphs, it is ROC AUC, with a warning.
     random_state : int, optional
     n_jobs : int, optional
         Processes.
@@ -106,6 +112,9 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     nested_score_ : float
         With `outer_cv`: mean score on the outer folds of what was selected without them.
     nested_scores_ : (outer_cv,)
+    nested_outputs_ : (n_graphs, q)
+        With `outer_cv`: each graph's outputs by the model that was selected and fitted without its
+        outer fold; NaN where no outer fold tests a graph. `nested_score_by` scores them.
     cv_results_ : dict of arrays
         One row for each configuration, depth and penalty; with ``encoder="auto"`` one for each
         member, at its penalty, and `kept` says which are averaged. As in scikit-learn, scores are
@@ -133,7 +142,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         alphas: Sequence[float] | None = None,
         n_guesses: int = 3,
         cv: Any = 10,
-        outer_cv: int | None = None,
+        outer_cv: Any = None,
         scoring: Any = None,
         random_state: int | None = None,
         n_jobs: int | None = None,
@@ -153,7 +162,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Score all configurations, choose the best, and fit it on all graphs.
 
         Parameters
@@ -163,14 +172,20 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight : (n_graphs,), optional
             How much each graph's error counts in training; graphs of weight 0 are left out.
             Scores count all other graphs alike, as scikit-learn's searches do.
+        groups : (n_graphs,), optional
+            Graphs of one group are held out together, by `cv` as well as by `outer_cv`.
         """
         self._check_parameters()
         graphs, y = as_batch(X), np.asarray(y)
         check_one_each(graphs, y)
+        groups = None if groups is None else check_groups(groups, len(y))
         weights = sample_weights(sample_weight, len(y))
         if weights is not None and (weights == 0).any():
-            graphs, y, weights = graphs[weights > 0], y[weights > 0], weights[weights > 0]
-        task = self._task(graphs, y, weights)
+            some = weights > 0
+            graphs, y, weights = graphs[some], y[some], weights[some]
+            groups = None if groups is None else groups[some]
+        self._tell_rare_class(y)
+        task = self._task(graphs, y, weights, groups)
         if self._base.encoder == AUTO:
             return self._fit_committee(task, y, weights)
         configurations = self._configurations()
@@ -179,8 +194,9 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         choice = choose(scores.validation[:, None], scores.test[:, None], ONE_MODEL)
         self._keep_results(scores, choice, configurations, depths, task.alphas)
         if self.outer_cv is not None:
-            self.nested_scores_ = choice.scores[:-1]
-            self.nested_score_ = float(self.nested_scores_.mean())
+            estimators = [clone(self._base).set_params(**c) for c in configurations]
+            outputs = chosen_outputs(task, estimators, depths, choice, self.n_guesses)
+            self._keep_nested(task, choice.scores[:-1], outputs)
         self.best_estimator_ = clone(self._base).set_params(
             **self.best_params_, n_networks=self.n_guesses
         )
@@ -222,10 +238,31 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.best_params_ = {"encoder": AUTO, "candidates": self._base.candidates}
         self.best_score_ = float(scores.validation[-1])
         if self.outer_cv is not None:
-            self.nested_scores_ = scores.test[:-1]
-            self.nested_score_ = float(self.nested_scores_.mean())
-        self.best_estimator_ = base.fit(task.graphs, y, weights)
+            self._keep_nested(task, scores.test[:-1], scores.outputs[:-1])
+        chosen = [
+            HeldOut(float(one.penalties[-1]), one.outputs[-1]) if keep else None
+            for one, keep in zip(ordered, scores.kept[-1], strict=True)
+        ]
+        self.best_estimator_ = base.fit(task.graphs, y, weights, chosen)
         return self
+
+    def _keep_nested(self, task: SelectionTask, scores: Floats, outputs: Floats) -> None:
+        """Keep test scores (n_outer,), and outputs (n_outer, n, q) of graphs that are tested."""
+        known = scores[~np.isnan(scores)]
+        if len(known) == 0:
+            raise ValueError(
+                "no outer fold can be scored, because each has graphs of one class or value only"
+            )
+        self.nested_scores_, self.nested_score_ = scores, float(known.mean())
+        tested = task.folds[:-1] == TEST
+        self._nested = NestedAnswers(task.y, tested, outputs)
+        self.nested_outputs_ = self._nested.last()
+
+    def nested_score_by(self, scoring: str) -> float:
+        """Mean over the outer folds of another score of what was selected without them."""
+        check_is_fitted(self, "nested_outputs_")
+        metric = named_scoring(scoring, is_classifier(self._base)).metric
+        return self._nested.score(metric)
 
     @property
     def _base(self) -> Any:
@@ -236,9 +273,10 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         for name in ("n_configurations", "n_guesses"):
             if not isinstance(getattr(self, name), Integral) or getattr(self, name) < 1:
                 raise ValueError(f"{name}={getattr(self, name)!r}: expected an integer, at least 1")
-        if self.outer_cv is not None and (self.outer_cv < 2 or self.outer_cv != int(self.outer_cv)):
+        outer: Any = self.outer_cv
+        if not (outer is None or hasattr(outer, "split")) and (outer < 2 or outer != int(outer)):
             raise ValueError(
-                f"outer_cv={self.outer_cv!r}: expected an integer, at least 2, or None"
+                f"outer_cv={outer!r}: expected an integer, at least 2, a splitter or None"
             )
         searched = [*(self.configurations or []), self.param_distributions or {}]
         own_arguments = {self._base.depth_parameter: "depths", "alpha": "alphas"}
@@ -259,7 +297,13 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                         "search; leave it out, or choose another encoder"
                     )
 
-    def _task(self, graphs: GraphBatch, y: Array, weights: Floats | None) -> SelectionTask:
+    def _tell_rare_class(self, y: Array) -> None:
+        if self.scoring is None and self._base.scoring is None and is_classifier(self._base):
+            tell_rare_class(y, stacklevel=4)
+
+    def _task(
+        self, graphs: GraphBatch, y: Array, weights: Floats | None, groups: Array | None
+    ) -> SelectionTask:
         classify = is_classifier(self._base)
         if classify:
             y = class_labels(y, graphs)
@@ -270,29 +314,22 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         alphas = np.array(usual if self.alphas is None else self.alphas, dtype=np.float64)
         if not (np.isfinite(alphas) & (alphas >= 0)).all():
             raise ValueError(f"alphas={self.alphas!r}: expected finite numbers, at least 0")
-        whole = held_out_once(check_cv(self.cv, y, classifier=classify), y)
-        folds = np.array([*self._nested_folds(classify, y), whole])
+        splitters = Splitters(self.cv, self.outer_cv, classify, self.random_state)
+        folds = splitters.rows(y, groups)
+        metric = self._scoring(y).metric
         if classify:
-            own = None if self.scoring is None else scorer_metric(self.scoring, np.unique(y))
-            task = classification_task(graphs, y, folds, alphas, own or accuracy)
+            task = classification_task(graphs, y, folds, alphas, metric)
             return replace(task, weights=weights)
         targets = y.astype(np.float64).reshape(len(y), -1)
-        metric = scorer_metric(self.scoring or "r2", None)
         return SelectionTask(graphs, targets, y, folds, alphas, metric, weights)
 
-    def _nested_folds(self, stratified: bool, y: Array) -> list[Folds]:
-        """Make rows of folds as in `SelectionTask`, one for each outer fold."""
-        if self.outer_cv is None:
-            return []
-        seed = integer_seed(seed_sequence(self.random_state), 0)
-        splitter = StratifiedKFold if stratified else KFold
-        rows = []
-        for train, _ in splitter(self.outer_cv, shuffle=True, random_state=seed).split(y, y):
-            row = np.full(len(y), -1)
-            inner = check_cv(self.cv, y[train], classifier=stratified)
-            row[train] = held_out_once(inner, y[train])
-            rows.append(row)
-        return rows
+    def _scoring(self, y: Array) -> Scoring:
+        """What is asked for, of the search or else of its estimator; or the usual."""
+        given = self._base.scoring if self.scoring is None else self.scoring
+        if not is_classifier(self._base):
+            return scoring_of(given, None, None)
+        classes, codes = np.unique(y, return_inverse=True)
+        return scoring_of(given, codes, classes)
 
     def _configurations(self) -> list[Parameters]:
         seeds = seed_sequence(self.random_state)
@@ -379,6 +416,11 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if self.scoring is None:
             return float(self.best_estimator_.score(X, y))
+        classify = is_classifier(self._base)
+        known = known_scoring(self.scoring, classify) if isinstance(self.scoring, str) else None
+        if known is not None:
+            truth = np.searchsorted(self.classes_, y) if classify else np.asarray(y, float)
+            return float(known.metric(truth, self.best_estimator_.outputs(X)))
         return float(check_scoring(self.best_estimator_, self.scoring)(self.best_estimator_, X, y))
 
     def __sklearn_tags__(self) -> Any:

@@ -14,7 +14,6 @@ from fdgnn.arrays import Array, Ints
 from fdgnn.datasets import GraphTable, Reject
 from fdgnn.exceptions import UnseenLabelWarning
 from fdgnn.graphs import GraphBatch
-from fdgnn.readout.calibration import probabilities
 from fdgnn.readout.targets import winning_class
 from fdgnn.scikit import is_classifier
 
@@ -100,5 +99,5 @@ def _answers(model: Any, graphs: GraphBatch) -> Iterator[tuple[Any, float, list[
     if is_classifier(model):
         values, scores = model.classes_[winning_class(outputs)], outputs.max(axis=1)
         if model.probability:
-            chances = probabilities(outputs, model.calibration_)
+            chances = model.chances(outputs)
     return zip(values.tolist(), scores.tolist(), chances.tolist(), strict=True)

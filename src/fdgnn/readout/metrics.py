@@ -1,0 +1,279 @@
+"""Scores of real-valued outputs, for all folds and penalties at once.
+
+A metric takes the truth ``y`` (m,), class numbers or real targets, and outputs (..., m, q), and
+gives one number for each of the leading axes; larger is better, so that errors are negative.
+Weights (m,) say how much each graph counts. For two classes the positive one is the second; for
+more, `roc_auc`, `average_precision` and `f1` are means over the classes, each against the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from fdgnn.arrays import Array, Floats
+from fdgnn.readout.calibration import fit_slope, probabilities
+from fdgnn.readout.targets import winning_class
+
+RARE = 0.1  # a class with a smaller share of the graphs is rare
+
+
+class Metric(Protocol):
+    """A number for outputs, larger where they are better."""
+
+    def __call__(self, y: Array, outputs: Floats, weights: Floats | None = None) -> Floats:
+        """Score outputs (..., m, q) of graphs with truth y (m,): (...,)."""
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """A metric with its names.
+
+    Attributes
+    ----------
+    name : str
+        As in ``scoring=`` and ``--scoring``.
+    words : str
+        As people write it.
+    metric : Metric
+    error : bool
+        Whether people know it as an error: what is shown is minus the metric.
+    """
+
+    name: str
+    words: str
+    metric: Metric
+    error: bool = False
+
+    def shown(self, score: float) -> float:
+        """Give the number that people expect to see."""
+        return -score if self.error else score
+
+
+# ---------------------------------------------------------------------- classes
+
+
+def accuracy(y: Array, outputs: Floats, weights: Floats | None = None) -> Floats:
+    """Share of graphs for which the winning class is the right one."""
+    return np.asarray(np.average(winning_class(outputs) == y, axis=-1, weights=weights))
+
+
+def balanced_accuracy(y: Array, outputs: Floats, weights: Floats | None = None) -> Floats:
+    """Mean over the classes of the share of their graphs that are told right."""
+    w = _ones(y, weights)
+    right = winning_class(outputs) == y
+    shares = [(right * (w * (y == c))).sum(axis=-1) / w[y == c].sum() for c in np.unique(y)]
+    return np.asarray(np.mean(shares, axis=0))
+
+
+def roc_auc(y: Array, outputs: Floats, weights: Floats | None = None) -> Floats:
+    """Chance that a graph of the class has a larger output than one of the others.
+
+    NaN where one of the two is missing.
+    """
+    return _over_classes(_area_under_roc, y, outputs, weights)
+
+
+def average_precision(y: Array, outputs: Floats, weights: Floats | None = None) -> Floats:
+    """Mean precision over the graphs of the class, each as the last one that is still taken."""
+    return _over_classes(_average_precision, y, outputs, weights)
+
+
+def f1(y: Array, outputs: Floats, weights: Floats | None = None) -> Floats:
+    """Harmonic mean of precision and recall."""
+    w, found = _ones(y, weights), winning_class(outputs)
+    n_classes = max(outputs.shape[-1], 2)
+    each = []
+    for c in range(1 if n_classes == 2 else 0, n_classes):
+        hits = ((found == c) * (w * (y == c))).sum(axis=-1)
+        total = ((found == c) * w).sum(axis=-1) + w[y == c].sum()
+        each.append(2 * hits / np.maximum(total, np.finfo(float).tiny))
+    return np.asarray(np.mean(each, axis=0))
+
+
+def log_loss(y: Array, outputs: Floats, weights: Floats | None = None) -> Floats:
+    """Minus the mean surprise by the true class, at the slope that suits these outputs best."""
+    flat = outputs.reshape(-1, *outputs.shape[-2:])
+    each = [_log_chance(y, one, _ones(y, weights)) for one in flat]
+    return np.array(each).reshape(outputs.shape[:-2])
+
+
+def _log_chance(y: Array, outputs: Floats, weights: Floats) -> float:
+    chances = probabilities(outputs, fit_slope(outputs, y))[np.arange(len(y)), y]
+    return float(np.average(np.log(np.maximum(chances, np.finfo(float).tiny)), weights=weights))
+
+
+_OneAgainstRest = Callable[[Array, Floats, Floats], Floats]
+
+
+def _over_classes(
+    score: _OneAgainstRest, y: Array, outputs: Floats, weights: Floats | None
+) -> Floats:
+    w = _ones(y, weights)
+    if outputs.shape[-1] == 1:
+        return score(y == 1, outputs[..., 0], w)
+    each = [score(y == c, outputs[..., c], w) for c in range(outputs.shape[-1])]
+    known = [one for one in each if not np.isnan(one).any()]
+    return np.asarray(np.mean(known, axis=0) if known else each[0])
+
+
+def _area_under_roc(positive: Array, scores: Floats, weights: Floats) -> Floats:
+    """Count pairs of a positive and a negative in order; pairs of equal scores count half."""
+    order, first, last = _ties(scores)
+    negative = np.cumsum(np.where(positive, 0.0, weights)[order], axis=-1)
+    below = np.concatenate([np.zeros((*negative.shape[:-1], 1)), negative], axis=-1)
+    pairs = np.take_along_axis(below, first, -1) + np.take_along_axis(below, last + 1, -1)
+    total = weights[positive].sum() * weights[~positive].sum()
+    if total == 0:
+        return np.full(scores.shape[:-1], np.nan)
+    return np.asarray((pairs * np.where(positive, weights, 0.0)[order]).sum(axis=-1) / (2 * total))
+
+
+def _average_precision(positive: Array, scores: Floats, weights: Floats) -> Floats:
+    """``sum over positives of precision``, where equal scores are taken together."""
+    if not positive.any():
+        return np.full(scores.shape[:-1], np.nan)
+    order, _, last = _ties(-scores)
+    w, hit = weights[order], np.where(positive, weights, 0.0)[order]
+    precision = np.take_along_axis(np.cumsum(hit, -1) / np.cumsum(w, -1), last, -1)
+    return np.asarray((precision * hit).sum(axis=-1) / weights[positive].sum())
+
+
+def _ties(values: Floats) -> tuple[Array, Array, Array]:
+    """Give the ascending order along the last axis, and where each run of equals starts and ends.
+
+    All three are (..., m), in sorted order.
+    """
+    order = np.argsort(values, axis=-1, kind="stable")
+    ordered = np.take_along_axis(values, order, -1)
+    m = ordered.shape[-1]
+    place = np.broadcast_to(np.arange(m), ordered.shape)
+    changes = ordered[..., 1:] != ordered[..., :-1]
+    edge = np.ones((*ordered.shape[:-1], 1), dtype=bool)
+    starts, ends = np.concatenate([edge, changes], -1), np.concatenate([changes, edge], -1)
+    first = np.maximum.accumulate(np.where(starts, place, 0), axis=-1)
+    backward = np.where(ends, place, m - 1)[..., ::-1]
+    return order, first, np.minimum.accumulate(backward, axis=-1)[..., ::-1]
+
+
+# ---------------------------------------------------------------------- numbers
+
+
+def squared_error(y: Array, outputs: Floats, weights: Floats | None = None) -> Floats:
+    """Minus the mean squared error; over several targets, their mean."""
+    return np.asarray(-_mean((outputs - _column(y)) ** 2, weights).mean(axis=-1))
+
+
+def rmse(y: Array, outputs: Floats, weights: Floats | None = None) -> Floats:
+    """Minus the root of the mean squared error; over several targets, their mean."""
+    return np.asarray(-np.sqrt(_mean((outputs - _column(y)) ** 2, weights)).mean(axis=-1))
+
+
+def mae(y: Array, outputs: Floats, weights: Floats | None = None) -> Floats:
+    """Minus the mean absolute error."""
+    return np.asarray(-_mean(np.abs(outputs - _column(y)), weights).mean(axis=-1))
+
+
+def r2(y: Array, outputs: Floats, weights: Floats | None = None) -> Floats:
+    """Share of the targets' variance that is explained; NaN if they do not vary."""
+    truth = _column(y)
+    variance = _mean((truth - _mean(truth, weights)) ** 2, weights)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = 1 - _mean((outputs - truth) ** 2, weights) / variance
+    return np.where((variance > 0).all(), share.mean(axis=-1), np.nan)
+
+
+def spearman(y: Array, outputs: Floats, weights: Floats | None = None) -> Floats:
+    """Correlation of ranks; NaN where one side is all equal."""
+    a, b = _ranks(np.moveaxis(outputs, -2, -1)), _ranks(np.moveaxis(_column(y), -2, -1))
+    w = _ones(y, weights)
+    a, b = a - np.average(a, axis=-1, weights=w)[..., None], b - np.average(b, -1, w)[..., None]
+    with np.errstate(invalid="ignore"):
+        size = np.sqrt((w * a**2).sum(axis=-1) * (w * b**2).sum(axis=-1))
+        return np.asarray(((w * a * b).sum(axis=-1) / size).mean(axis=-1))
+
+
+def _ranks(values: Floats) -> Floats:
+    """Ranks along the last axis; equals share the mean of theirs."""
+    order, first, last = _ties(values)
+    ranks = np.empty(values.shape)
+    np.put_along_axis(ranks, order, (first + last) / 2, -1)
+    return ranks
+
+
+def _column(y: Array) -> Floats:
+    return y.reshape(len(y), -1)
+
+
+def _mean(values: Floats, weights: Floats | None) -> Floats:
+    return np.asarray(np.average(values, axis=-2, weights=weights))
+
+
+def _ones(y: Array, weights: Floats | None) -> Floats:
+    return np.ones(len(y)) if weights is None else weights
+
+
+# ---------------------------------------------------------------------- by name
+
+OF_CLASSES = {
+    each.name: each
+    for each in (
+        Scoring("accuracy", "accuracy", accuracy),
+        Scoring("balanced_accuracy", "balanced accuracy", balanced_accuracy),
+        Scoring("roc_auc", "ROC AUC", roc_auc),
+        Scoring("average_precision", "average precision", average_precision),
+        Scoring("f1", "F1", f1),
+        Scoring("log_loss", "log loss", log_loss, error=True),
+    )
+}
+OF_NUMBERS = {
+    each.name: each
+    for each in (
+        Scoring("r2", "R2", r2),
+        Scoring("rmse", "RMSE", rmse, error=True),
+        Scoring("mae", "mean absolute error", mae, error=True),
+        Scoring("spearman", "Spearman's rank correlation", spearman),
+    )
+}
+# scikit-learn's names of the same.
+ALSO_CALLED = {
+    "roc_auc_ovr": "roc_auc",
+    "neg_log_loss": "log_loss",
+    "neg_root_mean_squared_error": "rmse",
+    "neg_mean_absolute_error": "mae",
+}
+
+
+def known_scoring(name: str, classify: bool) -> Scoring | None:
+    """Give the scoring of a name, ours or scikit-learn's; None if it is not one of these."""
+    known = OF_CLASSES if classify else OF_NUMBERS
+    return known.get(ALSO_CALLED.get(name, name))
+
+
+def named_scoring(name: str, classify: bool) -> Scoring:
+    """Give the scoring of a name, or raise ValueError with the names that there are."""
+    found = known_scoring(name, classify)
+    if found is None:
+        names = ", ".join(OF_CLASSES if classify else OF_NUMBERS)
+        what = "classes" if classify else "numbers"
+        raise ValueError(f"scoring={name!r}: for {what}, expected one of {names}")
+    return found
+
+
+def rarest_share(codes: Array) -> float:
+    """The share of graphs that the rarest class has."""
+    return float(np.bincount(codes).min() / len(codes))
+
+
+def usual_scoring(codes: Array | None) -> Scoring:
+    """What decides unless someone says otherwise.
+
+    Accuracy for classes; but where a class is rare, always saying "the other" is accurate, so
+    there it is ROC AUC. For real targets (codes None), R2.
+    """
+    if codes is None:
+        return OF_NUMBERS["r2"]
+    return OF_CLASSES["roc_auc" if rarest_share(codes) < RARE else "accuracy"]

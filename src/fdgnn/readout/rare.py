@@ -1,0 +1,32 @@
+"""Classes with so few graphs that accuracy says little."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from fdgnn.arrays import Array
+from fdgnn.exceptions import RareClassWarning
+from fdgnn.readout.metrics import RARE
+
+
+def rare_class(y: Array) -> tuple[str, float] | None:
+    """Name the rarest class and its share of the graphs, if it is below a tenth."""
+    classes, counts = np.unique(y, return_counts=True)
+    share = float(counts.min() / counts.sum())
+    return (str(classes[counts.argmin()]), share) if share < RARE else None
+
+
+def tell_rare_class(y: Array, stacklevel: int = 3) -> None:
+    """Warn if ROC AUC has taken the place of accuracy, because of a rare class."""
+    found = rare_class(y)
+    if found is not None:
+        name, share = found
+        warnings.warn(
+            f"class {name} has {100 * share:.1f} % of the graphs, so that accuracy says little; "
+            'models are chosen by ROC AUC instead. scoring= chooses otherwise; threshold="f1" or '
+            'class_weight="balanced" predicts that class more often',
+            RareClassWarning,
+            stacklevel=stacklevel,
+        )

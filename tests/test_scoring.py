@@ -1,0 +1,265 @@
+"""What models are chosen by, where outputs are cut, and classes that are rare."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import get_scorer, roc_auc_score
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, TimeSeriesSplit
+
+import fdgnn.selection.search as search_module
+from fdgnn import FDGNNClassifier, FDGNNRegressor, FDGNNSearchCV, load_model, save_model
+from fdgnn.committee import PENALTIES
+from fdgnn.datasets import make_motif_graphs, make_random_graphs
+from fdgnn.exceptions import RareClassWarning
+from fdgnn.networks import TrainingGoal, draw_network
+from fdgnn.readout import metrics
+from fdgnn.readout.targets import code_classes
+from fdgnn.readout.thresholds import THRESHOLDS, best_threshold
+from fdgnn.seeds import child_seed, integer_seed, seed_sequence
+
+
+@pytest.fixture(scope="module")
+def rare():
+    """Graphs, of which one in twenty has a motif that is hard to see."""
+    graphs, y = make_motif_graphs(240, random_state=1)
+    some = np.concatenate([np.flatnonzero(y == 0)[:114], np.flatnonzero(y == 1)[:6]])
+    noise = np.random.default_rng(0).permutation(120) < 4
+    return graphs[some], np.where(noise, 1 - y[some], y[some])
+
+
+def held_out(model, graphs, y):
+    """Outputs of each penalty (a, n, q), as the model held them out, and its goal."""
+    _, targets = code_classes(y)
+    goal = TrainingGoal(targets, np.unique(y, return_inverse=True)[1], None, model.seed_, None)
+    (member,) = model.members(model.graph_kind_, len(y))
+    drawn = draw_network(member, graphs, child_seed(model.seed_, 0))
+    return drawn.held_out(goal, PENALTIES, 10), goal.codes
+
+
+@pytest.mark.parametrize("scoring", metrics.OF_CLASSES)
+def test_the_penalty_is_the_best_by_the_scoring(rare, scoring):
+    graphs, y = rare
+    model = FDGNNClassifier(encoder="colors", n_rounds=1, scoring=scoring, random_state=0)
+    outputs, codes = held_out(model.fit(graphs, y), graphs, y)
+    scores = metrics.OF_CLASSES[scoring].metric(codes, outputs)
+    chosen = PENALTIES.index(model.networks_[0].alpha)
+    assert scores[chosen] == scores.max()
+
+
+def test_scorings_choose_differently(rare):
+    models = [
+        FDGNNClassifier(encoder="colors", n_rounds=1, scoring=s, random_state=0).fit(*rare)
+        for s in metrics.OF_CLASSES
+    ]
+    assert len({model.networks_[0].alpha for model in models}) > 1
+
+
+def test_a_rare_class_is_told_and_ranked(rare):
+    graphs, y = rare
+    base = FDGNNClassifier(encoder="auto", candidates="colors", random_state=0)
+    with pytest.warns(RareClassWarning, match=r"class 1 has \d\.\d % of the graphs.*ROC AUC"):
+        told = clone(base).fit(graphs, y)
+    asked = clone(base).set_params(scoring="roc_auc").fit(graphs, y)
+    np.testing.assert_array_equal(told.outputs(graphs), asked.outputs(graphs))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nothing is chosen, so nothing is told
+        FDGNNClassifier(random_state=0).fit(graphs, y)
+
+
+@pytest.mark.parametrize("threshold", THRESHOLDS)
+def test_a_threshold_is_the_best_on_held_out_outputs(rare, threshold):
+    graphs, y = rare
+    base = FDGNNClassifier(encoder="colors", n_rounds=1, scoring="roc_auc", random_state=0)
+    plain, cut = clone(base).fit(graphs, y), clone(base).set_params(threshold=threshold)
+    cut.fit(graphs, y)
+    outputs, codes = held_out(plain, graphs, y)
+    best = outputs[PENALTIES.index(plain.networks_[0].alpha)]
+    metric = metrics.OF_CLASSES[threshold].metric
+    cuts = np.linspace(best.min(), best.max(), 997)
+    assert metric(codes, best - cut.threshold_) >= metric(codes, best - cuts[:, None, None]).max()
+    np.testing.assert_allclose(cut.outputs(graphs), plain.outputs(graphs) - cut.threshold_)
+    np.testing.assert_array_equal(
+        cut.predict(graphs),
+        plain.classes_[(plain.outputs(graphs)[:, 0] > cut.threshold_).astype(int)],
+    )
+
+
+def test_a_threshold_finds_the_rare_class_and_leaves_probabilities(rare, tmp_path):
+    graphs, y = rare
+    base = FDGNNClassifier(
+        encoder="auto", candidates="colors", scoring="roc_auc", probability=True, random_state=0,
+        alpha=10.0,
+    )  # fmt: skip
+    plain = clone(base).fit(graphs, y)
+    cut = clone(base).set_params(threshold="balanced_accuracy").fit(graphs, y)
+    assert (cut.predict(graphs) == 1).sum() > (plain.predict(graphs) == 1).sum()
+    np.testing.assert_allclose(cut.predict_proba(graphs), plain.predict_proba(graphs), atol=1e-12)
+    save_model(cut, tmp_path / "model.fdgnn")
+    again = load_model(tmp_path / "model.fdgnn")
+    assert again.threshold_ == cut.threshold_
+    assert again.scoring == "roc_auc"
+    np.testing.assert_array_equal(again.decision_function(graphs), cut.decision_function(graphs))
+    np.testing.assert_array_equal(again.predict_proba(graphs), cut.predict_proba(graphs))
+
+
+def test_thresholds_of_many_outputs_are_tried_at_equal_numbers():
+    rng = np.random.default_rng(0)
+    codes = (rng.uniform(size=5_000) < 0.05).astype(int)
+    outputs = (rng.normal(size=5_000) + 2 * codes)[:, None]
+    found = best_threshold(outputs, codes, metrics.balanced_accuracy)
+    cuts = np.linspace(-3, 4, 2_000)[:, None, None]
+    best = metrics.balanced_accuracy(codes, outputs - cuts).max()
+    assert metrics.balanced_accuracy(codes, outputs - found) > best - 0.002
+    assert best_threshold(np.array([[1.0], [2.0]]), np.array([1, 1]), metrics.accuracy) == 0.0
+
+
+@pytest.mark.parametrize(("model", "message"), [
+    (FDGNNClassifier(scoring="rmse"), "scoring='rmse': for classes, expected one of accuracy"),
+    (FDGNNRegressor(scoring="f1"), "scoring='f1': for numbers, expected one of r2"),
+    (FDGNNClassifier(threshold="r2"), "threshold='r2': expected one of"),
+])  # fmt: skip
+def test_bad_choices_are_told(model, message):
+    graphs = make_random_graphs(10, random_state=0)
+    with pytest.raises(ValueError, match=message):
+        model.fit(graphs, np.arange(10) % 2)
+
+
+def test_thresholds_are_for_two_classes():
+    graphs = make_random_graphs(12, random_state=0)
+    with pytest.raises(ValueError, match="threshold is for two classes, but y has 3"):
+        FDGNNClassifier(threshold="f1").fit(graphs, np.arange(12) % 3)
+
+
+@pytest.mark.parametrize("scoring", ["r2", "mae", "spearman"])
+def test_regressors_choose_by_their_scoring(scoring):
+    graphs = make_random_graphs(40, random_state=0)
+    y = np.bincount(graphs.graph_of_vertex).astype(float)
+    model = FDGNNRegressor(encoder="colors", scoring=scoring).fit(graphs, y)
+    assert model.score(graphs, y) > 0.5
+
+
+# ---------------------------------------------------------------------- in a search
+
+
+def few(**options):
+    return FDGNNSearchCV(
+        FDGNNClassifier(n_units=8, random_state=0), n_configurations=2, depths=(1, 2), n_guesses=2,
+        cv=3, outer_cv=3, random_state=0, **options,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("search", [
+    few(scoring="roc_auc"),
+    FDGNNSearchCV(FDGNNClassifier(encoder="auto", random_state=0), cv=3, outer_cv=3,
+                  scoring="roc_auc", random_state=0),
+], ids=["reservoir", "auto"])  # fmt: skip
+def test_nested_outputs_are_those_that_are_scored(search):
+    graphs, y = make_motif_graphs(60, random_state=3)
+    y = np.where(np.random.default_rng(0).uniform(size=60) < 0.2, 1 - y, y)
+    found = search.fit(graphs, y)
+    assert found.nested_outputs_.shape == (60, 1)
+    assert np.isfinite(found.nested_outputs_).all()
+    assert found.nested_score_by("roc_auc") == pytest.approx(found.nested_score_, abs=1e-9)
+    splits = StratifiedKFold(3, shuffle=True, random_state=integer_seed(seed_sequence(0), 0))
+    folds = [test for _, test in splits.split(y, y)]
+    by_hand = [roc_auc_score(y[test], found.nested_outputs_[test, 0]) for test in folds]
+    np.testing.assert_allclose(found.nested_scores_, by_hand, atol=1e-9)
+    right = [((found.nested_outputs_[test, 0] > 0) == y[test]).mean() for test in folds]
+    assert found.nested_score_by("accuracy") == pytest.approx(np.mean(right))
+    assert found.score(graphs, y) == pytest.approx(
+        roc_auc_score(y, found.decision_function(graphs))
+    )
+
+
+@pytest.mark.parametrize("scoring", ["roc_auc", "average_precision", "balanced_accuracy", "f1"])
+def test_our_metrics_score_a_search_as_scikit_learns_scorers_do(scoring):
+    graphs, y = make_motif_graphs(60, random_state=3)
+    y = np.where(np.random.default_rng(0).uniform(size=60) < 0.2, 1 - y, y)
+    ours = few(scoring=scoring).fit(graphs, y)
+    theirs = few(scoring=get_scorer(scoring)).fit(graphs, y)
+    np.testing.assert_allclose(
+        ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], atol=1e-12
+    )
+    assert ours.best_params_ == theirs.best_params_
+    assert ours.score(graphs, y) == pytest.approx(theirs.score(graphs, y))
+
+
+def test_a_committee_is_fitted_as_its_search_has_chosen():
+    graphs, y = make_motif_graphs(60, random_state=3)
+    base = FDGNNClassifier(encoder="auto", probability=True, random_state=0)
+    found = FDGNNSearchCV(base, cv=3, scoring="roc_auc", random_state=0).fit(graphs, y)
+    results, networks = found.cv_results_, found.best_estimator_.networks_
+    kept = results["kept"]
+    assert [n.name for n in networks] == list(results["param_member"][kept])
+    assert [n.alpha for n in networks] == list(results["param_alpha"][kept])
+    assert found.best_estimator_.calibration_ > 0
+
+
+def test_a_rare_class_is_told_by_a_search_once(rare):
+    with pytest.warns(RareClassWarning, match="class 1 has") as told:
+        found = few().fit(*rare)
+    assert len(told) == 1
+    asked = few(scoring="roc_auc").fit(*rare)
+    np.testing.assert_array_equal(found.nested_scores_, asked.nested_scores_)
+
+
+# ---------------------------------------------------------------------- groups and time
+
+
+@pytest.mark.parametrize("cv", [3, GroupKFold(3)], ids=["number", "splitter"])
+@pytest.mark.parametrize("encoder", ["reservoir", "auto"])
+def test_groups_are_held_out_together(cv, encoder, monkeypatch):
+    graphs, y = make_motif_graphs(60, random_state=3)
+    groups = np.array([f"family {i % 12}" for i in range(60)])
+    rows = []
+    make = search_module.classification_task
+
+    def kept(graphs, y, folds, *options):
+        rows.append(folds)
+        return make(graphs, y, folds, *options)
+
+    monkeypatch.setattr(search_module, "classification_task", kept)
+    base = FDGNNClassifier(encoder=encoder, random_state=0)
+    options = {} if encoder == "auto" else {"n_configurations": 1, "depths": (1,), "n_guesses": 1}
+    FDGNNSearchCV(base, cv=cv, outer_cv=3, random_state=0, **options).fit(graphs, y, groups=groups)
+    (folds,) = rows
+    assert folds.shape == (4, 60)
+    for fold in folds:
+        assert all(len(set(fold[groups == name])) == 1 for name in set(groups))
+    tested = (folds[:3] == -1).sum(axis=0)
+    assert (tested == 1).all()
+    assert set(folds[3]) == {0, 1, 2}
+
+
+def test_what_a_split_in_time_leaves_out_is_not_scored():
+    graphs, y = make_motif_graphs(60, random_state=3)
+    found = few().set_params(outer_cv=TimeSeriesSplit(3)).fit(graphs, y)
+    known = np.isfinite(found.nested_outputs_[:, 0])
+    np.testing.assert_array_equal(known, np.arange(60) >= 15)
+    right = (found.nested_outputs_[:, 0] > 0) == y
+    by_fold = [right[start : start + 15].mean() for start in (15, 30, 45)]
+    np.testing.assert_allclose(found.nested_scores_, by_fold)
+
+
+@pytest.mark.parametrize(("groups", "message"), [
+    (np.zeros(60), "all graphs are of one group, 0.0, and graphs of a group are held out together"),
+    (np.arange(59), r"groups has shape \(59,\), expected \(60,\)"),
+])  # fmt: skip
+def test_bad_groups_are_told(groups, message):
+    graphs, y = make_motif_graphs(60, random_state=3)
+    with pytest.raises(ValueError, match=message):
+        few().fit(graphs, y, groups=groups)
+
+
+def test_folds_with_one_class_are_not_ranked():
+    graphs, y = make_motif_graphs(60, random_state=3)
+    order = np.argsort(y, kind="stable")
+    cv = KFold(3)  # not shuffled: the first and the last fold have one class only
+    found = few(scoring="roc_auc").set_params(cv=cv).fit(graphs[order], y[order])
+    assert np.isfinite(found.best_score_)
+    with pytest.raises(ValueError, match="no fold can be scored, because each has graphs of one"):
+        few(scoring="roc_auc").set_params(cv=KFold(2), outer_cv=None).fit(graphs[order], y[order])
