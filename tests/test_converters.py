@@ -16,7 +16,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fdgnn import Graph, GraphBatch, as_batch
-from fdgnn.exceptions import GraphError, MissingDependencyError
+from fdgnn.exceptions import GraphError, MissingDependencyError, UnusedDataWarning
 from fdgnn.graphs.converters import from_networkx, from_pyg, from_scipy, to_networkx
 from strategies import ARC_KINDS, assert_same, batches
 
@@ -310,7 +310,8 @@ def test_networkx_arc_labels():
     assert as_batch(bonds).arc_labels.tolist() == ["s", "s", "d", "d", "t", "t"]
     assert as_batch(bonds, weight_attribute=None).weights is None
     named = [labeled(1, 2, name="bond")]
-    assert as_batch(named).arc_labels is None
+    with pytest.warns(UnusedDataWarning, match="edges have 'bond'"):
+        assert as_batch(named).arc_labels is None
     assert as_batch(named, arc_label_attribute="bond").arc_label_values.tolist() == [1, 2]
     assert as_batch([labeled(1, 2)], weight_attribute="label").arc_labels is None
     with pytest.raises(GraphError, match=r"^graph 0: edge 0, 1 has no attribute 'bond'"):
@@ -378,7 +379,7 @@ def test_networkx_bad_attributes():
     ):
         as_batch([graph], weight_attribute="weight")
     with pytest.raises(GraphError, match=r"^graph 1: it has no vertices"):
-        as_batch([graph, nx.Graph()])
+        as_batch([nx.path_graph(2), nx.Graph()])
 
 
 def test_to_networkx_checks_and_names_its_fields():

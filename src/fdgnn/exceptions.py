@@ -21,7 +21,8 @@
     └── FDGNNWarning
         ├── ConvergenceWarning                  states were still moving after the last iteration
         ├── UnseenLabelWarning                  vertex labels that no training graph has
-        └── RareClassWarning                    a class so rare that accuracy says little
+        ├── RareClassWarning                    a class so rare that accuracy says little
+        └── UnusedDataWarning                   something that graphs carry and nobody reads
 
 Each message says what is wrong, in which graph or file, what was found, and what to do.
 """
@@ -114,3 +115,7 @@ class UnseenLabelWarning(FDGNNWarning):
 
 class RareClassWarning(FDGNNWarning):
     """A class has so few of the graphs that accuracy would say little."""
+
+
+class UnusedDataWarning(FDGNNWarning):
+    """Graphs carry something that is not read."""

@@ -114,7 +114,8 @@ def plot_embedding(model: Any, graphs: Any, y: Any = None, *, ax: Any = None) ->
     >>> len(ax.get_legend().get_texts())
     2
     """
-    model, batch = fitted(model), as_batch(graphs)
+    model = fitted(model)
+    batch = as_batch(graphs, like=model)
     places, shares = principal_map(features_of(model, batch))
     values = None if y is None else np.asarray(y)
     if values is not None and values.shape != (len(batch),):
@@ -180,7 +181,8 @@ def plot_contributions(
     >>> ax.get_title()[:6]
     'target'
     """
-    model, batch = fitted(model), as_batch([graph])
+    model = fitted(model)
+    batch = as_batch([graph], like=model)
     found = explain(model, batch, target=target)[0]
     return draw_explanation(batch[0], found, ax=_axes(ax), labels=labels)
 

@@ -6,15 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from fdgnn.arrays import Array
 from fdgnn.datasets.request import ReadRequest
 from fdgnn.datasets.rows import BadRow, Row
 from fdgnn.datasets.text import read_csv
 from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.extras import require
-from fdgnn.graphs import checks
+from fdgnn.graphs.libraries import raw_network
 from fdgnn.graphs.raw import RawGraph
 
 SUFFIXES = (".graphml", ".gexf")
@@ -97,7 +94,7 @@ def network_reader(request: ReadRequest) -> Callable[[Mapping[str, Any]], RawGra
         if request.directed and not graph.is_directed():
             graph = graph.to_directed()  # each edge both ways
         directed = graph.is_directed() if request.directed is None else request.directed
-        return _raw(graph, *names[0], directed)
+        return raw_network(graph, *names[0], directed)
 
     return read
 
@@ -138,35 +135,3 @@ def _edge(graph: Any, request: ReadRequest) -> str | None:
     everywhere = set.intersection(*attributes) if attributes else set()
     usual = ("label", "weight") if request.arc_labels == "labels" else ("weight", "label")
     return next((name for name in usual if name in everywhere), None)
-
-
-def _raw(
-    graph: Any, attributes: Sequence[str], edge_attribute: str | None, directed: bool
-) -> RawGraph:
-    position = {node: i for i, node in enumerate(graph)}
-    ends = [(position[u], position[v]) for u, v in graph.edges()]
-    columns = [
-        _column((data for _, data in graph.nodes(data=True)), name, "node") for name in attributes
-    ]
-    carried = None
-    if edge_attribute is not None:
-        carried = _column((data for *_, data in graph.edges(data=True)), edge_attribute, "edge")
-    x = None
-    if columns:
-        x = columns[0] if len(columns) == 1 else np.column_stack(columns)
-    return RawGraph(
-        edges=np.array(ends, dtype=np.int64).reshape(-1, 2).T,
-        n_vertices=len(position),
-        x=x,
-        carried=carried,
-        directed=directed,
-        vertex_attributes=tuple(attributes),
-        edge_attribute=edge_attribute,
-    )
-
-
-def _column(entries: Iterator[Mapping[str, Any]], name: str, what: str) -> Array:
-    values = [data.get(name) for data in entries]
-    if None in values:
-        raise GraphError(f"its {what}s do not all have the attribute {name!r}; set it on each")
-    return checks.as_array(values, f"attributes {name!r}")

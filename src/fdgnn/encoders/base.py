@@ -28,6 +28,8 @@ from fdgnn.encoders.unseen import tell_unseen
 from fdgnn.exceptions import GraphError, ModelFileError
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
+from fdgnn.graphs.reading import Reading
+from fdgnn.graphs.union import Kind
 from fdgnn.parameters import LARGEST_WHOLE, Jobs, Rule, check_parameters
 from fdgnn.records import Record
 from fdgnn.scikit import BaseEstimator, TransformerMixin, check_is_fitted
@@ -55,6 +57,8 @@ class GraphKind(Record, frozen=True, kw_only=True):
 
     def check(self, graphs: GraphBatch) -> None:
         """Raise GraphError if graphs are of another kind; other vertex labels are no other kind."""
+        if len(graphs) == 0:
+            return
         found = GraphKind.of(graphs)
         if found.directed != self.directed:
             raise GraphError(
@@ -71,6 +75,24 @@ class GraphKind(Record, frozen=True, kw_only=True):
                 f"the graphs have {found.n_inputs} features per vertex, but the model was fitted "
                 f"on {self.n_inputs}"
             )
+
+    def refusal(self, kind: Kind) -> str | None:
+        """Say why a single graph is of another kind; None if it is of this one."""
+        if kind.directed != self.directed:
+            found = "directed" if kind.directed else "undirected"
+            return f"it is {found}, but the model was fitted on {_direction(self)} graphs"
+        vertices = "labels" if kind.labels else "nothing" if kind.n_features is None else "features"
+        if vertices != self.vertices:
+            return (
+                f"it has {_VERTEX_INPUT[vertices]}, but the model was fitted on graphs with "
+                f"{_VERTEX_INPUT[self.vertices]}"
+            )
+        if kind.n_features not in (None, self.n_inputs):
+            return (
+                f"it has {kind.n_features} features per vertex, but the model was fitted on "
+                f"{self.n_inputs}"
+            )
+        return None
 
     def check_vocabulary(self, words: Sequence[int | str] | None) -> None:
         """Raise ModelFileError unless labels are there where they should be, each once."""
@@ -199,6 +221,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     random_state: Any = None
     n_jobs: int | None = None
+    reading_: Reading | None = None  # how the graphs of `fit` were read, if that is known
 
     # ------------------------------------------------------------------ what a subclass says
 
@@ -286,7 +309,10 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def draw(self, graphs: GraphBatch, seed: np.random.SeedSequence) -> Self:
         """Fit the encoder to checked graphs, with this seed."""
+        if len(graphs) == 0:
+            raise GraphError("no graphs: there is nothing to fit to")
         self.take_seed(seed)
+        self.reading_ = graphs.reading
         self.graph_kind_ = GraphKind.of(graphs)
         self._draw(graphs, seed)
         return self
@@ -299,6 +325,8 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> Features:
         """Encode graphs: (n_graphs, n_features)."""
         graphs = self.check_graphs(X)
+        if len(graphs) == 0:
+            return self.no_features()
         encoding = self.encode(graphs, n_jobs=self.n_jobs)
         tell_unseen(len(self.unseen(graphs)), len(graphs))
         self._after_encoding(encoding)
@@ -310,9 +338,13 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def check_graphs(self, X: Any) -> GraphBatch:
         """Convert graphs, and check that they are of the kind that the encoder was fitted on."""
         check_is_fitted(self)
-        graphs = as_batch(X)
+        graphs = as_batch(X, like=self)
         self.graph_kind_.check(graphs)
         return graphs
+
+    def no_features(self) -> Features:
+        """Features of no graphs, (0, n_features)."""
+        return np.empty((0, self.n_features_out or 0))
 
     def expanded_size(self, n_features: int, n_projections: int | None) -> int:
         """How many random features a model draws: as given, or as the encoder's factor says."""

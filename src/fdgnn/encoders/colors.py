@@ -322,6 +322,10 @@ class ColorCounts(Encoder):
         columns = self._columns_of(self._keys(graphs, colors))
         return ColorParts(graphs, X, columns, colors, rows_of(found))
 
+    def no_features(self) -> sp.csr_array:
+        """Features of no graphs, sparse as those of others."""
+        return sp.csr_array((0, self.n_features_out or 0), dtype=np.float64)
+
     @property
     def n_features_out(self) -> int | None:
         """The number of buckets, or of columns."""

@@ -173,6 +173,10 @@ class JoinedEncoder(Encoder):
             found |= block.encoder.unseen(graphs)
         return {g: found[g] for g in sorted(found) if g not in refused}
 
+    def no_features(self) -> sp.csr_array:
+        """Features of no graphs, sparse as those of others."""
+        return sp.csr_array((0, self.n_features_out or 0), dtype=np.float64)
+
     @property
     def n_features_out(self) -> int | None:
         """The features of all blocks, if their encoders know them before they encode."""

@@ -308,6 +308,8 @@ class GraphReservoir(Encoder):
     def vertex_states(self, X: Any) -> Floats:
         """Fixed-point states of the vertices, graph after graph: (n_vertices, as `transform`)."""
         graphs = self.check_graphs(X)
+        if len(graphs) == 0:
+            return np.empty((0, self.n_features_out))
         layers = range(self.n_layers) if self.pooled_layers == "all" else [self.n_layers - 1]
         embedding = self._embed(graphs, layers, self.n_jobs, keep_states=True)
         settling = Settling(embedding.n_iter, embedding.residual, self.tol, self.max_iter)

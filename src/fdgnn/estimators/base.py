@@ -42,7 +42,7 @@ from fdgnn.encoders.unseen import tell_unseen
 from fdgnn.expansion import expanded
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.checks import check_finite
-from fdgnn.graphs.converters import as_batch
+from fdgnn.graphs.converters import Sifted, as_batch, items_of, sift
 from fdgnn.networks import (
     DrawnNetwork,
     Network,
@@ -358,26 +358,51 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
     def check_graphs(self, X: Any) -> GraphBatch:
         """Convert graphs, and check that they are of the kind that the model was fitted on."""
         check_is_fitted(self)
-        graphs = as_batch(X)
+        graphs = as_batch(X, like=self)
         self.graph_kind_.check(graphs)
         if self.descriptors_ is not None:
             self.descriptors_.check(graphs)
         return graphs
 
-    def refusals(self, X: Any) -> dict[int, str]:
-        """Positions of the graphs that the model cannot take, and why.
+    def usable(self, X: Any) -> Sifted:
+        """Sift graphs: those that the model can take, and why it cannot take the others.
 
         Raises
         ------
         GraphError
-            The graphs are all of another kind than those that the model was fitted on.
+            A `GraphBatch` is of another kind than the graphs that the model was fitted on.
+
+        Examples
+        --------
+        >>> from fdgnn import FDGNNClassifier
+        >>> from fdgnn.datasets import make_motif_graphs
+        >>> graphs, y = make_motif_graphs(60, random_state=0)
+        >>> model = FDGNNClassifier(random_state=0).fit(graphs, y)
+        >>> found = model.usable([graphs[0], "no graph", graphs[1]])
+        >>> found.rows, model.predict(found.graphs).shape
+        (array([0, 2]), (2,))
+        >>> found.faults[1][:18]
+        'it is a str, not a'
         """
-        graphs = self.check_graphs(X)
-        return _of_all(network.encoder.refusals(graphs) for network in self.networks_)
+        check_is_fitted(self)
+        if isinstance(X, GraphBatch):
+            found = Sifted(self.check_graphs(X), np.arange(len(X)), {})
+        else:
+            found = sift(items_of(X), like=self, fits=self.graph_kind_.refusal)
+        if len(found.graphs) == 0:
+            return found
+        refused = _of_all(network.encoder.refusals(found.graphs) for network in self.networks_)
+        return found.without(refused) if refused else found
+
+    def refusals(self, X: Any) -> dict[int, str]:
+        """Positions of the graphs that the model cannot take, and why; see `usable`."""
+        return self.usable(X).faults
 
     def outputs(self, X: Any) -> Floats:
         """Real-valued outputs of eq. 3, averaged over the networks: (n_graphs, q)."""
         graphs = self.check_graphs(X)
+        if len(graphs) == 0:
+            return np.empty((0, self.n_outputs_))
         tell_unseen(len(self.unseen(graphs)), len(graphs))
         encodings = [n.encoder.encode(graphs, n_jobs=self.n_jobs) for n in self.networks_]
         settlings = [found.settling for found in encodings if found.settling is not None]
@@ -395,6 +420,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         Of these labels it knows nothing: its answers rest on the rest of the graph.
         """
         graphs = self.check_graphs(X)
+        if len(graphs) == 0:
+            return {}
         found = _of_all(network.encoder.unseen(graphs) for network in self.networks_)
         return found if self.descriptors_ is None else self.descriptors_.unseen(graphs) | found
 

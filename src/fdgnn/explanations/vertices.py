@@ -98,6 +98,8 @@ def explain(
     """
     model = checked_model(model)
     batch = model.check_graphs(graphs)
+    if len(batch) == 0:
+        return []
     number = _output_numbers(model, batch, target)
     found: list[Explanation] = []
     for part, members in chunks(batch):

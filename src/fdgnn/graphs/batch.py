@@ -7,7 +7,7 @@ checks shapes, indices or finiteness again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, overload
@@ -23,7 +23,7 @@ from fdgnn.graphs.arcs import first_of_run, merge_arcs
 from fdgnn.graphs.descriptors import Descriptors, mixed_kinds
 from fdgnn.graphs.graph import Graph
 from fdgnn.graphs.reading import Reading
-from fdgnn.graphs.union import Faults, Union, join, read_parts
+from fdgnn.graphs.union import Faults, Kind, Union, join, read_parts
 
 __all__ = ["GraphBatch"]
 
@@ -115,11 +115,12 @@ class GraphBatch(Sequence[Graph]):
 
     @classmethod
     def collect(
-        cls, graphs: Sequence[Graph]
+        cls, graphs: Sequence[Graph], fits: Callable[[Kind], str | None] | None = None
     ) -> tuple[GraphBatch | None, list[int], list[GraphError]]:
         """Join the graphs that are good, and find out what is wrong with the others.
 
-        The first graph that can be read on its own says of which kind all must be.
+        The first graph that can be read on its own says of which kind all must be. With `fits`,
+        graphs of a kind of which it says that something is wrong are bad from the beginning.
 
         Returns
         -------
@@ -130,7 +131,7 @@ class GraphBatch(Sequence[Graph]):
         errors : list of GraphError
             One for each other graph, in order.
         """
-        parts, errors = read_parts(graphs)
+        parts, errors = read_parts(graphs, fits)
         batch = None
         while parts and batch is None:  # a second time only if there are faults, without these
             union, faults = join(parts)
@@ -142,6 +143,12 @@ class GraphBatch(Sequence[Graph]):
             parts = [part for g, part in enumerate(parts) if g not in faults] if faults else parts
         errors.sort(key=lambda error: error.graph or 0)
         return batch, [part.position for part in parts], errors
+
+    @classmethod
+    def empty(cls, reading: Reading | None = None) -> GraphBatch:
+        """A batch of no graphs; nothing can be fitted to it, and predictions of it are empty."""
+        nothing = np.zeros(1, dtype=np.int64)
+        return cls(nothing, nothing.copy(), np.empty(0, dtype=np.int32), reading=reading)
 
     @classmethod
     def from_arcs(
@@ -281,8 +288,6 @@ class GraphBatch(Sequence[Graph]):
         )
 
     def _take(self, chosen: Ints) -> GraphBatch:
-        if len(chosen) == 0:
-            raise GraphError("no graphs: the index selects none of the batch")
         sizes = np.diff(self.vertex_offsets)[chosen]
         vertices = ranges(self.vertex_offsets[chosen], sizes)
         n_neighbors = np.diff(self.indptr)[vertices]
@@ -393,7 +398,7 @@ class GraphBatch(Sequence[Graph]):
     @cached_property
     def colors(self) -> Ints:
         """The stable color of each vertex, the same number for the same color in all graphs."""
-        n_rounds = int(self.coloring.n_rounds.max())
+        n_rounds = int(self.coloring.n_rounds.max(initial=0))
         return colors.common_colors(self.structure, self._first_colors, n_rounds)
 
     @property

@@ -1,32 +1,65 @@
-"""From other libraries' graphs to ours: networkx, SciPy, PyTorch Geometric (PyG), plain arrays.
+"""The door for Python objects: a list of graphs of any known kind becomes a `GraphBatch`.
 
-Their objects are recognized by their attributes, so that reading them imports nothing. This file
-finds the fields; `GraphBatch.from_graphs` checks them.
+`fdgnn.graphs.libraries` and `fdgnn.graphs.molecules` find the fields of one graph;
+`GraphBatch.collect` checks them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, get_args
 
 import numpy as np
 import scipy.sparse as sp
 
+from fdgnn.arrays import Ints
 from fdgnn.exceptions import GraphError
-from fdgnn.extras import require
-from fdgnn.graphs import Array, Floats, Graph, GraphBatch, checks
-from fdgnn.graphs.arc_labels import agree, found_in_all, usable_labels
+from fdgnn.graphs import Graph, GraphBatch
+from fdgnn.graphs.arc_labels import found_in_all
+from fdgnn.graphs.libraries import (
+    AttributeNames,
+    from_networkx,
+    from_pyg,
+    from_scipy,
+    is_networkx,
+    labels_or_features,
+    network_by,
+    network_reading,
+    plain,
+    tell_unused,
+    to_networkx,
+)
+from fdgnn.graphs.molecules import MoleculeReader, is_molecule, molecule_reading
+from fdgnn.graphs.raw import RawGraph, join
+from fdgnn.graphs.reading import Atoms, Reading, Standardize, check_choice, reading_of
+from fdgnn.graphs.union import Kind
+
+__all__ = [
+    "Sifted",
+    "as_batch",
+    "from_networkx",
+    "from_pyg",
+    "from_scipy",
+    "items_of",
+    "sift",
+    "to_networkx",
+]
 
 
 def as_batch(
     graphs: Any,
     *,
+    like: Any = None,
     label_attribute: str | None = None,
     feature_attributes: str | Sequence[str] | None = None,
     weight_attribute: str | None = None,
     arc_label_attribute: str | None = None,
     directed: bool = False,
+    atoms: Atoms | None = None,
+    standardize: Standardize | None = None,
+    stereo: bool | None = None,
     descriptors: Any = None,
 ) -> GraphBatch:
     """Make a `GraphBatch` of graphs of any known kind.
@@ -37,6 +70,8 @@ def as_batch(
         A batch is returned as it is. The items of a sequence may be
 
         - `Graph` objects;
+        - SMILES, or RDKit ``Mol`` objects: atoms are vertices, in their order, bonds are edges
+          that carry their type, and hydrogens are implicit;
         - pairs ``(edge_index, x)``: arcs as (source, target) columns, and one integer or string
           per vertex (labels), a matrix with a row of numbers per vertex (features), or None; in
           an undirected graph each edge may be listed once or both ways;
@@ -44,6 +79,9 @@ def as_batch(
         - networkx graphs of any class, see `from_networkx`;
         - PyG ``Data`` objects, or others with ``edge_index`` and, optionally, ``x`` and
           ``num_nodes``, see `from_pyg`. A whole PyG dataset or batch can be passed as well.
+    like : fitted model or Reading, optional
+        Read molecules and networkx graphs as those were read that the model was fitted on. An
+        empty list is then an empty batch.
     label_attribute : str, optional
         The attribute of networkx nodes and PyG objects with the vertices' discrete labels.
     feature_attributes : str or sequence of str, optional
@@ -56,17 +94,31 @@ def as_batch(
         with one integer or text per edge.
     directed : bool, default=False
         Whether pairs, matrices and PyG objects are directed. Other graphs say so themselves.
+    atoms : {"typed", "element", "rich"}, optional
+        What the atoms of molecules carry, see `read_graphs`; by default "typed".
+    standardize : {"parent", "tautomer"}, optional
+        Whether molecules are replaced by their largest fragment without charges, and whether by
+        its canonical tautomer. The vertices are then the atoms of the molecule that results.
+    stereo : bool, optional
+        Whether labels tell mirror images, and cis from trans; by default they do not.
     descriptors : array, mapping or data frame, optional
         Columns with a value for each graph, as in `GraphBatch.with_descriptors`.
 
     Returns
     -------
     GraphBatch
+        Its `reading` says how molecules were read, or which attributes of networkx graphs, so
+        that a model reads others in that way.
 
     Raises
     ------
     GraphError
         For the first graph that cannot be used; it has the graph's position and the reason.
+
+    Warns
+    -----
+    UnusedDataWarning
+        Nodes or edges of networkx graphs have attributes that are not used.
 
     Examples
     --------
@@ -75,224 +127,157 @@ def as_batch(
     >>> as_batch([(triangle, ["C", "C", "O"]), ([[0], [1]], ["C", "N"])])
     GraphBatch(2 graphs, 5 vertices, 8 arcs, 3 vertex labels)
     """
-    names = {
-        "label_attribute": label_attribute,
-        "feature_attributes": feature_attributes,
-        "weight_attribute": weight_attribute,
-        "arc_label_attribute": arc_label_attribute,
-    }
-    batch = graphs if isinstance(graphs, GraphBatch) else _converted(graphs, directed, names)
-    return batch if descriptors is None else batch.with_descriptors(descriptors)
+    if isinstance(graphs, GraphBatch):
+        return graphs if descriptors is None else graphs.with_descriptors(descriptors)
+    items = items_of(graphs)
+    if len(items) == 0:
+        if like is None:
+            raise GraphError("no graphs: a batch needs at least one")
+        return GraphBatch.empty(reading_of(like))
+    names = AttributeNames(
+        label_attribute, feature_attributes, weight_attribute, arc_label_attribute
+    )
+    choices = MoleculeChoices(atoms, standardize, stereo)
+    found = sift(items, like=like, names=names, directed=directed, molecules=choices)
+    if found.faults:
+        first = min(found.faults)
+        raise GraphError(found.faults[first], first)
+    return found.graphs if descriptors is None else found.graphs.with_descriptors(descriptors)
 
 
-def _converted(graphs: Any, directed: bool, names: dict[str, Any]) -> GraphBatch:
-    """Make a batch of anything but a batch; `names` are those of attributes."""
-    items = _items(graphs)
-    if all(type(item) is Graph for item in items):
-        return GraphBatch.from_graphs(items)
-    converted = []
+@dataclass(frozen=True)
+class Sifted:
+    """The graphs of a list that can be used, and what is wrong with the others.
+
+    Attributes
+    ----------
+    graphs : GraphBatch
+        Those that can be used; there may be none.
+    rows : (n_graphs,) int64
+        Their positions in the list.
+    faults : dict of str by int
+        Positions of the others, and why they cannot be used.
+    """
+
+    graphs: GraphBatch
+    rows: Ints
+    faults: dict[int, str]
+
+    def without(self, refused: Mapping[int, str]) -> Sifted:
+        """Take more graphs away, by their positions in the batch, each with a reason."""
+        kept = np.setdiff1d(np.arange(len(self.graphs)), list(refused))
+        more = {int(self.rows[g]): reason for g, reason in refused.items()}
+        faults = dict(sorted((self.faults | more).items()))
+        return Sifted(self.graphs[kept], self.rows[kept], faults)
+
+
+def sift(
+    items: Sequence[Any],
+    *,
+    like: Any = None,
+    names: AttributeNames | None = None,
+    directed: bool = False,
+    molecules: MoleculeChoices | None = None,
+    fits: Callable[[Kind], str | None] | None = None,
+) -> Sifted:
+    """Convert the graphs of a list that can be used, and find out why the others cannot.
+
+    Parameters are those of `as_batch`; `fits` says what is wrong with graphs of a kind, if
+    anything is.
+    """
+    names, reading = names or AttributeNames(), reading_of(like)
+    if _are_molecules(items):
+        known = (molecules or MoleculeChoices()).reading(like is not None, reading)
+        return _joined(items, MoleculeReader.of(known).read, known)
+    if reading is not None and reading.source == "networks" and any(map(is_networkx, items)):
+        return _joined(items, partial(network_by, reading), reading)
+    return _converted(items, names, directed, fits)
+
+
+def _joined(items: Sequence[Any], read: Callable[[Any], RawGraph], reading: Reading) -> Sifted:
+    """Read all items in one way."""
+    raws: dict[int, RawGraph] = {}
+    faults: dict[int, str] = {}
     for i, item in enumerate(items):
         try:
-            converted.append(_as_graph(item, directed, names))
+            raws[i] = read(item)
         except GraphError as error:
-            raise GraphError(error.reason, i) from None
-    if any(graph.weights is not None for graph in converted):
-        pairs = zip(items, converted, strict=True)
-        converted = [_with_weights(graph) if _has_matrix(item) else graph for item, graph in pairs]
-    unnamed = names["arc_label_attribute"] is None
-    if unnamed and any(graph.arc_labels is not None for graph in converted):
-        converted = found_in_all(items, converted)
-    return GraphBatch.from_graphs(converted)
+            faults[i] = error.reason
+    found = join(raws, reading)
+    return _sifted(found.graphs or GraphBatch.empty(reading), faults | found.faults, len(items))
 
 
-# ---------------------------------------------------------------------- one graph
+def _converted(
+    items: Sequence[Any],
+    names: AttributeNames,
+    directed: bool,
+    fits: Callable[[Kind], str | None] | None,
+) -> Sifted:
+    """Convert each item by itself."""
+    graphs: dict[int, Graph] = {}
+    faults: dict[int, str] = {}
+    for i, item in enumerate(items):
+        try:
+            graphs[i] = item if type(item) is Graph else _as_graph(item, directed, names)
+        except GraphError as error:
+            faults[i] = error.reason
+    given, found = [items[i] for i in graphs], list(graphs.values())
+    if any(graph.weights is not None for graph in found):
+        pairs = zip(given, found, strict=True)
+        found = [_with_weights(graph) if _has_matrix(item) else graph for item, graph in pairs]
+    if names.arc_labels is None and any(graph.arc_labels is not None for graph in found):
+        found = found_in_all(given, found)
+    batch, _, errors = GraphBatch.collect(found, fits)
+    places = list(graphs)
+    faults |= {places[error.graph]: error.reason for error in errors if error.graph is not None}
+    if batch is None:
+        return _sifted(GraphBatch.empty(), faults, len(items))
+    if all(map(is_networkx, given)):
+        batch = replace(batch, reading=network_reading(batch, names))
+    tell_unused(given, names)
+    return _sifted(batch, faults, len(items))
 
 
-def from_networkx(
-    graph: Any,
-    *,
-    label_attribute: str | None = None,
-    feature_attributes: str | Sequence[str] | None = None,
-    weight_attribute: str | None = None,
-    arc_label_attribute: str | None = None,
-) -> Graph:
-    """Convert a networkx graph; its nodes are numbered in the order in which it lists them.
-
-    Parameters
-    ----------
-    graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
-        Parallel edges are merged; if there are weights, these are summed, as networkx does.
-        Parallel edges with different labels are an error, if these were asked for.
-    label_attribute : str, optional
-        Node attribute with an integer or a string.
-    feature_attributes : str or sequence of str, optional
-        Node attributes with a number or a vector each.
-    weight_attribute : str, optional
-        Edge attribute with a number. Without it, the graph is unweighted.
-    arc_label_attribute : str, optional
-        Edge attribute with an integer or a string; by default ``label``, if all edges have it.
-
-    Returns
-    -------
-    Graph
-    """
-    position = {node: i for i, node in enumerate(graph)}
-    arcs = [(position[u], position[v]) for u, v in graph.edges()]
-    edge_index = np.array(arcs, dtype=np.int64).reshape(-1, 2).T
-    labels = weights = None
-    arc_labels = _networkx_arc_labels(graph, edge_index, weight_attribute, arc_label_attribute)
-    if weight_attribute is not None:
-        values = _present(graph.edges(data=weight_attribute), "edge", weight_attribute)
-        weights = checks.numbers(values, f"attributes {weight_attribute!r} of edges")
-        if graph.is_multigraph():
-            if arc_labels is not None and not agree(edge_index, arc_labels, graph.is_directed()):
-                raise GraphError("it has parallel edges with different labels; drop one of them")
-            edge_index, first, weights = _sum_parallel(edge_index, weights)
-            arc_labels = None if arc_labels is None else arc_labels[first]
-    if label_attribute is not None:
-        labels = _present(graph.nodes(data=label_attribute), "node", label_attribute)
-    return Graph(
-        edge_index=edge_index,
-        n_vertices=len(position),
-        labels=labels,
-        features=_stacked(
-            {n: _present(graph.nodes(data=n), "node", n) for n in _names(feature_attributes)}
-        ),
-        weights=weights,
-        directed=graph.is_directed(),
-        arc_labels=arc_labels,
-    )
+def _sifted(graphs: GraphBatch, faults: dict[int, str], n: int) -> Sifted:
+    rows = np.array([i for i in range(n) if i not in faults], dtype=np.int64)
+    return Sifted(graphs, rows, dict(sorted(faults.items())))
 
 
-def from_scipy(
-    matrix: Any, *, labels: Any = None, features: Any = None, directed: bool = False
-) -> Graph:
-    """Convert a sparse adjacency matrix, whose entry (i, j) is the arc from i to j.
+@dataclass(frozen=True)
+class MoleculeChoices:
+    """What the user says of how molecules are read; None where nothing is said."""
 
-    Parameters
-    ----------
-    matrix : SciPy sparse matrix or array, shape (n_vertices, n_vertices)
-        Stored zeros are not arcs. If all other entries are 1, the graph is unweighted. Otherwise
-        they are its weights.
-    labels, features : array-like, optional
-        What the vertices carry, as in `Graph`.
-    directed : bool, default=False
-        If False, the matrix must be symmetric. A triangular matrix is an error.
+    atoms: Atoms | None = None
+    standardize: Standardize | None = None
+    stereo: bool | None = None
 
-    Returns
-    -------
-    Graph
-    """
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise GraphError(f"its adjacency matrix has shape {matrix.shape}, expected a square one")
-    entries = sp.coo_array(matrix, copy=True)
-    entries.sum_duplicates()
-    entries.eliminate_zeros()
-    edge_index = np.stack([entries.row, entries.col])
-    if not directed:
-        _check_both_ways(edge_index, "A.maximum(A.T)")
-    return Graph(
-        edge_index=edge_index,
-        n_vertices=matrix.shape[0],
-        labels=labels,
-        features=features,
-        weights=entries.data if (entries.data != 1).any() else None,
-        directed=directed,
-    )
+    def reading(self, restricted: bool, known: Reading | None) -> Reading:
+        """Give the reading of a model, or else the one that was asked for.
 
-
-def from_pyg(
-    data: Any,
-    *,
-    label_attribute: str | None = None,
-    feature_attributes: str | Sequence[str] | None = None,
-    weight_attribute: str | None = None,
-    arc_label_attribute: str | None = None,
-    directed: bool = False,
-) -> Graph:
-    """Convert a PyG ``Data`` object, or one with ``edge_index``, ``x`` and ``num_nodes``.
-
-    Parameters
-    ----------
-    data : torch_geometric.data.Data or similar
-    label_attribute : str, optional
-        The attribute with the labels. If no attribute is named for labels or features, ``x`` is
-        read: as labels if it has one integer per vertex, as features if it is a matrix.
-    feature_attributes : str or sequence of str, optional
-        The attributes with the features.
-    weight_attribute : str, optional
-        The attribute with the weights, by default ``edge_weight`` if there is one. ``edge_attr``
-        can be named here, and must have one number per arc.
-    arc_label_attribute : str, optional
-        The attribute with the arcs' labels; by default ``edge_attr``, if it has one integer per
-        arc, the same in both directions of an edge, and is not named as weights.
-    directed : bool, default=False
-        If False, every arc must be listed both ways, as is usual in PyG.
-
-    Returns
-    -------
-    Graph
-    """
-
-    def get(name: str) -> Any:
-        value = _plain(getattr(data, name, None))
-        if value is None:
-            raise GraphError(f"it has no attribute {name!r}; name one that it has")
-        return value
-
-    labels = None if label_attribute is None else get(label_attribute)
-    features = _stacked({name: get(name) for name in _names(feature_attributes)})
-    if labels is None and features is None:
-        labels, features = _labels_or_features(_plain(getattr(data, "x", None)))
-    weights = _plain(getattr(data, "edge_weight", None))
-    if weight_attribute is not None:
-        weights = get(weight_attribute)
-    if weights is not None:
-        weights = _column(checks.as_array(weights, "weights"))
-    edge_index = get("edge_index")
-    if not directed:
-        _check_both_ways(edge_index, "torch_geometric.transforms.ToUndirected")
-    arc_labels = None
-    if arc_label_attribute is not None:
-        arc_labels = _column(get(arc_label_attribute))
-    elif weight_attribute != "edge_attr":
-        arc_labels = _pyg_arc_labels(data, edge_index, directed)
-    n_vertices = getattr(data, "num_nodes", None)
-    return Graph(edge_index, n_vertices, labels, features, weights, directed, arc_labels)
-
-
-def to_networkx(graph: Graph) -> Any:
-    """Convert to a networkx ``Graph`` or ``DiGraph`` with the nodes 0, 1, 2, ...
-
-    Parameters
-    ----------
-    graph : Graph
-
-    Returns
-    -------
-    networkx.Graph or networkx.DiGraph
-        It has the node attributes ``label`` or ``features``, and the edge attributes ``weight``
-        and ``label``, if the graph has them.
-    """
-    nx = require("networkx", "interop", "networkx graphs")
-    graph = GraphBatch.from_graphs([graph])[0]  # checked, and every field an array
-    result = nx.DiGraph() if graph.directed else nx.Graph()
-    result.add_nodes_from(range(graph.n_vertices or 0))
-    result.add_edges_from(graph.edge_index.T.tolist())
-    for name, values in (("label", graph.labels), ("features", graph.features)):
-        if values is not None:
-            nx.set_node_attributes(result, dict(enumerate(values.tolist())), name)
-    for name, values in (("weight", graph.weights), ("label", graph.arc_labels)):
-        if values is not None:
-            arcs = map(tuple, graph.edge_index.T.tolist())
-            nx.set_edge_attributes(result, dict(zip(arcs, values.tolist(), strict=True)), name)
-    return result
+        `restricted` says that there is a model, which may have no reading of molecules.
+        """
+        if not restricted:
+            check_choice("atoms", self.atoms, (None, *get_args(Atoms)))
+            check_choice("standardize", self.standardize, (None, *get_args(Standardize)))
+            return molecule_reading(self.atoms or "typed", self.standardize, bool(self.stereo))
+        if self != MoleculeChoices():
+            raise ValueError(
+                "the model says how molecules are read; leave atoms, standardize and stereo out"
+            )
+        if known is None or known.source != "molecules":
+            raise GraphError(
+                "it is a molecule, but the model was not fitted on molecules; give it graphs such "
+                "as those that it was fitted on",
+                0,
+            )
+        return known
 
 
 # ---------------------------------------------------------------------- which kind is it?
 
 
-def _items(graphs: Any) -> list[Any]:
+def items_of(graphs: Any) -> list[Any]:
+    """List the graphs of any collection of them."""
     if type(graphs) is list:
         return graphs
     if hasattr(graphs, "to_data_list"):  # a PyG batch
@@ -301,30 +286,35 @@ def _items(graphs: Any) -> list[Any]:
         raise GraphError(
             f"a single graph was given (a {type(graphs).__name__}); wrap it in a list: [graph]"
         )
+    if is_molecule(graphs):
+        raise GraphError(
+            f"expected a list of graphs, got {_described(graphs)}; wrap a single molecule in a "
+            "list: [molecule]"
+        )
     try:
-        if isinstance(graphs, str | bytes | Mapping):
+        if isinstance(graphs, bytes | Mapping):
             raise TypeError
         return list(graphs)
     except TypeError:
         raise GraphError(f"expected a list of graphs, got {_described(graphs)}") from None
 
 
-def _as_graph(item: Any, directed: bool, names: dict[str, Any]) -> Graph:
+def _as_graph(item: Any, directed: bool, names: AttributeNames) -> Graph:
     if isinstance(item, Graph):
         return item
     if isinstance(item, tuple | list):
         return _from_pair(item, directed)
     if sp.issparse(item):
         return from_scipy(item, directed=directed)
-    if _is_networkx(item):
-        return from_networkx(item, **names)
+    if is_networkx(item):
+        return from_networkx(item, **names.arguments())
     if hasattr(item, "to_data_list"):
         raise GraphError("it is a batch of graphs itself; pass its to_data_list() instead")
     if hasattr(item, "edge_index"):
-        return from_pyg(item, **names, directed=directed)
+        return from_pyg(item, **names.arguments(), directed=directed)
     raise GraphError(
         f"it is {_described(item)}, not a graph; pass a list of Graph objects, (edge_index, x) "
-        "pairs, SciPy sparse adjacency matrices, networkx graphs or PyG Data"
+        "pairs, SciPy sparse adjacency matrices, networkx graphs, PyG Data, SMILES or RDKit Mols"
     )
 
 
@@ -334,19 +324,21 @@ def _from_pair(pair: Sequence[Any], directed: bool) -> Graph:
             f"it is a {type(pair).__name__} of {len(pair)}, expected a pair (edge_index, x)"
         )
     arcs, x = pair
-    labels, features = _labels_or_features(_plain(x))
+    labels, features = labels_or_features(plain(x))
     if sp.issparse(arcs):
         return from_scipy(arcs, labels=labels, features=features, directed=directed)
-    return Graph(_plain(arcs), labels=labels, features=features, directed=directed)
+    return Graph(plain(arcs), labels=labels, features=features, directed=directed)
 
 
 def _is_graph(item: Any) -> bool:
     known = isinstance(item, Graph) or sp.issparse(item)
-    return known or _is_networkx(item) or hasattr(item, "edge_index")
+    return known or is_networkx(item) or hasattr(item, "edge_index")
 
 
-def _is_networkx(item: Any) -> bool:
-    return hasattr(item, "is_multigraph")
+def _are_molecules(items: Sequence[Any]) -> bool:
+    """Tell whether most items of a list are molecules; None may stand for one that is missing."""
+    n_molecules = sum(map(is_molecule, items))
+    return n_molecules > sum(item is not None for item in items) - n_molecules
 
 
 def _is_pyg_dataset(item: Any) -> bool:
@@ -364,107 +356,8 @@ def _described(item: Any) -> str:
     return f"a {type(item).__name__}" + (f" of shape {tuple(shape)}" if shape is not None else "")
 
 
-# ---------------------------------------------------------------------- finding the fields
-
-
-def _plain(value: Any) -> Any:
-    """Copy a tensor from any device to NumPy; leave everything else alone."""
-    if isinstance(value, np.ndarray) or not hasattr(value, "numpy"):
-        return value
-    try:
-        return value.detach().cpu().numpy() if hasattr(value, "detach") else value.numpy()
-    except (TypeError, RuntimeError) as error:  # a dtype or a layout that NumPy lacks
-        raise GraphError(f"a tensor cannot be read as an array ({error})") from None
-
-
-def _labels_or_features(x: Any) -> tuple[Any, Any]:
-    try:
-        is_matrix = np.ndim(x) > 1
-    except ValueError:  # ragged: `GraphBatch` will say so
-        is_matrix = True
-    return (None, x) if is_matrix else (x, None)
-
-
-def _names(names: str | Sequence[str] | None) -> list[str]:
-    return [names] if isinstance(names, str) else list(names or [])
-
-
-def _present(items: Iterable[tuple[Any, ...]], what: str, name: str) -> list[Any]:
-    """Collect the last entries of the tuples; none may be missing."""
-    values = []
-    for *key, value in items:
-        if value is None:
-            whose = ", ".join(map(repr, key))
-            raise GraphError(f"{what} {whose} has no attribute {name!r}; set it on every {what}")
-        values.append(value)
-    return values
-
-
-def _stacked(columns: dict[str, Any]) -> Array | None:
-    """Join columns of numbers or vectors to one matrix; None if there are no columns."""
-    if not columns:
-        return None
-    arrays = [checks.as_array(v, f"attributes {k!r}") for k, v in columns.items()]
-    try:
-        return np.hstack([array[:, np.newaxis] if array.ndim == 1 else array for array in arrays])
-    except ValueError as error:
-        names = ", ".join(columns)
-        raise GraphError(f"its attributes {names} do not fit side by side ({error})") from None
-
-
-def _sum_parallel(edge_index: Array, weights: Floats) -> tuple[Array, Array, Array]:
-    """Give the distinct arcs, where each is listed first, and its summed weight."""
-    merged, first, which = np.unique(edge_index, axis=1, return_index=True, return_inverse=True)
-    return merged, first, np.bincount(which.ravel(), weights, minlength=merged.shape[1])
-
-
-def _column(values: Any) -> Any:
-    """Flatten a matrix of one column; leave everything else alone."""
-    return values.ravel() if getattr(values, "shape", ())[1:] == (1,) else values
-
-
-def _networkx_arc_labels(
-    graph: Any, edge_index: Array, weight_attribute: str | None, name: str | None
-) -> Array | None:
-    """Read the edge attribute that is asked for, or else ``label`` where it can be used."""
-    if name is not None:
-        values = _present(graph.edges(data=name), "edge", name)
-        return checks.arc_label_array(values, edge_index.shape[1])
-    if weight_attribute == "label":
-        return None
-    values = [value for *_, value in graph.edges(data="label")]
-    if any(value is None for value in values):
-        return None
-    return usable_labels(values, edge_index, graph.is_directed())
-
-
-def _pyg_arc_labels(data: Any, edge_index: Any, directed: bool) -> Array | None:
-    """Read ``edge_attr`` where it is one integer per arc."""
-    try:
-        found = _column(_plain(getattr(data, "edge_attr", None)))
-    except GraphError:
-        return None
-    whole = getattr(found, "dtype", None) is not None and found.dtype.kind in "iu"
-    return usable_labels(found, edge_index, directed) if whole else None
-
-
 def _with_weights(graph: Graph) -> Graph:
     """Give a matrix of ones its unit weights, since others in the list have weights."""
     if graph.weights is not None:
         return graph
     return replace(graph, weights=np.ones(graph.edge_index.shape[1]))
-
-
-def _check_both_ways(edge_index: Any, remedy: str) -> None:
-    arcs = checks.as_array(edge_index, "the rows of edge_index")
-    if arcs.ndim != 2 or len(arcs) != 2 or arcs.dtype.kind not in "iu" or arcs.size == 0:
-        return  # nothing to mirror, or `GraphBatch` will say what is wrong
-    arcs = arcs.astype(np.int64)
-    n = arcs.max() + 1
-    lonely = ~np.isin(arcs[0] * n + arcs[1], arcs[1] * n + arcs[0])
-    if lonely.any():
-        u, v = arcs[:, np.argmax(lonely)]
-        raise GraphError(
-            f"the arc ({u}, {v}) has no counterpart ({v}, {u}); "
-            f"pass `directed=True`, or make it undirected by {remedy}"
-        )

@@ -207,6 +207,8 @@ class MoleculeReader:
 
 
 def _parsed(Chem: Any, smiles: Any) -> Any:
+    if not isinstance(smiles, str) and smiles is not None and smiles == smiles:
+        raise GraphError(f"it is a {type(smiles).__name__}, not a molecule")
     if not isinstance(smiles, str) or not smiles.strip():
         raise GraphError("its SMILES is missing")
     mol = Chem.MolFromSmiles(smiles)

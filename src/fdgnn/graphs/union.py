@@ -6,7 +6,7 @@ checked on the joined arrays (`join`, `Union.faults`), so that a long list costs
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -109,7 +109,9 @@ class Union(NamedTuple):
 # ---------------------------------------------------------------------- one graph
 
 
-def read_parts(graphs: Sequence[Graph]) -> tuple[list[GraphPart], list[GraphError]]:
+def read_parts(
+    graphs: Sequence[Graph], fits: Callable[[Kind], str | None] | None = None
+) -> tuple[list[GraphPart], list[GraphError]]:
     """Read each graph as arrays; the first good one says of which kind they must be."""
     parts: list[GraphPart] = []
     errors: list[GraphError] = []
@@ -117,6 +119,8 @@ def read_parts(graphs: Sequence[Graph]) -> tuple[list[GraphPart], list[GraphErro
     for i, graph in enumerate(graphs):
         try:
             part = _read(graph, i)
+            if fits is not None and (reason := fits(part.kind)) is not None:
+                raise GraphError(reason)
             first = parts[0] if with_arcs is None and parts else with_arcs
             if first is not None and part.kind != first.kind:
                 _check_kind(part, first)

@@ -166,6 +166,7 @@ def _restored(content: container.Content) -> Any:
     if record.model is None:
         arrays = groups.pop("encoder", {})
         model: Any = restore_encoder(record.encoder, arrays, record.graph_kind)
+        model.reading_ = record.reading
     else:
         model = build_model(record)
         model.networks_ = restored_networks(record, model, groups)

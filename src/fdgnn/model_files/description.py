@@ -122,7 +122,9 @@ def describe(model: Any, score: float | None, nested: bool = False) -> ModelReco
     seed = None if seed is None else SeedRecord.of(seed)
     if isinstance(model, Encoder):
         encoder = describe_encoder(model)
-        return ModelRecord(encoder=encoder, graph_kind=model.graph_kind_, seed=seed)
+        return ModelRecord(
+            encoder=encoder, graph_kind=model.graph_kind_, seed=seed, reading=model.reading_
+        )
     encoder, networks = _describe_networks(model)
     parameters = _parameters(model)
     return ModelRecord(

@@ -61,6 +61,7 @@ def _restored(
     inner = grouped({name: arrays[name] for name in arrays.keys() - own.keys()})
     encoder_record = described.encoder or record.encoder
     encoder = restore_encoder(encoder_record, inner.get("encoder", {}), record.graph_kind)
+    encoder.reading_ = record.reading
     expansion = take_expansion(own, encoder, model.n_projections)
     descriptors = _descriptors(record, described)
     seen = encoder.n_features_out if expansion is None else len(expansion.projection_)

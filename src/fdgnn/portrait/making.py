@@ -14,7 +14,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from fdgnn.encoders import Encoder
-from fdgnn.exceptions import ConvergenceWarning, StudyError
+from fdgnn.exceptions import ConvergenceWarning, GraphError, StudyError
 from fdgnn.experiments import paper
 from fdgnn.experiments.models import CommitteeStudy, held_out_answers
 from fdgnn.experiments.records import Configuration, RunResult
@@ -201,7 +201,9 @@ def portrait_of_model(
         name = type(model).__name__
         raise TypeError(f"a {name} predicts nothing; portray a classifier or a regressor")
     check_networkx()
-    batch = as_batch(graphs)
+    batch = as_batch(graphs, like=model)
+    if len(batch) == 0:
+        raise GraphError("no graphs: there is nothing to portray")
     truth = _checked_targets(model, batch, y)
     for name, given in (("ids", ids), ("smiles", smiles)):
         if given is not None and len(given) != len(batch):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fdgnn.arrays import Array, Floats, largest_of
+from fdgnn.exceptions import GraphError
 from fdgnn.graphs import GraphBatch
 from fdgnn.limits import MAX_NUMBER
 from fdgnn.scikit import check_classification_targets, column_or_1d
@@ -132,7 +133,9 @@ def check_known(y: Array) -> None:
 
 
 def check_one_each(graphs: GraphBatch, y: Array) -> None:
-    """Raise ValueError unless y has one entry for each graph."""
+    """Raise ValueError unless there are graphs, and y has one entry for each."""
+    if len(graphs) == 0:
+        raise GraphError("no graphs: there is nothing to fit to")
     if y.ndim == 0 or len(y) != len(graphs):
         found = "a single value" if y.ndim == 0 else f"{len(y)} entries"
         raise ValueError(f"y has {found}, but there are {len(graphs)} graphs; give one for each")

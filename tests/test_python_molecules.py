@@ -1,0 +1,301 @@
+"""Molecules in Python: lists of SMILES and RDKit Mols wherever graphs are taken."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from fdgnn import (
+    ColorCounts,
+    FDGNNClassifier,
+    FDGNNRegressor,
+    FDGNNSearchCV,
+    Graph,
+    GraphReservoir,
+    as_batch,
+    explain,
+    load_model,
+    read_graphs,
+    save_model,
+)
+from fdgnn.datasets import make_motif_graphs
+from fdgnn.encoders import JoinedEncoder
+from fdgnn.exceptions import GraphError, UnseenLabelWarning, UnusedDataWarning
+from strategies import assert_same
+
+Chem = pytest.importorskip("rdkit.Chem")
+
+ALCOHOLS = ["CCO", "CCCO", "CC(C)O", "OCCO", "CCCCO", "OC1CCCC1", "CC(O)CO", "OCc1ccccc1"]
+AMINES = ["CCN", "CCCN", "CC(C)N", "NCCN", "CCCCN", "NC1CCCC1", "CC(N)CN", "NCc1ccccc1"]
+SMILES = ALCOHOLS + AMINES
+Y = np.repeat(["alcohol", "amine"], 8)
+
+
+def colors(**parameters):
+    return FDGNNClassifier(encoder="colors", readout="linear", alpha=0.1, **parameters)
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = tmp_path_factory.mktemp("molecules") / "m.csv"
+    lines = (f"{s},{y}" for s, y in zip(SMILES, Y, strict=True))
+    path.write_text("smiles,y\n" + "\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def model():
+    return colors(probability=True).fit(SMILES, Y)
+
+
+# ---------------------------------------------------------------------- into a batch
+
+
+@pytest.mark.parametrize("atoms", [None, "element", "typed", "rich"])
+def test_a_list_of_smiles_is_read_as_a_file_is(table, atoms):
+    batch = as_batch(SMILES, atoms=atoms)
+    expected = read_graphs(table, atoms=atoms or "typed")
+    assert_same(batch, expected.graphs)
+    assert batch.reading == replace(expected.reading, smiles_column=None)
+    for same in (
+        tuple(SMILES),
+        np.array(SMILES),
+        np.array(SMILES, dtype=object),
+        [Chem.MolFromSmiles(s) for s in SMILES],
+        [Chem.AddHs(Chem.MolFromSmiles(s)) for s in SMILES],
+        [Chem.MolFromSmiles(s) if i % 2 else s for i, s in enumerate(SMILES)],
+    ):
+        assert_same(as_batch(same, atoms=atoms), batch)
+
+
+def test_choices_of_molecules():
+    salt = ["CC(=O)[O-].[Na+]", "C[C@H](N)C(=O)O"]
+    batch = as_batch(salt, standardize="parent", stereo=True)
+    assert_same(batch, as_batch(["CC(=O)O", salt[1]], stereo=True))
+    assert "C 3 H1 S" in batch.label_values.tolist()
+    again = as_batch(salt, like=batch.reading)
+    assert_same(again, batch)
+    assert again.reading == batch.reading
+    with pytest.raises(ValueError, match=r"leave atoms, standardize and stereo out"):
+        as_batch(salt, like=batch.reading, stereo=False)
+    with pytest.raises(ValueError, match="atoms='fat': expected one of element, typed, rich"):
+        as_batch(salt, atoms="fat")
+
+
+def test_bad_molecules_are_named(capfd):
+    with pytest.raises(GraphError, match=r"^graph 1: its SMILES 'C1CC' cannot be parsed$"):
+        as_batch(["CCO", "C1CC"])
+    for missing in (None, "", float("nan")):
+        with pytest.raises(GraphError, match=r"^graph 1: its SMILES is missing$"):
+            as_batch(["CCO", missing, "CCN"])
+    with pytest.raises(GraphError, match=r"^graph 2: it is a Graph, not a molecule$"):
+        as_batch(["CCO", "CCN", Graph([[0], [1]])])
+    with pytest.raises(GraphError, match=r"^graph 0: it is a molecule without atoms$"):
+        as_batch([Chem.Mol()])
+    raw = Chem.MolFromSmiles("c1ccccc1", sanitize=False)
+    with pytest.raises(GraphError, match=r"^graph 0: .* RDKit cannot use .*; sanitize it$"):
+        as_batch([raw])
+    with pytest.raises(GraphError, match=r"got a str; wrap a single molecule in a list"):
+        as_batch("CCO")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_users_molecules_stay_as_they_are():
+    mol = Chem.AddHs(Chem.MolFromSmiles("F/C=C/F"))
+    before = mol.ToBinary()
+    as_batch([mol], stereo=True, standardize="tautomer")
+    assert mol.ToBinary() == before
+
+
+# ---------------------------------------------------------------------- models
+
+
+def test_everything_takes_molecules(model):
+    batch = as_batch(SMILES)
+    assert (model.predict(SMILES) == model.predict(batch)).all()
+    assert (model.predict(SMILES) == Y).all()
+    assert (model.predict_proba(SMILES) == model.predict_proba(batch)).all()
+    assert (model.decision_function(SMILES[:3]) == model.decision_function(batch[:3])).all()
+    mols = [Chem.MolFromSmiles(s) for s in SMILES]
+    for one, other in zip(explain(model, mols), explain(model, batch), strict=True):
+        assert (one.vertices == other.vertices).all()
+    assert (model.score(SMILES, Y), model.reading_.atoms) == (1.0, "typed")
+    encoder = ColorCounts().fit(SMILES)
+    assert (encoder.transform(SMILES) != encoder.transform(batch)).nnz == 0
+    number = FDGNNRegressor(random_state=0).fit(SMILES, np.arange(16.0))
+    assert (number.predict(SMILES) == number.predict(batch)).all()
+
+
+def test_a_model_reads_molecules_as_its_training_file_was_read(table, tmp_path):
+    for choices in (
+        {"atoms": "typed"},
+        {"atoms": "element", "arc_labels": "vertices"},
+        {"atoms": "rich", "stereo": True},
+        {"atoms": "typed", "standardize": "parent"},
+        {"arc_labels": "ignore"},
+    ):
+        read = read_graphs(table, target="y", **choices)
+        fitted = colors().fit(read.graphs, read.y)
+        save_model(fitted, tmp_path / "m.fdgnn")
+        again = load_model(tmp_path / "m.fdgnn")
+        expected = fitted.decision_function(read.graphs)
+        for one in (fitted, again):
+            assert (one.decision_function(SMILES) == expected).all()
+    new = tmp_path / "new.csv"
+    new.write_text("smiles\nCCCCCO\n")
+    fitted = colors().fit(SMILES, Y)
+    assert_same(read_graphs(new, like=fitted).graphs, fitted.check_graphs(["CCCCCO"]))
+
+
+def test_encoders_and_searches_keep_the_reading(tmp_path):
+    for encoder in (GraphReservoir(random_state=0), ColorCounts(n_buckets=64)):
+        read = as_batch(SMILES, atoms="element", standardize="parent")
+        save_model(encoder.fit(read), tmp_path / "e.fdgnn")
+        again = load_model(tmp_path / "e.fdgnn")
+        assert again.reading_ == encoder.reading_ == read.reading
+        assert abs(again.transform(SMILES[:2]) - encoder.transform(read[:2])).max() == 0
+    search = FDGNNSearchCV(colors(), depths=(1,), alphas=(0.1,), n_guesses=1, n_configurations=1)
+    search.set_params(cv=2, random_state=0).fit(SMILES, Y)
+    assert search.predict(["CCCCO"]).tolist() == ["alcohol"]
+
+
+def test_a_model_of_other_graphs_refuses_molecules(model):
+    graphs, y = make_motif_graphs(20, random_state=0)
+    other = FDGNNClassifier(random_state=0).fit(graphs, y)
+    with pytest.raises(GraphError, match=r"graph 0: it is a molecule, but the model was not"):
+        other.predict(["CCO"])
+    unread = colors().fit(list(as_batch(SMILES)), Y)
+    with pytest.raises(GraphError, match=r"it is a molecule, but the model was not"):
+        unread.predict(["CCO"])
+    assert (model.predict(list(as_batch(SMILES))) == Y).all()  # graphs are graphs
+
+
+# ---------------------------------------------------------------------- nothing, and strange graphs
+
+
+@pytest.mark.parametrize("nothing", [[], (), np.array([], dtype=object), as_batch(["CCO"])[:0]])
+def test_nothing_in_nothing_out(model, nothing):
+    found = model.predict(nothing)
+    assert (found.shape, found.dtype) == ((0,), model.predict(["CCO"]).dtype)
+    assert model.predict_proba(nothing).shape == (0, 2)
+    assert model.decision_function(nothing).shape == (0,)
+    assert explain(model, nothing) == []
+    assert (model.refusals(nothing), model.unseen(nothing)) == ({}, {})
+    three = FDGNNClassifier(random_state=0).fit(SMILES, np.arange(16) % 3)
+    assert three.predict(nothing).dtype == np.int64
+    assert three.decision_function(nothing).shape == (0, 3)
+    for y, shape in ((np.arange(16.0), (0,)), (np.ones((16, 2)), (0, 2))):
+        number = FDGNNRegressor(random_state=0).fit(SMILES, y).predict(nothing)
+        assert (number.shape, number.dtype) == (shape, np.float64)
+    reservoir = GraphReservoir(n_units=7, random_state=0).fit(SMILES)
+    assert reservoir.transform(nothing).shape == reservoir.vertex_states(nothing).shape == (0, 7)
+    for encoder in (ColorCounts(n_buckets=64), ColorCounts(n_buckets=None)):
+        some = encoder.fit_transform(SMILES)
+        empty = encoder.transform(nothing)
+        assert (type(empty), empty.shape) == (type(some), (0, some.shape[1]))
+    joined = JoinedEncoder([reservoir, ColorCounts(n_buckets=64)]).fit(SMILES)
+    assert joined.transform(nothing).shape == (0, 78)
+
+
+@pytest.mark.parametrize("nothing", [[], as_batch(["CCO"])[:0]])
+def test_nothing_can_be_fitted_to_nothing(nothing):
+    for kind in (FDGNNClassifier, FDGNNRegressor, FDGNNSearchCV):
+        with pytest.raises(GraphError, match=r"^no graphs"):
+            kind().fit(nothing, [])
+    with pytest.raises(GraphError, match=r"^no graphs"):
+        ColorCounts().fit(nothing)
+
+
+def test_one_strange_molecule_leaves_the_others_their_answers(model):
+    mixed = [*SMILES[:5], "C1CC", None, *SMILES[5:], Graph([[0], [1]])]
+    found = model.usable(mixed)
+    assert found.rows.tolist() == [0, 1, 2, 3, 4, *range(7, 18)]
+    assert (model.predict(found.graphs) == Y).all()
+    assert model.refusals(mixed) == found.faults == {
+        5: "its SMILES 'C1CC' cannot be parsed",
+        6: "its SMILES is missing",
+        18: "it is a Graph, not a molecule",
+    }  # fmt: skip
+    none = model.usable(["C1CC"])
+    assert (len(none.graphs), none.rows.tolist(), list(none.faults)) == (0, [], [0])
+    assert model.predict(none.graphs).shape == (0,)
+
+
+def test_one_strange_graph_leaves_the_others_their_answers():
+    """Also if it is the first, which says of which kind the graphs of a batch are."""
+    graphs, y = make_motif_graphs(30, random_state=0)
+    fitted = FDGNNClassifier(random_state=0).fit(graphs, y)
+    strange = [
+        Graph([[0], [1]], labels=[1, 2]),
+        Graph([[0], [1]], features=np.ones((2, 3))),
+        Graph([[0], [1]], directed=True),
+        Graph([[0], [9]], n_vertices=2),
+        "CCO",
+        None,
+    ]
+    found = fitted.usable([*strange, *graphs])
+    assert found.rows.tolist() == list(range(6, 36))
+    assert (fitted.predict(found.graphs) == fitted.predict(graphs)).all()
+    assert [found.faults[i].split("; ")[0] for i in range(6)] == [
+        "it has vertex labels, but the model was fitted on graphs with no vertex labels",
+        "it has vertex features, but the model was fitted on graphs with no vertex labels",
+        "it is directed, but the model was fitted on undirected graphs",
+        "edge (0, 9) points past its 2 vertices",
+        "it is a str, not a graph",
+        "it is a NoneType, not a graph",
+    ]
+
+
+def test_labels_that_a_model_refuses_are_faults_too():
+    fitted = FDGNNClassifier(random_state=0).fit(as_batch(SMILES, atoms="element"), Y)
+    found = fitted.usable(["CCO", "CCS", "CCN"])
+    assert found.rows.tolist() == [0, 2]
+    assert found.faults == {1: "vertex label S was not seen during fit"}
+    with pytest.warns(UnseenLabelWarning, match="1 of 3 graphs"):
+        colors().fit(SMILES, Y).predict(["CCO", "CCS", "CCN"])
+
+
+# ---------------------------------------------------------------------- networkx
+
+
+def network(*labels, **edge):
+    graph = nx.path_graph(len(labels))
+    nx.set_node_attributes(graph, dict(enumerate(labels)), "atom")
+    for name, value in edge.items():
+        nx.set_edge_attributes(graph, value, name)
+    return graph
+
+
+def test_a_model_reads_the_attributes_of_networkx_graphs_that_it_was_fitted_on():
+    graphs = [network("C", "O", weight=2), network("C", "N", weight=1)] * 4
+    for names in (
+        {"label_attribute": "atom"},
+        {"label_attribute": "atom", "weight_attribute": "weight"},
+    ):
+        batch = as_batch(graphs, **({"weight_attribute": "weight"} | names))
+        fitted = colors().fit(batch, [0, 1] * 4)
+        assert fitted.reading_.vertex_attributes == ("atom",)
+        assert fitted.predict(graphs).tolist() == [0, 1] * 4
+        found = fitted.usable([*graphs[:2], nx.path_graph(2)])
+        assert found.faults == {2: "its nodes do not all have the attribute 'atom'; set it on each"}
+    parallel = nx.MultiGraph([(0, 1, {"weight": 1}), (0, 1, {"weight": 2})])
+    batch = as_batch([parallel], weight_attribute="weight")
+    assert_same(as_batch([parallel], like=batch.reading), batch)
+    real = as_batch([network(1.5, 2.5)], feature_attributes=["atom"])
+    assert_same(as_batch([network(1.5, 2.5)], like=real.reading), real)
+    assert real.reading.n_features == 1
+
+
+def test_attributes_that_are_not_used_are_told_once():
+    graphs = [network("C", "O", weight=2.0, color="red")] * 3
+    with pytest.warns(UnusedDataWarning) as told:
+        as_batch(graphs)
+    assert len(told) == 1
+    message = str(told[0].message)
+    assert "nodes have 'atom' and edges have 'color', 'weight'" in message
+    assert told[0].filename == __file__
+    with pytest.warns(UnusedDataWarning, match="not used: edges have 'color', 'weight';"):
+        as_batch(graphs, label_attribute="atom")
+    as_batch(graphs, feature_attributes=[], weight_attribute="weight")  # chosen: nothing to tell
