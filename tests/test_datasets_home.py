@@ -167,9 +167,9 @@ def test_an_answer_that_was_cut(site, nothing_here):
 
 
 def test_an_answer_without_end(site, nothing_here, monkeypatch):
-    monkeypatch.setattr(home, "MAX_DOWNLOAD", 100)
+    monkeypatch.setenv("FDGNN_MAX_DOWNLOAD_BYTES", "100")
     write_zip(site / "ENZYMES.zip", "ENZYMES")
-    refused(nothing_here, "more than")
+    refused(nothing_here, "too large; downloads of up to 100 bytes are taken")
 
 
 def test_no_network(nothing_here, site, monkeypatch):

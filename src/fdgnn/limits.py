@@ -102,6 +102,51 @@ def _limit(name: str, default: float, words: str, reason: str) -> Limit:
 
 MAX_NUMBER = _limit(
     "FDGNN_MAX_NUMBER", 1e75, "numbers up to {} are taken",
-    "weights, features, parameters and the weights of models, as absolute values; products of "
+    "of weights, features, parameters and the weights of models, as absolute values; products of "
     "three such numbers, summed over a graph, are finite in float64",
+)  # fmt: skip
+MAX_VERTICES = _limit(
+    "FDGNN_MAX_VERTICES", 10**7, "graphs of up to {} vertices are taken",
+    "of a graph whose size follows from its arcs alone, and of any graph in a file; a wrong index "
+    "would cost gigabytes",
+)  # fmt: skip
+MAX_BARE_VERTICES = _limit(
+    "FDGNN_MAX_BARE_VERTICES", 10**5,
+    "rows of up to {} vertices without arcs, labels or features are taken",
+    "of the graph in one row of a file; a number of ten digits costs nothing to write, and "
+    "gigabytes to hold",
+)  # fmt: skip
+MAX_BARE_TOTAL = _limit(
+    "FDGNN_MAX_BARE_TOTAL", 10**7, "tables of up to {} such vertices are taken",
+    "of all rows together; beyond, the rows with most of them are rejected",
+)  # fmt: skip
+MAX_LABEL = _limit(
+    "FDGNN_MAX_LABEL", 256, "labels of up to {} characters are taken",
+    "of vertices, arcs and classes; an array gives each text the room of the longest, 4 bytes per "
+    "character",
+)  # fmt: skip
+
+# ---------------------------------------------------------------------- files
+
+MAX_ROW_BYTES = _limit(
+    "FDGNN_MAX_ROW_BYTES", 2**25, "rows of up to {} bytes are taken",
+    "of a line of text, a file with one graph, and the labels of one row as an array; parsed, a "
+    "row takes some twenty times as much",
+)  # fmt: skip
+MAX_SMILES = _limit(
+    "FDGNN_MAX_SMILES", 5000, "SMILES of up to {} characters are taken",
+    "of one molecule; RDKit makes dense matrices, whose size grows with the square of the atoms",
+)  # fmt: skip
+MAX_EXPANSION = _limit(
+    "FDGNN_MAX_EXPANSION", 200, "files that unpack to up to {} times their size are taken",
+    "of a zip, gzip, Arrow or Parquet file that unpacks to 64 MiB or more; COLLAB's zip has a "
+    "ratio of 10",
+)  # fmt: skip
+MAX_UNPACKED_BYTES = _limit(
+    "FDGNN_MAX_UNPACKED_BYTES", 2**33, "files that unpack to up to {} bytes are taken",
+    "of a zip, which is read as a whole; other files can be read part by part",
+)  # fmt: skip
+MAX_DOWNLOAD_BYTES = _limit(
+    "FDGNN_MAX_DOWNLOAD_BYTES", 2**30, "downloads of up to {} bytes are taken",
+    "of a TU dataset from the official site",
 )  # fmt: skip

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fdgnn.arrays import Ints
+from fdgnn.datasets.files import Expansion
 from fdgnn.datasets.rows import Row
-from fdgnn.exceptions import DatasetFormatError
+from fdgnn.exceptions import DatasetError, DatasetFormatError
 from fdgnn.extras import require
 
 BATCH = 4096  # rows in memory at a time
+ENTRIES = 1 << 24  # entries of a Parquet column in memory at a time, about
+EMPTY_ROW = 64  # bytes that a row takes here, at least
 
 Reader = tuple[list[str], Callable[[Sequence[str]], Iterator[Row]]]
 
@@ -28,9 +31,11 @@ def read_parquet(path: Path) -> Reader:
         columns = list(file.schema_arrow.names)
 
     def rows(wanted: Sequence[str]) -> Iterator[Row]:
+        expansion = Expansion(str(path), path.stat().st_size)
         with _readable(path, pa), file:
-            for batch in file.iter_batches(BATCH, columns=list(wanted)):
-                yield from _rows(_sound(batch, wanted), wanted)
+            n_rows = _rows_in_a_batch(file.metadata, wanted, replace(expansion))
+            for batch in file.iter_batches(n_rows, columns=list(wanted)):
+                yield from _rows(_sound(batch, wanted, expansion), wanted)
 
     return columns, rows
 
@@ -46,9 +51,10 @@ def read_arrow(path: Path) -> Reader:
         columns = list(reader.schema.names)
 
     def rows(wanted: Sequence[str]) -> Iterator[Row]:
+        expansion = Expansion(str(path), path.stat().st_size)
         with _readable(path, pa), source, reader:
             batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
-            for batch in map(partial(_sound, wanted=wanted), batches):
+            for batch in (_sound(each, wanted, expansion) for each in batches):
                 for start in range(0, len(batch), BATCH):
                     yield from _rows(batch.slice(start, BATCH), wanted)
 
@@ -63,6 +69,8 @@ def _pyarrow() -> Any:
 def _readable(path: Path, pa: Any) -> Iterator[None]:
     try:
         yield
+    except DatasetError:
+        raise
     except (pa.ArrowException, OSError, ValueError, OverflowError, LookupError) as error:
         why = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
         raise DatasetFormatError(
@@ -70,15 +78,31 @@ def _readable(path: Path, pa: Any) -> Iterator[None]:
         ) from error
 
 
-def _sound(batch: Any, wanted: Sequence[str]) -> Any:
-    """Give the wanted columns, all their memory checked.
+def _sound(batch: Any, wanted: Sequence[str], expansion: Expansion) -> Any:
+    """Give the wanted columns, all their memory checked, and count what they take.
 
     Arrow itself trusts a file: one with offsets that point outside its buffers would end the
-    process as soon as an entry is read.
+    process as soon as an entry is read. A row without content takes nothing there, and some
+    bytes here.
     """
     found = batch.select(list(wanted))
+    expansion.add(found.nbytes + EMPTY_ROW * len(found))
     found.validate(full=True)
     return found
+
+
+def _rows_in_a_batch(metadata: Any, wanted: Sequence[str], expansion: Expansion) -> int:
+    """So many rows of a Parquet file that their entries fit in memory.
+
+    A few bytes can say "a million times the same entry".
+    """
+    most = 1.0
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for column in map(group.column, range(group.num_columns)):
+            if column.path_in_schema.split(".")[0] in wanted:
+                expansion.add(column.num_values)
+                most = max(most, column.num_values / max(group.num_rows, 1))
+    return max(1, min(BATCH, int(ENTRIES / most)))
 
 
 def _rows(batch: Any, wanted: Sequence[str]) -> Iterator[Row]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import lzma
 import struct
 import zipfile
 import zlib
@@ -9,19 +11,52 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
-from typing import IO
+from typing import IO, cast
 
 from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, UnsafeArchiveError
+from fdgnn.limits import MAX_EXPANSION, MAX_UNPACKED_BYTES
 
 BLOCK = 1 << 20  # small enough for the CPU's cache, large enough for a fast loop
-MAX_UNPACKED = 8 << 30
-# The ratio of small archives does not matter. COLLAB, with 0.7 GB of text, has a ratio of 10.
-MAX_RATIO, RATIO_MATTERS_FROM = 200, 64 << 20
+RATIO_MATTERS_FROM = 64 << 20  # bytes; how far a smaller file expands does not matter
+GZIP = b"\x1f\x8b"
 
-# zipfile raises any of these on damaged archives.
-_DAMAGE = (
-    zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError, ValueError,
+# zipfile and gzip raise any of these on damaged archives.
+DAMAGE = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, RuntimeError,
+    ValueError, LookupError,
 )  # fmt: skip
+
+
+@dataclass
+class Expansion:
+    """How far a packed file expands: what is unpacked is counted, and too much is refused."""
+
+    name: str
+    packed: int  # bytes
+    unpacked: int = 0
+
+    def add(self, n_bytes: int) -> None:
+        """Count some more; raise UnsafeArchiveError where it becomes too much."""
+        self.unpacked += n_bytes
+        ratio = self.unpacked / max(self.packed, 1)
+        if self.unpacked > RATIO_MATTERS_FROM and MAX_EXPANSION.is_below(ratio):
+            raise UnsafeArchiveError(
+                f"{self.name}: it unpacks to {self.unpacked / 1e9:.1f} GB or more, {ratio:.0f} "
+                f"times its own size; {MAX_EXPANSION.in_words}"
+            )
+
+
+@contextmanager
+def open_unpacked(path: Path) -> Iterator[tuple[IO[bytes], Expansion | None]]:
+    """Open a file, packed by gzip or not; whoever reads a packed one counts what it gives."""
+    with path.open("rb") as stream:
+        packed = stream.read(2) == GZIP
+        stream.seek(0)
+        if not packed:
+            yield stream, None
+            return
+        with gzip.open(stream) as unpacked:
+            yield cast(IO[bytes], unpacked), Expansion(str(path), path.stat().st_size)
 
 
 @dataclass(frozen=True)
@@ -57,7 +92,7 @@ class TextFile:
                 while piece := stream.read(BLOCK):
                     n_read += len(piece)
                     yield piece
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise _damaged(self.name, error) from error
         if n_read != self.size:
             raise DatasetFormatError(
@@ -96,13 +131,13 @@ def _zip_files(archive: zipfile.ZipFile, path: Path) -> list[TextFile]:
 
     members = archive.infolist()
     _check_archive(members, path)
-    return [describe(info) for info in members if not info.is_dir()]
+    return [describe(info) for info in members if info.filename and not info.is_dir()]
 
 
 def _open_zip(path: Path) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(path)
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise _damaged(str(path), error) from error
 
 
@@ -121,11 +156,11 @@ def _check_archive(members: list[zipfile.ZipInfo], path: Path) -> None:
                 "do not use this file"
             )
     size = sum(info.file_size for info in members)
-    ratio = size / max(path.stat().st_size, 1)
-    if size > MAX_UNPACKED or (size > RATIO_MATTERS_FROM and ratio > MAX_RATIO):
+    Expansion(str(path), path.stat().st_size).add(size)
+    if MAX_UNPACKED_BYTES.is_below(size):
         raise UnsafeArchiveError(
-            f"{path}: it would unpack to {size / 1e9:.1f} GB, {ratio:.0f} times its own size; "
-            "if it should be that large, unpack it and load the folder"
+            f"{path}: it unpacks to {size / 1e9:.1f} GB; {MAX_UNPACKED_BYTES.in_words}; if it "
+            "should be that large, unpack it and load the folder"
         )
 
 

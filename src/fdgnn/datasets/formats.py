@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import os
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fdgnn.datasets.files import DAMAGE, open_unpacked
 from fdgnn.datasets.home import KNOWN_NAMES
-from fdgnn.datasets.text import GZIP, STANDARD_INPUT
+from fdgnn.datasets.text import STANDARD_INPUT, standard_input
 from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError
 
 SUFFIXES = {
@@ -67,7 +66,7 @@ def _of_standard_input(format: str | None) -> str:
 
 def _peeked() -> bytes:
     """Look at the first bytes of standard input without consuming them."""
-    peek = getattr(sys.stdin.buffer, "peek", None)
+    peek = getattr(standard_input(), "peek", None)
     return bytes(peek(8)).lstrip() if peek else b""
 
 
@@ -86,13 +85,9 @@ def _of_file(path: Path) -> str:
 
 def _first_bytes(path: Path) -> bytes:
     try:
-        with path.open("rb") as stream:
+        with open_unpacked(path) as (stream, _):
             start = stream.read(8)
-            if start.startswith(GZIP):
-                stream.seek(0)
-                with gzip.open(stream) as unpacked:
-                    start = unpacked.read(8)
-    except (OSError, EOFError) as error:
+    except DAMAGE as error:
         raise DatasetFormatError(f"{path}: it cannot be read ({error})") from error
     return start.removeprefix(b"\xef\xbb\xbf").lstrip()
 

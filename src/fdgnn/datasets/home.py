@@ -12,9 +12,9 @@ from typing import IO, Any
 
 from fdgnn.exceptions import DatasetNotFoundError, DownloadError
 from fdgnn.files import write_aside
+from fdgnn.limits import MAX_DOWNLOAD_BYTES
 
 URL = "https://www.chrsmrrs.com/graphkerneldatasets/{name}.zip"
-MAX_DOWNLOAD = 1 << 30
 
 KNOWN_NAMES = (
     # the paper's nine
@@ -142,19 +142,19 @@ def _fetch(url: str, file: IO[bytes]) -> None:
         progressbar = importlib.util.find_spec("tqdm") is not None
         hooks = {"response": close_at_the_end}
         get = pooch.HTTPDownloader(progressbar, chunk_size=1 << 16, timeout=30, hooks=hooks)
-        get(url, _Limited(file, MAX_DOWNLOAD), None)
+        get(url, _Limited(file), None)
 
 
 class _Limited:
     """A file that refuses to grow past a limit."""
 
-    def __init__(self, file: IO[bytes], limit: int) -> None:
-        self.file, self.left, self.limit = file, limit, limit
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file, self.written = file, 0
 
     def write(self, data: bytes) -> None:
-        self.left -= len(data)
-        if self.left < 0:
-            raise DownloadError(f"the file has more than {self.limit / 1e9:.1f} GB")
+        self.written += len(data)
+        if MAX_DOWNLOAD_BYTES.is_below(self.written):
+            raise DownloadError(f"the file is too large; {MAX_DOWNLOAD_BYTES.in_words}")
         self.file.write(data)
 
     def flush(self) -> None:

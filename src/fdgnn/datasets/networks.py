@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fdgnn.datasets.files import open_unpacked
 from fdgnn.datasets.request import ReadRequest
 from fdgnn.datasets.rows import BadRow, Row
 from fdgnn.datasets.text import read_csv
@@ -13,6 +15,7 @@ from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.extras import require
 from fdgnn.graphs.libraries import raw_network
 from fdgnn.graphs.raw import RawGraph
+from fdgnn.limits import MAX_ROW_BYTES
 
 SUFFIXES = (".graphml", ".gexf")
 FILE, PATH = "file", "\0path"  # the columns that this reader adds to a row: the graph's file
@@ -40,7 +43,11 @@ def labeled_rows(folder: Path, files: Sequence[Path]) -> tuple[list[str], Iterat
 
 
 def _find_table(folder: Path) -> Path:
-    found = [p for p in sorted(folder.iterdir()) if p.suffix.lower() in (".csv", ".tsv")]
+    found = [
+        path
+        for path in sorted(folder.iterdir())
+        if path.suffix.lower() in (".csv", ".tsv") and path.is_file()  # no pipe, no device
+    ]
     if len(found) != 1:
         names = ", ".join(path.name for path in found) or "none"
         raise DatasetFormatError(
@@ -100,11 +107,27 @@ def network_reader(request: ReadRequest) -> Callable[[Mapping[str, Any]], RawGra
 
 
 def _load(nx: Any, path: Path) -> Any:
-    read = nx.read_gexf if path.suffix.lower() == ".gexf" else nx.read_graphml
+    read = nx.read_gexf if _is_gexf(path) else nx.read_graphml
     try:
-        return read(path)
+        return read(io.BytesIO(_content(path)))
+    except GraphError:
+        raise
     except Exception as error:  # networkx passes on whatever its parsers raise
         raise GraphError(f"{path.name} cannot be read ({error})") from error
+
+
+def _is_gexf(path: Path) -> bool:
+    return path.name.lower().removesuffix(".gz").endswith(".gexf")
+
+
+def _content(path: Path) -> bytes:
+    """Read a whole file, packed by gzip or not, unless it is too large for one graph."""
+    most = int(MAX_ROW_BYTES.value)
+    with open_unpacked(path) as (stream, _):
+        content = stream.read(most + 1)
+    if len(content) > most:
+        raise GraphError(f"{path.name} is too large; {MAX_ROW_BYTES.in_words}")
+    return content
 
 
 def _vertex_attributes(graph: Any, path: Path, request: ReadRequest) -> list[str]:
@@ -114,7 +137,7 @@ def _vertex_attributes(graph: Any, path: Path, request: ReadRequest) -> list[str
     if request.attributes:
         return request.attributes
     found = sorted({name for _, data in graph.nodes(data=True) for name in data})
-    found = [n for n in found if path.suffix.lower() != ".gexf" or n not in GEXF_OWN]
+    found = [n for n in found if not _is_gexf(path) or n not in GEXF_OWN]
     if "label" in found:
         return ["label"]
     if len(found) > 1:

@@ -74,6 +74,8 @@ def _array(row: Mapping[str, Any], column: str) -> Array | None:
         return None
     if not isinstance(value, list | np.ndarray):
         raise GraphError(f"its {column} is a {type(value).__name__}, expected a list")
+    if isinstance(value, list):
+        checks.check_texts(value, f"the entries of {column}")
     array = checks.as_array(value, f"the rows of {column}")
     if array.dtype.kind == "U" and not isinstance(value, np.ndarray):
         _check_all_text(value, column)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from numbers import Number, Real
+import sys
+from decimal import Decimal
+from numbers import Number
 from typing import Any
 
 import numpy as np
 
 from fdgnn.arrays import Array
 from fdgnn.exceptions import GraphError
+from fdgnn.limits import MAX_LABEL
 
+LARGEST = sys.float_info.max
 MISSING = frozenset({"", "na", "n/a", "nan", "null"})  # as text, in any case
 
 
@@ -24,8 +28,10 @@ def read_target(value: Any, numeric: bool) -> Any:
         value = _number(value)
         if value is None:
             raise GraphError("its target is not a number")
-    if isinstance(value, Real) and abs(value) == np.inf:
+    if isinstance(value, int | float | Decimal) and not -LARGEST <= value <= LARGEST:
         raise GraphError("its target is infinite")
+    if isinstance(value, str) and MAX_LABEL.is_below(len(value)):
+        raise GraphError(f"its target has {len(value)} characters; {MAX_LABEL.in_words}")
     return value
 
 

@@ -6,11 +6,9 @@ A line that cannot be read is one bad row; the lines after it are read as usual.
 from __future__ import annotations
 
 import csv
-import gzip
 import json
 import os
 import sys
-import zlib
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,15 +16,16 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO
 
+from fdgnn.datasets.files import BLOCK, DAMAGE, Expansion, open_unpacked
 from fdgnn.datasets.rows import BadRow, Row
-from fdgnn.exceptions import DatasetFormatError
+from fdgnn.exceptions import DatasetError, DatasetFormatError
+from fdgnn.limits import MAX_ROW_BYTES
 
 STANDARD_INPUT = "-"
-GZIP = b"\x1f\x8b"
 LOOK_AHEAD = 100  # rows whose keys are the columns; also the lines that a quoted field may span
-LONGEST_FIELD = 1 << 27  # the csv module's own limit is less than a graph of 10,000 edges
 
 Columns = list[str]
+Line = str | BadRow  # a line as text, or one that is too long
 
 
 def name_of(path: str | os.PathLike[str]) -> str:
@@ -34,36 +33,60 @@ def name_of(path: str | os.PathLike[str]) -> str:
     return "standard input" if str(path) == STANDARD_INPUT else str(path)
 
 
-def read_lines(path: str | Path) -> Iterator[str]:
-    """Yield the lines that are not blank, without their ends.
+def read_lines(path: str | Path) -> Iterator[Line]:
+    """Yield the lines that are not blank, without their ends; one that is too long is a bad row.
 
     Bytes that are not UTF-8 become replacement characters, so that a name with an accent in an
     unused column does not stop the reading.
     """
     try:
-        with _open(path) as stream:
-            for line in stream:
-                text = line.decode("utf-8-sig", errors="replace").rstrip("\r\n")
-                if text and not text.isspace():
-                    yield text
-    except (OSError, EOFError, zlib.error) as error:
+        for line in _raw_lines(path):
+            if isinstance(line, BadRow):
+                yield line
+                continue
+            text = line.decode("utf-8-sig", errors="replace").rstrip("\r\n")
+            if text and not text.isspace():
+                yield text
+    except DatasetError:
+        raise
+    except DAMAGE as error:
         why = getattr(error, "strerror", None) or error
         raise DatasetFormatError(f"{name_of(path)}: it cannot be read ({why})") from error
 
 
+def _raw_lines(path: str | Path) -> Iterator[bytes | BadRow]:
+    most = int(MAX_ROW_BYTES.value)
+    with _open(path) as (stream, expansion):
+
+        def read(n_bytes: int) -> bytes:
+            line = stream.readline(n_bytes)
+            if expansion is not None:
+                expansion.add(len(line))
+            return line
+
+        while line := read(most + 1):
+            if len(line) <= most:
+                yield line
+                continue
+            while line and not line.endswith(b"\n"):  # the rest of the line is not kept
+                line = read(BLOCK)
+            yield BadRow(f"its line is too long; {MAX_ROW_BYTES.in_words}")
+
+
 @contextmanager
-def _open(path: str | Path) -> Iterator[IO[bytes]]:
+def _open(path: str | Path) -> Iterator[tuple[IO[bytes], Expansion | None]]:
     if str(path) == STANDARD_INPUT:
-        yield sys.stdin.buffer
+        yield standard_input(), None
         return
-    with Path(path).open("rb") as stream:
-        packed = stream.read(2) == GZIP
-        stream.seek(0)
-        if packed:
-            with gzip.open(stream) as unpacked:
-                yield unpacked  # type: ignore[misc]
-        else:
-            yield stream
+    with open_unpacked(Path(path)) as opened:
+        yield opened
+
+
+def standard_input() -> IO[bytes]:
+    """Give standard input, as bytes."""
+    if sys.stdin is None or sys.stdin.closed:
+        raise DatasetFormatError("standard input: it is closed; give the name of a file")
+    return sys.stdin.buffer
 
 
 # ---------------------------------------------------------------------- JSON lines
@@ -77,7 +100,7 @@ def read_jsonl(path: str | Path) -> tuple[Columns, Iterator[Row]]:
         raise DatasetFormatError(f"{name_of(path)}: the file is empty")
     first = [_json_row(line) for line in first_lines]
     columns = list(dict.fromkeys(chain.from_iterable(r for r in first if isinstance(r, dict))))
-    if not columns or first_lines[0].strip() == "[":
+    if not columns or str(first_lines[0]).strip() == "[":
         why = next((r.reason for r in first if isinstance(r, BadRow)), "it is empty")
         raise DatasetFormatError(
             f"{name_of(path)}: expected JSON lines, an object each; in the first line, {why}"
@@ -85,7 +108,9 @@ def read_jsonl(path: str | Path) -> tuple[Columns, Iterator[Row]]:
     return columns, chain(first, map(_json_row, lines))
 
 
-def _json_row(line: str) -> Row:
+def _json_row(line: Line) -> Row:
+    if isinstance(line, BadRow):
+        return line
     try:
         record = json.loads(line)
     except RecursionError:
@@ -105,11 +130,14 @@ def read_csv(path: str | Path, delimiter: str | None = None) -> tuple[Columns, I
 
     Without a delimiter, the one that the header has most of is taken.
     """
-    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
+    # The csv module's own limit is less than a graph of 10,000 edges.
+    csv.field_size_limit(max(csv.field_size_limit(), int(MAX_ROW_BYTES.value)))
     lines = read_lines(path)
     header = next(lines, None)
     if header is None:
         raise DatasetFormatError(f"{name_of(path)}: the file is empty")
+    if isinstance(header, BadRow):
+        raise DatasetFormatError(f"{name_of(path)}: it has no header: {header.reason}")
     delimiter = delimiter or max(",;\t|", key=header.count)
     fields = _fields([header], delimiter, strict=False)
     if not fields or "\0" in header:
@@ -120,17 +148,20 @@ def read_csv(path: str | Path, delimiter: str | None = None) -> tuple[Columns, I
     return columns, _csv_rows(lines, columns, delimiter)
 
 
-def _csv_rows(lines: Iterator[str], columns: Columns, delimiter: str) -> Iterator[Row]:
-    waiting: deque[str] = deque()
+def _csv_rows(lines: Iterator[Line], columns: Columns, delimiter: str) -> Iterator[Row]:
+    waiting: deque[Line] = deque()
     while waiting or (waiting := deque(islice(lines, 1))):
-        fields = _fields([waiting[0]], delimiter, strict=True)
-        n_lines = 1
-        if waiting[0].count('"') % 2 and (fields is None or len(fields) != len(columns)):
+        first, n_lines = waiting[0], 1
+        if isinstance(first, BadRow):
+            waiting.popleft()
+            yield first
+            continue
+        fields = _fields([first], delimiter, strict=True)
+        if first.count('"') % 2 and (fields is None or len(fields) != len(columns)):
             # A quoted field may span lines, but a stray quote must not swallow the rest.
-            waiting.extend(islice(lines, LOOK_AHEAD - len(waiting)))
-            fields, n_lines = _spanning(list(waiting), columns, delimiter)
+            fields, n_lines = _spanning(_look_ahead(waiting, lines), columns, delimiter)
         if fields is None:
-            fields = _fields([waiting[0]], delimiter, strict=False) or []
+            fields = _fields([first], delimiter, strict=False) or []
         for _ in range(n_lines):
             waiting.popleft()
         if len(fields) == len(columns):
@@ -139,14 +170,28 @@ def _csv_rows(lines: Iterator[str], columns: Columns, delimiter: str) -> Iterato
             yield BadRow(f"it has {len(fields)} fields, but the header has {len(columns)}")
 
 
+def _look_ahead(waiting: deque[Line], lines: Iterator[Line]) -> list[str]:
+    """Give the lines that a row may span, no longer together than a line may be."""
+    found: list[str] = []
+    left = MAX_ROW_BYTES.value
+    for i in range(LOOK_AHEAD):
+        if i == len(waiting):
+            waiting.extend(islice(lines, 1))
+        if i == len(waiting) or isinstance(line := waiting[i], BadRow) or len(line) > left:
+            break
+        found.append(line)
+        left -= len(line)
+    return found
+
+
 def _spanning(lines: list[str], columns: Columns, delimiter: str) -> tuple[list[str] | None, int]:
     """Read a row from as few lines as possible; None, from one line, if it is impossible."""
-    for n in range(2, len(lines) + 1):
-        if lines[n - 1].count('"') % 2:
-            fields = _fields([line + "\n" for line in lines[:n]], delimiter, strict=True)
-            if fields is not None and len(fields) == len(columns):
-                return fields, n
-    return None, 1
+    reader = csv.reader((line + "\n" for line in lines), delimiter=delimiter, strict=True)
+    try:
+        fields = next(reader)
+    except (csv.Error, StopIteration):
+        return None, 1
+    return (fields, reader.line_num) if len(fields) == len(columns) else (None, 1)
 
 
 def _fields(lines: list[str], delimiter: str, *, strict: bool) -> list[str] | None:

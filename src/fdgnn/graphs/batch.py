@@ -481,7 +481,8 @@ def _coded(labels: Array | None) -> tuple[npt.NDArray[np.int32] | None, Array | 
         return None, None
     ordered = np.sort(labels)
     values = ordered[first_of_run(ordered)]
-    return np.searchsorted(values, labels).astype(np.int32), values
+    codes = np.searchsorted(values, labels).astype(np.int32)
+    return codes, values.astype(str) if values.dtype.kind == "O" else values
 
 
 def _decoded(

@@ -5,6 +5,7 @@ The errors do not say which graph they are about; whoever goes through a list ad
 
 from __future__ import annotations
 
+from itertools import chain
 from operator import index
 from typing import Any
 
@@ -12,9 +13,9 @@ import numpy as np
 
 from fdgnn.arrays import Array, Floats, Ints
 from fdgnn.exceptions import GraphError
+from fdgnn.limits import MAX_LABEL, MAX_ROW_BYTES, MAX_VERTICES
 
 MOST_VERTICES = 2**31 - 1  # in a batch: indices are int32, and a pair of them fits in an int64
-MOST_INFERRED = 10**7  # in a graph that does not give its size: a wrong index would cost gigabytes
 
 INT64, FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
 
@@ -31,6 +32,26 @@ def as_array(values: Any, what: str) -> Array:
         return np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:
         raise GraphError(f"{what} are not a rectangular array ({error})") from None
+
+
+def check_texts(values: list[Any], what: str) -> None:
+    """Refuse texts in nested lists that would be a large array: each has the longest one's room."""
+    longest = n_entries = 0
+    level: list[Any] = values
+    while level:
+        kinds = set(map(type, level))  # fast for long lists, of which most have numbers only
+        if str in kinds:
+            longest = max(longest, *(len(entry) for entry in level if type(entry) is str))
+        n_entries += len(level)
+        inner = level if kinds == {list} else [entry for entry in level if type(entry) is list]
+        level = list(chain.from_iterable(inner))
+    if MAX_LABEL.is_below(longest):
+        raise GraphError(f"{what} have up to {longest} characters; {MAX_LABEL.in_words}")
+    if MAX_ROW_BYTES.is_below(4 * longest * n_entries):
+        raise GraphError(
+            f"{what} are {n_entries} texts of up to {longest} characters, too many for one array; "
+            f"{MAX_ROW_BYTES.in_words}"
+        )
 
 
 def numbers(values: Any, what: str) -> Floats:
@@ -85,6 +106,10 @@ def _discrete(labels: Any, what: str, whose: str, remedy: str) -> Array:
         raise GraphError(
             f"{what} have shape {array.shape} and dtype {array.dtype}, expected one integer per "
             f"{whose} or one string per {whose}; pass real values as {remedy}"
+        )
+    if text and MAX_LABEL.is_below(array.dtype.itemsize // 4):
+        raise GraphError(
+            f"{what} have up to {array.dtype.itemsize // 4} characters; {MAX_LABEL.in_words}"
         )
     return array.astype(np.int64, copy=False) if whole else array
 
@@ -162,10 +187,10 @@ def _given_size(given: Any) -> int:
 
 def _size_by_arcs(arcs: Ints) -> int:
     n = int(arcs.max(initial=-1)) + 1
-    if n > MOST_INFERRED:
+    if MAX_VERTICES.is_below(n):
         raise GraphError(
             f"edge_index names vertex {n - 1}; number the vertices from 0, "
-            "or give n_vertices if there really are so many"
+            f"or give n_vertices if there really are so many; {MAX_VERTICES.in_words}"
         )
     return n
 

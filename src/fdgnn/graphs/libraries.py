@@ -271,6 +271,7 @@ def _attributes(entries: Iterable[tuple[Any, ...]], name: str, what: str) -> Arr
     values = [value for *_, value in entries]
     if any(value is None for value in values):
         raise GraphError(f"its {what}s do not all have the attribute {name!r}; set it on each")
+    checks.check_texts(values, f"attributes {name!r}")
     return checks.as_array(values, f"attributes {name!r}")
 
 

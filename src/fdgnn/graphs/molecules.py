@@ -19,6 +19,7 @@ from fdgnn.extras import require
 from fdgnn.graphs.raw import RawGraph
 from fdgnn.graphs.reading import ArcUse, Atoms, Reading, Standardize
 from fdgnn.graphs.standardizing import standardizer
+from fdgnn.limits import MAX_SMILES
 
 Bonds = Literal["types", "orders"]
 
@@ -211,6 +212,8 @@ def _parsed(Chem: Any, smiles: Any) -> Any:
         raise GraphError(f"it is a {type(smiles).__name__}, not a molecule")
     if not isinstance(smiles, str) or not smiles.strip():
         raise GraphError("its SMILES is missing")
+    if MAX_SMILES.is_below(len(smiles)):
+        raise GraphError(f"its SMILES has {len(smiles)} characters; {MAX_SMILES.in_words}")
     mol = Chem.MolFromSmiles(smiles)
     if mol is None:
         raise GraphError(f"its SMILES {_short(smiles)} {_problem(Chem, smiles)}")

@@ -19,6 +19,7 @@ from fdgnn.graphs.batch import GraphBatch
 from fdgnn.graphs.carried import code_arcs, labels_of, subdivide
 from fdgnn.graphs.graph import Graph
 from fdgnn.graphs.reading import Reading
+from fdgnn.limits import MAX_BARE_TOTAL, MAX_BARE_VERTICES, MAX_VERTICES
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,15 @@ class RawGraph:
     smiles: str | None = None  # of a molecule; its atoms, from left to right, are the vertices
     changes: tuple[str, ...] = ()  # what standardization did to a molecule
 
+    @property
+    def n_bare(self) -> int:
+        """How many vertices have no arc, at least."""
+        n = self.n_vertices
+        if n is None:
+            whole = self.edges.dtype.kind in "iu"
+            n = int(self.edges.max(initial=-1)) + 1 if whole else 0
+        return max(0, n - self.edges.size)
+
 
 class Joined(NamedTuple):
     """The good graphs of some rows, read in one way, and what is wrong with the other rows."""
@@ -49,7 +59,10 @@ def join(raws: Mapping[int, RawGraph], reading: Reading) -> Joined:
     faults: dict[int, str] = {}
     graphs: dict[int, Graph] = {}
     carried: list[Array] = []
+    faults |= _too_bare(raws, reading)
     for i, raw in raws.items():
+        if i in faults:
+            continue
         try:
             graphs[i], entries = as_graph(raw, reading)
             carried += [] if entries is None else [entries]
@@ -69,6 +82,33 @@ def join(raws: Mapping[int, RawGraph], reading: Reading) -> Joined:
     if reading.arc_labels == "vertices":
         batch = subdivide(batch, codes)
     return Joined(reading, replace(batch, reading=reading), faults)
+
+
+def _too_bare(raws: Mapping[int, RawGraph], reading: Reading) -> dict[int, str]:
+    """Find rows with too many vertices that have no arc and carry nothing.
+
+    They cost nothing in a file, so that a row can have any number of them. If all rows together
+    have too many, those with most of them are left out.
+    """
+    if reading.vertex != "none":
+        return {}
+    counts = {i: raw.n_bare for i, raw in raws.items()}
+    faults = {
+        i: f"it has {n} vertices without arcs, labels or features; {MAX_BARE_VERTICES.in_words}"
+        for i, n in counts.items()
+        if MAX_BARE_VERTICES.is_below(n)
+    }
+    total = sum(n for i, n in counts.items() if i not in faults)
+    for i in sorted(counts, key=counts.__getitem__, reverse=True):
+        if not MAX_BARE_TOTAL.is_below(total):
+            break
+        if i not in faults:
+            faults[i] = (
+                f"it has {counts[i]} vertices without arcs, labels or features, and the table has "
+                f"too many; {MAX_BARE_TOTAL.in_words}"
+            )
+            total -= counts[i]
+    return faults
 
 
 # ---------------------------------------------------------------------- one row
@@ -98,8 +138,8 @@ def as_graph(raw: RawGraph, reading: Reading) -> tuple[Graph, Array | None]:
     labels = _labels(raw.x, reading) if reading.vertex == "labels" else None
     features = _features(raw.x, reading) if reading.vertex == "features" else None
     n = raw.n_vertices
-    if reading.vertex == "none" and n is not None and n > checks.MOST_INFERRED:
-        raise GraphError(f"it has {n} vertices that carry nothing; check its size")
+    if n is not None and MAX_VERTICES.is_below(n):
+        raise GraphError(f"it has {n} vertices; {MAX_VERTICES.in_words}")
     if reading.arc_labels == "labels":
         arc_labels = _arc_labels(raw.carried, reading, edges)
         return Graph(edges, n, labels, features, None, reading.directed, arc_labels), None

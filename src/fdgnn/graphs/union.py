@@ -21,6 +21,8 @@ from fdgnn.limits import MAX_NUMBER
 
 Faults = Mapping[int, str]  # what is wrong, by the graph's position in the union
 
+_WIDE = 2**24  # bytes of texts of one width, up to which it does not matter that most are short
+
 
 class Kind(NamedTuple):
     """What all graphs of a batch have in common."""
@@ -211,6 +213,10 @@ def join(parts: Sequence[GraphPart]) -> tuple[Union, Faults]:
 
 def _end_to_end(arrays: Iterable[Array | None]) -> Array | None:
     there = [array for array in arrays if array is not None]  # all or none: they are of one kind
+    if there and there[0].dtype.kind == "U":
+        widest = max(array.dtype.itemsize for array in there)
+        if widest * sum(map(len, there)) > max(_WIDE, 4 * sum(a.nbytes for a in there)):
+            there = [array.astype(object) for array in there]  # else all get the longest one's room
     return np.concatenate(there) if there else None
 
 
