@@ -21,6 +21,7 @@ from fdgnn.cli.options import (
     Quiet,
     Rejects,
     Seed,
+    SplitName,
     Target,
     TaskName,
     Weighting,
@@ -29,6 +30,7 @@ from fdgnn.cli.options import (
 )
 from fdgnn.cli.pages import PageFile, dataset_of, show_model
 from fdgnn.cli.rejects import RejectsFile, check_outputs
+from fdgnn.cli.splitting import check_split, split_of
 
 if TYPE_CHECKING:
     from fdgnn.workflow.training import Training
@@ -70,6 +72,31 @@ def fit(
             help="balanced: errors on a rare class count more, so that all classes count alike."
         ),
     ] = Weighting.none,
+    scoring: Annotated[
+        str | None,
+        typer.Option(
+            help="What models are chosen by: accuracy, balanced_accuracy, roc_auc, "
+            "average_precision, f1 or log_loss; r2, rmse, mae or spearman. By default accuracy, "
+            "where a class is rare roc_auc, and r2 for numbers."
+        ),
+    ] = None,
+    threshold: Annotated[
+        str | None,
+        typer.Option(
+            help="Tell two classes apart where accuracy, balanced_accuracy or f1 is best on "
+            "held-out graphs; by default f1 where a class is rare."
+        ),
+    ] = None,
+    split: Annotated[
+        SplitName,
+        typer.Option(
+            help="How graphs are held out: at random; molecules of one scaffold together; rows "
+            "with one value of --split-column together; or rows that are later than the others."
+        ),
+    ] = SplitName.random,
+    split_column: Annotated[
+        str | None, typer.Option(help="With --split group or time: the column that has it.")
+    ] = None,
     rejects: Rejects = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
@@ -80,7 +107,7 @@ def fit(
     """Train a model on your graphs and save it; what works best is chosen for you."""
     from fdgnn.context import Context
     from fdgnn.model_files import save_model
-    from fdgnn.workflow.training import check_targets, train
+    from fdgnn.workflow.training import Wishes, check_targets, train
 
     searching = "no-search" if search is False else "search"
     asked = {searching: search, "configurations": configurations, "guesses": guesses}
@@ -88,17 +115,26 @@ def fit(
     context = Context(n_jobs=jobs, quiet=quiet, command=command_line())
     bad_rows = RejectsFile.beside(output, rejects)
     _check_files(data, output, bad_rows, page)
-    table = _with_atoms(how, model).read(data, target=target, numeric=task is TaskName.regression)
+    columns = check_split(split, split_column)
+    table = _with_atoms(how, model).read(
+        data, target=target, numeric=task is TaskName.regression, columns=columns
+    )
     listed = bad_rows.write(table.rejects, table.n_rows, context)
     graphs, y = check_targets(table)
     say(f"{graphs!r}", context.quiet)
-    training = train(
-        graphs, y, task=task.value if task else None, model=model.value,
+    wishes = Wishes(
+        task=task.value if task else None,
+        model=model.value,
+        scoring=scoring,
+        threshold=threshold,
         class_weight=None if class_weight is Weighting.none else class_weight.value,
-        search=search is not False, n_configurations=configurations or 20,
-        n_guesses=guesses or 3, seed=seed,
-        context=context,
-    )  # fmt: skip
+        split=split_of(table, split, split_column, context),
+        search=search is not False,
+        n_configurations=configurations or 20,
+        n_guesses=guesses or 3,
+        seed=seed,
+    )
+    training = train(graphs, y, wishes, smiles=table.smiles, context=context)
     save_model(training.model, output, score=training.score, nested=True)
     _print_training(training, output, listed, as_json)
     if page is None:
@@ -143,7 +179,9 @@ def _print_training(
             "graphs": training.n_graphs,
             "metric": training.metric,
             "score": training.score,
+            "scores": training.scores,
             "baseline": training.baseline,
+            "morgan": training.rival,
             "wl_ceiling": training.ceiling,
             "seconds": training.seconds,
             "parameters": training.parameters,
@@ -151,15 +189,28 @@ def _print_training(
         }
         typer.echo(json.dumps(facts | listed))
         return
-    constant = "majority class" if training.task == "classification" else "mean"
-    shown = {
-        f"{training.metric}, nested cross validation": training.score,
-        f"always the {constant}": training.baseline,
-        "best of any message passing (WL)": training.ceiling,
-    }
-    for what, value in shown.items():
-        if value is not None:
-            typer.echo(f"{what:35} {value:.3f}")
+    lines = {what: value for what, value in _lines(training).items() if value is not None}
+    width = max(map(len, lines))
+    for what, value in lines.items():
+        typer.echo(f"{what:{width}}  {value:.3f}")
+    for note in (training.rare, training.repeats):
+        if note is not None:
+            typer.echo(note)
     if len(set(training.members)) > 1:
         typer.echo(f"the average of: {'; '.join(training.members)}")
     typer.echo(f"{training.n_graphs} graphs, {training.seconds:.1f} s, written to {output}")
+
+
+def _lines(training: Training) -> dict[str, float | None]:
+    """What is shown of a model's scores, by what stands before each number."""
+    classify = training.task == "classification"
+    constant = "majority class" if classify else "mean"
+    way = "logistic" if classify else "ridge"
+    lines: dict[str, float | None] = {
+        f"{what}, nested cross validation": value for what, value in training.scores.items()
+    }
+    lines[f"{training.metric}, always the {constant}"] = training.baseline
+    rival = training.rival.get(training.metric)
+    lines[f"{training.metric}, Morgan counts and {way} regression"] = rival
+    lines["accuracy, best of any message passing (WL)"] = training.ceiling
+    return lines

@@ -63,6 +63,15 @@ class Weighting(StrEnum):
     balanced = "balanced"
 
 
+class SplitName(StrEnum):
+    """How graphs are held out; see `fdgnn.selection.splits`."""
+
+    random = "random"
+    scaffold = "scaffold"
+    group = "group"
+    time = "time"
+
+
 class ArcLabels(StrEnum):
     """What becomes of labels on arcs; see docs/decisions/0020-arc-labels.md."""
 
@@ -227,7 +236,8 @@ def _parameters(group: type[DataOptions]) -> list[Parameter]:
 # The library's messages name Python arguments, as in `vertex='none'`. These have other names here.
 RENAMED = {"id_column": "id", "smiles_column": "smiles", "n_jobs": "jobs"}
 ARGUMENTS = {
-    "target", "task", *RENAMED, *(field.name for field in fields(FirstDataOptions)),
+    "target", "task", "threshold", "class_weight", "scoring", *RENAMED,
+    *(field.name for field in fields(FirstDataOptions)),
 }  # fmt: skip
 MENTIONED = re.compile(r"`(\w+)(?:='?(\w+)'?)?`")
 

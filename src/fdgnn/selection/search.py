@@ -115,6 +115,9 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     nested_outputs_ : (n_graphs, q)
         With `outer_cv`: each graph's outputs by the model that was selected and fitted without its
         outer fold; NaN where no outer fold tests a graph. `nested_score_by` scores them.
+    nested_folds_ : (outer_cv, n_graphs)
+        With `outer_cv`: the inner fold of each graph, -1 where the outer fold tests it, and -2
+        where it is not used.
     cv_results_ : dict of arrays
         One row for each configuration, depth and penalty; with ``encoder="auto"`` one for each
         member, at its penalty, and `kept` says which are averaged. As in scikit-learn, scores are
@@ -254,8 +257,8 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 "no outer fold can be scored, because each has graphs of one class or value only"
             )
         self.nested_scores_, self.nested_score_ = scores, float(known.mean())
-        tested = task.folds[:-1] == TEST
-        self._nested = NestedAnswers(task.y, tested, outputs)
+        self.nested_folds_ = task.folds[:-1]
+        self._nested = NestedAnswers(task.y, self.nested_folds_ == TEST, outputs)
         self.nested_outputs_ = self._nested.last()
 
     def nested_score_by(self, scoring: str) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.model_selection import (
@@ -12,6 +12,7 @@ from sklearn.model_selection import (
     KFold,
     StratifiedGroupKFold,
     StratifiedKFold,
+    TimeSeriesSplit,
     check_cv,
 )
 
@@ -77,3 +78,60 @@ def check_groups(groups: Any, n: int) -> Array:
             "together; choose another split"
         )
     return np.asarray(codes)
+
+
+SplitKind = Literal["random", "group", "time"]
+
+
+@dataclass(frozen=True)
+class Split:
+    """How the graphs of a table are held out.
+
+    Attributes
+    ----------
+    kind : {"random", "group", "time"}
+        Anyhow; graphs of a group together; or graphs after all that a model was trained on.
+    by : (n,) or None
+        The group, or the time, of each graph.
+    name : str
+        What people call it.
+    """
+
+    kind: SplitKind = "random"
+    by: Array | None = None
+    name: str = "random"
+
+    def order(self, n: int) -> Array:
+        """Give the order in which graphs are to be taken: that of time, where it matters."""
+        return np.arange(n) if self.kind != "time" else np.argsort(_times(self.by), kind="stable")
+
+    def splitters(self, n_folds: int, classify: bool, seed: int) -> Splitters:
+        """Make the splitters of nested cross validation with so many folds each.
+
+        In time, each outer fold is tested by what was trained on all before it, and inner folds
+        are spans of time.
+        """
+        if self.kind == "time":
+            return Splitters(KFold(n_folds), TimeSeriesSplit(n_folds), classify, seed)
+        if self.kind == "group":
+            return Splitters(n_folds, n_folds, classify, seed)
+        kind = StratifiedKFold if classify else KFold
+        shuffled = kind(n_folds, shuffle=True, random_state=seed)  # files are often sorted
+        return Splitters(shuffled, n_folds, classify, seed)
+
+    @property
+    def groups(self) -> Array | None:
+        """The group of each graph, where graphs are held out by group."""
+        return self.by if self.kind == "group" else None
+
+
+def _times(values: Any) -> Array:
+    """Give times as numbers where all are numbers, else as text, as dates in ISO format sort."""
+    found = np.asarray(values, dtype=object)
+    missing = [i for i, one in enumerate(found) if one is None or one == ""]
+    if missing:
+        raise ValueError(f"the time of graph {missing[0]} is missing; leave such graphs out")
+    try:
+        return found.astype(np.float64)
+    except (TypeError, ValueError):
+        return found.astype(str)

@@ -1,0 +1,91 @@
+"""What chemists hold a model against: scaffolds, and the baseline of Morgan fingerprints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import joblib
+import numpy as np
+import scipy.sparse as sp
+
+from fdgnn.arrays import Array, Floats
+from fdgnn.extras import require
+from fdgnn.selection.folds import TEST, Folds
+from fdgnn.selection.nested import NestedAnswers
+
+RADIUS, N_COLUMNS = 2, 2048  # of Morgan fingerprints, as is usual
+MANY = 10_000  # graphs beyond which the baseline is trained in one fold only
+_CHUNK = 500  # molecules that a process takes at once
+
+
+def murcko_scaffolds(smiles: Sequence[str], n_jobs: int | None = None) -> Array:
+    """Give the Murcko scaffold of each molecule: its rings and what links them, as SMILES.
+
+    Molecules without rings have the same, empty, scaffold.
+    """
+    require("rdkit", "chem", "Scaffolds of molecules")
+    return np.array(_in_chunks(_scaffolds, smiles, n_jobs), dtype=object)
+
+
+def morgan_counts(smiles: Sequence[str], n_jobs: int | None = None) -> sp.csr_array:
+    """Count the Morgan substructures of each molecule, hashed into columns."""
+    require("rdkit", "chem", "Morgan fingerprints")
+    rows = _in_chunks(_counts, smiles, n_jobs)
+    indices = [np.array(list(row), dtype=np.int32) for row in rows]
+    values = [np.array(list(row.values()), dtype=np.float64) for row in rows]
+    ends = np.cumsum([0, *map(len, indices)])
+    parts = np.concatenate(values), np.concatenate(indices), ends
+    return sp.csr_array(parts, shape=(len(smiles), N_COLUMNS))
+
+
+def _in_chunks(work: Any, smiles: Sequence[str], n_jobs: int | None) -> list[Any]:
+    chunks = [smiles[i : i + _CHUNK] for i in range(0, len(smiles), _CHUNK)]
+    done = joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(work)(chunk) for chunk in chunks)
+    return [one for chunk in done for one in chunk]
+
+
+def _scaffolds(smiles: Sequence[str]) -> list[str]:
+    from rdkit.Chem.Scaffolds.MurckoScaffold import MurckoScaffoldSmiles
+
+    scaffold: Callable[[str], str] = MurckoScaffoldSmiles
+    return [scaffold(one) for one in smiles]
+
+
+def _counts(smiles: Sequence[str]) -> list[dict[int, int]]:
+    from rdkit.Chem import MolFromSmiles
+    from rdkit.Chem.rdFingerprintGenerator import GetMorganGenerator
+
+    made = GetMorganGenerator(radius=RADIUS, fpSize=N_COLUMNS)
+    found = (made.GetCountFingerprint(MolFromSmiles(one)) for one in smiles)
+    return [dict(sorted(one.GetNonzeroElements().items())) for one in found]
+
+
+def baseline_answers(X: sp.csr_array, y: Array, folds: Folds, classify: bool) -> NestedAnswers:
+    """What logistic or ridge regression says of the test graphs of each outer fold.
+
+    Parameters
+    ----------
+    X : (n, P)
+    y : (n,)
+        Class numbers, or real targets.
+    folds : (n_outer, n)
+        As in `SelectionTask`. Of many graphs, only the first is used.
+    """
+    rows = folds[:1] if len(y) > MANY else folds
+    outputs = np.array([_tested(X, y, fold, classify) for fold in rows])
+    return NestedAnswers(y, rows == TEST, outputs)
+
+
+def _tested(X: sp.csr_array, y: Array, fold: Folds, classify: bool) -> Floats:
+    """Outputs (n, q) of a regression on the training graphs of one outer fold."""
+    from sklearn.linear_model import LogisticRegression, Ridge
+
+    train, test = fold >= 0, fold == TEST
+    model = LogisticRegression(max_iter=1000) if classify else Ridge(alpha=10.0)
+    model.fit(X[train], y[train])
+    found = model.decision_function(X[test]) if classify else model.predict(X[test])
+    n_outputs = len(model.classes_) if classify and len(model.classes_) > 2 else 1
+    outputs = np.full((len(y), n_outputs), np.nan)
+    outputs[test] = found.reshape(-1, n_outputs)
+    return outputs
