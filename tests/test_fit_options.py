@@ -1,0 +1,204 @@
+"""``fdgnn fit``: what models are chosen by, how rows are held out, and what is told of it."""
+
+from __future__ import annotations
+
+import csv
+import sys
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+
+from fdgnn import read_graphs
+from fdgnn.cli import main
+from fdgnn.datasets import make_motif_graphs
+from fdgnn.graphs import GraphBatch
+from fdgnn.readout.metrics import roc_auc
+from fdgnn.selection.folds import TEST
+from fdgnn.selection.splits import Split
+from fdgnn.workflow.chemistry import baseline_answers, morgan_counts, murcko_scaffolds
+from fdgnn.workflow.repeats import find_repeats
+from fdgnn.workflow.training import Wishes, train
+
+rdkit = pytest.importorskip("rdkit")
+from rdkit.Chem import MolFromSmiles  # noqa: E402
+from rdkit.Chem.rdFingerprintGenerator import GetMorganGenerator  # noqa: E402
+
+CORES = ["c1ccccc1", "C1CCCCC1", "c1ccncc1", "C1CCNCC1", "c1ccsc1", "C1CCOC1", "c1ccc2ccccc2c1"]
+ENDS = ["O", "N", "F", "Cl", "CC", "C#N", "C(=O)O", "OC", "NC", "CO", "C=C", "S"]
+
+
+@pytest.fixture(scope="module")
+def molecules(tmp_path_factory):
+    """Rings with an end; those with a carbonyl or nitrogen in the end are active."""
+    path = tmp_path_factory.mktemp("molecules") / "table.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        out = csv.writer(file)
+        out.writerow(["smiles", "active", "year", "family", "mass"])
+        for i, (core, end) in enumerate((c, e) for c in CORES for e in ENDS):
+            active = int("N" in end or "=O" in end)
+            out.writerow(
+                [f"{end}{core}" if end != "C#N" else f"N#C{core}", active, 1990 + i, core, i]
+            )
+    return path
+
+
+@pytest.fixture(scope="module")
+def table(molecules):
+    return read_graphs(molecules, target="active", atoms="typed", columns=["year", "family"])
+
+
+@pytest.fixture
+def run_fdgnn(capsys, monkeypatch):
+    """Run a command in this process; gives its exit code, and what it printed."""
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["fdgnn", *map(str, words)])
+        monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main takes its own
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        return SimpleNamespace(exit_code=ended.value.code or 0, output=printed.out + printed.err)
+
+    return run
+
+
+# ---------------------------------------------------------------------- training
+
+
+def test_scores_that_everyone_asks_for_are_always_there(table):
+    found = train(table.graphs, table.y, Wishes(scoring="average_precision"), smiles=table.smiles)
+    assert list(found.scores) == ["average precision", "accuracy", "balanced accuracy", "ROC AUC"]
+    assert found.score == found.scores["average precision"]
+    assert set(found.rival) == set(found.scores)
+    assert all(0 <= value <= 1 for value in [*found.scores.values(), *found.rival.values()])
+    assert found.baseline is None
+    assert found.rare is None
+
+
+def test_numbers_have_errors_that_are_positive(table):
+    y = np.bincount(table.graphs.graph_of_vertex) + 0.1
+    wishes = Wishes(scoring="rmse", task="regression")
+    found = train(table.graphs, y, wishes, smiles=table.smiles)
+    assert list(found.scores) == ["RMSE", "R2"]
+    assert 0 < found.score < found.baseline == pytest.approx(y.std())
+    assert found.rival["RMSE"] > 0
+
+
+def test_a_rare_class_is_ranked_and_cut(table):
+    some = np.flatnonzero((table.y == 0) | (np.arange(len(table.y)) % 5 == 1))
+    y = table.y[some]
+    y[np.flatnonzero(y == 1)[4:]] = 0
+    found = train(table.graphs[some], y)
+    assert found.metric == "ROC AUC"
+    assert found.rare.startswith("class 1 has ")
+    assert "ROC AUC chooses models, and classes are told apart where F1 is best" in found.rare
+    assert found.model.threshold == "f1"
+
+
+def test_scaffolds_are_held_out_together(table):
+    scaffolds = murcko_scaffolds(table.smiles)
+    assert len(set(scaffolds)) == len(CORES)
+    split = Split("group", scaffolds, "scaffolds")
+    found = train(table.graphs, table.y, Wishes(split=split))
+    assert found.score < train(table.graphs, table.y).score + 0.2
+    one = Split("group", np.repeat("c1ccccc1", len(table.y)), "scaffolds")
+    with pytest.raises(ValueError, match="all graphs are of one group, c1ccccc1"):
+        train(table.graphs, table.y, Wishes(split=one))
+    three = Split("group", np.arange(len(table.y)) % 3, "family")
+    with pytest.raises(ValueError, match=r"3 different groups \(family\), too few to hold some"):
+        train(table.graphs, table.y, Wishes(split=three))
+
+
+def test_time_is_kept_in_order(table):
+    years = np.array([int(year) for year in table.columns["year"]])
+    mixed = np.random.default_rng(0).permutation(len(years))
+    split = Split("time", years[mixed], "year")
+    np.testing.assert_array_equal(years[mixed][split.order(len(years))], np.sort(years))
+    dates = Split("time", np.array(["2001-02-03", "1999-12-31", "2001-01-01"], dtype=object))
+    assert dates.order(3).tolist() == [1, 2, 0]
+    found = train(table.graphs[mixed], table.y[mixed], Wishes(split=split))
+    again = train(table.graphs, table.y, Wishes(split=Split("time", years, "year")))
+    assert found.scores == again.scores
+    with pytest.raises(ValueError, match="the time of graph 1 is missing"):
+        Split("time", np.array([3, None], dtype=object)).order(2)
+
+
+@pytest.mark.parametrize("name", ["threshold", "class_weight"])
+def test_what_is_for_classes_is_not_for_numbers(table, name):
+    wishes = Wishes(task="regression", **{name: "balanced" if "weight" in name else "f1"})
+    with pytest.raises(ValueError, match=f"`{name}` is for classes, but the target is a number"):
+        train(table.graphs, table.y, wishes)
+
+
+# ---------------------------------------------------------------------- the baseline
+
+
+def test_the_baseline_is_logistic_regression_in_the_same_folds(table):
+    X = morgan_counts(table.smiles)
+    made = GetMorganGenerator(radius=2, fpSize=2048)
+    theirs = [made.GetCountFingerprintAsNumPy(MolFromSmiles(one)) for one in table.smiles]
+    np.testing.assert_array_equal(X.toarray(), theirs)
+    folds = np.array([np.where(np.arange(len(table.y)) % 2 == o, TEST, 0) for o in (0, 1)])
+    found = baseline_answers(X, table.y, folds, classify=True)
+    by_hand = []
+    for fold in folds:
+        model = LogisticRegression(max_iter=1000).fit(X[fold >= 0], table.y[fold >= 0])
+        by_hand.append(roc_auc_score(table.y[fold < 0], model.decision_function(X[fold < 0])))
+    assert found.score(roc_auc) == pytest.approx(np.mean(by_hand))
+
+
+# ---------------------------------------------------------------------- twins
+
+
+def test_twins_across_folds_are_counted():
+    graphs, y = make_motif_graphs(40, random_state=0)
+    twice = GraphBatch.from_graphs([*graphs, *graphs[:6]])
+    labels = np.concatenate([y, y[:4], 1 - y[4:6]])
+    apart = np.repeat([0, 1], [40, 6])
+    found = find_repeats(twice, labels, apart)
+    assert (found.n_graphs, found.n_same, found.n_contradicting) == (46, 12, 4)
+    assert found.n_near >= 12
+    assert "12 of 46 graphs have a twin in another fold (4 of them one with" in found.in_words()
+    together = find_repeats(twice, labels, np.zeros(46, dtype=int))
+    assert together.n_same == together.n_near == 0
+    assert together.in_words() is None
+
+
+# ---------------------------------------------------------------------- the command
+
+
+def test_the_command_prints_all_of_it(molecules, run_fdgnn, tmp_path):
+    out = tmp_path / "m.fdgnn"
+    run = run_fdgnn("fit", molecules, "--target", "active", "-o", out, "--scoring", "roc_auc",
+                    "--split", "scaffold", "--threshold", "balanced_accuracy", "-q")  # fmt: skip
+    assert run.exit_code == 0, run.output
+    for words in (
+        "ROC AUC, nested cross validation", "balanced accuracy, nested cross validation",
+        "accuracy, nested cross validation", "ROC AUC, Morgan counts and logistic regression",
+    ):  # fmt: skip
+        assert words in run.output
+    by_year = run_fdgnn("fit", molecules, "--target", "active", "-o", out, "--split", "time",
+                        "--split-column", "year", "--json", "-q")  # fmt: skip
+    assert '"morgan": {"accuracy"' in by_year.output
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    (["--split", "group"], "--split group needs a column; name it by --split-column"),
+    (["--split-column", "family"], "--split-column is for --split group and time, not random"),
+    (["--split", "group", "--split-column", "famly"], "did you mean 'family'"),
+    (["--scoring", "rmse"], "scoring='rmse': for classes, expected one of accuracy"),
+    (["--threshold", "r2"], "threshold='r2': expected one of"),
+    (["--task", "regression", "--threshold", "f1"], "--threshold is for classes"),
+    (["--task", "regression", "--class-weight", "balanced"], "--class-weight is for classes"),
+])  # fmt: skip
+def test_bad_choices_are_told_in_one_line(molecules, run_fdgnn, options, message, tmp_path):
+    out = tmp_path / "m.fdgnn"
+    run = run_fdgnn("fit", molecules, "--target", "active", "-o", out, *options, "-q")
+    assert run.exit_code != 0
+    assert message in run.output
+    assert "Traceback" not in run.output
+    assert not out.exists()
