@@ -23,7 +23,7 @@ from fdgnn import (
     substructures,
 )
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
-from fdgnn.encoders.descriptors import DescriptorBlock, DescriptorColumn, beside
+from fdgnn.encoders.descriptors import SHARE, DescriptorBlock, DescriptorColumn, beside
 from fdgnn.exceptions import GraphError, UnseenLabelWarning
 from fdgnn.graphs.descriptors import Descriptors
 from model_file_tools import refused, with_record
@@ -149,12 +149,12 @@ def test_numbers_are_standardized_and_what_is_missing_is_the_mean():
     assert block.column_of_feature.tolist() == [0, 0, 1, 1, 1]
 
 
-def test_the_block_is_as_large_as_the_features_beside_it():
+def test_the_block_has_its_share_of_the_size_of_the_features_beside_it():
     from fdgnn.arrays import spread
 
     X = np.random.default_rng(0).normal(size=(N, 7)) * 13
     block = DescriptorBlock.of(DESCRIBED.descriptors, X)
-    assert spread(block.features(DESCRIBED)) == pytest.approx(spread(X))
+    assert spread(block.features(DESCRIBED)) == pytest.approx(SHARE * spread(X))
     both = beside(X, block, DESCRIBED)
     np.testing.assert_array_equal(both[:, :7], X)
     np.testing.assert_array_equal(both[:, 7:], block.features(DESCRIBED))

@@ -10,6 +10,7 @@ import fdgnn
 
 if TYPE_CHECKING:
     from fdgnn.encoders.base import GraphKind
+    from fdgnn.encoders.descriptors import DescriptorColumn
     from fdgnn.graphs.reading import Reading
     from fdgnn.model_files import ModelInfo
 
@@ -31,6 +32,8 @@ def model_in_words(info: ModelInfo) -> dict[str, object]:
         how = "by nested cross validation" if info.nested else "of the training"
         words["score"] = f"{info.score:.4f} ({how})"
     words["graphs"] = _kind_in_words(info.graph_kind)
+    if info.descriptors:
+        words["descriptors"] = ", ".join(_descriptor(column) for column in info.descriptors)
     if info.reading is not None:
         words["read from"] = _reading_in_words(info.reading)
     if info.networks:
@@ -44,6 +47,11 @@ def _kind_in_words(kind: GraphKind) -> str:
     direction = "directed" if kind.directed else "undirected"
     inputs = f"{kind.n_inputs} {_VERTICES[kind.vertices]}" if kind.vertices in _VERTICES else ""
     return f"{direction}, {inputs or 'nothing on vertices'}"
+
+
+def _descriptor(column: DescriptorColumn) -> str:
+    kinds = f"{len(column.categories)} categories" if column.kind == "category" else "number"
+    return f"{column.name} ({kinds}{', some missing' if column.missing else ''})"
 
 
 def _reading_in_words(reading: Reading) -> str:

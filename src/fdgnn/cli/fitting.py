@@ -14,7 +14,9 @@ from fdgnn.cli.app import app, command_line, say
 from fdgnn.cli.options import (
     AsJson,
     Atoms,
+    Categories,
     Data,
+    Descriptors,
     FirstDataOptions,
     Jobs,
     ModelName,
@@ -27,6 +29,7 @@ from fdgnn.cli.options import (
     Weighting,
     check_unused,
     expand,
+    names_in,
 )
 from fdgnn.cli.pages import PageFile, dataset_of, show_model
 from fdgnn.cli.rejects import RejectsFile, check_outputs
@@ -97,6 +100,8 @@ def fit(
     split_column: Annotated[
         str | None, typer.Option(help="With --split group or time: the column that has it.")
     ] = None,
+    descriptors: Descriptors = None,
+    categories: Categories = None,
     rejects: Rejects = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
@@ -117,8 +122,9 @@ def fit(
     _check_files(data, output, bad_rows, page)
     columns = check_split(split, split_column)
     table = _with_atoms(how, model).read(
-        data, target=target, numeric=task is TaskName.regression, columns=columns
-    )
+        data, target=target, numeric=task is TaskName.regression, columns=columns,
+        descriptors=names_in(descriptors), categories=names_in(categories),
+    )  # fmt: skip
     listed = bad_rows.write(table.rejects, table.n_rows, context)
     graphs, y = check_targets(table)
     say(f"{graphs!r}", context.quiet)

@@ -47,6 +47,24 @@ Smiles = Annotated[
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first bad row.")]
 
 
+Descriptors = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Columns with numbers or categories of whole graphs, for the model to use beside "
+        "these; cells may be empty. Repeat it, or use commas."
+    ),
+]
+Categories = Annotated[
+    list[str] | None,
+    typer.Option(help="The same for columns whose numbers are codes of categories."),
+]
+
+
+def names_in(given: list[str] | None) -> list[str]:
+    """Give the names in an option that may be repeated, and may have commas."""
+    return [name.strip() for one in given or () for name in one.split(",") if name.strip()]
+
+
 class Vertex(StrEnum):
     """What vertices carry."""
 
@@ -187,7 +205,7 @@ class FirstDataOptions(DataOptions):
     ] = None
 
     def _arguments(self) -> dict[str, Any]:
-        names = [n.strip() for given in self.vertex_attributes or () for n in given.split(",")]
+        names = names_in(self.vertex_attributes)
         return super()._arguments() | {
             "vertex": self.vertex.value,
             "vertex_attributes": names or None,
@@ -236,7 +254,8 @@ def _parameters(group: type[DataOptions]) -> list[Parameter]:
 # The library's messages name Python arguments, as in `vertex='none'`. These have other names here.
 RENAMED = {"id_column": "id", "smiles_column": "smiles", "n_jobs": "jobs"}
 ARGUMENTS = {
-    "target", "task", "threshold", "class_weight", "scoring", *RENAMED,
+    "target", "task", "threshold", "class_weight", "scoring", "descriptors", "categories",
+    *RENAMED,
     *(field.name for field in fields(FirstDataOptions)),
 }  # fmt: skip
 MENTIONED = re.compile(r"`(\w+)(?:='?(\w+)'?)?`")

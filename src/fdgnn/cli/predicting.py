@@ -105,7 +105,7 @@ def explain(
     wanted = None if not row else set(row)
     n_explained = n_unseen = n_rows = 0
     found: list[Reject] = []
-    with explanation_writer(output) as write:
+    with explanation_writer(output, fitted.descriptors_ is not None) as write:
         for table in how.iterate(data, like=fitted):
             explained, refused = explain_table(fitted, table, wanted, target=of, edges=edges)
             write(explained)

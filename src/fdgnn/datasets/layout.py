@@ -15,6 +15,7 @@ from typing import Any, Literal, cast
 from fdgnn.arrays import Array
 from fdgnn.datasets.request import ArcLabels, ReadRequest, VertexChoice
 from fdgnn.exceptions import DatasetFormatError
+from fdgnn.graphs.descriptors import Kind, kind_of_cells
 from fdgnn.graphs.raw import RawGraph
 from fdgnn.graphs.reading import Reading
 
@@ -63,7 +64,15 @@ def settle(raws: Sequence[RawGraph], request: ReadRequest) -> Reading:
         pairs=lists_pairs(raws),
         vertex_attributes=() if vertex == "none" else raws[0].vertex_attributes,
         edge_attribute=None if ignored else raws[0].edge_attribute,
+        descriptors=tuple((name, _kind(name, raws, request)) for name in request.described_by),
     )
+
+
+def _kind(name: str, raws: Sequence[RawGraph], request: ReadRequest) -> Kind:
+    """Tell whether a column has numbers or categories."""
+    if name in request.categories:
+        return "category"
+    return kind_of_cells(name, [(raw.cells or {}).get(name) for raw in raws])
 
 
 def _commonest(forms: Sequence[Form | None]) -> Form:

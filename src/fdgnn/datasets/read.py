@@ -48,6 +48,8 @@ def read_graphs(
     strict: bool = False,
     standardize: Standardize | None = None,
     stereo: bool | None = None,
+    descriptors: Sequence[str] = (),
+    categories: Sequence[str] = (),
 ) -> GraphTable:
     r"""Read graphs, one per row, from a file or a folder.
 
@@ -103,6 +105,11 @@ def read_graphs(
     stereo : bool, optional
         Tell mirror images and cis from trans: labels of atoms also say R or S, types of bonds E
         or Z. By default they do not.
+    descriptors : sequence of str, optional
+        Columns that describe whole graphs, for models to use beside these: numbers, or text for
+        categories; cells may be empty. `GraphTable.graphs` has them.
+    categories : sequence of str, optional
+        Further such columns, whose numbers are codes of categories.
 
     Returns
     -------
@@ -138,6 +145,7 @@ def read_graphs(
     request = ReadRequest(
         target, numeric, id_column, smiles_column, vertex, vertex_attributes, edge_attribute,
         arc_labels, atoms, directed, reading_of(like), tuple(columns), standardize, stereo,
+        tuple(descriptors), tuple(categories),
     )  # fmt: skip
     return next(_iterate(path, format, request, strict, None))
 
@@ -191,6 +199,8 @@ def _iterate(
     _check_column(rows, "id_column", request.id_column)
     for column in request.columns:
         _check_column(rows, "columns", column)
+    for column in request.described_by:
+        _check_column(rows, "descriptors", column)
     return tables(rows, request, chunk_size, strict)
 
 
@@ -224,10 +234,9 @@ def _tu_table(path: Path | str, request: ReadRequest) -> GraphTable:
         )
     if request.directed:
         raise DatasetFormatError(f"{path}: TU datasets are undirected; leave `directed` out")
-    if request.columns:
+    for column in (*request.columns, *request.described_by):
         raise DatasetFormatError(
-            f"{path}: TU datasets have no columns beside the graphs, so none is called "
-            f"{request.columns[0]!r}"
+            f"{path}: TU datasets have no columns beside the graphs, so none is called {column!r}"
         )
     _refuse_choices_of_molecules(str(path), request)
     vertex = _tu_vertex(path) if request.vertex == "auto" else request.vertex
@@ -270,7 +279,7 @@ def _tu_vertex(path: Path | str) -> Vertex:
 
 
 def _network_rows(name: str, files: Sequence[Any], request: ReadRequest) -> FileRows:
-    if request.target is None:
+    if request.target is None and not request.described_by:
         columns, rows = networks.file_rows(files)
     else:
         columns, rows = networks.labeled_rows(files[0].parent, files)
@@ -285,7 +294,8 @@ def _table_rows(name: str, format: str, files: Sequence[Any], request: ReadReque
         used, read = graph_columns(columns), graph_reader(columns, request.like)
     else:
         used, read = [smiles], MoleculeColumn(smiles, _molecule_reader(request))
-    asked = [c for c in (request.target, request.id_column, *request.columns) if c in columns]
+    beside = (*request.columns, *request.described_by)
+    asked = [c for c in (request.target, request.id_column, *beside) if c in columns]
     wanted = list(dict.fromkeys([*used, *asked]))
     more = (_more_rows(path, format, wanted) for path in files[1:])
     return FileRows(

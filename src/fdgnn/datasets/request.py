@@ -46,6 +46,15 @@ class ReadRequest:
     columns: tuple[str, ...] = ()
     standardize: Standardize | None = None
     stereo: bool | None = None
+    descriptors: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()  # descriptors that are categories, whatever they look like
+
+    @property
+    def described_by(self) -> tuple[str, ...]:
+        """All columns that are descriptors."""
+        if self.like is not None:
+            return tuple(name for name, _ in self.like.descriptors)
+        return tuple(dict.fromkeys((*self.descriptors, *self.categories)))
 
     @property
     def attributes(self) -> list[str] | None:
@@ -75,6 +84,12 @@ class ReadRequest:
                     f"`{name}` is {value!r}, but the model's training data was read with "
                     f"{getattr(known, name)!r}; leave `{name}` out"
                 )
+        unknown = {*self.descriptors, *self.categories} - set(self.described_by)
+        if unknown:
+            raise ValueError(
+                f"`descriptors` has {min(unknown)!r}, which the model was not fitted with; leave "
+                "`descriptors` out: the model knows its own"
+            )
         if self.smiles_column is not None and known.source != "molecules":
             raise ValueError(
                 f"`smiles_column` is {self.smiles_column!r}, but the model's training data was "

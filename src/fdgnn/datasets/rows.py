@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Literal
 
@@ -136,7 +136,7 @@ class FileRows:
         if reading is None:
             try:
                 reading = settle(raws, request)
-            except DatasetFormatError as error:
+            except (DatasetFormatError, GraphError) as error:
                 raise DatasetFormatError(f"{self.name}: {error}") from None
         changes: dict[str, Any] = {"source": self.source, "smiles_column": self.smiles_column}
         if reading.source != "table":
@@ -207,6 +207,9 @@ class _Chunk:
             if self.request.target is not None:
                 self.targets[i] = read_target(row.get(self.request.target), self.request.numeric)
             self.beside[i] = [plain(row.get(column)) for column in self.request.columns]
+            described_by = self.request.described_by
+            if described_by:
+                raw = replace(raw, cells={name: plain(row.get(name)) for name in described_by})
             self.raws[i] = raw
             if raw.changes:
                 self.given[i] = str(row[self.file.smiles_column or ""])

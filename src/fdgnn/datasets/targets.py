@@ -11,21 +11,21 @@ import numpy as np
 
 from fdgnn.arrays import Array
 from fdgnn.exceptions import GraphError
+from fdgnn.graphs.cells import is_missing, number_in
 from fdgnn.limits import MAX_LABEL
 
 LARGEST = sys.float_info.max
-MISSING = frozenset({"", "na", "n/a", "nan", "null"})  # as text, in any case
 
 
 def read_target(value: Any, numeric: bool) -> Any:
     """Check one target; return it as a number or text."""
     value = plain(value)
-    if value is None or value != value or (isinstance(value, str) and _is_missing(value)):
+    if is_missing(value):
         raise GraphError("its target is missing")
     if isinstance(value, list | tuple | dict):
         raise GraphError(f"its target has {len(value)} entries, expected one")
     if numeric:
-        value = _number(value)
+        value = number_in(value)
         if value is None:
             raise GraphError("its target is not a number")
     if isinstance(value, int | float | Decimal) and not -LARGEST <= value <= LARGEST:
@@ -38,7 +38,7 @@ def read_target(value: Any, numeric: bool) -> Any:
 def target_array(values: list[Any], text_only: bool) -> Array:
     """Make an array of integers, of reals, or else of text."""
     if text_only and values and isinstance(values[0], str):
-        numbers = [_number(value) for value in values]
+        numbers = [number_in(value) for value in values]
         values = values if None in numbers else numbers
     if all(isinstance(value, int) and abs(value) < 2**63 for value in values):
         return np.array(values, dtype=np.int64)
@@ -52,18 +52,3 @@ def plain(value: Any) -> Any:
     while isinstance(value, list | tuple | np.ndarray) and len(value) == 1:
         value = value[0]
     return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
-
-
-def _is_missing(value: str) -> bool:
-    return value.strip().lower() in MISSING
-
-
-def _number(value: Any) -> int | float | None:
-    for kind in (int, float):
-        try:
-            number = kind(value)
-            if (isinstance(value, str) or number == value) and abs(number) < 2**63:
-                return number
-        except (TypeError, ValueError, OverflowError):
-            continue
-    return None

@@ -24,7 +24,7 @@ from fdgnn.graphs.descriptors import Descriptors, kind_of, known_in
 from fdgnn.records import Record
 
 #: How large descriptors are beside the features of graphs, by their mean squared distances.
-SHARE = 1.0
+SHARE = 0.1
 _FEW = 20  # categories that are taken for such however few graphs there are
 _Finite = Annotated[float, msgspec.Meta(ge=-1e300, le=1e300)]
 
@@ -153,7 +153,8 @@ class DescriptorBlock:
 
     def features(self, graphs: GraphBatch) -> Floats:
         """Features (n_graphs, n_features) of checked graphs."""
-        assert graphs.descriptors is not None
+        if graphs.descriptors is None:  # only no graphs at all come without
+            return np.empty((0, self.n_features))
         return _coded(self.columns, graphs.descriptors) * self.scale
 
     def contributions(self, seen: Floats, directions: Floats) -> Floats:

@@ -360,7 +360,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         graphs = as_batch(X, like=self)
         self.graph_kind_.check(graphs)
-        if self.descriptors_ is not None:
+        if self.descriptors_ is not None and len(graphs):
             self.descriptors_.check(graphs)
         return graphs
 

@@ -52,10 +52,15 @@ def subdivide(graphs: GraphBatch, table: Array | None = None) -> GraphBatch:
     if graphs.features is not None:
         features = _features(graphs.features, _entries(values, table))[order]
         result = GraphBatch.from_arcs(offsets, arcs, features=features, directed=graphs.directed)
-        return replace(result, reading=graphs.reading)
+        return replace(result, reading=graphs.reading, descriptors=graphs.descriptors)
     names, codes = _labels(graphs, values, table)
     result = GraphBatch.from_arcs(offsets, arcs, labels=codes[order], directed=graphs.directed)
-    return replace(result, label_values=names[result.label_values], reading=graphs.reading)
+    return replace(
+        result,
+        label_values=names[result.label_values],
+        reading=graphs.reading,
+        descriptors=graphs.descriptors,
+    )
 
 
 def code_arcs(carried: Array) -> tuple[Floats, Array | None]:

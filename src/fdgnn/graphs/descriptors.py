@@ -14,6 +14,8 @@ import numpy as np
 
 from fdgnn.arrays import Array, Ints
 from fdgnn.exceptions import GraphError
+from fdgnn.graphs.cells import is_missing, number_in
+from fdgnn.limits import MAX_LABEL
 
 Kind = Literal["number", "category"]
 Value = float | str | None  # None: it is missing
@@ -171,3 +173,44 @@ def mixed_kinds(rows: Sequence[Mapping[str, Value]]) -> dict[int, str]:
             if kind != first
         }
     return faults
+
+
+# ---------------------------------------------------------------------- cells of files
+
+
+def kind_of_cells(name: str, cells: Sequence[Any]) -> Kind:
+    """Tell what a column of a file has, where numbers may be written as text.
+
+    Raises
+    ------
+    GraphError
+        Some cells are numbers and others are not.
+    """
+    known = [cell for cell in cells if not is_missing(cell)]
+    text = [cell for cell in known if number_in(cell) is None]
+    if text and len(text) < len(known):
+        raise GraphError(
+            f"the descriptor {name!r} has numbers, and text such as {text[0]!r}; leave such cells "
+            "empty, or name it by `categories` if its numbers are codes"
+        )
+    return "category" if text else "number"
+
+
+def value_in(name: str, cell: Any, kind: Kind) -> Value:
+    """Read a cell of a file as a value of this kind, or raise GraphError."""
+    if is_missing(cell):
+        return None
+    number = number_in(cell)
+    if kind == "category":
+        if isinstance(cell, str):
+            if MAX_LABEL.is_below(len(cell)):
+                raise GraphError(
+                    f"its descriptor {name!r} has {len(cell)} characters; {MAX_LABEL.in_words}"
+                )
+            return cell.strip()
+        if number is None:
+            raise GraphError(f"its descriptor {name!r} is {cell!r}, expected text or a number")
+        return f"{number:.15g}"
+    if number is None or abs(number) == np.inf:
+        raise GraphError(f"its descriptor {name!r} is {cell!r}, expected a number")
+    return float(number)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from fdgnn.exceptions import GraphError
 from fdgnn.graphs import checks
 from fdgnn.graphs.batch import GraphBatch
 from fdgnn.graphs.carried import code_arcs, labels_of, subdivide
+from fdgnn.graphs.descriptors import Value, value_in
 from fdgnn.graphs.graph import Graph
 from fdgnn.graphs.reading import Reading
 from fdgnn.limits import MAX_BARE_TOTAL, MAX_BARE_VERTICES, MAX_VERTICES
@@ -35,6 +36,7 @@ class RawGraph:
     edge_attribute: str | None = None  # where `carried` is from
     smiles: str | None = None  # of a molecule; its atoms, from left to right, are the vertices
     changes: tuple[str, ...] = ()  # what standardization did to a molecule
+    cells: Mapping[str, Any] | None = None  # the columns with descriptors, by name
 
     @property
     def n_bare(self) -> int:
@@ -141,10 +143,21 @@ def as_graph(raw: RawGraph, reading: Reading) -> tuple[Graph, Array | None]:
     if n is not None and MAX_VERTICES.is_below(n):
         raise GraphError(f"it has {n} vertices; {MAX_VERTICES.in_words}")
     if reading.arc_labels == "labels":
+        weights, carried = None, None
         arc_labels = _arc_labels(raw.carried, reading, edges)
-        return Graph(edges, n, labels, features, None, reading.directed, arc_labels), None
-    weights, carried = _arc_data(raw.carried, reading, edges)
-    return Graph(edges, n, labels, features, weights, reading.directed), carried
+    else:
+        weights, carried = _arc_data(raw.carried, reading, edges)
+        arc_labels = None
+    described = _descriptors(raw.cells, reading)
+    kind = reading.directed
+    return Graph(edges, n, labels, features, weights, kind, arc_labels, described), carried
+
+
+def _descriptors(cells: Mapping[str, Any] | None, reading: Reading) -> dict[str, Value] | None:
+    """Read the descriptors of a row; a molecule that came alone has none."""
+    if cells is None or not reading.descriptors:
+        return None
+    return {name: value_in(name, cells.get(name), kind) for name, kind in reading.descriptors}
 
 
 def _labels(x: Array | None, reading: Reading) -> Array:

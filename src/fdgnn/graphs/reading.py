@@ -57,6 +57,9 @@ class Reading(Record, frozen=True, kw_only=True):
         its canonical tautomer.
     stereo : bool
         Whether labels of atoms and bonds tell mirror images and cis from trans.
+    descriptors : tuple of pairs
+        The columns that are read as descriptors of whole graphs: names, each with "number" or
+        "category".
     """
 
     source: Literal["table", "molecules", "networks", "tu"]
@@ -75,6 +78,7 @@ class Reading(Record, frozen=True, kw_only=True):
     atoms: Atoms | None = None
     standardize: Standardize | None = None
     stereo: bool = False
+    descriptors: tuple[tuple[str, Literal["number", "category"]], ...] = ()
 
     def __post_init__(self) -> None:
         complete = (

@@ -49,9 +49,14 @@ def prediction_writer(
 
 
 @contextmanager
-def explanation_writer(output: str) -> Iterator[Callable[[Iterable[Explained]], None]]:
-    """Give a function that appends explanations: a row per vertex, or a JSON object per graph."""
-    columns = [*_SUMMARY, "vertex", "label", "contribution"]
+def explanation_writer(
+    output: str, descriptors: bool = False
+) -> Iterator[Callable[[Iterable[Explained]], None]]:
+    """Give a function that appends explanations: a row per vertex, or a JSON object per graph.
+
+    Where graphs have descriptors, each of these has a row, too.
+    """
+    columns = [*_SUMMARY, "vertex", "label", *(["descriptor"] * descriptors), "contribution"]
     rows = _object_of if Path(output).suffix == ".jsonl" else _rows_of
     with _writer(output, columns) as write:
         yield lambda explained: write([r for one in explained for r in rows(one)])
@@ -61,6 +66,8 @@ def _object_of(one: Explained) -> list[Cells]:
     """Describe an explanation in one object."""
     explanation = one.explanation
     cells = _summary(one) | {"vertices": explanation.vertices.tolist()}
+    if explanation.descriptors:
+        cells["descriptors"] = dict(explanation.descriptors)
     if explanation.edges is not None and explanation.edge_effects is not None:
         cells["edges"] = explanation.edges.T.tolist()
         cells["edge_effects"] = explanation.edge_effects.tolist()
@@ -68,12 +75,18 @@ def _object_of(one: Explained) -> list[Cells]:
 
 
 def _rows_of(one: Explained) -> list[Cells]:
-    """Describe an explanation in one row per vertex."""
+    """Describe an explanation in one row per vertex, and one per descriptor."""
     contributions = one.explanation.vertices.tolist()
     labels = [None] * len(contributions) if one.graph.labels is None else one.graph.labels.tolist()
-    return [
-        _summary(one) | {"vertex": v, "label": label, "contribution": value}
+    described = one.explanation.descriptors
+    none: Cells = {"descriptor": None} if described else {}
+    rows = [
+        _summary(one) | {"vertex": v, "label": label} | none | {"contribution": value}
         for v, (label, value) in enumerate(zip(labels, contributions, strict=True))
+    ]
+    return rows + [
+        _summary(one) | {"vertex": None, "label": None, "descriptor": name, "contribution": value}
+        for name, value in described.items()
     ]
 
 
