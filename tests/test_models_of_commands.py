@@ -219,10 +219,26 @@ def test_evaluate_a_committee(folder, finished):
     assert result["accuracy_mean"] == pytest.approx(np.mean(result["fold_accuracies"]))
     assert result["accuracy_mean"] > 0.55
     assert 0.5 < result["balanced_accuracy_mean"] < 1
+    assert 0.5 < result["roc_auc_mean"] < 1
+    assert "average, ROC AUC" in run.stdout
     assert all(row and set(row) <= set(range(4)) for row in result["fold_kept"])
     assert "NOISY models: 4 of 4" in run.stderr
     assert f"{100 * result['accuracy_mean']:.1f}" in run.stdout
     assert str(folder) in result["command"]
+
+
+def test_a_committee_is_chosen_by_the_scoring(folder, finished, tmp_path):
+    run = fdgnn("evaluate", folder, "--model", "auto", "--out", tmp_path / "run", "--scoring",
+                "roc_auc", "--no-report", "-q")  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    by_auc, by_accuracy = (comparable(path) for path in (tmp_path / "run", finished[0]))
+    assert (by_auc["scoring"], by_accuracy["scoring"]) == ("roc_auc", "accuracy")
+    assert by_auc["fold_alphas"] != by_accuracy["fold_alphas"]
+    assert by_auc["accuracy_mean"] == pytest.approx(np.mean(by_auc["fold_accuracies"]))
+    other = fdgnn("evaluate", folder, "--model", "auto", "--out", tmp_path / "run", "-q")
+    assert other.returncode != 0  # begun with another scoring
+    paper = fdgnn("evaluate", folder, "--scoring", "roc_auc", "--out", tmp_path / "p", "-q")
+    assert "--scoring is not for --model paper" in paper.stderr
 
 
 @pytest.fixture(scope="module")

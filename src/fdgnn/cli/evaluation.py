@@ -50,6 +50,13 @@ def evaluate(
     units: Annotated[
         int | None, typer.Option(min=1, help="Neurons per layer; by default the paper's.")
     ] = None,
+    scoring: Annotated[
+        str | None,
+        typer.Option(
+            help="With --model auto, colors or both: what penalties are chosen by: accuracy (the "
+            "default), balanced_accuracy, roc_auc, average_precision, f1 or log_loss."
+        ),
+    ] = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
     cluster: Annotated[
@@ -69,10 +76,14 @@ def evaluate(
     if model is not ModelName.paper:
         given = {"protocol": protocol, "configurations": configurations, "guesses": guesses}
         check_unused(model, given | {"units": units, "cluster": cluster})
+    elif scoring is not None:
+        raise ValueError("--scoring is not for --model paper, whose protocol chooses by accuracy")
     graphs, y = load_tu(name_or_path)
     context = Context(jobs, quiet, command_line())
     if model is not ModelName.paper:
-        committee = CommitteeStudy(dataset_name(name_or_path), graphs, y, model.value, seed)
+        committee = CommitteeStudy(
+            dataset_name(name_or_path), graphs, y, model.value, seed, scoring or "accuracy"
+        )
         _print_result(evaluate_committee(committee, out, context), as_json)
         say(f"written to {out / 'result.json'}", quiet)
         if page:

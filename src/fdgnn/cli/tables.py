@@ -30,6 +30,10 @@ def result_table(result: RunResult) -> Table:
     theirs = _paper_cells(result.published)
     for (what, ours), cell in zip(_our_cells(result).items(), theirs, strict=True):
         table.add_row(what, ours, cell)
+    others = {"balanced accuracy": result.balanced_accuracy_mean, "ROC AUC": result.roc_auc_mean}
+    for what, share in others.items():
+        if share is not None:
+            table.add_row(f"{what} of one network, %", f"{100 * share:.2f}", "")
     return table
 
 
@@ -47,6 +51,8 @@ def committee_table(result: CommitteeResult) -> Table:
     mean, deviation = 100 * result.accuracy_mean, 100 * result.accuracy_std
     table.add_row("average", f"{mean:.2f} ± {deviation:.2f}", "", style="bold")
     table.add_row("average, balanced accuracy", f"{100 * result.balanced_accuracy_mean:.2f}", "")
+    if result.roc_auc_mean is not None:
+        table.add_row("average, ROC AUC", f"{100 * result.roc_auc_mean:.2f}", "")
     return table
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.metrics import balanced_accuracy_score
 
 from fdgnn._version import __version__
 from fdgnn.context import Context
@@ -28,16 +27,16 @@ from fdgnn.experiments.rundir import check_same, locked
 from fdgnn.experiments.study import ENGINE, fingerprint, versions
 from fdgnn.graphs import Array, Floats, GraphBatch, Ints
 from fdgnn.readout.calibration import fit_slope, probabilities
-from fdgnn.readout.targets import winning_class
+from fdgnn.readout.metrics import accuracy, balanced_accuracy, named_scoring, roc_auc
 from fdgnn.records import write_record
 from fdgnn.selection.committees import (
-    CommitteeScores,
     MemberOutputs,
     all_outputs,
     members,
     score_committee,
 )
-from fdgnn.selection.folds import nested_folds
+from fdgnn.selection.folds import TEST, nested_folds
+from fdgnn.selection.nested import NestedAnswers
 from fdgnn.selection.scores import SelectionTask, classification_task
 
 N_OUTER = N_INNER = 10
@@ -55,6 +54,8 @@ class CommitteeStudy:
     model : {"auto", "colors", "both"}
     seed : int, default=0
         Of the folds, and of reservoirs.
+    scoring : str, default="accuracy"
+        What penalties are chosen by (`fdgnn.readout.metrics`).
     """
 
     dataset: str
@@ -62,18 +63,22 @@ class CommitteeStudy:
     y: Array
     model: str
     seed: int = 0
+    scoring: str = "accuracy"
 
     def estimator(self) -> FDGNNClassifier:
         """The committee, not fitted."""
         candidates = "all" if self.model == "auto" else self.model
-        return FDGNNClassifier(encoder=AUTO, candidates=candidates, random_state=self.seed)
+        return FDGNNClassifier(
+            encoder=AUTO, candidates=candidates, random_state=self.seed, scoring=self.scoring
+        )
 
     @cached_property
     def task(self) -> SelectionTask:
         """All outer and inner folds."""
         folds = nested_folds(self.y, N_OUTER, N_INNER, self.seed)
         alphas = self.estimator().penalties(len(self.graphs))
-        return classification_task(self.graphs, self.y, folds, alphas)
+        metric = named_scoring(self.scoring, classify=True).metric
+        return classification_task(self.graphs, self.y, folds, alphas, metric)
 
     @property
     def settings(self) -> CommitteeSettings:
@@ -89,6 +94,7 @@ class CommitteeStudy:
             seed=self.seed,
             engine=ENGINE,
             fdgnn=__version__,
+            scoring=self.scoring,
         )
 
 
@@ -183,16 +189,21 @@ def _summary(
     command: str | None,
 ) -> CommitteeResult:
     scores = score_committee(task, found, classify=True)
-    alone = [score_committee(task, [one], classify=True).test.mean() for one in found]
+    answers = NestedAnswers(task.y, task.folds == TEST, scores.outputs)
+    by_accuracy = replace(task, metric=accuracy)
+    accuracies = score_committee(by_accuracy, found, classify=True).test
+    alone = [score_committee(by_accuracy, [one], classify=True).test.mean() for one in found]
     return CommitteeResult(
         dataset=settings.dataset,
         model=settings.model,
         n_graphs=len(task.graphs),
         seed=settings.seed,
-        accuracy_mean=float(scores.test.mean()),
-        accuracy_std=float(scores.test.std(ddof=1)),
-        fold_accuracies=scores.test.tolist(),
-        balanced_accuracy_mean=float(np.mean(list(_balanced(task, scores)))),
+        scoring=settings.scoring,
+        accuracy_mean=float(accuracies.mean()),
+        accuracy_std=float(accuracies.std(ddof=1)),
+        fold_accuracies=accuracies.tolist(),
+        balanced_accuracy_mean=answers.score(balanced_accuracy),
+        roc_auc_mean=answers.score(roc_auc),
         members=settings.members,
         fold_kept=[np.flatnonzero(row).tolist() for row in scores.kept],
         fold_alphas=np.array([one.penalties for one in found]).T.tolist(),
@@ -202,10 +213,3 @@ def _summary(
         machine={"python": platform.python_version(), "cpu": platform.machine()},
         command=command,
     )
-
-
-def _balanced(task: SelectionTask, scores: CommitteeScores) -> Iterator[float]:
-    """Balanced accuracy on the test graphs of each outer fold."""
-    for fold, outputs in zip(task.folds, scores.outputs, strict=True):
-        test = fold < 0
-        yield balanced_accuracy_score(task.y[test], winning_class(outputs[test]))

@@ -182,6 +182,8 @@ class RunResult(FoldScores, frozen=True, kw_only=True):
     versions: dict[str, str]
     machine: dict[str, str]
     command: str | None = None
+    balanced_accuracy_mean: Share | None = None  # of guess 0; None in earlier results
+    roc_auc_mean: Share | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -214,6 +216,7 @@ class CommitteeSettings(Record, frozen=True, kw_only=True):
     seed: int
     engine: int
     fdgnn: str
+    scoring: str = "accuracy"  # what penalties are chosen by
 
 
 class CommitteeResult(Record, frozen=True, kw_only=True):
@@ -241,6 +244,8 @@ class CommitteeResult(Record, frozen=True, kw_only=True):
     accuracy_std: Share
     fold_accuracies: Annotated[list[Share], Meta(min_length=1)]
     balanced_accuracy_mean: Share
+    roc_auc_mean: Share | None = None  # None in results that were written before there was one
+    scoring: str = "accuracy"  # what penalties were chosen by
     members: list[str]
     fold_kept: list[list[Count]]
     fold_alphas: list[list[Penalty]]

@@ -22,6 +22,7 @@ class Outcome:
     how: str
     here: bool = True  # whether it was measured on the portrait's graphs
     balanced: float | None = None  # mean over outer folds of the mean over classes
+    roc_auc: float | None = None
 
 
 def outcome_of(subject: Subject) -> Outcome | None:
@@ -39,6 +40,8 @@ def outcome_of(subject: Subject) -> Outcome | None:
             result.fold_accuracies,
             (single.accuracy_mean, single.accuracy_std),
             f"mean of {plural(len(result.fold_accuracies), 'outer fold')}",
+            balanced=result.balanced_accuracy_mean,
+            roc_auc=result.roc_auc_mean,
         )
     if subject.committee is not None and subject.committee.result is not None:
         return _of_committee(subject.committee.result)
@@ -61,6 +64,7 @@ def _of_committee(result: CommitteeResult) -> Outcome:
         None,
         f"mean of {n_folds} with the model {result.model}",
         balanced=result.balanced_accuracy_mean,
+        roc_auc=result.roc_auc_mean,
     )
 
 

@@ -94,9 +94,11 @@ def _beside(subject: Subject, outcome: Outcome) -> str:
     else:
         words = verdict(outcome, published)
         text = words[0].upper() + words[1:] + "."
-    if outcome.balanced is None:
-        return text
-    return f"{text} With all classes counting alike, the accuracy is {percent(outcome.balanced)}."
+    if outcome.balanced is not None:
+        text += f" With all classes counting alike, the accuracy is {percent(outcome.balanced)}."
+    if outcome.roc_auc is not None:
+        text += f" The area under the ROC curve is {percent(outcome.roc_auc)}."
+    return text
 
 
 def _saved_beside(subject: Subject) -> str:
@@ -288,6 +290,7 @@ def _side_by_side(shown: Shown) -> str:
 def _folds_table(shown: Shown) -> Table:
     n_folds = max((len(o.folds) for _, o in shown), default=0)
     balanced = any(o.balanced is not None for _, o in shown)
+    ranked = any(o.roc_auc is not None for _, o in shown)
     rows = []
     for subject, outcome in shown:
         bounds, published = _bounds(subject), published_of(subject)
@@ -297,6 +300,7 @@ def _folds_table(shown: Shown) -> Table:
                 subject.name,
                 spread(outcome.mean, outcome.std),
                 *([spread(outcome.balanced, None)] if balanced else []),
+                *([spread(outcome.roc_auc, None)] if ranked else []),
                 NONE if published is None else published_spread(published),
                 NONE if bounds is None else f"{100 * bounds[0]:.2f}",
                 NONE if bounds is None else f"{100 * bounds[1]:.2f}",
@@ -305,5 +309,6 @@ def _folds_table(shown: Shown) -> Table:
             ]
         )
     head = ["run", "ours, %", *(["balanced, %"] if balanced else [])]
+    head += ["ROC AUC, %"] if ranked else []
     head += ["paper, %", "majority, %", "WL ceiling, %"]
     return Table([*head, *(f"fold {i + 1}" for i in range(n_folds))], rows)
