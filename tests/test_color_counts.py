@@ -311,7 +311,7 @@ def test_real_features_are_counted_in_bins():
     ("options", "message"),
     [
         ({"n_rounds": -1}, "n_rounds=-1: expected an integer, at least 0"),
-        ({"n_buckets": 1000}, "n_buckets=1000: expected a power of two from 2 to 1073741824"),
+        ({"n_buckets": 1000}, "n_buckets=1000: expected a power of two, at least 2"),
         ({"n_buckets": 2.0**18}, "expected a power of two"),
         ({"counts": "all"}, "counts='all': expected one of"),
         ({"n_bins": 1}, "n_bins=1: expected an integer, at least 2"),

@@ -673,12 +673,12 @@ def test_bins_of_an_enemy(featured, file):
 
 @pytest.mark.parametrize("readout", ["linear", "gaussian"])
 def test_many_buckets_take_no_memory(file, readout):
-    """A readout of 2^30 columns would take 8 GB, if it were made dense."""
+    """A readout of 2^24 columns would take 128 MB, if it were made dense."""
     model = FDGNNClassifier(
         encoder=ColorCounts(n_rounds=1, n_buckets=2**10), readout=readout, alpha=0.1
     )
     save_model(model.fit(GRAPHS, Y == 1), file)
-    change = network(0, n_features=2**30) | {"encoder": {"parameters": {"n_buckets": 2**30}}}
+    change = network(0, n_features=2**24) | {"encoder": {"parameters": {"n_buckets": 2**24}}}
     data = with_record(file.read_bytes(), lambda record: merged(record, change))
     file.write_bytes(data)
     load_model(file)

@@ -15,6 +15,9 @@ Array = npt.NDArray[Any]
 Features = Floats | sp.csr_array  # (n_graphs, n_features), dense or sparse
 
 
+_ROUNDING = 1e-12  # of the squared length of rows: a smaller difference of them is no number
+
+
 def frozen(*arrays: Array) -> tuple[Array, ...]:
     """Make arrays read-only, and give them back."""
     for array in arrays:
@@ -72,10 +75,12 @@ def entries_of(matrix: Features, rows: Array, columns: Array) -> Floats:
 
 
 def spread(matrix: Features) -> float:
-    """Mean squared distance of the rows to their mean."""
+    """Mean squared distance of the rows to their mean; 0 where it is nothing but rounding."""
     mean = np.asarray(matrix.mean(axis=0)).ravel()
     squares = matrix.multiply(matrix).sum() if sp.issparse(matrix) else (matrix**2).sum()
-    return float(squares / matrix.shape[0] - mean @ mean)
+    length = squares / matrix.shape[0]
+    found = float(length - mean @ mean)
+    return found if found > _ROUNDING * length else 0.0
 
 
 def dense(matrix: Features) -> Floats:

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fdgnn.arrays import Features, Floats
+from fdgnn.limits import MAX_UNITS
 from fdgnn.parameters import Number, check_parameters
 from fdgnn.scikit import BaseEstimator, TransformerMixin, check_array, check_is_fitted
 from fdgnn.seeds import Matrix, seed_sequence, stream
@@ -50,7 +51,8 @@ class RandomExpansion(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Draw W_phi for as many features as X has; `y` is not used."""
-        check_parameters(self, {"n_projections": Number(1, whole=True, optional=True)})
+        rule = Number(1, whole=True, optional=True, most=MAX_UNITS)
+        check_parameters(self, {"n_projections": rule})
         X = check_array(X, accept_sparse="csr")
         return self.draw(X.shape[1], seed_sequence(self.random_state))
 

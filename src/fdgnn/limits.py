@@ -150,3 +150,47 @@ MAX_DOWNLOAD_BYTES = _limit(
     "FDGNN_MAX_DOWNLOAD_BYTES", 2**30, "downloads of up to {} bytes are taken",
     "of a TU dataset from the official site",
 )  # fmt: skip
+
+# ---------------------------------------------------------------------- models
+
+MAX_LAYERS = _limit(
+    "FDGNN_MAX_LAYERS", 1000, "models of up to {} layers are taken",
+    "of a reservoir; the paper's have at most 5, and each has a schedule of its own",
+)  # fmt: skip
+MAX_UNITS = _limit(
+    "FDGNN_MAX_UNITS", 10**6, "models of up to {} units are taken",
+    "of a layer, of its connections, and of a random expansion; the paper's have at most 500",
+)  # fmt: skip
+MAX_DENSE_UNITS = _limit(
+    "FDGNN_MAX_DENSE_UNITS", 5000, "components of up to {} units can be scaled",
+    "of neurons that read each other by several connections, when a reservoir is drawn; the "
+    "eigenvalues of a dense matrix of that size take 200 MB and minutes",
+)  # fmt: skip
+MAX_ITERATIONS = _limit(
+    "FDGNN_MAX_ITERATIONS", 10**4, "up to {} iterations are taken",
+    "of a layer on a graph; next to the limit of stability it takes some thousands",
+)  # fmt: skip
+MAX_ROUNDS = _limit(
+    "FDGNN_MAX_ROUNDS", 100, "up to {} rounds are taken",
+    "of colors, which are all kept: a vertex has twelve bytes for each round",
+)  # fmt: skip
+MAX_BUCKETS = _limit(
+    "FDGNN_MAX_BUCKETS", 2**24, "up to {} buckets are taken",
+    "of color counts; products of sparse matrices have an array of this length",
+)  # fmt: skip
+MAX_BINS = _limit(
+    "FDGNN_MAX_BINS", 10**5, "up to {} bins are taken",
+    "of a real feature; its edges are found on the training graphs",
+)  # fmt: skip
+MAX_NETWORKS = _limit(
+    "FDGNN_MAX_NETWORKS", 10**4, "models of up to {} networks are taken",
+    "of a model; the paper averages over 20",
+)  # fmt: skip
+MAX_MODEL_BYTES = _limit(
+    "FDGNN_MAX_MODEL_BYTES", 2**31, "model files of up to {} bytes are taken",
+    "of a model file, which is read as a whole",
+)  # fmt: skip
+MAX_MODEL_HEADER_BYTES = _limit(
+    "FDGNN_MAX_MODEL_HEADER_BYTES", 2**20, "headers of up to {} bytes are taken",
+    "of the names and settings in a model file, which take a hundred times as much when parsed",
+)  # fmt: skip

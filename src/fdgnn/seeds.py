@@ -18,14 +18,26 @@ class Matrix:
 
 
 def seed_sequence(random_state: Any) -> np.random.SeedSequence:
-    """Turn what scikit-learn calls a random state into the root of all streams."""
+    """Turn what scikit-learn calls a random state into the root of all streams.
+
+    Raises
+    ------
+    ValueError
+        It is none.
+    """
     if isinstance(random_state, np.random.SeedSequence):
         return random_state
     if isinstance(random_state, np.random.Generator):
         return np.random.SeedSequence(int(random_state.integers(2**63)))
     if isinstance(random_state, np.random.RandomState):
         return np.random.SeedSequence(int(random_state.randint(2**31 - 1)))
-    return np.random.SeedSequence(random_state)
+    try:
+        return np.random.SeedSequence(random_state)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"random_state={random_state!r}: expected None, an integer of at least 0, a "
+            f"RandomState, a Generator or a SeedSequence ({error})"
+        ) from None
 
 
 def child_seed(seed: np.random.SeedSequence, *key: int) -> np.random.SeedSequence:

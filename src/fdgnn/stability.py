@@ -19,6 +19,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from fdgnn.graphs import Array, Floats, GraphBatch
+from fdgnn.limits import MAX_DENSE_UNITS
+
+LARGE_BLOCK = 64  # neurons, from which a bound takes the place of eigenvalues
+MOST_STEPS, PATIENCE, PROGRESS = 1000, 10, 1e-7  # of the bound; it ends when ten steps bring little
+FLOOR = 1e-150  # keeps x positive where a part fades beside a larger one
 
 
 def spectral_radius(matrix: sp.csr_array | Array) -> float:
@@ -50,8 +55,43 @@ def _radius(indptr: Array, indices: Array, values: Array) -> float:
     for c in np.flatnonzero(n_arcs > sizes):
         b = order[offsets[c] : offsets[c + 1]]
         block = sp.csr_array((values, indices, indptr), (len(order), len(order)))[b][:, b]
-        radius = max(radius, float(np.abs(np.linalg.eigvals(block.toarray())).max()))
+        radius = max(radius, _block_radius(block))
     return radius
+
+
+def _block_radius(block: sp.csr_array) -> float:
+    """The radius of a strongly connected block; a close upper bound if it is large.
+
+    Eigenvalues of a dense matrix take the square of its size in memory, and the cube in time.
+    """
+    if block.shape[0] > LARGE_BLOCK and (block.data >= 0).all():
+        return _upper_bound(block)
+    if MAX_DENSE_UNITS.is_below(block.shape[0]):
+        raise ValueError(
+            f"{block.shape[0]} neurons read each other by several connections; "
+            f"{MAX_DENSE_UNITS.in_words}; take fewer units, or n_connections=1"
+        )
+    return float(np.abs(np.linalg.eigvals(block.toarray())).max())
+
+
+def _upper_bound(block: sp.csr_array) -> float:
+    """An upper bound of the radius of a non-negative block, mostly to six digits.
+
+    For any positive x, rho(B) <= max_v (B x)_v / x_v (Collatz-Wielandt). Under x <- (B + s I) x
+    the bound never rises, and it comes to the radius: a strongly connected B + s I is primitive.
+    """
+    shift = float(np.asarray(block.sum(axis=1)).max()) / 2
+    x, bound, last = np.ones(block.shape[0]), np.inf, np.inf
+    for step in range(MOST_STEPS):
+        y = block @ x
+        bound = min(bound, float((y / x).max()))
+        if step % PATIENCE == 0:
+            if bound > last * (1 - PROGRESS):
+                break
+            last = bound
+        x = y + shift * x
+        x = np.maximum(x / x.max(), FLOOR)
+    return bound * (1 + 1e-12)  # above the rounding of the sums
 
 
 def _csr(matrix: sp.csr_array | Array) -> sp.csr_array:

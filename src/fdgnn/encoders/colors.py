@@ -20,12 +20,12 @@ from fdgnn.encoders.wording import number_in_words
 from fdgnn.exceptions import GraphError, ModelFileError
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.colors import first_colors, hash_values
+from fdgnn.limits import MAX_BINS, MAX_BUCKETS, MAX_ROUNDS
 from fdgnn.parameters import Number, OneOf, Rule
 from fdgnn.records import Record
 from fdgnn.scikit import check_is_fitted
 
 DEFAULT_BUCKETS = 2**18
-MOST_BUCKETS = 2**30
 WEIGHT_BINS = 8
 _MISSING = "the graphs have no {0}, but the model was fitted on graphs with some"
 _LARGEST = 2.0**62  # weights beyond are all the same
@@ -49,8 +49,9 @@ class Buckets:
         if value is None:
             return None
         whole = isinstance(value, Integral) and not isinstance(value, bool)
-        fine = whole and 2 <= value <= MOST_BUCKETS and value & (value - 1) == 0
-        return None if fine else f"expected a power of two from 2 to {MOST_BUCKETS}, or None"
+        if not whole or value < 2 or value & (value - 1) != 0:
+            return "expected a power of two, at least 2, or None"
+        return MAX_BUCKETS.in_words if MAX_BUCKETS.is_below(value) else None
 
 
 class ColorCounts(Encoder):
@@ -116,12 +117,12 @@ class ColorCounts(Encoder):
     relative_penalty = True
     gaussian_readout = True
     rules: ClassVar[Mapping[str, Rule]] = {
-        "n_rounds": Number(0, whole=True),
+        "n_rounds": Number(0, whole=True, most=MAX_ROUNDS),
         "vertices": OneOf(("auto", "labels", "features", "degree", "log degree", "nothing")),
         "histograms": OneOf(("auto", False, True)),
         "counts": OneOf(("thermometer", "sum", "presence")),
         "n_buckets": Buckets(),
-        "n_bins": Number(2, whole=True),
+        "n_bins": Number(2, whole=True, most=MAX_BINS),
         "arc_labels": OneOf((False, True)),
     }
     Facts = ColorFacts

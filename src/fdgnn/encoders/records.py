@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from functools import cache
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, NoReturn
 
 import msgspec
@@ -49,13 +49,22 @@ def describe_encoder(encoder: Encoder) -> EncoderRecord:
 def plain_parameters(estimator: Any) -> dict[str, Any]:
     """Give parameters as JSON has them; a `random_state` that is no integer is left out."""
     parameters = {
-        name: value.item() if isinstance(value, np.generic) else value
+        name: _plain(value)
         for name, value in estimator.get_params(deep=False).items()
         if name not in _MACHINE
     }
     if not isinstance(parameters.get("random_state"), Integral):
         parameters.pop("random_state", None)
     return parameters
+
+
+def _plain(value: Any) -> Any:
+    """Give a number as Python's own; NumPy's item() leaves those of more bits alone."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if isinstance(value, Real) else value
 
 
 def _own_parameters(encoder: Encoder) -> dict[str, Value]:

@@ -16,7 +16,7 @@ from fdgnn.encoders.settling import tell_unsettled
 from fdgnn.encoders.unseen import unseen_in_words
 from fdgnn.exceptions import ModelFileError
 from fdgnn.graphs import GraphBatch
-from fdgnn.limits import MAX_NUMBER
+from fdgnn.limits import MAX_ITERATIONS, MAX_LAYERS, MAX_NUMBER, MAX_UNITS
 from fdgnn.parameters import Number, OneOf, Rule
 from fdgnn.records import Record
 from fdgnn.reservoir import (
@@ -117,9 +117,9 @@ class GraphReservoir(Encoder):
     depth_parameter = "n_layers"
     expansion_factor = 2  # P = 2 H
     rules: ClassVar[Mapping[str, Rule]] = {
-        "n_layers": Number(1, whole=True),
-        "n_units": Number(1, whole=True),
-        "n_connections": Number(1, whole=True),
+        "n_layers": Number(1, whole=True, most=MAX_LAYERS),
+        "n_units": Number(1, whole=True, most=MAX_UNITS),
+        "n_connections": Number(1, whole=True, most=MAX_UNITS),
         "effective_spectral_radius": Number(0),
         "input_scaling": Number(0),
         "inter_layer_scaling": Number(0),
@@ -127,7 +127,7 @@ class GraphReservoir(Encoder):
         "degree": Degree(),
         "pooled_layers": OneOf(("last", "all")),
         "tol": Number(0),
-        "max_iter": Number(1, whole=True),
+        "max_iter": Number(1, whole=True, most=MAX_ITERATIONS),
         "solver": OneOf(("auto", "paper")),
         "unseen_labels": OneOf(("error", "blank")),
     }
@@ -182,13 +182,13 @@ class GraphReservoir(Encoder):
 
     def _draw(self, graphs: GraphBatch, seed: np.random.SeedSequence) -> None:
         config = ReservoirConfig(
-            n_layers=self.n_layers,
-            n_units=self.n_units,
-            n_connections=self.n_connections,
-            effective_spectral_radius=self.effective_spectral_radius,
-            input_scaling=self.input_scaling,
-            inter_layer_scaling=self.inter_layer_scaling,
-            bias_scaling=self.bias_scaling,
+            n_layers=int(self.n_layers),  # it may be a NumPy integer of few bits
+            n_units=int(self.n_units),
+            n_connections=int(self.n_connections),
+            effective_spectral_radius=float(self.effective_spectral_radius),
+            input_scaling=float(self.input_scaling),
+            inter_layer_scaling=float(self.inter_layer_scaling),
+            bias_scaling=None if self.bias_scaling is None else float(self.bias_scaling),
         )
         self.degree_ = self._resolved_degree(graphs)
         drawn = draw_reservoir(config, graphs, self.degree_, seed)
@@ -261,7 +261,7 @@ class GraphReservoir(Encoder):
     @property
     def n_features_out(self) -> int:
         """H for the last layer, or for each layer."""
-        return self.n_units * (self.n_layers if self.pooled_layers == "all" else 1)
+        return int(self.n_units) * (int(self.n_layers) if self.pooled_layers == "all" else 1)
 
     def facts(self) -> ReservoirFacts:
         """Give the degree and the vertex labels that the reservoir knows."""

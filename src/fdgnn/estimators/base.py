@@ -43,6 +43,7 @@ from fdgnn.expansion import expanded
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.checks import check_finite
 from fdgnn.graphs.converters import Sifted, as_batch, items_of, sift
+from fdgnn.limits import MAX_NETWORKS, MAX_UNITS
 from fdgnn.networks import (
     DrawnNetwork,
     Network,
@@ -96,9 +97,9 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
     """The model up to its real-valued output; a subclass says what the output means."""
 
     rules: ClassVar[Mapping[str, Rule]] = {
-        "n_projections": Number(0, whole=True, optional=True),
+        "n_projections": Number(0, whole=True, optional=True, most=MAX_UNITS),
         "alpha": Number(0, optional=True),
-        "n_networks": Number(1, whole=True),
+        "n_networks": Number(1, whole=True, most=MAX_NETWORKS),
         "readout": OneOf(("auto", "linear", "gaussian")),
         "candidates": OneOf(CANDIDATES),
         "n_jobs": Jobs(),

@@ -24,12 +24,11 @@ from fdgnn._version import __version__
 from fdgnn.arrays import Array
 from fdgnn.exceptions import ModelFileError, ModelVersionError
 from fdgnn.files import write_aside
+from fdgnn.limits import MAX_MODEL_BYTES, MAX_MODEL_HEADER_BYTES
 from fdgnn.records import Record, decode, encode
 
 FORMAT = 3
 READABLE = (2, 3)  # a file of format 2 describes one encoder, and has linear readouts only
-MOST_HEADER = 2**20  # bytes of names and settings, which take some tens of megabytes when parsed
-MOST_BYTES = 2**31  # of a file
 _KEY = "fdgnn"  # the only entry of the metadata: the library writes several in a random order
 _NO_CHECKSUM = "0" * 64  # stands in the file while its checksum is computed
 _DTYPES: dict[str, np.dtype[Any]] = {
@@ -76,10 +75,11 @@ def to_bytes(description: bytes, arrays: Mapping[str, Array]) -> bytes:
     )
     data: bytes = save(tensors, {_KEY: encode(envelope).decode()})
     end = _end_of_header(data)
-    if end - 8 > MOST_HEADER or len(data) > MOST_BYTES:
+    if MAX_MODEL_HEADER_BYTES.is_below(end - 8) or MAX_MODEL_BYTES.is_below(len(data)):
         _refuse(
-            f"the model is too large for a file: {end - 8} bytes of names and settings (at most "
-            f"{MOST_HEADER}), {len(data)} bytes in all (at most {MOST_BYTES})"
+            f"the model is too large for a file: {end - 8} bytes of names and settings, "
+            f"{MAX_MODEL_HEADER_BYTES.in_words}; {len(data)} bytes in all, "
+            f"{MAX_MODEL_BYTES.in_words}"
         )
     checksum = sha256(data).hexdigest()
     return data[:end].replace(_NO_CHECKSUM.encode(), checksum.encode(), 1) + data[end:]
@@ -108,9 +108,10 @@ def read(path: Path) -> Content:
         _refuse("not a file")
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
-        if size > MOST_BYTES:
-            _refuse(f"it has {size} bytes; model files have at most {MOST_BYTES}")
-        if not 10 <= _end_of_header(file.read(8)) <= min(MOST_HEADER + 8, size):
+        if MAX_MODEL_BYTES.is_below(size):
+            _refuse(f"it has {size} bytes; {MAX_MODEL_BYTES.in_words}")
+        end = _end_of_header(file.read(8))
+        if not 10 <= end <= size or MAX_MODEL_HEADER_BYTES.is_below(end - 8):
             _refuse(f"not a model file, or truncated: its {size} bytes do not begin as a model's")
         file.seek(0)
         return from_bytes(file.read(size))

@@ -25,7 +25,7 @@ from fdgnn.encoders.records import (
 from fdgnn.estimators import AUTO, FDGNNClassifier, FDGNNRegressor
 from fdgnn.exceptions import ModelFileError
 from fdgnn.graphs.reading import Reading
-from fdgnn.model_files.container import MOST_HEADER
+from fdgnn.limits import MAX_MODEL_HEADER_BYTES
 from fdgnn.model_files.readouts import n_columns, readout_name
 from fdgnn.parameters import LARGEST_WHOLE
 from fdgnn.records import Record, decode, encode
@@ -337,7 +337,7 @@ def _classes(record: ClassesRecord) -> Array:
     values = record.values
     try:
         dtype = np.dtype(record.dtype)
-        if dtype.itemsize * len(values) > 4 * MOST_HEADER:
+        if MAX_MODEL_HEADER_BYTES.is_below(dtype.itemsize * len(values) / 4):
             raise ValueError
         array = np.array(values, dtype=dtype)
         again = array.tolist()

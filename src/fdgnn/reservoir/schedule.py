@@ -16,7 +16,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fdgnn.arrays import Array, frozen, offsets_of
+from fdgnn.arrays import Array, Ints, frozen, offsets_of
+
+# Steps remembered for each neuron, on average: drawn wirings need about ten. Long chains, which a
+# file can have, would need as many as they have neurons.
+MOST_ROWS = 64
 
 
 class Schedule(NamedTuple):
@@ -126,6 +130,12 @@ def schedule_layers(
     return Schedule(*frozen(*schedule))
 
 
+def _rows(core: npt.NDArray[np.bool_], heights: Ints) -> tuple[int, Ints]:
+    """Steps of the core that are remembered, and where those of each neuron end."""
+    window = int(heights.max()) + 3
+    return window, np.cumsum(np.where(core, window, heights + 1), axis=1)
+
+
 def trees(recurrent_sources: Sequence[Array] | Array, schedule: Schedule) -> Trees:
     """Split the neurons of each layer into the core and the trees that hang on it.
 
@@ -145,7 +155,10 @@ def trees(recurrent_sources: Sequence[Array] | Array, schedule: Schedule) -> Tre
             core[i],
             heights[i],
         )
-    window = int(heights.max()) + 3
-    ends = np.cumsum(np.where(core, window, heights + 1), axis=1)
+    window, ends = _rows(core, heights)
+    while ends.max() > MOST_ROWS * len(ends[0]):
+        tall = heights.max(axis=1) == heights.max()
+        core[tall], heights[tall] = True, 0  # as if they had dynamics: the result is the same
+        window, ends = _rows(core, heights)
     first_rows = np.concatenate([np.zeros((len(ends), 1), dtype=np.int64), ends[:, :-1]], axis=1)
     return Trees(core, heights, first_rows, window, int(ends.max()))
