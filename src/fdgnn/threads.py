@@ -30,7 +30,7 @@ def over_chunks(
     about `most_work` at most, if given, so that what a kernel needs for one range stays small.
     """
     n_threads = 1 if n_items == 1 else min(joblib.effective_n_jobs(n_jobs), n_items)
-    if n_threads <= 1 and most_work is None:
+    if n_items == 1 or (n_threads <= 1 and most_work is None):
         kernel(0, n_items, *arguments)
         return
     before = work()

@@ -427,6 +427,8 @@ class GraphBatch(Sequence[Graph]):
             return {}
         known = set(vocabulary)
         new = np.array([label not in known for label in self.label_values.tolist()])
+        if not new.any():
+            return {}
         vertices = np.flatnonzero(new[self.label_codes])
         graphs, first = np.unique(self.graph_of_vertex[vertices], return_index=True)
         labels = self.label_values[self.label_codes[vertices[first]]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -113,9 +113,8 @@ class MoleculeReader:
 
     @classmethod
     def of(cls, reading: Reading) -> MoleculeReader:
-        """Give the reader of a reading of molecules."""
-        bonds = BONDS[reading.arc_labels]
-        return cls(reading.atoms or "element", bonds, reading.standardize, reading.stereo)
+        """Give the reader of a reading of molecules; it is made once."""
+        return _reader(reading)
 
     def read(self, item: Any) -> RawGraph:
         """Read a SMILES or a ``Mol``; raise GraphError if it is not a molecule."""
@@ -202,6 +201,12 @@ class MoleculeReader:
         mol = self._chem.Mol(mol)
         require("rdkit.Chem.rdCIPLabeler", "chem", "molecules").AssignCIPLabels(mol)
         return mol
+
+
+@lru_cache(maxsize=16)
+def _reader(reading: Reading) -> MoleculeReader:
+    bonds = BONDS[reading.arc_labels]
+    return MoleculeReader(reading.atoms or "element", bonds, reading.standardize, reading.stereo)
 
 
 # ---------------------------------------------------------------------- from anything to molecules

@@ -25,10 +25,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import erf
 
-from fdgnn.arrays import Features, Floats, Ints, dense
+from fdgnn.arrays import Features, Floats, Ints
 from fdgnn.readout.dual import MOST_SAMPLES, fit_dual, held_out_by_inverse
 from fdgnn.readout.groups import target_groups
-from fdgnn.readout.products import row_products
+from fdgnn.readout.products import Columns, products_with, row_products
 
 _NUMBERS = 5_000_000  # that one array of an explanation has, at most, about
 
@@ -51,9 +51,9 @@ class GaussianReadout:
         return _squares(self.examples)
 
     @cached_property
-    def _columns(self) -> sp.csr_array:
-        """The examples as columns (P, n)."""
-        return self.examples.T.tocsr()
+    def _columns(self) -> Columns:
+        """The examples by columns."""
+        return Columns.of(self.examples)
 
     def outputs(self, X: Features) -> Floats:
         """Give the outputs (m, q) for features (m, P)."""
@@ -102,7 +102,7 @@ class GaussianReadout:
 
     def _moments(self, X: Features) -> tuple[Floats, Floats, Floats]:
         """A (m, 1), B (m, n) and C (n,) of the docstring above."""
-        return _squares(X)[:, None], dense(X @ self._columns), self._examples_squared
+        return _squares(X)[:, None], products_with(X, self._columns), self._examples_squared
 
 
 def _rows_at_once(X: sp.csr_array, n_examples: int) -> int:
@@ -112,8 +112,11 @@ def _rows_at_once(X: sp.csr_array, n_examples: int) -> int:
 
 
 def _squares(X: Features) -> Floats:
-    squares = X.multiply(X) if sp.issparse(X) else X**2
-    return np.asarray(squares.sum(axis=1), dtype=np.float64).ravel()
+    if not sp.issparse(X):
+        return np.asarray((X**2).sum(axis=1), dtype=np.float64)
+    row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    squares = np.bincount(row, weights=X.data**2, minlength=X.shape[0])
+    return np.asarray(squares, dtype=np.float64)
 
 
 def _integrals(A: Floats, B: Floats, C: Floats, c: float) -> tuple[Floats, Floats]:

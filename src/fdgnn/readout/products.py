@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,31 @@ def row_products(
     seldom = columns[:, np.flatnonzero((counts > 0) & (counts <= limit))]
     rows = seldom.tocsr()
     add_row_products(*_parts(rows), *_parts(seldom), products)
+    return products
+
+
+class Columns(NamedTuple):
+    """A sparse matrix (n, P) by its columns, as kernels read it."""
+
+    starts: Array
+    rows: Array
+    values: Array
+    n_rows: int
+
+    @classmethod
+    def of(cls, X: Features) -> Columns:
+        """Lay a matrix out by its columns."""
+        by_column = sp.csc_array(X, dtype=np.float64)
+        return cls(*_parts(by_column), by_column.shape[0])
+
+
+def products_with(X: Features, columns: Columns) -> npt.NDArray[np.float64]:
+    """``X Z^T`` (m, n) as a dense matrix, for rows X (m, P) and a matrix Z (n, P) by columns."""
+    from fdgnn.kernels import add_row_products
+
+    rows = X if sp.issparse(X) else sp.csr_array(X)
+    products = np.zeros((rows.shape[0], columns.n_rows))
+    add_row_products(*_parts(rows), columns.starts, columns.rows, columns.values, products)
     return products
 
 
