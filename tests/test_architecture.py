@@ -22,7 +22,8 @@ ROOMS = [
     "_version", "exceptions", "limits", "arrays", "extras", "files", "records", "progress",
     "context", "scikit", "seeds", "parameters", "threads", "kernels", "graphs", "stability",
     "datasets", "reservoir",
-    "expansion", "encoders", "readout", "committee", "networks", "estimators", "explanations",
+    "expansion", "encoders", "readout", "committee", "networks", "novelty", "estimators",
+    "explanations",
     "pictures", "selection", "model_files", "workflow", "experiments", "portrait", "plot", "report",
     "cli", "__main__", "__init__",
 ]  # fmt: skip

@@ -153,7 +153,7 @@ def test_transformer_gives_dataframes_on_request(labeled):
 def test_parameters_are_stored_cloned_and_documented(model):
     parameters = model.get_params()
     assert clone(model.set_params(n_units=7)).n_units == 7
-    documented = f"{FDGNNClassifier.__doc__} {GraphReservoir.__doc__}"
+    documented = f"{FDGNNClassifier.__doc__} {FDGNNRegressor.__doc__} {GraphReservoir.__doc__}"
     assert set(parameters) == {name for name in parameters if name in documented}
     assert not [name for name in vars(model) if name.endswith("_")]
 

@@ -423,6 +423,7 @@ def mixed_model():
     model = FDGNNClassifier(encoder="auto", candidates="colors", probability=True, random_state=0)
     model.fit(GRAPHS, Y)
     model.networks_ = tuple(member.fit(GRAPHS, Y).networks_[0] for member in members)
+    model.novelty_ = members[0].novelty_
     for i, network in enumerate(model.networks_):
         network.encoder.take_seed(np.random.SeedSequence(0, spawn_key=(i,)))
     return model
@@ -679,7 +680,9 @@ def test_many_buckets_take_no_memory(file, readout):
     )
     save_model(model.fit(GRAPHS, Y == 1), file)
     change = network(0, n_features=2**24) | {"encoder": {"parameters": {"n_buckets": 2**24}}}
+    change |= {"trust": {}}
     data = with_record(file.read_bytes(), lambda record: merged(record, change))
+    data = with_arrays(data, **{"novelty.seen": None})
     file.write_bytes(data)
     load_model(file)
     with memory_below(2_000_000):

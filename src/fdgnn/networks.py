@@ -15,7 +15,7 @@ from fdgnn.encoders import Encoder, Encoding
 from fdgnn.encoders.descriptors import DescriptorBlock, beside
 from fdgnn.expansion import RandomExpansion, expanded
 from fdgnn.graphs import GraphBatch
-from fdgnn.readout.calibration import shuffled_folds, stratified_folds
+from fdgnn.readout.calibration import N_FOLDS, shuffled_folds, stratified_folds
 from fdgnn.readout.gaussian import GaussianReadout
 from fdgnn.readout.metrics import Metric
 from fdgnn.scikit import clone
@@ -123,6 +123,20 @@ def _finite(numbers: Any) -> Floats:
     if not np.isfinite(numbers).all():
         raise np.linalg.LinAlgError
     return np.asarray(numbers)
+
+
+def held_out_outputs(pairs: Sequence[tuple[DrawnNetwork, HeldOut]], goal: TrainingGoal) -> Floats:
+    """Outputs (n, q) for each graph by readouts that have not seen it, averaged over networks.
+
+    They are made now where choosing a penalty did not need them.
+    """
+    outputs = [
+        drawn.held_out(goal, (found.penalty,), N_FOLDS)[0]
+        if found.outputs is None
+        else found.outputs
+        for drawn, found in pairs
+    ]
+    return np.asarray(np.mean(outputs, axis=0))
 
 
 def draw_network(

@@ -22,6 +22,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 import msgspec
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from fdgnn.arrays import Array, Features, Floats, Ints, dense
 from fdgnn.encoders.unseen import tell_unseen
@@ -275,6 +276,19 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def n_features_out(self) -> int | None:
         """How many features there are, if the encoder knows it before it encodes."""
         return None
+
+    @property
+    def n_counted(self) -> int | None:
+        """How many columns `counted` gives; None if no feature counts what a graph has."""
+        return None
+
+    def counted(self, graphs: GraphBatch, X: Features) -> sp.csr_array:
+        """Give what features (n, P) count of graphs, a column for each kind of thing.
+
+        From it a model knows what its training graphs have, and what is new in others
+        (`fdgnn.novelty`).
+        """
+        raise NotImplementedError(f"{type(self).__name__} counts nothing")
 
     def facts(self) -> Record:
         """What a model file says of the fitted encoder."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from fdgnn.arrays import Array, Floats, Ints
+from fdgnn.arrays import Array, Features, Floats, Ints
 from fdgnn.encoders import channels
 from fdgnn.encoders.base import Encoder, Encoding, GraphKind
 from fdgnn.encoders.channels import Channels, Colors
@@ -334,6 +334,25 @@ class ColorCounts(Encoder):
             return self.n_buckets
         columns: Colors | None = getattr(self, "columns_", None)
         return None if columns is None else len(columns)
+
+    @property
+    def n_counted(self) -> int | None:
+        """As many as features; without buckets there is one more, for what has no column."""
+        n = self.n_features_out
+        return n if self.n_buckets is not None or n is None else n + 1
+
+    def counted(self, graphs: GraphBatch, X: Features) -> sp.csr_array:
+        """Give the features; without buckets, also how many of a graph's have no column."""
+        if self.n_buckets is not None:
+            return sp.csr_array(X)
+        keys = self._keys(graphs, self._all_colors(graphs, self.n_rounds, self.n_jobs)[1])
+        new = self._columns_of(keys) < 0
+        graph, key = np.broadcast_to(graphs.graph_of_vertex, keys.shape)[new], keys[new]
+        if self.counts == "presence":
+            pairs = np.stack([graph.astype(np.uint64), key])
+            graph = graph[np.unique(pairs, axis=1, return_index=True)[1]]
+        others = np.bincount(graph, minlength=len(graphs)).astype(np.float64)
+        return sp.csr_array(sp.hstack([X, sp.csr_array(others[:, None])], format="csr"))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names such as ``bucket17``, or ``color1f3a...`` where each feature has its own column.

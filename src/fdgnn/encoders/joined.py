@@ -184,6 +184,24 @@ class JoinedEncoder(Encoder):
         known = [width for width in widths if width is not None]
         return sum(known) if widths and len(known) == len(widths) else None
 
+    @property
+    def n_counted(self) -> int | None:
+        """The columns of all blocks that count something."""
+        known = [block.encoder.n_counted for block in getattr(self, "blocks_", ())]
+        counting = [n for n in known if n is not None]
+        return sum(counting) if counting else None
+
+    def counted(self, graphs: GraphBatch, X: Features) -> sp.csr_array:
+        """Give what the blocks count, side by side."""
+        parts, start = [], 0
+        for block in self.blocks_:
+            width = block.n_features or 0
+            if block.encoder.n_counted is not None:
+                own = X[:, start : start + width] / block.scale
+                parts.append(block.encoder.counted(graphs, own))
+            start += width
+        return sp.csr_array(sp.hstack(parts, format="csr"))
+
     # ------------------------------------------------------------------ model files
 
     def facts(self) -> JoinedFacts:

@@ -52,7 +52,9 @@ from fdgnn.networks import (
     draw_expansion,
     draw_network,
 )
+from fdgnn.novelty import Novelty
 from fdgnn.parameters import Jobs, Number, OneOf, Rule, check_parameters
+from fdgnn.readout.conformal import ConformalScores
 from fdgnn.readout.dual import MOST_SAMPLES
 from fdgnn.readout.gaussian import GaussianReadout
 from fdgnn.readout.metrics import Metric, named_scoring, squared_error, usual_scoring
@@ -96,12 +98,16 @@ def _rules_of_encoders(kind: Any) -> Mapping[str, Rule]:
 class GraphModel(BaseEstimator):  # type: ignore[misc]
     """The model up to its real-valued output; a subclass says what the output means."""
 
+    conformal_: ConformalScores
+    novelty_: Novelty | None
+
     rules: ClassVar[Mapping[str, Rule]] = {
         "n_projections": Number(0, whole=True, optional=True, most=MAX_UNITS),
         "alpha": Number(0, optional=True),
         "n_networks": Number(1, whole=True, most=MAX_NETWORKS),
         "readout": OneOf(("auto", "linear", "gaussian")),
         "candidates": OneOf(CANDIDATES),
+        "intervals": OneOf((False, True)),
         "n_jobs": Jobs(),
     }
 
@@ -128,6 +134,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         readout: str = "auto",
         candidates: str = "all",
         scoring: str | None = None,
+        intervals: bool = False,
     ) -> None:
         self.n_layers = n_layers
         self.n_units = n_units
@@ -150,6 +157,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         self.readout = readout
         self.candidates = candidates
         self.scoring = scoring
+        self.intervals = intervals
 
     # ------------------------------------------------------------------ the encoder
 
@@ -259,6 +267,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         self.graph_kind_ = GraphKind.of(graphs)
         self.reading_ = getattr(graphs, "reading", None)
         self.seed_ = seed_sequence(self.random_state)
+        vars(self).pop("conformal_", None)  # of an earlier fit
 
     @property
     def n_features_in_(self) -> int:
@@ -310,7 +319,9 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             kept = kept_members(outputs, goal.targets, goal.codes is not None)
             pairs = [pair for pair, keep in zip(pairs, kept, strict=True) if keep]
         self.networks_ = tuple(each.trained(goal, found.penalty) for each, found in pairs)
-        self._record_settling([each.encoding for each, _ in pairs])
+        encodings = [each.encoding for each, _ in pairs]
+        self.novelty_ = Novelty.fit([each.encoder for each, _ in pairs], encodings, graphs)
+        self._record_settling(encodings)
         if self.reading_ is not None and not any(e.encoder.uses_arc_labels for e, _ in pairs):
             self.reading_ = self.reading_.without_arc_labels()
         return pairs
@@ -431,6 +442,40 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         """What the model knows of its descriptors; None if it was fitted without."""
         check_is_fitted(self)
         return self.networks_[0].descriptors
+
+    def novelty(self, X: Any) -> Floats:
+        """How unlike the training graphs each graph is, (n_graphs,), from 0 to 1.
+
+        The share of what the graph has that no training graph has, or, for a model without colors,
+        its leverage (`fdgnn.novelty`).
+        """
+        graphs = self.check_graphs(X)
+        if self.novelty_ is None:
+            raise ValueError(
+                "the model cannot tell how unlike its training graphs others are: its file is "
+                "older, or its encoder has too many features; fit it again, or with colors"
+            )
+        encoder = self.networks_[self.novelty_.network].encoder
+        return self.novelty_.of(encoder, graphs, self.n_jobs)
+
+    def unlike(self, X: Any) -> dict[int, str]:
+        """Positions of graphs that are unlike the training graphs, and why.
+
+        They are more so than 99 % of the training graphs are among each other. Empty if the model
+        cannot tell.
+        """
+        graphs = self.check_graphs(X)
+        return {} if self.novelty_ is None else self.novelty_.told(self.novelty(graphs))
+
+    def _conformal_scores(self, parameter: str) -> ConformalScores:
+        """Give the held-out scores that sets and intervals are made of, if there are some."""
+        check_is_fitted(self)
+        if not hasattr(self, "conformal_"):
+            raise ValueError(
+                f"the model has no held-out scores; fit it with {parameter}=True, and save it "
+                "again if it came from a file"
+            )
+        return self.conformal_
 
     @property
     def n_outputs_(self) -> int:

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from fdgnn.arrays import Array, Floats
-from fdgnn.committee import HeldOut
 from fdgnn.encoders import Encoder, GraphReservoir
 from fdgnn.estimators.base import Chosen, GraphModel
 from fdgnn.graphs.converters import as_batch
-from fdgnn.networks import DrawnNetwork, TrainingGoal
+from fdgnn.networks import TrainingGoal, held_out_outputs
 from fdgnn.parameters import OneOf, Rule
-from fdgnn.readout.calibration import N_FOLDS as CALIBRATION_FOLDS
 from fdgnn.readout.calibration import fit_slope, probabilities
+from fdgnn.readout.conformal import ConformalScores, check_coverage
 from fdgnn.readout.metrics import OF_CLASSES
 from fdgnn.readout.rare import tell_rare_class
 from fdgnn.readout.targets import (
@@ -51,7 +51,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         Guesses: networks drawn and trained independently, whose outputs are averaged.
     probability : bool, default=False
         Whether `fit` also learns probabilities, on outputs held out by five-fold cross validation
-        in closed form, so that `predict_proba` can give them.
+        in closed form, so that `predict_proba` and `predict_set` can give them.
     encoder : {"reservoir", "colors", "both", "auto"} or Encoder, default="reservoir"
         What turns graphs into features: the paper's reservoir, or colors, or the features of both
         side by side, each with the parameters above. "auto" trains a few models of both kinds and
@@ -96,6 +96,8 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
     threshold_ : float
         Where outputs were cut, if asked for. It is taken away from all outputs, so that they are
         positive for the second class.
+    conformal_ : ConformalScores
+        How far held-out predictions were from the truth, where probabilities are asked for.
     reading_ : Reading or None
         How the training graphs were read, if they came from a file.
 
@@ -200,8 +202,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         if self.scoring is None and decided:
             tell_rare_class(y)
         if self.probability or self.threshold is not None:
-            each = [_held_out_outputs(drawn, found, goal) for drawn, found in pairs]
-            self._learn_from_held_out(np.asarray(np.mean(each, axis=0)), goal)
+            self._learn_from_held_out(held_out_outputs(pairs, goal), goal)
         return self
 
     def _learn_from_held_out(self, outputs: Floats, goal: TrainingGoal) -> None:
@@ -209,6 +210,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         assert goal.codes is not None
         if self.probability:
             self.calibration_ = fit_slope(outputs, goal.codes)
+            self.conformal_ = ConformalScores.of_classes(outputs, self.calibration_, goal.codes)
         if self.threshold is not None:
             metric = OF_CLASSES[self.threshold].metric
             self.threshold_ = best_threshold(outputs, goal.codes, metric, goal.weights)
@@ -238,9 +240,27 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         check_is_fitted(self, "calibration_")
         return probabilities(outputs + getattr(self, "threshold_", 0.0), self.calibration_)
 
+    def predict_set(
+        self, X: Any, coverage: float = 0.9, *, by_class: bool = False
+    ) -> npt.NDArray[np.bool_]:
+        """Tell which classes each graph may have, so that the true one is among them that often.
 
-def _held_out_outputs(drawn: DrawnNetwork, found: HeldOut, goal: TrainingGoal) -> Floats:
-    """Outputs of graphs held out of the readout, (n, q); made now if choosing did not need them."""
-    if found.outputs is None:
-        return np.asarray(drawn.held_out(goal, (found.penalty,), CALIBRATION_FOLDS)[0])
-    return np.asarray(found.outputs)
+        Parameters
+        ----------
+        X : GraphBatch or list of graphs
+        coverage : float, default=0.9
+            Which share of graphs like those of training has its true class in its set.
+        by_class : bool, default=False
+            Whether that holds for the graphs of each class, too, and not only for all together.
+            Sets are larger then. A class with too few training graphs is in every set.
+
+        Returns
+        -------
+        (n_graphs, n_classes) bool
+            Whether a class, in the order of `classes_`, is in the set. A set may be empty: then
+            the model is usually much surer than it is of this graph.
+        """
+        coverage = check_coverage(coverage)
+        scores = self._conformal_scores("probability")
+        limits = scores.limits_by_class(coverage) if by_class else scores.limit(coverage)
+        return np.asarray(1.0 - self.chances(self.outputs(X)) <= limits)

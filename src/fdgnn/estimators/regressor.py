@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+import numpy as np
+
 from fdgnn.arrays import Floats
 from fdgnn.estimators.base import Chosen, GraphModel
 from fdgnn.graphs.converters import as_batch
-from fdgnn.networks import TrainingGoal
+from fdgnn.networks import TrainingGoal, held_out_outputs
+from fdgnn.readout.conformal import ConformalScores, check_coverage
 from fdgnn.readout.targets import real_targets, sample_weights
 from fdgnn.scikit import RegressorMixin
 
@@ -15,7 +18,14 @@ from fdgnn.scikit import RegressorMixin
 class FDGNNRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
     """Predict real numbers for graphs, with the same model as `FDGNNClassifier`.
 
-    Parameters and attributes are those of `FDGNNClassifier`, without `classes_`.
+    Parameters and attributes are those of `FDGNNClassifier`, without `probability`,
+    `class_weight`, `calibration_` and `classes_`, and with
+
+    Parameters
+    ----------
+    intervals : bool, default=False
+        Whether `fit` also keeps how far held-out predictions are from the targets, so that
+        `predict_interval` can give intervals.
 
     Examples
     --------
@@ -42,13 +52,35 @@ class FDGNNRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
         self.single_output_ = targets.ndim == 1
         targets = targets.reshape(len(targets), -1)
         goal = TrainingGoal(targets, None, weights, self.seed_, self._metric(None))
-        self._fit_networks(graphs, goal, chosen)
+        pairs = self._fit_networks(graphs, goal, chosen)
+        if self.intervals:
+            self.conformal_ = ConformalScores.of_numbers(held_out_outputs(pairs, goal), targets)
         return self
 
     def predict(self, X: Any) -> Floats:
         """Predicted values, of the shape of the y in `fit`."""
         outputs = self.outputs(X)
         return outputs[:, 0] if self.single_output_ else outputs
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
+        """Give an interval around each prediction that holds the true value that often.
+
+        Parameters
+        ----------
+        X : GraphBatch or list of graphs
+        coverage : float, default=0.9
+            Which share of graphs like those of training has its true value in its interval. With
+            several outputs, it holds for each of them.
+
+        Returns
+        -------
+        (n_graphs, 2), or (n_graphs, q, 2) for several outputs
+            Both ends. All intervals of an output are of the same width.
+        """
+        reach = self._conformal_scores("intervals").limits(check_coverage(coverage))
+        outputs = self.outputs(X)
+        ends = np.stack([outputs - reach, outputs + reach], axis=-1)
+        return ends[:, 0] if self.single_output_ else ends
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

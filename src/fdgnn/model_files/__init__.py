@@ -31,6 +31,7 @@ from fdgnn.model_files.description import (
     set_seed,
 )
 from fdgnn.model_files.networks import model_arrays, restored_networks, seed_networks
+from fdgnn.model_files.trust import restore_trust
 from fdgnn.scikit import check_is_fitted
 
 __all__ = ["ModelInfo", "load_model", "model_info", "save_model"]
@@ -170,6 +171,7 @@ def _restored(content: container.Content) -> Any:
     else:
         model = build_model(record)
         model.networks_ = restored_networks(record, model, groups)
+        restore_trust(record.trust, model, groups)
     if groups:
         raise ModelFileError(f"it has arrays {min(groups)[:40]!r}, which such a model has not")
     set_seed(record, model)

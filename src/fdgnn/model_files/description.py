@@ -27,6 +27,7 @@ from fdgnn.exceptions import ModelFileError
 from fdgnn.graphs.reading import Reading
 from fdgnn.limits import MAX_MODEL_HEADER_BYTES
 from fdgnn.model_files.readouts import n_columns, readout_name
+from fdgnn.model_files.trust import TrustRecord, describe_trust
 from fdgnn.parameters import LARGEST_WHOLE
 from fdgnn.records import Record, decode, encode
 
@@ -111,6 +112,7 @@ class ModelRecord(Record, frozen=True, kw_only=True):
     nested: bool = False  # whether the score is that of nested cross validation
     reading: Reading | None = None
     descriptors: list[DescriptorColumn] = msgspec.field(default_factory=list)
+    trust: TrustRecord = TrustRecord()
 
 
 # ---------------------------------------------------------------------- from a model
@@ -144,6 +146,7 @@ def describe(model: Any, score: float | None, nested: bool = False) -> ModelReco
         nested=nested,
         reading=model.reading_,
         descriptors=[] if model.descriptors_ is None else list(model.descriptors_.columns),
+        trust=describe_trust(model),
     )
 
 

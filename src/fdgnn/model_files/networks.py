@@ -12,6 +12,7 @@ from fdgnn.estimators import AUTO
 from fdgnn.exceptions import ModelFileError
 from fdgnn.model_files.description import ModelRecord, NetworkRecord
 from fdgnn.model_files.readouts import n_columns, readout_arrays, restored_readout
+from fdgnn.model_files.trust import trust_arrays
 from fdgnn.networks import Network
 from fdgnn.readout.gaussian import GaussianReadout
 from fdgnn.seeds import child_seed
@@ -27,7 +28,7 @@ def model_arrays(model: Any) -> dict[str, Array]:
         if network.expansion is not None:
             parts["projection"] = network.expansion.projection_
         arrays |= prefixed(str(i), parts | readout_arrays(network.readout))
-    return arrays
+    return arrays | trust_arrays(model)
 
 
 def restored_networks(

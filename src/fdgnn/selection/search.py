@@ -414,6 +414,20 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         probabilities: Floats = self.best_estimator_.predict_proba(X)
         return probabilities
 
+    @available_if(lambda self: getattr(self.estimator, "probability", False))  # type: ignore[untyped-decorator]
+    def predict_set(self, X: Any, coverage: float = 0.9, *, by_class: bool = False) -> Array:
+        """Sets of classes of the best model, where the estimator has ``probability=True``."""
+        check_is_fitted(self)
+        sets: Array = self.best_estimator_.predict_set(X, coverage, by_class=by_class)
+        return sets
+
+    @available_if(lambda self: getattr(self.estimator, "intervals", False))  # type: ignore[untyped-decorator]
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
+        """Intervals of the best model, where the estimator has ``intervals=True``."""
+        check_is_fitted(self)
+        intervals: Floats = self.best_estimator_.predict_interval(X, coverage)
+        return intervals
+
     def score(self, X: Any, y: Any) -> float:
         """Score of the best model by `scoring`."""
         check_is_fitted(self)

@@ -1,0 +1,162 @@
+"""Are sets and intervals true, and are graphs that are called unlike harder to predict?
+
+    python -m benchmarks.coverage [--data FOLDER] [--seeds 5] [NCI1 COLLAB BBBP LIPO AQSOLDB]
+
+For each seed a model (`encoder="auto"`) is trained on one half of the graphs, drawn by the seed,
+and asked about the other half, of which it knows nothing. Models of molecules are also asked about
+molecules of the other datasets. FOLDER has NAME.csv with the columns smiles and target; by default
+it is ``chem`` under the data home (FDGNN_DATA). Results are written to results/coverage.json after
+each seed; docs/decisions/0040-trust.md quotes them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from fdgnn import FDGNNClassifier, FDGNNRegressor, load_tu, read_graphs
+from fdgnn.exceptions import ConvergenceWarning, UnseenLabelWarning
+
+OUT = Path(__file__).parent.parent / "results" / "coverage.json"
+CHEM = {"BBBP": False, "LIPO": True, "AQSOLDB": True}  # whether the target is a number
+NAMES = ("NCI1", "COLLAB", *CHEM)
+COVERAGES = (0.8, 0.9, 0.95)
+FOREIGN = 500  # molecules of each other dataset
+
+
+def read(name, folder):
+    if name not in CHEM:
+        return load_tu(name)
+    path = folder / f"{name}.csv"
+    table = read_graphs(path, target="target", atoms="typed", numeric=CHEM[name])
+    return table.graphs, table.y
+
+
+def halves(n, seed):
+    order = np.random.default_rng(seed).permutation(n)
+    return np.sort(order[: n // 2]), np.sort(order[n // 2 :])
+
+
+# ---------------------------------------------------------------------- what is measured
+
+
+def of_sets(model, graphs, y):
+    codes = np.searchsorted(model.classes_, y)
+    wrong = (model.predict(graphs) != y).astype(float)
+    found = {}
+    for coverage in COVERAGES:
+        for by_class in (False, True):
+            sets = model.predict_set(graphs, coverage, by_class=by_class)
+            covered = sets[np.arange(len(y)), codes]
+            found[f"{coverage}{' by class' if by_class else ''}"] = {
+                "covered": covered.mean(),
+                "covered_classes": [covered[codes == c].mean() for c in range(len(model.classes_))],
+                "size": sets.sum(axis=1).mean(),
+                "empty": (~sets.any(axis=1)).mean(),
+            }
+    return wrong, found
+
+
+def of_intervals(model, graphs, y):
+    found = {}
+    for coverage in COVERAGES:
+        low, high = model.predict_interval(graphs, coverage).T
+        covered = (low <= y) & (y <= high)
+        found[str(coverage)] = {"covered": covered.mean(), "size": (high - low).mean()}
+    return np.abs(model.predict(graphs) - y), found
+
+
+def of_novelty(model, graphs, errors, foreign):
+    unlike = np.zeros(len(graphs), dtype=bool)
+    unlike[list(model.unlike(graphs))] = True
+    return {
+        "unlike": unlike.mean(),
+        "error_unlike": errors[unlike].mean() if unlike.any() else None,
+        "error_others": errors[~unlike].mean(),
+        "foreign": {
+            name: len(model.unlike(others)) / len(others) for name, others in foreign.items()
+        },
+    }
+
+
+def measured(graphs, y, seed, foreign):
+    train, test = halves(len(y), seed)
+    numbers = y.dtype.kind == "f"
+    model = (
+        FDGNNRegressor(encoder="auto", intervals=True, random_state=seed)
+        if numbers
+        else FDGNNClassifier(encoder="auto", probability=True, random_state=seed)
+    )
+    start = time.perf_counter()
+    model.fit(graphs[train], y[train])
+    seconds = time.perf_counter() - start
+    errors, found = (of_intervals if numbers else of_sets)(model, graphs[test], y[test])
+    return {
+        "n_test": len(test),
+        "seconds": round(seconds, 1),
+        "error": errors.mean(),
+        "coverage": found,
+        "novelty": of_novelty(model, graphs[test], errors, foreign),
+    }
+
+
+def others_than(name, folder):
+    """Some molecules of the other datasets, for models of molecules."""
+    if name not in CHEM:
+        return {}
+    rng = np.random.default_rng(0)
+    found = {other: read(other, folder)[0] for other in CHEM if other != name}
+    return {other: g[np.sort(rng.permutation(len(g))[:FOREIGN])] for other, g in found.items()}
+
+
+# ---------------------------------------------------------------------- the table
+
+
+def tell(name, runs):
+    for key in runs[0]["coverage"]:
+        rows = [run["coverage"][key] for run in runs]
+        means = {what: np.mean([row[what] for row in rows]) for what in ("covered", "size")}
+        each = " ".join(f"{row['covered']:.3f}" for row in rows)
+        print(f"{name:8} {key:14} covered {means['covered']:.4f} size {means['size']:.3f} ({each})")
+    novelty = [run["novelty"] for run in runs]
+    flagged = [n["error_unlike"] for n in novelty if n["error_unlike"] is not None]
+    print(
+        f"{name:8} unlike {np.mean([n['unlike'] for n in novelty]):.4f}, error of these "
+        f"{np.mean(flagged):.3f}, of the others {np.mean([n['error_others'] for n in novelty]):.3f}"
+    )
+    for other in novelty[0]["foreign"]:
+        share = np.mean([n["foreign"][other] for n in novelty])
+        print(f"{name:8} unlike among {other}: {share:.3f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", default=NAMES)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument(
+        "--data", type=Path, default=Path(os.environ.get("FDGNN_DATA", "")) / "chem"
+    )
+    options = parser.parse_args()
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    warnings.simplefilter("ignore", UnseenLabelWarning)
+    for name in options.names:
+        (graphs, y), foreign = read(name, options.data), others_than(name, options.data)
+        runs = []
+        for seed in range(options.seeds):
+            with threadpool_limits(1):
+                runs.append(measured(graphs, y, seed, foreign))
+            results = json.loads(OUT.read_text()) if OUT.exists() else {}
+            text = json.dumps(results | {name: runs}, indent=1, sort_keys=True, default=float)
+            OUT.write_text(text + "\n")
+        tell(name, runs)
+
+
+if __name__ == "__main__":
+    main()

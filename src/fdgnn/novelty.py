@@ -1,0 +1,185 @@
+r"""How unlike its training graphs a graph is: a number from 0 to 1, and when it is worth a word.
+
+*Where a model counts colors*, novelty is the share of a graph's color features that no training
+graph has: one feature for each vertex, round and channel. A training graph is compared with all
+others, so that its novelty is the share of features that it alone has.
+
+*Where a model has none*, novelty is the leverage that the graph would have among the training
+graphs in a linear regression on its encoder's n x H features, centered to Z::
+
+    l(x) = 1/n + z^T (Z^T Z + d I)^-1 z,        novelty = l / (1 + l)
+
+For a training graph left out, l / (1 + l) is its own leverage (by Sherman and Morrison), so that
+nothing has to be left out. d is small, and keeps columns apart that are almost the same.
+
+A graph is *unlike* the training graphs if its novelty is beyond that of 99 % of them. Of graphs
+that come as the training graphs did, about 1 % are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from scipy import linalg
+
+from fdgnn.arrays import Features, Floats, Ints
+from fdgnn.encoders import Encoder, Encoding
+from fdgnn.graphs import GraphBatch
+
+USUAL = 0.99  # the share of training graphs that are not unlike the others
+MOST_FEATURES = 2_000  # for a leverage, which needs a matrix of this size squared
+_DAMPING = 1e-6  # d, in units of the mean diagonal
+
+Words = npt.NDArray[np.uint64]
+
+
+class NoveltyMeasure(Protocol):
+    """A way to tell how unlike the training graphs others are."""
+
+    def of(self, encoder: Encoder, graphs: GraphBatch, X: Features) -> Floats:
+        """Give the novelty (n,) of graphs with these features."""
+
+    def in_words(self, value: float, limit: float) -> str:
+        """Say why a graph is unlike the training graphs."""
+
+
+@dataclass(frozen=True, eq=False)
+class SeenColors:
+    """Which columns of counts any training graph has, as bits of words of 64."""
+
+    words: Words
+
+    @classmethod
+    def fit(cls, counts: sp.csr_array) -> tuple[SeenColors, Floats]:
+        """Keep what counts (n, P) have; give the novelty of each row beside the other rows, too."""
+        columns, often = np.unique(counts.indices[counts.data != 0], return_counts=True)
+        words = np.zeros(-(-counts.shape[1] // 64), dtype=np.uint64)
+        word, bit = _bit_of(columns)
+        np.bitwise_or.at(words, word, bit)
+        alone = columns[often == 1]
+        return cls(words), _share(counts, np.isin(counts.indices, alone))
+
+    def of(self, encoder: Encoder, graphs: GraphBatch, X: Features) -> Floats:
+        """Give the share of counts in columns that no training graph has, (n,)."""
+        counts = encoder.counted(graphs, X)
+        word, bit = _bit_of(counts.indices)
+        return _share(counts, (self.words[word] & bit) == 0)
+
+    def in_words(self, value: float, limit: float) -> str:
+        """Say why a graph is unlike the training graphs."""
+        return (
+            f"{_percent(value)} of the surroundings of its vertices are in no training graph; of "
+            f"{_percent(USUAL)} of the training graphs at most {_percent(limit)} are in no other"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Leverage:
+    """What the leverage of other graphs needs to know of the training graphs' features."""
+
+    n_graphs: int
+    mean: Floats  # (H,)
+    factor: Floats  # (H, H) Cholesky factor, lower, of Z^T Z + d I
+
+    @classmethod
+    def fit(cls, X: Floats) -> tuple[Leverage, Floats]:
+        """Keep what features (n, H) have; give the leverage of each row, too."""
+        mean = X.mean(axis=0)
+        Z = X - mean
+        gram = Z.T @ Z
+        damping = _DAMPING * max(float(np.trace(gram)) / len(gram), np.finfo(float).tiny)
+        gram.flat[:: len(gram) + 1] += damping
+        found = cls(len(X), mean, linalg.cholesky(gram, lower=True, check_finite=False))
+        return found, found.lengths(X)
+
+    def of(self, encoder: Encoder, graphs: GraphBatch, X: Features) -> Floats:
+        """Give the leverage that graphs would have, (n,)."""
+        lengths = self.lengths(np.asarray(X))
+        return lengths / (1.0 + lengths)
+
+    def lengths(self, X: Floats) -> Floats:
+        """Give l(x) of features (n, H)."""
+        Z = linalg.solve_triangular(self.factor, (X - self.mean).T, lower=True, check_finite=False)
+        return np.asarray(1.0 / self.n_graphs + (Z**2).sum(axis=0))
+
+    def in_words(self, value: float, limit: float) -> str:
+        """Say why a graph is unlike the training graphs."""
+        return (
+            f"its features are far from those of the training graphs: leverage {value:.2g}, of "
+            f"{_percent(USUAL)} of the training graphs at most {limit:.2g}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Novelty:
+    """How unlike the training graphs others are, as one of a model's networks sees them.
+
+    Attributes
+    ----------
+    network : int
+        Which network: the first that counts colors, or else the first.
+    measure : SeenColors or Leverage
+    limit : float
+        The novelty beyond which a graph is told to be unlike the training graphs.
+    """
+
+    network: int
+    measure: NoveltyMeasure
+    limit: float
+
+    @classmethod
+    def fit(
+        cls, encoders: Sequence[Encoder], encodings: Sequence[Encoding], graphs: GraphBatch
+    ) -> Novelty | None:
+        """Compare training graphs with each other; None where no network allows it."""
+        counting = [i for i, encoder in enumerate(encoders) if encoder.n_counted is not None]
+        network = counting[0] if counting else 0
+        X = encodings[network].features[0]
+        measure: NoveltyMeasure
+        if counting:
+            measure, own = SeenColors.fit(encoders[network].counted(graphs, X))
+        elif sp.issparse(X) or X.shape[1] > MOST_FEATURES:
+            return None
+        else:
+            measure, own = Leverage.fit(X)
+        return cls(network, measure, _limit(own))
+
+    def of(self, encoder: Encoder, graphs: GraphBatch, n_jobs: int | None = None) -> Floats:
+        """Give the novelty of checked graphs, (n,), by the encoder of `network`."""
+        X = encoder.encode(graphs, n_jobs=n_jobs).features[0]
+        return self.measure.of(encoder, graphs, X)
+
+    def told(self, values: Floats) -> dict[int, str]:
+        """Positions of graphs that are unlike the training graphs, and why, in words."""
+        beyond = np.flatnonzero(values > self.limit)
+        return {int(g): self.measure.in_words(float(values[g]), self.limit) for g in beyond}
+
+
+def _limit(own: Floats) -> float:
+    """The novelty that so many training graphs do not exceed; that of all, if they are few."""
+    rank = min(ceil((len(own) + 1) * USUAL), len(own))
+    return float(np.sort(own)[rank - 1])
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _bit_of(columns: npt.NDArray[np.integer]) -> tuple[Ints, Words]:
+    """The word of each column, and a word with its bit."""
+    word, bit = np.divmod(columns.astype(np.int64), 64)
+    return word, np.uint64(1) << bit.astype(np.uint64)
+
+
+def _share(counts: sp.csr_array, chosen: npt.NDArray[np.bool_]) -> Floats:
+    """Share of each row's counts that are chosen."""
+    row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    part = np.bincount(row, counts.data * chosen, minlength=counts.shape[0])
+    whole = np.bincount(row, counts.data, minlength=counts.shape[0])
+    return np.asarray(part / np.where(whole > 0, whole, 1.0))

@@ -1,0 +1,257 @@
+"""Sets and intervals: the k-th smallest held-out score, and truths that are covered."""
+
+from __future__ import annotations
+
+from math import ceil, inf
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fdgnn import FDGNNClassifier, FDGNNRegressor, FDGNNSearchCV, save_model
+from fdgnn.datasets import make_motif_graphs, make_random_graphs
+from fdgnn.readout.calibration import probabilities, shuffled_folds, stratified_folds
+from fdgnn.readout.conformal import ConformalScores
+from fdgnn.readout.ridge import fit_ridge
+from fdgnn.readout.targets import code_classes
+from model_file_tools import again, refused, with_arrays, with_record
+
+SMALL = {"n_units": 10, "n_layers": 1, "effective_spectral_radius": 0.5, "random_state": 0}
+GRAPHS = make_random_graphs(120, random_state=0)
+NUMBERS = np.random.default_rng(0).normal(size=(120, 2))
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "model.fdgnn"
+
+
+# ---------------------------------------------------------------------- limits
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=50),
+    st.integers(1, 99),
+)
+def test_the_limit_is_the_smallest_score_that_enough_others_do_not_exceed(scores, percent):
+    coverage = percent / 100
+    found = ConformalScores.of([np.array(scores)])
+    k = -(-(len(scores) + 1) * percent // 100)  # exact, in whole numbers
+    if k > len(scores):
+        with pytest.raises(ValueError, match=f"of {len(scores)} held-out graphs; ask for at most"):
+            found.limit(coverage)
+        assert found.limits_by_class(coverage).tolist() == [inf]
+        return
+    assert found.limit(coverage) == sorted(scores)[k - 1]
+    assert found.limits(coverage).tolist() == [sorted(scores)[k - 1]]
+
+
+@pytest.mark.parametrize(("n", "coverage"), [(19, 0.95), (30, 0.8), (99, 0.9)])
+def test_the_next_score_is_covered_as_often_as_asked_for(n, coverage):
+    """Of n + 1 scores in any order the last is covered in k of n + 1 cases."""
+    scores = np.random.default_rng(0).random(n + 1)
+    covered = [
+        scores[i] <= ConformalScores.of([np.delete(scores, i)]).limit(coverage)
+        for i in range(n + 1)
+    ]
+    assert sum(covered) == ceil((n + 1) * coverage - 1e-9)
+
+
+def test_a_coverage_that_can_be_promised_is_named():
+    few = ConformalScores.of([np.arange(60.0)])
+    with pytest.raises(ValueError, match=r"of 60 held-out graphs; ask for at most 0\.983"):
+        few.limit(0.99)
+    assert few.limit(0.983) == 59.0
+
+
+def test_scores_that_are_not_known_are_left_out():
+    outputs, targets = np.zeros((4, 2)), np.array([[1.0, 5], [-3, np.nan], [2, 6], [0, np.nan]])
+    found = ConformalScores.of_numbers(outputs, targets)
+    assert [group.tolist() for group in found.groups] == [[0, 1, 2, 3], [5, 6]]
+
+
+# ---------------------------------------------------------------------- models
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_scores_are_those_of_models_that_have_not_seen_the_fold(n_classes):
+    motifs = ("star", "clique", "cycle")[:n_classes]
+    graphs, y = make_motif_graphs(90, motifs=motifs, n_attachments=2, random_state=0)
+    model = FDGNNClassifier(probability=True, alpha=0.1, **SMALL).fit(graphs, y)
+    X, fold, targets = model.networks_[0].features(graphs), *_folds(model, y)
+    held_out = np.zeros_like(targets)
+    for f in range(5):
+        W, b = fit_ridge(X[fold != f], targets[fold != f], 0.1)
+        held_out[fold == f] = X[fold == f] @ W.T + b
+    chances = probabilities(held_out, model.calibration_)
+    for c, group in enumerate(model.conformal_.groups):
+        np.testing.assert_allclose(group, np.sort(1 - chances[y == c, c]), atol=1e-9)
+    p, limit = model.predict_proba(graphs), np.sort(1 - chances[np.arange(90), y])[81]  # 0.9 * 91
+    np.testing.assert_array_equal(model.predict_set(graphs), p >= 1 - limit - 1e-9)
+
+
+def _folds(model, y):
+    return stratified_folds(y, model.seed_), code_classes(y)[1]
+
+
+def test_sets_grow_with_coverage_and_hold_the_likeliest_classes():
+    graphs, y = make_motif_graphs(90, motifs=("star", "clique", "cycle"), random_state=0)
+    model = FDGNNClassifier(probability=True, **SMALL).fit(graphs, y)
+    p = model.predict_proba(graphs)
+    smaller = np.zeros_like(p, dtype=bool)
+    for coverage in (0.1, 0.5, 0.9, 0.98):
+        sets = model.predict_set(graphs, coverage)
+        assert sets.shape == (90, 3)
+        assert sets.dtype == bool
+        assert (sets >= smaller).all()
+        inside, outside = np.where(sets, p, np.inf), np.where(sets, -np.inf, p)
+        assert (inside.min(axis=1) >= outside.max(axis=1)).all()
+        smaller = sets
+
+
+def test_a_class_with_few_graphs_is_in_every_set_by_class():
+    graphs, y = make_motif_graphs(90, random_state=0)
+    few = np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:8]])
+    model = FDGNNClassifier(probability=True, **SMALL).fit(graphs[few], y[few])
+    assert [len(group) for group in model.conformal_.groups] == [(y == 0).sum(), 8]
+    assert model.predict_set(graphs, 0.9, by_class=True)[:, 1].all()
+    assert not model.predict_set(graphs, 0.9)[:, 1].all()
+    assert not model.predict_set(graphs, 0.8, by_class=True)[:, 1].all()
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_intervals_reach_as_far_as_held_out_errors(several):
+    y = NUMBERS if several else NUMBERS[:, 0]
+    model = FDGNNRegressor(intervals=True, alpha=0.1, **SMALL).fit(GRAPHS, y)
+    X, fold = model.networks_[0].features(GRAPHS), shuffled_folds(120, model.seed_)
+    targets = y.reshape(120, -1)
+    errors = np.empty_like(targets)
+    for f in range(5):
+        W, b = fit_ridge(X[fold != f], targets[fold != f], 0.1)
+        errors[fold == f] = np.abs(targets[fold == f] - X[fold == f] @ W.T - b)
+    reach = np.sort(errors, axis=0)[96]  # ceil(0.8 * 121) = 97
+    found = model.predict_interval(GRAPHS, 0.8)
+    assert found.shape == ((120, 2, 2) if several else (120, 2))
+    middle = model.predict(GRAPHS)
+    reach = reach if several else reach[0]
+    np.testing.assert_allclose(found[..., 0], middle - reach, atol=1e-9)
+    np.testing.assert_allclose(found[..., 1], middle + reach, atol=1e-9)
+
+
+@pytest.mark.parametrize("encoder", ["reservoir", "colors"])
+def test_new_graphs_are_covered(encoder):
+    """A third of the labels is wrong, so that one class alone would be right too seldom."""
+    rng = np.random.default_rng(1)
+    graphs, y = make_motif_graphs(1600, random_state=1)
+    y = np.where(rng.random(1600) < 0.3, 1 - y, y)
+    order = rng.permutation(1600)
+    train, test = order[:600], order[600:]
+    options = {"encoder": encoder, "random_state": 0}
+    model = FDGNNClassifier(probability=True, **options).fit(graphs[train], y[train])
+    numbers = FDGNNRegressor(intervals=True, **options).fit(graphs[train], y[train])
+    for coverage in (0.8, 0.9):
+        # 1000 graphs by 600 scores: a standard deviation of 0.02, at most
+        sets = model.predict_set(graphs[test], coverage)
+        assert abs(sets[np.arange(1000), y[test]].mean() - coverage) < 0.05
+        low, high = numbers.predict_interval(graphs[test], coverage).T
+        assert abs(((low <= y[test]) & (y[test] <= high)).mean() - coverage) < 0.05
+        by_class = model.predict_set(graphs[test], coverage, by_class=True)
+        for c in (0, 1):
+            assert abs(by_class[y[test] == c, c].mean() - coverage) < 0.07
+
+
+@pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
+def test_a_committee_and_a_search_give_sets_and_intervals():
+    y = (NUMBERS[:, 0] > 0).astype(int)
+    committee = FDGNNClassifier(
+        encoder="auto", candidates="colors", probability=True, random_state=0
+    ).fit(GRAPHS, y)
+    assert sum(len(group) for group in committee.conformal_.groups) == 120
+    assert committee.predict_set(GRAPHS[:3]).shape == (3, 2)
+    options = {"n_configurations": 1, "n_guesses": 1, "cv": 2, "random_state": 0}
+    search = FDGNNSearchCV(FDGNNClassifier(probability=True, **SMALL), **options).fit(GRAPHS, y)
+    best = search.best_estimator_
+    np.testing.assert_array_equal(
+        search.predict_set(GRAPHS, 0.7, by_class=True), best.predict_set(GRAPHS, 0.7, by_class=True)
+    )
+    numbers = FDGNNSearchCV(FDGNNRegressor(intervals=True, **SMALL), **options)
+    numbers.fit(GRAPHS, NUMBERS[:, 0])
+    assert numbers.predict_interval(GRAPHS).shape == (120, 2)
+    assert not hasattr(numbers, "predict_set")
+    assert not hasattr(FDGNNSearchCV(FDGNNRegressor()), "predict_interval")
+
+
+# ---------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize("coverage", [0, 1, 1.5, -0.1, float("nan"), "0.9", True, None])
+def test_a_coverage_is_between_0_and_1(coverage):
+    model = FDGNNClassifier(probability=True, **SMALL).fit(GRAPHS, np.arange(120) % 2)
+    with pytest.raises(ValueError, match="expected a share between 0 and 1"):
+        model.predict_set(GRAPHS, coverage)
+
+
+def test_a_model_without_held_out_scores_says_how_to_get_some():
+    plain = FDGNNClassifier(**SMALL).fit(GRAPHS, np.arange(120) % 2)
+    with pytest.raises(ValueError, match="no held-out scores; fit it with probability=True"):
+        plain.predict_set(GRAPHS)
+    numbers = FDGNNRegressor(intervals=True, **SMALL).fit(GRAPHS, NUMBERS)
+    numbers.set_params(intervals=False).fit(GRAPHS, NUMBERS)  # forgets what it had
+    with pytest.raises(ValueError, match="no held-out scores; fit it with intervals=True"):
+        numbers.predict_interval(GRAPHS)
+    with pytest.raises(ValueError, match="intervals="):
+        FDGNNRegressor(intervals="yes").fit(GRAPHS, NUMBERS)
+
+
+# ---------------------------------------------------------------------- files
+
+
+def test_files_keep_held_out_scores(file):
+    model = FDGNNClassifier(probability=True, **SMALL).fit(GRAPHS, np.arange(120) % 3)
+    for by_class in (False, True):
+        np.testing.assert_array_equal(
+            again(model, file).predict_set(GRAPHS, 0.8, by_class=by_class),
+            model.predict_set(GRAPHS, 0.8, by_class=by_class),
+        )
+    numbers = FDGNNRegressor(intervals=True, **SMALL).fit(GRAPHS, NUMBERS)
+    np.testing.assert_array_equal(
+        again(numbers, file).predict_interval(GRAPHS), numbers.predict_interval(GRAPHS)
+    )
+
+
+def without_trust(content):
+    """What a file of an earlier version looks like."""
+    found = with_record(content, lambda record: record.pop("trust"))
+    names = ("conformal.scores", "novelty.mean", "novelty.factor")
+    return with_arrays(found, **dict.fromkeys(names))
+
+
+def test_older_files_load_and_say_that_they_have_none(file):
+    from fdgnn import load_model
+
+    model = FDGNNClassifier(probability=True, **SMALL).fit(GRAPHS, np.arange(120) % 2)
+    save_model(model, file)
+    file.write_bytes(without_trust(file.read_bytes()))
+    older = load_model(file)
+    np.testing.assert_array_equal(older.predict_proba(GRAPHS), model.predict_proba(GRAPHS))
+    with pytest.raises(ValueError, match=r"no held-out scores.*save it again if it came from"):
+        older.predict_set(GRAPHS)
+    assert older.unlike(GRAPHS) == {}
+    with pytest.raises(ValueError, match="its file is older"):
+        older.novelty(GRAPHS)
+    assert again(older, file).unlike(GRAPHS) == {}
+
+
+def test_scores_of_an_enemy_are_refused(file):
+    model = FDGNNClassifier(probability=True, **SMALL).fit(GRAPHS, np.arange(120) % 2)
+    save_model(model, file)
+    content = file.read_bytes()
+    scores = np.concatenate(model.conformal_.groups)
+    for wrong in (scores[::-1], scores[:-1], scores - 1, scores + 1, scores[:, None]):
+        refused(with_arrays(content, **{"conformal.scores": np.ascontiguousarray(wrong)}), file)
+    refused(with_arrays(content, **{"conformal.scores": None}), file)
+    for lengths in ([120], [60, 61], [60, 60, 0], [0, 120], [-1, 121], [60, 60.5], 120, "x", None):
+        change = lambda record, n=lengths: record["trust"].update(held_out=n)  # noqa: E731
+        refused(with_record(content, change), file)
+    refused(with_record(content, lambda record: record.update(calibration=None)), file)

@@ -1,0 +1,207 @@
+"""Novelty: what leaving a graph out would say, without leaving it out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from fdgnn import ColorCounts, FDGNNClassifier, FDGNNRegressor, Graph, GraphReservoir, save_model
+from fdgnn.datasets import make_cycles, make_motif_graphs, make_random_graphs
+from fdgnn.encoders import Encoder, Encoding, JoinedEncoder
+from fdgnn.novelty import Leverage, Novelty, SeenColors
+from model_file_tools import again, refused, with_arrays, with_record
+
+GRAPHS = make_random_graphs(150, random_state=0)
+Y = np.arange(150) % 2
+NEW = make_random_graphs(40, random_state=1)
+SMALL = {"n_layers": 1, "n_units": 8, "effective_spectral_radius": 0.5, "random_state": 0}
+COLORS = (
+    ColorCounts(n_rounds=2),
+    ColorCounts(n_rounds=2, n_buckets=2**12),
+    ColorCounts(n_rounds=2, counts="sum"),
+    ColorCounts(n_rounds=1, n_buckets=None),
+    ColorCounts(n_rounds=1, n_buckets=None, counts="presence"),
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::fdgnn.exceptions.UnseenLabelWarning")
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "model.fdgnn"
+
+
+def novelty_of(encoder, train, new):
+    fitted = encoder.fit(train)
+    X = fitted.encode(train).features[0]
+    found = Novelty.fit([fitted], [Encoding([X])], train)
+    return found.of(fitted, new)
+
+
+# ---------------------------------------------------------------------- leaving out
+
+
+@pytest.mark.parametrize("encoder", COLORS, ids=repr)
+def test_a_training_graph_counts_as_if_it_had_been_left_out(encoder):
+    fitted = encoder.fit(GRAPHS)
+    own = SeenColors.fit(fitted.counted(GRAPHS, fitted.encode(GRAPHS).features[0]))[1]
+    assert 0 < own.max() <= 1
+    for g in (0, 17, int(own.argmax())):
+        others = np.delete(np.arange(150), g)
+        left_out = novelty_of(encoder, GRAPHS[others], GRAPHS[[g]])
+        np.testing.assert_allclose(left_out, own[g], atol=1e-12)
+
+
+def test_a_leverage_is_that_of_least_squares_and_of_leaving_out():
+    X = np.random.default_rng(0).normal(size=(60, 5)) * [1, 10, 3, 0.1, 5]
+    leverage, own = Leverage.fit(X)
+    design = np.column_stack([np.ones(60), X])
+    np.testing.assert_allclose(own, np.diag(design @ np.linalg.pinv(design)), rtol=1e-2)
+    for i in range(3):
+        others = Leverage.fit(np.delete(X, i, axis=0))[0].lengths(X[[i]])
+        np.testing.assert_allclose(others / (1 + others), own[i], rtol=1e-2)
+    far = leverage.lengths(X[:1] + 1e6)
+    assert far / (1 + far) > 0.999
+
+
+# ---------------------------------------------------------------------- what it says
+
+
+@pytest.mark.parametrize("encoder", COLORS, ids=repr)
+def test_what_was_seen_is_nothing_new(encoder):
+    assert (novelty_of(encoder, GRAPHS, GRAPHS) == 0).all()
+    turned = [_turned(graph) for graph in GRAPHS[:20]]
+    assert (novelty_of(encoder, GRAPHS, encoder.check_graphs(turned)) == 0).all()
+
+
+def _turned(graph):
+    """The same graph with its vertices in another order."""
+    order = np.random.default_rng(0).permutation(graph.n_vertices)
+    place = np.argsort(order)
+    return Graph(
+        place[graph.edge_index],
+        n_vertices=graph.n_vertices,
+        labels=graph.labels[order],
+        weights=graph.weights,
+        arc_labels=graph.arc_labels,
+        directed=graph.directed,
+    )
+
+
+def test_buckets_and_columns_of_their_own_say_the_same():
+    many = novelty_of(ColorCounts(n_rounds=2, n_buckets=2**24), GRAPHS, NEW)
+    exact = novelty_of(ColorCounts(n_rounds=2, n_buckets=None), GRAPHS, NEW)
+    np.testing.assert_allclose(many, exact, atol=1e-12)
+    assert exact.max() > 0.2
+    few = novelty_of(ColorCounts(n_rounds=2, n_buckets=2**10), GRAPHS, NEW)
+    assert (few <= exact + 1e-12).all()  # some of what is new shares a bucket with what is not
+
+
+@pytest.mark.parametrize("inner", [ColorCounts(n_rounds=1), ColorCounts(1, n_buckets=None)])
+def test_joined_encoders_say_what_their_colors_say(inner):
+    joined = JoinedEncoder([GraphReservoir(**SMALL), inner], random_state=0)
+    np.testing.assert_allclose(
+        novelty_of(joined, GRAPHS, NEW), novelty_of(inner, GRAPHS, NEW), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("encoder", ["reservoir", "colors", "both", "auto"])
+def test_few_graphs_of_the_same_kind_are_unlike_and_all_of_another(encoder):
+    graphs, y = make_motif_graphs(900, random_state=0)
+    options = {"encoder": encoder, "random_state": 0}
+    model = FDGNNClassifier(**options).fit(graphs[:400], y[:400])
+    values = model.novelty(graphs[400:])
+    assert values.shape == (500,)
+    assert (values >= 0).all()
+    assert (values <= 1).all()
+    assert len(model.unlike(graphs[400:])) < 20  # 5 are expected
+    strange = make_cycles([40, 60])
+    assert list(model.unlike(strange)) == [0, 1]
+    assert (model.novelty(strange) > model.novelty_.limit).all()
+
+
+def test_words_say_how_new_and_beside_what():
+    graphs, y = make_motif_graphs(300, random_state=0)
+    colors = FDGNNRegressor(encoder="colors").fit(graphs, y)
+    (words,) = colors.unlike(make_cycles([50])).values()
+    share, limit = 100 * colors.novelty(make_cycles([50]))[0], 100 * colors.novelty_.limit
+    assert words.startswith(f"{share:.0f} % of the surroundings of its vertices are in no training")
+    assert words.endswith(f"of 99 % of the training graphs at most {limit:.0f} % are in no other")
+    (words,) = FDGNNRegressor(**SMALL).fit(graphs, y).unlike(make_cycles([50])).values()
+    assert "leverage 1, of 99 % of the training graphs at most 0" in words
+
+
+def test_the_limit_is_that_of_99_percent():
+    for n, rank in ((50, 50), (99, 99), (150, 150), (199, 198), (999, 990)):
+        X = np.random.default_rng(0).normal(size=(n, 3))
+        found = Novelty.fit([GraphReservoir()], [Encoding([X])], GRAPHS)
+        assert found.limit == np.sort(Leverage.fit(X)[1])[rank - 1]
+
+
+class Wide(Encoder):
+    """More features than a leverage is computed for."""
+
+    kind = "wide"
+
+    def vertex_features(self, graphs):
+        return np.ones((graphs.n_vertices, 2001))
+
+
+class Sparse(Wide):
+    kind = "sparse"
+
+    def encode(self, graphs, depths=None, n_jobs=None):
+        return Encoding([sp.csr_array(np.ones((len(graphs), 3)))])
+
+
+@pytest.mark.parametrize("encoder", [Wide(), Sparse()])
+def test_a_model_that_cannot_tell_says_so(encoder):
+    model = FDGNNRegressor(encoder=encoder).fit(GRAPHS, Y)
+    assert model.unlike(NEW) == {}
+    with pytest.raises(ValueError, match=r"cannot tell how unlike.*too many features"):
+        model.novelty(NEW)
+
+
+# ---------------------------------------------------------------------- files
+
+
+@pytest.mark.parametrize("encoder", ["reservoir", "colors", "both", "auto", *COLORS], ids=str)
+@pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
+def test_files_keep_it(file, encoder):
+    model = FDGNNClassifier(encoder=encoder, random_state=0).fit(GRAPHS, Y)
+    loaded = again(model, file)
+    graphs = GRAPHS if encoder == "reservoir" else NEW  # which may have new labels
+    np.testing.assert_array_equal(loaded.novelty(graphs), model.novelty(graphs))
+    assert loaded.unlike(graphs) == model.unlike(graphs)
+    content = file.read_bytes()
+    save_model(loaded, file)
+    assert file.read_bytes() == content
+
+
+def test_novelty_of_an_enemy_is_refused(file):
+    save_model(FDGNNClassifier(encoder="colors", random_state=0).fit(GRAPHS, Y), file)
+    content = file.read_bytes()
+    words = np.zeros(4096, dtype=np.uint64)
+    for wrong in (words[:-1], np.zeros(4097, np.uint64), words[None], words.astype(float), None):
+        refused(with_arrays(content, **{"novelty.seen": wrong}), file)
+    refused(with_arrays(content, **{"novelty.mean": np.ones(3)}), file)
+    for change in (
+        {"network": 1}, {"network": -1}, {"limit": 2.0}, {"limit": None}, {"measure": "leverage"},
+        {"measure": "x"}, {"nonsense": 1},
+    ):  # fmt: skip
+        _refused_with(content, change, file)
+    save_model(FDGNNClassifier(**SMALL).fit(GRAPHS, Y), file)
+    content = file.read_bytes()
+    for name, wrong in (
+        ("mean", np.ones(7)), ("mean", None), ("factor", np.ones(35)), ("factor", np.zeros(36)),
+        ("factor", -np.ones(36)), ("factor", np.full(36, np.nan)), ("factor", np.ones((6, 6))),
+    ):  # fmt: skip
+        refused(with_arrays(content, **{f"novelty.{name}": wrong}), file)
+    for change in ({"n_graphs": None}, {"n_graphs": 0}, {"measure": "colors"}):
+        _refused_with(content, change, file)
+    refused(with_record(content, lambda record: record.update(trust={})), file)
+
+
+def _refused_with(content, change, file):
+    refused(with_record(content, lambda record: record["trust"]["novelty"].update(change)), file)
