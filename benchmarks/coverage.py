@@ -1,6 +1,7 @@
 """Are sets and intervals true, and are graphs that are called unlike harder to predict?
 
     python -m benchmarks.coverage [--data FOLDER] [--seeds 5] [NCI1 COLLAB BBBP LIPO AQSOLDB]
+    python -m benchmarks.coverage --table     # of the results that are there
 
 For each seed a model (`encoder="auto"`) is trained on one half of the graphs, drawn by the seed,
 and asked about the other half, of which it knows nothing. Models of molecules are also asked about
@@ -116,24 +117,45 @@ def others_than(name, folder):
     return {other: g[np.sort(rng.permutation(len(g))[:FOREIGN])] for other, g in found.items()}
 
 
-# ---------------------------------------------------------------------- the table
+# ---------------------------------------------------------------------- tables
 
 
-def tell(name, runs):
-    for key in runs[0]["coverage"]:
-        rows = [run["coverage"][key] for run in runs]
-        means = {what: np.mean([row[what] for row in rows]) for what in ("covered", "size")}
-        each = " ".join(f"{row['covered']:.3f}" for row in rows)
-        print(f"{name:8} {key:14} covered {means['covered']:.4f} size {means['size']:.3f} ({each})")
-    novelty = [run["novelty"] for run in runs]
-    flagged = [n["error_unlike"] for n in novelty if n["error_unlike"] is not None]
-    print(
-        f"{name:8} unlike {np.mean([n['unlike'] for n in novelty]):.4f}, error of these "
-        f"{np.mean(flagged):.3f}, of the others {np.mean([n['error_others'] for n in novelty]):.3f}"
-    )
-    for other in novelty[0]["foreign"]:
-        share = np.mean([n["foreign"][other] for n in novelty])
-        print(f"{name:8} unlike among {other}: {share:.3f}")
+def mean(runs, *path):
+    """Mean over seeds of a number, or None where no run has it."""
+    found = []
+    for run in runs:
+        for name in path:
+            run = run[name]
+        found += [] if run is None else [run]
+    return np.mean(found) if found else None
+
+
+def tell(results):
+    """Print the tables of the decision's page."""
+    print("| | asked for | covered | of each seed | size | empty | worst class |")
+    print("|---|---|---|---|---|---|---|")
+    for name, runs in results.items():
+        for key, first in runs[0]["coverage"].items():
+            each = ", ".join(f"{100 * run['coverage'][key]['covered']:.1f}" for run in runs)
+            covered, size = (mean(runs, "coverage", key, what) for what in ("covered", "size"))
+            cells = [name, key, f"{100 * covered:.1f}", each, f"{size:.2f}"]
+            if "empty" in first:
+                classes = np.mean([r["coverage"][key]["covered_classes"] for r in runs], axis=0)
+                empty = mean(runs, "coverage", key, "empty")
+                cells += [f"{100 * empty:.1f}", f"{100 * classes.min():.1f}"]
+            print(f"| {' | '.join(cells)} |")
+    print("\n| | unlike | their error | error of the others | unlike among others |")
+    print("|---|---|---|---|---|")
+    for name, runs in results.items():
+        unlike, theirs, others = (
+            mean(runs, "novelty", what) for what in ("unlike", "error_unlike", "error_others")
+        )
+        foreign = ", ".join(
+            f"{other} {100 * mean(runs, 'novelty', 'foreign', other):.1f} %"
+            for other in runs[0]["novelty"]["foreign"]
+        )
+        numbers = f"{100 * unlike:.1f} % | {theirs:.3f} | {others:.3f}"
+        print(f"| {name} | {numbers} | {foreign} |")
 
 
 def main():
@@ -143,10 +165,11 @@ def main():
     parser.add_argument(
         "--data", type=Path, default=Path(os.environ.get("FDGNN_DATA", "")) / "chem"
     )
+    parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     warnings.simplefilter("ignore", UnseenLabelWarning)
-    for name in options.names:
+    for name in () if options.table else options.names:
         (graphs, y), foreign = read(name, options.data), others_than(name, options.data)
         runs = []
         for seed in range(options.seeds):
@@ -155,7 +178,7 @@ def main():
             results = json.loads(OUT.read_text()) if OUT.exists() else {}
             text = json.dumps(results | {name: runs}, indent=1, sort_keys=True, default=float)
             OUT.write_text(text + "\n")
-        tell(name, runs)
+    tell(json.loads(OUT.read_text()))
 
 
 if __name__ == "__main__":

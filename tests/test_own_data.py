@@ -133,7 +133,7 @@ def test_regression_is_recognized(table, tmp_path):
     assert run.returncode == 0, run.stderr
     assert json.loads(run.stdout)["task"] == "regression"
     predicted = fdgnn("predict", tmp_path / "m.fdgnn", table, "-q").stdout.splitlines()
-    assert predicted[0] == "row,prediction,score,warning,error"
+    assert predicted[0] == "row,prediction,score,novelty,unlike,warning,error"
     assert isinstance(float(predicted[1].split(",")[1]), float)
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fdgnn.encoders.descriptors import DescriptorColumn
     from fdgnn.graphs.reading import Reading
     from fdgnn.model_files import ModelInfo
+    from fdgnn.model_files.trust import TrustRecord
 
 _CLASSES = 10  # that are named
 _VERTICES = {"labels": "vertex labels", "features": "features per vertex"}
@@ -31,6 +32,8 @@ def model_in_words(info: ModelInfo) -> dict[str, object]:
     if info.score is not None:
         how = "by nested cross validation" if info.nested else "of the training"
         words["score"] = f"{info.score:.4f} ({how})"
+    if info.model is not None:
+        words["sets" if info.classes is not None else "intervals"] = _held_out_in_words(info.trust)
     words["graphs"] = _kind_in_words(info.graph_kind)
     if info.descriptors:
         words["descriptors"] = ", ".join(_descriptor(column) for column in info.descriptors)
@@ -41,6 +44,13 @@ def model_in_words(info: ModelInfo) -> dict[str, object]:
     words["parameters"] = _parameters(info) or "all by default"
     words["written by"] = f"fdgnn {info.fdgnn}, in format {info.format}"
     return words
+
+
+def _held_out_in_words(trust: TrustRecord) -> str:
+    """Whether there are sets or intervals, and what they rest on."""
+    if trust.held_out is None:
+        return "no: the file has no held-out scores"
+    return f"yes, by held-out scores of {sum(trust.held_out)} answers"
 
 
 def _kind_in_words(kind: GraphKind) -> str:

@@ -26,6 +26,16 @@ def predict(
     output: Annotated[
         str, typer.Option("--output", "-o", help=".csv, .jsonl or .parquet; '-' prints CSV.")
     ] = "-",
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            help="Also give the set of classes, or the interval, that holds the truth in this "
+            "share of the rows, for instance 0.9."
+        ),
+    ] = None,
+    by_class: Annotated[
+        bool, typer.Option("--by-class", help="Let sets hold the truth so often in each class.")
+    ] = False,
     rejects: Rejects = None,
     jobs: Jobs = 1,
     quiet: Quiet = False,
@@ -34,35 +44,45 @@ def predict(
     """Predict new graphs: one row of output for each row of the input, in the same order.
 
     The file is read as the model's training data was. With two classes, the score is positive for
-    the second one; with more, it is that of the predicted class. The column 'warning' names a
-    vertex label that no training graph has; the column 'error' says why a row cannot be predicted.
+    the second one; with more, it is that of the predicted class. The column 'novelty' says, from 0
+    to 1, how unlike the training graphs a graph is, and 'unlike' why, if it is more so than 99 % of
+    them. The column 'warning' names a vertex label that no training graph has; the column 'error'
+    says why a row cannot be predicted.
     """
     from fdgnn.context import Context
     from fdgnn.model_files import load_model
     from fdgnn.workflow.output import prediction_writer
     from fdgnn.workflow.predicting import predict_tables
+    from fdgnn.workflow.trusting import Coverage
 
     context = Context(n_jobs=jobs, quiet=quiet)
     bad_rows = RejectsFile.beside(output, rejects)
     check_outputs(data, output, bad_rows)
     fitted = load_model(model)
+    wanted = Coverage(coverage, by_class)
+    wanted.check(fitted)
     found: list[Reject] = []
-    n_rows = n_unseen = 0
-    with prediction_writer(output, getattr(fitted, "classes_", ()), how.id_column) as write:
+    n_rows = n_unseen = n_unlike = 0
+    classes, covered = getattr(fitted, "classes_", ()), wanted.names(fitted)
+    with prediction_writer(output, classes, how.id_column, covered) as write:
         tables = how.iterate(data, like=fitted)
-        for predictions, refused in predict_tables(fitted, tables, context.n_jobs):
+        for predictions, refused in predict_tables(fitted, tables, context.n_jobs, wanted):
             write(predictions)
             n_rows += len(predictions)
             n_unseen += sum(one.warning is not None for one in predictions)
+            n_unlike += sum(one.trust.unlike is not None for one in predictions)
             found += refused
     listed = bad_rows.write(found, n_rows, context)
     if len(found) == n_rows:
         raise ValueError(f"none of the {n_rows} rows can be predicted; {found[0]}")
     n_predicted = n_rows - len(found)
     _tell_unseen(n_unseen, n_predicted, context)
+    if n_unlike:
+        told = "are unlike the training graphs; the column 'unlike' says why"
+        say(f"{n_unlike} of these {n_predicted} rows {told}", context.quiet)
     say(f"{n_predicted} of {n_rows} rows predicted", context.quiet)
-    summary = {"rows": n_rows, "predicted": n_predicted, "unseen_labels": n_unseen, **listed}
-    _print_summary(summary, output, as_json)
+    counts = {"rows": n_rows, "predicted": n_predicted, "unseen_labels": n_unseen}
+    _print_summary({**counts, "unlike": n_unlike, **listed}, output, as_json)
 
 
 @app.command(epilog="Example: fdgnn explain model.fdgnn new.csv -o why.jsonl --draw pictures")

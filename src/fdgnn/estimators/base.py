@@ -472,8 +472,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if not hasattr(self, "conformal_"):
             raise ValueError(
-                f"the model has no held-out scores; fit it with {parameter}=True, and save it "
-                "again if it came from a file"
+                f"the model has no held-out scores: fit it with `{parameter}=True`; files of "
+                "earlier versions of fdgnn have none, so fit such a model again"
             )
         return self.conformal_
 

@@ -260,7 +260,13 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
             Whether a class, in the order of `classes_`, is in the set. A set may be empty: then
             the model is usually much surer than it is of this graph.
         """
+        return self.sets_of(self.outputs(X), coverage, by_class=by_class)
+
+    def sets_of(
+        self, outputs: Floats, coverage: float, *, by_class: bool = False
+    ) -> npt.NDArray[np.bool_]:
+        """Sets as in `predict_set`, for outputs (n_graphs, q) of this model."""
         coverage = check_coverage(coverage)
         scores = self._conformal_scores("probability")
         limits = scores.limits_by_class(coverage) if by_class else scores.limit(coverage)
-        return np.asarray(1.0 - self.chances(self.outputs(X)) <= limits)
+        return np.asarray(1.0 - self.chances(outputs) <= limits)

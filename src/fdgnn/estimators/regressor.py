@@ -77,10 +77,13 @@ class FDGNNRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
         (n_graphs, 2), or (n_graphs, q, 2) for several outputs
             Both ends. All intervals of an output are of the same width.
         """
-        reach = self._conformal_scores("intervals").limits(check_coverage(coverage))
-        outputs = self.outputs(X)
-        ends = np.stack([outputs - reach, outputs + reach], axis=-1)
+        ends = self.intervals_of(self.outputs(X), coverage)
         return ends[:, 0] if self.single_output_ else ends
+
+    def intervals_of(self, outputs: Floats, coverage: float) -> Floats:
+        """Intervals (n_graphs, q, 2) around outputs (n_graphs, q) of this model."""
+        reach = self._conformal_scores("intervals").limits(check_coverage(coverage))
+        return np.stack([outputs - reach, outputs + reach], axis=-1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -73,7 +73,9 @@ class ConformalScores:
 def check_coverage(coverage: Any) -> float:
     """Give a coverage as a number, or raise ValueError unless it is between 0 and 1."""
     if not isinstance(coverage, Real) or isinstance(coverage, bool) or not 0 < coverage < 1:
-        raise ValueError(f"`coverage={coverage}`: expected a share between 0 and 1, such as 0.9")
+        raise ValueError(
+            f"`coverage`: expected a share between 0 and 1 such as 0.9, got {coverage}"
+        )
     return float(coverage)
 
 
@@ -85,7 +87,7 @@ def _limit(ascending: Floats, coverage: float) -> float:
     n, k = len(ascending), _rank(len(ascending), coverage)
     if k > n:
         raise ValueError(
-            f"`coverage={coverage}`: it cannot be promised on the word of {n} held-out graphs; "
+            f"`coverage`: {n} held-out graphs are too few to promise {coverage}; "
             f"ask for at most {floor(1000 * n / (n + 1)) / 1000}, or train on more graphs"
         )
     return float(ascending[k - 1])

@@ -18,19 +18,25 @@ if TYPE_CHECKING:
     from fdgnn.datasets import Reject
     from fdgnn.workflow.explaining import Explained
     from fdgnn.workflow.predicting import Prediction
+    from fdgnn.workflow.trusting import RowTrust
 
 Cells = dict[str, Any]  # one row of output, by column
 KINDS = (".csv", ".jsonl", ".parquet")
+NO_CLASS = "none"  # in place of a set without classes
 
 
 @contextmanager
 def prediction_writer(
-    output: str, classes: Sequence[Any], id_name: str | None
+    output: str, classes: Sequence[Any], id_name: str | None, covered: Sequence[str] = ()
 ) -> Iterator[Callable[[Iterable[Prediction]], None]]:
-    """Give a function that appends predictions to `output`; "-" prints them as CSV."""
+    """Give a function that appends predictions to `output`; "-" prints them as CSV.
+
+    `covered` are the columns of a set or an interval, where one was asked for.
+    """
     name = id_name or "row"
     chances = [f"probability_{c}" for c in classes]
-    if name in ("prediction", "score", "warning", "error", *chances):
+    columns = ["prediction", "score", *chances, *covered, "novelty", "unlike", "warning", "error"]
+    if name in columns:
         raise ValueError(f"`id_column` is {name!r}, as a column of the output; rename it")
 
     def row(p: Prediction) -> Cells:
@@ -40,12 +46,25 @@ def prediction_writer(
             "prediction": p.prediction,
             "score": p.score,
             **dict(zip(chances, shown, strict=True)),
+            **_covered(p.trust, covered),
+            "novelty": p.trust.novelty,
+            "unlike": p.trust.unlike,
             "warning": p.warning,
             "error": p.error,
         }
 
-    with _writer(output, [name, "prediction", "score", *chances, "warning", "error"]) as write:
+    with _writer(output, [name, *columns]) as write:
         yield lambda predictions: write([row(p) for p in predictions])
+
+
+def _covered(trust: RowTrust, columns: Sequence[str]) -> Cells:
+    """The set as text, or both ends of the interval."""
+    values: tuple[Any, ...] = (None,) * len(columns)
+    if trust.likely is not None:
+        values = ("|".join(map(str, trust.likely)) or NO_CLASS,)
+    if trust.interval is not None:
+        values = trust.interval
+    return dict(zip(columns, values, strict=True))
 
 
 @contextmanager

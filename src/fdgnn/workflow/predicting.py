@@ -16,6 +16,7 @@ from fdgnn.exceptions import UnseenLabelWarning
 from fdgnn.graphs import GraphBatch
 from fdgnn.readout.targets import winning_class
 from fdgnn.scikit import is_classifier
+from fdgnn.workflow.trusting import NOTHING_KNOWN, Coverage, RowTrust, trust_of
 
 
 @dataclass(frozen=True)
@@ -29,14 +30,18 @@ class Prediction:
     prediction: Any = None
     score: float | None = None
     probabilities: tuple[float, ...] = ()
+    trust: RowTrust = NOTHING_KNOWN
     warning: str | None = None
     error: str | None = None
 
 
 def predict_tables(
-    model: Any, tables: Iterable[GraphTable], n_jobs: int | None = None
+    model: Any,
+    tables: Iterable[GraphTable],
+    n_jobs: int | None = None,
+    coverage: Coverage | None = None,
 ) -> Iterator[tuple[list[Prediction], list[Reject]]]:
-    """Predict table by table.
+    """Predict table by table; with a coverage, sets or intervals, too.
 
     Yields
     ------
@@ -46,6 +51,7 @@ def predict_tables(
         The rows that cannot be predicted.
     """
     model.set_params(n_jobs=n_jobs)
+    coverage = coverage or Coverage()
     for table in tables:
         usable, rejects = usable_rows(model, table)
         rows = [Prediction(name) for name in table.ids]
@@ -55,12 +61,9 @@ def predict_tables(
             graphs = table.graphs[usable]
             unseen = model.unseen(graphs)
             with unseen_labels_ignored():
-                answers = _answers(model, graphs)
+                answers = _answers(model, graphs, coverage)
             for g, (row, answer) in enumerate(zip(table.rows[usable], answers, strict=True)):
-                value, score, chances = answer
-                rows[row] = Prediction(
-                    table.ids[row], value, score, tuple(chances), warning=unseen.get(g)
-                )
+                rows[row] = Prediction(table.ids[row], *answer, warning=unseen.get(g))
         yield rows, rejects
 
 
@@ -91,8 +94,10 @@ def usable_graphs(model: Any, graphs: GraphBatch) -> tuple[Ints, dict[int, str]]
     return np.setdiff1d(np.arange(len(graphs)), list(reasons)), reasons
 
 
-def _answers(model: Any, graphs: GraphBatch) -> Iterator[tuple[Any, float, list[float]]]:
-    """Give each graph's prediction, the output behind it, and probabilities."""
+def _answers(
+    model: Any, graphs: GraphBatch, coverage: Coverage
+) -> Iterator[tuple[Any, float, tuple[float, ...], RowTrust]]:
+    """Give each graph's prediction, the output behind it, probabilities, and how far to trust."""
     outputs = model.outputs(graphs)  # (n, q)
     values, scores = outputs[:, 0], outputs[:, 0]
     chances: Array = np.empty((len(graphs), 0))
@@ -100,4 +105,5 @@ def _answers(model: Any, graphs: GraphBatch) -> Iterator[tuple[Any, float, list[
         values, scores = model.classes_[winning_class(outputs)], outputs.max(axis=1)
         if model.probability:
             chances = model.chances(outputs)
-    return zip(values.tolist(), scores.tolist(), chances.tolist(), strict=True)
+    trust = trust_of(model, graphs, outputs, coverage)
+    return zip(values.tolist(), scores.tolist(), map(tuple, chances.tolist()), trust, strict=True)

@@ -228,8 +228,7 @@ def base_model(model: ModelName, classify: bool, seed: int) -> FDGNNClassifier |
     """Give the estimator of a name, not fitted."""
     kind = FDGNNClassifier if classify else FDGNNRegressor
     base = kind(random_state=seed)
-    if classify:
-        base.set_params(probability=True)
+    base.set_params(**{"probability" if classify else "intervals": True})
     if model != "paper":
         base.set_params(encoder=AUTO, candidates="all" if model == "auto" else model)
     return base
