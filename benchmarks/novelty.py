@@ -5,9 +5,9 @@
 On halves of sets of molecules, with a Gaussian readout of colors of three rounds. For each number:
 how many of the other half are beyond 99 % of the training graphs, the mean error of these and of
 the others, the rank correlation of number and error, and how well the number tells molecules of
-other sets from the other half (area under the ROC curve; share that is beyond). FOLDER has NAME.csv with
-the columns smiles and target; by default it is ``chem`` under the data home (FDGNN_DATA). Results
-are written to results/novelty.json; docs/decisions/0040-trust.md quotes them.
+other sets from the other half (area under the ROC curve; share that is beyond). FOLDER has
+NAME.csv with the columns smiles and target; by default it is ``chem`` under the data home
+(FDGNN_DATA). Results are written to results/novelty.json; docs/decisions/0040-trust.md quotes them.
 """
 
 from __future__ import annotations

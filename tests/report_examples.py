@@ -219,6 +219,7 @@ def portrait_of(
             "expected_error": 0.06,
         },
         "regression": None,
+        "trust": trust_of(n),
         "settings": {"n_layers": 3, "alpha": [0.1, 0.001]},
         "command": "fdgnn evaluate MUTAG --out runs/example",
         "versions": {"fdgnn": "0.1.0"},
@@ -227,6 +228,24 @@ def portrait_of(
             "memory_gb": 16.4,
         },
     }  # fmt: skip
+
+
+def trust_of(n):
+    """Sets that cover what they should, and two graphs unlike those of training."""
+    words = "44 % of the surroundings of its vertices are in no training graph"
+    return {
+        "coverages": [
+            {"coverage": 0.8, "covered": 0.81, "size": 0.9, "empty": 0.12},
+            {"coverage": 0.95, "covered": 0.947, "size": 1.4, "empty": 0.0},
+        ],
+        "n_unlike": 2,
+        "error_unlike": 0.5,
+        "error_others": 0.125,
+        "unlike": [
+            {"graph": 3, "id": "g3", "novelty": 0.44, "words": words},
+            {"graph": n + 7, "id": "not on the map", "novelty": 0.4, "words": words},
+        ],
+    }
 
 
 def _member(name, encoder, readout, penalty, n_networks):
@@ -334,6 +353,9 @@ def regression_of(n=30):
     return portrait | {
         "task": "regression", "classes": [], "confusion": None, "calibration": None,
         "regression": {"r2": 0.81, "mean_absolute_error": 0.3},
+        "trust": trust_of(n) | {
+            "coverages": [{"coverage": 0.9, "covered": 0.91, "size": 2.5}], "error_unlike": 1.5,
+        },
     }  # fmt: skip
 
 
@@ -344,7 +366,10 @@ def without_targets(n=30):
         row |= {"actual": None, "correct": None}
     portrait["data"] |= {"majority": None, "wl_ceiling": None, "class_counts": []}
     portrait["data"]["sizes"]["classes"] = [{"name": "all", "counts": [1, 2, 3, 2, 1]}]
-    return portrait | {"mistakes": [], "confusion": None, "calibration": None, "held_out": False}
+    trust = {"coverages": [], "n_unlike": 0, "unlike": []}
+    trust |= {"error_unlike": None, "error_others": None}
+    portrait |= {"mistakes": [], "confusion": None, "calibration": None, "held_out": False}
+    return portrait | {"trust": trust}
 
 
 # ---------------------------------------------------------------------- comparisons

@@ -145,7 +145,7 @@ def test_page_is_the_same_whenever_it_is_made(run, tmp_path):
 
 def test_every_figure_has_a_caption_and_a_table(whole):
     figures = whole.all("figure")
-    assert len(figures) == 21
+    assert len(figures) == 23
     for figure in figures:
         (caption,) = [e for e in whole.all("p") if e.get("id") == f"{figure['id']}-caption"]
         assert len(caption["text"].split()) > 10
@@ -167,7 +167,8 @@ def test_charts_are_what_vega_lite_understands(whole):
 def test_contents_lead_to_the_sections(whole):
     sections = [e["id"] for e in whole.all("section")]
     assert sections == [
-        "result", "selection", "dynamics", "data", "substructures", "errors", "rivals", "recipe"
+        "result", "selection", "dynamics", "data", "substructures", "errors", "trust", "rivals",
+        "recipe",
     ]  # fmt: skip
     links = [e["href"] for e in whole.all("a") if "toc" not in e["inside"]]
     assert [f"#{name}" for name in sections] == [h for h in links if h != "#content"]
@@ -547,6 +548,50 @@ def test_encoder_that_is_no_reservoir_has_no_dynamics(tmp_path, model):
         assert len(shown.rows("confusion-0")) > 1
 
 
+# ---------------------------------------------------------------------- trust
+
+
+def plain_spaces(text):
+    return text.replace(numbers.SPACE, " ")
+
+
+def told_rows(page, figure):
+    return [[plain_spaces(cell) for cell in row] for row in page.rows(figure)]
+
+
+def test_sets_and_graphs_unlike_the_training_are_told(whole):
+    caption = plain_spaces(whole.text("p", id="coverage-0-caption"))
+    assert "the share of 188 graphs that is covered at 95 % varies by about 1.6 points" in caption
+    assert caption.endswith("A set for 95 % has 1.40 classes on average.")
+    assert told_rows(whole, "coverage-0") == [
+        ["asked for", "covered", "classes", "empty sets"],
+        ["80 %", "81.0 %", "0.900", "12.0 %"],
+        ["95 %", "94.7 %", "1.40", "0.0 %"],
+    ]
+    caption = plain_spaces(whole.text("p", id="unlike-0-caption"))
+    assert caption.startswith("2 of 188 graphs, 1.1 %, are unlike the training graphs")
+    assert "The most unlike is graph 3: 44 % of the surroundings of its vertices are" in caption
+    assert caption.endswith("Of these graphs 50.0 % are predicted wrongly, of the others 12.5 %.")
+    head, first, second = told_rows(whole, "unlike-0")
+    assert (head[-1], first[:2], first[-1]) == ("novelty", ["3", "g3"], "44 %")
+    assert second == ["37", "not on the map", numbers.NONE, numbers.NONE, "40 %"]
+
+
+def test_intervals_are_told(tmp_path, model):
+    shown = make(tmp_path, model_subject(model, as_portrait(examples.regression_of())))
+    assert told_rows(shown, "coverage-0")[1] == ["90 %", "91.0 %", "2.50"]
+    caption = plain_spaces(shown.text("p", id="coverage-0-caption"))
+    assert caption.endswith("An interval for 90 % is 2.50 wide.")
+    assert "mean absolute error of these graphs is 1.50" in shown.text("p", id="unlike-0-caption")
+
+
+def test_without_new_graphs_there_is_nothing_to_trust(tmp_path, model):
+    portrait = examples.portrait_of()
+    del portrait["trust"]  # as in portraits of earlier versions
+    shown = make(tmp_path, model_subject(model, as_portrait(portrait)))
+    assert not shown.all("section", id="trust")
+
+
 # ---------------------------------------------------------------------- substructures, networks
 
 
@@ -924,8 +969,8 @@ def section_ids(page):
 
 
 def test_page_of_a_committee_has_all_that_a_models_page_has(committee_page):
-    wanted = ["result", "selection", "dynamics", "data", "substructures", "errors", "recipe"]
-    assert section_ids(committee_page) == wanted
+    wanted = "result selection dynamics data substructures errors trust recipe"
+    assert section_ids(committee_page) == wanted.split()
     figures = {e["id"] for e in committee_page.all("figure")}
     assert {"folds", "published", "members-0", "map-0", "confusion-0", "mistakes-0"} <= figures
     assert not {"depths", "seconds"} & figures  # a committee has neither

@@ -351,8 +351,8 @@ class ColorCounts(Encoder):
         if self.counts == "presence":
             pairs = np.stack([graph.astype(np.uint64), key])
             graph = graph[np.unique(pairs, axis=1, return_index=True)[1]]
-        others = np.bincount(graph, minlength=len(graphs)).astype(np.float64)
-        return sp.csr_array(sp.hstack([X, sp.csr_array(others[:, None])], format="csr"))
+        others = sp.csr_array(np.bincount(graph, minlength=len(graphs)).astype(np.float64)[:, None])
+        return sp.csr_array(sp.hstack([sp.csr_array(X), others], format="csr"))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names such as ``bucket17``, or ``color1f3a...`` where each feature has its own column.

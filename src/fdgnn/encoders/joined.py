@@ -197,7 +197,7 @@ class JoinedEncoder(Encoder):
         for block in self.blocks_:
             width = block.n_features or 0
             if block.encoder.n_counted is not None:
-                own = X[:, start : start + width] / block.scale
+                own: Features = X[:, start : start + width] * (1.0 / block.scale)
                 parts.append(block.encoder.counted(graphs, own))
             start += width
         return sp.csr_array(sp.hstack(parts, format="csr"))

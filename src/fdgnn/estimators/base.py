@@ -267,7 +267,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         self.graph_kind_ = GraphKind.of(graphs)
         self.reading_ = getattr(graphs, "reading", None)
         self.seed_ = seed_sequence(self.random_state)
-        vars(self).pop("conformal_", None)  # of an earlier fit
+        if hasattr(self, "conformal_"):  # of an earlier fit
+            del self.conformal_
 
     @property
     def n_features_in_(self) -> int:

@@ -38,6 +38,7 @@ from fdgnn.portrait.model import (
 )
 from fdgnn.portrait.records import MAPPED, Portrait, Setting, Settings, ShownNetwork
 from fdgnn.portrait.text import clean
+from fdgnn.portrait.trust import trust_facts
 from fdgnn.readout.targets import check_one_each
 
 
@@ -54,6 +55,9 @@ class _Occasion:
     smiles: Sequence[str | None] | None = None
     votes: Sequence[int] | None = None  # for each outer fold: how many chose what it chose
     folds: Ints | None = None  # (n_graphs,) the outer fold that held each graph out
+    new: bool = (
+        False  # whether the models that predict the graphs are there, and have not seen them
+    )
 
 
 def portrait_of_study(study: Study, result: RunResult, *, command: str | None = None) -> Portrait:
@@ -92,6 +96,7 @@ def portrait_of_study(study: Study, result: RunResult, *, command: str | None = 
             command=command,
             votes=_votes(chosen),
             folds=held_out_by,
+            new=True,
         )
         return _portrait(occasion, answers, study.graphs)
 
@@ -217,6 +222,7 @@ def portrait_of_model(
         command=command,
         ids=ids,
         smiles=smiles,
+        new=bool(held_out) or truth is None,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -301,6 +307,7 @@ def _portrait(occasion: _Occasion, answers: Answers, graphs: GraphBatch) -> Port
         members=members_of_model(model),
         dynamics_network=_network_of_dynamics(model, dynamics, shown),
         substructures=substructures,
+        trust=trust_facts(answers, graphs, ids) if occasion.new else None,
     )
     return _with_atoms(portrait, atoms)
 

@@ -33,6 +33,7 @@ CLASSES = 50  # classes that are shown one by one, at most
 BINS = 10  # bins of probability, at most
 SUBSTRUCTURES = 200  # of all classes together, at most
 MEMBERS = 200  # kinds of networks that are listed, at most
+UNLIKE = 50  # graphs unlike those of training that are listed, at most
 
 T = TypeVar("T")
 Number = Annotated[float, Meta(ge=-1e300, le=1e300)]
@@ -255,6 +256,38 @@ class RegressionFacts(Record, frozen=True, kw_only=True):
     mean_absolute_error: Number
 
 
+class CoverageFacts(Record, frozen=True, kw_only=True):
+    """How often sets of classes, or intervals, hold the truth."""
+
+    coverage: Share  # as asked for
+    covered: Share | None  # None if the truth is not known
+    size: Number  # classes in a set, or the width of an interval, on average
+    empty: Share | None = None  # sets without a class; None for a regression
+
+
+class UnlikeGraph(Record, frozen=True, kw_only=True):
+    """A graph that is unlike those of training."""
+
+    graph: Count
+    id: str
+    novelty: Share
+    words: str  # why
+
+
+class TrustFacts(Record, frozen=True, kw_only=True):
+    """How far predictions for graphs that models have not seen can be trusted.
+
+    Errors are shares of wrong classes, or mean absolute errors; None where there are no such graphs
+    or the truth is not known.
+    """
+
+    coverages: list[CoverageFacts]
+    n_unlike: Count
+    error_unlike: Number | None
+    error_others: Number | None
+    unlike: Annotated[list[UnlikeGraph], Meta(max_length=UNLIKE)]  # the most unlike first
+
+
 class Machine(Record, frozen=True, kw_only=True):
     """The machine that a portrait was made on; what it does not tell is None."""
 
@@ -296,6 +329,7 @@ class Portrait(Record, frozen=True, kw_only=True):
     substructures: Annotated[list[SubstructureFacts], Meta(max_length=SUBSTRUCTURES)] = field(
         default_factory=list
     )
+    trust: TrustFacts | None = None  # where the graphs are new to the models that predict them
 
     def __post_init__(self) -> None:
         n = len(self.classes)

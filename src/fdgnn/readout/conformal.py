@@ -72,7 +72,8 @@ class ConformalScores:
 
 def check_coverage(coverage: Any) -> float:
     """Give a coverage as a number, or raise ValueError unless it is between 0 and 1."""
-    if not isinstance(coverage, Real) or isinstance(coverage, bool) or not 0 < coverage < 1:
+    number = isinstance(coverage, Real) and not isinstance(coverage, bool)
+    if not number or not 0 < float(coverage) < 1:
         raise ValueError(
             f"`coverage`: expected a share between 0 and 1 such as 0.9, got {coverage}"
         )

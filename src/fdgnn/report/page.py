@@ -29,6 +29,7 @@ from fdgnn.report.sections import (
     rivals,
     selection,
     substructures,
+    trust,
 )
 from fdgnn.report.subjects import Subject
 
@@ -58,6 +59,7 @@ def _sections(subjects: Sequence[Subject]) -> list[Section]:
         data.section(subjects),
         substructures.section(subjects),
         errors.section(subjects),
+        trust.section(subjects),
         rivals.section(subjects),
         recipe.section(subjects),
     ]
