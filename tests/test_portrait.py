@@ -661,7 +661,7 @@ def test_confusion_that_is_not_square_is_refused(portrait, tmp_path):
         read_portrait(path)
 
 
-NEWER = {"format", "members", "dynamics_network", "substructures"}  # older files do without
+NEWER = {"format", "members", "dynamics_network", "substructures", "trust"}  # older files lack them
 
 
 @pytest.mark.parametrize("name", sorted(set(Portrait.__struct_fields__) - NEWER))
