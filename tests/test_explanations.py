@@ -123,10 +123,10 @@ def test_what_cannot_be_explained():
         explain(model, TRAINING, target=7)
     with pytest.raises(TypeError, match="GraphReservoir has no score"):
         explain(GraphReservoir(**SMALL).fit(TRAINING), TRAINING)
-    both = FDGNNRegressor(**SMALL).fit(TRAINING, np.ones((80, 2)))
-    with pytest.raises(ValueError, match="2 outputs; give the number of one"):
+    both = FDGNNRegressor(**SMALL).fit(TRAINING, np.arange(160.0).reshape(80, 2))
+    with pytest.raises(ValueError, match="2 targets; give one as target"):
         explain(both, TRAINING)
-    with pytest.raises(ValueError, match="outputs are 0 to 1"):
+    with pytest.raises(ValueError, match="target=2 is none of the model's; they are '0', '1'"):
         explain(both, TRAINING, target=2)
 
 

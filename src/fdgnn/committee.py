@@ -25,6 +25,8 @@ from fdgnn.readout.linear import LinearReadout, LinearRidge, SparseReadout
 Readout: TypeAlias = LinearReadout | SparseReadout | GaussianReadout
 
 Mask = npt.NDArray[np.bool_]
+#: Of a readout; of several targets, one for each.
+Penalty: TypeAlias = float | tuple[float, ...]
 
 #: Penalties that are tried where they count in units of the features' own size: for classes, and
 #: for real targets, which carry less noise; and on many graphs, solved step by step.
@@ -160,7 +162,7 @@ def _relative(recipe: ReadoutRecipe) -> ReadoutRecipe:
 class HeldOut(NamedTuple):
     """What one member says of graphs that its readout has not seen."""
 
-    penalty: float
+    penalty: Any  # a `Penalty`
     outputs: Any  # (n, q), or None where the penalty was known and nothing had to be held out
 
 
@@ -183,13 +185,27 @@ def clearly_worse(
 ) -> Mask:
     """Tell which members are worse than the best by more than `limit` standard errors.
 
-    Outputs of each member and targets are (n, q). All are compared on the same graphs, so that the
-    difference of two errors has a small standard error where both err alike.
+    Outputs of each member and targets are (n, q), NaN where a target is unknown. All are compared
+    on the same graphs, so that the difference of two errors has a small standard error where both
+    err alike.
     """
     found = np.asarray(outputs)
     if classify:
         found = np.clip(found, -_BEYOND, _BEYOND)
-    errors = ((found - targets) ** 2).mean(axis=2)  # (m, n)
+    errors = _mean_squares(found, targets, classify)  # (m, n)
     worse = errors - errors[np.argmin(errors.mean(axis=1))]
     standard_error = worse.std(axis=1) / np.sqrt(errors.shape[1])
     return np.asarray(worse.mean(axis=1) > limit * standard_error)
+
+
+def _mean_squares(outputs: Floats, targets: Floats, classify: bool) -> Floats:
+    """Squared error of each graph (m, n), the mean over its known targets.
+
+    Several real targets count in units of their own deviations.
+    """
+    squares = (outputs - targets) ** 2
+    if targets.shape[1] > 1 and not classify:
+        variance = np.nanvar(targets, axis=0)
+        squares = squares / np.where(variance > 0, variance, 1.0)
+    mean = np.nanmean if np.isnan(targets).any() else np.mean
+    return np.asarray(mean(squares, axis=2))

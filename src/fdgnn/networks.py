@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from fdgnn.arrays import Array, Features, Floats, Ints
-from fdgnn.committee import HeldOut, Member, Readout, at_best_penalty
+from fdgnn.committee import HeldOut, Member, Penalty, Readout, at_best_penalty
 from fdgnn.encoders import Encoder, Encoding
 from fdgnn.encoders.descriptors import DescriptorBlock, beside
 from fdgnn.expansion import RandomExpansion, expanded
@@ -18,6 +19,7 @@ from fdgnn.graphs import GraphBatch
 from fdgnn.readout.calibration import N_FOLDS, shuffled_folds, stratified_folds
 from fdgnn.readout.gaussian import GaussianReadout
 from fdgnn.readout.metrics import Metric
+from fdgnn.readout.several import SeveralTargets, balanced_folds
 from fdgnn.scikit import clone
 
 
@@ -28,7 +30,7 @@ class Network:
     encoder: Encoder
     expansion: RandomExpansion | None
     readout: Readout
-    alpha: float | None = None  # the penalty of the readout, where it is known
+    alpha: Penalty | None = None  # the penalty of the readout, where it is known
     name: str = ""  # of the member of a committee
     descriptors: DescriptorBlock | None = None  # beside the features of graphs
 
@@ -44,9 +46,14 @@ class Network:
         """Eq. 3: the outputs (n_graphs, q) for graphs that were encoded already."""
         return self.readout.outputs(self.seen(encoding.features[0], graphs))
 
-    def lowered(self, by: float) -> Network:
-        """Give the same network with all of its outputs lower by a number."""
+    def lowered(self, by: float | Floats) -> Network:
+        """Give the same network with all of its outputs lower by a number, or each by its own."""
         return replace(self, readout=self.readout.lowered(by))
+
+    def only(self, target: int, outputs: slice) -> Network:
+        """Give the network of one of several targets, which has these outputs."""
+        alpha = self.alpha[target] if isinstance(self.alpha, tuple) else self.alpha
+        return replace(self, readout=self.readout.only(outputs), alpha=alpha)
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,62 @@ class TrainingGoal:
         truth = self.targets if self.codes is None else self.codes
         return self.metric(truth, outputs, self.weights)
 
+    def best(self, outputs: Floats, alphas: Sequence[float]) -> HeldOut:
+        """Take the penalty with the best score of outputs (a, n, q)."""
+        return at_best_penalty(outputs, self.score(outputs), alphas)
+
+    def penalty_of_outputs(self, penalty: Penalty) -> float | Floats:
+        """Give the penalty as readouts take it."""
+        assert not isinstance(penalty, tuple)
+        return penalty
+
+
+@dataclass(frozen=True)
+class SeveralGoals:
+    """Several targets that networks are trained for together, each with a penalty of its own."""
+
+    several: SeveralTargets
+    goals: tuple[TrainingGoal, ...]  # of each target, on the graphs for which it is known
+    weights: Floats | None  # (n,), or (n, q)
+    seed: np.random.SeedSequence
+
+    @cached_property
+    def targets(self) -> Floats:
+        """Targets (n, q), NaN where they are unknown."""
+        return self.several.coded
+
+    @property
+    def codes(self) -> Array | None:
+        """Class numbers (n, n_targets), -1 where they are unknown; None for real targets."""
+        return None if self.several.classes is None else self.several.values
+
+    def folds(self, n_folds: int) -> Ints:
+        """Fold of each graph, (n,)."""
+        if self.several.classes is None and self.several.known.all():
+            return shuffled_folds(len(self.several), self.seed, n_folds)
+        return balanced_folds(self.several, n_folds, self.seed)
+
+    def best(self, outputs: Floats, alphas: Sequence[float]) -> HeldOut:
+        """Take the penalty with the best score of each target."""
+        parts = zip(self.goals, self.several.parts(outputs), strict=True)
+        return joined_choices(self.several, [goal.best(own, alphas) for goal, own in parts])
+
+    def penalty_of_outputs(self, penalty: Penalty) -> float | Floats:
+        """Give the penalty of each output (q,)."""
+        if not isinstance(penalty, tuple):
+            return penalty
+        widths = [t.outputs.stop - t.outputs.start for t in self.several.targets]
+        return np.repeat(penalty, widths)
+
+
+Goal: TypeAlias = TrainingGoal | SeveralGoals
+
+
+def joined_choices(several: SeveralTargets, found: Sequence[HeldOut]) -> HeldOut:
+    """Put together what was chosen for each target, on the graphs for which it is known."""
+    outputs = several.joined([each.outputs for each in found])
+    return HeldOut(tuple(float(each.penalty) for each in found), outputs)
+
 
 @dataclass(frozen=True)
 class DrawnNetwork:
@@ -82,28 +145,31 @@ class DrawnNetwork:
     features: Features  # that the readout sees
     descriptors: DescriptorBlock | None = None
 
-    def held_out(self, goal: TrainingGoal, alphas: Sequence[float], n_folds: int) -> Floats:
-        """Outputs (a, n, q) for each graph by readouts that have not seen its fold."""
+    def held_out(self, goal: Goal, alphas: Sequence[float], n_folds: int) -> Floats:
+        """Outputs (a, n, q) for each graph by readouts that have not seen its fold.
+
+        NaN where the target is unknown.
+        """
         fold = goal.folds(n_folds)[None]
         penalties = np.array(alphas, dtype=np.float64)
         recipe = self.member.recipe
         with _solvable(min(alphas)):
-            return _finite(
-                recipe.held_out(self.features, goal.targets, penalties, fold, goal.weights)[0]
-            )
+            found = recipe.held_out(self.features, goal.targets, penalties, fold, goal.weights)[0]
+            _finite(np.where(np.isnan(goal.targets), 0.0, found))
+        return np.asarray(found)
 
-    def trained(self, goal: TrainingGoal, alpha: float) -> Network:
+    def trained(self, goal: Goal, alpha: Penalty) -> Network:
         """Train the readout."""
-        with _solvable(alpha):
-            readout = self.member.recipe.fit(self.features, goal.targets, alpha, goal.weights)
+        each, recipe = goal.penalty_of_outputs(alpha), self.member.recipe
+        with _solvable(float(np.min(each))):
+            readout = recipe.fit(self.features, goal.targets, each, goal.weights)
             _finite(readout.dual if isinstance(readout, GaussianReadout) else readout.coef)
         name, descriptors = self.member.name, self.descriptors
         return Network(self.encoder, self.expansion, readout, alpha, name, descriptors)
 
-    def chosen(self, goal: TrainingGoal, alphas: Sequence[float], n_folds: int) -> HeldOut:
+    def chosen(self, goal: Goal, alphas: Sequence[float], n_folds: int) -> HeldOut:
         """Take the penalty with the best held-out score."""
-        outputs = self.held_out(goal, alphas, n_folds)
-        return at_best_penalty(outputs, goal.score(outputs), alphas)
+        return goal.best(self.held_out(goal, alphas, n_folds), alphas)
 
 
 @contextmanager
@@ -125,7 +191,7 @@ def _finite(numbers: Any) -> Floats:
     return np.asarray(numbers)
 
 
-def held_out_outputs(pairs: Sequence[tuple[DrawnNetwork, HeldOut]], goal: TrainingGoal) -> Floats:
+def held_out_outputs(pairs: Sequence[tuple[DrawnNetwork, HeldOut]], goal: Goal) -> Floats:
     """Outputs (n, q) for each graph by readouts that have not seen it, averaged over networks.
 
     They are made now where choosing a penalty did not need them.

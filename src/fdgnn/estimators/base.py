@@ -7,9 +7,11 @@ here puts them together under scikit-learn's contract.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, ClassVar, TypeAlias
+from itertools import islice
+from numbers import Integral
+from typing import Any, ClassVar, Self, TypeAlias, cast
 
 import numpy as np
 
@@ -46,7 +48,9 @@ from fdgnn.graphs.converters import Sifted, as_batch, items_of, sift
 from fdgnn.limits import MAX_NETWORKS, MAX_UNITS
 from fdgnn.networks import (
     DrawnNetwork,
+    Goal,
     Network,
+    SeveralGoals,
     TrainingGoal,
     descriptor_block,
     draw_expansion,
@@ -57,7 +61,15 @@ from fdgnn.parameters import Jobs, Number, OneOf, Rule, check_parameters
 from fdgnn.readout.conformal import ConformalScores
 from fdgnn.readout.dual import MOST_SAMPLES
 from fdgnn.readout.gaussian import GaussianReadout
-from fdgnn.readout.metrics import Metric, named_scoring, squared_error, usual_scoring
+from fdgnn.readout.metrics import (
+    Metric,
+    named_scoring,
+    rarest_share,
+    squared_error,
+    usual_scoring,
+)
+from fdgnn.readout.several import SeveralTargets, Target, coded_like, scores_by_target
+from fdgnn.readout.targets import sample_weights
 from fdgnn.reservoir import Layer
 from fdgnn.scikit import (
     BaseEstimator,
@@ -77,6 +89,10 @@ _REMEDY_OF_AUTO = (
 )
 # Of each member, what a search has found out about it; None: all is chosen in `fit`.
 Chosen: TypeAlias = Sequence[HeldOut | None] | None
+# What a model of several targets knows that a model of one of them does not.
+_OF_ALL_TARGETS = (
+    "each_", "targets_", "training_score_", "training_score_nested_", "conformal_",
+)  # fmt: skip
 FOLDS, FEWER_FOLDS = 10, 5  # for choosing penalties and members; on few graphs, and on many
 
 
@@ -100,6 +116,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
     conformal_: ConformalScores
     novelty_: Novelty | None
+    targets_: tuple[Target, ...]
+    each_: tuple[GraphModel, ...] = ()  # for several targets, a model of each
 
     rules: ClassVar[Mapping[str, Rule]] = {
         "n_projections": Number(0, whole=True, optional=True, most=MAX_UNITS),
@@ -264,6 +282,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
     def _start_fit(self, graphs: GraphBatch) -> None:
         self.check_parameters()
+        self.each_ = ()
         self.graph_kind_ = GraphKind.of(graphs)
         self.reading_ = getattr(graphs, "reading", None)
         self.seed_ = seed_sequence(self.random_state)
@@ -298,7 +317,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         return [beside(X, descriptor_block(graphs, X), graphs) for X in found]
 
     def _fit_networks(
-        self, graphs: GraphBatch, goal: TrainingGoal, chosen: Chosen = None
+        self, graphs: GraphBatch, goal: Goal, chosen: Chosen = None
     ) -> list[tuple[DrawnNetwork, HeldOut]]:
         """Draw all networks, choose penalties and members, and train the readouts.
 
@@ -327,7 +346,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             self.reading_ = self.reading_.without_arc_labels()
         return pairs
 
-    def _chosen(self, drawn: DrawnNetwork, goal: TrainingGoal) -> HeldOut:
+    def _chosen(self, drawn: DrawnNetwork, goal: Goal) -> HeldOut:
         """Choose the penalty of a network by held-out outputs, unless it is known."""
         known = drawn.encoder.default_alpha if self.alpha is None else self.alpha
         if self.encoder != AUTO and known is not None:
@@ -486,6 +505,97 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return "networks_" in vars(self)
+
+    # ------------------------------------------------------------------ several targets
+
+    def _fit_targets(
+        self,
+        graphs: GraphBatch,
+        several: SeveralTargets,
+        sample_weight: Any,
+        chosen: Chosen,
+        class_weight: Any = None,
+    ) -> tuple[SeveralGoals, list[tuple[DrawnNetwork, HeldOut]]]:
+        """Fit networks to several targets, and keep a model of each."""
+        some = several.usable(sample_weight)
+        given = None if sample_weight is None else np.asarray(sample_weight)[some]
+        graphs, several = graphs if some.all() else graphs[some], several[some]
+        several.check_learnable()
+        self._start_fit(graphs)
+        goals = self._several_goals(several, several.weights(given, class_weight))
+        pairs = self._fit_networks(graphs, goals, chosen)
+        self.split(several.targets)
+        return goals, pairs
+
+    def split(self, targets: tuple[Target, ...]) -> None:
+        """Take several targets for what the outputs mean, and make a model of each."""
+        self.targets_ = targets
+        self.each_ = tuple(self._alone(t, target) for t, target in enumerate(targets))
+
+    def _several_goals(self, several: SeveralTargets, weights: Floats | None) -> SeveralGoals:
+        """What networks are trained for, and a goal for each target alone.
+
+        All targets are scored alike: if one has a rare class, as is good for that one.
+        """
+        of_each = several.of_each(weights)
+        classify = several.classes is not None
+        rarest = min((codes for _, codes, _ in of_each), key=rarest_share) if classify else None
+        metric = self._metric(rarest)
+        goals = [
+            TrainingGoal(targets, codes if classify else None, own, self.seed_, metric)
+            for targets, codes, own in of_each
+        ]
+        return SeveralGoals(several, tuple(goals), weights, self.seed_)
+
+    def _alone(self, number: int, target: Target) -> Self:
+        """Give a model of one target: the same networks, with the outputs of this one."""
+        alone: Self = clone(self)
+        for name, value in vars(self).items():
+            if name.endswith("_") and name not in _OF_ALL_TARGETS:
+                setattr(alone, name, value)
+        alone.networks_ = tuple(n.only(number, target.outputs) for n in self.networks_)
+        alone.answer_for(target)
+        return alone
+
+    def shared_out(self, outputs: Floats) -> Iterator[tuple[Any, Floats]]:
+        """Give the model of each of several targets, with its own of the outputs (n_graphs, q)."""
+        for one, target in zip(self.each_, self.targets_, strict=True):
+            yield one, outputs[:, target.outputs]
+
+    def _mean_score(self, X: Any, y: Any, metric: Metric, sample_weight: Any) -> float:
+        """Mean over several targets of a score, each on the graphs for which it is known."""
+        graphs = self.check_graphs(X)
+        truth = coded_like(self.targets_, y, graphs)
+        weights = sample_weights(sample_weight, len(graphs))
+        return float(np.nanmean(scores_by_target(metric, truth, self.outputs(graphs), weights)))
+
+    def share_out_scores(self) -> None:
+        """Give the model of each target its own of the held-out scores: by class, or all."""
+        groups = iter(self.conformal_.groups)
+        for one, target in zip(self.each_, self.targets_, strict=True):
+            width = 1 if target.classes is None else len(target.classes)
+            one.conformal_ = ConformalScores(tuple(islice(groups, width)))
+
+    def answer_for(self, target: Target) -> None:
+        """Take one target for what the outputs mean."""
+        raise NotImplementedError
+
+    def for_target(self, target: str | int) -> Self:
+        """Give the model of one of several targets, by its name or number.
+
+        It is a model of its own, with the same networks, so that it can be explained, saved and
+        shown like any other.
+        """
+        check_is_fitted(self)
+        if not self.each_:
+            raise ValueError("the model was fitted on one target, so that there is none to choose")
+        names = [each.name for each in self.targets_]
+        if isinstance(target, Integral) and 0 <= target < len(names):
+            return cast(Self, self.each_[target])
+        if target not in names:
+            known = ", ".join(map(repr, names[:10]))
+            raise ValueError(f"target={target!r} is none of the model's; they are {known}")
+        return cast(Self, self.each_[names.index(str(target))])
 
     # ------------------------------------------------------------------ the only network
 

@@ -11,13 +11,21 @@ import numpy.typing as npt
 from fdgnn.arrays import Array, Floats
 from fdgnn.encoders import Encoder, GraphReservoir
 from fdgnn.estimators.base import Chosen, GraphModel
+from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.networks import TrainingGoal, held_out_outputs
 from fdgnn.parameters import OneOf, Rule
 from fdgnn.readout.calibration import fit_slope, probabilities
 from fdgnn.readout.conformal import ConformalScores, check_coverage
-from fdgnn.readout.metrics import OF_CLASSES
+from fdgnn.readout.metrics import OF_CLASSES, accuracy
 from fdgnn.readout.rare import tell_rare_class
+from fdgnn.readout.several import (
+    SeveralTargets,
+    Target,
+    class_targets,
+    n_columns,
+    side_by_side,
+)
 from fdgnn.readout.targets import (
     check_two_classes,
     class_labels,
@@ -90,7 +98,9 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
     n_iter_, converged_ : (n_graphs,)
         How the iteration ended on each training graph: the most steps of a layer, and whether
         all layers of all networks came to rest.
-    classes_ : (n_classes,)
+    classes_ : (n_classes,), or list of such arrays for several targets
+    targets_, each_ : tuple
+        For several targets what each is (`fdgnn.readout.several.Target`), and a model of each.
     calibration_ : float
         How steeply probabilities follow the outputs (`fdgnn.readout.calibration`), if asked for.
     threshold_ : float
@@ -110,6 +120,8 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
     >>> model.predict(graphs[:3]).shape
     (3,)
     """
+
+    classes_: Any  # an array, or a list of arrays for several targets
 
     rules: ClassVar[Mapping[str, Rule]] = {
         **GraphModel.rules,
@@ -178,14 +190,18 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         ----------
         X : GraphBatch or list of graphs
             Whatever `as_batch` takes.
-        y : (n_graphs,)
-            Class labels of any type, at least two different ones.
+        y : (n_graphs,), or (n_graphs, n_targets)
+            Class labels of any type, at least two different ones. Several targets are columns of
+            an array, a dictionary or a data frame; None and NaN are unknown values. Each target
+            is learned from the graphs for which it is known.
         sample_weight : (n_graphs,), optional
             How much each graph's error counts; graphs of weight 0 are left out.
         chosen : sequence, optional
             Of each member of ``encoder="auto"``, what a search has found out about it.
         """
         graphs = as_batch(X)
+        if (n_columns(y) or 1) > 1:
+            return self._fit_several(graphs, class_targets(y, graphs), sample_weight, chosen)
         y = class_labels(y, graphs)
         weights = sample_weights(sample_weight, len(y), y, self.class_weight)
         if weights is not None and (weights == 0).any():
@@ -202,10 +218,41 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         if self.scoring is None and decided:
             tell_rare_class(y)
         if self.probability or self.threshold is not None:
-            self._learn_from_held_out(held_out_outputs(pairs, goal), goal)
+            self.learn_from_held_out(held_out_outputs(pairs, goal), goal)
         return self
 
-    def _learn_from_held_out(self, outputs: Floats, goal: TrainingGoal) -> None:
+    def _fit_several(
+        self, graphs: GraphBatch, several: SeveralTargets, sample_weight: Any, chosen: Chosen
+    ) -> Self:
+        """Fit one set of networks to several targets."""
+        self._check_thresholds(several)
+        goals, pairs = self._fit_targets(graphs, several, sample_weight, chosen, self.class_weight)
+        self.classes_ = [target.classes for target in several.targets]
+        if self.probability or self.threshold is not None:
+            parts = goals.several.parts(held_out_outputs(pairs, goals))
+            for one, own, goal in zip(self.each_, parts, goals.goals, strict=True):
+                one.learn_from_held_out(own, goal)
+        if self.probability:
+            groups = [group for one in self.each_ for group in one.conformal_.groups]
+            self.conformal_ = ConformalScores(tuple(groups))
+        if self.threshold is not None:  # each has two classes, so one output
+            cuts = np.array([one.threshold_ for one in self.each_])
+            self.networks_ = tuple(network.lowered(cuts) for network in self.networks_)
+        return self
+
+    def _check_thresholds(self, several: SeveralTargets) -> None:
+        for target in several.targets:
+            n_classes = 0 if target.classes is None else len(target.classes)
+            if self.threshold is not None and n_classes > 2:
+                raise ValueError(
+                    f"threshold is for two classes, but target {target.name!r} has {n_classes}"
+                )
+
+    def answer_for(self, target: Target) -> None:
+        """Take one target for what the outputs mean."""
+        self.classes_ = target.classes
+
+    def learn_from_held_out(self, outputs: Floats, goal: TrainingGoal) -> None:
         """Learn probabilities and the threshold from outputs (n, q) of graphs held out."""
         assert goal.codes is not None
         if self.probability:
@@ -217,23 +264,39 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
             self.networks_ = tuple(n.lowered(self.threshold_) for n in self.networks_)
 
     def decision_function(self, X: Any) -> Floats:
-        """Real-valued outputs: (n_graphs,) for two classes, (n_graphs, n_classes) for more."""
+        """Real-valued outputs: (n_graphs,) for two classes, (n_graphs, n_classes) for more.
+
+        For several targets those of all of them side by side, (n_graphs, q);
+        ``targets_[t].outputs`` are those of target t.
+        """
         outputs = self.outputs(X)
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
     def predict(self, X: Any) -> Array:
-        """Class of each graph: the sign, or the largest, of its outputs."""
-        outputs = self.outputs(X)
-        return self.classes_[winning_class(outputs)]
+        """Class of each graph: the sign, or the largest, of its outputs.
+
+        (n_graphs,), or (n_graphs, n_targets) for several targets.
+        """
+        return self.answers(self.outputs(X))
+
+    def answers(self, outputs: Floats) -> Array:
+        """Classes for outputs (n_graphs, q) of this model, as `predict` gives them."""
+        if not self.each_:
+            return np.asarray(self.classes_[winning_class(outputs)])
+        return side_by_side([one.answers(own) for one, own in self.shared_out(outputs)])
 
     @available_if(lambda self: self.probability)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Any) -> Floats | list[Floats]:
         """Probability of each class, (n_graphs, n_classes), in the order of `classes_`.
 
+        For several targets a list of them, as scikit-learn's classifiers give it.
         The class of the largest probability is that of `predict`, unless a `threshold` was asked
         for, which moves the predictions and not the probabilities.
         """
-        return self.chances(self.outputs(X))
+        outputs = self.outputs(X)
+        if self.each_:
+            return [one.chances(own) for one, own in self.shared_out(outputs)]
+        return self.chances(outputs)
 
     def chances(self, outputs: Floats) -> Floats:
         """Probabilities (n_graphs, n_classes) for outputs (n_graphs, q) of this model."""
@@ -242,7 +305,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
 
     def predict_set(
         self, X: Any, coverage: float = 0.9, *, by_class: bool = False
-    ) -> npt.NDArray[np.bool_]:
+    ) -> npt.NDArray[np.bool_] | list[npt.NDArray[np.bool_]]:
         """Tell which classes each graph may have, so that the true one is among them that often.
 
         Parameters
@@ -258,9 +321,13 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         -------
         (n_graphs, n_classes) bool
             Whether a class, in the order of `classes_`, is in the set. A set may be empty: then
-            the model is usually much surer than it is of this graph.
+            the model is usually much surer than it is of this graph. For several targets a list.
         """
-        return self.sets_of(self.outputs(X), coverage, by_class=by_class)
+        outputs = self.outputs(X)
+        if self.each_:
+            pairs = self.shared_out(outputs)
+            return [one.sets_of(own, coverage, by_class=by_class) for one, own in pairs]
+        return self.sets_of(outputs, coverage, by_class=by_class)
 
     def sets_of(
         self, outputs: Floats, coverage: float, *, by_class: bool = False
@@ -270,3 +337,15 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         scores = self._conformal_scores("probability")
         limits = scores.limits_by_class(coverage) if by_class else scores.limit(coverage)
         return np.asarray(1.0 - self.chances(outputs) <= limits)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy; for several targets its mean over targets, each where it is known."""
+        if not self.each_:
+            return float(super().score(X, y, sample_weight))
+        return self._mean_score(X, y, accuracy, sample_weight)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.classifier_tags.multi_label = True
+        return tags

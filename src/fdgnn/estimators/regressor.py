@@ -11,6 +11,8 @@ from fdgnn.estimators.base import Chosen, GraphModel
 from fdgnn.graphs.converters import as_batch
 from fdgnn.networks import TrainingGoal, held_out_outputs
 from fdgnn.readout.conformal import ConformalScores, check_coverage
+from fdgnn.readout.metrics import r2
+from fdgnn.readout.several import Target, n_columns, number_targets
 from fdgnn.readout.targets import real_targets, sample_weights
 from fdgnn.scikit import RegressorMixin
 
@@ -38,19 +40,30 @@ class FDGNNRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, chosen: Chosen = None) -> Self:
-        """Draw the networks and solve for their readouts; y is (n_graphs,) or (n_graphs, q).
+        """Draw the networks and solve for their readouts.
 
-        The other arguments are those of `FDGNNClassifier.fit`.
+        y is (n_graphs,), or (n_graphs, n_targets): columns of an array, a dictionary or a data
+        frame, None and NaN where a value is unknown. The other arguments are those of
+        `FDGNNClassifier.fit`.
         """
         graphs = as_batch(X)
+        if n_columns(y) is not None:
+            self.single_output_ = False
+            several = number_targets(y, graphs)
+            goals, made = self._fit_targets(graphs, several, sample_weight, chosen)
+            if self.intervals:
+                outputs = held_out_outputs(made, goals)
+                self.conformal_ = ConformalScores.of_numbers(outputs, goals.targets)
+                self.share_out_scores()
+            return self
         targets = real_targets(y, graphs)
         weights = sample_weights(sample_weight, len(targets))
         if weights is not None and (weights == 0).any():
             some = weights > 0
             graphs, targets, weights = graphs[some], targets[some], weights[some]
         self._start_fit(graphs)
-        self.single_output_ = targets.ndim == 1
-        targets = targets.reshape(len(targets), -1)
+        self.single_output_ = True
+        targets = targets[:, None]
         goal = TrainingGoal(targets, None, weights, self.seed_, self._metric(None))
         pairs = self._fit_networks(graphs, goal, chosen)
         if self.intervals:
@@ -84,6 +97,16 @@ class FDGNNRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
         """Intervals (n_graphs, q, 2) around outputs (n_graphs, q) of this model."""
         reach = self._conformal_scores("intervals").limits(check_coverage(coverage))
         return np.stack([outputs - reach, outputs + reach], axis=-1)
+
+    def answer_for(self, target: Target) -> None:
+        """Take one target for what the outputs mean."""
+        self.single_output_ = True
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R2; for several targets its mean over targets, each where it is known."""
+        if not self.each_:
+            return float(super().score(X, y, sample_weight))
+        return self._mean_score(X, y, r2, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -29,6 +29,7 @@ from fdgnn.explanations.vertices import (
     chunks,
     directions_of,
     number_of_target,
+    one_target,
     signs_of,
 )
 from fdgnn.explanations.words import color_in_words
@@ -132,6 +133,8 @@ def substructures(
     if n_most < 1:
         raise ValueError(f"n_most is {n_most}; give 1 or more")
     model = checked_model(model)
+    if model.each_ and (target is not None or isinstance(model, FDGNNClassifier)):
+        model, target = one_target(model, target)
     batch = model.check_graphs(graphs)
     if target is not None:
         wanted = [number_of_target(model, target)]

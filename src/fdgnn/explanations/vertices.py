@@ -75,9 +75,9 @@ def explain(
     model : FDGNNClassifier, FDGNNRegressor or FDGNNSearchCV
         Fitted. With several networks, contributions are averaged as the outputs are.
     graphs : GraphBatch or list of graphs
-    target : class label or int, optional
-        The class, or the number of the regressor's output, whose score is explained. By default
-        each graph's predicted class, or the only output.
+    target : class label, str, int or pair, optional
+        The class whose score is explained; by default each graph's predicted class, or the number.
+        For several targets, the name or the number of one, or a pair of it and a class.
     edges : bool, default=False
         Whether to tell, too, what taking away each single edge does; it takes as many runs.
 
@@ -97,6 +97,12 @@ def explain(
     True
     """
     model = checked_model(model)
+    if model.each_:
+        one, of = one_target(model, target)
+        explained = explain(one, graphs, target=of, edges=edges)
+        if isinstance(one, FDGNNClassifier):
+            return explained
+        return [replace(each, target=model.each_.index(one)) for each in explained]
     batch = model.check_graphs(graphs)
     if len(batch) == 0:
         return []
@@ -120,6 +126,18 @@ def checked_model(model: Any) -> Any:
     if not isinstance(model, FDGNNClassifier | FDGNNRegressor):
         raise TypeError(f"a {type(model).__name__} has no score to explain")
     return model
+
+
+def one_target(model: Any, target: Any) -> tuple[Any, Any]:
+    """Give the model of one of several targets, and the class that is meant, if any."""
+    if target is None:
+        names = ", ".join(repr(each.name) for each in model.targets_[:10])
+        raise ValueError(
+            f"the model has {len(model.each_)} targets; give one as target, by its name or with a "
+            f"class as a pair; they are {names}"
+        )
+    which, of = target if isinstance(target, tuple) and len(target) == 2 else (target, None)
+    return model.for_target(which), of
 
 
 def _output_numbers(model: Any, graphs: GraphBatch, target: Any) -> Ints:

@@ -31,6 +31,7 @@ from fdgnn.model_files.description import (
     set_seed,
 )
 from fdgnn.model_files.networks import model_arrays, restored_networks, seed_networks
+from fdgnn.model_files.targets import restore_targets
 from fdgnn.model_files.trust import restore_trust
 from fdgnn.scikit import check_is_fitted
 
@@ -175,8 +176,10 @@ def _restored(content: container.Content) -> Any:
     if groups:
         raise ModelFileError(f"it has arrays {min(groups)[:40]!r}, which such a model has not")
     set_seed(record, model)
-    if record.model is not None and record.seed is not None:
-        seed_networks(record, model)
+    if record.model is not None:
+        if record.seed is not None:
+            seed_networks(record, model)
+        restore_targets(record, model)
     return model
 
 

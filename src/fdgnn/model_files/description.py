@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal, NoReturn
 import msgspec
 import numpy as np
 
-from fdgnn.arrays import Array
 from fdgnn.encoders import Encoder, GraphKind
 from fdgnn.encoders.descriptors import DescriptorColumn
 from fdgnn.encoders.records import (
@@ -25,22 +24,22 @@ from fdgnn.encoders.records import (
 from fdgnn.estimators import AUTO, FDGNNClassifier, FDGNNRegressor
 from fdgnn.exceptions import ModelFileError
 from fdgnn.graphs.reading import Reading
-from fdgnn.limits import MAX_MODEL_HEADER_BYTES
 from fdgnn.model_files.readouts import n_columns, readout_name
+from fdgnn.model_files.targets import (
+    ClassesRecord,
+    Label,
+    TargetRecord,
+    check_answers,
+    classes_record,
+    describe_targets,
+    restored_classes,
+)
 from fdgnn.model_files.trust import TrustRecord, describe_trust
 from fdgnn.parameters import LARGEST_WHOLE
 from fdgnn.records import Record, decode, encode
 
 Words = Annotated[list[Annotated[int, msgspec.Meta(ge=0, lt=2**32)]], msgspec.Meta(max_length=64)]
-Label = bool | int | float | str
 MODELS: dict[str, Any] = {c.__name__: c for c in (FDGNNClassifier, FDGNNRegressor)}
-
-
-class ClassesRecord(Record, frozen=True, kw_only=True):
-    """The classes, and the type of their array."""
-
-    dtype: Annotated[str, msgspec.Meta(pattern=r"^(\|O|[<>|][biufU][0-9]{1,7})$")]
-    values: list[Label]
 
 
 class SeedRecord(Record, frozen=True, kw_only=True):
@@ -76,13 +75,16 @@ class ClassWeight(Record, frozen=True, kw_only=True):
     weight: int | float
 
 
+_Penalty = Annotated[float, msgspec.Meta(ge=0)]
+
+
 class NetworkRecord(Record, frozen=True, kw_only=True):
     """One network of a model."""
 
     encoder: EncoderRecord | None = None  # None: as the model's
     readout: Literal["linear", "gaussian"] = "linear"
     n_features: Annotated[int, msgspec.Meta(ge=1, le=LARGEST_WHOLE)] | None = None  # P
-    alpha: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    alpha: _Penalty | list[_Penalty] | None = None  # of several targets, one for each
     name: str = ""  # of the member of a committee
     stream: Annotated[int, msgspec.Meta(ge=0, lt=2**31)] | None = None  # None: its own number
     descriptor_scale: Annotated[float, msgspec.Meta(gt=0, le=1e300)] | None = None
@@ -113,6 +115,7 @@ class ModelRecord(Record, frozen=True, kw_only=True):
     reading: Reading | None = None
     descriptors: list[DescriptorColumn] = msgspec.field(default_factory=list)
     trust: TrustRecord = TrustRecord()
+    targets: list[TargetRecord] = msgspec.field(default_factory=list)  # if there are several
 
 
 # ---------------------------------------------------------------------- from a model
@@ -138,7 +141,7 @@ def describe(model: Any, score: float | None, nested: bool = False) -> ModelReco
         graph_kind=model.graph_kind_,
         seed=seed,
         n_outputs=model.n_outputs_,
-        classes=_classes_record(getattr(model, "classes_", None)),
+        classes=None if model.each_ else classes_record(getattr(model, "classes_", None)),
         single_output=getattr(model, "single_output_", None),
         calibration=getattr(model, "calibration_", None),
         threshold=getattr(model, "threshold_", None),
@@ -147,6 +150,7 @@ def describe(model: Any, score: float | None, nested: bool = False) -> ModelReco
         reading=model.reading_,
         descriptors=[] if model.descriptors_ is None else list(model.descriptors_.columns),
         trust=describe_trust(model),
+        targets=describe_targets(model),
     )
 
 
@@ -167,7 +171,7 @@ def _describe_networks(model: Any) -> tuple[EncoderRecord, list[NetworkRecord]]:
             encoder=None if alike else encoder,
             readout=readout_name(network.readout),
             n_features=n_columns(network.readout),
-            alpha=None if network.alpha is None else float(network.alpha),
+            alpha=_plain_penalty(network.alpha),
             name=network.name,
             stream=_stream(network.encoder, i),
             descriptor_scale=None if network.descriptors is None else network.descriptors.scale,
@@ -175,6 +179,12 @@ def _describe_networks(model: Any) -> tuple[EncoderRecord, list[NetworkRecord]]:
         for i, (network, encoder) in enumerate(zip(model.networks_, encoders, strict=True))
     ]
     return _COMMITTEE if model.encoder == AUTO else encoders[0], networks
+
+
+def _plain_penalty(alpha: Any) -> float | list[float] | None:
+    if isinstance(alpha, tuple):
+        return [float(each) for each in alpha]
+    return None if alpha is None else float(alpha)
 
 
 _COMMITTEE = EncoderRecord(kind=AUTO, parameters={}, facts={})
@@ -213,22 +223,6 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _classes_record(classes: Array | None) -> ClassesRecord | None:
-    if classes is None:
-        return None
-    values = classes.tolist()
-    if not _can_be_classes(classes):
-        raise ModelFileError(
-            f"classes of dtype {classes.dtype} cannot be saved; fit with numbers or text as y"
-        )
-    return ClassesRecord(dtype=classes.dtype.str, values=values)
-
-
-def _can_be_classes(classes: Array) -> bool:
-    kind = classes.dtype.kind
-    return kind in "biufU" or (kind == "O" and all(type(value) is str for value in classes))
-
-
 # ---------------------------------------------------------------------- to a model
 
 
@@ -253,17 +247,19 @@ def build_model(record: ModelRecord) -> Any:
         parameters["class_weight"] = _weights_by_class(record.class_weight)
     model = with_parameters(MODELS[record.model], parameters)
     _check_encoders(record, model)
-    _check_outputs(record, model)
+    check_answers(record, model)
     model.graph_kind_ = record.graph_kind
     model.training_score_ = record.score
     model.training_score_nested_ = record.nested
     model.reading_ = record.reading
     if record.classes is not None:
-        model.classes_ = _classes(record.classes)
+        model.classes_ = restored_classes(record.classes)
         if record.calibration is not None:
             model.calibration_ = record.calibration
         if record.threshold is not None:
             model.threshold_ = record.threshold
+    elif isinstance(model, FDGNNClassifier):
+        model.classes_ = [restored_classes(t.classes) for t in record.targets if t.classes]
     else:
         model.single_output_ = record.single_output
     return model
@@ -313,43 +309,6 @@ def _check_encoders(record: ModelRecord, model: Any) -> None:
         found = difference(build_encoder(each), expected)
         if found is not None:
             _refuse(f"its encoder has another {found} than its model")
-
-
-def _check_outputs(record: ModelRecord, model: Any) -> None:
-    """Check that classes, outputs and numbers are there as the kind of model has them."""
-    n, classes = record.n_outputs, record.classes
-    if isinstance(model, FDGNNClassifier):
-        n_classes = len(classes.values) if classes else 0
-        fits = record.single_output is None and n_classes >= 2
-        fits &= n == (1 if n_classes == 2 else n_classes)
-        fits &= record.calibration is not None or not model.probability
-        fits &= (record.threshold is None) == (model.threshold is None)
-        fits &= record.threshold is None or (n == 1 and math.isfinite(record.threshold))
-    else:
-        fits = classes is None and record.single_output is not None
-        fits &= record.calibration is None and record.threshold is None
-        fits &= n >= 1 and (n == 1 or not record.single_output)
-    if not fits:
-        _refuse(f"its classes, outputs and calibration are not those of a {record.model}")
-    if record.calibration is not None and not 0 < record.calibration < math.inf:
-        _refuse(f"its calibration is {record.calibration}")
-
-
-def _classes(record: ClassesRecord) -> Array:
-    """Build the array, and see that nothing was cut off or rounded on the way."""
-    values = record.values
-    try:
-        dtype = np.dtype(record.dtype)
-        if MAX_MODEL_HEADER_BYTES.is_below(dtype.itemsize * len(values) / 4):
-            raise ValueError
-        array = np.array(values, dtype=dtype)
-        again = array.tolist()
-        fits = again == values and list(map(type, again)) == list(map(type, values))
-        if not (fits and _can_be_classes(array) and np.array_equal(np.unique(array), array)):
-            raise ValueError
-    except (TypeError, ValueError, OverflowError):
-        _refuse("its classes are not an ascending array of numbers or texts")
-    return array
 
 
 def _refuse(message: str) -> NoReturn:

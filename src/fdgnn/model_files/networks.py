@@ -73,7 +73,8 @@ def _restored(
         _refuse(f"a network says that it has {described.n_features} features, but it has others")
     if own:
         _refuse(f"it has an array {min(own)[:40]!r}, which no network has")
-    network = Network(encoder, expansion, readout, described.alpha, described.name, descriptors)
+    alpha = tuple(described.alpha) if isinstance(described.alpha, list) else described.alpha
+    network = Network(encoder, expansion, readout, alpha, described.name, descriptors)
     _check_readout(network, model)
     return network
 

@@ -92,11 +92,14 @@ def restore_trust(record: TrustRecord, model: Any, groups: dict[str, dict[str, A
 
 def _restored_scores(lengths: list[int], model: Any, arrays: dict[str, Array]) -> ConformalScores:
     values: Floats = take(arrays, "scores", 1)
-    classes = getattr(model, "classes_", None)
+    classes: Any = getattr(model, "classes_", None)
+    several = isinstance(classes, list)
     n_groups = model.n_outputs_ if classes is None else len(classes)
+    if several:
+        n_groups = sum(len(each) for each in classes)
     if len(lengths) != n_groups or sum(lengths) != len(values) or not all(lengths):
         _refuse("its held-out scores are not as many as it says")
-    if classes is not None and not hasattr(model, "calibration_"):
+    if classes is not None and not several and not hasattr(model, "calibration_"):
         _refuse("it has held-out scores of classes, but no calibration")
     found = tuple(np.split(values, np.cumsum(lengths)[:-1]))
     ascend = all((group[1:] >= group[:-1]).all() for group in found)

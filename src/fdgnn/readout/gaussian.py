@@ -61,9 +61,13 @@ class GaussianReadout:
         closeness = np.exp(-self.sharpness * np.maximum(A - 2 * B + C, 0.0))
         return np.asarray(closeness @ self.dual + self.intercept)
 
-    def lowered(self, by: float) -> GaussianReadout:
-        """Give the same readout with all outputs lower by a number."""
+    def lowered(self, by: float | Floats) -> GaussianReadout:
+        """Give the same readout with all outputs lower by a number, or each by its own."""
         return replace(self, intercept=self.intercept - by)
+
+    def only(self, outputs: slice) -> GaussianReadout:
+        """Give the readout of some outputs."""
+        return replace(self, dual=self.dual[:, outputs], intercept=self.intercept[outputs])
 
     def base_outputs(self) -> Floats:
         """Give the outputs (q,) for the empty graph, whose features are zero."""

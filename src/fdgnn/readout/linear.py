@@ -37,9 +37,13 @@ class LinearReadout(NamedTuple):
         """Weights (m, P) of the m combinations ``signs`` (m, q) of outputs; the same for all x."""
         return np.asarray(signs @ self.coef)
 
-    def lowered(self, by: float) -> LinearReadout:
-        """Give the same readout with all outputs lower by a number."""
+    def lowered(self, by: float | Floats) -> LinearReadout:
+        """Give the same readout with all outputs lower by a number, or each by its own."""
         return self._replace(intercept=self.intercept - by)
+
+    def only(self, outputs: slice) -> LinearReadout:
+        """Give the readout of some outputs."""
+        return LinearReadout(self.coef[outputs], self.intercept[outputs])
 
     def sparse(self) -> SparseReadout:
         """Give the same readout without the columns whose weights are all zero."""
@@ -81,9 +85,13 @@ class SparseReadout(NamedTuple):
         own = sp.csr_array(parts, shape=(X.shape[0], len(self.columns)))
         return np.asarray(own @ self.values.T) + self.intercept
 
-    def lowered(self, by: float) -> SparseReadout:
-        """Give the same readout with all outputs lower by a number."""
+    def lowered(self, by: float | Floats) -> SparseReadout:
+        """Give the same readout with all outputs lower by a number, or each by its own."""
         return self._replace(intercept=self.intercept - by)
+
+    def only(self, outputs: slice) -> SparseReadout:
+        """Give the readout of some outputs."""
+        return self._replace(values=self.values[outputs], intercept=self.intercept[outputs])
 
     def base_outputs(self) -> Floats:
         """Give the outputs (q,) for the empty graph, whose features are zero."""

@@ -95,6 +95,19 @@ class SeveralTargets:
         values: Array = self.values[self.known[:, target], target]
         return values if self.classes is None else self.classes[target][values]
 
+    def parts(self, outputs: Floats) -> list[Floats]:
+        """Split outputs (..., n_graphs, q) by targets: of the graphs for which each is known."""
+        return [
+            outputs[..., self.known[:, t], target.outputs] for t, target in enumerate(self.targets)
+        ]
+
+    def joined(self, parts: Sequence[Floats]) -> Floats:
+        """Put parts (n_known, q) of each target together: (n_graphs, q), NaN where unknown."""
+        outputs = np.full((len(self), self.targets[-1].outputs.stop), np.nan)
+        for t, (target, part) in enumerate(zip(self.targets, parts, strict=True)):
+            outputs[self.known[:, t], target.outputs] = part
+        return outputs
+
     def check_learnable(self, needed: int = 2) -> None:
         """Raise ValueError for a target with too few known values, or with one class only."""
         for t, name in enumerate(self.names):
@@ -114,6 +127,24 @@ class SeveralTargets:
                     f"target {name!r} has {fewest} known {what}, too few to be held out; add "
                     "some, or leave it out"
                 )
+
+    def usable(self, sample_weight: Any) -> Mask:
+        """Tell which graphs count: those with a known value, and a weight above zero."""
+        weights = sample_weights(sample_weight, len(self))
+        some = self.known.any(axis=1)
+        return np.asarray(some if weights is None else some & (weights > 0))
+
+    def of_each(self, weights: Floats | None) -> list[tuple[Floats, Array, Floats | None]]:
+        """Coded targets, values and weights of each target, of graphs for which it is known.
+
+        Weights are those of all graphs (n_graphs,), or of all outputs (n_graphs, q).
+        """
+        found = []
+        for t, own in enumerate(self.parts(self.coded)):
+            known, first = self.known[:, t], self.targets[t].outputs.start
+            each = weights if weights is None or weights.ndim == 1 else weights[:, first]
+            found.append((own, self.values[known, t], None if each is None else each[known]))
+        return found
 
     def weights(self, given: Any, class_weight: Any = None) -> Floats | None:
         """Weights of graphs (n_graphs,), or of each output (n_graphs, q) for weights of classes.
@@ -280,16 +311,56 @@ def _marks(targets: SeveralTargets) -> Mask:
 
 
 def scores_by_target(
-    metric: Callable[[Array, Floats], Floats], targets: SeveralTargets, outputs: Floats
+    metric: Callable[[Array, Floats, Floats | None], Floats],
+    targets: SeveralTargets,
+    outputs: Floats,
+    weights: Floats | None = None,
 ) -> Floats:
     """Score outputs (..., n_graphs, q) for each target, where it is known: (..., n_targets).
 
     NaN for a target of which nothing is known.
     """
     found = np.full((*outputs.shape[:-2], len(targets.names)), np.nan)
-    for t, target in enumerate(targets.targets):
+    for t, own in enumerate(targets.parts(outputs)):
         known = targets.known[:, t]
         if known.any():
-            own = outputs[..., known, target.outputs]
-            found[..., t] = metric(targets.values[known, t], own)
+            each = None if weights is None else weights[known]
+            found[..., t] = metric(targets.values[known, t], own, each)
     return found
+
+
+# ---------------------------------------------------------------------- for fitted models
+
+
+def coded_like(known: Sequence[Target], y: Any, graphs: GraphBatch) -> SeveralTargets:
+    """Read targets of graphs for a model, whose class numbers they get.
+
+    A class that the model does not know has a number beyond its own.
+    """
+    names, columns = _columns(y, graphs)
+    if len(names) != len(known):
+        raise ValueError(f"y has {len(names)} columns, but the model has {len(known)} targets")
+    if known[0].classes is None:
+        return number_targets(y, graphs)
+    found = []
+    for name, column, target in zip(names, columns, known, strict=True):
+        codes, classes = _classes(name, column)
+        assert target.classes is not None
+        number = {label: c for c, label in enumerate(target.classes.tolist())}
+        own = [number.get(label, len(number)) for label in classes.tolist()]
+        found.append(np.append(own, -1)[codes])  # unknown ones have the code -1
+    classes_of = tuple(target.classes for target in known if target.classes is not None)
+    return SeveralTargets(names, np.stack(found, axis=1).astype(np.int64), classes_of)
+
+
+def side_by_side(columns: Sequence[Array]) -> Array:
+    """Put answers (n_graphs,) for each target into one table (n_graphs, n_targets).
+
+    Where they are of different kinds, as objects.
+    """
+    if len({column.dtype.kind for column in columns}) == 1:
+        return np.stack(columns, axis=1)
+    table: Array = np.empty((len(columns[0]), len(columns)), dtype=object)
+    for t, column in enumerate(columns):
+        table[:, t] = column.tolist()
+    return table

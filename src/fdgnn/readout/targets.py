@@ -47,10 +47,10 @@ def class_labels(y: Any, graphs: GraphBatch) -> Array:
 
 
 def real_targets(y: Any, graphs: GraphBatch) -> Floats:
-    """Give y as finite numbers, (n_graphs,) or (n_graphs, q), or raise ValueError."""
+    """Give y as finite numbers (n_graphs,), or raise ValueError."""
     targets = np.asarray(y, dtype=np.float64)
     check_one_each(graphs, targets)
-    if targets.ndim > 2:
+    if targets.ndim > 1:
         raise ValueError(f"y has shape {targets.shape}; expected (n_graphs,) or (n_graphs, q)")
     check_known(targets)
     if MAX_NUMBER.is_below(largest := largest_of(targets)):
