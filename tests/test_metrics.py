@@ -107,3 +107,8 @@ def test_a_rare_class_is_ranked(n_rare, name):
     codes = (np.arange(100) < n_rare).astype(int)
     assert metrics.usual_scoring(codes).name == name
     assert metrics.usual_scoring(None).name == "r2"
+
+
+def test_many_classes_of_one_size_are_not_rare():
+    assert metrics.usual_scoring(np.arange(120) % 12).name == "accuracy"
+    assert metrics.usual_scoring(np.minimum(np.arange(120), 11)).name == "roc_auc"

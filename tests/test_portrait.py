@@ -751,7 +751,7 @@ def test_atoms_are_named_in_substructures():
 
 def test_many_classes_and_long_labels_stay_bounded():
     graphs = make_random_graphs(60, n_labels=3, random_state=0)
-    long = [replace_labels(graph, "x" * 500) for graph in graphs]
+    long = [replace_labels(graph, "x" * 250) for graph in graphs]
     model = FDGNNClassifier(encoder=ColorCounts(n_rounds=1)).fit(long, np.arange(60) % 12)
     found = portrait_of_model(model, long, dataset="long")
     assert len({one.target for one in found.substructures}) == 10
@@ -843,7 +843,7 @@ def test_what_has_no_portrait():
     for name in ("ids", "smiles"):
         with pytest.raises(ValueError, match=f"{name} has 1 entries, but there are 40 graphs"):
             portrait_of_model(model, graphs, dataset="x", **{name: ["C"]})
-    both = FDGNNRegressor(**SMALL).fit(graphs, np.ones((40, 2)))
+    both = FDGNNRegressor(**SMALL).fit(graphs, np.eye(40)[:, :2])
     with pytest.raises(ValueError, match="one output, but the model has 2"):
         portrait_of_model(both, graphs, dataset="x")
     one = FDGNNRegressor(**SMALL).fit(graphs, np.arange(40.0))

@@ -18,7 +18,7 @@ from fdgnn.arrays import Array, Floats
 from fdgnn.readout.calibration import fit_slope, probabilities
 from fdgnn.readout.targets import winning_class
 
-RARE = 0.1  # a class with a smaller share of the graphs is rare
+RARE = 0.1  # a class with a smaller share of the graphs is rare, unless all classes are
 
 
 class Metric(Protocol):
@@ -268,6 +268,16 @@ def rarest_share(codes: Array) -> float:
     return float(np.bincount(codes).min() / len(codes))
 
 
+def has_rare_class(counts: Array) -> bool:
+    """Tell whether a class is rare, given how many graphs each has.
+
+    It has less than a tenth of the graphs, and less than half of what it would have if all classes
+    had equally many.
+    """
+    share = counts.min() / counts.sum()
+    return bool(share < min(RARE, 0.5 / len(counts)))
+
+
 def usual_scoring(codes: Array | None) -> Scoring:
     """What decides unless someone says otherwise.
 
@@ -276,4 +286,4 @@ def usual_scoring(codes: Array | None) -> Scoring:
     """
     if codes is None:
         return OF_NUMBERS["r2"]
-    return OF_CLASSES["roc_auc" if rarest_share(codes) < RARE else "accuracy"]
+    return OF_CLASSES["roc_auc" if has_rare_class(np.bincount(codes)) else "accuracy"]

@@ -8,14 +8,15 @@ import numpy as np
 
 from fdgnn.arrays import Array
 from fdgnn.exceptions import RareClassWarning
-from fdgnn.readout.metrics import RARE
+from fdgnn.readout.metrics import has_rare_class
 
 
 def rare_class(y: Array) -> tuple[str, float] | None:
-    """Name the rarest class and its share of the graphs, if it is below a tenth."""
+    """Name the rarest class and its share of the graphs, if it is rare."""
     classes, counts = np.unique(y, return_counts=True)
-    share = float(counts.min() / counts.sum())
-    return (str(classes[counts.argmin()]), share) if share < RARE else None
+    if not has_rare_class(counts):
+        return None
+    return str(classes[counts.argmin()]), float(counts.min() / counts.sum())
 
 
 def tell_rare_class(y: Array, stacklevel: int = 3) -> None:
