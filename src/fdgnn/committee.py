@@ -86,8 +86,6 @@ def members_of(kind: GraphKind, n_graphs: int, candidates: str = "all") -> tuple
     """Give the members of ``encoder="auto"``: few, and the same for all graphs of a kind."""
     wanted = {"all": _mixed, "colors": _colors_only, "both": _joined}[candidates](kind)
     few = n_graphs <= MOST_SAMPLES
-    if candidates == "all" and not few and kind.vertices != "nothing":
-        wanted = [("colors, 1 round", ColorCounts(n_rounds=1), "auto"), *wanted]
     return tuple(
         Member(name, encoder, _relative(recipe_of(encoder, readout, n_graphs)))
         for name, encoder, readout in wanted
