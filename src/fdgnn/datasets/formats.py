@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fdgnn.datasets.files import DAMAGE, open_unpacked
 from fdgnn.datasets.home import KNOWN_NAMES
+from fdgnn.datasets.sources import Stream
 from fdgnn.datasets.text import STANDARD_INPUT, standard_input
 from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError
 
@@ -22,13 +23,16 @@ SUFFIXES = {
     ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
     ".graphml": "graphml",
     ".gexf": "gexf",
+    ".smi": "smi", ".smiles": "smi",
+    ".sdf": "sdf", ".sd": "sdf", ".mol": "sdf",
 }  # fmt: skip
 MAGIC = {b"PK\x03\x04": "tu", b"PAR1": "parquet", b"ARROW1": "arrow", b"{": "jsonl"}
 FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
-TABLES = ("parquet", "arrow", "jsonl", "csv", "tsv")
+TABLES = ("parquet", "arrow", "jsonl", "csv", "tsv", "smi", "sdf")
+STREAMED = ("csv", "tsv", "jsonl", "smi", "sdf")  # what can come from a pipe or an open file
 READABLE = (
-    "a TU folder or zip, a CSV, TSV, JSON lines, Parquet or Arrow table, "
-    "or a folder of such tables or of GraphML or GEXF files"
+    "a TU folder or zip, a CSV, TSV, JSON lines, Parquet or Arrow table, a file of SMILES (.smi) "
+    "or SDF, or a folder of such tables or of GraphML or GEXF files"
 )
 
 
@@ -37,13 +41,15 @@ class Found:
     """A format, and the files of that format, or the name of a dataset."""
 
     format: str
-    files: Sequence[Path | str]
+    files: Sequence[Path | str | Stream]
 
 
-def recognize(path: str | os.PathLike[str], format: str | None = None) -> Found:
+def recognize(path: str | os.PathLike[str] | Stream, format: str | None = None) -> Found:
     """Find the format: as given, else by the name, else by the first bytes."""
     if format is not None and format not in FORMATS:
         raise ValueError(f"format={format!r}: expected one of {', '.join(FORMATS)}")
+    if isinstance(path, Stream):
+        return Found(_of_stream(path, format), [path])
     if str(path) == STANDARD_INPUT:
         return Found(_of_standard_input(format), [STANDARD_INPUT])
     place = Path(path).expanduser()
@@ -57,10 +63,23 @@ def recognize(path: str | os.PathLike[str], format: str | None = None) -> Found:
 
 
 def _of_standard_input(format: str | None) -> str:
-    if format is None:
-        return "jsonl" if _peeked().startswith(b"{") else "csv"
-    if format not in ("csv", "tsv", "jsonl"):
-        raise DatasetFormatError(f"standard input: it cannot be {format}, only csv, tsv or jsonl")
+    found = format or ("jsonl" if _peeked().startswith(b"{") else "csv")
+    return _streamed("standard input", found)
+
+
+def _of_stream(stream: Stream, format: str | None) -> str:
+    """Find the format of an open file: as given, by its name, or else CSV or JSON lines."""
+    named = SUFFIXES.get(_suffix(Path(stream.name)))
+    found = format or named or ("jsonl" if stream.start.startswith(b"{") else "csv")
+    return _streamed(stream.name, found)
+
+
+def _streamed(name: str, format: str) -> str:
+    if format not in STREAMED:
+        known = ", ".join(STREAMED)
+        raise DatasetFormatError(
+            f"{name}: it cannot be {format}, only {known}; give the name of a file"
+        )
     return format
 
 
@@ -71,16 +90,20 @@ def _peeked() -> bytes:
 
 
 def _of_file(path: Path) -> str:
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    name = suffixes[-2:-1] if suffixes[-1:] == [".gz"] else suffixes[-1:]
-    if name and name[0] in SUFFIXES:
-        return SUFFIXES[name[0]]
+    if _suffix(path) in SUFFIXES:
+        return SUFFIXES[_suffix(path)]
     start = _first_bytes(path)
     for magic, format in MAGIC.items():
         if start.startswith(magic):
             return format
     what = "an empty file" if not start else "a file of unknown format"
     raise DatasetFormatError(f"{path}: {what}; what can be read is {READABLE}")
+
+
+def _suffix(path: Path) -> str:
+    """The ending of a name, before that of gzip."""
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    return suffixes[-1] if suffixes else ""
 
 
 def _first_bytes(path: Path) -> bytes:
@@ -99,9 +122,8 @@ def _in_folder(folder: Path, format: str | None) -> Found:
         return Found("tu", [folder])
     by_format: dict[str, list[Path]] = {}
     for path in files:
-        suffixes = [s.lower() for s in path.suffixes if s.lower() != ".gz"]
-        if suffixes and suffixes[-1] in SUFFIXES:
-            by_format.setdefault(SUFFIXES[suffixes[-1]], []).append(path)
+        if _suffix(path) in SUFFIXES:
+            by_format.setdefault(SUFFIXES[_suffix(path)], []).append(path)
     candidates = [format] if format else ["graphml", "gexf", *TABLES]
     for candidate in candidates:
         if candidate in by_format:

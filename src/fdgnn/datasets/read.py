@@ -4,24 +4,36 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from fdgnn.datasets import networks
+from fdgnn.datasets import molecule_files, networks
 from fdgnn.datasets.files import open_dataset
 from fdgnn.datasets.formats import recognize
 from fdgnn.datasets.molecules import MoleculeColumn, bonds_of, smiles_column
 from fdgnn.datasets.request import ArcLabels, ReadRequest, VertexChoice
 from fdgnn.datasets.rows import FileRows, GraphTable, Row, tables
+from fdgnn.datasets.sources import (
+    Stream,
+    Table,
+    frame_table,
+    is_frame,
+    is_molecule_list,
+    is_stream,
+    molecule_table,
+)
 from fdgnn.datasets.tables import EDGES, graph_columns, graph_reader, is_graph_table
 from fdgnn.datasets.text import name_of, read_csv, read_jsonl
 from fdgnn.datasets.tu import load_tu
 from fdgnn.exceptions import DatasetFormatError
 from fdgnn.graphs.molecules import MoleculeReader
+from fdgnn.graphs.raw import RawGraph
 from fdgnn.graphs.reading import Atoms, Reading, Standardize, Vertex, reading_of
 
 CHUNK_SIZE = 10_000
@@ -30,7 +42,7 @@ StrPath = str | os.PathLike[str]
 
 
 def read_graphs(
-    path: StrPath,
+    path: Any,
     *,
     like: Any = None,
     format: str | None = None,
@@ -57,16 +69,19 @@ def read_graphs(
 
     Parameters
     ----------
-    path : str or path
+    path : str, path, open file, data frame, or list of molecules
         A TU folder or zip, or the name of a TU dataset; a graph table or a table with SMILES, as
-        CSV, TSV, JSON lines, Parquet or Arrow; a folder of such tables, read by name as one; a
-        folder of GraphML or GEXF files; or ``"-"``, a CSV table or JSON lines on standard input.
-        See docs/formats.md.
+        CSV, TSV, JSON lines, Parquet or Arrow; a file of SMILES and names, or SDF; a folder of
+        such tables, read by name as one; a folder of GraphML or GEXF files; or ``"-"``, a CSV
+        table or JSON lines on standard input. Text may be packed by gzip. Or a file that is open
+        for reading, a ``StringIO``, a pandas or polars data frame with the columns of a table, a
+        list of SMILES or of RDKit Mols. See docs/formats.md.
     like : fitted model or Reading, optional
         Read the file in the way in which the model's training data was read. Rows that do not fit
         are rejected. A model that was not fitted on graphs from a file has no reading; then the
         file is read as if `like` were not given.
-    format : {"tu", "csv", "tsv", "jsonl", "parquet", "arrow", "graphml", "gexf"}, optional
+    format : {"tu", "csv", "tsv", "jsonl", "parquet", "arrow", "smi", "sdf", "graphml", "gexf"}, \
+optional
         By default it is recognized from the name or the first bytes.
     target : str, optional
         Column with the targets; rows without one are rejected. TU datasets always have targets.
@@ -151,7 +166,7 @@ def read_graphs(
 
 
 def iter_graphs(
-    path: StrPath,
+    path: Any,
     *,
     like: Any = None,
     chunk_size: int = CHUNK_SIZE,
@@ -183,16 +198,19 @@ def iter_graphs(
 
 
 def _iterate(
-    path: StrPath, format: str | None, request: ReadRequest, strict: bool, chunk_size: int | None
+    path: Any, format: str | None, request: ReadRequest, strict: bool, chunk_size: int | None
 ) -> Iterator[GraphTable]:
     request = request.checked()
-    found = recognize(path, format)
-    if found.format == "tu":
-        return iter([_tu_table(found.files[0], request)])
-    if found.format in ("graphml", "gexf"):
-        rows = _network_rows(name_of(path), found.files, request)
-    else:
-        rows = _table_rows(name_of(path), found.format, found.files, request)
+    rows = _object_rows(path, request)
+    if rows is None:
+        path = Stream.of(path) if is_stream(path) else path
+        found = recognize(path, format)
+        if found.format == "tu":
+            return iter([_tu_table(cast(Any, found.files[0]), request)])
+        if found.format in ("graphml", "gexf"):
+            rows = _network_rows(name_of(path), found.files, request)
+        else:
+            rows = _file_rows(name_of(path), found.format, found.files, request)
     if rows.source != "molecules":
         _refuse_choices_of_molecules(rows.name, request)
     _check_column(rows, "target", request.target)
@@ -287,25 +305,53 @@ def _network_rows(name: str, files: Sequence[Any], request: ReadRequest) -> File
     return FileRows(name, "networks", columns, rows, read, text_only=True, id_column=networks.FILE)
 
 
-def _table_rows(name: str, format: str, files: Sequence[Any], request: ReadRequest) -> FileRows:
-    columns, open_rows = _open_table(files[0], format)
+def _object_rows(given: Any, request: ReadRequest) -> FileRows | None:
+    """Give the rows of a data frame or of a list of molecules; None if it is neither."""
+    if is_frame(given):
+        return _table_rows("the data frame", frame_table(given), (), request)
+    if is_molecule_list(given):
+        return _table_rows("the list of molecules", molecule_table(given), (), request)
+    return None
+
+
+def _file_rows(name: str, format: str, files: Sequence[Any], request: ReadRequest) -> FileRows:
+    table = _open_table(files[0], format)
+    rows = partial(_more_rows, format=format)
+    found = _table_rows(name, table, [partial(rows, path) for path in files[1:]], request)
+    named = format in ("smi", "sdf") and molecule_files.NAME in table[0]
+    return replace(
+        found,
+        text_only=format not in ("jsonl", "parquet", "arrow"),
+        id_column=molecule_files.NAME if named else None,
+    )
+
+
+def _table_rows(
+    name: str, table: Table, more: Sequence[Callable[..., Iterator[Row]]], request: ReadRequest
+) -> FileRows:
+    """Give the rows of a table, and of the further files of it, with the columns that are used."""
+    columns, open_rows = table
     smiles = None if _holds_graphs(name, columns, request) else _smiles(name, columns, request)
+    read: Callable[[Mapping[str, Any]], RawGraph]
     if smiles is None:
         used, read = graph_columns(columns), graph_reader(columns, request.like)
+    elif smiles == molecule_files.BLOCK:
+        used, read = (
+            [smiles, molecule_files.NAME],
+            molecule_files.MolBlock(_molecule_reader(request)),
+        )
     else:
         used, read = [smiles], MoleculeColumn(smiles, _molecule_reader(request))
     beside = (*request.columns, *request.described_by)
     asked = [c for c in (request.target, request.id_column, *beside) if c in columns]
     wanted = list(dict.fromkeys([*used, *asked]))
-    more = (_more_rows(path, format, wanted) for path in files[1:])
     return FileRows(
         name=name,
         source="table" if smiles is None else "molecules",
-        columns=columns,
-        rows=chain(open_rows(wanted), chain.from_iterable(more)),
+        columns=[c for c in columns if c != molecule_files.BLOCK],
+        rows=chain(open_rows(wanted), chain.from_iterable(rows(wanted=wanted) for rows in more)),
         read=read,
-        text_only=format in ("csv", "tsv"),
-        smiles_column=smiles,
+        smiles_column=None if smiles == molecule_files.BLOCK else smiles,
     )
 
 
@@ -334,6 +380,8 @@ def _holds_graphs(name: str, columns: Sequence[str], request: ReadRequest) -> bo
 
 def _smiles(name: str, columns: Sequence[str], request: ReadRequest) -> str:
     """Choose the column with SMILES: the one asked for, else that of `like`, else by its name."""
+    if molecule_files.BLOCK in columns and request.smiles_column is None:
+        return molecule_files.BLOCK
     known = request.like.smiles_column if request.like is not None else None
     chosen = request.smiles_column or (known if known in columns else smiles_column(columns))
     if chosen is None or chosen not in columns:
@@ -345,22 +393,23 @@ def _smiles(name: str, columns: Sequence[str], request: ReadRequest) -> str:
     return chosen
 
 
-def _open_table(
-    path: Path | str, format: str
-) -> tuple[list[str], Callable[[Sequence[str]], Iterator[Row]]]:
+def _open_table(path: Any, format: str) -> Table:
     """Find the columns; return them and a function from the wanted ones to rows."""
     if format in ("parquet", "arrow"):
         from fdgnn.datasets import arrow
 
         return (arrow.read_parquet if format == "parquet" else arrow.read_arrow)(Path(path))
-    if format == "jsonl":
-        columns, rows = read_jsonl(path)
+    by_format = {
+        "jsonl": read_jsonl, "smi": molecule_files.read_smi, "sdf": molecule_files.read_sdf,
+    }  # fmt: skip
+    if format in by_format:
+        columns, rows = by_format[format](path)
     else:
         columns, rows = read_csv(path, "\t" if format == "tsv" else None)
     return columns, lambda wanted: rows
 
 
-def _more_rows(path: Path, format: str, wanted: Sequence[str]) -> Iterator[Row]:
+def _more_rows(path: Path, *, format: str, wanted: Sequence[str]) -> Iterator[Row]:
     """Read the rows of a further file of the same table."""
     columns, open_rows = _open_table(path, format)
     missing = [column for column in wanted if column not in columns]

@@ -186,7 +186,6 @@ class _Chunk:
         self.targets: dict[int, Any] = {}
         self.raws: dict[int, RawGraph] = {}
         self.beside: dict[int, list[Any]] = {}  # values in the further columns
-        self.given: dict[int, str] = {}  # SMILES of molecules that were changed
         for i, row in enumerate(rows):
             self._read(i, row)
 
@@ -211,8 +210,6 @@ class _Chunk:
             if described_by:
                 raw = replace(raw, cells={name: plain(row.get(name)) for name in described_by})
             self.raws[i] = raw
-            if raw.changes:
-                self.given[i] = str(row[self.file.smiles_column or ""])
         except GraphError as error:
             self.rejects[i] = error.reason
 
@@ -234,7 +231,7 @@ class _Chunk:
         y = smiles = None
         if self.request.target is not None:
             y = target_array([self.targets[i] for i in good], self.file.text_only)
-        if self.file.smiles_column is not None:
+        if self.file.source == "molecules":
             smiles = tuple(self.raws[i].smiles or "" for i in good)
         return GraphTable(
             graphs=None if joined is None else joined.graphs,
@@ -256,4 +253,5 @@ class _Chunk:
 
     def _change(self, i: int) -> Change:
         raw = self.raws[i]
-        return Change(self.start + i, self.ids[i], self.given[i], raw.smiles or "", raw.changes)
+        before, after = raw.given or "", raw.smiles or ""
+        return Change(self.start + i, self.ids[i], before, after, raw.changes)

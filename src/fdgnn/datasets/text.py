@@ -18,6 +18,7 @@ from typing import IO
 
 from fdgnn.datasets.files import BLOCK, DAMAGE, Expansion, open_unpacked
 from fdgnn.datasets.rows import BadRow, Row
+from fdgnn.datasets.sources import Stream
 from fdgnn.exceptions import DatasetError, DatasetFormatError
 from fdgnn.limits import MAX_ROW_BYTES
 
@@ -25,22 +26,23 @@ STANDARD_INPUT = "-"
 LOOK_AHEAD = 100  # rows whose keys are the columns; also the lines that a quoted field may span
 
 Columns = list[str]
+Source = str | Path | Stream  # "-" is standard input
 Line = str | BadRow  # a line as text, or one that is too long
 
 
-def name_of(path: str | os.PathLike[str]) -> str:
+def name_of(path: str | os.PathLike[str] | Stream) -> str:
     """Say how messages name a file."""
     return "standard input" if str(path) == STANDARD_INPUT else str(path)
 
 
-def read_lines(path: str | Path) -> Iterator[Line]:
+def read_lines(path: Source) -> Iterator[Line]:
     """Yield the lines that are not blank, without their ends; one that is too long is a bad row.
 
     Bytes that are not UTF-8 become replacement characters, so that a name with an accent in an
     unused column does not stop the reading.
     """
     try:
-        for line in _raw_lines(path):
+        for line in raw_lines(path):
             if isinstance(line, BadRow):
                 yield line
                 continue
@@ -54,7 +56,8 @@ def read_lines(path: str | Path) -> Iterator[Line]:
         raise DatasetFormatError(f"{name_of(path)}: it cannot be read ({why})") from error
 
 
-def _raw_lines(path: str | Path) -> Iterator[bytes | BadRow]:
+def raw_lines(path: Source) -> Iterator[bytes | BadRow]:
+    """Yield all lines with their ends; one that is too long is a bad row."""
     most = int(MAX_ROW_BYTES.value)
     with _open(path) as (stream, expansion):
 
@@ -74,9 +77,12 @@ def _raw_lines(path: str | Path) -> Iterator[bytes | BadRow]:
 
 
 @contextmanager
-def _open(path: str | Path) -> Iterator[tuple[IO[bytes], Expansion | None]]:
+def _open(path: Source) -> Iterator[tuple[IO[bytes], Expansion | None]]:
     if str(path) == STANDARD_INPUT:
         yield standard_input(), None
+        return
+    if isinstance(path, Stream):
+        yield path.content, path.expansion
         return
     with open_unpacked(Path(path)) as opened:
         yield opened
@@ -92,7 +98,7 @@ def standard_input() -> IO[bytes]:
 # ---------------------------------------------------------------------- JSON lines
 
 
-def read_jsonl(path: str | Path) -> tuple[Columns, Iterator[Row]]:
+def read_jsonl(path: Source) -> tuple[Columns, Iterator[Row]]:
     """Find the columns, as the first rows have them, and the rows, one per line."""
     lines = read_lines(path)
     first_lines = list(islice(lines, LOOK_AHEAD))
@@ -125,7 +131,7 @@ def _json_row(line: Line) -> Row:
 # ---------------------------------------------------------------------- CSV
 
 
-def read_csv(path: str | Path, delimiter: str | None = None) -> tuple[Columns, Iterator[Row]]:
+def read_csv(path: Source, delimiter: str | None = None) -> tuple[Columns, Iterator[Row]]:
     """Find the columns, as the header names them, and the rows, one per line, as text.
 
     Without a delimiter, the one that the header has most of is taken.

@@ -134,6 +134,7 @@ class MoleculeReader:
             edge_attribute="bonds",
             smiles=found.smiles,
             changes=found.changes,
+            given=item if found.changes and isinstance(item, str) else None,
         )
 
     def molecule(self, item: Any) -> ReadMolecule:

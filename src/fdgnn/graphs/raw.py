@@ -36,6 +36,7 @@ class RawGraph:
     edge_attribute: str | None = None  # where `carried` is from
     smiles: str | None = None  # of a molecule; its atoms, from left to right, are the vertices
     changes: tuple[str, ...] = ()  # what standardization did to a molecule
+    given: str | None = None  # the SMILES of a molecule before it was changed
     cells: Mapping[str, Any] | None = None  # the columns with descriptors, by name
 
     @property

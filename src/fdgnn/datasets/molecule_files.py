@@ -1,0 +1,121 @@
+"""Files of molecules: SMILES with names, line by line (``.smi``), and SDF (``.sdf``, ``.mol``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any
+
+from fdgnn.datasets.rows import BadRow, Row
+from fdgnn.datasets.text import LOOK_AHEAD, Columns, Source, name_of, raw_lines, read_lines
+from fdgnn.exceptions import DatasetFormatError, GraphError
+from fdgnn.extras import require
+from fdgnn.graphs.molecules import MoleculeReader
+from fdgnn.graphs.raw import RawGraph
+from fdgnn.limits import MAX_ROW_BYTES
+
+NAME = "name"  # the column with the names that such files give to molecules
+BLOCK = "\0mol block"  # the column that holds a record's mol block; no file has it
+END_OF_RECORD, END_OF_BLOCK = "$$$$", "M  END"
+
+
+# ---------------------------------------------------------------------- SMILES with names
+
+
+def read_smi(path: Source) -> tuple[Columns, Iterator[Row]]:
+    """Find the columns and the rows: a SMILES and, after a space or a tab, its name.
+
+    A first line that begins with the word "smiles" names the columns.
+    """
+    lines = read_lines(path)
+    first = next(lines, None)
+    if first is None:
+        raise DatasetFormatError(f"{name_of(path)}: the file is empty")
+    columns = ["smiles", NAME]
+    if isinstance(first, str):
+        delimiter = "\t" if "\t" in first else None
+        words = first.split(delimiter)
+        if words[0].strip().lower() in ("smiles", "smi"):
+            columns = [word.strip() for word in words]
+            return columns, (_smi_row(line, columns, delimiter) for line in lines)
+    return columns, (_smi_row(line, columns, None) for line in chain([first], lines))
+
+
+def _smi_row(line: str | BadRow, columns: Columns, delimiter: str | None) -> Row:
+    if isinstance(line, BadRow):
+        return line
+    words = [word.strip() for word in line.split(delimiter, len(columns) - 1)]
+    return dict(zip(columns, words, strict=False))
+
+
+# ---------------------------------------------------------------------- SDF
+
+
+def read_sdf(path: Source) -> tuple[Columns, Iterator[Row]]:
+    """Find the columns, as the first records have them, and the rows, one per record."""
+    records = _records(path)
+    first = list(islice(records, LOOK_AHEAD))
+    if not first:
+        raise DatasetFormatError(f"{name_of(path)}: it has no rows")
+    found = dict.fromkeys(chain.from_iterable(r for r in first if isinstance(r, dict)))
+    return [BLOCK, *(c for c in found if c != BLOCK)], chain(first, records)
+
+
+def _records(path: Source) -> Iterator[Row]:
+    lines: list[str] = []
+    size, most = 0, int(MAX_ROW_BYTES.value)
+    for line in raw_lines(path):
+        text = "" if isinstance(line, BadRow) else line.decode("utf-8", "replace").rstrip("\r\n")
+        if text.startswith(END_OF_RECORD):
+            yield _record(lines, size > most)
+            lines, size = [], 0
+            continue
+        size += most + 1 if isinstance(line, BadRow) else len(line)
+        if size <= most:
+            lines.append(text)
+    if any(line.strip() for line in lines) or size > most:  # the last one may lack its end
+        yield _record(lines, size > most)
+
+
+def _record(lines: list[str], too_long: bool) -> Row:
+    if too_long:
+        return BadRow(f"its record is too long; {MAX_ROW_BYTES.in_words}")
+    if END_OF_BLOCK not in lines:
+        return BadRow(f"its record has no line {END_OF_BLOCK!r}")
+    end = lines.index(END_OF_BLOCK) + 1
+    row: dict[str, Any] = {BLOCK: "\n".join(lines[:end]) + "\n"}
+    row |= _properties(lines[end:])
+    row.setdefault(NAME, lines[0].strip() or None)
+    return row
+
+
+def _properties(lines: list[str]) -> dict[str, str]:
+    """Data items: a line such as ``> <activity>``, and its value up to a blank line."""
+    found: dict[str, list[str]] = {}
+    own: list[str] | None = None
+    for line in lines:
+        if line.startswith(">") and "<" in line:
+            own = found[line[line.index("<") + 1 : line.rfind(">")].strip()] = []
+        elif not line.strip():
+            own = None
+        elif own is not None:
+            own.append(line)
+    return {name: "\n".join(values) for name, values in found.items()}
+
+
+@dataclass(frozen=True)
+class MolBlock:
+    """The way from a record of an SDF file to a graph: by its SMILES, whose atoms are vertices."""
+
+    reader: MoleculeReader
+
+    def __call__(self, row: Mapping[str, Any]) -> RawGraph:
+        """Read the molecule of a record; raise GraphError if there is none."""
+        Chem = require("rdkit.Chem", "chem", "SDF files")
+        with require("rdkit.rdBase", "chem", "SDF files").BlockLogs():
+            mol = Chem.MolFromMolBlock(row[BLOCK])
+            if mol is None:
+                raise GraphError("its mol block is not a molecule that RDKit can read")
+            smiles = Chem.MolToSmiles(mol)
+        return self.reader.read(smiles)
