@@ -160,6 +160,26 @@ def test_batch_mates_change_no_bit():
             np.testing.assert_array_equal(a[:, g], b[:, 0])
 
 
+@pytest.mark.parametrize("tol", [1e-3, 1e-9])  # in float32 and in float64
+@pytest.mark.parametrize("kind", [{"n_labels": 3}, {"n_features": 2}, {"weighted": True}])
+@pytest.mark.parametrize("n_connections", [1, 2])
+def test_a_graph_has_the_same_bits_wherever_it_stands(kind, n_connections, tol):
+    """In a bundle beside others, taller or not, in a block of larger graphs, or alone."""
+    some = [
+        make_random_graphs(n, n_vertices=size, density=3 / size, random_state=n, **kind)
+        for n, size in ((13, 1), (9, 16), (7, 17), (3, 63), (2, 65), (1, 600))
+    ]
+    graphs = GraphBatch.from_graphs([graph for batch in some for graph in batch])
+    reservoir = reservoir_for(graphs, n_connections=n_connections, effective_spectral_radius=0.4)
+    together = embed(graphs, reservoir, tol=tol, keep_states=True)
+    assert together.certified.mean() > 0.8
+    for g in range(len(graphs)):
+        alone = embed(graphs[[g]], reservoir, tol=tol, keep_states=True)
+        np.testing.assert_array_equal(alone.pooled[:, 0], together.pooled[:, g])
+        own = slice(*graphs.vertex_offsets[g : g + 2])
+        np.testing.assert_array_equal(alone.states, together.states[own])
+
+
 def test_fewer_layers_are_the_same_layers():
     graphs, reservoir = mixed_graphs()
     every = embed(graphs, reservoir, keep_states=True)
@@ -213,6 +233,8 @@ def test_tanh_is_within_a_few_ulps_of_libm(dtype, ulps):
     exact = np.tanh(argument.astype(np.longdouble))
     assert (np.abs(x - exact) <= ulps * np.spacing(np.abs(exact).astype(dtype))).all()
     assert np.abs(x).max() <= 1
+    if dtype is np.float32:
+        assert (np.abs(x)[np.abs(argument) > 8.5] == 1).all()
 
 
 @pytest.mark.real_data("MUTAG")

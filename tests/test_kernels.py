@@ -17,7 +17,8 @@ from fdgnn.datasets import make_random_graphs
 from fdgnn.exceptions import KernelError
 from fdgnn.workflow import installation
 
-SOURCES = Path(fdgnn.__file__).parent.parent / "kernels"
+CHECKOUT = Path(fdgnn.__file__).parents[2]
+SOURCES = CHECKOUT / "src" / "kernels"
 SCRIPT = """
 import sys
 import numpy as np
@@ -92,13 +93,17 @@ def test_compile_tries_every_engine(monkeypatch):
 
 @pytest.mark.skipif(not SOURCES.is_dir(), reason="installed without sources")
 def test_kernels_know_the_sources_that_they_were_compiled_from(tmp_path):
-    assert kernels._state(SOURCES) == kernels._kernels.STATE
-    same, other = tmp_path / "same", tmp_path / "other"
-    for folder in (same, other):
-        shutil.copytree(SOURCES, folder)
-    assert kernels._state(same) == kernels._kernels.STATE
-    (other / "rows.hpp").write_text((SOURCES / "rows.hpp").read_text() + "// changed\n")
-    assert kernels._state(other) != kernels._kernels.STATE
+    assert kernels._state(CHECKOUT) == kernels._kernels.STATE
+    copies = [tmp_path / name for name in ("same", "another source", "other flags")]
+    for folder in copies:
+        shutil.copytree(SOURCES, folder / "src" / "kernels")
+        shutil.copy(CHECKOUT / "CMakeLists.txt", folder)
+    _, another, flags = copies
+    (another / "src" / "kernels" / "rows.hpp").write_text("// changed\n")
+    text = (CHECKOUT / "CMakeLists.txt").read_text()
+    (flags / "CMakeLists.txt").write_text(text.replace("-O3", "-O2"))
+    fits = [kernels._state(folder) == kernels._kernels.STATE for folder in copies]
+    assert fits == [True, False, False]
     assert kernels._state(tmp_path) is None
 
 

@@ -36,21 +36,22 @@ def _compiled(name: str) -> Any:
         raise KernelError(
             f"fdgnn's kernels cannot be loaded on this machine ({error}); install fdgnn again here"
         ) from None
-    if (_state(Path(__file__).parent.parent / "kernels") or module.STATE) != module.STATE:
+    if (_state(Path(__file__).parents[2]) or module.STATE) != module.STATE:
         raise KernelError(
-            f"fdgnn's compiled kernels ({name}) are not those of src/kernels: compile them again, "
-            "by 'make kernels' or 'pip install -e .'"
+            f"fdgnn's compiled kernels ({name}) are not those of src/kernels and CMakeLists.txt: "
+            "compile them again, by 'make kernels' or 'pip install -e .'"
         )
     return module
 
 
 @cache
-def _state(folder: Path) -> str | None:
-    """Give a hash of the sources of all kernels, as CMakeLists.txt does; None without sources."""
+def _state(checkout: Path) -> str | None:
+    """Give a hash of all sources and flags, as CMakeLists.txt does; None without sources."""
+    folder, flags = checkout / "src" / "kernels", checkout / "CMakeLists.txt"
     if not (folder / "engine.cpp").exists():
         return None
     sources = sorted([*folder.glob("*.hpp"), *folder.glob("*.cpp")])
-    digests = "".join(sha256(path.read_bytes()).hexdigest() for path in sources)
+    digests = "".join(sha256(path.read_bytes()).hexdigest() for path in [flags, *sources])
     return sha256(digests.encode()).hexdigest()
 
 
@@ -90,13 +91,14 @@ build_quotients = _kernels.build_quotients
 choose_ways = _kernels.choose_ways
 color_rounds = _kernels.color_rounds
 count_triangles = _kernels.count_triangles
+cycle_radii = _kernels.cycle_radii
 follow_graphs = _engine.follow_graphs
 inner_arcs = _kernels.inner_arcs
 iterate_layers = _engine.iterate_layers
 mix_all = _kernels.mix_all
 mix_rows = _kernels.mix_rows
-needed_components = _kernels.needed_components
 number_occurrences = _kernels.number_occurrences
+order_layers = _kernels.order_layers
 pack_rows = _kernels.pack_rows
 parse_rows = _kernels.parse_rows
 refine_colors = _kernels.refine_colors

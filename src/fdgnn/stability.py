@@ -37,10 +37,15 @@ def spectral_radius(matrix: sp.csr_array | Array) -> float:
     return _radius(W.indptr, W.indices, W.data)
 
 
-def wiring_radius(sources: Array, values: Array) -> float:
-    """The same for a matrix with C entries in each row: their columns and values, (H, C)."""
-    H, C = sources.shape
-    return _radius(np.arange(0, H * C + 1, C), sources.ravel(), values.ravel())
+def wiring_radii(sources: Array, values: Array) -> Floats:
+    """The same for layers (L, H, C), with C entries in each row: their columns and values."""
+    from fdgnn.kernels import cycle_radii
+
+    radii = np.asarray(cycle_radii(sources, values))
+    indptr = np.arange(0, sources[:1].size + 1, sources.shape[2])
+    for i in np.flatnonzero(np.isnan(radii)):  # more than cycles
+        radii[i] = _radius(indptr, sources[i].ravel(), values[i].ravel())
+    return radii
 
 
 def _radius(indptr: Array, indices: Array, values: Array) -> float:

@@ -3,14 +3,28 @@
 
 #include <cmath>
 
-#include "graphs.hpp"
 #include "reservoir.hpp"
 
 namespace fdgnn {
 
-constexpr i64 WHOLE_ROWS = 64;  // rows are allocated in multiples of this: whole vectors, unrolled
+constexpr i64 WHOLE_ROWS = 16;  // rows are padded to a multiple of this: whole vectors
+constexpr i64 FEWEST_BUNDLED = 4;  // fewer quotients in a block stand one after the other
 
-// Rows of a block are padded to whole vectors. One allocation serves all blocks of a chunk.
+// Graphs that stand in a block together: each in a lane of its own, or one alone. Row r of its k-th
+// graph is at first + stride r + k.
+struct Bundle {
+    i64 first;       // row of the block
+    i64 height;      // rows of the tallest graph, padded to a multiple of STRANDS if it is alone
+    i64 first_graph; // of the block
+    i64 n_graphs;
+};
+
+// One allocation serves all blocks of a chunk. Rows that belong to no graph have size 0.
+//
+// Where a block has several small graphs, they are interleaved: the same row of LANES graphs is one
+// vector. So a diagonal of their matrices takes x from a place that is a whole number of vectors
+// away, and the sums over all rows of LANES graphs are made at once. A graph's results do not depend
+// on how it stands in its block.
 template <class T>
 class Block {
 public:
@@ -18,63 +32,61 @@ public:
     i64 n = 0;                     // rows of the block at hand, padded
     i64 n_graphs = 0;
     std::vector<i64> graphs;       // the quotients in the block
-    std::vector<i64> starts;       // their first rows in the block, and the end
-    std::vector<i64> rows;         // the place of each row in the quotients
     T* x;                          // the state of the neuron at hand
-    std::vector<T> squares;
+    Row<T> squares;
 
     // Make room for the largest of the blocks `first` to `last`.
     Block(i64 first, i64 last, Span<const i64> block_offsets, Span<const i64> blocks,
           const Quotients& q, const Inputs& inputs)
         : q(q), inputs(inputs) {
-        i64 most_rows = 0, most_arcs = 0, most_graphs = 0;
+        i64 most_rows = 0, most_arcs = 0, most_graphs = 0, widest = 0;
         for (i64 b = first; b < last; b++) {
-            i64 n_rows = 0, n_arcs = 0;
-            for (i64 g : blocks.part(block_offsets[b], block_offsets[b + 1])) {
-                n_rows += q.row_offsets[g + 1] - q.row_offsets[g];
+            const Span<const i64> some = blocks.part(block_offsets[b], block_offsets[b + 1]);
+            i64 n_arcs = 0;
+            for (i64 g : some) {
                 n_arcs += q.indptr[q.row_offsets[g + 1]] - q.indptr[q.row_offsets[g]];
                 half = std::max(half, q.bands[g]);
             }
-            most_rows = std::max(most_rows, n_rows);
+            lay_out(some);
+            most_rows = std::max(most_rows, n);
             most_arcs = std::max(most_arcs, n_arcs);
-            most_graphs = std::max(most_graphs, block_offsets[b + 1] - block_offsets[b]);
+            most_graphs = std::max(most_graphs, some.size);
+            widest = std::max(widest, stride);
         }
         capacity = rounded_up(most_rows, WHOLE_ROWS);
         graphs.resize(most_graphs);
-        starts.assign(most_graphs + 1, 0);
-        size_starts.resize(most_graphs);
-        sizes.assign(capacity + STRANDS * most_graphs, T(0));
-        rows.assign(capacity, 0);
+        sizes.assign(capacity, T(0));
+        rows.assign(capacity, -1);
         codes.assign(inputs.codes.empty() ? 0 : capacity, -1);
-        offsets.resize(2 * half + 4);
-        place.resize(2 * half + 1);
-        diagonals.assign((2 * half + 4) * capacity, T(0));
+        places.resize(2 * half + 1);
+        number.resize(2 * half + 1);
+        diagonals.assign((2 * half + 1) * capacity, T(0));
         outside.reserve(most_arcs);
-        padded.assign(capacity + 2 * half + STRANDS, T(0));
-        x = padded.data() + half;
-        squares.assign(capacity + STRANDS, T(0));
+        halo = rounded_up(half * widest, WHOLE_ROWS);
+        padded.assign(capacity + 2 * halo, T(0));
+        x = padded.data() + halo;
+        squares.assign(capacity, T(0));
+        sums.resize(most_graphs + LANES);
     }
 
     // Lay the quotients `some` side by side, in rows padded to a multiple of `lanes`.
     void load(Span<const i64> some, i64 lanes) {
-        i64 filled = 0;
-        n = 0;
-        n_graphs = some.size;
-        for (i64 k = 0; k < n_graphs; k++) {
-            const i64 r0 = q.row_offsets[some[k]], m = q.row_offsets[some[k] + 1] - r0;
-            graphs[k] = some[k];
-            size_starts[k] = filled;
-            for (i64 r = 0; r < m; r++) {
-                sizes[filled + r] = static_cast<T>(q.sizes[r0 + r]);
-                rows[n + r] = r0 + r;
-                if (!codes.empty()) codes[n + r] = inputs.codes[r0 + r];
-            }
-            n += m;
-            filled += rounded_up(m, STRANDS);
-            std::fill(sizes.begin() + size_starts[k] + m, sizes.begin() + filled, T(0));
-            starts[k + 1] = n;
-        }
+        lay_out(some);
         n = rounded_up(n, lanes);
+        std::copy(some.begin(), some.end(), graphs.begin());
+        n_graphs = some.size;
+        std::fill_n(sizes.begin(), n, T(0));
+        std::fill_n(rows.begin(), n, -1);
+        std::fill_n(x, n, T(0));
+        for (i64 k = 0; k < n_graphs; k++) {
+            const i64 r0 = q.row_offsets[graphs[k]], m = q.row_offsets[graphs[k] + 1] - r0;
+            for (i64 r = 0; r < m; r++) {
+                const i64 v = place(k, r);
+                sizes[v] = static_cast<T>(q.sizes[r0 + r]);
+                rows[v] = r0 + r;
+                if (!codes.empty()) codes[v] = inputs.codes[r0 + r];
+            }
+        }
         find_diagonals();
         load_arcs();
     }
@@ -87,7 +99,7 @@ public:
         if (!is_first) {
             const T w = W.values[h][0], b = bias[h];
             const T* RESTRICT s = below[W.sources[h][0]];
-            for (i64 v = 0; v < n; v++) d[v] = b + w * s[v];
+            for (i64 v = 0; v < n; v++) d[v] = fused(w, s[v], b);
             for (i64 k = 1; k < C; k++) add_scaled(n, W.values[h][k], below[W.sources[h][k]], d);
         } else if (!codes.empty()) {
             const i32* RESTRICT code = codes.data();
@@ -100,20 +112,19 @@ public:
                 for (i64 v = 0; v < n; v++) d[v] = code[v] == other ? d[v] + w : d[v];
             }
         } else {
-            for (i64 v = 0; v < starts[n_graphs]; v++) {
+            for (i64 v = 0; v < n; v++) {
                 double total = bias[h];
-                for (i64 k = 0; k < C; k++)
+                for (i64 k = 0; k < C && rows[v] >= 0; k++)
                     total += W.values[h][k] * inputs.features[rows[v]][W.sources[h][k]];
                 d[v] = static_cast<T>(total);
             }
-            std::fill(d + starts[n_graphs], d + n, bias[h]);
         }
     }
 
     // x = tanh(d + sum_k w_k s_k), eq. 1. `scratch` has room for a row, or is d itself, which is then
     // overwritten.
-    template <class Row>
-    void activate(T* d, const T* w, i64 C, Row row, T* scratch) {
+    template <class Rows>
+    void activate(T* d, const T* w, i64 C, Rows row, T* scratch) {
         if (C > 1 && d != scratch) {
             std::copy(d, d + n, scratch);
             d = scratch;
@@ -122,22 +133,55 @@ public:
         tanh_sum(n, d, w[C - 1], row(C - 1), x);
     }
 
-    // s = A x: the diagonals of the band first, four at a time, then the arcs outside it.
-    void sum_neighbors(T* s) const {
-        std::fill(s, s + n, T(0));
-        const T *D = diagonals.data(), *from = padded.data();
-        for (i64 j = 0; j < n_diagonals; j += 4)  // always whole fours; the last ones may be zero
-            add_diagonals(n, D + j * capacity, D + (j + 1) * capacity, D + (j + 2) * capacity,
-                          D + (j + 3) * capacity, from + offsets[j], from + offsets[j + 1],
-                          from + offsets[j + 2], from + offsets[j + 3], s);
-        for (const Outside& arc : outside) s[arc.row] += arc.weight * x[arc.source];
+    // x = tanh(W_I u + bias + w s) for neuron h, in one pass: false where it takes several.
+    bool activate_at_once(i64 h, const Wiring<T>& W, const T* bias, bool is_first,
+                          const Table<T>& below, T w, const T* s) {
+        if (W.sources.columns > 1 || (is_first && codes.empty())) return false;
+        const T b = bias[h], u = W.values[h][0];
+        const i32 source = W.sources[h][0];
+        if (is_first)
+            tanh_sum(n, codes.data(), source, b + u, b, w, s, x);
+        else
+            tanh_sum(n, b, u, below[source], w, s, x);
+        return true;
     }
 
-    // sum_v size_v y_v over the rows of graph k, in float64. The sizes of a graph are padded with
-    // zeros to a multiple of STRANDS, so the sum may run into the rows of the next graph.
-    double sum_graph(i64 k, const T* y) const {
-        return weighted_sum(rounded_up(starts[k + 1] - starts[k], STRANDS),
-                            sizes.data() + size_starts[k], y + starts[k]);
+    // s = A x: the diagonals of the band first, some at a time, then the arcs outside it.
+    void sum_neighbors(T* s) const {
+        const i64 n_passes = (n_diagonals + MOST_DIAGONALS - 1) / MOST_DIAGONALS;
+        if (n_passes == 0) std::fill_n(s, n, T(0));
+        for (i64 pass = 0; pass < n_passes; pass++) {
+            const i64 a = n_diagonals * pass / n_passes, b = n_diagonals * (pass + 1) / n_passes;
+            const auto add = pass == 0 ? &add_diagonals<true, T> : &add_diagonals<false, T>;
+            add(b - a, n, diagonals.data() + a * capacity, capacity, padded.data(),
+                places.data() + a, s);
+        }
+        for (const Outside& arc : outside)
+            s[arc.row] = fused(arc.weight, x[arc.source], s[arc.row]);
+    }
+
+    // sum_v size_v y_v over the rows of each graph, in float64.
+    const double* sum_graphs(const T* y) {
+        for (const Bundle& b : bundles)
+            if (stride == 1)
+                sums[b.first_graph] = weighted_sum(b.height, sizes.data() + b.first, y + b.first);
+            else
+                weighted_sums(b.height, sizes.data() + b.first, y + b.first,
+                              sums.data() + b.first_graph);
+        return sums.data();
+    }
+
+    // Set what a row vector has in all rows of graph k.
+    void fill_graph(i64 k, T value, T* y) const {
+        const Bundle& b = bundle_of(k);
+        for (i64 r = 0; r < b.height; r++) y[b.first + stride * r + k - b.first_graph] = value;
+    }
+
+    // Write the states of a neuron out, if they are wanted.
+    void write(const T* y, i64 h, i64 slot, const Outputs& out) const {
+        if (out.states.layers == 0) return;
+        for (i64 v = 0; v < n; v++)
+            if (rows[v] >= 0) out.states[rows[v]][slot][h] = y[v];
     }
 
 private:
@@ -148,35 +192,61 @@ private:
 
     const Quotients& q;
     const Inputs& inputs;
-    std::vector<i64> size_starts;  // where the sizes of each graph begin
-    std::vector<T> sizes;          // vertices in the class of each row
-    std::vector<i32> codes;        // of each row, or none
-    i64 half = 0;                  // half-width of the widest band: zeros on both sides of x
+    i64 stride = 1;                // rows from one row of a graph to the next
+    std::vector<Bundle> bundles;
+    Row<T> sizes;                  // vertices in the class of each row
+    std::vector<i64> rows;         // the place of each row in the quotients, or -1
+    Row<i32> codes;                // of each row, or none
+    i64 half = 0;                  // half-width of the widest band
+    i64 halo = 0;                  // zeros on both sides of x
     i64 n_diagonals = 0;
-    std::vector<i64> offsets;      // where each diagonal takes x from, in `padded`
-    std::vector<i64> place;        // the number of each diagonal, or -1
-    std::vector<T> diagonals;      // (n_diagonals, capacity)
+    std::vector<i64> places;       // where each diagonal takes x from, in `padded`
+    std::vector<i64> number;       // of each diagonal, or -1
+    Row<T> diagonals;              // (n_diagonals, capacity)
     std::vector<Outside> outside;  // arcs outside the band
-    std::vector<T> padded;         // zeros, x, zeros
+    Row<T> padded;                 // zeros, x, zeros
+    std::vector<double> sums;      // of each graph
 
-    // Find the diagonals in use, ascending; place[half + d] is the number of diagonal d.
+    const Bundle& bundle_of(i64 k) const { return bundles[stride == 1 ? k : k / LANES]; }
+    i64 place(i64 k, i64 r) const {
+        const Bundle& b = bundle_of(k);
+        return b.first + stride * r + k - b.first_graph;
+    }
+
+    // Find a place in the block for each of its graphs.
+    void lay_out(Span<const i64> some) {
+        i64 tallest = 0;
+        for (i64 g : some) tallest = std::max(tallest, q.row_offsets[g + 1] - q.row_offsets[g]);
+        stride = some.size >= FEWEST_BUNDLED && tallest <= MOST_BUNDLED ? LANES : 1;
+        bundles.clear();
+        n = 0;
+        for (i64 k = 0; k < some.size; k += stride) {
+            Bundle b{n, 0, k, std::min(stride, some.size - k)};
+            for (i64 g : some.part(k, k + b.n_graphs))
+                b.height = std::max(b.height, q.row_offsets[g + 1] - q.row_offsets[g]);
+            if (stride == 1) b.height = rounded_up(b.height, STRANDS);
+            n += stride * b.height;
+            bundles.push_back(b);
+        }
+    }
+
+    // Find the diagonals in use, ascending; number[half + d] is that of diagonal d.
     void find_diagonals() {
-        std::fill(place.begin(), place.end(), -1);
+        std::fill(number.begin(), number.end(), -1);
         for (i64 k = 0; k < n_graphs; k++) {
             const i64 g = graphs[k], r0 = q.row_offsets[g];
             for (i64 r = r0; r < q.row_offsets[g + 1]; r++)
                 for (i64 a = q.indptr[r]; a < q.indptr[r + 1]; a++) {
                     const i64 d = q.sources[a] - (r - r0);
-                    if (std::abs(d) <= q.bands[g]) place[half + d] = 0;
+                    if (std::abs(d) <= q.bands[g]) number[half + d] = 0;
                 }
         }
         n_diagonals = 0;
-        for (i64 d = 0; d < static_cast<i64>(place.size()); d++)
-            if (place[d] == 0) {
-                place[d] = n_diagonals;
-                offsets[n_diagonals++] = d;
+        for (i64 d = -half; d <= half; d++)
+            if (number[half + d] == 0) {
+                number[half + d] = n_diagonals;
+                places[n_diagonals++] = halo + stride * d;
             }
-        while (n_diagonals % 4 > 0) offsets[n_diagonals++] = 0;
         for (i64 j = 0; j < n_diagonals; j++)
             std::fill_n(diagonals.begin() + j * capacity, n, T(0));
     }
@@ -188,13 +258,13 @@ private:
             const i64 g = graphs[k], r0 = q.row_offsets[g];
             for (i64 r = r0; r < q.row_offsets[g + 1]; r++)
                 for (i64 a = q.indptr[r]; a < q.indptr[r + 1]; a++) {
-                    const i64 d = q.sources[a] - (r - r0), v = starts[k] + r - r0;
+                    const i64 d = q.sources[a] - (r - r0), v = place(k, r - r0);
                     const T weight = static_cast<T>(q.multiplicities[a]);
                     if (std::abs(d) <= q.bands[g])
-                        diagonals[place[half + d] * capacity + v] = weight;
+                        diagonals[number[half + d] * capacity + v] = weight;
                     else
                         outside.push_back({static_cast<u32>(v),
-                                           static_cast<u32>(starts[k] + q.sources[a]), weight});
+                                           static_cast<u32>(place(k, q.sources[a])), weight});
                 }
         }
     }

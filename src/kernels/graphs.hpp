@@ -24,4 +24,8 @@ struct Quotients {
     Span<const i64> bands;               // (n_quotients,)
 };
 
+// Small quotients stand in bundles, one in each lane; see `Block`.
+constexpr i64 LANES = 8;
+constexpr i64 MOST_BUNDLED = 64;  // rows of a quotient that may stand in a bundle
+
 }  // namespace fdgnn

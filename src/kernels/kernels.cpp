@@ -57,21 +57,20 @@ NB_MODULE(_kernels, m) {
           nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg());
     m.def("build_quotients",
           [](nb::handle structure, const Array1<const i32>& classes,
-             const Array1<const i64>& n_classes, const Array1<const i64>& graphs,
-             const Array1<const i64>& quotient_of) {
+             const Array1<const i64>& n_classes, const Array1<const u64>& signatures) {
               const Structure s = structure_of(structure);
               BuiltQuotients q = unlocked([&] {
-                  return build_quotients(s, view(classes), view(n_classes), view(graphs),
-                                         view(quotient_of));
+                  return build_quotients(s, view(classes), view(n_classes), view(signatures));
               });
               return std::make_tuple(
+                  numpy(std::move(q.quotient_of)), numpy(std::move(q.graphs)),
                   numpy(std::move(q.row_of_vertex)), numpy(std::move(q.row_offsets)),
                   numpy(std::move(q.representatives)), numpy(std::move(q.sizes)),
                   numpy(std::move(q.indptr)), numpy(std::move(q.sources)),
-                  numpy(std::move(q.multiplicities)), numpy(std::move(q.bands)));
+                  numpy(std::move(q.multiplicities)), numpy(std::move(q.bands)),
+                  numpy(std::move(q.block_offsets)), numpy(std::move(q.blocks)));
           },
-          nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert());
+          nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
     m.def("spectral_radii",
           [](const Array1<const i64>& vertex_offsets, const Array1<const i64>& indptr,
              const Array1<const i32>& neighbors, const Array1<const double>& weights) {
@@ -103,17 +102,25 @@ NB_MODULE(_kernels, m) {
           },
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert());
-    m.def("needed_components",
-          [](const Array2<const i32>& sources, const Array1<const i64>& order,
-             const Array1<const i64>& offsets, const Array1<bool>& needed) {
-              NeededComponents kept =
-                  needed_components(view(sources), view(order), view(offsets), view(needed));
-              return std::make_tuple(
-                  numpy(std::move(kept.order)), numpy(std::move(kept.offsets)),
-                  numpy(std::move(kept.n_checked)), numpy(std::move(kept.period)));
+    m.def("cycle_radii",
+          [](const Array3<const i32>& sources, const Array3<const double>& values) {
+              return numpy(cycle_radii(view(sources), view(values)));
+          },
+          nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("order_layers",
+          [](const Array3<const i32>& recurrent, const Array3<const i32>& inputs,
+             const Array1<const bool>& wanted, const Array2<bool>& summed,
+             const Array2<bool>& kept) {
+              Order order = order_layers(view(recurrent), view(inputs), view(wanted),
+                                         view(summed), view(kept));
+              return std::make_tuple(numpy(std::move(order.neurons)),
+                                     numpy(std::move(order.components)),
+                                     numpy(std::move(order.layers)),
+                                     numpy(std::move(order.n_checked)),
+                                     numpy(std::move(order.period)));
           },
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert());
+          nb::arg().noconvert(), nb::arg().noconvert());
     m.def("tree_heights",
           [](const Array2<const i32>& sources, const Array1<const i64>& order,
              const Array1<const i64>& offsets, const Array1<const i64>& n_checked,

@@ -16,7 +16,7 @@ inline void add_sources(i64 n, const double* bias, const Wiring<double>& W, cons
         for (i64 h = 0; h < W.sources.rows; h++) {
             double total = bias[h];
             for (i64 k = 0; k < W.sources.columns; k++)
-                total += W.values[h][k] * X[v][W.sources[h][k]];
+                total = fused(W.values[h][k], X[v][W.sources[h][k]], total);
             D[v][h] = total;
         }
 }
@@ -37,9 +37,10 @@ inline double step_literally(const Structure& s, i64 v0, i64 n, const Table<doub
         for (i64 h = 0; h < H; h++) {
             double total = D[v][h];
             for (i64 k = 0; k < W.sources.columns; k++)
-                total += W.values[h][k] * S[W.sources[h][k]];
+                total = fused(W.values[h][k], S[W.sources[h][k]], total);
             X_new[v][h] = std::tanh(total);
-            square += (X_new[v][h] - X[v][h]) * (X_new[v][h] - X[v][h]);
+            const double step = X_new[v][h] - X[v][h];
+            square = fused(step, step, square);
         }
     }
     return std::sqrt(square);

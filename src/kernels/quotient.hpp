@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <unordered_map>
 
 #include "graphs.hpp"
 
@@ -10,14 +11,18 @@ namespace fdgnn {
 
 constexpr double DIAGONAL_LANES = 16.0;  // a diagonal takes about one cycle for so many rows ...
 constexpr double OUTSIDE_ARC = 1.2;      // ... and an arc outside the band about so many cycles
+// The states of a neuron take 2 kB, the sums of a layer of 500 stay in cache.
+constexpr i64 ROWS_PER_BLOCK = 512;
 
 struct BuiltQuotients {
+    std::vector<i64> quotient_of, graphs;
     std::vector<i64> row_of_vertex, row_offsets, representatives;
     std::vector<double> sizes;
     std::vector<i64> indptr;
     std::vector<i32> sources;
     std::vector<double> multiplicities;
     std::vector<i64> bands;
+    std::vector<i64> block_offsets, blocks;
 };
 
 // One graph with its classes: what the functions below share.
@@ -97,22 +102,61 @@ inline i64 best_band(i64 m, const i64* indptr, const std::vector<i32>& sources) 
     return best;
 }
 
-// Build the quotients of some graphs; quotient k is that of graphs[k], and quotient_of is the
-// quotient of every graph.
+// Fill blocks with quotients of like bandwidth and size, up to the rows that a block may have. Small
+// ones come in whole bundles, in which each takes as many rows as the tallest.
+inline void pack_blocks(BuiltQuotients& q) {
+    const i64 n = static_cast<i64>(q.bands.size());
+    const auto n_rows = [&](i64 k) { return q.row_offsets[k + 1] - q.row_offsets[k]; };
+    q.blocks.resize(n);
+    std::iota(q.blocks.begin(), q.blocks.end(), 0);
+    std::stable_sort(q.blocks.begin(), q.blocks.end(), [&](i64 a, i64 b) {
+        return q.bands[a] != q.bands[b] ? q.bands[a] < q.bands[b] : n_rows(a) < n_rows(b);
+    });
+    q.block_offsets.assign(1, 0);
+    i64 filled = 0, next = 0;
+    for (i64 k = 0; k < n; k = next) {
+        i64 tallest = 0;
+        for (next = k; next < std::min(n, k + LANES); next++)
+            tallest = std::max(tallest, n_rows(q.blocks[next]));
+        if (tallest > MOST_BUNDLED) next = k + 1;
+        const i64 rows = next == k + 1 ? n_rows(q.blocks[k]) : LANES * tallest;
+        if (filled > 0 && filled + rows > ROWS_PER_BLOCK) {
+            q.block_offsets.push_back(k);
+            filled = 0;
+        }
+        filled += rows;
+    }
+    q.block_offsets.push_back(n);
+}
+
+// Find the first graph of each signature, ascending, and the number of each graph's own.
+inline void find_distinct(Span<const u64> signatures, BuiltQuotients& q) {
+    std::unordered_map<u64, i64> known;
+    known.reserve(signatures.size);
+    q.quotient_of.resize(signatures.size);
+    for (i64 g = 0; g < signatures.size; g++) {
+        const auto [place, is_new] =
+            known.try_emplace(signatures[g], static_cast<i64>(q.graphs.size()));
+        if (is_new) q.graphs.push_back(g);
+        q.quotient_of[g] = place->second;
+    }
+}
+
+// Build the quotients of graphs; those with one signature have one quotient.
 //
 // Row r stands for the class of vertex representatives[r]. The multiplicity of an arc is the summed
 // weight of all arcs from the source class into one vertex. Rows are in breadth-first order from a
 // vertex of low degree (Cuthill-McKee), and most arcs then lie within bands[k] of the diagonal.
 inline BuiltQuotients build_quotients(const Structure& s, Span<const i32> classes,
-                                      Span<const i64> n_classes, Span<const i64> graphs,
-                                      Span<const i64> quotient_of) {
-    const i64 n = graphs.size;
+                                      Span<const i64> n_classes, Span<const u64> signatures) {
     BuiltQuotients q;
+    find_distinct(signatures, q);
+    const i64 n = static_cast<i64>(q.graphs.size());
     q.row_offsets.assign(n + 1, 0);
     i64 largest = 0;
     for (i64 k = 0; k < n; k++) {
-        q.row_offsets[k + 1] = q.row_offsets[k] + n_classes[graphs[k]];
-        largest = std::max(largest, n_classes[graphs[k]]);
+        q.row_offsets[k + 1] = q.row_offsets[k] + n_classes[q.graphs[k]];
+        largest = std::max(largest, n_classes[q.graphs[k]]);
     }
     const i64 n_rows = q.row_offsets[n];
     std::vector<i64> places(n_rows);  // the row of each class, counted in its quotient
@@ -123,7 +167,7 @@ inline BuiltQuotients build_quotients(const Structure& s, Span<const i32> classe
     std::vector<double> totals(largest);
     std::vector<i64> stamps(largest, -1);
     for (i64 k = 0; k < n; k++) {
-        const i64 g = graphs[k], r0 = q.row_offsets[k], r1 = q.row_offsets[k + 1];
+        const i64 g = q.graphs[k], r0 = q.row_offsets[k], r1 = q.row_offsets[k + 1];
         const ColoredGraph graph{s, classes, s.vertex_offsets[g], s.vertex_offsets[g + 1],
                                  n_classes[g]};
         order_rows(graph, r0, places, q.representatives, q.sizes);
@@ -148,11 +192,12 @@ inline BuiltQuotients build_quotients(const Structure& s, Span<const i32> classe
     q.sources.shrink_to_fit();
     q.multiplicities.shrink_to_fit();
     q.row_of_vertex.resize(classes.size);
-    for (i64 g = 0; g < quotient_of.size; g++) {
-        const i64 r0 = q.row_offsets[quotient_of[g]];
+    for (i64 g = 0; g < signatures.size; g++) {
+        const i64 r0 = q.row_offsets[q.quotient_of[g]];
         for (i64 v = s.vertex_offsets[g]; v < s.vertex_offsets[g + 1]; v++)
             q.row_of_vertex[v] = r0 + places[r0 + classes[v]];
     }
+    pack_blocks(q);
     return q;
 }
 

@@ -1,6 +1,8 @@
 // The weights of a reservoir, and what the engine fills.
 #pragma once
 
+#include <new>
+
 #include "rows.hpp"
 
 namespace fdgnn {
@@ -49,20 +51,33 @@ struct Outputs {
     Grid<i32> n_iter;       // (L, n)
     Grid<double> residual;  // (L, n)
     Cube<double> states;    // (n_rows, n_slots, H), or none
-
-    // Write the states of neuron h out, if they are wanted.
-    template <class T>
-    void write(i64 n, const i64* rows, const T* x, i64 h, i64 slot) const {
-        if (states.layers == 0) return;
-        for (i64 v = 0; v < n; v++) states[rows[v]][slot][h] = x[v];
-    }
 };
 
-// Rows of one layer, one for each neuron.
+// Memory that begins at a whole vector of any processor.
+template <class T>
+struct Aligned {
+    using value_type = T;
+    static constexpr std::align_val_t WHOLE{64};
+
+    Aligned() = default;
+    template <class U>
+    Aligned(const Aligned<U>&) {}
+    T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), WHOLE)); }
+    void deallocate(T* at, std::size_t) { ::operator delete(at, WHOLE); }
+    template <class U>
+    bool operator==(const Aligned<U>&) const { return true; }
+    template <class U>
+    bool operator!=(const Aligned<U>&) const { return false; }
+};
+
+template <class T>
+using Row = std::vector<T, Aligned<T>>;
+
+// Rows of one layer, one for each neuron; their width is a multiple of WHOLE_ROWS.
 template <class T>
 struct Table {
     i64 width;
-    std::vector<T> entries;
+    Row<T> entries;
 
     Table(i64 rows, i64 width) : width(width), entries(rows * width, T(0)) {}
     T* operator[](i64 h) { return entries.data() + h * width; }

@@ -1,54 +1,111 @@
 // One neuron over all rows of a block: a contiguous vector.
 //
 // All loops here are plain passes that the compiler turns into vector instructions. Terms are added
-// in an order that depends on the graph alone.
+// in an order that depends on the graph alone, and products are fused with sums where it is said, not
+// where the compiler likes (-ffp-contract=off): a graph has the same bits wherever it stands.
 #pragma once
 
-#include "views.hpp"
+#include <cmath>
+
+#include "graphs.hpp"
 
 #define RESTRICT __restrict
 
 namespace fdgnn {
 
-constexpr i64 STRANDS = 32;  // the sizes of a graph's rows are padded to a multiple of this
-constexpr i64 LANES = 16;    // and its rows are summed in so many partial sums
+constexpr i64 STRANDS = 16;        // the rows of a graph are summed in so many partial sums
+constexpr i64 MOST_DIAGONALS = 6;  // in one pass: as many as have their addresses in registers
 
-// tanh(x) = x P(x^2) / Q(x^2), fitted for the smallest relative error on [0, 8.5].
-inline float fast_tanh(float z) {
-    z = std::min(std::max(z, -8.5f), 8.5f);
-    const float y = z * z;
-    const float p = z * (9.9999998818e-01f + y * (1.3413245299e-01f + y * (3.5340249526e-03f +
-                    y * (2.1251014349e-05f + y * 1.4269189622e-08f))));
-    const float q = 1.0f + y * (4.6746568033e-01f + y * (2.6022744024e-02f +
-                    y * (3.3488617438e-04f + y * 8.1451070264e-07f)));
-    return std::min(std::max(p / q, -1.0f), 1.0f);
+// a b + c, rounded once where the processor has an instruction for it.
+template <class T>
+inline T fused(T a, T b, T c) {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+    return std::fma(a, b, c);
+#else
+    return a * b + c;
+#endif
 }
+
+// c_0 + c_1 y + c_2 y^2 + ...
+template <class T>
+inline T polynomial(T, T c) {
+    return c;
+}
+template <class T, class... More>
+inline T polynomial(T y, T c, More... more) {
+    return fused(y, polynomial(y, more...), c);
+}
+
+template <class T>
+struct Tanh;
+
+// tanh(z) = z P(z^2) / Q(z^2), fitted for the smallest relative error on [0, 8.5].
+//
+// The limits are volatile so that no compiler knows them. GCC else computes what follows from a limit
+// beforehand, and lets each vector choose between that and its own, which takes twice the time.
+template <>
+struct Tanh<float> {
+    inline static const volatile float limits[] = {8.5f * 8.5f, 1.0f};
+    const float largest_square = limits[0], one = limits[1];
+
+    float operator()(float z) const {
+        const float y = std::min(z * z, largest_square);
+        const float p = z * polynomial(y, 9.9999998818e-01f, 1.3413245299e-01f, 3.5340249526e-03f,
+                                       2.1251014349e-05f, 1.4269189622e-08f);
+        const float q = polynomial(y, 1.0f, 4.6746568033e-01f, 2.6022744024e-02f,
+                                   3.3488617438e-04f, 8.1451070264e-07f);
+        return std::min(std::max(p / q, -one), one);
+    }
+};
 
 // Lambert's continued fraction for tanh(z / 8), seven terms deep, then three doublings. With
 // tanh = p / q, doubling the angle is p, q = 2 p q, p^2 + q^2: one division in all.
-inline double fast_tanh(double z) {
-    z = std::min(std::max(z, -19.1), 19.1) * 0.125;
-    const double y = z * z;
-    double p = z * (1.0 + y * (5.0 / 39 + y * (2.0 / 715 + y * (1.0 / 135135))));
-    double q = 1.0 + y * (6.0 / 13 + y * (10.0 / 429 + y * (4.0 / 19305)));
-    for (int doubling = 0; doubling < 3; doubling++) {
-        const double product = 2.0 * p * q;
-        q = p * p + q * q;
-        p = product;
+template <>
+struct Tanh<double> {
+    inline static const volatile double limit = 19.1;
+    const double largest = limit;
+
+    double operator()(double z) const {
+        z = std::min(std::max(z, -largest), largest) * 0.125;
+        const double y = z * z;
+        double p = z * polynomial(y, 1.0, 5.0 / 39, 2.0 / 715, 1.0 / 135135);
+        double q = polynomial(y, 1.0, 6.0 / 13, 10.0 / 429, 4.0 / 19305);
+        for (int doubling = 0; doubling < 3; doubling++) {
+            const double product = 2.0 * p * q;
+            q = fused(p, p, q * q);
+            p = product;
+        }
+        return p / q;
     }
-    return p / q;
-}
+};
 
 // x = tanh(d + w s).
 template <class T>
 void tanh_sum(i64 n, const T* RESTRICT d, T w, const T* RESTRICT s, T* RESTRICT x) {
-    for (i64 v = 0; v < n; v++) x[v] = fast_tanh(d[v] + w * s[v]);
+    const Tanh<T> tanh;
+    for (i64 v = 0; v < n; v++) x[v] = tanh(fused(w, s[v], d[v]));
+}
+
+// x = tanh(b + u y + w s).
+template <class T>
+void tanh_sum(i64 n, T b, T u, const T* RESTRICT y, T w, const T* RESTRICT s, T* RESTRICT x) {
+    const Tanh<T> tanh;
+    for (i64 v = 0; v < n; v++) x[v] = tanh(fused(w, s[v], fused(u, y[v], b)));
+}
+
+// x = tanh(d + w s), where d is `there` or `elsewhere`, as the codes say.
+template <class T>
+void tanh_sum(i64 n, const i32* RESTRICT codes, i32 code, T there, T elsewhere, T w,
+              const T* RESTRICT s, T* RESTRICT x) {
+    const Tanh<T> tanh;
+    for (i64 v = 0; v < n; v++)
+        x[v] = tanh(fused(w, s[v], codes[v] == code ? there : elsewhere));
 }
 
 // d += w s.
 template <class T>
 void add_scaled(i64 n, T w, const T* RESTRICT s, T* RESTRICT d) {
-    for (i64 v = 0; v < n; v++) d[v] += w * s[v];
+    for (i64 v = 0; v < n; v++) d[v] = fused(w, s[v], d[v]);
 }
 
 // out = (x - old)^2.
@@ -57,30 +114,83 @@ void squared_step(i64 n, const T* RESTRICT x, const T* RESTRICT old, T* RESTRICT
     for (i64 v = 0; v < n; v++) out[v] = (x[v] - old[v]) * (x[v] - old[v]);
 }
 
-// Set x back to what it was where it is no longer active.
+// Move the state to x where it is active; set x back to the state elsewhere.
 template <class T>
-void undo(i64 n, const T* RESTRICT active, const T* RESTRICT old, T* RESTRICT x) {
-    for (i64 v = 0; v < n; v++) x[v] = active[v] > 0 ? x[v] : old[v];
+void advance(i64 n, const T* RESTRICT active, T* RESTRICT state, T* RESTRICT x) {
+    for (i64 v = 0; v < n; v++) {
+        const T next = active[v] > 0 ? x[v] : state[v];
+        x[v] = next;
+        state[v] = next;
+    }
 }
 
-// The sum of w_v y_v over n rows, a multiple of STRANDS, in float64.
+// total + w y, in float64.
+inline double with_product(float w, float y, double total) {
+    return total + static_cast<double>(w * y);
+}
+inline double with_product(double w, double y, double total) { return fused(w, y, total); }
+
+// The sum of w_v y_v over n rows of a graph, a multiple of STRANDS, in float64.
 template <class T>
 double weighted_sum(i64 n, const T* RESTRICT w, const T* RESTRICT y) {
-    double totals[LANES] = {};
-    for (i64 v = 0; v < n; v += LANES)
-        for (i64 j = 0; j < LANES; j++) totals[j] += static_cast<double>(w[v + j] * y[v + j]);
-    for (i64 half = LANES / 2; half > 0; half /= 2)
+    double totals[STRANDS] = {};
+    for (i64 v = 0; v < n; v += STRANDS)
+        for (i64 j = 0; j < STRANDS; j++) totals[j] = with_product(w[v + j], y[v + j], totals[j]);
+    for (i64 half = STRANDS / 2; half > 0; half /= 2)
         for (i64 j = 0; j < half; j++) totals[j] += totals[j + half];
     return totals[0];
 }
 
-// s += four diagonals times x, each of which begins at its own place.
+// Partial sums STRAND, STRAND + STEP, ... of the graphs of a bundle, added two by two.
+template <i64 STRAND, i64 STEP, class T>
+inline void add_strands(i64 n, const T* RESTRICT w, const T* RESTRICT y, double* RESTRICT sums) {
+    if constexpr (STEP == STRANDS) {
+        for (i64 k = 0; k < LANES; k++) sums[k] = 0.0;
+        for (i64 v = STRAND * LANES; v < n * LANES; v += STRANDS * LANES)
+            for (i64 k = 0; k < LANES; k++) sums[k] = with_product(w[v + k], y[v + k], sums[k]);
+    } else {
+        double others[LANES];
+        add_strands<STRAND, 2 * STEP>(n, w, y, sums);
+        add_strands<STRAND + STEP, 2 * STEP>(n, w, y, others);
+        for (i64 k = 0; k < LANES; k++) sums[k] += others[k];
+    }
+}
+
+// The sums of w_v y_v over n rows of each graph of a bundle, in the same order as in a graph alone.
 template <class T>
-void add_diagonals(i64 n, const T* RESTRICT a, const T* RESTRICT b, const T* RESTRICT c,
-                   const T* RESTRICT d, const T* xa, const T* xb, const T* xc, const T* xd,
-                   T* RESTRICT s) {
-    for (i64 v = 0; v < n; v++)
-        s[v] = s[v] + a[v] * xa[v] + b[v] * xb[v] + c[v] * xc[v] + d[v] * xd[v];
+void weighted_sums(i64 n, const T* w, const T* y, double* sums) {
+    add_strands<0, 1>(n, w, y, sums);
+}
+
+// s += N diagonals times x, or s = that. The diagonals lie `width` apart; each takes x from its own
+// place.
+template <i64 N, bool IS_FIRST, class T>
+void add_diagonals(i64 n, const T* RESTRICT diagonals, i64 width, const T* x,
+                   const i64* RESTRICT places, T* RESTRICT s) {
+    const T *weight[N], *from[N];
+    for (i64 j = 0; j < N; j++) {
+        weight[j] = diagonals + j * width;
+        from[j] = x + places[j];
+    }
+    for (i64 v = 0; v < n; v++) {
+        T total = IS_FIRST ? T(0) : s[v];
+        for (i64 j = 0; j < N; j++) total = fused(weight[j][v], from[j][v], total);
+        s[v] = total;
+    }
+}
+
+// The same for a number of diagonals, at most MOST_DIAGONALS, that is known only now.
+template <bool IS_FIRST, class T>
+void add_diagonals(i64 n_diagonals, i64 n, const T* diagonals, i64 width, const T* x,
+                   const i64* places, T* s) {
+    switch (n_diagonals) {
+        case 1: return add_diagonals<1, IS_FIRST>(n, diagonals, width, x, places, s);
+        case 2: return add_diagonals<2, IS_FIRST>(n, diagonals, width, x, places, s);
+        case 3: return add_diagonals<3, IS_FIRST>(n, diagonals, width, x, places, s);
+        case 4: return add_diagonals<4, IS_FIRST>(n, diagonals, width, x, places, s);
+        case 5: return add_diagonals<5, IS_FIRST>(n, diagonals, width, x, places, s);
+        default: return add_diagonals<6, IS_FIRST>(n, diagonals, width, x, places, s);
+    }
 }
 
 }  // namespace fdgnn

@@ -32,6 +32,7 @@ public:
           D(longest(schedule.components) + 1, block.capacity),
           scratch(D[longest(schedule.components)]),
           active(block.capacity),
+          moves(block.graphs.size()),
           moved(block.graphs.size()),
           farther(block.graphs.size()) {}
 
@@ -52,7 +53,8 @@ private:
     Table<T> S;                  // A X
     Table<T> D;                  // W_I u + bias of a component, and a row of scratch space
     T* scratch;
-    std::vector<T> active;       // of each row: 1 as long as its graph moves
+    Row<T> active;               // of each row: 1 as long as its graph moves
+    std::vector<char> moves;     // of each graph: the same
     std::vector<double> moved;   // of each graph: the square of how far a sweep moved it
     std::vector<double> farther; // of each graph: how much farther the fixed point may be
 
@@ -86,8 +88,13 @@ private:
 
     // Evaluate a neuron once.
     void evaluate(i64 h) {
-        drive(h, scratch);
-        activate(h, scratch);
+        const Wiring<T> W = weights.recurrent(layer);
+        if (W.sources.columns > 1 ||
+            !block.activate_at_once(h, weights.input(layer), weights.bias[layer], layer == 0,
+                                    X[(layer + 1) % 2], W.values[h][0], S[W.sources[h][0]])) {
+            drive(h, scratch);
+            activate(h, scratch);
+        }
         if (schedule.kept[layer][h]) std::copy(block.x, block.x + block.n, here()[h]);
         if (schedule.summed[layer][h]) block.sum_neighbors(S[h]);
         pool(h, block.x);
@@ -97,9 +104,9 @@ private:
     void pool(i64 h, const T* x) {
         const i64 slot = schedule.slots[layer];
         if (slot < 0) return;
-        for (i64 k = 0; k < block.n_graphs; k++)
-            out.pooled[slot][block.graphs[k]][h] = block.sum_graph(k, x);
-        out.write(block.starts[block.n_graphs], block.rows.data(), x, h, slot);
+        const double* sums = block.sum_graphs(x);
+        for (i64 k = 0; k < block.n_graphs; k++) out.pooled[slot][block.graphs[k]][h] = sums[k];
+        block.write(x, h, slot, out);
     }
 
     // Sweep over a component that reads itself, until each graph is near its fixed point.
@@ -108,6 +115,7 @@ private:
             schedule.order.part(schedule.components[c], schedule.components[c + 1]);
         const i64 n_checked = schedule.n_checked[c], period = schedule.period[c], n = block.n;
         std::fill_n(active.begin(), n, T(1));
+        std::fill_n(moves.begin(), block.n_graphs, 1);
         for (i64 k = 0; k < block.n_graphs; k++)
             farther[k] = 1.0 / (1.0 - std::pow(goal.contractions[layer][block.graphs[k]],
                                                static_cast<double>(period)));
@@ -123,9 +131,8 @@ private:
                 const i64 h = neurons[j];
                 T* state = here()[h];
                 activate(h, D[j]);
-                undo(n, active.data(), state, block.x);  // unless the graph still moves
                 if (j < n_checked) add_moves(j == 0, state);
-                std::copy(block.x, block.x + n, state);
+                advance(n, active.data(), state, block.x);
                 if (schedule.summed[layer][h]) block.sum_neighbors(S[h]);
                 if (j + 1 == n_checked) {
                     n_active = freeze(sweep * period, sweep == most_sweeps);
@@ -133,17 +140,14 @@ private:
                 }
             }
         if (schedule.slots[layer] < 0) return;
-        for (i64 h : neurons) {
-            std::copy(here()[h], here()[h] + n, block.x);  // x is followed by rows of zeros
-            pool(h, block.x);
-        }
+        for (i64 h : neurons) pool(h, here()[h]);
     }
 
     // Add how far the neuron moved, squared, to each graph's sum of the sweep.
     void add_moves(bool is_first, const T* state) {
         squared_step(block.n, block.x, state, block.squares.data());
-        for (i64 k = 0; k < block.n_graphs; k++)
-            moved[k] = block.sum_graph(k, block.squares.data()) + (is_first ? 0.0 : moved[k]);
+        const double* sums = block.sum_graphs(block.squares.data());
+        for (i64 k = 0; k < block.n_graphs; k++) moved[k] = sums[k] + (is_first ? 0.0 : moved[k]);
     }
 
     // Freeze the graphs that are close enough to the fixed point; count the others.
@@ -154,13 +158,14 @@ private:
     i64 freeze(i64 n_steps, bool is_last) {
         i64 n_active = 0;
         for (i64 k = 0; k < block.n_graphs; k++) {
-            const i64 first = block.starts[k], last = block.starts[k + 1], g = block.graphs[k];
-            if (active[first] == T(0)) continue;
+            if (!moves[k]) continue;
+            const i64 g = block.graphs[k];
             const double step = std::sqrt(moved[k]), bound = step * farther[k];
             i32& n_iter = out.n_iter[layer][g];
             n_iter = std::max(n_iter, static_cast<i32>(n_steps));
             if (bound <= goal.target || step <= goal.resolution[g] || is_last) {
-                std::fill(active.begin() + first, active.begin() + last, T(0));
+                moves[k] = 0;
+                block.fill_graph(k, T(0), active.data());
                 out.residual[layer][g] = std::max(out.residual[layer][g], bound);
             } else {
                 n_active++;

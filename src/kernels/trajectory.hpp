@@ -109,8 +109,8 @@ private:
     }
 
     // x = tanh(D_h + sum_k W_H[h, s] row_k), eq. 2.
-    template <class Row>
-    void activate(i64 h, Row row) {
+    template <class Rows>
+    void activate(i64 h, Rows row) {
         block.activate(D[h], weights.rec_values[layer][h], weights.rec_sources.columns, row,
                        scratch);
     }
@@ -119,7 +119,7 @@ private:
     double move(i64 h) {
         squared_step(block.n, block.x, here()[h], block.squares.data());
         std::copy(block.x, block.x + block.n, here()[h]);
-        return block.sum_graph(0, block.squares.data());
+        return block.sum_graphs(block.squares.data())[0];
     }
 
     // Iterate the core, x' = tanh(D + W_H A x), as long as it moves by eps or more.
@@ -183,8 +183,8 @@ private:
     void pool(i64 slot) {
         for (i64 h = 0; h < weights.n_units(); h++) {
             std::copy(here()[h], here()[h] + block.n, block.x);
-            out.pooled[slot][block.graphs[0]][h] = block.sum_graph(0, block.x);
-            out.write(block.starts[1], block.rows.data(), block.x, h, slot);
+            out.pooled[slot][block.graphs[0]][h] = block.sum_graphs(block.x)[0];
+            block.write(block.x, h, slot, out);
         }
     }
 };

@@ -34,6 +34,17 @@ struct Grid {
 };
 
 template <class T>
+Span<const T> span(const std::vector<T>& values) {
+    return {values.data(), static_cast<i64>(values.size())};
+}
+
+// All entries of a grid.
+template <class T>
+Span<T> flat(const Grid<T>& grid) {
+    return {grid.at, grid.rows * grid.columns};
+}
+
+template <class T>
 struct Cube {
     T* at;
     i64 layers, rows, columns;

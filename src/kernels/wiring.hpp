@@ -7,6 +7,13 @@
 
 namespace fdgnn {
 
+// Where the rows of a matrix with C entries in each of its H rows begin, and the end.
+inline std::vector<i64> regular_offsets(i64 H, i64 C) {
+    std::vector<i64> offsets(H + 1);
+    for (i64 h = 0; h <= H; h++) offsets[h] = h * C;
+    return offsets;
+}
+
 struct Components {
     std::vector<i64> order;    // (H,) neurons, each component after all that it reads from
     std::vector<i64> offsets;  // (n_components + 1,)
@@ -87,16 +94,36 @@ inline InnerArcs inner_arcs(Span<const i64> indptr, Span<const i32> sources,
     return found;
 }
 
+// rho(|W|) of each layer (L, H, C), the largest geometric mean of |w| along a cycle; NaN where a
+// component has more arcs than one cycle.
+inline std::vector<double> cycle_radii(Cube<const i32> sources, Cube<const double> values) {
+    const std::vector<i64> indptr = regular_offsets(sources.rows, sources.columns);
+    std::vector<double> radii(sources.layers, 0.0);
+    for (i64 i = 0; i < sources.layers; i++) {
+        const Components found = strong_components(span(indptr), flat(sources[i]));
+        const InnerArcs inner = inner_arcs(span(indptr), flat(sources[i]), flat(values[i]),
+                                           span(found.order), span(found.offsets));
+        for (size_t c = 0; c < inner.counts.size(); c++) {
+            const i64 size = found.offsets[c + 1] - found.offsets[c];
+            if (inner.counts[c] > size) radii[i] = std::nan("");
+            if (inner.counts[c] == size)
+                radii[i] = std::max(radii[i], std::exp(inner.log_sums[c] / static_cast<double>(size)));
+        }
+    }
+    return radii;
+}
+
 struct NeededComponents {
     std::vector<i64> order, offsets, n_checked, period;
 };
 
 // Drop the components that nobody needs; say how each of the others converges.
 //
-// sources (H, C); order and offsets are those of strong_components. In `needed` (H,) all that needed
-// neurons read is marked as well. n_checked and period: see `fdgnn.reservoir.schedule.Schedule`.
-inline NeededComponents needed_components(Grid<const i32> sources, Span<const i64> order,
-                                          Span<const i64> offsets, Span<bool> needed) {
+// sources (H, C). In `needed` (H,) all that needed neurons read is marked as well. n_checked and
+// period: see `fdgnn.reservoir.schedule.Schedule`.
+inline NeededComponents needed_components(Grid<const i32> sources, const Components& found,
+                                          std::vector<char>& needed) {
+    const Span<const i64> order = span(found.order), offsets = span(found.offsets);
     const i64 n = offsets.size - 1;
     const std::vector<i64> component = component_of(order, offsets);
     std::vector<char> wanted(n, 0);
@@ -124,6 +151,48 @@ inline NeededComponents needed_components(Grid<const i32> sources, Span<const i6
         kept.period.push_back(is_cycle ? size : 1);
     }
     return kept;
+}
+
+// The orders of all layers end to end; see `fdgnn.reservoir.schedule.Schedule`.
+struct Order {
+    std::vector<i64> neurons, components{0}, layers{0}, n_checked, period;
+
+    void append(const NeededComponents& part) {
+        const i64 before = static_cast<i64>(neurons.size());
+        neurons.insert(neurons.end(), part.order.begin(), part.order.end());
+        for (size_t c = 1; c < part.offsets.size(); c++)
+            components.push_back(before + part.offsets[c]);
+        layers.push_back(static_cast<i64>(components.size()) - 1);
+        n_checked.insert(n_checked.end(), part.n_checked.begin(), part.n_checked.end());
+        period.insert(period.end(), part.period.begin(), part.period.end());
+    }
+};
+
+// Put the neurons of a stack of layers in the order of evaluation, without those that nobody needs.
+//
+// recurrent (L, H, C) and inputs (L - 1, H, C) are the neurons that each one reads in its own layer
+// and in the one below; wanted (L,) are the layers whose states count. Marks, in arrays (L, H) of
+// false: in `summed` what other neurons of the layer read, in `kept` what the next layer reads.
+inline Order order_layers(Cube<const i32> recurrent, Cube<const i32> inputs, Span<const bool> wanted,
+                          Grid<bool> summed, Grid<bool> kept) {
+    const i64 L = recurrent.layers, H = recurrent.rows;
+    const std::vector<i64> indptr = regular_offsets(H, recurrent.columns);
+    std::vector<NeededComponents> parts(L);
+    std::vector<char> needed(H, 0);
+    for (i64 i = L - 1; i >= 0; i--) {
+        const Grid<const i32> sources = recurrent[i];
+        if (i < L - 1)
+            for (i64 h = 0; h < H; h++)
+                for (i64 k = 0; k < inputs.columns && needed[h]; k++) kept[i][inputs[i][h][k]] = true;
+        for (i64 h = 0; h < H; h++) needed[h] = wanted[i] || kept[i][h];
+        const Components found = strong_components(span(indptr), flat(sources));
+        parts[i] = needed_components(sources, found, needed);
+        for (i64 h = 0; h < H; h++)
+            for (i64 k = 0; k < sources.columns && needed[h]; k++) summed[i][sources[h][k]] = true;
+    }
+    Order order;
+    for (const NeededComponents& part : parts) order.append(part);
+    return order;
 }
 
 // Part the neurons into the core, which has dynamics, and the trees that only follow it.

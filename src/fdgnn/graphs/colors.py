@@ -18,8 +18,6 @@ import numpy.typing as npt
 
 from fdgnn.arrays import Array, Floats, Ints, frozen
 
-_ROWS_PER_BLOCK = 512  # the states of a neuron take 2 kB, the sums of a layer of 500 stay in cache
-
 
 class Structure(NamedTuple):
     """The arcs of a batch of graphs, as in `fdgnn.GraphBatch`.
@@ -184,32 +182,4 @@ def quotients(structure: Structure, coloring: Coloring) -> Quotients:
     """Build the quotient of each graph that the coloring tells apart."""
     from fdgnn.kernels import build_quotients
 
-    graphs, quotient_of = _distinct(coloring.signatures)
-    rows = build_quotients(structure, coloring.classes, coloring.n_classes, graphs, quotient_of)
-    row_offsets, bands = rows[1], rows[-1]
-    blocks = _pack(np.diff(row_offsets), bands)
-    return Quotients(*frozen(quotient_of, graphs, *rows, *blocks))
-
-
-def _distinct(signatures: npt.NDArray[np.uint64]) -> tuple[Ints, Ints]:
-    """Give the first graph of each signature, ascending, and the place of each graph's own."""
-    if len(signatures) == 1:
-        return np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
-    _, first, inverse = np.unique(signatures, return_index=True, return_inverse=True)
-    rank = np.argsort(np.argsort(first))  # in the order in which the batch has them
-    return np.sort(first), rank[inverse]
-
-
-def _pack(n_rows: Ints, bands: Ints) -> tuple[Ints, Ints]:
-    """Fill blocks with quotients of like bandwidth, up to the rows that a block may have."""
-    if len(n_rows) == 1:
-        return np.array([0, 1], dtype=np.int64), np.zeros(1, dtype=np.int64)
-    blocks = np.lexsort((n_rows, bands))
-    cuts = [0]
-    filled = 0
-    for k, rows in enumerate(n_rows[blocks].tolist()):
-        if filled and filled + rows > _ROWS_PER_BLOCK:
-            cuts.append(k)
-            filled = 0
-        filled += rows
-    return np.array([*cuts, len(blocks)], dtype=np.int64), blocks
+    return Quotients(*frozen(*build_quotients(structure, *coloring[:2], coloring.signatures)))

@@ -12,7 +12,7 @@ from fdgnn.graphs import GraphBatch
 from fdgnn.limits import MAX_NUMBER
 from fdgnn.reservoir.weights import Connections, DeepReservoir, Layer
 from fdgnn.seeds import Matrix, stream
-from fdgnn.stability import wiring_radius
+from fdgnn.stability import wiring_radii
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ def draw_reservoir(
     """
     vocabulary = None if graphs.label_values is None else tuple(graphs.label_values.tolist())
     sizes = [n_inputs(graphs)] + [config.n_units] * (config.n_layers - 1)
-    layers = [_draw_layer(config, i, size, degree, seed) for i, size in enumerate(sizes)]
+    drawn = [_draw_layer(config, i, size, seed) for i, size in enumerate(sizes)]
+    layers = _scaled(drawn, config.effective_spectral_radius, degree)
     _check_weights(layers, degree)
     return DeepReservoir.from_layers(layers, vocabulary)
 
@@ -70,20 +71,27 @@ def _check_weights(layers: list[Layer], degree: float) -> None:
 
 
 def _draw_layer(
-    config: ReservoirConfig, i: int, n_sources: int, degree: float, seed: np.random.SeedSequence
+    config: ReservoirConfig, i: int, n_sources: int, seed: np.random.SeedSequence
 ) -> Layer:
-    """W_I and the bias uniform in [-omega, omega]; W_H uniform, scaled to rho(W_H) k = rho."""
+    """W_I and the bias uniform in [-omega, omega]; W_H uniform in [-1, 1], not scaled yet."""
     scaling = config.input_scaling if i == 0 else config.inter_layer_scaling
     bias_scaling = scaling if config.bias_scaling is None else config.bias_scaling
     H, C = config.n_units, config.n_connections
     W_I = _connect(stream(seed, i, Matrix.INPUT), H, n_sources, C)
     W_H = _connect(stream(seed, i, Matrix.RECURRENT), H, H, C)
     bias = stream(seed, i, Matrix.BIAS).uniform(-1, 1, size=H)
+    return Layer(W_I.scaled(scaling), W_H, bias_scaling * bias)
+
+
+def _scaled(layers: list[Layer], rho: float, degree: float) -> list[Layer]:
+    """Scale W_H of each layer to rho(W_H) k = rho."""
+    recurrent = [layer.recurrent for layer in layers]
+    radii = wiring_radii(*(np.array(each) for each in list(zip(*recurrent, strict=True))[:2]))
     # Graphs without arcs have k = 0. There W_H multiplies nothing, so any scale will do.
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # see `_check_weights`
-        scale = np.float64(wiring_radius(*W_H[:2]) * (degree or 1.0))
-        factor = float(config.effective_spectral_radius / scale)
-    return Layer(W_I.scaled(scaling), W_H.scaled(factor), bias_scaling * bias)
+        factors = (rho / (radii * (degree or 1.0))).tolist()
+    pairs = zip(layers, factors, strict=True)
+    return [layer._replace(recurrent=layer.recurrent.scaled(f)) for layer, f in pairs]
 
 
 def _connect(rng: np.random.Generator, rows: int, columns: int, C: int) -> Connections:

@@ -102,8 +102,9 @@ def solve(
     q = graphs.quotients if quotient else quotients(graphs.structure, discrete(graphs.structure))
     single = reservoir.single
     ways, counts, contractions, resolution = choose_ways(bounds, q, float(tol), single is not None)
-    large = graphs.max_degrees[q.graphs] > reservoir.largest_single_degree
-    if large.any():  # sums of arc weights that are too large for float32
+    if graphs.weights is not None or graphs.n_vertices > reservoir.largest_single_degree:
+        large = graphs.max_degrees[q.graphs] > reservoir.largest_single_degree
+        # Sums of arc weights that are too large for float32 are made in float64.
         ways = np.where(large & (ways == SINGLE), DOUBLE, ways)
         counts = np.bincount(ways, minlength=3)
     # Where A is not symmetric the bound of `_freeze` need not hold in this norm.

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fdgnn.arrays import Array, Ints, frozen, offsets_of
+from fdgnn.arrays import Array, Ints, frozen
 
 # Steps remembered for each neuron, on average: drawn wirings need about ten. Long chains, which a
 # file can have, would need as many as they have neurons.
@@ -97,37 +97,16 @@ def schedule_layers(
     wanted : sequence of int, ascending
         The layers whose states are wanted. In the others only what is read above is evaluated.
     """
-    from fdgnn.kernels import needed_components, strong_components
+    from fdgnn.kernels import order_layers
 
-    L, (H, C) = len(recurrent_sources), recurrent_sources[0].shape
+    sources = np.ascontiguousarray(recurrent_sources, dtype=np.int32)
+    below = np.ascontiguousarray(input_sources, dtype=np.int32)
+    L, H, _ = sources.shape
     summed, kept = np.zeros((2, L, H), dtype=np.bool_)
-    parts = []
-    above = np.zeros(H, dtype=np.bool_)
-    for i in reversed(range(L)):
-        sources = np.array(recurrent_sources[i], dtype=np.int32)
-        if i < L - 1:
-            kept[i, input_sources[i][above].ravel()] = True
-        needed = np.ones(H, dtype=np.bool_) if i in wanted else kept[i].copy()
-        order, offsets = strong_components(
-            np.arange(0, H * C + 1, C, dtype=np.int64), sources.ravel()
-        )
-        parts.append(needed_components(sources, order, offsets, needed))
-        summed[i, sources[needed].ravel()] = True
-        above = needed
-    orders, offsets, n_checked, periods = zip(*reversed(parts), strict=True)
     slots = np.full(L, -1, dtype=np.int64)
     slots[list(wanted)] = np.arange(len(wanted))
-    schedule = Schedule(
-        order=np.concatenate(orders),
-        components=offsets_of(np.concatenate([np.diff(o) for o in offsets])),
-        layers=offsets_of([len(p) for p in periods]),
-        n_checked=np.concatenate(n_checked),
-        period=np.concatenate(periods),
-        summed=summed,
-        kept=kept,
-        slots=slots,
-    )
-    return Schedule(*frozen(*schedule))
+    order = order_layers(sources, below, slots >= 0, summed, kept)
+    return Schedule(*frozen(*order, summed, kept, slots))
 
 
 def _rows(core: npt.NDArray[np.bool_], heights: Ints) -> tuple[int, Ints]:

@@ -30,7 +30,7 @@ import scipy.sparse as sp
 from fdgnn.arrays import Array, Floats, frozen, largest_of
 from fdgnn.exceptions import ModelFileError
 from fdgnn.reservoir.schedule import Schedule, Trees, schedule_layers, trees
-from fdgnn.stability import wiring_radius
+from fdgnn.stability import wiring_radii
 
 _LARGEST_SINGLE = 1e30  # states are not computed in float32 if a weight or a sum is larger
 
@@ -204,9 +204,8 @@ class DeepReservoir:
     @cached_property
     def radii(self) -> Floats:
         """``rho(|W_H|)`` of each layer, (L,)."""
-        wirings = zip(self.weights.rec_sources, np.abs(self.weights.rec_values), strict=True)
-        radii = np.array([wiring_radius(*wiring) for wiring in wirings])
-        return frozen(radii)[0]
+        w = self.weights
+        return frozen(wiring_radii(w.rec_sources, np.abs(w.rec_values)))[0]
 
     @cached_property
     def single(self) -> Weights | None:
