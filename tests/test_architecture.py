@@ -19,9 +19,9 @@ SOURCE = ROOT / "src" / "fdgnn"
 
 # From the bottom up: a room imports only rooms before it.
 ROOMS = [
-    "_version", "exceptions", "limits", "arrays", "extras", "files", "records", "progress",
-    "context", "scikit", "seeds", "parameters", "threads", "kernels", "graphs", "stability",
-    "datasets", "reservoir",
+    "_version", "exceptions", "limits", "standins", "arrays", "extras", "files", "records",
+    "progress", "context", "scikit", "seeds", "parameters", "threads", "kernels", "graphs",
+    "stability", "datasets", "reservoir",
     "expansion", "encoders", "readout", "committee", "networks", "novelty", "estimators",
     "explanations",
     "pictures", "selection", "model_files", "workflow", "experiments", "portrait", "plot", "report",
@@ -127,14 +127,37 @@ def test_importing_costs_nothing_that_is_not_used():
     assert not imported_by("import fdgnn.cli") & {"numpy", "sklearn", "joblib"}
 
 
-def test_models_take_scikit_learn_without_scipy_stats():
-    """Its import takes longer than that of all the rest together, and no model needs it."""
-    given = "import fdgnn; fdgnn.FDGNNClassifier; fdgnn.load_model; fdgnn.read_graphs"
-    assert not imported_by(given) & {"scipy.stats", "sklearn.model_selection", "scipy.optimize"}
-    after = f"{given}; import scipy; assert scipy.stats.norm.cdf(0) == 0.5; import scipy.stats"
-    assert "scipy.stats" in imported_by(after)
-    loaded_before = f"import scipy.stats as s; {given}; import scipy; assert scipy.stats is s"
-    assert "scipy.stats" in imported_by(loaded_before)
+GIVEN = "import fdgnn; fdgnn.FDGNNClassifier; fdgnn.load_model; fdgnn.read_graphs"
+SLOW = {"scipy.stats", "scipy.special", "numpy.f2py", "narwhals.stable.v2"}
+
+
+def test_models_take_scikit_learn_without_what_is_slow():
+    """These imports take longer than that of all the rest together, and no model needs them."""
+    never = {"sklearn.model_selection", "scipy.optimize"}
+    assert not imported_by(GIVEN) & (SLOW | never)
+
+
+def test_stand_ins_are_gone_after_the_import():
+    asked = (
+        "import scipy, numpy; assert scipy.stats.norm.cdf(0) == 0.5; "
+        "assert scipy.special.expit(0.0) == 0.5; assert numpy.f2py.run_main; "
+        "import narwhals.stable.v2 as nw; assert nw.from_native"
+    )
+    assert imported_by(f"{GIVEN}; {asked}") >= SLOW
+    of_its_own = (
+        "import sklearn.utils.validation as v, sklearn.utils._array_api as a; "
+        "assert v.nw.from_native; assert a.special.xlogy(1.0, 1.0) == 0"
+    )
+    assert imported_by(f"{GIVEN}; {of_its_own}") >= {"scipy.special", "narwhals.stable.v2"}
+    before = "import scipy.stats as s, scipy.special as p"
+    same = "import scipy; assert scipy.stats is s; assert scipy.special is p"
+    assert "scipy.stats" in imported_by(f"{before}; {GIVEN}; {same}")
+
+
+def test_help_imports_neither_rich_nor_pydantic():
+    """They would take most of its time."""
+    asked = "from fdgnn.cli import app; app(['--help'], standalone_mode=False)"
+    assert not imported_by(asked) & {"rich", "pydantic", "numpy"}
 
 
 def test_scikit_learn_comes_by_one_door():

@@ -7,7 +7,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
+
+from fdgnn.standins import without
+
+with without("numpy.f2py"):
+    import scipy.sparse as sp
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -1,50 +1,27 @@
 """What models take from scikit-learn's base, imported in a third of the time.
 
-scikit-learn imports ``scipy.stats``, which is most of the time of importing its base, for one
-function that models do not call. So a stand-in is there meanwhile, which imports the real one when
-it is asked for anything. It is gone afterwards, and SciPy imports the real one when needed.
+scikit-learn imports ``scipy.stats``, which is most of the time of importing its base, and other
+libraries for functions that models do not call.
 """
 
 from __future__ import annotations
 
 import sys
-from importlib import import_module
-from types import ModuleType
 from typing import Any
 
-_HEAVY = "scipy.stats"
+import scipy  # noqa: F401
 
+from fdgnn.standins import without
 
-class _StandIn(ModuleType):
-    """A module that becomes the real one when somebody asks for what is in it."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # the import system's questions
-            raise AttributeError(name)
-        sys.modules.pop(_HEAVY, None)
-        return getattr(import_module(_HEAVY), name)
-
-
-def _import_base() -> None:
-    """Import scikit-learn's base without ``scipy.stats``, unless one of them is there already."""
-    if _HEAVY in sys.modules or "sklearn" in sys.modules:
-        return
-    import scipy
-
-    standing = sys.modules[_HEAVY] = _StandIn(_HEAVY)
-    try:
+if "sklearn" not in sys.modules:
+    with without(
+        "numpy.f2py", "scipy.stats", "scipy.special",
+        "narwhals", "narwhals.stable", "narwhals.stable.v2",
+    ):  # fmt: skip
         import sklearn.base
         import sklearn.utils.validation  # noqa: F401
-    finally:
-        if sys.modules.get(_HEAVY) is standing:
-            del sys.modules[_HEAVY]
-        if vars(scipy).get("stats") is standing:
-            del scipy.stats
 
-
-_import_base()
-
-from sklearn.base import (  # noqa: E402
+from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
     MetaEstimatorMixin,
@@ -53,10 +30,10 @@ from sklearn.base import (  # noqa: E402
     clone,
     is_classifier,
 )
-from sklearn.utils.metaestimators import available_if  # noqa: E402
-from sklearn.utils.multiclass import check_classification_targets  # noqa: E402
-from sklearn.utils.validation import check_array, column_or_1d  # noqa: E402
-from sklearn.utils.validation import check_is_fitted as _check_is_fitted  # noqa: E402
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, column_or_1d
+from sklearn.utils.validation import check_is_fitted as _check_is_fitted
 
 __all__ = [
     "BaseEstimator", "ClassifierMixin", "MetaEstimatorMixin", "RegressorMixin", "TransformerMixin",

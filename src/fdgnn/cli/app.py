@@ -5,17 +5,35 @@ from __future__ import annotations
 import shlex
 import sys
 import warnings
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from fdgnn._version import __version__
 from fdgnn.cli.options import name_options
 
+
+class _Commands(TyperGroup):
+    """Commands with a whole sentence each in the help, which does without rich: it is slow."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        rows = [
+            (name, command.get_short_help_str(limit=1000))
+            for name, command in found
+            if command is not None and not command.hidden
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
 app = typer.Typer(
+    cls=_Commands,
     help="Fast and Deep Graph Neural Networks: classify graphs in seconds on a CPU.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import softmax
 
 from fdgnn.graphs import Array, Floats
 
@@ -26,6 +25,8 @@ _LEAK = 1e-6  # what is left of the outputs beyond their targets, so that order 
 
 def probabilities(outputs: Floats, slope: float) -> Floats:
     """``softmax(a g(s))``: outputs (n, q) -> (n, n_classes)."""
+    from scipy.special import softmax  # slow to import, and only for probabilities
+
     return np.asarray(softmax(slope * _evidence(outputs), axis=1))
 
 
@@ -36,6 +37,8 @@ def fit_slope(outputs: Floats, codes: Array) -> float:
     are not 0 and 1 but Platt's, as if one graph more had been seen of each class: else outputs
     that separate the classes would make a infinite.
     """
+    from scipy.special import softmax
+
     G = _evidence(outputs)
     counts = np.bincount(codes, minlength=G.shape[1])[codes, None]
     targets = (counts * np.eye(G.shape[1])[codes] + 1) / (counts + G.shape[1])

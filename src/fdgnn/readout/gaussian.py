@@ -23,7 +23,6 @@ from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import erf
 
 from fdgnn.arrays import Features, Floats, Ints
 from fdgnn.readout.dual import MOST_SAMPLES, fit_dual, held_out_by_inverse
@@ -125,6 +124,8 @@ def _squares(X: Features) -> Floats:
 
 def _integrals(A: Floats, B: Floats, C: Floats, c: float) -> tuple[Floats, Floats]:
     """I and J of the docstring above, (m, n)."""
+    from scipy.special import erf  # slow to import, and only for explanations
+
     safe = np.maximum(A, np.finfo(float).tiny)
     middle, root = B / safe, np.sqrt(c * safe)
     peak = np.exp(-c * np.maximum(C - B * middle, 0.0))

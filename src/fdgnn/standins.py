@@ -1,0 +1,58 @@
+"""Stand-ins: libraries are imported without those of their parts that are slow and not used here.
+
+Some libraries import others for a function that models do not call, and that takes longer than
+all the rest. While they are imported, a stand-in is in the place of such a part. It imports the
+real one when it is asked for anything. Afterwards it is gone, and the real one is imported when
+needed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+
+class _StandIn(ModuleType):
+    """A module that becomes the real one when somebody asks for what is in it."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # the import system's questions
+            raise AttributeError(name)
+        _remove_all()
+        return getattr(import_module(self.__name__), name)
+
+
+@contextmanager
+def without(*names: str) -> Iterator[None]:
+    """Keep modules from being imported meanwhile, but for those that are there already.
+
+    A module inside of another one must come after it, and the outermost must be loaded or among
+    the names.
+    """
+    for name in names:
+        if name not in sys.modules:
+            sys.modules[name] = _StandIn(name)
+            _set_in_parent(name, sys.modules[name])
+    try:
+        yield
+    finally:
+        _remove_all()
+
+
+def _remove_all() -> None:
+    standing = [name for name, module in sys.modules.items() if isinstance(module, _StandIn)]
+    for name in standing:
+        del sys.modules[name]
+        parent, _, own = name.rpartition(".")
+        if isinstance(vars(sys.modules.get(parent, sys)).get(own), _StandIn):
+            delattr(sys.modules[parent], own)
+
+
+def _set_in_parent(name: str, module: ModuleType) -> None:
+    parent, _, own = name.rpartition(".")
+    if parent in sys.modules:
+        setattr(sys.modules[parent], own, module)
