@@ -74,7 +74,8 @@ class RandomExpansion(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def expand(self, X: Floats | sp.csr_array) -> Floats:
         """Expand features that need no check: ``tanh(X W_phi^T)``."""
-        return np.tanh(X @ self.projection_.T)
+        expanded = X @ self.projection_.T
+        return np.tanh(expanded, out=expanded)
 
     def mean_gradient(self, X: Floats, w: Floats) -> Floats:
         """Gradient of ``w . tanh(W_phi x)``, averaged on the straight way from 0 to x.

@@ -20,7 +20,6 @@ from fdgnn.readout.calibration import N_FOLDS, shuffled_folds, stratified_folds
 from fdgnn.readout.gaussian import GaussianReadout
 from fdgnn.readout.metrics import Metric
 from fdgnn.readout.several import SeveralTargets, balanced_folds
-from fdgnn.scikit import clone
 
 
 @dataclass(frozen=True)
@@ -212,8 +211,8 @@ def draw_network(
     n_projections: int | None = None,
     n_jobs: int | None = None,
 ) -> DrawnNetwork:
-    """Fit the encoder of a member to checked graphs, encode them, and draw the expansion."""
-    encoder = clone(member.encoder).draw(graphs, seed)
+    """Fit the encoder of a new member to checked graphs, encode them, and draw the expansion."""
+    encoder = member.encoder.draw(graphs, seed)
     encoding = encoder.encode(graphs, n_jobs=n_jobs)
     X = encoding.features[0]
     expansion = draw_expansion(encoder, X.shape[1], n_projections, seed)

@@ -47,7 +47,7 @@ def child_seed(seed: np.random.SeedSequence, *key: int) -> np.random.SeedSequenc
 
 def stream(seed: np.random.SeedSequence, *key: int) -> np.random.Generator:
     """Give the random numbers of the child at `key`."""
-    return np.random.default_rng(child_seed(seed, *key))
+    return np.random.Generator(np.random.PCG64(child_seed(seed, *key)))
 
 
 def integer_seed(root: np.random.SeedSequence, *key: int) -> int:

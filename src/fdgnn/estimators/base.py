@@ -324,9 +324,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         What is `chosen` already is for each member its penalty and held-out outputs, or None if
         it is left out.
         """
-        members = self.members(self.graph_kind_, len(graphs))
-        if self.encoder != AUTO:
-            members = members * self.n_networks
+        n_times = 1 if self.encoder == AUTO else self.n_networks
+        members = [m for _ in range(n_times) for m in self.members(self.graph_kind_, len(graphs))]
         known: Sequence[HeldOut | None] = [None] * len(members) if chosen is None else chosen
         pairs = []
         for i, (member, found) in enumerate(zip(members, known, strict=True)):
@@ -435,7 +434,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         graphs = self.check_graphs(X)
         if len(graphs) == 0:
             return np.empty((0, self.n_outputs_))
-        tell_unseen(len(self.unseen(graphs)), len(graphs))
+        tell_unseen(len(self._unseen(graphs)), len(graphs))
         encodings = [n.encoder.encode(graphs, n_jobs=self.n_jobs) for n in self.networks_]
         settlings = [found.settling for found in encodings if found.settling is not None]
         if settlings:
@@ -452,8 +451,9 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         Of these labels it knows nothing: its answers rest on the rest of the graph.
         """
         graphs = self.check_graphs(X)
-        if len(graphs) == 0:
-            return {}
+        return self._unseen(graphs) if len(graphs) else {}
+
+    def _unseen(self, graphs: GraphBatch) -> dict[int, str]:
         found = _of_all(network.encoder.unseen(graphs) for network in self.networks_)
         return found if self.descriptors_ is None else self.descriptors_.unseen(graphs) | found
 

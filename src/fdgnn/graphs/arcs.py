@@ -78,6 +78,7 @@ def _unique(keys: Ints) -> Ints:
 
 def first_of_run(values: Array) -> Mask:
     """Tell where a sorted array has another value than just before."""
-    first = np.ones(len(values), dtype=bool)
+    first = np.empty(len(values), dtype=bool)
+    first[:1] = True
     np.not_equal(values[1:], values[:-1], out=first[1:])
     return first

@@ -194,6 +194,8 @@ def _check_fields(graph: Graph) -> None:
 
 def join(parts: Sequence[GraphPart]) -> tuple[Union, Faults]:
     """Lay graphs of one kind end to end; find those with arcs to vertices that they lack."""
+    if len(parts) == 1 and _within(parts[0]):
+        return _alone(parts[0]), {}
     sizes = np.array([part.n_vertices for part in parts])
     offsets = offsets_of(sizes)
     checks.check_total(int(offsets[-1]))
@@ -209,6 +211,25 @@ def join(parts: Sequence[GraphPart]) -> tuple[Union, Faults]:
     arc_labels = _joined_arc_labels([part.arc_labels for part in parts], arcs.shape[1])
     directed = parts[0].kind.directed
     return Union(offsets, arcs, labels, features, weights, arc_labels, directed), faults
+
+
+def _within(part: GraphPart) -> bool:
+    """Tell whether all arcs of a graph lead to vertices that it has."""
+    # Seen as unsigned, a negative index is a very large one.
+    arcs = part.arcs.astype(np.int64, copy=False).view(np.uint64)
+    return arcs.size == 0 or int(arcs.max()) < part.n_vertices
+
+
+def _alone(part: GraphPart) -> Union:
+    """A union of one graph. What a batch keeps is copied, since it makes its arrays read-only."""
+    checks.check_total(part.n_vertices)
+    offsets = np.array([0, part.n_vertices], dtype=np.int64)
+    arcs = part.arcs.astype(np.int64, copy=False)
+    labels, features, weights, arc_labels = (
+        None if array is None else array.copy()
+        for array in (part.labels, part.features, part.weights, part.arc_labels)
+    )
+    return Union(offsets, arcs, labels, features, weights, arc_labels, part.kind.directed)
 
 
 def _end_to_end(arrays: Iterable[Array | None]) -> Array | None:
