@@ -11,13 +11,20 @@ from PIL import Image
 FOLDER = Path(__file__).parent.parent / "docs" / "pictures"
 
 
-def save(figure: Figure, name: str) -> None:
+def path_of(name: str) -> Path:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    figure.savefig(folder / name, dpi=90)
-    with Image.open(folder / name) as picture:
-        small = picture.convert("RGB").quantize(
-            256, method=Image.Quantize.FASTOCTREE
-        )  # half the bytes
-    small.save(folder / name, optimize=True)
-    print(f"{folder / name} written")
+    return folder / name
+
+
+def save(figure: Figure, name: str) -> None:
+    figure.savefig(path_of(name), dpi=90)
+    shrink(name)
+
+
+def shrink(name: str) -> None:
+    """Write a picture again with 256 colors, which takes half the bytes."""
+    with Image.open(path_of(name)) as picture:
+        small = picture.convert("RGB").quantize(256, method=Image.Quantize.FASTOCTREE)
+    small.save(path_of(name), optimize=True)
+    print(f"{path_of(name)} written")

@@ -99,10 +99,10 @@ def test_public_surface():
     assert fdgnn.__all__ == [
         "ColorCounts", "Encoder", "FDGNNClassifier", "FDGNNRegressor", "FDGNNSearchCV", "Graph",
         "GraphBatch", "GraphReservoir", "RandomExpansion", "__version__", "as_batch", "compare",
-        "compile_kernels", "datasets",
+        "compile_kernels", "connected_parts", "datasets",
         "draw_explanation", "draw_molecule", "exceptions", "explain", "iter_graphs", "limits",
-        "load_model", "load_tu", "model_info", "paper", "plot", "read_graphs", "register_encoder",
-        "report", "save_model", "stability", "substructures",
+        "load_model", "load_tu", "model_info", "molecule_groups", "paper", "plot", "read_graphs",
+        "register_encoder", "report", "save_model", "stability", "substructures",
     ]  # fmt: skip
     for name in fdgnn.__all__:
         assert getattr(fdgnn, name) is not None

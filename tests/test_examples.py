@@ -14,10 +14,11 @@ from fdgnn.exceptions import DatasetNotFoundError
 
 FOLDER = Path(__file__).parent.parent / "examples"
 PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
-EXAMPLES = ("convergence", "embedding", "molecules")
+EXAMPLES = ("convergence", "embedding", "groups", "molecules")
 
 pytest.importorskip("matplotlib")
 Image = pytest.importorskip("PIL.Image")
+pytest.importorskip("rdkit")
 
 
 def run(name, folder, monkeypatch):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fdgnn.expansion import RandomExpansion
     from fdgnn.experiments import paper
     from fdgnn.experiments.comparison import compare
-    from fdgnn.explanations import explain, substructures
+    from fdgnn.explanations import connected_parts, explain, molecule_groups, substructures
     from fdgnn.graphs import Graph, GraphBatch
     from fdgnn.graphs.converters import as_batch
     from fdgnn.model_files import load_model, model_info, save_model
@@ -39,6 +39,7 @@ _HOME = {
     "as_batch": "fdgnn.graphs.converters",
     "compare": "fdgnn.experiments.comparison",
     "compile_kernels": "fdgnn.workflow.installation",
+    "connected_parts": "fdgnn.explanations",
     "draw_explanation": "fdgnn.pictures.drawing",
     "draw_molecule": "fdgnn.pictures.drawing",
     "explain": "fdgnn.explanations",
@@ -46,6 +47,7 @@ _HOME = {
     "load_model": "fdgnn.model_files",
     "load_tu": "fdgnn.datasets",
     "model_info": "fdgnn.model_files",
+    "molecule_groups": "fdgnn.explanations",
     "read_graphs": "fdgnn.datasets",
     "register_encoder": "fdgnn.encoders",
     "save_model": "fdgnn.model_files",
@@ -75,6 +77,7 @@ __all__ = [
     "as_batch",
     "compare",
     "compile_kernels",
+    "connected_parts",
     "datasets",
     "draw_explanation",
     "draw_molecule",
@@ -85,6 +88,7 @@ __all__ = [
     "load_model",
     "load_tu",
     "model_info",
+    "molecule_groups",
     "paper",
     "plot",
     "read_graphs",

@@ -255,7 +255,7 @@ def _parameters(group: type[DataOptions]) -> list[Parameter]:
 RENAMED = {"id_column": "id", "smiles_column": "smiles", "n_jobs": "jobs"}
 ARGUMENTS = {
     "target", "task", "threshold", "class_weight", "scoring", "descriptors", "categories",
-    "coverage", "by_class", *RENAMED,
+    "coverage", "by_class", "smarts", "vertex_sets", *RENAMED,
     *(field.name for field in fields(FirstDataOptions)),
 }  # fmt: skip
 MENTIONED = re.compile(r"`(\w+)(?:='?(\w+)'?)?`")

@@ -101,6 +101,21 @@ def explain(
     edges: Annotated[
         bool, typer.Option(help="Also show how the score changes without each edge.")
     ] = False,
+    groups: Annotated[
+        bool | None,
+        typer.Option(
+            help="Also explain by groups: rings and functional groups of molecules, which is the "
+            "default; of other graphs, connected parts."
+        ),
+    ] = None,
+    smarts: Annotated[
+        list[str] | None,
+        typer.Option(help="A group of your own: a SMARTS and, after a space, a name; repeat it."),
+    ] = None,
+    vertex_sets: Annotated[
+        Path | None,
+        typer.Option(help="Groups of your own: JSON lines with 'row', 'name' and 'vertices'."),
+    ] = None,
     draw: Annotated[Path | None, typer.Option(help="Folder for a picture of each graph.")] = None,
     rejects: Rejects = None,
     quiet: Quiet = False,
@@ -109,13 +124,19 @@ def explain(
     """Show how much each vertex contributes to the score of a class, or to a predicted number.
 
     By default it is the predicted class. Contributions add up to the score minus that of an empty
-    graph. That graph may be unlike yours: compare vertices with each other, not with zero.
+    graph. That graph may be unlike yours: compare vertices with each other, not with zero. With
+    groups, the column 'effect' says what the score loses without a vertex or a group; effects do
+    not add up.
     """
     from fdgnn.context import Context
     from fdgnn.model_files import load_model
     from fdgnn.workflow.explaining import draw_all, explain_table
+    from fdgnn.workflow.grouping import GroupChoice, read_vertex_sets
     from fdgnn.workflow.output import explanation_writer
 
+    given = None if vertex_sets is None else read_vertex_sets(vertex_sets)
+    choice = GroupChoice(groups, tuple(smarts or ()), given)
+    choice.check()
     if edges and Path(output).suffix != ".jsonl":
         raise ValueError("effects of edges can only be written as JSON lines; give -o NAME.jsonl")
     context = Context(quiet=quiet)
@@ -127,7 +148,9 @@ def explain(
     found: list[Reject] = []
     with explanation_writer(output, fitted.descriptors_ is not None) as write:
         for table in how.iterate(data, like=fitted):
-            explained, refused = explain_table(fitted, table, wanted, target=of, edges=edges)
+            explained, refused = explain_table(
+                fitted, table, wanted, target=of, edges=edges, groups=choice
+            )
             write(explained)
             n_explained += len(explained)
             n_unseen += sum(one.warning is not None for one in explained)

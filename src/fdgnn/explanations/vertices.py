@@ -16,7 +16,8 @@ Descriptors of whole graphs are features beside F, so that each of them has its 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -25,6 +26,14 @@ import numpy as np
 from fdgnn.arrays import Features, Floats, Ints, dense
 from fdgnn.encoders import Attribution
 from fdgnn.estimators import FDGNNClassifier, FDGNNRegressor
+from fdgnn.exceptions import FDGNNWarning
+from fdgnn.explanations.groups import (
+    ExplainedGroup,
+    GroupsOfGraph,
+    VertexGroup,
+    checked_groups,
+    without_vertices,
+)
 from fdgnn.graphs import Graph, GraphBatch
 from fdgnn.networks import Network
 from fdgnn.readout.linear import LinearReadout
@@ -54,6 +63,11 @@ class Explanation:
     descriptors : dict
         The contribution of each descriptor, by name, beside a graph whose numbers are as they
         are on average and whose categories are unknown.
+    groups : tuple of ExplainedGroup
+        What groups of vertices add together, and what the score loses without each.
+    vertex_effects : (n_vertices,) float64, or None
+        By how much the score falls if that vertex alone is taken away, with its edges. Told
+        beside groups; they do not add up.
     """
 
     target: Any
@@ -63,12 +77,19 @@ class Explanation:
     edges: Ints | None = None
     edge_effects: Floats | None = None
     descriptors: Mapping[str, float] = field(default_factory=dict)
+    groups: tuple[ExplainedGroup, ...] = ()
+    vertex_effects: Floats | None = None
 
 
 def explain(
-    model: Any, graphs: Any, *, target: Any = None, edges: bool = False
+    model: Any,
+    graphs: Any,
+    *,
+    target: Any = None,
+    edges: bool = False,
+    groups: Sequence[GroupsOfGraph] | None = None,
 ) -> list[Explanation]:
-    """Explain a model's scores by the vertices of the graphs.
+    """Explain a model's scores by the vertices of the graphs, and by groups of these.
 
     Parameters
     ----------
@@ -80,6 +101,11 @@ def explain(
         For several targets, the name or the number of one, or a pair of it and a class.
     edges : bool, default=False
         Whether to tell, too, what taking away each single edge does; it takes as many runs.
+    groups : sequence, optional
+        For each graph its groups of vertices, as a dictionary of names and vertices counted from
+        0, or as `molecule_groups` and `connected_parts` give them. Then it is told what each group
+        adds, and what the score loses without each group and without each single vertex; it takes
+        as many runs.
 
     Returns
     -------
@@ -99,13 +125,14 @@ def explain(
     model = checked_model(model)
     if model.each_:
         one, of = one_target(model, target)
-        explained = explain(one, graphs, target=of, edges=edges)
+        explained = explain(one, graphs, target=of, edges=edges, groups=groups)
         if isinstance(one, FDGNNClassifier):
             return explained
         return [replace(each, target=model.each_.index(one)) for each in explained]
     batch = model.check_graphs(graphs)
     if len(batch) == 0:
         return []
+    named = None if groups is None else checked_groups(groups, batch)
     number = _output_numbers(model, batch, target)
     found: list[Explanation] = []
     for part, members in chunks(batch):
@@ -114,6 +141,9 @@ def explain(
         found = [
             _with_edges(model, *one) for one in zip(batch, number.tolist(), found, strict=True)
         ]
+    if named is not None:
+        rows = zip(batch, number.tolist(), found, named, strict=True)
+        found = [_with_groups(model, *one) for one in rows]
     return found
 
 
@@ -270,4 +300,41 @@ def _without(graph: Graph, u: int, v: int) -> Graph:
 
 
 def _scores(model: Any, graphs: list[Graph], number: int) -> Floats:
-    return np.asarray(model.outputs(graphs) @ signs_of(model)[number])
+    with warnings.catch_warnings():  # which were told of the graph as it is, if they are true of it
+        warnings.simplefilter("ignore", FDGNNWarning)
+        return np.asarray(model.outputs(graphs) @ signs_of(model)[number])
+
+
+# ---------------------------------------------------------------------- groups
+
+
+def _with_groups(
+    model: Any, graph: Graph, number: int, explanation: Explanation, groups: list[VertexGroup]
+) -> Explanation:
+    """Add contributions up, and see what is left of the score without groups and vertices."""
+    singles = list(np.arange(len(explanation.vertices))[:, None])
+    sets = [group.vertices for group in groups]
+    effects = explanation.score - _scores_without(model, graph, number, explanation, sets + singles)
+    told = [
+        ExplainedGroup(
+            group.name,
+            group.vertices,
+            contribution=float(explanation.vertices[group.vertices].sum()),
+            effect=float(effect),
+        )
+        for group, effect in zip(groups, effects[: len(groups)], strict=True)
+    ]
+    return replace(explanation, groups=tuple(told), vertex_effects=effects[len(groups) :])
+
+
+def _scores_without(
+    model: Any, graph: Graph, number: int, explanation: Explanation, sets: list[Ints]
+) -> Floats:
+    """Scores of the graph without each set of vertices; without all, that of an empty graph."""
+    left = np.full(len(sets), explanation.base_score)
+    some = [i for i, gone in enumerate(sets) if len(gone) < len(explanation.vertices)]
+    at_once = max(1, _AT_ONCE // (len(explanation.vertices) + np.shape(graph.edge_index)[1]))
+    for i in range(0, len(some), at_once):
+        part = some[i : i + at_once]
+        left[part] = _scores(model, [without_vertices(graph, sets[j]) for j in part], number)
+    return left

@@ -2,7 +2,9 @@
 
 Vertices are compared with each other, not with an empty graph. A red vertex adds more to the
 explained score than the mean vertex of its graph does, and a blue one less. Color-blind people can
-tell the two apart. The scale reaches equally far on both sides, so white is the mean.
+tell the two apart. The scale reaches equally far on both sides, so white is the mean. An
+explanation with groups is drawn once for each view (`fdgnn.pictures.views`), side by side, each
+with its own scale.
 """
 
 from __future__ import annotations
@@ -20,13 +22,14 @@ from fdgnn.extras import require
 from fdgnn.graphs import Array, Floats, GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.pictures.placing import check_networkx, place_vertices
+from fdgnn.pictures.views import View, views_of
 
 COLORS = ("#2166ac", "#92c5de", "#f7f7f7", "#f4a582", "#b2182b")
 _MARGIN = 0.6  # around a picture, in lengths of an edge
 _INCHES = 0.62  # length of an edge
-SCALE = "contribution relative to the graph's mean"
-_FROM_LEFT = 1  # the number with which RDKit aligns text at its left
+_CENTERED, _FROM_LEFT = 0, 1  # the numbers with which RDKit aligns text
 _CANVAS, _BAR = (640, 480), 90  # pixels of a molecule's picture, and those left for its color bar
+_HEAD, _CAPTION = 44, 64  # and those above several pictures, and for the caption of each
 
 
 def draw_explanation(
@@ -40,7 +43,9 @@ def draw_explanation(
 ) -> Any:
     """Draw a graph, its vertices colored by their contributions, relative to the graph's mean.
 
-    Where the explanation has edge effects, the edges are colored by them, on their own scale.
+    Where the explanation has edge effects, the edges are colored by them, on their own scale. Where
+    it has groups, the graph is drawn again beside it, colored by what the score loses without each
+    vertex, and without each group.
 
     Parameters
     ----------
@@ -50,7 +55,7 @@ def draw_explanation(
     path : path, optional
         Where to write the picture; the ending decides on PNG, SVG or PDF.
     ax : matplotlib Axes, optional
-        Where to draw, in place of a new figure.
+        Where to draw the contributions, in place of a new figure.
     labels : sequence, optional
         What to write on the vertices; by default their labels, if they have any.
     title : str, optional
@@ -59,25 +64,26 @@ def draw_explanation(
     Returns
     -------
     matplotlib Axes
+        The first, if there are several.
     """
     mpl = _matplotlib()
     batch = as_batch([graph])
     _check_size(explanation, batch.n_vertices)
     places = place_vertices(batch[0])
-    low, high = places.min(axis=0) - _MARGIN, places.max(axis=0) + _MARGIN
-    if ax is None:
-        width, height = np.clip(_INCHES * (high - low), (4.5, 3.4), 14)
-        bars = 1.2 if explanation.edge_effects is None else 2.4
-        ax = mpl.figure.Figure(figsize=(width + bars, height), layout="constrained").subplots()
-    _draw_edges(mpl, ax, batch, places, explanation)
-    _draw_vertices(mpl, ax, places, explanation, batch.labels if labels is None else labels)
-    ax.set_title(literal(_title(explanation)) if title is None else title)
-    ax.set_aspect("equal")
-    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-    ax.set_axis_off()
+    views = views_of(explanation)[: None if ax is None else 1]
+    axes = _new_axes(mpl, places, explanation, len(views)) if ax is None else [ax]
+    shown = batch.labels if labels is None else labels
+    for one, view in zip(axes, views, strict=True):
+        _draw_edges(mpl, one, batch, places, explanation, effects=view is views[0])
+        _draw_vertices(mpl, one, places, view, shown)
+        _finish_axes(one, places)
+        if len(views) > 1:
+            one.set_title(f"{view.what}\n{literal(view.colors)}", fontsize="medium")
+    heading = literal(_title(explanation)) if title is None else title
+    (axes[0].set_title if len(views) == 1 else axes[0].figure.suptitle)(heading)
     if path is not None:
-        ax.figure.savefig(path, dpi=150)
-    return ax
+        axes[0].figure.savefig(path, dpi=150)
+    return axes[0]
 
 
 def draw_molecule(
@@ -88,6 +94,9 @@ def draw_molecule(
     title: str | None = None,
 ) -> bytes:
     """Draw a molecule by RDKit, its atoms colored by their contributions, relative to the mean.
+
+    Where the explanation has groups, the molecule is drawn again beside it, colored by what the
+    score loses without each atom, and without each group.
 
     Parameters
     ----------
@@ -113,9 +122,10 @@ def draw_molecule(
     if ending not in ("", ".svg", ".png"):
         raise ValueError(f"a molecule is drawn as .svg or .png, not as {ending!r}")
     kind = canvases.MolDraw2DCairo if ending == ".png" else canvases.MolDraw2DSVG
-    canvas = kind(_CANVAS[0] + _BAR, _CANVAS[1], *_CANVAS)
-    _draw_atoms(canvases, canvas, molecule, explanation, title)
-    _draw_bar(canvas, _limit(relative(explanation)))
+    heading = _title(explanation) if title is None else title
+    views = views_of(explanation, "atom")
+    draw = _draw_side_by_side if len(views) > 1 else _draw_alone
+    canvas = draw(kind, molecule, views, heading)
     canvas.FinishDrawing()
     text = canvas.GetDrawingText()
     # RDKit's SVG declares itself Latin-1.
@@ -138,12 +148,7 @@ def _check_size(explanation: Explanation, n_vertices: int) -> None:
 
 def _title(explanation: Explanation) -> str:
     score, base = explanation.score, explanation.base_score
-    return f"target {explanation.target}: score {score:.2f}, of an empty graph {base:.2f}"
-
-
-def relative(explanation: Explanation) -> Floats:
-    """Contributions relative to their mean: what all vertices add alike tells nothing about one."""
-    return np.asarray(explanation.vertices - explanation.vertices.mean())
+    return f"Score for target {explanation.target}: {score:.2f}; an empty graph has {base:.2f}"
 
 
 def _limit(values: Floats) -> float:
@@ -153,40 +158,52 @@ def _limit(values: Floats) -> float:
 # ---------------------------------------------------------------------- any graph
 
 
+def _new_axes(mpl: Any, places: Floats, explanation: Explanation, n: int) -> list[Any]:
+    """Axes side by side in a new figure."""
+    width, height = np.clip(_INCHES * (np.ptp(places, axis=0) + 2 * _MARGIN), (4.5, 3.4), 14)
+    bars = 1.2 if explanation.edge_effects is None else 2.4
+    size = (n * (width + bars), height + (0.8 if n > 1 else 0.0))
+    axes = mpl.figure.Figure(figsize=size, layout="constrained").subplots(1, n)
+    return list(np.atleast_1d(axes))
+
+
+def _finish_axes(ax: Any, places: Floats) -> None:
+    low, high = places.min(axis=0) - _MARGIN, places.max(axis=0) + _MARGIN
+    ax.set_aspect("equal")
+    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    ax.set_axis_off()
+
+
 def _draw_edges(
-    mpl: Any, ax: Any, batch: GraphBatch, places: Floats, explanation: Explanation
+    mpl: Any, ax: Any, batch: GraphBatch, places: Floats, explanation: Explanation, *, effects: bool
 ) -> None:
-    effects = explanation.edge_effects
+    colors = explanation.edge_effects if effects else None
     edges = explanation.edges
     if edges is None:
         edges = np.asarray(batch[0].edge_index)
         edges = edges if batch.directed else edges[:, edges[0] <= edges[1]]
     lines = mpl.collections.LineCollection
-    if effects is None or len(effects) == 0:
+    if colors is None or len(colors) == 0:
         ax.add_collection(lines(places[edges.T], colors="#999999", linewidths=1.5))
         return
     ax.add_collection(lines(places[edges.T], colors="#555555", linewidths=6))  # an outline
-    colored = lines(places[edges.T], array=effects, cmap=_colormap(mpl), linewidths=4.5)
-    colored.set_clim(-_limit(effects), _limit(effects))
+    colored = lines(places[edges.T], array=colors, cmap=_colormap(mpl), linewidths=4.5)
+    colored.set_clim(-_limit(colors), _limit(colors))
     ax.add_collection(colored)
     ax.figure.colorbar(colored, ax=ax, shrink=0.8, label="what the edge adds to the score")
 
 
 def _draw_vertices(
-    mpl: Any,
-    ax: Any,
-    places: Floats,
-    explanation: Explanation,
-    labels: Sequence[Any] | Array | None,
+    mpl: Any, ax: Any, places: Floats, view: View, labels: Sequence[Any] | Array | None
 ) -> None:
-    values = relative(explanation)
+    values = view.values
     limit = _limit(values)
     size = float(np.clip(9000 / len(places), 30, 450))
     points = ax.scatter(
         *places.T, s=size, c=values, cmap=_colormap(mpl), vmin=-limit, vmax=limit,
         edgecolors="#444444", linewidths=0.8, zorder=2, clip_on=False,
     )  # fmt: skip
-    ax.figure.colorbar(points, ax=ax, shrink=0.8, label=SCALE)
+    ax.figure.colorbar(points, ax=ax, shrink=0.8, label=view.scale)
     if labels is None:
         return
     for place, value, label in zip(places, values, labels, strict=True):
@@ -216,45 +233,82 @@ def _matplotlib() -> Any:
 # ---------------------------------------------------------------------- molecules
 
 
-def _draw_atoms(
-    canvases: Any, canvas: Any, molecule: Any, explanation: Explanation, title: str | None
-) -> None:
-    values = relative(explanation)
-    limit = _limit(values)
-    colors = {i: _color(value / limit) for i, value in enumerate(values.tolist())}
+def _draw_alone(kind: Any, molecule: Any, views: Sequence[View], heading: str) -> Any:
+    canvas = kind(_CANVAS[0] + _BAR, _CANVAS[1], *_CANVAS)
+    _draw_atoms(canvas, molecule, views[0], heading)
+    _draw_bar(canvas, views[0], 0, 0)
+    return canvas
+
+
+def _draw_side_by_side(kind: Any, molecule: Any, views: Sequence[View], heading: str) -> Any:
+    from rdkit.Geometry import Point2D
+
+    width, height = _CANVAS[0] + _BAR, _CANVAS[1] - _CAPTION
+    canvas = kind(width * len(views), _HEAD + _CANVAS[1], _CANVAS[0], height)
+    for i, view in enumerate(views):
+        canvas.SetOffset(i * width, _HEAD)
+        _draw_atoms(canvas, molecule, view)
+    canvas.SetOffset(0, 0)
+    canvas.SetFillPolys(True)
+    canvas.SetColour((1.0, 1.0, 1.0))
+    canvas.DrawRect(Point2D(0, 0), Point2D(width * len(views), _HEAD), True)
+    _write(canvas, heading, 16, _HEAD / 2, 22)
+    for i, view in enumerate(views):
+        _draw_bar(canvas, view, i * width, _HEAD)
+        middle, below = i * width + _CANVAS[0] / 2, _HEAD + height
+        _write(canvas, view.what, middle, below + 16, 21, _CENTERED)
+        _write(canvas, view.colors, middle, below + 42, 17, _CENTERED)
+    return canvas
+
+
+def _draw_atoms(canvas: Any, molecule: Any, view: View, legend: str = "") -> None:
+    _, canvases = _rdkit()
+    limit = _limit(view.values)
+    colors = {i: _color(value / limit) for i, value in enumerate(view.values.tolist())}
     options = canvas.drawOptions()
     options.useBWAtomPalette()  # colors show what atoms add, not which element they are
     options.highlightRadius = 0.42
     options.fillHighlights = True
     options.legendFontSize = 20
+    options.legendFraction = 0.1
     canvases.PrepareAndDrawMolecule(
         canvas,
         molecule,
-        legend=_title(explanation) if title is None else title,
+        legend=legend,
         highlightAtoms=list(colors),
         highlightAtomColors=colors,
         highlightBonds=[],
     )
 
 
-def _draw_bar(canvas: Any, limit: float) -> None:
-    """Draw a scale from -limit to limit to the right of the molecule."""
+def _draw_bar(canvas: Any, view: View, x: int, y: int) -> None:
+    """Draw the scale of a view to the right of its molecule, whose corner is at x and y."""
     from rdkit.Geometry import Point2D
 
-    left, right, top, bottom, steps = _CANVAS[0] + 8, _CANVAS[0] + 24, 60, _CANVAS[1] - 100, 65
+    limit = _limit(view.values)
+    left, right = x + _CANVAS[0] + 8, x + _CANVAS[0] + 24
+    top, bottom, steps = y + 60, y + _CANVAS[1] - 100, 65
     edges = np.linspace(bottom, top, steps + 1)
     canvas.SetFillPolys(True)
     canvas.SetLineWidth(1)
     for low, high, share in zip(edges[:-1], edges[1:], np.linspace(-1, 1, steps), strict=True):
         canvas.SetColour(_color(float(share)))
         canvas.DrawRect(Point2D(left, low), Point2D(right, high - 1), True)
-    canvas.SetColour((0.0, 0.0, 0.0))
-    canvas.SetFontSize(13)
     for share in (-1, 0, 1):
         height = (top + bottom) / 2 + share * (top - bottom) / 2
-        canvas.DrawString(f"{share * limit:.2g}", Point2D(right + 6, height), _FROM_LEFT, True)
-    for line, text in enumerate(("relative", "to mean")):
-        canvas.DrawString(text, Point2D(left, top - 36 + 16 * line), _FROM_LEFT, True)
+        _write(canvas, f"{share * limit:.2g}", right + 6, height)
+    for line, text in enumerate(view.short_scale):
+        _write(canvas, text, left, top - 36 + 16 * line)
+
+
+def _write(
+    canvas: Any, text: str, x: float, y: float, size: int = 13, align: int = _FROM_LEFT
+) -> None:
+    from rdkit.Geometry import Point2D
+
+    canvas.SetColour((0.0, 0.0, 0.0))
+    canvas.SetFontSize(size)
+    canvas.DrawString(text, Point2D(x, y), align, True)
 
 
 def _color(share: float) -> tuple[float, float, float]:

@@ -8,8 +8,8 @@ import numpy as np
 
 from fdgnn.explanations import Explanation, explain
 from fdgnn.graphs import Floats, Graph, GraphBatch, Ints
-from fdgnn.pictures.drawing import relative
 from fdgnn.pictures.placing import EXACT_UP_TO, place_vertices
+from fdgnn.pictures.views import relative
 from fdgnn.portrait.answers import Answers
 from fdgnn.portrait.records import Drawing
 from fdgnn.portrait.text import clean, clipped

@@ -10,9 +10,11 @@ from typing import Any
 from fdgnn.datasets import GraphTable, Reject
 from fdgnn.exceptions import GraphError
 from fdgnn.explanations import Explanation, explain
+from fdgnn.explanations.fragments import atom_symbols
 from fdgnn.graphs import Graph
 from fdgnn.pictures.drawing import draw_explanation, draw_molecule
 from fdgnn.scikit import is_classifier
+from fdgnn.workflow.grouping import NO_GROUPS, GroupChoice
 from fdgnn.workflow.predicting import unseen_labels_ignored, usable_rows
 
 
@@ -21,7 +23,8 @@ class Explained:
     """One row's graph and its explanation.
 
     `warning` names a vertex label of the graph that no training graph has. `of_class` is false
-    where the model predicts numbers.
+    where the model predicts numbers. `labels` are those of the vertices, or the elements of a
+    molecule's atoms; None if there are neither.
     """
 
     row: int
@@ -31,10 +34,17 @@ class Explained:
     smiles: str | None = None
     warning: str | None = None
     of_class: bool = True
+    labels: list[Any] | None = None
 
 
 def explain_table(
-    model: Any, table: GraphTable, wanted: set[int] | None, *, target: str | None, edges: bool
+    model: Any,
+    table: GraphTable,
+    wanted: set[int] | None,
+    *,
+    target: str | None,
+    edges: bool,
+    groups: GroupChoice = NO_GROUPS,
 ) -> tuple[list[Explained], list[Reject]]:
     """Explain the wanted rows of a table, or all of them; return also those that cannot be."""
     usable, rejects = usable_rows(model, table)
@@ -48,22 +58,39 @@ def explain_table(
     if table.graphs is None or not chosen:
         return [], asked
     graphs = table.graphs[chosen]
+    rows = [table.start + int(table.rows[g]) for g in chosen]
+    smiles = [None if table.smiles is None else table.smiles[g] for g in chosen]
     unseen = model.unseen(graphs)
     with unseen_labels_ignored():
-        explanations = explain(model, graphs, target=_as_class(model, target), edges=edges)
+        explanations = explain(
+            model, graphs, target=_as_class(model, target), edges=edges,
+            groups=groups.of(graphs, rows, smiles),
+        )  # fmt: skip
     found = [
         Explained(
-            row=table.start + int(table.rows[g]),
-            id=table.ids[table.rows[g]],
+            row=row,
+            id=table.ids[row - table.start],
             graph=graph,
             explanation=explanation,
-            smiles=None if table.smiles is None else table.smiles[g],
+            smiles=own,
             warning=unseen.get(i),
             of_class=is_classifier(model),
+            labels=_labels(graph, own),
         )
-        for i, (g, graph, explanation) in enumerate(zip(chosen, graphs, explanations, strict=True))
+        for i, (row, own, graph, explanation) in enumerate(
+            zip(rows, smiles, graphs, explanations, strict=True)
+        )
     ]
     return found, asked
+
+
+def _labels(graph: Graph, smiles: str | None) -> list[Any] | None:
+    """What vertices are called: their labels, or the elements of atoms that carry features."""
+    if graph.labels is not None:
+        labels: list[Any] = graph.labels.tolist()
+        return labels
+    symbols = [] if smiles is None else atom_symbols(smiles)
+    return symbols if len(symbols) == graph.n_vertices else None
 
 
 def _as_class(model: Any, name: str | None) -> Any:
@@ -89,4 +116,4 @@ def draw_all(explained: Iterable[Explained], folder: Path) -> None:
                 raise GraphError("not a molecule")
             draw_molecule(one.smiles, one.explanation, path)
         except GraphError:  # or bonds are vertices of their own, and a molecule cannot show these
-            draw_explanation(one.graph, one.explanation, path)
+            draw_explanation(one.graph, one.explanation, path, labels=one.labels)

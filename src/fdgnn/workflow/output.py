@@ -73,18 +73,37 @@ def explanation_writer(
 ) -> Iterator[Callable[[Iterable[Explained]], None]]:
     """Give a function that appends explanations: a row per vertex, or a JSON object per graph.
 
-    Where graphs have descriptors, each of these has a row, too.
+    Where graphs have descriptors or groups, each of these has a row, too.
     """
-    columns = [*_SUMMARY, "vertex", "label", *(["descriptor"] * descriptors), "contribution"]
+    columns = [*_SUMMARY, *_PARTS, *(["descriptor"] * descriptors), "contribution", "effect"]
     rows = _object_of if Path(output).suffix == ".jsonl" else _rows_of
     with _writer(output, columns) as write:
-        yield lambda explained: write([r for one in explained for r in rows(one)])
+        yield lambda explained: write([
+            {name: cells.get(name) for name in columns} if rows is _rows_of else cells
+            for one in explained
+            for cells in rows(one)
+        ])  # fmt: skip
+
+
+_PARTS = ("vertex", "label", "group", "vertices")  # which part of a graph a row is about
 
 
 def _object_of(one: Explained) -> list[Cells]:
     """Describe an explanation in one object."""
     explanation = one.explanation
-    cells = _summary(one) | {"vertices": explanation.vertices.tolist()}
+    cells = _summary(one) | {"labels": one.labels, "vertices": explanation.vertices.tolist()}
+    if explanation.vertex_effects is not None:
+        cells["vertex_effects"] = explanation.vertex_effects.tolist()
+        cells["groups"] = [
+            {
+                "name": group.name,
+                "vertices": group.vertices.tolist(),
+                "contribution": group.contribution,
+                "effect": group.effect,
+                "score_without": explanation.score - group.effect,
+            }
+            for group in explanation.groups
+        ]
     if explanation.descriptors:
         cells["descriptors"] = dict(explanation.descriptors)
     if explanation.edges is not None and explanation.edge_effects is not None:
@@ -94,19 +113,27 @@ def _object_of(one: Explained) -> list[Cells]:
 
 
 def _rows_of(one: Explained) -> list[Cells]:
-    """Describe an explanation in one row per vertex, and one per descriptor."""
-    contributions = one.explanation.vertices.tolist()
-    labels = [None] * len(contributions) if one.graph.labels is None else one.graph.labels.tolist()
-    described = one.explanation.descriptors
-    none: Cells = {"descriptor": None} if described else {}
-    rows = [
-        _summary(one) | {"vertex": v, "label": label} | none | {"contribution": value}
-        for v, (label, value) in enumerate(zip(labels, contributions, strict=True))
+    """Describe an explanation in one row per vertex, one per group, and one per descriptor."""
+    found, summary = one.explanation, _summary(one)
+    n = len(found.vertices)
+    labels = one.labels or [None] * n
+    effects = [None] * n if found.vertex_effects is None else found.vertex_effects.tolist()
+    vertices = zip(labels, found.vertices.tolist(), effects, strict=True)
+    parts: list[Cells] = [
+        {"vertex": v, "label": label, "contribution": value, "effect": effect}
+        for v, (label, value, effect) in enumerate(vertices)
     ]
-    return rows + [
-        _summary(one) | {"vertex": None, "label": None, "descriptor": name, "contribution": value}
-        for name, value in described.items()
+    parts += [
+        {
+            "group": group.name,
+            "vertices": " ".join(map(str, group.vertices.tolist())),
+            "contribution": group.contribution,
+            "effect": group.effect,
+        }
+        for group in found.groups
     ]
+    parts += [{"descriptor": n, "contribution": v} for n, v in found.descriptors.items()]
+    return [summary | part for part in parts]
 
 
 _SUMMARY = ("row", "id", "class", "score", "base_score", "warning")
