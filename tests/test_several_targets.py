@@ -5,9 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import KFold
 
-from fdgnn import FDGNNClassifier, FDGNNRegressor, explain, load_model, model_info, save_model
+from fdgnn import (
+    FDGNNClassifier,
+    FDGNNRegressor,
+    FDGNNSearchCV,
+    explain,
+    load_model,
+    model_info,
+    save_model,
+)
 from fdgnn.datasets import make_random_graphs
+from fdgnn.exceptions import RareClassWarning
 from fdgnn.readout.several import (
     balanced_folds,
     class_targets,
@@ -15,6 +25,7 @@ from fdgnn.readout.several import (
     n_columns,
     number_targets,
 )
+from fdgnn.readout.targets import winning_class
 from model_file_tools import refused, with_record
 
 pytestmark = pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
@@ -340,3 +351,79 @@ def test_files_whose_targets_contradict_themselves_are_refused(change, tmp_path)
     model = FDGNNClassifier(probability=True, **SMALL)
     save_model(model.fit(GRAPHS, {"a": PARTLY[:, 0], "b": PARTLY[:, 1]}), path)
     refused(with_record(path.read_bytes(), change), path)
+
+
+# ---------------------------------------------------------------------- searched
+
+
+def searched(estimator, y, **options):
+    given = {"cv": 3, "random_state": 0} | options
+    return FDGNNSearchCV(estimator, **given).fit(GRAPHS, y)
+
+
+@pytest.mark.parametrize("encoder", ["reservoir", "auto"])
+@pytest.mark.parametrize("classify", [True, False])
+def test_a_search_scores_the_mean_over_targets(encoder, classify):
+    partly = NUMBERS.copy()
+    partly[::5, 0] = np.nan
+    kind, y = (FDGNNClassifier, PARTLY) if classify else (FDGNNRegressor, partly)
+    options = {} if encoder == "auto" else {"n_configurations": 2, "depths": (1, 2), "n_guesses": 1}
+    search = searched(kind(encoder=encoder, random_state=0), y, outer_cv=3, **options)
+    scoring = "accuracy" if classify else "r2"
+    each = search.nested_scores_by_target(scoring)
+    assert list(each) == ["0", "1", "2"][: y.shape[1]]
+    assert search.nested_score_by(scoring) == pytest.approx(np.mean(list(each.values())))
+    assert search.nested_score_ == pytest.approx(search.nested_score_by(scoring), abs=0.05)
+    assert search.predict(GRAPHS).shape == y.shape
+    assert search.score(GRAPHS, y) == pytest.approx(search.best_estimator_.score(GRAPHS, y))
+    by_name = clone(search).set_params(scoring=scoring).fit(GRAPHS, y)
+    assert by_name.score(GRAPHS, y) == pytest.approx(search.score(GRAPHS, y))
+
+
+def test_nested_scores_of_a_committee_are_those_of_models_fitted_without_the_fold():
+    base = FDGNNClassifier(encoder="auto", candidates="colors", random_state=0)
+    search = searched(base, PARTLY, outer_cv=3)
+    tested = search.nested_folds_ == -1
+    for t in range(3):
+        scores = []
+        for test in tested:
+            known = test & ~np.isnan(PARTLY[:, t])
+            own = search.nested_outputs_[known][:, search.best_estimator_.targets_[t].outputs]
+            scores.append((winning_class(own) == PARTLY[known, t]).mean())
+        found = search.nested_scores_by_target("accuracy")[str(t)]
+        assert found == pytest.approx(np.mean(scores))
+
+
+def test_what_was_chosen_in_a_search_is_what_fit_would_choose():
+    base = FDGNNClassifier(encoder="auto", candidates="colors", random_state=0)
+    search = searched(base, PARTLY)
+    networks = search.best_estimator_.networks_
+    found = zip(search.cv_results_["params"], search.cv_results_["kept"], strict=True)
+    kept = [params["alpha"] for params, keep in found if keep]
+    assert [network.alpha for network in networks] == kept
+    assert all(len(alpha) == 3 for alpha in kept)
+
+
+def test_groups_and_splitters_of_scikit_learn_hold_several_targets_out():
+    base = FDGNNRegressor(encoder="auto", candidates="colors", random_state=0)
+    by_group = FDGNNSearchCV(base, cv=3, outer_cv=3, random_state=0)
+    groups = np.arange(N) // 4
+    by_group.fit(GRAPHS, NUMBERS, groups=groups)
+    for row in by_group.nested_folds_:
+        assert all(len(np.unique(row[groups == g])) == 1 for g in np.unique(groups))
+    assert searched(base, NUMBERS, cv=KFold(4)).predict(GRAPHS).shape == (N, 2)
+
+
+def test_a_target_that_is_in_one_fold_only_is_told():
+    column = np.full(N, np.nan)
+    column[[0, 1]] = [1.0, 2.0]
+    base = FDGNNRegressor(encoder="auto", candidates="colors", random_state=0)
+    with pytest.raises(ValueError, match="target 'b' is known in too few graphs to be in two"):
+        searched(base, {"a": ZEROS, "b": column}, cv=KFold(4))
+
+
+def test_a_rare_class_of_one_target_is_told_with_its_name():
+    rare = np.zeros(N, dtype=int)
+    rare[[3, 17, 40, 66]] = 1
+    with pytest.warns(RareClassWarning, match=r"class 1 of target 'b' has 5\.0 % of the graphs"):
+        FDGNNClassifier(encoder="colors").fit(GRAPHS, {"a": CLASSES[:, 0], "b": rare})

@@ -64,7 +64,6 @@ from fdgnn.readout.gaussian import GaussianReadout
 from fdgnn.readout.metrics import (
     Metric,
     named_scoring,
-    rarest_share,
     squared_error,
     usual_scoring,
 )
@@ -537,13 +536,10 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
         All targets are scored alike: if one has a rare class, as is good for that one.
         """
-        of_each = several.of_each(weights)
-        classify = several.classes is not None
-        rarest = min((codes for _, codes, _ in of_each), key=rarest_share) if classify else None
-        metric = self._metric(rarest)
+        classify, metric = several.classes is not None, self._metric(several.rarest())
         goals = [
             TrainingGoal(targets, codes if classify else None, own, self.seed_, metric)
-            for targets, codes, own in of_each
+            for targets, codes, own in several.of_each(weights)
         ]
         return SeveralGoals(several, tuple(goals), weights, self.seed_)
 
@@ -562,7 +558,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         for one, target in zip(self.each_, self.targets_, strict=True):
             yield one, outputs[:, target.outputs]
 
-    def _mean_score(self, X: Any, y: Any, metric: Metric, sample_weight: Any) -> float:
+    def mean_score(self, X: Any, y: Any, metric: Metric, sample_weight: Any = None) -> float:
         """Mean over several targets of a score, each on the graphs for which it is known."""
         graphs = self.check_graphs(X)
         truth = coded_like(self.targets_, y, graphs)

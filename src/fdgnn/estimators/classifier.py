@@ -228,6 +228,9 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         self._check_thresholds(several)
         goals, pairs = self._fit_targets(graphs, several, sample_weight, chosen, self.class_weight)
         self.classes_ = [target.classes for target in several.targets]
+        decided = chosen is None and any(found.outputs is not None for _, found in pairs)
+        if self.scoring is None and decided:
+            goals.several.tell_rare_class(stacklevel=4)
         if self.probability or self.threshold is not None:
             parts = goals.several.parts(held_out_outputs(pairs, goals))
             for one, own, goal in zip(self.each_, parts, goals.goals, strict=True):
@@ -342,7 +345,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         """Accuracy; for several targets its mean over targets, each where it is known."""
         if not self.each_:
             return float(super().score(X, y, sample_weight))
-        return self._mean_score(X, y, accuracy, sample_weight)
+        return self.mean_score(X, y, accuracy, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

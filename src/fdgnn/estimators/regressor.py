@@ -106,7 +106,7 @@ class FDGNNRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
         """R2; for several targets its mean over targets, each where it is known."""
         if not self.each_:
             return float(super().score(X, y, sample_weight))
-        return self._mean_score(X, y, r2, sample_weight)
+        return self.mean_score(X, y, r2, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -23,11 +23,15 @@ def tell_rare_class(y: Array, stacklevel: int = 3) -> None:
     """Warn if ROC AUC has taken the place of accuracy, because of a rare class."""
     found = rare_class(y)
     if found is not None:
-        name, share = found
-        warnings.warn(
-            f"class {name} has {100 * share:.1f} % of the graphs, so that accuracy says little; "
-            'models are chosen by ROC AUC instead. scoring= chooses otherwise; threshold="f1" or '
-            'class_weight="balanced" predicts that class more often',
-            RareClassWarning,
-            stacklevel=stacklevel,
-        )
+        tell_rare(f"class {found[0]}", found[1], stacklevel + 1)
+
+
+def tell_rare(name: str, share: float, stacklevel: int = 3) -> None:
+    """Warn of a rare class with this name and this share of the graphs."""
+    warnings.warn(
+        f"{name} has {100 * share:.1f} % of the graphs, so that accuracy says little; models are "
+        'chosen by ROC AUC instead. scoring= chooses otherwise; threshold="f1" or '
+        'class_weight="balanced" predicts that class more often',
+        RareClassWarning,
+        stacklevel=stacklevel,
+    )

@@ -17,6 +17,8 @@ import numpy as np
 from fdgnn.arrays import Array, Floats, Ints
 from fdgnn.graphs import GraphBatch
 from fdgnn.readout.groups import Mask
+from fdgnn.readout.metrics import rarest_share
+from fdgnn.readout.rare import rare_class, tell_rare
 from fdgnn.readout.targets import check_one_each, coded, sample_weights
 
 
@@ -133,6 +135,21 @@ class SeveralTargets:
         weights = sample_weights(sample_weight, len(self))
         some = self.known.any(axis=1)
         return np.asarray(some if weights is None else some & (weights > 0))
+
+    def rarest(self) -> Array | None:
+        """Class numbers of the target that has the rarest class; None for numbers."""
+        if self.classes is None:
+            return None
+        each: list[Array] = [self.values[known, t] for t, known in enumerate(self.known.T)]
+        return min(each, key=rarest_share)
+
+    def tell_rare_class(self, stacklevel: int = 3) -> None:
+        """Warn if ROC AUC has taken the place of accuracy, because a target has a rare class."""
+        for t, name in enumerate(self.names):
+            found = rare_class(self.of_graphs(t))
+            if found is not None:
+                tell_rare(f"class {found[0]} of target {name!r}", found[1], stacklevel + 1)
+                return
 
     def of_each(self, weights: Floats | None) -> list[tuple[Floats, Array, Floats | None]]:
         """Coded targets, values and weights of each target, of graphs for which it is known.

@@ -10,12 +10,17 @@ from typing import Any, NamedTuple
 import joblib
 import numpy as np
 
-from fdgnn.committee import Mask, Member, at_best_penalty, kept_members
+from fdgnn.committee import HeldOut, Mask, Member, at_best_penalty, kept_members
 from fdgnn.encoders import GraphKind
 from fdgnn.graphs import Floats
-from fdgnn.networks import draw_network
+from fdgnn.networks import draw_network, joined_choices
 from fdgnn.seeds import child_seed, seed_sequence
-from fdgnn.selection.scores import SelectionTask, outputs_of_readouts, score_outputs
+from fdgnn.selection.scores import (
+    SelectionTask,
+    outputs_of_readouts,
+    score_outputs,
+    scores_of_targets,
+)
 from fdgnn.threads import one_blas_thread
 
 
@@ -28,7 +33,8 @@ class MemberOutputs:
     number : int
         Its place in the committee.
     penalties, scores : (n_rows,)
-        What each row of folds chose, and the validation score there.
+        What each row of folds chose, and the validation score there; of several targets, a
+        penalty for each, (n_rows, n_targets).
     outputs : (n_rows, n, q)
         Of graphs in inner folds, by a readout that has not seen their fold; of test graphs, by
         one that was trained on all inner folds.
@@ -60,17 +66,36 @@ def member_outputs(task: SelectionTask, estimator: Any, number: int) -> MemberOu
     with one_blas_thread():
         drawn = draw_network(member, task.graphs, seed, estimator.n_projections)
         outputs = outputs_of_readouts(task, drawn.features, member.recipe)
-        scores = score_outputs(task, outputs).validation  # (n_rows, a)
-    chosen = [
-        at_best_penalty(o, s, task.alphas.tolist()) for o, s in zip(outputs, scores, strict=True)
-    ]
+        chosen, best = _chosen(task, outputs)
     return MemberOutputs(
         number,
         np.array([c.penalty for c in chosen]),
-        scores.max(axis=1),
+        best,
         np.array([c.outputs for c in chosen]),
         time.perf_counter() - start,
     )
+
+
+def _chosen(task: SelectionTask, outputs: Floats) -> tuple[list[HeldOut], Floats]:
+    """Take the best penalty in each row of folds, and give the scores (n_rows,) there.
+
+    Each of several targets has a penalty of its own.
+    """
+    alphas = task.alphas.tolist()
+    if task.several is None:
+        scores = score_outputs(task, outputs).validation  # (n_rows, a)
+        pairs = zip(outputs, scores, strict=True)
+        return [at_best_penalty(o, s, alphas) for o, s in pairs], scores.max(axis=1)
+    each = [found.validation for found in scores_of_targets(task, outputs)]  # (n_rows, a)
+    parts = task.several.parts(outputs)
+    chosen = [
+        joined_choices(
+            task.several,
+            [at_best_penalty(o[row], s[row], alphas) for o, s in zip(parts, each, strict=True)],
+        )
+        for row in range(len(task.folds))
+    ]
+    return chosen, np.mean([scores.max(axis=1) for scores in each], axis=0)
 
 
 def members(task: SelectionTask, estimator: Any) -> tuple[Member, ...]:

@@ -55,7 +55,7 @@ def enough_for_nested_folds(n_members: int, n_outer: int, n_inner: int) -> bool:
     return n_members >= n_outer and left >= n_inner
 
 
-def outer_rows(outer: Any, inner: Any, y: Array, groups: Array | None = None) -> list[Folds]:
+def outer_rows(outer: Any, inner: Any, y: Any, groups: Array | None = None) -> list[Folds]:
     """Make one row for each split of the outer splitter: inner folds, and what is tested."""
     rows = []
     for train, test in outer.split(np.zeros(len(y)), y, groups):
@@ -66,7 +66,7 @@ def outer_rows(outer: Any, inner: Any, y: Array, groups: Array | None = None) ->
     return rows
 
 
-def held_out_once(cv: Any, y: Array, groups: Array | None = None) -> Folds:
+def held_out_once(cv: Any, y: Any, groups: Array | None = None) -> Folds:
     """Give the fold of each graph, for a splitter that holds each graph out exactly once."""
     fold = np.full(len(y), -1)
     for f, (train, held_out) in enumerate(cv.split(np.zeros(len(y)), y, groups)):

@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from fdgnn.arrays import Array, Floats
 from fdgnn.readout.metrics import Metric
+from fdgnn.readout.several import SeveralTargets
 from fdgnn.selection.folds import TEST
 from fdgnn.selection.rule import Choice
-from fdgnn.selection.scores import SelectionTask
+from fdgnn.selection.scores import SelectionTask, mean_of_known
 from fdgnn.threads import one_blas_thread
 
 
@@ -29,19 +30,33 @@ class NestedAnswers:
         Which graphs an outer fold tests.
     outputs : (n_outer, n, q)
         Of these graphs, by what was selected and fitted without the fold.
+    several : SeveralTargets, optional
+        If there are several targets; `y` are their values.
     """
 
     y: Array
     tested: npt.NDArray[np.bool_]
     outputs: Floats
+    several: SeveralTargets | None = None
 
     def score(self, metric: Metric) -> float:
-        """Mean over the outer folds in which there is something to score."""
+        """Mean over the outer folds in which there is something to score, and over targets."""
+        if self.several is not None:
+            return float(mean_of_known(list(self.by_target(metric))))
         each = [
-            float(metric(self.y[test], outputs[test]))
+            float(metric(self.y[test], outputs[test])) if test.any() else np.nan
             for test, outputs in zip(self.tested, self.outputs, strict=True)
         ]
         return float(np.nanmean(each)) if not np.isnan(each).all() else np.nan
+
+    def by_target(self, metric: Metric) -> Floats:
+        """The same for each of several targets, (n_targets,)."""
+        assert self.several is not None
+        parts = zip(self.several.known.T, self.several.parts(self.outputs), strict=True)
+        return np.array([
+            NestedAnswers(self.y[known, t], self.tested[:, known], own).score(metric)
+            for t, (known, own) in enumerate(parts)
+        ])  # fmt: skip
 
     def last(self) -> Floats:
         """Give the outputs (n, q) of each graph, by the last fold that tests it, or NaN."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import joblib
@@ -24,6 +24,7 @@ import numpy.typing as npt
 from fdgnn.committee import ReadoutRecipe
 from fdgnn.graphs import Array, Floats, GraphBatch
 from fdgnn.readout.metrics import Metric, accuracy
+from fdgnn.readout.several import SeveralTargets
 from fdgnn.readout.targets import code_classes
 from fdgnn.selection.folds import TEST, Folds
 from fdgnn.selection.rule import SelectionRule
@@ -40,7 +41,25 @@ class SelectionTask:
     folds: Folds  # (n_outer, n), as `nested_folds` or `outer_rows` give them
     alphas: Floats  # (a,), ascending
     metric: Metric
-    weights: Floats | None = None  # (n,) of the graphs' errors
+    weights: Floats | None = None  # (n,) of the graphs' errors; or (n, q)
+    several: SeveralTargets | None = None  # if there are several, whose values `y` has
+
+    def parts(self) -> list[SelectionTask]:
+        """Give the task of each of several targets, on the graphs for which it is known."""
+        assert self.several is not None
+        return [
+            replace(self, y=self.several.values[known, t], folds=self.folds[:, known], several=None)
+            for t, known in enumerate(self.several.known.T)
+        ]
+
+
+def several_task(
+    graphs: GraphBatch, several: SeveralTargets, folds: Folds, alphas: Floats, metric: Metric
+) -> SelectionTask:
+    """Make the task of several targets, of classes or of numbers."""
+    return SelectionTask(
+        graphs, several.coded, several.values, folds, alphas, metric, several=several
+    )
 
 
 def classification_task(
@@ -125,14 +144,34 @@ def outputs_of_readouts(task: SelectionTask, X: Any, recipe: ReadoutRecipe) -> F
 
 
 def score_outputs(task: SelectionTask, outputs: Floats) -> OutputScores:
-    """Score outputs (..., n_outer, n_alphas, n, q)."""
+    """Score outputs (..., n_outer, n_alphas, n, q); of several targets the mean of their scores."""
+    if task.several is not None:
+        each = scores_of_targets(task, outputs)
+        return OutputScores(*(mean_of_known(part) for part in zip(*each, strict=True)))
     folds = [_score_fold(task, outputs[..., o, :, :, :], f) for o, f in enumerate(task.folds)]
     return OutputScores(*(np.stack(part, axis=-2) for part in zip(*folds, strict=True)))
 
 
+def scores_of_targets(task: SelectionTask, outputs: Floats) -> list[OutputScores]:
+    """Score outputs (..., n_outer, n_alphas, n, q) for each of several targets."""
+    assert task.several is not None
+    pairs = zip(task.parts(), task.several.parts(outputs), strict=True)
+    return [score_outputs(part, own) for part, own in pairs]
+
+
+def mean_of_known(scores: Sequence[Floats]) -> Floats:
+    """Mean over the scores that are there; NaN where none is."""
+    values = np.array(scores)
+    known = ~np.isnan(values)
+    total = np.where(known, values, 0.0).sum(axis=0)
+    return np.where(known.any(axis=0), total / np.maximum(known.sum(axis=0), 1), np.nan)
+
+
 def _score_fold(task: SelectionTask, outputs: Floats, fold: Folds) -> OutputScores:
     by_fold = [
-        task.metric(task.y[fold == f], outputs[..., fold == f, :]) for f in range(fold.max() + 1)
+        task.metric(task.y[fold == f], outputs[..., fold == f, :])
+        for f in range(fold.max() + 1)
+        if (fold == f).any()
     ]
     validation, deviation = _over_folds(by_fold)
     test = fold == TEST

@@ -19,8 +19,9 @@ from fdgnn.estimators import AUTO, FDGNNClassifier
 from fdgnn.graphs import Array, Floats, GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.parameters import Jobs, check_parameters
-from fdgnn.readout.metrics import Scoring, known_scoring, named_scoring
+from fdgnn.readout.metrics import Scoring, known_scoring, named_scoring, usual_scoring
 from fdgnn.readout.rare import tell_rare_class
+from fdgnn.readout.several import SeveralTargets, class_targets, n_columns, number_targets
 from fdgnn.readout.targets import check_one_each, class_labels, sample_weights
 from fdgnn.scikit import (
     BaseEstimator,
@@ -43,6 +44,7 @@ from fdgnn.selection.scores import (
     classification_task,
     score_candidates,
     score_outputs,
+    several_task,
 )
 from fdgnn.selection.space import (
     ALPHAS,
@@ -171,7 +173,8 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : GraphBatch or list of graphs
-        y : (n_graphs,), or (n_graphs, q) for a regressor
+        y : (n_graphs,), or (n_graphs, n_targets)
+            As in the estimator's `fit`. Of several targets the mean of their scores is chosen by.
         sample_weight : (n_graphs,), optional
             How much each graph's error counts in training; graphs of weight 0 are left out.
             Scores count all other graphs alike, as scikit-learn's searches do.
@@ -179,13 +182,14 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             Graphs of one group are held out together, by `cv` as well as by `outer_cv`.
         """
         self._check_parameters()
-        graphs, y = as_batch(X), np.asarray(y)
-        check_one_each(graphs, y)
+        graphs = as_batch(X)
+        y = self._targets(y, graphs)
         groups = None if groups is None else check_groups(groups, len(y))
         weights = sample_weights(sample_weight, len(y))
-        if weights is not None and (weights == 0).any():
-            some = weights > 0
-            graphs, y, weights = graphs[some], y[some], weights[some]
+        some = np.ones(len(y), dtype=bool) if weights is None else weights > 0
+        some &= y.known.any(axis=1) if isinstance(y, SeveralTargets) else True
+        if not some.all():
+            graphs, y, weights = graphs[some], y[some], None if weights is None else weights[some]
             groups = None if groups is None else groups[some]
         self._tell_rare_class(y)
         task = self._task(graphs, y, weights, groups)
@@ -224,14 +228,14 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         whole = [float(one.scores[-1]) for one in ordered]
         last = replace(task, folds=task.folds[-1:])  # all graphs: no outer fold is left out
         alone = [score_outputs(last, one.outputs[-1:, None]).deviation for one in ordered]
+        penalties = [_plain_penalty(one.penalties[-1]) for one in ordered]
         params = [
-            {"member": name, "alpha": float(one.penalties[-1])}
-            for name, one in zip(names, ordered, strict=True)
+            {"member": name, "alpha": alpha} for name, alpha in zip(names, penalties, strict=True)
         ]
         self.cv_results_ = {
             "params": params,
             "param_member": np.array(names),
-            "param_alpha": np.array([p["alpha"] for p in params]),
+            "param_alpha": np.array(penalties),
             "kept": scores.kept[-1],
             "mean_test_score": np.array(whole),
             "std_test_score": np.array([float(each[0, 0]) for each in alone]),
@@ -243,8 +247,8 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if self.outer_cv is not None:
             self._keep_nested(task, scores.test[:-1], scores.outputs[:-1])
         chosen = [
-            HeldOut(float(one.penalties[-1]), one.outputs[-1]) if keep else None
-            for one, keep in zip(ordered, scores.kept[-1], strict=True)
+            HeldOut(alpha, one.outputs[-1]) if keep else None
+            for alpha, one, keep in zip(penalties, ordered, scores.kept[-1], strict=True)
         ]
         self.best_estimator_ = base.fit(task.graphs, y, weights, chosen)
         return self
@@ -258,7 +262,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             )
         self.nested_scores_, self.nested_score_ = scores, float(known.mean())
         self.nested_folds_ = task.folds[:-1]
-        self._nested = NestedAnswers(task.y, self.nested_folds_ == TEST, outputs)
+        self._nested = NestedAnswers(task.y, self.nested_folds_ == TEST, outputs, task.several)
         self.nested_outputs_ = self._nested.last()
 
     def nested_score_by(self, scoring: str) -> float:
@@ -266,6 +270,13 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "nested_outputs_")
         metric = named_scoring(scoring, is_classifier(self._base)).metric
         return self._nested.score(metric)
+
+    def nested_scores_by_target(self, scoring: str) -> dict[str, float]:
+        """The same for each of several targets, by name."""
+        check_is_fitted(self, "nested_outputs_")
+        metric = named_scoring(scoring, is_classifier(self._base)).metric
+        names = [target.name for target in self.best_estimator_.targets_]
+        return dict(zip(names, self._nested.by_target(metric).tolist(), strict=True))
 
     @property
     def _base(self) -> Any:
@@ -300,15 +311,29 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                         "search; leave it out, or choose another encoder"
                     )
 
-    def _tell_rare_class(self, y: Array) -> None:
+    def _targets(self, y: Any, graphs: GraphBatch) -> Any:
+        """Give one target as an array, and several as such, all of them checked."""
+        classify, width = is_classifier(self._base), n_columns(y)
+        if width is not None and (width > 1 or not classify):
+            several = class_targets(y, graphs) if classify else number_targets(y, graphs)
+            several.check_learnable()
+            return several
+        y = np.asarray(y)
+        check_one_each(graphs, y)
+        return y
+
+    def _tell_rare_class(self, y: Any) -> None:
         if self.scoring is None and self._base.scoring is None and is_classifier(self._base):
-            tell_rare_class(y, stacklevel=4)
+            if isinstance(y, SeveralTargets):
+                y.tell_rare_class(stacklevel=5)
+            else:
+                tell_rare_class(y, stacklevel=4)
 
     def _task(
-        self, graphs: GraphBatch, y: Array, weights: Floats | None, groups: Array | None
+        self, graphs: GraphBatch, y: Any, weights: Floats | None, groups: Array | None
     ) -> SelectionTask:
-        classify = is_classifier(self._base)
-        if classify:
+        classify, several = is_classifier(self._base), isinstance(y, SeveralTargets)
+        if classify and not several:
             y = class_labels(y, graphs)
             class_weight = getattr(self._base, "class_weight", None)
             weights = sample_weights(weights, len(y), y, class_weight)
@@ -320,15 +345,24 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         splitters = Splitters(self.cv, self.outer_cv, classify, self.random_state)
         folds = splitters.rows(y, groups)
         metric = self._scoring(y).metric
+        if several:
+            class_weight = getattr(self._base, "class_weight", None)
+            task = several_task(graphs, y, folds, alphas, metric)
+            return replace(task, weights=y.weights(weights, class_weight))
         if classify:
             task = classification_task(graphs, y, folds, alphas, metric)
             return replace(task, weights=weights)
         targets = y.astype(np.float64).reshape(len(y), -1)
         return SelectionTask(graphs, targets, y, folds, alphas, metric, weights)
 
-    def _scoring(self, y: Array) -> Scoring:
+    def _scoring(self, y: Any) -> Scoring:
         """What is asked for, of the search or else of its estimator; or the usual."""
         given = self._base.scoring if self.scoring is None else self.scoring
+        if isinstance(y, SeveralTargets):
+            codes = y.rarest()
+            return (
+                usual_scoring(codes) if given is None else named_scoring(given, codes is not None)
+            )
         if not is_classifier(self._base):
             return scoring_of(given, None, None)
         classes, codes = np.unique(y, return_inverse=True)
@@ -435,6 +469,9 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             return float(self.best_estimator_.score(X, y))
         classify = is_classifier(self._base)
         known = known_scoring(self.scoring, classify) if isinstance(self.scoring, str) else None
+        if self.best_estimator_.each_:
+            metric = named_scoring(self.scoring, classify).metric
+            return float(self.best_estimator_.mean_score(X, y, metric))
         if known is not None:
             truth = np.searchsorted(self.classes_, y) if classify else np.asarray(y, float)
             return float(known.metric(truth, self.best_estimator_.outputs(X)))
@@ -447,3 +484,8 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
         tags.input_tags, tags.target_tags = inner.input_tags, inner.target_tags
         return tags
+
+
+def _plain_penalty(penalty: Any) -> Any:
+    """A penalty as a number, or as a tuple with one for each of several targets."""
+    return tuple(penalty.tolist()) if np.ndim(penalty) else float(penalty)

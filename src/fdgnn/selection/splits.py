@@ -17,8 +17,10 @@ from sklearn.model_selection import (
 )
 
 from fdgnn.arrays import Array
+from fdgnn.readout.several import SeveralTargets
 from fdgnn.seeds import integer_seed, seed_sequence
 from fdgnn.selection.folds import Folds, held_out_once, outer_rows
+from fdgnn.selection.several import BalancedKFold, check_folds
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,11 @@ class Splitters:
     classify: bool
     seed: Any
 
-    def rows(self, y: Array, groups: Array | None = None) -> Folds:
+    def rows(self, y: Array | SeveralTargets, groups: Array | None = None) -> Folds:
         """Make rows as in `SelectionTask`: one for each outer fold, and one of all graphs."""
         inner = self.inner
+        if isinstance(y, SeveralTargets):
+            return self._rows_of_several(y, groups)
         if groups is not None and isinstance(inner, Integral):
             inner = self._groups_together(int(inner), 1)
         inner = check_cv(inner, y, classifier=self.classify)
@@ -49,6 +53,23 @@ class Splitters:
         if self.outer is None:
             return whole[None]
         return np.array([*outer_rows(self._outer(groups), inner, y, groups), whole])
+
+    def _rows_of_several(self, several: SeveralTargets, groups: Array | None) -> Folds:
+        """Make the rows for several targets: folds are balanced for all of them, or by groups."""
+
+        def splitter(given: Any, stream: int) -> Any:
+            if not isinstance(given, Integral):
+                return given
+            if groups is not None:
+                return GroupKFold(int(given), shuffle=True, random_state=self._number(stream))
+            return BalancedKFold(int(given), self._number(stream))
+
+        inner = check_cv(splitter(self.inner, 1))
+        rows = [held_out_once(inner, several, groups)]
+        if self.outer is not None:
+            rows = [*outer_rows(splitter(self.outer, 0), inner, several, groups), *rows]
+        check_folds(several, np.array(rows))
+        return np.array(rows)
 
     def _outer(self, groups: Array | None) -> Any:
         if hasattr(self.outer, "split"):
@@ -105,7 +126,9 @@ class Split:
         """Give the order in which graphs are to be taken: that of time, where it matters."""
         return np.arange(n) if self.kind != "time" else np.argsort(_times(self.by), kind="stable")
 
-    def splitters(self, n_folds: int, classify: bool, seed: int) -> Splitters:
+    def splitters(
+        self, n_folds: int, classify: bool, seed: int, several: bool = False
+    ) -> Splitters:
         """Make the splitters of nested cross validation with so many folds each.
 
         In time, each outer fold is tested by what was trained on all before it, and inner folds
@@ -113,7 +136,7 @@ class Split:
         """
         if self.kind == "time":
             return Splitters(KFold(n_folds), TimeSeriesSplit(n_folds), classify, seed)
-        if self.kind == "group":
+        if self.kind == "group" or several:
             return Splitters(n_folds, n_folds, classify, seed)
         kind = StratifiedKFold if classify else KFold
         shuffled = kind(n_folds, shuffle=True, random_state=seed)  # files are often sorted
