@@ -21,7 +21,7 @@ import numpy as np
 
 from fdgnn import FDGNNClassifier, FDGNNRegressor, read_graphs
 from fdgnn.exceptions import ConvergenceWarning, UnseenLabelWarning
-from fdgnn.workflow.training import guess_task
+from fdgnn.workflow.asking import guess_task
 
 N_MOLECULES, N_TIMES = 100, 10
 

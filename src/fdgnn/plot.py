@@ -24,7 +24,7 @@ from fdgnn.portrait.mapping import principal_map
 from fdgnn.portrait.model import encoder_in_words, encoder_of, features_of, fitted
 from fdgnn.reservoir import contractions
 from fdgnn.stability import spectral_radius
-from fdgnn.workflow.training import guess_task
+from fdgnn.workflow.asking import guess_task
 
 __all__ = ["plot_contributions", "plot_convergence", "plot_embedding", "plot_stability"]
 

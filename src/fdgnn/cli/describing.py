@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import fdgnn
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from fdgnn.encoders.descriptors import DescriptorColumn
     from fdgnn.graphs.reading import Reading
     from fdgnn.model_files import ModelInfo
+    from fdgnn.model_files.description import NetworkRecord
+    from fdgnn.model_files.targets import TargetRecord
     from fdgnn.model_files.trust import TrustRecord
 
 _CLASSES = 10  # that are named
@@ -27,13 +30,16 @@ def model_in_words(info: ModelInfo) -> dict[str, object]:
         more = ", ..." if len(values) > _CLASSES else ""
         words["classes"] = f"{len(values)}: {', '.join(map(str, values[:_CLASSES]))}{more}"
         words["probabilities"] = "no" if info.calibration is None else "yes"
+    elif info.targets:
+        words["targets"] = "\n".join(map(_target, info.targets))
     elif info.n_outputs:
         words["predicts"] = "a number" if info.single_output else f"{info.n_outputs} numbers"
     if info.score is not None:
         how = "by nested cross validation" if info.nested else "of the training"
-        words["score"] = f"{info.score:.4f} ({how})"
+        words["score"] = f"{_scores(info.scores) or format(info.score, '.4f')} ({how})"
     if info.model is not None:
-        words["sets" if info.classes is not None else "intervals"] = _held_out_in_words(info.trust)
+        classify = info.classes is not None or any(target.classes for target in info.targets)
+        words["sets" if classify else "intervals"] = _held_out_in_words(info.trust)
     words["graphs"] = _kind_in_words(info.graph_kind)
     if info.descriptors:
         words["descriptors"] = ", ".join(_descriptor(column) for column in info.descriptors)
@@ -59,6 +65,18 @@ def _kind_in_words(kind: GraphKind) -> str:
     return f"{direction}, {inputs or 'nothing on vertices'}"
 
 
+def _target(target: TargetRecord) -> str:
+    what = "a number"
+    if target.classes is not None:
+        what = f"classes {', '.join(map(str, target.classes.values[:_CLASSES]))}"
+    scores = _scores(target.scores)
+    return f"{target.name}: {what}" + (f"; {scores}" if scores else "")
+
+
+def _scores(scores: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {score:.4f}" for name, score in scores.items())
+
+
 def _descriptor(column: DescriptorColumn) -> str:
     kinds = f"{len(column.categories)} categories" if column.kind == "category" else "number"
     return f"{column.name} ({kinds}{', some missing' if column.missing else ''})"
@@ -79,15 +97,20 @@ def _reading_in_words(reading: Reading) -> str:
 def _networks(info: ModelInfo) -> list[str]:
     """One line for those that are alike."""
     alike = Counter(
-        (network.name or (network.encoder or info.encoder).kind, network.readout, network.alpha)
+        (network.name or (network.encoder or info.encoder).kind, network.readout, _penalty(network))
         for network in info.networks
     )
     lines = []
-    for (name, readout, alpha), n in alike.items():
+    for (name, readout, penalty), n in alike.items():
         times = f"{n} x " if n > 1 else ""
-        penalty = "" if alpha is None else f", penalty {alpha:g}"
         lines.append(f"{times}{name} ({readout} readout{penalty})")
     return lines
+
+
+def _penalty(network: NetworkRecord) -> str:
+    if isinstance(network.alpha, list):
+        return f", penalties {', '.join(f'{alpha:g}' for alpha in network.alpha)}"
+    return "" if network.alpha is None else f", penalty {network.alpha:g}"
 
 
 def _parameters(info: ModelInfo) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,10 +23,12 @@ from fdgnn.cli.options import (
     Quiet,
     Rejects,
     Seed,
+    SomeTargets,
     SplitName,
-    Target,
+    TargetList,
     TaskName,
     Weighting,
+    asked_targets,
     check_unused,
     expand,
     names_in,
@@ -45,7 +47,8 @@ def fit(
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
     how: FirstDataOptions,
-    target: Target = None,
+    target: SomeTargets = None,
+    targets: TargetList = None,
     task: Annotated[
         TaskName | None, typer.Option(help="What the target is, if it is not recognized.")
     ] = None,
@@ -112,21 +115,23 @@ def fit(
     """Train a model on your graphs and save it; what works best is chosen for you."""
     from fdgnn.context import Context
     from fdgnn.model_files import save_model
-    from fdgnn.workflow.training import Wishes, check_targets, train
+    from fdgnn.workflow.asking import check_targets
+    from fdgnn.workflow.training import Wishes, train
 
     searching = "no-search" if search is False else "search"
-    asked = {searching: search, "configurations": configurations, "guesses": guesses}
-    check_unused(model, asked)
+    of_paper = {searching: search, "configurations": configurations, "guesses": guesses}
+    check_unused(model, of_paper)
     context = Context(n_jobs=jobs, quiet=quiet, command=command_line())
     bad_rows = RejectsFile.beside(output, rejects)
     _check_files(data, output, bad_rows, page)
     columns = check_split(split, split_column)
+    asked = asked_targets(target, targets)
     table = _with_atoms(how, model).read(
-        data, target=target, numeric=task is TaskName.regression, columns=columns,
+        data, target=asked, numeric=task is TaskName.regression, columns=columns,
         descriptors=names_in(descriptors), categories=names_in(categories),
     )  # fmt: skip
     listed = bad_rows.write(table.rejects, table.n_rows, context)
-    graphs, y = check_targets(table)
+    graphs, y = check_targets(table, task.value if task else None)
     say(f"{graphs!r}", context.quiet)
     wishes = Wishes(
         task=task.value if task else None,
@@ -144,7 +149,7 @@ def fit(
     save_model(training.model, output, score=training.score, nested=True)
     _print_training(training, output, listed, as_json)
     if page is None:
-        say(f"to see a page about it: {_page_command(output, data, target)}", context.quiet)
+        say(f"to see a page about it: {_page_command(output, data, asked)}", context.quiet)
     else:
         show_model(output, training.model, table, dataset_of(data), page, context)
 
@@ -169,10 +174,12 @@ def _with_atoms(how: FirstDataOptions, model: ModelName) -> FirstDataOptions:
     return replace(how, atoms=Atoms.typed)
 
 
-def _page_command(model: Path, data: str, target: str | None) -> str:
+def _page_command(model: Path, data: str, target: str | list[str] | None) -> str:
     """Build the command that writes a page about the model and its training graphs."""
     words = ["fdgnn", "report", str(model), "--data", data]
-    return shlex.join([*words, *(["--target", target] if target else []), "-o", "report.html"])
+    names = [target] if isinstance(target, str) else target or []
+    given = [word for name in names for word in ("--target", name)]
+    return shlex.join([*words, *given, "-o", "report.html"])
 
 
 def _print_training(
@@ -192,6 +199,7 @@ def _print_training(
             "seconds": training.seconds,
             "parameters": training.parameters,
             "members": training.members,
+            "targets": [asdict(each) for each in training.targets],
         }
         typer.echo(json.dumps(facts | listed))
         return
@@ -199,12 +207,28 @@ def _print_training(
     width = max(map(len, lines))
     for what, value in lines.items():
         typer.echo(f"{what:{width}}  {value:.3f}")
+    if training.targets:
+        _print_targets(training)
     for note in (training.rare, training.repeats):
         if note is not None:
             typer.echo(note)
     if len(set(training.members)) > 1:
         typer.echo(f"the average of: {'; '.join(training.members)}")
     typer.echo(f"{training.n_graphs} graphs, {training.seconds:.1f} s, written to {output}")
+
+
+def _print_targets(training: Training) -> None:
+    """Print a line for each of several targets: graphs for which it is known, and scores."""
+    measures = list(training.scores)
+    rows = [["target", "known", *measures, *(["Morgan"] if training.rival else [])]]
+    for each in training.targets:
+        shown = [f"{each.scores[measure]:.3f}" for measure in measures]
+        rival = [f"{each.rival[training.metric]:.3f}"] if training.rival else []
+        rows.append([each.name, str(each.n_known), *shown, *rival])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        typer.echo("  ".join([row[0].ljust(widths[0]), *cells]))
 
 
 def _lines(training: Training) -> dict[str, float | None]:

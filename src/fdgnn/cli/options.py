@@ -34,6 +34,13 @@ Data = Annotated[
 ]
 Model = Annotated[Path, typer.Argument(help="A model file written by 'fdgnn fit'.")]
 Target = Annotated[str | None, typer.Option(help="Column to predict.")]
+SomeTargets = Annotated[
+    list[str] | None,
+    typer.Option("--target", help="Column to predict; repeat it for several targets."),
+]
+TargetList = Annotated[
+    str | None, typer.Option("--targets", help="Columns of several targets, with commas.")
+]
 Rejects = Annotated[
     Path | None, typer.Option(help="File for the list of bad rows; by default beside the output.")
 ]
@@ -63,6 +70,12 @@ Categories = Annotated[
 def names_in(given: list[str] | None) -> list[str]:
     """Give the names in an option that may be repeated, and may have commas."""
     return [name.strip() for one in given or () for name in one.split(",") if name.strip()]
+
+
+def asked_targets(target: list[str] | None, targets: str | None) -> str | list[str] | None:
+    """Give the name of the only target, or the names of several."""
+    names = [*(target or ()), *names_in(None if targets is None else [targets])]
+    return None if not names else names[0] if len(names) == 1 else names
 
 
 class Vertex(StrEnum):

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from fdgnn.experiments.records import RunResult
     from fdgnn.experiments.study import Study
     from fdgnn.portrait import Portrait
+    from fdgnn.report import Subject
+
+PORTRAYED = 6  # of several targets; each has figures of its own
 
 WantPage = Annotated[
     bool, typer.Option("--report/--no-report", help="Write a report page into the directory.")
@@ -64,11 +67,9 @@ def show_model(
     """Write a page about a model file on the graphs it was trained on."""
 
     def write() -> None:
-        from fdgnn.report import model_subject, write_report
+        from fdgnn.report import write_report
 
-        portrait = portray(model, table, dataset, held_out=False, command=context.command)
-        left_out = rows_left_out(table, portrait)
-        write_report(model_subject(path, portrait, [left_out] if left_out else []), output)
+        write_report(model_subjects(path, model, table, dataset, context), output)
 
     _tell_of_page(write, output, context)
 
@@ -83,6 +84,32 @@ def _tell_of_page(write: Callable[[], None], output: Path, context: Context) -> 
         say(f"no report page: {one_line(error)}")
     else:
         say(f"report page: {output}", context.quiet)
+
+
+def model_subjects(
+    path: Path, model: Any, table: GraphTable, dataset: str, context: Context,
+    *, held_out: bool = False,
+) -> list[Subject]:  # fmt: skip
+    """Portray a model file on the graphs of a table: each of its targets that the table has."""
+    from fdgnn.report import model_subject
+
+    known = [each.name for each in model.targets_] if model.each_ else []
+    names = list(table.targets) or known
+    left_out = names[PORTRAYED:]
+    if left_out:
+        say(
+            f"the page shows {PORTRAYED} of {len(names)} targets, and scores of all; to see "
+            f"others: fdgnn report with --target {left_out[0]}",
+            context.quiet,
+        )
+    subjects = []
+    for name in names[:PORTRAYED] if model.each_ else [None]:
+        one = model if name is None else model.for_target(name)
+        own = table.of_target(name) if name is not None and table.targets else table
+        portrait = portray(one, own, dataset, held_out=held_out, command=context.command)
+        told = rows_left_out(own, portrait)
+        subjects.append(model_subject(path, portrait, [told] if told else [], name))
+    return subjects
 
 
 def portray(
@@ -115,7 +142,10 @@ def portray(
 def rows_left_out(table: GraphTable, portrait: Portrait) -> str:
     """A sentence about rows that are not in the portrait, or nothing."""
     n = table.n_rows - portrait.data.n_graphs
-    return f"{n} of {table.n_rows} rows left out, because they cannot be used." if n else ""
+    why = "because they cannot be used"
+    if n > len(table.rejects):
+        why += " or have no known answer"
+    return f"{n} of {table.n_rows} rows left out, {why}." if n else ""
 
 
 def dataset_of(data: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -47,24 +47,23 @@ def predict(
     the second one; with more, it is that of the predicted class. The column 'novelty' says, from 0
     to 1, how unlike the training graphs a graph is, and 'unlike' why, if it is more so than 99 % of
     them. The column 'warning' names a vertex label that no training graph has; the column 'error'
-    says why a row cannot be predicted.
+    says why a row cannot be predicted. Of several targets each has its own columns, which end with
+    its name.
     """
     from fdgnn.context import Context
-    from fdgnn.model_files import load_model
     from fdgnn.workflow.output import prediction_writer
-    from fdgnn.workflow.predicting import predict_tables
+    from fdgnn.workflow.predicting import load_predictor, predict_tables
     from fdgnn.workflow.trusting import Coverage
 
     context = Context(n_jobs=jobs, quiet=quiet)
     bad_rows = RejectsFile.beside(output, rejects)
     check_outputs(data, output, bad_rows)
-    fitted = load_model(model)
+    fitted = load_predictor(model)
     wanted = Coverage(coverage, by_class)
     wanted.check(fitted)
     found: list[Reject] = []
     n_rows = n_unseen = n_unlike = 0
-    classes, covered = getattr(fitted, "classes_", ()), wanted.names(fitted)
-    with prediction_writer(output, classes, how.id_column, covered) as write:
+    with prediction_writer(output, fitted, how.id_column, wanted.names(fitted)) as write:
         tables = how.iterate(data, like=fitted)
         for predictions, refused in predict_tables(fitted, tables, context.n_jobs, wanted):
             write(predictions)
@@ -98,6 +97,9 @@ def explain(
         list[int] | None, typer.Option("--row", help="Only these rows, counted from 0.")
     ] = None,
     of: Annotated[str | None, typer.Option(help="The class whose score is explained.")] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Which target is explained, if the model has several.")
+    ] = None,
     edges: Annotated[
         bool, typer.Option(help="Also show how the score changes without each edge.")
     ] = False,
@@ -129,10 +131,10 @@ def explain(
     not add up.
     """
     from fdgnn.context import Context
-    from fdgnn.model_files import load_model
     from fdgnn.workflow.explaining import draw_all, explain_table
     from fdgnn.workflow.grouping import GroupChoice, read_vertex_sets
     from fdgnn.workflow.output import explanation_writer
+    from fdgnn.workflow.predicting import load_predictor
 
     given = None if vertex_sets is None else read_vertex_sets(vertex_sets)
     choice = GroupChoice(groups, tuple(smarts or ()), given)
@@ -142,7 +144,7 @@ def explain(
     context = Context(quiet=quiet)
     bad_rows = RejectsFile.beside(output, rejects)
     check_outputs(data, output, bad_rows)
-    fitted = load_model(model)
+    fitted = _of_target(load_predictor(model), target)
     wanted = None if not row else set(row)
     n_explained = n_unseen = n_rows = 0
     found: list[Reject] = []
@@ -166,6 +168,14 @@ def explain(
     say(f"{n_explained} of {n_rows} rows explained", context.quiet)
     summary = {"rows": n_rows, "explained": n_explained, "unseen_labels": n_unseen, **listed}
     _print_summary(summary, output, as_json)
+
+
+def _of_target(model: Any, target: str | None) -> Any:
+    """Give the model of the target that is asked for; of a single one there is no choice."""
+    if model.each_ and target is None:
+        names = ", ".join(each.name for each in model.targets_)
+        raise ValueError(f"the model has several targets, {names}; name one by --target")
+    return model if target is None else model.for_target(target)
 
 
 def _tell_unseen(n_unseen: int, n_rows: int, context: Context) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fdgnn.cli.app import app, command_line, say
-from fdgnn.cli.options import AsJson, Format, IdColumn, Quiet, Smiles, Target
+from fdgnn.cli.options import AsJson, Format, IdColumn, Quiet, Smiles, SomeTargets, asked_targets
 
 if TYPE_CHECKING:
     from fdgnn.context import Context
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 class _DataOptions:
     """Options that say how to read and use the data."""
 
-    target: str | None
+    target: str | list[str] | None
     format: str | None
     id_column: str | None
     smiles_column: str | None
@@ -55,7 +56,7 @@ def report(
         str | None,
         typer.Option(help="Graphs to try the model files on: a name, file or folder."),
     ] = None,
-    target: Target = None,
+    target: SomeTargets = None,
     held_out: Annotated[
         bool, typer.Option("--held-out", help="The models have not seen these graphs in training.")
     ] = False,
@@ -74,13 +75,13 @@ def report(
     check_writable(output)
     context = Context(quiet=quiet, command=command_line())
     found: list[Path | Subject] = list(subjects)
-    options = _DataOptions(target, format, id_column, smiles, held_out)
+    options = _DataOptions(asked_targets(target, None), format, id_column, smiles, held_out)
     if data is None:
         options.refuse()
     else:
         if not any(map(Path.is_file, subjects)):
             raise ValueError("--data is for model files, but none is named; leave it out")
-        found = [_portrayed(s, data, options, context) for s in subjects]
+        found = [one for s in subjects for one in _portrayed(s, data, options, context)]
     path = write_report(found, output, title=title)
     size = path.stat().st_size
     say(f"written to {path}, {size / 1e6:.1f} MB; open it in a browser", quiet)
@@ -88,29 +89,27 @@ def report(
         typer.echo(json.dumps({"output": str(path), "bytes": size}))
 
 
-def _portrayed(path: Path, data: str, options: _DataOptions, context: Context) -> Path | Subject:
+def _portrayed(
+    path: Path, data: str, options: _DataOptions, context: Context
+) -> Sequence[Path | Subject]:
     """Try a model file on the data; run directories bring their own portraits."""
     if not path.is_file():
-        return path
-    from fdgnn.cli.pages import dataset_of, portray, rows_left_out
-    from fdgnn.model_files import load_model
-    from fdgnn.report import model_subject
+        return [path]
+    from fdgnn.cli.pages import dataset_of, model_subjects
+    from fdgnn.workflow.predicting import load_predictor
 
-    model = load_model(path)
+    model = load_predictor(path)
     table = _read_like(model, data, options)
-    portrait = portray(
-        model, table, dataset_of(data), held_out=options.held_out, command=context.command
-    )
+    found = model_subjects(path, model, table, dataset_of(data), context, held_out=options.held_out)
     if table.y is None:
         say(
             f"{data}: no column has the true answers, so the page shows no accuracy; name the "
             "column with --target if there is one",
             context.quiet,
         )
-    left_out = rows_left_out(table, portrait)
-    if left_out:
-        say(left_out, context.quiet)
-    return model_subject(path, portrait, [left_out] if left_out else [])
+    for note in dict.fromkeys(note for subject in found for note in subject.notes):
+        say(note, context.quiet)
+    return found
 
 
 def _read_like(model: Any, data: str, options: _DataOptions) -> GraphTable:
@@ -118,11 +117,14 @@ def _read_like(model: Any, data: str, options: _DataOptions) -> GraphTable:
     from fdgnn.datasets import read_graphs
     from fdgnn.scikit import is_classifier
 
+    target = options.target
+    if isinstance(target, list) and not model.each_:
+        raise ValueError("the model has one target; name one column by --target")
     return read_graphs(
         data,
         like=model,
         format=options.format,
-        target=options.target,
+        target=[target] if model.each_ and isinstance(target, str) else target,
         id_column=options.id_column,
         smiles_column=options.smiles_column,
         numeric=not is_classifier(model),

@@ -46,7 +46,7 @@ def read_graphs(
     *,
     like: Any = None,
     format: str | None = None,
-    target: str | None = None,
+    target: str | Sequence[str] | None = None,
     numeric: bool = False,
     id_column: str | None = None,
     smiles_column: str | None = None,
@@ -83,8 +83,9 @@ def read_graphs(
     format : {"tu", "csv", "tsv", "jsonl", "parquet", "arrow", "smi", "sdf", "graphml", "gexf"}, \
 optional
         By default it is recognized from the name or the first bytes.
-    target : str, optional
+    target : str or sequence of str, optional
         Column with the targets; rows without one are rejected. TU datasets always have targets.
+        A sequence names the columns of several targets; rows that lack all of them are rejected.
     numeric : bool, default=False
         Reject rows whose target is not a number, instead of reading all targets as text.
     id_column : str, optional
@@ -213,7 +214,8 @@ def _iterate(
             rows = _file_rows(name_of(path), found.format, found.files, request)
     if rows.source != "molecules":
         _refuse_choices_of_molecules(rows.name, request)
-    _check_column(rows, "target", request.target)
+    for name in request.targets:
+        _check_column(rows, "target", name)
     _check_column(rows, "id_column", request.id_column)
     for column in request.columns:
         _check_column(rows, "columns", column)
@@ -245,9 +247,9 @@ def _check_column(rows: FileRows, argument: str, column: str | None) -> None:
 
 
 def _tu_table(path: Path | str, request: ReadRequest) -> GraphTable:
-    if request.target not in (None, "y", "graph_labels"):
+    if request.has_several or request.target not in (None, "y", "graph_labels"):
         raise DatasetFormatError(
-            f"{path}: there is no column {request.target!r}; the targets of a TU dataset are "
+            f"{path}: there is no column {request.targets[-1]!r}; the targets of a TU dataset are "
             "called 'y'"
         )
     if request.directed:
@@ -343,7 +345,7 @@ def _table_rows(
     else:
         used, read = [smiles], MoleculeColumn(smiles, _molecule_reader(request))
     beside = (*request.columns, *request.described_by)
-    asked = [c for c in (request.target, request.id_column, *beside) if c in columns]
+    asked = [c for c in (*request.targets, request.id_column, *beside) if c in columns]
     wanted = list(dict.fromkeys([*used, *asked]))
     return FileRows(
         name=name,

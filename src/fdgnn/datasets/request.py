@@ -32,7 +32,7 @@ UNDECIDED = (None, "auto", ())
 class ReadRequest:
     """The arguments of `read_graphs` that say what to read; `like` is a `Reading`."""
 
-    target: str | None = None
+    target: str | Sequence[str] | None = None  # a list of names: several targets
     numeric: bool = False
     id_column: str | None = None
     smiles_column: str | None = None
@@ -48,6 +48,18 @@ class ReadRequest:
     stereo: bool | None = None
     descriptors: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()  # descriptors that are categories, whatever they look like
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The columns of all targets."""
+        if self.target is None:
+            return ()
+        return (self.target,) if isinstance(self.target, str) else tuple(self.target)
+
+    @property
+    def has_several(self) -> bool:
+        """Whether targets are columns of a table, some of whose values may be missing."""
+        return self.target is not None and not isinstance(self.target, str)
 
     @property
     def described_by(self) -> tuple[str, ...]:
@@ -66,6 +78,15 @@ class ReadRequest:
         """Check the arguments, and replace what is undecided by what `like` says."""
         for name, allowed in CHOICES.items():
             check_choice(name, getattr(self, name), allowed)
+        twice = [name for i, name in enumerate(self.targets) if name in self.targets[:i]]
+        if twice:
+            raise ValueError(f"`target` names {twice[0]!r} twice; name each column once")
+        both = [name for name in self.targets if name in self.described_by]
+        if both:
+            raise ValueError(
+                f"{both[0]!r} is a target and one of the `descriptors`; a model that knows the "
+                "answer learns nothing"
+            )
         if self.like is None:
             return self
         self._check_agreement(self.like)

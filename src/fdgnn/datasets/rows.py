@@ -13,7 +13,13 @@ from msgspec.structs import replace as replace_fields
 from fdgnn.arrays import Array, Ints
 from fdgnn.datasets.layout import lists_pairs, settle
 from fdgnn.datasets.request import ReadRequest
-from fdgnn.datasets.targets import plain, read_target, target_array
+from fdgnn.datasets.targets import (
+    plain,
+    read_target,
+    read_targets,
+    target_array,
+    target_table,
+)
 from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.raw import Joined, RawGraph, join
@@ -64,7 +70,8 @@ class GraphTable:
     graphs : GraphBatch or None
         The graphs of the good rows; None if no row is good.
     y : array or None
-        The targets of the good rows, if they were asked for: integers, reals or text.
+        The targets of the good rows, if they were asked for: integers, reals or text. Several
+        targets are a table of objects (n_graphs, n_targets), None where a value is missing.
     ids : tuple
         For each row, good or bad: what the id column says, or the row's number, from 0.
     rows : (n_graphs,) int64
@@ -84,6 +91,8 @@ class GraphTable:
         file; None where a row has none.
     changes : tuple of Change
         The good rows' molecules that standardization changed.
+    targets : tuple of str
+        The names of several targets.
     """
 
     graphs: GraphBatch | None
@@ -96,11 +105,28 @@ class GraphTable:
     reading: Reading | None = None
     columns: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     changes: tuple[Change, ...] = ()
+    targets: tuple[str, ...] = ()
 
     @property
     def n_rows(self) -> int:
         """How many rows there are, good and bad."""
         return len(self.ids)
+
+    def of_target(self, name: str) -> GraphTable:
+        """Give the table of one of several targets: the good rows for which it is known."""
+        if self.y is None or self.graphs is None:
+            return replace(self, y=None, targets=())
+        column = self.y[:, self.targets.index(name)].tolist()
+        known = [i for i, value in enumerate(column) if value is not None]
+        return replace(
+            self,
+            graphs=self.graphs[known],
+            y=np.array([column[i] for i in known]),
+            rows=self.rows[known],
+            smiles=None if self.smiles is None else tuple(self.smiles[i] for i in known),
+            columns={name: tuple(cells[i] for i in known) for name, cells in self.columns.items()},
+            targets=(),
+        )
 
     def __repr__(self) -> str:
         return f"GraphTable({len(self.rows)} of {self.n_rows} rows, {self.graphs})"
@@ -203,8 +229,12 @@ class _Chunk:
             return
         try:
             raw = self.file.read(row)
-            if self.request.target is not None:
-                self.targets[i] = read_target(row.get(self.request.target), self.request.numeric)
+            if self.request.has_several:
+                cells = {name: row.get(name) for name in self.request.targets}
+                self.targets[i] = read_targets(cells, self.request.numeric)
+            elif self.request.targets:
+                cell = row.get(self.request.targets[0])
+                self.targets[i] = read_target(cell, self.request.numeric)
             self.beside[i] = [plain(row.get(column)) for column in self.request.columns]
             described_by = self.request.described_by
             if described_by:
@@ -229,8 +259,12 @@ class _Chunk:
         rejects = self.rejects | ({} if joined is None else joined.faults)
         good = [i for i in range(len(self.ids)) if i not in rejects]
         y = smiles = None
-        if self.request.target is not None:
-            y = target_array([self.targets[i] for i in good], self.file.text_only)
+        names = self.request.targets
+        if names:
+            found = [self.targets[i] for i in good]
+            text = self.file.text_only
+            several = self.request.has_several
+            y = target_table(found, len(names), text) if several else target_array(found, text)
         if self.file.source == "molecules":
             smiles = tuple(self.raws[i].smiles or "" for i in good)
         return GraphTable(
@@ -249,6 +283,7 @@ class _Chunk:
                 for c, column in enumerate(self.request.columns)
             },
             changes=tuple(self._change(i) for i in good if self.raws[i].changes),
+            targets=names if self.request.has_several else (),
         )
 
     def _change(self, i: int) -> Change:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from decimal import Decimal
 from numbers import Number
 from typing import Any
@@ -33,6 +34,28 @@ def read_target(value: Any, numeric: bool) -> Any:
     if isinstance(value, str) and MAX_LABEL.is_below(len(value)):
         raise GraphError(f"its target has {len(value)} characters; {MAX_LABEL.in_words}")
     return value
+
+
+def read_targets(cells: Mapping[str, Any], numeric: bool) -> list[Any]:
+    """Check several targets of a row, of which one at least must be there; the others are None."""
+    found: list[Any] = []
+    for name, cell in cells.items():
+        try:
+            found.append(None if is_missing(plain(cell)) else read_target(cell, numeric))
+        except GraphError as error:
+            raise GraphError(f"{error.reason} ({name})") from None
+    if all(value is None for value in found):
+        raise GraphError("all of its targets are missing")
+    return found
+
+
+def target_table(rows: list[list[Any]], n_targets: int, text_only: bool) -> Array:
+    """Make a table (n_rows, n_targets) of objects, each column as `target_array` makes it."""
+    table: Array = np.full((len(rows), n_targets), None, dtype=object)
+    for t in range(n_targets):
+        known = [i for i, row in enumerate(rows) if row[t] is not None]
+        table[known, t] = target_array([rows[i][t] for i in known], text_only).tolist()
+    return table
 
 
 def target_array(values: list[Any], text_only: bool) -> Array:

@@ -90,7 +90,8 @@ _REMEDY_OF_AUTO = (
 Chosen: TypeAlias = Sequence[HeldOut | None] | None
 # What a model of several targets knows that a model of one of them does not.
 _OF_ALL_TARGETS = (
-    "each_", "targets_", "training_score_", "training_score_nested_", "conformal_",
+    "each_", "targets_", "training_score_", "training_score_nested_", "training_scores_",
+    "conformal_",
 )  # fmt: skip
 FOLDS, FEWER_FOLDS = 10, 5  # for choosing penalties and members; on few graphs, and on many
 

@@ -120,7 +120,8 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     FDGNNClassifier, FDGNNRegressor or an encoder
-        Fitted; ``training_score_`` is the score that it was saved with, or None.
+        Fitted; ``training_score_`` is the score that it was saved with, or None, and
+        ``training_scores_`` are those that `fdgnn fit` measured on graphs held out, by name.
 
     Raises
     ------

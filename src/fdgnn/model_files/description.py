@@ -32,6 +32,7 @@ from fdgnn.model_files.targets import (
     check_answers,
     classes_record,
     describe_targets,
+    held_out_scores,
     restored_classes,
 )
 from fdgnn.model_files.trust import TrustRecord, describe_trust
@@ -112,6 +113,9 @@ class ModelRecord(Record, frozen=True, kw_only=True):
     threshold: float | None = None  # what was taken away from all outputs
     score: float | None = None
     nested: bool = False  # whether the score is that of nested cross validation
+    # By several measures, as people name them: on graphs held out, the first that models were
+    # chosen by. Errors are positive.
+    scores: dict[str, float] = msgspec.field(default_factory=dict)
     reading: Reading | None = None
     descriptors: list[DescriptorColumn] = msgspec.field(default_factory=list)
     trust: TrustRecord = TrustRecord()
@@ -147,6 +151,7 @@ def describe(model: Any, score: float | None, nested: bool = False) -> ModelReco
         threshold=getattr(model, "threshold_", None),
         score=None if score is None else float(score),
         nested=nested,
+        scores=held_out_scores(model),
         reading=model.reading_,
         descriptors=[] if model.descriptors_ is None else list(model.descriptors_.columns),
         trust=describe_trust(model),
@@ -251,6 +256,7 @@ def build_model(record: ModelRecord) -> Any:
     model.graph_kind_ = record.graph_kind
     model.training_score_ = record.score
     model.training_score_nested_ = record.nested
+    model.training_scores_ = record.scores
     model.reading_ = record.reading
     if record.classes is not None:
         model.classes_ = restored_classes(record.classes)

@@ -34,6 +34,7 @@ class TargetRecord(Record, frozen=True, kw_only=True):
     classes: ClassesRecord | None = None
     calibration: float | None = None
     threshold: float | None = None
+    scores: dict[str, float] = msgspec.field(default_factory=dict)  # as `ModelRecord` has them
 
 
 class _Answers(Protocol):
@@ -61,9 +62,16 @@ def describe_targets(model: Any) -> list[TargetRecord]:
             classes=classes_record(target.classes),
             calibration=getattr(one, "calibration_", None),
             threshold=getattr(one, "threshold_", None),
+            scores=held_out_scores(one),
         )
         for one, target in zip(model.each_, model.targets_ if model.each_ else (), strict=True)
     ]
+
+
+def held_out_scores(model: Any) -> dict[str, float]:
+    """Give the scores that a model was given after its training, by name; none that is NaN."""
+    scores = getattr(model, "training_scores_", {})
+    return {name: float(score) for name, score in scores.items() if math.isfinite(score)}
 
 
 def classes_record(classes: Array | None) -> ClassesRecord | None:
@@ -137,6 +145,7 @@ def restore_targets(record: Any, model: Any) -> None:
     ]
     model.split(_targets(described))
     for one, target in zip(model.each_, described, strict=True):
+        one.training_scores_ = target.scores
         if target.calibration is not None:
             one.calibration_ = target.calibration
         if target.threshold is not None:

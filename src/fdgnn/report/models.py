@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from fdgnn.model_files import model_info
+from fdgnn.model_files import ModelInfo, model_info
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,10 @@ class ModelFacts:
         Whether the score was measured by nested cross validation.
     settings, versions : mapping
         Names and values to be shown as they are.
+    scores : mapping
+        Scores on graphs held out, by measure; what models were chosen by is the first.
+    targets : mapping
+        The same for each of the file's several targets.
     """
 
     kind: str
@@ -33,16 +37,39 @@ class ModelFacts:
     nested: bool
     settings: Mapping[str, object]
     versions: Mapping[str, object]
+    scores: Mapping[str, float] = field(default_factory=dict)
+    targets: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @property
     def is_regressor(self) -> bool:
         """Whether it predicts numbers."""
         return self.kind == "FDGNNRegressor"
 
+    @property
+    def usual_score(self) -> float | None:
+        """Accuracy or R2, if the file has it; files without `scores` do not say what theirs is."""
+        return self.scores.get("R2" if self.is_regressor else "accuracy", self.score)
 
-def model_facts(path: str | os.PathLike[str]) -> ModelFacts:
-    """Read what a page tells about a model file; errors are those of `model_info`."""
+
+def model_facts(path: str | os.PathLike[str], target: str | None = None) -> ModelFacts:
+    """Read what a page tells about a model file, or about one of its several targets.
+
+    Errors are those of `model_info`.
+    """
     info = model_info(path)
+    facts = _facts(info)
+    if target is None:
+        return facts
+    one = next(each for each in info.targets if each.name == target)
+    return replace(
+        facts,
+        n_classes=0 if one.classes is None else len(one.classes.values),
+        score=next(iter(one.scores.values()), None),
+        scores=one.scores,
+    )
+
+
+def _facts(info: ModelInfo) -> ModelFacts:
     kind = info.model or info.encoder.kind
     graphs = {"directed": info.graph_kind.directed, "vertices_carry": info.graph_kind.vertices}
     facts = {n: v for n, v in info.encoder.facts.items() if not isinstance(v, list)}
@@ -55,4 +82,6 @@ def model_facts(path: str | os.PathLike[str]) -> ModelFacts:
         # The parameters of an encoder that is an object are not those of the model.
         settings={"class": kind} | info.parameters | encoder | graphs,
         versions={"fdgnn": info.fdgnn, "format": info.format},
+        scores=info.scores,
+        targets={target.name: target.scores for target in info.targets},
     )

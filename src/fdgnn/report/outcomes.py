@@ -52,7 +52,17 @@ def outcome_of(subject: Subject) -> Outcome | None:
     saved = saved_score(subject)
     if portrait is None or portrait.held_out or saved is None or is_regression(subject):
         return None
-    return Outcome(saved[0], None, [], None, saved[1], here=False)
+    scores = {} if subject.model is None else subject.model.scores
+    return Outcome(
+        saved[0],
+        None,
+        [],
+        None,
+        saved[1],
+        here=False,
+        balanced=scores.get("balanced accuracy"),
+        roc_auc=scores.get("ROC AUC"),
+    )
 
 
 def _of_committee(result: CommitteeResult) -> Outcome:
@@ -81,11 +91,12 @@ def is_regression(subject: Subject) -> bool:
 
 
 def saved_score(subject: Subject) -> tuple[float, str] | None:
-    """The score in a model file, and how it was measured."""
-    if subject.model is None or subject.model.score is None:
+    """Accuracy or R2 in a model file, and how it was measured."""
+    score = None if subject.model is None else subject.model.usual_score
+    if subject.model is None or score is None:
         return None
     how = "nested cross validation" if subject.model.nested else "as measured by whoever made it"
-    return subject.model.score, f"{how}, saved with the model"
+    return score, f"{how}, saved with the model"
 
 
 def shown_score(score: float, subject: Subject) -> str:

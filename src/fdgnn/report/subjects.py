@@ -130,9 +130,12 @@ def read_subject(path: str | os.PathLike[str]) -> Subject:
 
 
 def model_subject(
-    path: str | os.PathLike[str], portrait: Portrait | None = None, notes: Sequence[str] = ()
+    path: str | os.PathLike[str],
+    portrait: Portrait | None = None,
+    notes: Sequence[str] = (),
+    target: str | None = None,
 ) -> Subject:
-    """Take a model file, and what is known about it on some data.
+    """Take a model file, and what is known about it, or one of its targets, on some data.
 
     Parameters
     ----------
@@ -142,16 +145,19 @@ def model_subject(
         What `fdgnn.portrait.portrait_of_model` gave.
     notes : list of str
         Sentences about the data that the page shows, for instance about rows that were left out.
+    target : str, optional
+        Which of the model's several targets the portrait shows.
 
     Raises
     ------
     ModelFileError
         The file is no model file.
     """
-    facts = model_facts(path)
+    facts = model_facts(path, target)
     dataset = Path(path).stem if portrait is None else portrait.dataset
+    name = dataset if target is None else f"{dataset}, {target}"
     notes = [*notes, *_unknown_classes(facts, portrait)]
-    return Subject(dataset, dataset, os.fspath(path), portrait=portrait, model=facts, notes=notes)
+    return Subject(name, dataset, os.fspath(path), portrait=portrait, model=facts, notes=notes)
 
 
 def _unknown_classes(facts: ModelFacts, portrait: Portrait | None) -> list[str]:
@@ -206,7 +212,7 @@ def _compared(rivals: Sequence[ComparisonRow]) -> str:
 
 def _told_apart(subjects: list[Subject]) -> list[Subject]:
     """Add the folder to names that occur twice, and a number where that is not enough."""
-    named = _renamed(subjects, lambda s, _: f"{s.dataset} ({Path(s.path).name or s.path})")
+    named = _renamed(subjects, lambda s, _: f"{s.name} ({Path(s.path).name or s.path})")
     return _renamed(named, lambda s, i: f"{s.name} #{i + 1}")
 
 

@@ -27,44 +27,62 @@ NO_CLASS = "none"  # in place of a set without classes
 
 @contextmanager
 def prediction_writer(
-    output: str, classes: Sequence[Any], id_name: str | None, covered: Sequence[str] = ()
+    output: str, model: Any, id_name: str | None, covered: Sequence[str] = ()
 ) -> Iterator[Callable[[Iterable[Prediction]], None]]:
-    """Give a function that appends predictions to `output`; "-" prints them as CSV.
+    """Give a function that appends predictions of a model to `output`; "-" prints them as CSV.
 
-    `covered` are the columns of a set or an interval, where one was asked for.
+    `covered` are the columns of a set or an interval, where one was asked for. Of several targets
+    each has its own columns, which end with its name.
     """
     name = id_name or "row"
-    chances = [f"probability_{c}" for c in classes]
-    columns = ["prediction", "score", *chances, *covered, "novelty", "unlike", "warning", "error"]
+    targets = [each.name for each in model.targets_] if model.each_ else [None]
+    parts = [
+        _TargetColumns(target, getattr(one, "classes_", ()), covered)
+        for target, one in zip(targets, model.each_ or (model,), strict=True)
+    ]
+    columns = [each for part in parts for each in part.names]
+    columns += ["novelty", "unlike", "warning", "error"]
     if name in columns:
         raise ValueError(f"`id_column` is {name!r}, as a column of the output; rename it")
+    if len(set(columns)) < len(columns):
+        raise ValueError("two targets would have the same columns in the output; rename one")
 
     def row(p: Prediction) -> Cells:
-        shown = p.probabilities or (None,) * len(chances)
-        return {
-            name: p.id,
-            "prediction": p.prediction,
-            "score": p.score,
-            **dict(zip(chances, shown, strict=True)),
-            **_covered(p.trust, covered),
-            "novelty": p.trust.novelty,
-            "unlike": p.trust.unlike,
-            "warning": p.warning,
-            "error": p.error,
-        }
+        cells: Cells = {name: p.id}
+        for part, own in zip(parts, p.of_targets or [p] * len(parts), strict=True):
+            cells |= part.cells(own)
+        known = (p.trust.novelty, p.trust.unlike, p.warning, p.error)
+        return cells | dict(zip(columns[-4:], known, strict=True))
 
     with _writer(output, [name, *columns]) as write:
         yield lambda predictions: write([row(p) for p in predictions])
 
 
-def _covered(trust: RowTrust, columns: Sequence[str]) -> Cells:
+class _TargetColumns:
+    """The columns of one target; without a name it is the only one."""
+
+    def __init__(self, target: str | None, classes: Sequence[Any], covered: Sequence[str]) -> None:
+        end, of = ("", "") if target is None else (f"_{target}", f"{target}_")
+        self.n_classes, self.covered = len(classes), covered
+        chances = [f"probability_{of}{c}" for c in classes]
+        given = [f"{each}{end}" for each in covered]
+        self.names = [f"prediction{end}", f"score{end}", *chances, *given]
+
+    def cells(self, p: Prediction) -> Cells:
+        """Give the cells of one row."""
+        shown = p.probabilities or (None,) * self.n_classes
+        known = _covered(p.trust, self.covered)
+        return dict(zip(self.names, (p.prediction, p.score, *shown, *known), strict=True))
+
+
+def _covered(trust: RowTrust, columns: Sequence[str]) -> tuple[Any, ...]:
     """The set as text, or both ends of the interval."""
     values: tuple[Any, ...] = (None,) * len(columns)
     if trust.likely is not None:
         values = ("|".join(map(str, trust.likely)) or NO_CLASS,)
     if trust.interval is not None:
         values = trust.interval
-    return dict(zip(columns, values, strict=True))
+    return values
 
 
 @contextmanager

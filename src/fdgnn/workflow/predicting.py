@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from fdgnn.arrays import Array, Ints
+from fdgnn.arrays import Array, Floats, Ints
 from fdgnn.datasets import GraphTable, Reject
+from fdgnn.encoders import Encoder
 from fdgnn.exceptions import UnseenLabelWarning
 from fdgnn.graphs import GraphBatch
-from fdgnn.readout.targets import winning_class
+from fdgnn.model_files import load_model
 from fdgnn.scikit import is_classifier
 from fdgnn.workflow.trusting import NOTHING_KNOWN, Coverage, RowTrust, trust_of
 
@@ -33,6 +35,15 @@ class Prediction:
     trust: RowTrust = NOTHING_KNOWN
     warning: str | None = None
     error: str | None = None
+    of_targets: tuple[Prediction, ...] = ()  # of several targets, what is said of each
+
+
+def load_predictor(path: str | os.PathLike[str]) -> Any:
+    """Load a model file, or raise ValueError if it holds an encoder, which predicts nothing."""
+    model = load_model(path)
+    if isinstance(model, Encoder):
+        raise ValueError(f"{path}: it holds an encoder, which predicts nothing; name a model file")
+    return model
 
 
 def predict_tables(
@@ -61,9 +72,10 @@ def predict_tables(
             graphs = table.graphs[usable]
             unseen = model.unseen(graphs)
             with unseen_labels_ignored():
-                answers = _answers(model, graphs, coverage)
+                outputs = model.outputs(graphs)  # (n, q)
+            answers = _predictions(model, graphs, outputs, coverage)
             for g, (row, answer) in enumerate(zip(table.rows[usable], answers, strict=True)):
-                rows[row] = Prediction(table.ids[row], *answer, warning=unseen.get(g))
+                rows[row] = replace(answer, id=table.ids[row], warning=unseen.get(g))
         yield rows, rejects
 
 
@@ -94,16 +106,28 @@ def usable_graphs(model: Any, graphs: GraphBatch) -> tuple[Ints, dict[int, str]]
     return np.setdiff1d(np.arange(len(graphs)), list(reasons)), reasons
 
 
-def _answers(
-    model: Any, graphs: GraphBatch, coverage: Coverage
-) -> Iterator[tuple[Any, float, tuple[float, ...], RowTrust]]:
-    """Give each graph's prediction, the output behind it, probabilities, and how far to trust."""
-    outputs = model.outputs(graphs)  # (n, q)
+def _predictions(
+    model: Any, graphs: GraphBatch, outputs: Floats, coverage: Coverage
+) -> Iterator[Prediction]:
+    """Give what is said of each graph, without its id: of the only target, or of several."""
+    trust = trust_of(model, graphs)
+    if not model.each_:
+        for answer, known in zip(_answers(model, outputs, coverage), trust, strict=True):
+            yield replace(answer, trust=replace(answer.trust, **known))
+        return
+    each = [_answers(one, own, coverage) for one, own in model.shared_out(outputs)]
+    for known, *answers in zip(trust, *each, strict=True):
+        yield Prediction(None, trust=RowTrust(**known), of_targets=tuple(answers))
+
+
+def _answers(model: Any, outputs: Floats, coverage: Coverage) -> Iterator[Prediction]:
+    """Give the prediction of one target, the output behind it, probabilities, and its coverage."""
     values, scores = outputs[:, 0], outputs[:, 0]
-    chances: Array = np.empty((len(graphs), 0))
+    chances: Array = np.empty((len(outputs), 0))
     if is_classifier(model):
-        values, scores = model.classes_[winning_class(outputs)], outputs.max(axis=1)
+        values, scores = model.answers(outputs), outputs.max(axis=1)
         if model.probability:
             chances = model.chances(outputs)
-    trust = trust_of(model, graphs, outputs, coverage)
-    return zip(values.tolist(), scores.tolist(), map(tuple, chances.tolist()), trust, strict=True)
+    covered = coverage.of_rows(model, outputs)
+    rows = zip(values.tolist(), scores.tolist(), map(tuple, chances.tolist()), covered, strict=True)
+    return (Prediction(None, *row) for row in rows)

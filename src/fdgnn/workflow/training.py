@@ -10,32 +10,24 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from fdgnn.context import Context
-from fdgnn.datasets import GraphTable
 from fdgnn.encoders import GraphReservoir
 from fdgnn.estimators import AUTO, FDGNNClassifier, FDGNNRegressor
-from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.graphs import Array, GraphBatch, Ints
 from fdgnn.readout.metrics import OF_CLASSES, OF_NUMBERS, Scoring, named_scoring, usual_scoring
 from fdgnn.readout.rare import rare_class
+from fdgnn.readout.several import SeveralTargets
 from fdgnn.selection.folds import TEST, Folds, enough_for_nested_folds
 from fdgnn.selection.search import FDGNNSearchCV
 from fdgnn.selection.space import Parameters, depth_of
 from fdgnn.selection.splits import Split, check_groups
-from fdgnn.workflow.chemistry import baseline_answers, morgan_counts
+from fdgnn.workflow.asking import TaskName, as_numbers, task_of
+from fdgnn.workflow.chemistry import morgan_counts
+from fdgnn.workflow.judging import TargetFacts, facts_of_targets, mean_of_each, mean_or_none
 from fdgnn.workflow.repeats import find_repeats
 
-TaskName: TypeAlias = Literal["classification", "regression"]
 ModelName: TypeAlias = Literal["auto", "paper", "colors", "both"]
-MOST_CLASSES = 20  # whole numbers with more different values are taken for quantities
 FOLDS = 5
-
-
-def guess_task(y: Array) -> TaskName:
-    """Take text, truth values and few different whole numbers for classes, others for numbers."""
-    if y.dtype.kind not in "iuf":
-        return "classification"
-    whole = y.dtype.kind in "iu" or bool((y == np.round(y)).all())
-    return "classification" if whole and len(np.unique(y)) <= MOST_CLASSES else "regression"
+_LEAST_OF_SEVERAL = 4  # graphs of each class of each target, so that two nested folds have one each
 
 
 @dataclass(frozen=True)
@@ -101,6 +93,8 @@ class Training:
         look at labels of arcs.
     members : list of str
         The models whose outputs are averaged.
+    targets : tuple of TargetFacts
+        The same for each of several targets; the scores above are then their means.
     """
 
     model: Any
@@ -117,11 +111,12 @@ class Training:
     seconds: float
     parameters: Parameters
     members: list[str]
+    targets: tuple[TargetFacts, ...] = ()
 
 
 def train(
     graphs: GraphBatch,
-    y: Array,
+    y: Array | SeveralTargets,
     wishes: Wishes | None = None,
     *,
     smiles: Sequence[str] | None = None,
@@ -142,24 +137,30 @@ def train(
     if (order != np.arange(len(y))).any():
         graphs, y = graphs[order], y[order]
         smiles = None if smiles is None else [smiles[i] for i in order]
-    task = wishes.task or guess_task(y)
+    task = wishes.task or task_of(y)
     classify = task == "classification"
-    y = y if classify else _as_numbers(y)
+    y = y if classify or isinstance(y, SeveralTargets) else as_numbers(y)
     scoring, threshold = _settled(wishes, y, classify)
     found = _search(y, wishes, scoring, threshold, classify, context)
     found.fit(graphs, y, groups=wishes.split.groups)
     shown = _shown(scoring, classify)
+    X = None if smiles is None else morgan_counts(smiles, context.n_jobs)
+    each = tuple(facts_of_targets(graphs, y, found, scoring, shown, X))
+    several, tested = isinstance(y, SeveralTargets), _tested_by(found.nested_folds_)
+    values = np.zeros(len(y)) if isinstance(y, SeveralTargets) else y  # of twins with other values
+    scores = {each.words: each.shown(found.nested_score_by(each.name)) for each in shown}
     return Training(
-        model=found.best_estimator_,
+        model=_with_scores(found.best_estimator_, scores, each if several else ()),
         task=task,
         metric=scoring.words,
         score=scoring.shown(found.nested_score_),
-        scores={each.words: each.shown(found.nested_score_by(each.name)) for each in shown},
-        baseline=_constant(y, scoring.name),
-        rival={} if smiles is None else _rival(smiles, y, found.nested_folds_, shown, context),
+        scores=scores,
+        baseline=mean_or_none([one.baseline for one in each]),
+        rival=mean_of_each([one.rival for one in each]),
         rare=_about_rare(y, scoring, threshold) if classify else None,
-        repeats=find_repeats(graphs, y, _tested_by(found.nested_folds_), wishes.seed).in_words(),
-        ceiling=graphs.wl_ceiling(y) if classify else None,
+        repeats=find_repeats(graphs, values, tested, wishes.seed).in_words(),
+        ceiling=None if several else each[0].ceiling,
+        targets=each if several else (),
         n_graphs=len(graphs),
         seconds=time.perf_counter() - start,
         parameters=found.best_params_,
@@ -167,25 +168,41 @@ def train(
     )
 
 
-def _settled(wishes: Wishes, y: Array, classify: bool) -> tuple[Scoring, str | None]:
+def _with_scores(model: Any, scores: dict[str, float], targets: Sequence[TargetFacts]) -> Any:
+    """Let a model know how it does on graphs held out, so that its file and page can tell."""
+    model.training_scores_ = scores
+    for one, facts in zip(model.each_, targets, strict=True):
+        one.training_scores_ = facts.scores
+    return model
+
+
+def _settled(wishes: Wishes, y: Any, classify: bool) -> tuple[Scoring, str | None]:
     """Give what models and the threshold are chosen by; where a class is rare, F1 cuts."""
     for name in ("threshold", "class_weight"):
         if getattr(wishes, name) is not None and not classify:
             raise ValueError(f"`{name}` is for classes, but the target is a number")
     if not classify:
         return named_scoring(wishes.scoring or "r2", classify), None
-    classes, codes = np.unique(y, return_inverse=True)
-    rare = len(classes) == 2 and rare_class(y) is not None
-    threshold = wishes.threshold or ("f1" if rare else None)
+    if isinstance(y, SeveralTargets):
+        codes = y.rarest()
+        two = all(len(target.classes) == 2 for target in y.targets if target.classes is not None)
+    else:
+        classes, codes = np.unique(y, return_inverse=True)
+        two = len(classes) == 2
+    assert codes is not None
+    threshold = wishes.threshold or ("f1" if two and rare_class(codes) is not None else None)
     return named_scoring(wishes.scoring or usual_scoring(codes).name, classify), threshold
 
 
-def _about_rare(y: Array, scoring: Scoring, threshold: str | None) -> str | None:
-    found = rare_class(y)
-    if found is None:
+def _about_rare(y: Any, scoring: Scoring, threshold: str | None) -> str | None:
+    columns = {"": y}
+    if isinstance(y, SeveralTargets):
+        columns = {f" of target {name!r}": y.of_graphs(t) for t, name in enumerate(y.names)}
+    rare = {of: found for of, column in columns.items() if (found := rare_class(column))}
+    if not rare:
         return None
-    name, share = found
-    text = f"class {name} has {100 * share:.1f} % of the graphs: {scoring.words} chooses models"
+    of, (name, share) = next(iter(rare.items()))
+    text = f"class {name}{of} has {100 * share:.1f} % of the graphs: {scoring.words} chooses models"
     if threshold is not None:
         text += f", and classes are told apart where {OF_CLASSES[threshold].words} is best"
     return text
@@ -198,30 +215,10 @@ def _shown(chosen_by: Scoring, classify: bool) -> list[Scoring]:
     return [known[name] for name in dict.fromkeys([chosen_by.name, *usual])]
 
 
-def _constant(y: Array, scoring: str) -> float | None:
-    """The score of the best answer that is the same for all graphs."""
-    counts = np.unique(y, return_counts=True)[1]
-    known = {"accuracy": counts.max() / len(y), "balanced_accuracy": 1 / len(counts)}
-    known |= {"roc_auc": 0.5, "r2": 0.0}
-    if scoring == "rmse":
-        return float(np.std(y))
-    return float(known[scoring]) if scoring in known else None
-
-
 def _tested_by(folds: Folds) -> Ints:
     """The outer fold that tests each graph; -1 where none does."""
     tested = folds == TEST
     return np.where(tested.any(axis=0), tested.argmax(axis=0), -1)
-
-
-def _rival(
-    smiles: Sequence[str], y: Array, folds: Folds, scorings: Sequence[Scoring], context: Context
-) -> dict[str, float]:
-    """Scores of logistic or ridge regression on Morgan counts, in the same outer folds."""
-    classify = scorings[0].name in OF_CLASSES
-    truth = np.unique(y, return_inverse=True)[1] if classify else y
-    answers = baseline_answers(morgan_counts(smiles, context.n_jobs), truth, folds, classify)
-    return {each.words: each.shown(answers.score(each.metric)) for each in scorings}
 
 
 def base_model(model: ModelName, classify: bool, seed: int) -> FDGNNClassifier | FDGNNRegressor:
@@ -235,7 +232,7 @@ def base_model(model: ModelName, classify: bool, seed: int) -> FDGNNClassifier |
 
 
 def _search(
-    y: Array, wishes: Wishes, scoring: Scoring, threshold: str | None, classify: bool,
+    y: Any, wishes: Wishes, scoring: Scoring, threshold: str | None, classify: bool,
     context: Context,
 ) -> FDGNNSearchCV:  # fmt: skip
     """Make a search; without one, cross validation of a model with default parameters."""
@@ -243,7 +240,8 @@ def _search(
     base = base_model(model, classify, seed).set_params(scoring=scoring.name)
     if classify:
         base.set_params(class_weight=wishes.class_weight, threshold=threshold)
-    split = wishes.split.splitters(_n_folds(y, classify, wishes.split), classify, seed)
+    several = isinstance(y, SeveralTargets)
+    split = wishes.split.splitters(_n_folds(y, classify, wishes.split), classify, seed, several)
     found = FDGNNSearchCV(
         base, cv=split.inner, outer_cv=split.outer, random_state=seed, n_jobs=context.n_jobs,
         verbose=not context.quiet,
@@ -259,22 +257,17 @@ def _search(
     return found
 
 
-def _as_numbers(y: Array) -> Array:
-    try:
-        return y.astype(np.float64)
-    except ValueError:
-        raise DatasetFormatError(
-            "the target is text, but regression needs numbers; choose classification, or a column "
-            "with numbers"
-        ) from None
-
-
-def _n_folds(y: Array, classify: bool, split: Split) -> int:
+def _n_folds(y: Any, classify: bool, split: Split) -> int:
     """Take five folds, or fewer where there are too few graphs of a class, or groups, for that."""
-    counts = np.unique(y, return_counts=True)[1]
-    if classify and len(counts) == 1:
-        raise ValueError(f"the target has one value only, {y[0]!s}; there is nothing to learn")
-    fewest = int(counts.min()) if classify else len(y) // 2
+    if isinstance(y, SeveralTargets):
+        y.check_learnable(_LEAST_OF_SEVERAL)
+        each = [_fewest(y.of_graphs(t), classify) for t in range(len(y.names))]
+        fewest, counts = min(each), np.concatenate(y.classes) if y.classes else np.empty(0)
+    else:
+        counts = np.unique(y, return_counts=True)[1]
+        if classify and len(counts) == 1:
+            raise ValueError(f"the target has one value only, {y[0]!s}; there is nothing to learn")
+        fewest = _fewest(y, classify)
     folds = [k for k in range(2, FOLDS + 1) if enough_for_nested_folds(fewest, k, k)]
     if not folds:
         raise ValueError(
@@ -292,11 +285,6 @@ def _n_folds(y: Array, classify: bool, split: Split) -> int:
     return min(folds[-1], n_groups // 2)
 
 
-def check_targets(table: GraphTable) -> tuple[GraphBatch, Array]:
-    """Give the graphs and targets of a table, or an error that says what is missing."""
-    if table.graphs is None:
-        first = f", the first because of: {table.rejects[0]}" if table.rejects else ""
-        raise GraphError(f"none of the {table.n_rows} rows can be used{first}")
-    if table.y is None:
-        raise DatasetFormatError("it is not known which column is the target; name it by `target`")
-    return table.graphs, table.y
+def _fewest(y: Array, classify: bool) -> int:
+    """Graphs of the smallest class; of numbers, half of all."""
+    return int(np.unique(y, return_counts=True)[1].min()) if classify else len(y) // 2

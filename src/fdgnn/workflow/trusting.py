@@ -50,7 +50,8 @@ class Coverage:
         if self.by_class and (self.share is None or not is_classifier(model)):
             raise ValueError("`by_class` is for sets of classes; it needs `coverage`, and classes")
         if self.share is not None:
-            self.columns(model, np.zeros((1, model.n_outputs_)))
+            for one in model.each_ or (model,):
+                self._columns(one, np.zeros((1, one.n_outputs_)))
 
     def names(self, model: Any) -> list[str]:
         """Columns of the output."""
@@ -58,7 +59,14 @@ class Coverage:
             return []
         return ["set"] if is_classifier(model) else ["low", "high"]
 
-    def columns(self, model: Any, outputs: Floats) -> Iterator[tuple[Any, ...]]:
+    def of_rows(self, model: Any, outputs: Floats) -> Iterator[RowTrust]:
+        """Give the set or the interval of each row with outputs (n, q), if one is asked for."""
+        if self.share is None:
+            return (NOTHING_KNOWN for _ in outputs)
+        name = "likely" if is_classifier(model) else "interval"
+        return (RowTrust(**{name: answer}) for answer in self._columns(model, outputs))
+
+    def _columns(self, model: Any, outputs: Floats) -> Iterator[Any]:
         """Give each row's classes, or both ends of its interval."""
         assert self.share is not None
         if is_classifier(model):
@@ -67,19 +75,10 @@ class Coverage:
         return ((low, high) for low, high in model.intervals_of(outputs, self.share)[:, 0].tolist())
 
 
-def trust_of(
-    model: Any, graphs: GraphBatch, outputs: Floats, coverage: Coverage
-) -> Iterator[RowTrust]:
-    """Say for each graph, with its outputs (n, q), how far to trust them."""
-    novelty: list[Any] = [None] * len(graphs)
-    told: dict[int, str] = {}
-    if model.novelty_ is not None:
-        values = model.novelty(graphs)
-        novelty, told = values.tolist(), model.novelty_.told(values)
-    found: Any = [None] * len(graphs)
-    if coverage.share is not None:
-        found = coverage.columns(model, outputs)
-    classify = is_classifier(model)
-    for g, (new, answer) in enumerate(zip(novelty, found, strict=True)):
-        pair = {"likely" if classify else "interval": answer}
-        yield RowTrust(new, told.get(g), **pair)
+def trust_of(model: Any, graphs: GraphBatch) -> list[dict[str, Any]]:
+    """Say for each graph how unlike the training graphs it is: `novelty` and `unlike`."""
+    if model.novelty_ is None:
+        return [{"novelty": None, "unlike": None}] * len(graphs)
+    values = model.novelty(graphs)
+    told = model.novelty_.told(values)
+    return [{"novelty": value, "unlike": told.get(g)} for g, value in enumerate(values.tolist())]

@@ -32,7 +32,7 @@ from fdgnn.report.outcomes import (
     verdict,
     why_no_row,
 )
-from fdgnn.report.sections import table1
+from fdgnn.report.sections import saved_scores, table1
 from fdgnn.report.sections.missing import command_again
 from fdgnn.report.subjects import Subject
 
@@ -47,6 +47,7 @@ def section(subjects: Sequence[Subject]) -> Section:
     known = [(s, o) for s, o in shown if is_of_the_paper(s)]
     if known:
         figures.append(table1.figure(known))
+    figures += [saved] if (saved := saved_scores.figure(subjects)) is not None else []
     return Section(
         id="result",
         title="Result",
@@ -87,13 +88,18 @@ def _card(subject: Subject, outcome: Outcome | None) -> Card:
 def _beside(subject: Subject, outcome: Outcome) -> str:
     """What to compare the accuracy with."""
     if subject.evaluation is None:
-        return _saved_beside(subject) if outcome.here else ""
+        return _saved_beside(subject) if outcome.here else _other_measures(outcome).strip()
     published = published_of(subject)
     if published is None:
         text = why_no_row(subject)
     else:
         words = verdict(outcome, published)
         text = words[0].upper() + words[1:] + "."
+    return text + _other_measures(outcome)
+
+
+def _other_measures(outcome: Outcome) -> str:
+    text = ""
     if outcome.balanced is not None:
         text += f" With all classes counting alike, the accuracy is {percent(outcome.balanced)}."
     if outcome.roc_auc is not None:
@@ -119,6 +125,8 @@ def _model_card(subject: Subject) -> Card:
     what = "R²" if is_regression(subject) else "accuracy"
     note = ""
     if portrait is None:
+        n_targets = 0 if subject.model is None else len(subject.model.targets)
+        what += f", mean of {n_targets} targets" if n_targets else ""
         note = "Name some data to see what it does there."
     elif all(g.actual is None for g in portrait.graphs):
         note = "These graphs have no known answers to compare with."

@@ -1,0 +1,50 @@
+"""Scores that model files were saved with, by all measures and for each of several targets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import mean
+
+from fdgnn.report.figures import Figure, Table
+from fdgnn.report.numbers import NONE, significant
+from fdgnn.report.subjects import Subject
+
+Scores = Mapping[str, float]
+
+
+def figure(subjects: Sequence[Subject]) -> Figure | None:
+    """A table with a row for each model or target; None if no file has such scores."""
+    rows = {name: scores for subject in subjects for name, scores in _rows(subject) if scores}
+    if not rows:
+        return None
+    measures = list(dict.fromkeys(measure for scores in rows.values() for measure in scores))
+    cells = [[name, *(_shown(scores.get(m)) for m in measures)] for name, scores in rows.items()]
+    several = any(s.model is not None and s.model.targets for s in subjects)
+    each = " Of several targets, each is scored on the graphs for which it is known."
+    return Figure(
+        id="saved-scores",
+        title="Scores on graphs held out, saved with the model",
+        caption="By nested cross validation: what was chosen and trained without a fold was scored "
+        f"on it.{each if several else ''}",
+        table=Table(["model", *measures], cells),
+        open=True,
+    )
+
+
+def _rows(subject: Subject) -> Iterator[tuple[str, Scores]]:
+    """The model's own scores; of several targets, all that are in the file, and their mean."""
+    model = subject.model
+    if model is None:
+        return
+    if not model.targets:
+        yield subject.name, model.scores
+        return
+    first = next(iter(model.targets.values()))
+    means = {m: mean(scores[m] for scores in model.targets.values() if m in scores) for m in first}
+    yield f"{subject.dataset}, mean of {len(model.targets)} targets", means
+    for name, scores in model.targets.items():
+        yield f"{subject.dataset}, {name}", scores
+
+
+def _shown(score: float | None) -> str:
+    return NONE if score is None else significant(score)

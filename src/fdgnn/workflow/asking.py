@@ -1,0 +1,78 @@
+"""What is asked for: which columns of a table are targets, and of which kind they are."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from fdgnn.datasets import GraphTable
+from fdgnn.exceptions import DatasetFormatError, GraphError
+from fdgnn.graphs import Array, GraphBatch
+from fdgnn.readout.several import SeveralTargets, class_targets, number_targets
+
+TaskName: TypeAlias = Literal["classification", "regression"]
+MOST_CLASSES = 20  # whole numbers with more different values are taken for quantities
+
+
+def guess_task(y: Array) -> TaskName:
+    """Take text, truth values and few different whole numbers for classes, others for numbers."""
+    if y.dtype.kind not in "iuf":
+        return "classification"
+    whole = y.dtype.kind in "iu" or bool((y == np.round(y)).all())
+    return "classification" if whole and len(np.unique(y)) <= MOST_CLASSES else "regression"
+
+
+def task_of(y: Array | SeveralTargets) -> TaskName:
+    """Tell whether targets are classes or numbers."""
+    if isinstance(y, SeveralTargets):
+        return "regression" if y.classes is None else "classification"
+    return guess_task(y)
+
+
+def _several(table: GraphTable, graphs: GraphBatch, task: TaskName | None) -> SeveralTargets:
+    """Give the targets of a table; all are classes, or all are numbers."""
+    assert table.y is not None
+    columns = dict(zip(table.targets, table.y.T, strict=True))
+    if task is None:
+        kinds = {name: guess_task(_known(column)) for name, column in columns.items()}
+        if len(set(kinds.values())) > 1:
+            classes, numbers = (
+                next(name for name, kind in kinds.items() if kind == wanted)
+                for wanted in ("classification", "regression")
+            )
+            raise DatasetFormatError(
+                f"the targets are of two kinds: {classes!r} has classes, and {numbers!r} numbers; "
+                "fit them apart, or say by `task` what all of them are"
+            )
+        task = next(iter(kinds.values()))
+    return (class_targets if task == "classification" else number_targets)(columns, graphs)
+
+
+def _known(column: Array) -> Array:
+    return np.array([value for value in column.tolist() if value is not None])
+
+
+def check_targets(
+    table: GraphTable, task: TaskName | None = None
+) -> tuple[GraphBatch, Array | SeveralTargets]:
+    """Give the graphs and targets of a table, or an error that says what is missing."""
+    if table.graphs is None:
+        first = f", the first because of: {table.rejects[0]}" if table.rejects else ""
+        raise GraphError(f"none of the {table.n_rows} rows can be used{first}")
+    if table.y is None:
+        raise DatasetFormatError("it is not known which column is the target; name it by `target`")
+    if table.targets:
+        return table.graphs, _several(table, table.graphs, task)
+    return table.graphs, table.y
+
+
+def as_numbers(y: Array) -> Array:
+    """Give targets as numbers, or raise DatasetFormatError."""
+    try:
+        return y.astype(np.float64)
+    except ValueError:
+        raise DatasetFormatError(
+            "the target is text, but regression needs numbers; choose classification, or a column "
+            "with numbers"
+        ) from None
