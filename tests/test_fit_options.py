@@ -14,6 +14,7 @@ from sklearn.metrics import roc_auc_score
 
 from fdgnn import read_graphs
 from fdgnn.cli import main
+from fdgnn.cli.splitting import joined
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.graphs import GraphBatch
 from fdgnn.readout.metrics import roc_auc
@@ -102,14 +103,14 @@ def test_a_rare_class_is_ranked_and_cut(table):
 def test_scaffolds_are_held_out_together(table):
     scaffolds = murcko_scaffolds(table.smiles)
     assert len(set(scaffolds)) == len(CORES)
-    split = Split("group", scaffolds, "scaffolds")
+    split = Split("group", scaffolds, "scaffold")
     found = train(table.graphs, table.y, Wishes(split=split))
     assert found.score < train(table.graphs, table.y).score + 0.2
-    one = Split("group", np.repeat("c1ccccc1", len(table.y)), "scaffolds")
-    with pytest.raises(ValueError, match="all graphs are of one group, c1ccccc1"):
+    one = Split("group", np.repeat("c1ccccc1", len(table.y)), "scaffold")
+    with pytest.raises(ValueError, match="all graphs have one scaffold, c1ccccc1"):
         train(table.graphs, table.y, Wishes(split=one))
     three = Split("group", np.arange(len(table.y)) % 3, "family")
-    with pytest.raises(ValueError, match=r"3 different groups \(family\), too few to hold some"):
+    with pytest.raises(ValueError, match="only 3 different values of family, too few to hold"):
         train(table.graphs, table.y, Wishes(split=three))
 
 
@@ -182,14 +183,16 @@ def test_the_command_prints_all_of_it(molecules, run_fdgnn, tmp_path):
     ):  # fmt: skip
         assert words in run.output
     by_year = run_fdgnn("fit", molecules, "--target", "active", "-o", out, "--split", "time",
-                        "--split-column", "year", "--json", "-q")  # fmt: skip
+                        "year", "--json", "-q")  # fmt: skip
     assert '"morgan": {"accuracy"' in by_year.output
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    (["--split", "group"], "--split group needs a column; name it by --split-column"),
-    (["--split-column", "family"], "--split-column is for --split group and time, not random"),
-    (["--split", "group", "--split-column", "famly"], "did you mean 'family'"),
+    (["--split", "group"], "--split group needs a column: --split group COLUMN"),
+    (["--split=time"], "--split time needs a column: --split time COLUMN"),
+    (["--split", "family"], "--split 'family': expected random, scaffold, group COLUMN or time"),
+    (["--split", "group", "famly"], "did you mean 'family'"),
+    (["--split=group", "famly"], "did you mean 'family'"),
     (["--scoring", "rmse"], "scoring='rmse': for classes, expected one of accuracy"),
     (["--threshold", "r2"], "threshold='r2': expected one of"),
     (["--task", "regression", "--threshold", "f1"], "--threshold is for classes"),
@@ -202,3 +205,25 @@ def test_bad_choices_are_told_in_one_line(molecules, run_fdgnn, options, message
     assert message in run.output
     assert "Traceback" not in run.output
     assert not out.exists()
+
+
+def test_a_scaffold_split_with_one_scaffold_is_one_line(run_fdgnn, tmp_path):
+    for core, what in (("c1ccccc1", "c1ccccc1"), ("CCCC", "that without rings")):
+        path = tmp_path / "one.csv"
+        rows = [f"{end}{core}{'C' * n},{n % 2}" for n in range(3) for end in ("O", "N", "F", "CC")]
+        path.write_text("smiles,active\n" + "\n".join(rows) + "\n")
+        words = ["--target", "active", "--split", "scaffold", "-o", tmp_path / "m.fdgnn", "-q"]
+        run = run_fdgnn("fit", path, *words)
+        assert run.exit_code == 1
+        lines = run.output.strip().splitlines()
+        assert len(lines) == 1
+        assert f"all graphs have one scaffold, {what}, and graphs of one are held out" in lines[0]
+
+
+def test_the_column_of_a_split_is_the_word_after_it():
+    assert joined(["a.csv", "--split", "group", "batch", "-o", "m"]) == [
+        "a.csv", "--split", "group batch", "-o", "m"
+    ]  # fmt: skip
+    assert joined(["--split=time", "date", "a.csv"]) == ["--split=time date", "a.csv"]
+    same = ["--split", "scaffold", "a.csv", "--target", "group", "--split", "group", "-q"]
+    assert joined(same) == same

@@ -246,7 +246,7 @@ def test_what_a_split_in_time_leaves_out_is_not_scored():
 
 
 @pytest.mark.parametrize(("groups", "message"), [
-    (np.zeros(60), "all graphs are of one group, 0.0, and graphs of a group are held out together"),
+    (np.zeros(60), "all graphs have one group, 0.0, and graphs of one are held out together"),
     (np.arange(59), r"groups has shape \(59,\), expected \(60,\)"),
 ])  # fmt: skip
 def test_bad_groups_are_told(groups, message):

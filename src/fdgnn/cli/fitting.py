@@ -24,7 +24,6 @@ from fdgnn.cli.options import (
     Rejects,
     Seed,
     SomeTargets,
-    SplitName,
     TargetList,
     TaskName,
     Weighting,
@@ -35,13 +34,15 @@ from fdgnn.cli.options import (
 )
 from fdgnn.cli.pages import PageFile, dataset_of, show_model
 from fdgnn.cli.rejects import RejectsFile, check_outputs
-from fdgnn.cli.splitting import check_split, split_of
+from fdgnn.cli.splitting import AskedSplit, SplittingCommand
 
 if TYPE_CHECKING:
     from fdgnn.workflow.training import Training
 
 
-@app.command(epilog="Example: fdgnn fit molecules.csv --target active -o model.fdgnn")
+@app.command(
+    cls=SplittingCommand, epilog="Example: fdgnn fit molecules.csv --target active -o model.fdgnn"
+)
 @expand
 def fit(
     data: Data,
@@ -94,15 +95,13 @@ def fit(
         ),
     ] = None,
     split: Annotated[
-        SplitName,
+        str,
         typer.Option(
+            metavar="random|scaffold|group COLUMN|time COLUMN",
             help="How graphs are held out: at random; molecules of one scaffold together; rows "
-            "with one value of --split-column together; or rows that are later than the others."
+            "with one value in a column together; or rows that are later than the others.",
         ),
-    ] = SplitName.random,
-    split_column: Annotated[
-        str | None, typer.Option(help="With --split group or time: the column that has it.")
-    ] = None,
+    ] = "random",
     descriptors: Descriptors = None,
     categories: Categories = None,
     rejects: Rejects = None,
@@ -124,10 +123,10 @@ def fit(
     context = Context(n_jobs=jobs, quiet=quiet, command=command_line())
     bad_rows = RejectsFile.beside(output, rejects)
     _check_files(data, output, bad_rows, page)
-    columns = check_split(split, split_column)
+    held_out = AskedSplit.of(split)
     asked = asked_targets(target, targets)
     table = _with_atoms(how, model).read(
-        data, target=asked, numeric=task is TaskName.regression, columns=columns,
+        data, target=asked, numeric=task is TaskName.regression, columns=held_out.columns,
         descriptors=names_in(descriptors), categories=names_in(categories),
     )  # fmt: skip
     listed = bad_rows.write(table.rejects, table.n_rows, context)
@@ -139,7 +138,7 @@ def fit(
         scoring=scoring,
         threshold=threshold,
         class_weight=None if class_weight is Weighting.none else class_weight.value,
-        split=split_of(table, split, split_column, context),
+        split=held_out.of_table(table, context),
         search=search is not False,
         n_configurations=configurations or 20,
         n_guesses=guesses or 3,

@@ -94,15 +94,6 @@ class Weighting(StrEnum):
     balanced = "balanced"
 
 
-class SplitName(StrEnum):
-    """How graphs are held out; see `fdgnn.selection.splits`."""
-
-    random = "random"
-    scaffold = "scaffold"
-    group = "group"
-    time = "time"
-
-
 class ArcLabels(StrEnum):
     """What becomes of labels on arcs; see docs/decisions/0020-arc-labels.md."""
 

@@ -2,40 +2,79 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from fdgnn.cli.options import SplitName
+from typer.core import TyperCommand
 
 if TYPE_CHECKING:
     from fdgnn.context import Context
     from fdgnn.datasets import GraphTable
     from fdgnn.selection.splits import Split
 
-
-def check_split(split: SplitName, column: str | None) -> list[str]:
-    """Give the columns that a split needs, or raise ValueError."""
-    needs_column = split in (SplitName.group, SplitName.time)
-    if needs_column and column is None:
-        raise ValueError(f"--split {split.value} needs a column; name it by --split-column")
-    if column is not None and not needs_column:
-        raise ValueError(f"--split-column is for --split group and time, not {split.value}")
-    return [] if column is None else [column]
+OPTION = "--split"
+ALONE, OF_A_COLUMN = ("random", "scaffold"), ("group", "time")
 
 
-def split_of(table: GraphTable, split: SplitName, column: str | None, context: Context) -> Split:
-    """Make the split of a table that was read with the columns it needs."""
-    from fdgnn.selection.splits import Split
+class SplittingCommand(TyperCommand):
+    """A command whose ``--split`` takes a second word, where the first asks for a column."""
 
-    if split is SplitName.random:
-        return Split()
-    if split is SplitName.scaffold:
-        if table.smiles is None:
-            raise ValueError("--split scaffold is for molecules, and these graphs are none")
-        from fdgnn.workflow.chemistry import murcko_scaffolds
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Make one word of both, since options have a fixed number of words."""
+        return super().parse_args(ctx, joined(args))
 
-        return Split("group", murcko_scaffolds(table.smiles, context.n_jobs), "scaffolds")
-    import numpy as np
 
-    assert column is not None
-    values = np.array(table.columns[column], dtype=object)
-    return Split("group" if split is SplitName.group else "time", values, column)
+def joined(words: list[str]) -> list[str]:
+    """Join "group" or "time" after ``--split`` with the column that follows."""
+    found: list[str] = []
+    for word in words:
+        last = found[-1] if found else ""
+        asks = last in OF_A_COLUMN and found[-2:-1] == [OPTION]
+        asks |= last in tuple(f"{OPTION}={name}" for name in OF_A_COLUMN)
+        if asks and not word.startswith("-"):
+            found[-1] = f"{last} {word}"
+        else:
+            found.append(word)
+    return found
+
+
+@dataclass(frozen=True)
+class AskedSplit:
+    """What ``--split`` asks for."""
+
+    name: str = "random"
+    column: str | None = None
+
+    @classmethod
+    def of(cls, words: str) -> AskedSplit:
+        """Read "random", "scaffold", "group COLUMN" or "time COLUMN", or raise ValueError."""
+        name, _, column = words.partition(" ")
+        if name not in (*ALONE, *OF_A_COLUMN):
+            known = "random, scaffold, group COLUMN or time COLUMN"
+            raise ValueError(f"{OPTION} {name!r}: expected {known}")
+        if name in OF_A_COLUMN and not column:
+            raise ValueError(f"{OPTION} {name} needs a column: {OPTION} {name} COLUMN")
+        return cls(name, column or None)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are to be read for it."""
+        return [] if self.column is None else [self.column]
+
+    def of_table(self, table: GraphTable, context: Context) -> Split:
+        """Make the split of a table that was read with these columns."""
+        from fdgnn.selection.splits import Split
+
+        if self.name == "random":
+            return Split()
+        if self.name == "scaffold":
+            if table.smiles is None:
+                raise ValueError(f"{OPTION} scaffold is for molecules, and these graphs are none")
+            from fdgnn.workflow.chemistry import murcko_scaffolds
+
+            return Split("group", murcko_scaffolds(table.smiles, context.n_jobs), "scaffold")
+        import numpy as np
+
+        assert self.column is not None
+        values = np.array(table.columns[self.column], dtype=object)
+        return Split("group" if self.name == "group" else "time", values, self.column)

@@ -87,7 +87,7 @@ class Splitters:
         return integer_seed(seed_sequence(self.seed), stream)
 
 
-def check_groups(groups: Any, n: int) -> Array:
+def check_groups(groups: Any, n: int, name: str = "group") -> Array:
     """Give the number of each graph's group (n,), or raise ValueError."""
     found = np.asarray(groups)
     if found.shape != (n,):
@@ -95,8 +95,8 @@ def check_groups(groups: Any, n: int) -> Array:
     names, codes = np.unique(found.astype(str), return_inverse=True)
     if len(names) < 2:
         raise ValueError(
-            f"all graphs are of one group, {names[0]}, and graphs of a group are held out "
-            "together; choose another split"
+            f"all graphs have one {name}, {names[0] or 'that without rings'}, and graphs of one "
+            "are held out together; choose another split"
         )
     return np.asarray(codes)
 

@@ -276,11 +276,11 @@ def _n_folds(y: Any, classify: bool, split: Split) -> int:
         )
     if split.groups is None:
         return folds[-1]
-    n_groups = len(np.unique(check_groups(split.groups, len(y))))
+    n_groups = len(np.unique(check_groups(split.groups, len(y), split.name)))
     if n_groups < 4:
         raise ValueError(
-            f"there are {n_groups} different groups ({split.name}), too few to hold some out "
-            "twice; choose another split"
+            f"there are only {n_groups} different values of {split.name}, too few to hold some "
+            "out twice; choose another split"
         )
     return min(folds[-1], n_groups // 2)
 
