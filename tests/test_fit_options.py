@@ -193,8 +193,8 @@ def test_the_command_prints_all_of_it(molecules, run_fdgnn, tmp_path):
     (["--split", "family"], "--split 'family': expected random, scaffold, group COLUMN or time"),
     (["--split", "group", "famly"], "did you mean 'family'"),
     (["--split=group", "famly"], "did you mean 'family'"),
-    (["--scoring", "rmse"], "scoring='rmse': for classes, expected one of accuracy"),
-    (["--threshold", "r2"], "threshold='r2': expected one of"),
+    (["--scoring", "rmse"], "--scoring rmse: for classes, expected one of accuracy"),
+    (["--threshold", "r2"], "--threshold r2: expected one of"),
     (["--task", "regression", "--threshold", "f1"], "--threshold is for classes"),
     (["--task", "regression", "--class-weight", "balanced"], "--class-weight is for classes"),
 ])  # fmt: skip

@@ -240,7 +240,7 @@ def test_the_page_of_data_shows_each_target_on_rows_for_which_it_is_known(classe
         left_out = N - each["n_known"]
         assert f"{left_out} of {N} rows left out, because they cannot be used or have no" in html
     refused = fdgnn("report", path, "--data", folder / "train.csv", "--target", "weight")
-    assert_one_clear_line(refused, "target='weight' is none of the model's", "'active', 'level'")
+    assert_one_clear_line(refused, "--target weight is none of the model's", "'active', 'level'")
 
 
 def test_files_keep_the_scores_of_each_target(classes, tmp_path):

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from fdgnn._version import __version__
-from fdgnn.cli.options import name_options
+from fdgnn.cli.wording import name_options
 
 
 class _Commands(TyperGroup):
@@ -80,7 +80,7 @@ def main() -> None:
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    typer.echo(f"warning: {' '.join(str(message).split())}", err=True)
+    typer.echo(f"warning: {' '.join(name_options(str(message)).split())}", err=True)
 
 
 def one_line(error: Exception) -> str:

@@ -34,6 +34,7 @@ from fdgnn.cli.options import (
 )
 from fdgnn.cli.pages import PageFile, dataset_of, show_model
 from fdgnn.cli.rejects import RejectsFile, check_outputs
+from fdgnn.cli.settings import ModelSettings
 from fdgnn.cli.splitting import AskedSplit, SplittingCommand
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def fit(
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
     how: FirstDataOptions,
+    settings: ModelSettings,
     target: SomeTargets = None,
     targets: TargetList = None,
     task: Annotated[
@@ -72,6 +74,12 @@ def fit(
     ] = None,
     guesses: Annotated[
         int | None, typer.Option(min=1, help="With --model paper: networks to average, or 3.")
+    ] = None,
+    search_on: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Choose and score models on so many rows, drawn at random; train on all."
+        ),
     ] = None,
     class_weight: Annotated[
         Weighting,
@@ -111,15 +119,23 @@ def fit(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train a model on your graphs and save it; what works best is chosen for you."""
+    """Train a model on your graphs and save it; what works best is chosen for you.
+
+    What the search has finished is kept beside the output, in OUTPUT.parts, until the model is
+    written: if it is stopped, the same command goes on where it was.
+    """
     from fdgnn.context import Context
     from fdgnn.model_files import save_model
+    from fdgnn.selection.finished import forget
     from fdgnn.workflow.asking import check_targets
-    from fdgnn.workflow.training import Wishes, train
+    from fdgnn.workflow.searching import Wishes
+    from fdgnn.workflow.training import train
 
     searching = "no-search" if search is False else "search"
     of_paper = {searching: search, "configurations": configurations, "guesses": guesses}
     check_unused(model, of_paper)
+    parameters = settings.checked(model)
+    parts = Path(f"{output}.parts")
     context = Context(n_jobs=jobs, quiet=quiet, command=command_line())
     bad_rows = RejectsFile.beside(output, rejects)
     _check_files(data, output, bad_rows, page)
@@ -142,10 +158,14 @@ def fit(
         search=search is not False,
         n_configurations=configurations or 20,
         n_guesses=guesses or 3,
+        settings=parameters,
+        search_on=search_on,
+        work_dir=parts,
         seed=seed,
     )
     training = train(graphs, y, wishes, smiles=table.smiles, context=context)
     save_model(training.model, output, score=training.score, nested=True)
+    forget(parts)
     _print_training(training, output, listed, as_json)
     if page is None:
         say(f"to see a page about it: {_page_command(output, data, asked)}", context.quiet)
@@ -198,6 +218,8 @@ def _print_training(
             "seconds": training.seconds,
             "parameters": training.parameters,
             "members": training.members,
+            "searched_on": training.n_searched,
+            "resumed": training.n_resumed,
             "targets": [asdict(each) for each in training.targets],
         }
         typer.echo(json.dumps(facts | listed))
@@ -211,6 +233,10 @@ def _print_training(
     for note in (training.rare, training.repeats):
         if note is not None:
             typer.echo(note)
+    if training.n_resumed:
+        typer.echo(f"{training.n_resumed} parts of the search were finished before, and kept")
+    if training.n_searched < training.n_graphs:
+        typer.echo(f"chosen and scored on {training.n_searched} graphs, trained on all")
     if len(set(training.members)) > 1:
         typer.echo(f"the average of: {'; '.join(training.members)}")
     typer.echo(f"{training.n_graphs} graphs, {training.seconds:.1f} s, written to {output}")

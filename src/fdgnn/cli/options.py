@@ -1,14 +1,13 @@
 """Options and arguments that several commands share.
 
-Options that say how to read graphs come as a group: a command takes one parameter of type
-`DataOptions` or `FirstDataOptions`, and `expand` turns its fields into options.
+Options that belong together come as a group: a command takes one parameter whose type is a
+dataclass, such as `DataOptions` or `FirstDataOptions`, and `expand` turns its fields into options.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -223,7 +222,7 @@ class FirstDataOptions(DataOptions):
 def expand(command: Callable[..., None]) -> Callable[..., None]:
     """Replace each parameter that is a group of options by the options of the group."""
     hints = get_type_hints(command, include_extras=True)
-    groups = {n: h for n, h in hints.items() if isinstance(h, type) and issubclass(h, DataOptions)}
+    groups: dict[str, Any] = {n: h for n, h in hints.items() if is_dataclass(h)}
     parameters = [
         new
         for old in signature(command).parameters.values()
@@ -245,36 +244,9 @@ def expand(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _parameters(group: type[DataOptions]) -> list[Parameter]:
+def _parameters(group: Any) -> list[Parameter]:
     hints = get_type_hints(group, include_extras=True)
     return [
         Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
         for f in fields(group)
     ]
-
-
-# ---------------------------------------------------------------------- messages
-
-# The library's messages name Python arguments, as in `vertex='none'`. These have other names here.
-RENAMED = {"id_column": "id", "smiles_column": "smiles", "n_jobs": "jobs"}
-ARGUMENTS = {
-    "target", "task", "threshold", "class_weight", "scoring", "descriptors", "categories",
-    "coverage", "by_class", "smarts", "vertex_sets", *RENAMED,
-    *(field.name for field in fields(FirstDataOptions)),
-}  # fmt: skip
-MENTIONED = re.compile(r"`(\w+)(?:='?(\w+)'?)?`")
-
-
-def name_options(message: str) -> str:
-    """Replace Python arguments in a message of the library by this program's options."""
-    return MENTIONED.sub(_as_option, message)
-
-
-def _as_option(mentioned: re.Match[str]) -> str:
-    name, value = mentioned.groups()
-    if name not in ARGUMENTS:
-        return mentioned[0]
-    if name == "directed":
-        return "--undirected" if value == "False" else "--directed"
-    option = "--" + RENAMED.get(name, name).replace("_", "-")
-    return option if value is None else f"{option} {value}"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +17,7 @@ from sklearn.utils import get_tags
 
 from fdgnn.committee import HeldOut
 from fdgnn.context import Context
+from fdgnn.encoders import GraphKind
 from fdgnn.estimators import AUTO, FDGNNClassifier
 from fdgnn.graphs import Array, Floats, GraphBatch
 from fdgnn.graphs.converters import as_batch
@@ -32,7 +35,8 @@ from fdgnn.scikit import (
     is_classifier,
 )
 from fdgnn.seeds import integer_seed, seed_sequence
-from fdgnn.selection.committees import all_outputs, members, score_committee
+from fdgnn.selection.committees import MemberOutputs, all_outputs, members, score_committee
+from fdgnn.selection.finished import FinishedParts
 from fdgnn.selection.folds import TEST
 from fdgnn.selection.nested import NestedAnswers, chosen_outputs
 from fdgnn.selection.rule import ONE_MODEL, Choice, choose
@@ -104,6 +108,9 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         Processes.
     verbose : int, default=0
         1 shows progress.
+    work_dir : path, optional
+        Each configuration, or member, that is finished is kept there: the same search on the same
+        graphs, stopped and started again, goes on where it was. `random_state` has to be given.
 
     Attributes
     ----------
@@ -124,6 +131,8 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         One row for each configuration, depth and penalty; with ``encoder="auto"`` one for each
         member, at its penalty, and `kept` says which are averaged. As in scikit-learn, scores are
         means and standard deviations over the folds of `cv`.
+    n_resumed_ : int
+        Configurations, or members, that were found in `work_dir`.
     classes_ : array, for a classifier
 
     Examples
@@ -152,6 +161,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         random_state: int | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        work_dir: str | os.PathLike[str] | None = None,
     ) -> None:
         self.estimator = estimator
         self.n_configurations = n_configurations
@@ -166,6 +176,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.work_dir = work_dir
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Score all configurations, choose the best, and fit it on all graphs.
@@ -204,11 +215,30 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             estimators = [clone(self._base).set_params(**c) for c in configurations]
             outputs = chosen_outputs(task, estimators, depths, choice, self.n_guesses)
             self._keep_nested(task, choice.scores[:-1], outputs)
-        self.best_estimator_ = clone(self._base).set_params(
-            **self.best_params_, n_networks=self.n_guesses
-        )
-        self.best_estimator_.fit(graphs, y, weights)
+        self.best_estimator_ = self._chosen_model().fit(graphs, y, weights)
         return self
+
+    def refit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit what was chosen on other graphs: for instance on all, after a search on some.
+
+        Members of ``encoder="auto"`` choose anew if they are other ones on so many graphs, or if
+        each of several targets has a penalty of its own.
+        """
+        check_is_fitted(self)
+        graphs = as_batch(X)
+        if self._base.encoder == AUTO:
+            model = clone(self._committee)
+            own = [(m.name, m.recipe) for m in model.members(GraphKind.of(graphs), len(graphs))]
+            chosen = None
+            if own == self._members and not any(isinstance(p, tuple) for p in self._penalties):
+                chosen = [None if p is None else HeldOut(p, None) for p in self._penalties]
+            self.best_estimator_ = model.fit(graphs, y, sample_weight, chosen)
+        else:
+            self.best_estimator_ = self._chosen_model().fit(graphs, y, sample_weight)
+        return self
+
+    def _chosen_model(self) -> Any:
+        return clone(self._base).set_params(**self.best_params_, n_networks=self.n_guesses)
 
     def _fit_committee(self, task: SelectionTask, y: Any, weights: Floats | None) -> Self:
         """Score the committee of ``encoder="auto"``, and fit it on all graphs.
@@ -219,11 +249,8 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         base = clone(self._base)
         if base.random_state is None:
             base.set_params(random_state=integer_seed(seed_sequence(self.random_state), 0))
-        context = Context(self.n_jobs, quiet=not self.verbose)
         names = [member.name for member in members(task, base)]
-        found = all_outputs(task, base, range(len(names)), context.n_jobs)
-        tracked = context.track(found, len(names), "models")
-        ordered = sorted(tracked, key=lambda one: one.number)
+        ordered = self._all_outputs(task, base, names)
         scores = score_committee(task, ordered, is_classifier(self._base))
         whole = [float(one.scores[-1]) for one in ordered]
         last = replace(task, folds=task.folds[-1:])  # all graphs: no outer fold is left out
@@ -250,8 +277,34 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             HeldOut(alpha, one.outputs[-1]) if keep else None
             for alpha, one, keep in zip(penalties, ordered, scores.kept[-1], strict=True)
         ]
+        self._committee = clone(base)
+        self._members = [(member.name, member.recipe) for member in members(task, base)]
+        self._penalties = [None if one is None else one.penalty for one in chosen]
         self.best_estimator_ = base.fit(task.graphs, y, weights, chosen)
         return self
+
+    def _all_outputs(
+        self, task: SelectionTask, base: Any, names: Sequence[str]
+    ) -> list[MemberOutputs]:
+        """Let all members predict held-out graphs, but those that are finished already."""
+        finished = self._finished(task, base)
+        known = finished.find(names)
+        found = [MemberOutputs(i, p, s, o, float(t)) for i, (p, s, o, t) in known.items()]
+        context = Context(self.n_jobs, quiet=not self.verbose)
+        left = [i for i in range(len(names)) if i not in known]
+        outputs = all_outputs(task, base, left, context.n_jobs)
+        for one in context.track(outputs, len(names), "models", done=len(known)):
+            finished.keep(names[one.number], [one.penalties, one.scores, one.outputs, one.seconds])
+            found.append(one)
+        self.n_resumed_ = len(known)
+        return sorted(found, key=lambda one: one.number)
+
+    def _finished(self, task: SelectionTask, base: Any) -> FinishedParts:
+        """Give the parts of earlier searches that were asked for the same."""
+        scoring = self._base.scoring if self.scoring is None else self.scoring
+        parameters = {k: v for k, v in base.get_params().items() if k != "n_jobs"}
+        about = repr((type(base).__name__, sorted(parameters.items()), scoring))
+        return FinishedParts(None if self.work_dir is None else Path(self.work_dir), task, about)
 
     def _keep_nested(self, task: SelectionTask, scores: Floats, outputs: Floats) -> None:
         """Keep test scores (n_outer,), and outputs (n_outer, n, q) of graphs that are tested."""
@@ -391,10 +444,17 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         candidates = candidates_of(
             estimators, [depths] * len(estimators), self.n_guesses, ONE_MODEL
         )
-        finished = score_candidates(task, candidates, context.n_jobs)
-        tracked = context.track(finished, len(candidates), "configurations")
-        ordered = sorted(tracked, key=lambda found: found.configuration)
-        parts = zip(*(found.scores for found in ordered), strict=True)
+        finished = self._finished(task, self._base)
+        names = [repr((configurations[c.configuration], c.depths, c.guesses)) for c in candidates]
+        known = finished.find(names)
+        scores = {i: OutputScores(*arrays) for i, arrays in known.items()}
+        left = [c for i, c in enumerate(candidates) if i not in known]
+        found = score_candidates(task, left, context.n_jobs)
+        for one in context.track(found, len(candidates), "configurations", done=len(known)):
+            finished.keep(names[one.configuration], one.scores)
+            scores[one.configuration] = one.scores
+        self.n_resumed_ = len(known)
+        parts = zip(*(scores[c] for c in range(len(candidates))), strict=True)
         return OutputScores(*(np.array(part) for part in parts))
 
     def _keep_results(

@@ -142,6 +142,11 @@ class Split:
         shuffled = kind(n_folds, shuffle=True, random_state=seed)  # files are often sorted
         return Splitters(shuffled, n_folds, classify, seed)
 
+    def of(self, some: Array) -> Split:
+        """Give the split of some of the graphs, which keep their order."""
+        by = None if self.by is None else np.asarray(self.by)[some]
+        return Split(self.kind, by, self.name)
+
     @property
     def groups(self) -> Array | None:
         """The group of each graph, where graphs are held out by group."""

@@ -3,69 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from fdgnn.context import Context
-from fdgnn.encoders import GraphReservoir
-from fdgnn.estimators import AUTO, FDGNNClassifier, FDGNNRegressor
 from fdgnn.graphs import Array, GraphBatch, Ints
 from fdgnn.readout.metrics import OF_CLASSES, OF_NUMBERS, Scoring, named_scoring, usual_scoring
 from fdgnn.readout.rare import rare_class
 from fdgnn.readout.several import SeveralTargets
-from fdgnn.selection.folds import TEST, Folds, enough_for_nested_folds
-from fdgnn.selection.search import FDGNNSearchCV
-from fdgnn.selection.space import Parameters, depth_of
-from fdgnn.selection.splits import Split, check_groups
+from fdgnn.selection.folds import TEST, Folds
+from fdgnn.selection.space import Parameters
 from fdgnn.workflow.asking import TaskName, as_numbers, task_of
 from fdgnn.workflow.chemistry import morgan_counts
 from fdgnn.workflow.judging import TargetFacts, facts_of_targets, mean_of_each, mean_or_none
 from fdgnn.workflow.repeats import find_repeats
-
-ModelName: TypeAlias = Literal["auto", "paper", "colors", "both"]
-FOLDS = 5
-_LEAST_OF_SEVERAL = 4  # graphs of each class of each target, so that two nested folds have one each
-
-
-@dataclass(frozen=True)
-class Wishes:
-    """What a user asks of the training beyond the data.
-
-    Attributes
-    ----------
-    task : {"classification", "regression"}, optional
-        By default it is guessed from the targets.
-    model : {"auto", "paper", "colors", "both"}
-        "paper" searches the hyper-parameters of a reservoir, or takes the defaults. The others are
-        the committees of ``FDGNNClassifier(encoder="auto")``, in which nothing is left to search.
-    scoring : str, optional
-        What models are chosen by, as in `FDGNNSearchCV`.
-    threshold : str, optional
-        What the threshold between two classes is chosen by, as in `FDGNNClassifier`; where a class
-        is rare it is "f1" by default, so that this class is predicted at all.
-    class_weight : "balanced", dict or None
-        How much an error on each class counts, as in `FDGNNClassifier`.
-    split : Split
-        How graphs are held out, for choosing and for scoring.
-    search : bool
-    n_configurations, n_guesses : int
-        Of the search of "paper".
-    seed : int
-    """
-
-    task: TaskName | None = None
-    model: ModelName = "auto"
-    scoring: str | None = None
-    threshold: str | None = None
-    class_weight: str | Mapping[Any, float] | None = None
-    split: Split = field(default_factory=Split)
-    search: bool = True
-    n_configurations: int = 20
-    n_guesses: int = 3
-    seed: int = 0
+from fdgnn.workflow.searching import Wishes, new_search, sample_of
 
 
 @dataclass(frozen=True)
@@ -95,6 +50,10 @@ class Training:
         The models whose outputs are averaged.
     targets : tuple of TargetFacts
         The same for each of several targets; the scores above are then their means.
+    n_searched : int
+        Graphs on which models were chosen and scored.
+    n_resumed : int
+        Parts of the search that an earlier one had finished.
     """
 
     model: Any
@@ -112,6 +71,8 @@ class Training:
     parameters: Parameters
     members: list[str]
     targets: tuple[TargetFacts, ...] = ()
+    n_searched: int = 0
+    n_resumed: int = 0
 
 
 def train(
@@ -141,8 +102,15 @@ def train(
     classify = task == "classification"
     y = y if classify or isinstance(y, SeveralTargets) else as_numbers(y)
     scoring, threshold = _settled(wishes, y, classify)
-    found = _search(y, wishes, scoring, threshold, classify, context)
+    whole, some = (graphs, y), sample_of(y, wishes.search_on, wishes.seed)
+    if some is not None:
+        graphs, y = graphs[some], y[some]
+        smiles = None if smiles is None else [smiles[i] for i in some]
+        wishes = replace(wishes, split=wishes.split.of(some))
+    found = new_search(y, wishes, scoring, threshold, classify, context)
     found.fit(graphs, y, groups=wishes.split.groups)
+    if some is not None:
+        found.refit(*whole)
     shown = _shown(scoring, classify)
     X = None if smiles is None else morgan_counts(smiles, context.n_jobs)
     each = tuple(facts_of_targets(graphs, y, found, scoring, shown, X))
@@ -161,7 +129,9 @@ def train(
         repeats=find_repeats(graphs, values, tested, wishes.seed).in_words(),
         ceiling=None if several else each[0].ceiling,
         targets=each if several else (),
-        n_graphs=len(graphs),
+        n_graphs=len(whole[0]),
+        n_searched=len(graphs),
+        n_resumed=found.n_resumed_,
         seconds=time.perf_counter() - start,
         parameters=found.best_params_,
         members=[network.name for network in found.best_estimator_.networks_],
@@ -219,72 +189,3 @@ def _tested_by(folds: Folds) -> Ints:
     """The outer fold that tests each graph; -1 where none does."""
     tested = folds == TEST
     return np.where(tested.any(axis=0), tested.argmax(axis=0), -1)
-
-
-def base_model(model: ModelName, classify: bool, seed: int) -> FDGNNClassifier | FDGNNRegressor:
-    """Give the estimator of a name, not fitted."""
-    kind = FDGNNClassifier if classify else FDGNNRegressor
-    base = kind(random_state=seed)
-    base.set_params(**{"probability" if classify else "intervals": True})
-    if model != "paper":
-        base.set_params(encoder=AUTO, candidates="all" if model == "auto" else model)
-    return base
-
-
-def _search(
-    y: Any, wishes: Wishes, scoring: Scoring, threshold: str | None, classify: bool,
-    context: Context,
-) -> FDGNNSearchCV:  # fmt: skip
-    """Make a search; without one, cross validation of a model with default parameters."""
-    seed, model = wishes.seed, wishes.model
-    base = base_model(model, classify, seed).set_params(scoring=scoring.name)
-    if classify:
-        base.set_params(class_weight=wishes.class_weight, threshold=threshold)
-    several = isinstance(y, SeveralTargets)
-    split = wishes.split.splitters(_n_folds(y, classify, wishes.split), classify, seed, several)
-    found = FDGNNSearchCV(
-        base, cv=split.inner, outer_cv=split.outer, random_state=seed, n_jobs=context.n_jobs,
-        verbose=not context.quiet,
-    )  # fmt: skip
-    if model == "paper":
-        found.set_params(n_configurations=wishes.n_configurations, n_guesses=wishes.n_guesses)
-    if model == "paper" and not wishes.search:
-        found.set_params(
-            configurations=[{"random_state": seed}],
-            depths=(depth_of(base),),
-            alphas=(GraphReservoir.default_alpha,),
-        )
-    return found
-
-
-def _n_folds(y: Any, classify: bool, split: Split) -> int:
-    """Take five folds, or fewer where there are too few graphs of a class, or groups, for that."""
-    if isinstance(y, SeveralTargets):
-        y.check_learnable(_LEAST_OF_SEVERAL)
-        each = [_fewest(y.of_graphs(t), classify) for t in range(len(y.names))]
-        fewest, counts = min(each), np.concatenate(y.classes) if y.classes else np.empty(0)
-    else:
-        counts = np.unique(y, return_counts=True)[1]
-        if classify and len(counts) == 1:
-            raise ValueError(f"the target has one value only, {y[0]!s}; there is nothing to learn")
-        fewest = _fewest(y, classify)
-    folds = [k for k in range(2, FOLDS + 1) if enough_for_nested_folds(fewest, k, k)]
-    if not folds:
-        raise ValueError(
-            f"the smallest of the {len(counts)} classes has {fewest} graphs, too few for cross "
-            "validation; add graphs of it, leave it out, or, for quantities, choose regression"
-        )
-    if split.groups is None:
-        return folds[-1]
-    n_groups = len(np.unique(check_groups(split.groups, len(y), split.name)))
-    if n_groups < 4:
-        raise ValueError(
-            f"there are only {n_groups} different values of {split.name}, too few to hold some "
-            "out twice; choose another split"
-        )
-    return min(folds[-1], n_groups // 2)
-
-
-def _fewest(y: Array, classify: bool) -> int:
-    """Graphs of the smallest class; of numbers, half of all."""
-    return int(np.unique(y, return_counts=True)[1].min()) if classify else len(y) // 2
