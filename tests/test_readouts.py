@@ -13,7 +13,7 @@ from sklearn.linear_model import Ridge
 
 from fdgnn.exceptions import ConvergenceWarning
 from fdgnn.readout import conjugate, linear
-from fdgnn.readout.conjugate import FINE_TOLERANCE, TOLERANCE, fit_many, fit_some
+from fdgnn.readout.conjugate import FINE_TOLERANCE, TOLERANCE, SparseRidge, fit_some
 from fdgnn.readout.dual import MOST_SAMPLES, fit_dual, held_out_by_inverse
 from fdgnn.readout.gaussian import GaussianRidge
 from fdgnn.readout.linear import LinearRidge
@@ -81,25 +81,60 @@ def test_whole_weights_are_repeated_samples(data):
         )
 
 
-def test_conjugate_gradients_are_within_their_tolerance(data):
+@pytest.mark.parametrize("n_columns", [20, 200])  # fewer than samples, and more
+@pytest.mark.parametrize("given", ["alike", "weighted", "some left out"])
+def test_conjugate_gradients_are_within_their_tolerance(data, monkeypatch, n_columns, given):
+    monkeypatch.setattr(conjugate, "_RANK", 8)  # so that some steps are left to do
     X, Y, weights = data
-    for w in (None, weights):
-        coef, intercept = fit_many(X, Y, ALPHAS, w)
-        for a, alpha in enumerate(ALPHAS):
-            scale = np.ones(60) if w is None else w * (60 / w.sum())
-            exact = LinearRidge().fit(X, Y, alpha, None if w is None else scale)
-            off = (X @ coef[a].T + intercept[a]) - exact.outputs(X)
-            level = np.average(Y, axis=0, weights=scale)
-            size = np.sqrt((scale[:, None] * (Y - level) ** 2).sum(axis=0))
-            error = np.sqrt((scale[:, None] * off**2).sum(axis=0))
-            assert (error <= TOLERANCE / 2 * size * 1.01).all()
+    X = X[:, :n_columns]
+    some_left_out = weights * (np.arange(60) % 3 > 0)
+    w = {"alike": None, "weighted": weights, "some left out": some_left_out}[given]
+    coef, intercept = SparseRidge(X).fit(Y, ALPHAS, w)
+    scale = np.ones(60) if w is None else w
+    some = scale > 0
+    level = np.average(Y, axis=0, weights=scale)
+    size = np.sqrt((scale[:, None] * (Y - level) ** 2).sum(axis=0))
+    for a, alpha in enumerate(ALPHAS):
+        exact = Ridge(alpha=alpha, solver="svd").fit(X[some].toarray(), Y[some], scale[some])
+        off = (X @ coef[a].T + intercept[a]) - exact.predict(X.toarray())
+        error = np.sqrt((scale[:, None] * off**2).sum(axis=0))
+        assert (error <= TOLERANCE * size * 1.01).all()
+
+
+def test_a_sketch_saves_steps():
+    rng = np.random.default_rng(0)
+    kinds = rng.random((20, 400)) < 0.3  # each row is nearly one of twenty
+    X = sp.csr_array((kinds[rng.integers(20, size=300)] ^ (rng.random((300, 400)) < 0.01)) * 1.0)
+    Y = rng.standard_normal((300, 1))
+    steps = {}
+    for rank in (1, 30):
+        ridge, count = SparseRidge(X), []
+        ridge.rows = Counted(ridge.rows, count)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(conjugate, "_RANK", rank)
+            ridge.fit(Y, np.array([0.1]))
+        steps[rank] = len(count)
+    assert steps[30] < steps[1] / 2
+
+
+class Counted:
+    """A matrix that counts its products."""
+
+    def __init__(self, matrix, count):
+        self.matrix, self.count = matrix, count
+        self.shape, self.T, self.mean = matrix.shape, matrix.T, matrix.mean
+
+    def __matmul__(self, other):
+        self.count.append(other.shape)
+        return self.matrix @ other
 
 
 def test_conjugate_gradients_that_do_not_end_are_told(data, monkeypatch):
     X, Y, _ = data
     monkeypatch.setattr(conjugate, "MOST_STEPS", 2)
+    monkeypatch.setattr(conjugate, "_RANK", 1)
     with pytest.warns(ConvergenceWarning, match="not solved to 0.001 in 2 steps"):
-        fit_many(X, Y, ALPHAS)
+        SparseRidge(X).fit(Y, ALPHAS)
 
 
 def test_a_factor_in_single_precision_is_corrected_to_double(data, monkeypatch):
@@ -213,8 +248,8 @@ def test_held_out_outputs_of_many_samples_come_from_conjugate_gradients(data, mo
     exact = LinearRidge().held_out(X, Y, ALPHAS, folds, weights)
     monkeypatch.setattr(linear, "MOST_SAMPLES", 10)
     monkeypatch.setattr(conjugate, "TOLERANCE", 1e-9)
-    found = LinearRidge().held_out(X, Y, ALPHAS * weights.mean(), folds, weights)
-    assert found.shape == exact.shape
+    found = LinearRidge().held_out(X, Y, ALPHAS, folds, weights)
+    np.testing.assert_allclose(found, exact, rtol=1e-5, atol=1e-6)
     again = LinearRidge().held_out(X, Y, ALPHAS, folds, None)
     monkeypatch.setattr(linear, "MOST_SAMPLES", 1000)
     np.testing.assert_allclose(

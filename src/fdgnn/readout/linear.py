@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from fdgnn.arrays import Features, Floats, Ints, spread
-from fdgnn.readout.conjugate import fit_many, fit_some
+from fdgnn.readout.conjugate import SparseRidge, fit_some
 from fdgnn.readout.dual import MOST_SAMPLES, fit_dual, held_out_by_inverse
 from fdgnn.readout.groups import target_groups
 from fdgnn.readout.products import row_products
@@ -172,7 +172,7 @@ def _fitted(X: Features, Y: Floats, weights: Floats | None, alpha: float) -> tup
             dual, intercept = fit_dual(row_products(X), Y, alpha, weights)
         return (X.T @ dual).T, intercept
     if sp.issparse(X):
-        coefs, intercepts = fit_many(X, Y, np.array([alpha]), weights)
+        coefs, intercepts = SparseRidge(X).fit(Y, np.array([alpha]), weights)
         return coefs[0], intercepts[0]
     return fit_ridge(X, Y, alpha, weights)
 
@@ -180,13 +180,14 @@ def _fitted(X: Features, Y: Floats, weights: Floats | None, alpha: float) -> tup
 def _held_out_sparse(
     X: sp.csr_array, Y: Floats, alphas: Floats, fold: Ints, weights: Floats | None
 ) -> Floats:
-    """One regression for each fold that is left out."""
+    """One regression for each fold that is left out, whose samples then weigh nothing."""
     predictions = np.empty((len(alphas), *Y.shape))
+    ridge = SparseRidge(X)
+    given = np.ones(len(Y)) if weights is None else weights
     for f in np.unique(fold):
         rows = fold == f
         train = (fold >= 0) & ~rows
-        own = None if weights is None else weights[train]
-        coef, intercept = fit_many(X[train], Y[train], alphas, own)
+        coef, intercept = ridge.fit(Y, alphas, given * train)
         for a in range(len(alphas)):
             predictions[a, rows] = X[rows] @ coef[a].T + intercept[a]
     return predictions
