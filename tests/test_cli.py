@@ -1,29 +1,17 @@
-"""The command as a user meets it: in its own process, with good and bad words."""
+"""The command as a user meets it, with good and bad words; also in a process of its own."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
+from commands import assert_one_clear_line, fdgnn, fdgnn_process
 from fdgnn import __version__
 from fdgnn.datasets import make_motif_graphs
 from tu_files import write_batch
 
 SMALL = ["--protocol", "quick", "--configurations", "2", "--guesses", "1", "--units", "10"]
-
-
-def fdgnn(*words, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", "fdgnn", *map(str, words)],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"FDGNN_OFFLINE": "1"} | environment,
-        stdin=subprocess.DEVNULL,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -33,30 +21,23 @@ def tu_folder(tmp_path_factory):
     return write_batch(tmp_path_factory.mktemp("data") / "MOTIFS", graphs, y)
 
 
-def assert_one_clear_line(run, *words):
-    assert run.returncode != 0
-    assert "Traceback" not in run.stderr
-    lines = [line for line in run.stderr.splitlines() if line.startswith("error:")]
-    assert len(lines) == 1, run.stderr
-    for word in words:
-        assert word in lines[0]
-
-
 def test_help_and_version():
-    assert "evaluate" in fdgnn("--help").stdout
-    assert "Example: fdgnn evaluate" in fdgnn("evaluate", "--help").stdout
-    assert fdgnn("--version").stdout.strip() == f"fdgnn {__version__}"
+    assert "evaluate" in fdgnn_process("--help").stdout
+    assert "Example: fdgnn evaluate" in fdgnn_process("evaluate", "--help").stdout
+    assert fdgnn_process("--version").stdout.strip() == f"fdgnn {__version__}"
 
 
 def test_evaluate_writes_and_resumes(tu_folder, tmp_path):
-    run = fdgnn("evaluate", tu_folder, "--out", tmp_path / "run", *SMALL)
+    run = fdgnn_process("evaluate", tu_folder, "--out", tmp_path / "run", *SMALL)
     assert run.returncode == 0, run.stderr
     assert "MOTIFS networks: 2 of 2" in run.stderr
     assert "accuracy" in run.stdout
     result = json.loads((tmp_path / "run" / "result.json").read_text())
     assert (result["dataset"], result["protocol"]) == ("MOTIFS", "quick")
     assert (result["n_configurations"], result["n_guesses"]) == (2, 1)
-    again = fdgnn("evaluate", tu_folder, "--out", tmp_path / "run", "--json", "--quiet", *SMALL)
+    again = fdgnn_process(
+        "evaluate", tu_folder, "--out", tmp_path / "run", "--json", "--quiet", *SMALL
+    )
     assert again.stderr == ""
     printed = json.loads(again.stdout)
     assert printed["fold_accuracies"] == result["fold_accuracies"]
@@ -85,7 +66,9 @@ def test_a_page_that_cannot_be_made_costs_no_result(tu_folder, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(
         "import sys\nsys.modules['altair'] = sys.modules['networkx'] = None\n"
     )
-    run = fdgnn("evaluate", tu_folder, "--out", tmp_path / "run", *SMALL, PYTHONPATH=str(tmp_path))
+    run = fdgnn_process(
+        "evaluate", tu_folder, "--out", tmp_path / "run", *SMALL, PYTHONPATH=str(tmp_path)
+    )
     assert run.returncode == 0, run.stderr
     assert "no report page: " in run.stderr
     assert "pip install" in run.stderr
@@ -129,7 +112,7 @@ def test_demo_runs_on_generated_graphs_where_mutag_is_not_at_hand(tmp_path):
         "u.find_spec = lambda name, *a: None if name == 'grakel' else real(name, *a)\n"
     )
     page = tmp_path / "demo.html"
-    run = fdgnn(
+    run = fdgnn_process(
         "demo", "--json", "--report", page, FDGNN_DATA=str(tmp_path), PYTHONPATH=str(tmp_path)
     )
     assert page.exists(), run.stderr
@@ -146,3 +129,20 @@ def test_demo_on_mutag_is_near_the_paper():
     assert result["dataset"] == "MUTAG"
     published = result["published"]
     assert abs(result["accuracy_mean"] - published["accuracy_mean"]) < published["accuracy_std"]
+
+
+def test_each_command_imports_what_it_needs(tmp_path):
+    """In processes of their own, where no other test has imported it for them."""
+    graphs, y = make_motif_graphs(40, random_state=0)
+    data, model = write_batch(tmp_path / "MOTIFS", graphs, y), tmp_path / "model.fdgnn"
+    for words in (
+        ["fit", data, "--model", "paper", "--no-search", "-o", model],
+        ["predict", model, data, "-o", tmp_path / "predicted.csv"],
+        ["explain", model, data, "--row", 0, "-o", tmp_path / "why.jsonl"],
+        ["report", model, "--data", data, "-o", tmp_path / "page.html"],
+        ["model", model],
+        ["datasets", "info", data],
+        ["compile"],
+    ):
+        run = fdgnn_process(*words)
+        assert run.returncode == 0, run.stderr

@@ -8,10 +8,10 @@ import json
 import numpy as np
 import pytest
 
+from commands import assert_one_clear_line, fdgnn
 from fdgnn import iter_graphs, load_model, model_info, read_graphs
 from fdgnn.datasets import make_random_graphs
 from fdgnn.exceptions import DatasetFormatError
-from test_cli import assert_one_clear_line, fdgnn
 
 N = 60
 RNG = np.random.default_rng(0)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from commands import assert_one_clear_line, fdgnn
 from fdgnn import (
     FDGNNClassifier,
     FDGNNRegressor,
@@ -27,7 +28,6 @@ from fdgnn.exceptions import GraphError
 from fdgnn.explanations.fragments import FUNCTIONAL_GROUPS
 from fdgnn.explanations.groups import without_vertices
 from fdgnn.pictures.views import group_values, views_of
-from test_cli import assert_one_clear_line, fdgnn
 
 GRAPHS = make_random_graphs(60, random_state=0)
 Y = np.arange(60) % 2

@@ -9,6 +9,7 @@ import shutil
 import numpy as np
 import pytest
 
+from commands import assert_one_clear_line, fdgnn
 from fdgnn import explain, load_model, read_graphs
 from fdgnn.datasets import iter_graphs, load_tu, make_random_graphs
 from fdgnn.encoders import ColorCounts, GraphReservoir, JoinedEncoder
@@ -18,7 +19,6 @@ from fdgnn.experiments.models import CommitteeStudy, evaluate_committee
 from fdgnn.portrait import portrait_of_committee, read_portrait
 from fdgnn.readout.calibration import fit_slope, probabilities
 from fdgnn.workflow.predicting import predict_tables
-from test_cli import assert_one_clear_line, fdgnn
 from tu_files import write_batch
 
 # Reservoirs of a committee have fixed parameters; some small graphs settle slowly.

@@ -10,11 +10,11 @@ import shutil
 import numpy as np
 import pytest
 
+from commands import assert_one_clear_line, fdgnn
 from fdgnn import load_model, read_graphs
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.files import check_writable, write_aside
 from fdgnn.workflow.asking import guess_task
-from test_cli import assert_one_clear_line, fdgnn
 
 FAST = ["--model", "paper", "--configurations", "2", "--guesses", "2"]
 BROKEN = {

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from commands import assert_one_clear_line, fdgnn
 from fdgnn import FDGNNClassifier, as_batch, iter_graphs, load_model, load_tu, read_graphs
 from fdgnn.datasets import make_random_graphs
 from fdgnn.exceptions import DatasetFormatError
 from fdgnn.graphs import Reading
 from fdgnn.records import decode, encode
 from strategies import assert_same
-from test_cli import assert_one_clear_line, fdgnn
 from tu_files import write_folder
 
 ARCS = [[0, 1, 1, 2], [1, 0, 2, 1]]

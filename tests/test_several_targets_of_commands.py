@@ -9,12 +9,12 @@ import re
 import numpy as np
 import pytest
 
+from commands import assert_one_clear_line, fdgnn
 from fdgnn import load_model, model_info, read_graphs
 from fdgnn.datasets import make_random_graphs
 from fdgnn.exceptions import DatasetFormatError
 from fdgnn.report.numbers import percent
 from fdgnn.workflow.asking import check_targets
-from test_cli import assert_one_clear_line, fdgnn
 
 N = 60
 GRAPHS = make_random_graphs(N, random_state=0)

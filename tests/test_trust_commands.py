@@ -8,9 +8,9 @@ import json
 import numpy as np
 import pytest
 
+from commands import assert_one_clear_line, fdgnn
 from fdgnn import FDGNNClassifier, FDGNNRegressor, load_model, read_graphs, save_model
 from fdgnn.datasets import make_cycles, make_motif_graphs
-from test_cli import assert_one_clear_line, fdgnn
 
 GRAPHS, Y = make_motif_graphs(150, random_state=0)
 NOISY = np.where(np.random.default_rng(0).random(150) < 0.2, 1 - Y, Y)
