@@ -64,6 +64,17 @@ def run(study, directory, models, search=None, limits=None):
     return compare_study(study, directory, models, search=search or few(2), limits=limits)
 
 
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """Take turns here, without the imports of a process for each."""
+
+    def take_here(turn, limits):
+        take(turn, lambda event: None)
+        return "finished", None
+
+    monkeypatch.setattr(runner, "_run", take_here)
+
+
 def few(n_configurations, **options):
     return Search(n_configurations=n_configurations, **options)
 
@@ -221,6 +232,7 @@ def test_variants_are_the_classifier(task, name):
     variant.warm_up()
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_rows_of_variants(study, tmp_path):
     """Each outer fold's model is fitted on its training graphs, and tested on the others."""
     rows = run(study, tmp_path, ["wl", "fdgnn-colors", "fdgnn-auto"])
@@ -324,6 +336,7 @@ def test_rows(study, tmp_path):
     assert decode((tmp_path / "compare.json").read_bytes(), list[ComparisonRow]) == rows
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_fdgnn_row_is_the_evaluation(study, tmp_path):
     result = run_study(study, tmp_path)
     records = (tmp_path / "records.jsonl").read_bytes()
@@ -332,6 +345,7 @@ def test_fdgnn_row_is_the_evaluation(study, tmp_path):
     assert (tmp_path / "records.jsonl").read_bytes() == records  # taken over, not repeated
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_folds_are_those_of_the_evaluation(study, tmp_path):
     """The rival's test accuracy of an outer fold, made again with scikit-learn alone."""
     row = run(study, tmp_path, ["wl"])[1]
@@ -363,6 +377,7 @@ def test_published_numbers_are_the_papers(study, tmp_path):
 # ---------------------------------------------------------------------- resuming
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_resuming_after_every_record_gives_the_same_row(study, tmp_path):
     whole = run(study, tmp_path / "whole", ["wl"], few(9))[1]
     lines = (tmp_path / "whole/rivals/wl.jsonl").read_bytes().splitlines(keepends=True)
@@ -382,6 +397,7 @@ def test_resuming_after_every_record_gives_the_same_row(study, tmp_path):
         assert without_times(again) == without_times(whole)
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_finished_turns_are_not_taken_again(study, tmp_path, monkeypatch):
     first = run(study, tmp_path, ["wl"])
     log = (tmp_path / "rivals/wl.jsonl").read_bytes()
@@ -435,6 +451,7 @@ def test_everything_runs_on_one_thread(study, tmp_path, monkeypatch):
     assert found.stdout.split() == ["{1}"]
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_time_spent_before_counts_if_it_is_used_again(study, tmp_path):
     heard = []
     run(study, tmp_path, ["wl"], few(2))
@@ -485,6 +502,7 @@ def test_a_run_that_has_more_networks_is_refused_at_once(study, tmp_path):
         run(study, tmp_path, [])
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_rows_of_other_rivals_stay(study, tmp_path):
     run(study, tmp_path, ["wl"])
     run(study, tmp_path, ["pk"])
@@ -492,12 +510,14 @@ def test_rows_of_other_rivals_stay(study, tmp_path):
     assert models == ["fdgnn", "wl", "pk"]
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_other_settings_are_refused(study, tmp_path):
     run(study, tmp_path, [])
     with pytest.raises(StudyError, match="seed"):
         run(replace(study, seed=1), tmp_path, [])
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_a_second_comparison_at_the_same_time_is_refused(study, tmp_path):
     from fdgnn.experiments.rundir import locked
 
