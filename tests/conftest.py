@@ -13,6 +13,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+# One thread for BLAS, in commands that tests start as well: on small matrices and beside other
+# test processes more threads wait for each other, which takes twice the processor's time.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
 # Every run tries the same examples; HYPOTHESIS_PROFILE=thorough looks for new ones.
 settings.register_profile("fdgnn", derandomize=True, deadline=None, max_examples=60, database=None)
 settings.register_profile(

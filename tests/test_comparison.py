@@ -443,6 +443,8 @@ def test_everything_runs_on_one_thread(study, tmp_path, monkeypatch):
     script = (
         "import numpy, threadpoolctl as t; print({p['num_threads'] for p in t.threadpool_info()})"
     )
+    for name in runner.ONE_THREAD:
+        monkeypatch.setenv(name, "2")
     environment = runner._environment()
     found = subprocess.run(
         [sys.executable, "-P", "-c", script],

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, r2_score, roc_auc_score
 from sklearn.model_selection import KFold, RepeatedStratifiedKFold, StratifiedKFold, cross_val_score
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from fdgnn import FDGNNClassifier, FDGNNRegressor, FDGNNSearchCV
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
@@ -355,5 +355,6 @@ def test_timed_fits_have_one_thread_of_blas():
             return np.zeros(len(graphs))
 
     graphs, y = make_motif_graphs(20, random_state=0)
-    fit_and_test(Watched, graphs, np.asarray(y), np.arange(20) % 4 - 1)
+    with threadpool_limits(2):
+        fit_and_test(Watched, graphs, np.asarray(y), np.arange(20) % 4 - 1)
     assert set(seen) == {1}
