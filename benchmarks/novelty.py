@@ -61,7 +61,7 @@ def nearest(train, model):
 
 
 def leverage(train, model):
-    encoder = GraphReservoir(n_units=300, unseen_labels="blank", random_state=0).fit(train)
+    encoder = GraphReservoir(n_units=300, handle_unknown="ignore", random_state=0).fit(train)
     found, own = Leverage.fit(encoder.transform(train))
     return own, lambda graphs: found.of(encoder, graphs, encoder.transform(graphs))
 

@@ -483,7 +483,9 @@ def test_both_encoders_take_new_labels_and_the_reservoir_alone_does_not(labeled)
         both.predict(strange)
     alone = FDGNNClassifier(random_state=0).fit(*labeled)
     assert alone.refusals(strange) == {0: "vertex label 99 was not seen during fit"}
-    with pytest.raises(UnseenLabelError, match=r'graph 0: vertex label 99 .*encoder="auto"'):
+    with pytest.raises(
+        UnseenLabelError, match=r'graph 0: vertex label 99 .*handle_unknown="ignore"'
+    ):
         alone.predict(strange)
 
 

@@ -9,8 +9,8 @@ import json
 import numpy as np
 import pytest
 
-from fdgnn import FDGNNClassifier, iter_graphs, read_graphs
-from fdgnn.exceptions import DatasetFormatError, UnsafeArchiveError
+from fdgnn import FDGNNClassifier, as_batch, iter_graphs, read_graphs
+from fdgnn.exceptions import DatasetFormatError, GraphError, UnsafeArchiveError
 from fdgnn.limits import changed
 from strategies import assert_same
 
@@ -98,6 +98,12 @@ def test_formats_of_open_files():
 
 
 # ---------------------------------------------------------------------- data frames and lists
+
+
+def test_a_frame_is_no_list_of_graphs():
+    frame = Frame({"smiles": ["CCO"]}, Column)
+    with pytest.raises(GraphError, match=r"^a whole table was given \(a Frame\); pass its column"):
+        as_batch(frame)
 
 
 class Column:

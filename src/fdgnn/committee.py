@@ -82,15 +82,32 @@ def recipe_of(encoder: Encoder | type[Encoder], readout: str, n_graphs: int) -> 
 CANDIDATES = ("all", "colors", "both")
 
 
-def members_of(kind: GraphKind, n_graphs: int, candidates: str = "all") -> tuple[Member, ...]:
+def members_of(
+    kind: GraphKind, n_graphs: int, candidates: str = "all", handle_unknown: str | None = None
+) -> tuple[Member, ...]:
     """Give the members of ``encoder="auto"``: few, and the same for all graphs of a kind."""
     wanted = {"all": _mixed, "colors": _colors_only, "both": _joined}[candidates](kind)
     few = n_graphs <= MOST_SAMPLES
     return tuple(
-        Member(name, encoder, _relative(recipe_of(encoder, readout, n_graphs)))
+        Member(
+            name,
+            handling_unknown(encoder, handle_unknown or "ignore"),
+            _relative(recipe_of(encoder, readout, n_graphs)),
+        )
         for name, encoder, readout in wanted
         if few or readout != "gaussian"
     )
+
+
+def handling_unknown(encoder: Encoder, how: str | None) -> Encoder:
+    """Say what an encoder, or each that it joins, does about new labels; None: as it is."""
+    if how is None:
+        return encoder
+    for each in getattr(encoder, "encoders", (encoder,)):
+        if "handle_unknown" not in each.get_params(deep=False):
+            raise ValueError(f"handle_unknown={how!r}: a {type(each).__name__} has no such choice")
+        each.set_params(handle_unknown=how)
+    return encoder
 
 
 _Wanted: TypeAlias = list[tuple[str, Encoder, str]]  # name, encoder, readout
@@ -142,7 +159,7 @@ def _structure() -> _Wanted:
 
 
 def _reservoir() -> Encoder:
-    return GraphReservoir(n_units=300, unseen_labels="blank")
+    return GraphReservoir(n_units=300)
 
 
 def _with_reservoir(n_rounds: int) -> Encoder:

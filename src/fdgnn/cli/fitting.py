@@ -18,6 +18,7 @@ from fdgnn.cli.options import (
     Data,
     Descriptors,
     FirstDataOptions,
+    HandleUnknown,
     Jobs,
     ModelName,
     Quiet,
@@ -110,6 +111,13 @@ def fit(
             "with one value in a column together; or rows that are later than the others.",
         ),
     ] = "random",
+    handle_unknown: Annotated[
+        HandleUnknown | None,
+        typer.Option(
+            help="Whether the model ignores vertex labels that no training graph has, or refuses "
+            "rows with some. By default only --model paper refuses them."
+        ),
+    ] = None,
     descriptors: Descriptors = None,
     categories: Categories = None,
     rejects: Rejects = None,
@@ -155,6 +163,7 @@ def fit(
         threshold=threshold,
         class_weight=None if class_weight is Weighting.none else class_weight.value,
         split=held_out.of_table(table, context),
+        handle_unknown=None if handle_unknown is None else handle_unknown.value,
         search=search is not False,
         n_configurations=configurations or 20,
         n_guesses=guesses or 3,

@@ -93,6 +93,13 @@ class Weighting(StrEnum):
     balanced = "balanced"
 
 
+class HandleUnknown(StrEnum):
+    """What is done about vertex labels that no training graph has."""
+
+    ignore = "ignore"
+    error = "error"
+
+
 class ArcLabels(StrEnum):
     """What becomes of labels on arcs; see docs/decisions/0020-arc-labels.md."""
 

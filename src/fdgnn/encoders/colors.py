@@ -15,7 +15,7 @@ from fdgnn.encoders.base import Encoder, Encoding, GraphKind
 from fdgnn.encoders.channels import Channels, Colors
 from fdgnn.encoders.color_parts import ColorParts, rows_of
 from fdgnn.encoders.counting import colored, feature_keys, hashed_counts, numbered
-from fdgnn.encoders.unseen import unseen_in_words
+from fdgnn.encoders.unseen import HANDLE_UNKNOWN, unseen_in_words
 from fdgnn.encoders.wording import number_in_words
 from fdgnn.exceptions import GraphError, ModelFileError
 from fdgnn.graphs import GraphBatch
@@ -89,6 +89,9 @@ class ColorCounts(Encoder):
     arc_labels : bool, default=True
         Whether labels and weights of arcs are part of the colors, where there are any. Weights
         that are not whole numbers are cut into bins.
+    handle_unknown : {"ignore", "error"}, default="ignore"
+        What is done about a vertex label that no graph of `fit` had: it is a color that no
+        training graph has, or an error is raised.
     random_state : ignored
         Nothing is random.
     n_jobs : int, optional
@@ -97,7 +100,7 @@ class ColorCounts(Encoder):
     Attributes
     ----------
     vocabulary_ : tuple or None
-        Vertex labels of the training graphs. Others are no error; they are colors, too.
+        Vertex labels of the training graphs.
     columns_ : (n_features,) uint64 or None
         With ``n_buckets=None``: the feature of each column, as 64 bits.
 
@@ -124,6 +127,7 @@ class ColorCounts(Encoder):
         "n_buckets": Buckets(),
         "n_bins": Number(2, whole=True, most=MAX_BINS),
         "arc_labels": OneOf((False, True)),
+        "handle_unknown": OneOf(HANDLE_UNKNOWN),
     }
     Facts = ColorFacts
 
@@ -138,6 +142,7 @@ class ColorCounts(Encoder):
         arc_labels: bool = True,
         random_state: Any = None,
         n_jobs: int | None = None,
+        handle_unknown: str = "ignore",
     ) -> None:
         self.n_rounds = n_rounds
         self.vertices = vertices
@@ -148,6 +153,7 @@ class ColorCounts(Encoder):
         self.arc_labels = arc_labels
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.handle_unknown = handle_unknown
 
     # ------------------------------------------------------------------ fitting
 
@@ -206,6 +212,8 @@ class ColorCounts(Encoder):
 
     def _channels(self, graphs: GraphBatch, n_rounds: int, n_jobs: int | None) -> Channels:
         """First colors of checked graphs, and how often each is refined."""
+        if not self._takes_unseen and self.vocabulary_ is not None:
+            graphs.encode_labels(self.vocabulary_)  # raises the error
         found: list[tuple[str, Colors, int]] = []
         if self._first == "labels":
             labels = first_colors(graphs.n_vertices, graphs.label_codes, graphs.label_values, None)
@@ -419,9 +427,17 @@ class ColorCounts(Encoder):
         """Whether labels of arcs are part of the colors."""
         return self.arc_labels if not hasattr(self, "labeled_arcs_") else self.labeled_arcs_
 
+    @property
+    def _takes_unseen(self) -> bool:
+        return self.handle_unknown == "ignore"
+
     def unseen(self, graphs: GraphBatch) -> dict[int, str]:
-        """Graphs with a vertex label that no training graph has."""
-        return unseen_in_words(graphs, self.vocabulary_)
+        """Graphs that are taken, though they have a vertex label that was not seen during fit."""
+        return unseen_in_words(graphs, self.vocabulary_) if self._takes_unseen else {}
+
+    def refusals(self, graphs: GraphBatch) -> dict[int, str]:
+        """Graphs with a vertex label that was not seen during fit, unless they are taken."""
+        return {} if self._takes_unseen else unseen_in_words(graphs, self.vocabulary_)
 
     def vertex_colors(self, X: Any) -> Colors:
         """Colors of the vertices of all graphs, (n_rounds + 1, n_vertices), of the first channel.

@@ -13,7 +13,7 @@ import numpy as np
 from fdgnn.arrays import Array, Floats
 from fdgnn.encoders.base import Encoder, Encoding, GraphKind, Settling, VertexParts
 from fdgnn.encoders.settling import tell_unsettled
-from fdgnn.encoders.unseen import unseen_in_words
+from fdgnn.encoders.unseen import HANDLE_UNKNOWN, unseen_in_words
 from fdgnn.exceptions import ModelFileError
 from fdgnn.graphs import GraphBatch
 from fdgnn.limits import MAX_ITERATIONS, MAX_LAYERS, MAX_NUMBER, MAX_UNITS
@@ -84,9 +84,9 @@ class GraphReservoir(Encoder):
         nu, the most iterations of a layer.
     solver : {"auto", "paper"}, default="auto"
         "paper" iterates all neurons as eq. 2 says; "auto" finds the same fixed points faster.
-    unseen_labels : {"error", "blank"}, default="error"
-        What a vertex label means that no graph of `fit` had: an error, or a vertex without input,
-        which only has the bias and its neighbors.
+    handle_unknown : {"error", "ignore"}, default="error"
+        What is done about a vertex label that no graph of `fit` had: an error is raised, or the
+        vertex has no input, only the bias and its neighbors.
     random_state : int, RandomState, Generator or None, default=None
     n_jobs : int, optional
         Threads; results do not depend on their number.
@@ -129,7 +129,7 @@ class GraphReservoir(Encoder):
         "tol": Number(0),
         "max_iter": Number(1, whole=True, most=MAX_ITERATIONS),
         "solver": OneOf(("auto", "paper")),
-        "unseen_labels": OneOf(("error", "blank")),
+        "handle_unknown": OneOf(HANDLE_UNKNOWN),
     }
     Facts = ReservoirFacts
 
@@ -149,7 +149,7 @@ class GraphReservoir(Encoder):
         solver: str = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
-        unseen_labels: str = "error",
+        handle_unknown: str = "error",
     ) -> None:
         self.n_layers = n_layers
         self.n_units = n_units
@@ -165,7 +165,7 @@ class GraphReservoir(Encoder):
         self.solver = solver
         self.random_state = random_state
         self.n_jobs = n_jobs
-        self.unseen_labels = unseen_labels
+        self.handle_unknown = handle_unknown
 
     # ------------------------------------------------------------------ the protocol
 
@@ -248,7 +248,7 @@ class GraphReservoir(Encoder):
 
     @property
     def _takes_unseen(self) -> bool:
-        return self.unseen_labels == "blank"
+        return self.handle_unknown == "ignore"
 
     def refusals(self, graphs: GraphBatch) -> dict[int, str]:
         """Graphs with a vertex label that was not seen during fit, unless they are taken."""

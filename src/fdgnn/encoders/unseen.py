@@ -9,6 +9,9 @@ from typing import Any
 from fdgnn.exceptions import UnseenLabelWarning
 from fdgnn.graphs import GraphBatch
 
+#: What may be done about vertex labels that no training graph has: an error, or nothing.
+HANDLE_UNKNOWN = ("error", "ignore")
+
 
 def unseen_in_words(graphs: GraphBatch, vocabulary: Sequence[Any] | None) -> dict[int, str]:
     """Positions of graphs with a vertex label that is not in the vocabulary, each with words."""

@@ -24,6 +24,7 @@ from fdgnn.committee import (
     HeldOut,
     Member,
     ReadoutRecipe,
+    handling_unknown,
     kept_members,
     members_of,
     recipe_of,
@@ -40,7 +41,7 @@ from fdgnn.encoders import (
 from fdgnn.encoders.base import Settling
 from fdgnn.encoders.descriptors import DescriptorBlock, beside
 from fdgnn.encoders.settling import tell_unsettled
-from fdgnn.encoders.unseen import tell_unseen
+from fdgnn.encoders.unseen import HANDLE_UNKNOWN, tell_unseen
 from fdgnn.expansion import expanded
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.checks import check_finite
@@ -99,7 +100,7 @@ FOLDS, FEWER_FOLDS = 10, 5  # for choosing penalties and members; on few graphs,
 @cache
 def _parameter_names(kind: Any) -> tuple[str, ...]:
     """Parameters of an encoder that a model passes on, if it has them."""
-    own = ("random_state", "n_jobs")  # a model gives seeds and threads itself
+    own = ("random_state", "n_jobs", "handle_unknown")  # a model gives these itself
     return tuple(name for name in inspect.signature(kind).parameters if name not in own)
 
 
@@ -108,7 +109,7 @@ def _rules_of_encoders(kind: Any) -> Mapping[str, Rule]:
     """Rules for those parameters of a model that are passed on to its encoder."""
     own = inspect.signature(kind).parameters
     rules = {**GraphReservoir.rules, **ColorCounts.rules}
-    return {name: rule for name, rule in rules.items() if name in own}
+    return {name: rules[name] for name in rules if name in own and name != "handle_unknown"}
 
 
 class GraphModel(BaseEstimator):  # type: ignore[misc]
@@ -126,6 +127,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         "readout": OneOf(("auto", "linear", "gaussian")),
         "candidates": OneOf(CANDIDATES),
         "intervals": OneOf((False, True)),
+        "handle_unknown": OneOf((None, *HANDLE_UNKNOWN)),
         "n_jobs": Jobs(),
     }
 
@@ -153,6 +155,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         candidates: str = "all",
         scoring: str | None = None,
         intervals: bool = False,
+        handle_unknown: str | None = None,
     ) -> None:
         self.n_layers = n_layers
         self.n_units = n_units
@@ -176,6 +179,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         self.candidates = candidates
         self.scoring = scoring
         self.intervals = intervals
+        self.handle_unknown = handle_unknown
 
     # ------------------------------------------------------------------ the encoder
 
@@ -185,10 +189,11 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             encoder: Encoder = clone(self.encoder)
         elif self.encoder == BOTH:
             reservoir, colors = map(self._named_encoder, (GraphReservoir, ColorCounts))
-            reservoir.set_params(unseen_labels="blank")  # as colors take them
             encoder = JoinedEncoder([reservoir, colors])
+            handling_unknown(encoder, self.handle_unknown or "ignore")
         else:
             encoder = self._named_encoder(self._encoder_kind)
+            handling_unknown(encoder, self.handle_unknown)
         encoder.check_parameters()
         return encoder
 
@@ -211,7 +216,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
     def members(self, kind: GraphKind, n_graphs: int) -> tuple[Member, ...]:
         """What is trained on so many graphs of this kind: one member, or those of a committee."""
         if self.encoder == AUTO:
-            return members_of(kind, n_graphs, self.candidates)
+            return members_of(kind, n_graphs, self.candidates, self.handle_unknown)
         encoder = self._new_encoder()
         return (Member(encoder.kind, encoder, self.recipe(n_graphs)),)
 
@@ -268,6 +273,10 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         check_parameters(self, of_encoders)
         if self.scoring is not None:
             named_scoring(self.scoring, isinstance(self, ClassifierMixin))
+        if isinstance(self.encoder, Encoder) and self.handle_unknown is not None:
+            raise ValueError(
+                f"handle_unknown={self.handle_unknown!r}: set it on the encoder that is given"
+            )
         if self.encoder != AUTO and self.candidates != "all":
             raise ValueError(f'candidates={self.candidates!r} is for encoder="auto" only')
         if self.encoder == AUTO:

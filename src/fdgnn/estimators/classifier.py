@@ -84,6 +84,10 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         For two classes: the output from which on a graph is of the second one is that with the
         best "balanced_accuracy", "f1" or "accuracy" on outputs held out by cross validation. By
         default it is 0.
+    handle_unknown : {"error", "ignore"}, optional
+        What is done about vertex labels that no training graph has. By default the paper's model
+        raises an error; colors, "both" and "auto" ignore such labels, and a warning counts the
+        graphs. `usable` sifts graphs either way.
 
     Attributes
     ----------
@@ -155,6 +159,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         class_weight: str | Mapping[Any, float] | None = None,
         scoring: str | None = None,
         threshold: str | None = None,
+        handle_unknown: str | None = None,
     ) -> None:
         super().__init__(
             n_layers=n_layers,
@@ -178,6 +183,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
             readout=readout,
             candidates=candidates,
             scoring=scoring,
+            handle_unknown=handle_unknown,
         )
         self.probability = probability
         self.class_weight = class_weight

@@ -460,9 +460,9 @@ class GraphBatch(Sequence[Graph]):
             known += ", ..." * (len(vocabulary) > 10)
             raise UnseenLabelError(
                 f"vertex label {label!r} was not seen during fit; known are {known}; "
-                "leave such graphs out, or fit on data that has every label (folds of one batch, "
-                "as_batch(graphs), share its labels; folds of a list do not), or fit a model that "
-                'takes such graphs: encoder="auto", "colors" or "both"',
+                "leave such graphs out (model.usable does), or fit on data that has every label "
+                "(folds of one batch, as_batch(graphs), share its labels; folds of a list do not), "
+                'or fit with handle_unknown="ignore"',
                 int(self.graph_of_vertex[v]),
             )
         return codes

@@ -141,7 +141,8 @@ def as_batch(
     found = sift(items, like=like, names=names, directed=directed, molecules=choices)
     if found.faults:
         first = min(found.faults)
-        raise GraphError(found.faults[first], first)
+        remedy = "; `usable` of the model sifts a list" if hasattr(like, "usable") else ""
+        raise GraphError(found.faults[first] + remedy, first)
     return found.graphs if descriptors is None else found.graphs.with_descriptors(descriptors)
 
 
@@ -290,6 +291,11 @@ def items_of(graphs: Any) -> list[Any]:
         raise GraphError(
             f"expected a list of graphs, got {_described(graphs)}; wrap a single molecule in a "
             "list: [molecule]"
+        )
+    if hasattr(graphs, "columns") and hasattr(graphs, "shape"):
+        raise GraphError(
+            f"a whole table was given (a {type(graphs).__name__}); pass its column of molecules, "
+            "or fdgnn.read_graphs(table, like=model).graphs"
         )
     try:
         if isinstance(graphs, bytes | Mapping):

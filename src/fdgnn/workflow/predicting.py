@@ -101,7 +101,7 @@ def usable_rows(model: Any, table: GraphTable) -> tuple[Ints, list[Reject]]:
 
 def usable_graphs(model: Any, graphs: GraphBatch) -> tuple[Ints, dict[int, str]]:
     """Find the positions of graphs that the model can take, and why it cannot take the others."""
-    hint = "; models of `fdgnn fit --model auto`, colors or both take such graphs"
+    hint = "; a model of `fdgnn fit --handle-unknown ignore` takes such graphs"
     reasons = {g: reason + hint for g, reason in model.refusals(graphs).items()}
     return np.setdiff1d(np.arange(len(graphs)), list(reasons)), reasons
 

@@ -46,6 +46,8 @@ class Wishes:
         How much an error on each class counts, as in `FDGNNClassifier`.
     split : Split
         How graphs are held out, for choosing and for scoring.
+    handle_unknown : {"ignore", "error"}, optional
+        What the model does about vertex labels that no training graph has.
     search : bool
     n_configurations, n_guesses : int
         Of the search of "paper".
@@ -66,6 +68,7 @@ class Wishes:
     threshold: str | None = None
     class_weight: str | Mapping[Any, float] | None = None
     split: Split = field(default_factory=Split)
+    handle_unknown: str | None = None
     search: bool = True
     n_configurations: int = 20
     n_guesses: int = 3
@@ -80,7 +83,8 @@ def new_search(
     context: Context,
 ) -> FDGNNSearchCV:  # fmt: skip
     """Make a search; without one, cross validation of a model with default parameters."""
-    base = _base_model(wishes, classify).set_params(scoring=scoring.name)
+    base = _base_model(wishes, classify)
+    base.set_params(scoring=scoring.name, handle_unknown=wishes.handle_unknown)
     if classify:
         base.set_params(class_weight=wishes.class_weight, threshold=threshold)
     several, seed = isinstance(y, SeveralTargets), wishes.seed

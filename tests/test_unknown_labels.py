@@ -1,0 +1,161 @@
+"""Vertex labels that no training graph has: ignored or refused, by every model in the same way."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from fdgnn import (
+    ColorCounts,
+    FDGNNClassifier,
+    FDGNNRegressor,
+    Graph,
+    GraphReservoir,
+    as_batch,
+    load_model,
+    save_model,
+)
+from fdgnn.encoders import Encoder, JoinedEncoder, register_encoder
+from fdgnn.exceptions import GraphError, UnseenLabelError, UnseenLabelWarning
+
+pytestmark = pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
+
+ENCODERS = ("reservoir", "colors", "both", "auto")
+N = 40
+STRANGE = Graph([[0, 1], [1, 2]], labels=["a", "z", "b"])
+TOLD = "vertex label z was not seen during fit"
+
+
+def labeled_graphs():
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(3, 8, size=N)
+    return [Graph([range(n - 1), range(1, n)], labels=rng.choice(["a", "b"], n)) for n in sizes]
+
+
+GRAPHS = labeled_graphs()
+MIXED = [GRAPHS[0], STRANGE, GRAPHS[1]]
+
+
+def fitted(kind, encoder, handle_unknown=None):
+    model = kind(encoder=encoder, handle_unknown=handle_unknown, random_state=0)
+    return model.fit(GRAPHS, np.arange(N) % 2)
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+@pytest.mark.parametrize("kind", [FDGNNClassifier, FDGNNRegressor])
+def test_ignore_and_error_mean_the_same_for_every_model(kind, encoder):
+    usual = fitted(kind, encoder)
+    known = usual.outputs(GRAPHS[:2])
+
+    ignoring = fitted(kind, encoder, "ignore")
+    np.testing.assert_array_equal(ignoring.outputs(GRAPHS[:2]), known)
+    with pytest.warns(UnseenLabelWarning, match="1 of 3 graphs have vertex labels"):
+        outputs = ignoring.outputs(MIXED)
+    np.testing.assert_allclose(outputs[[0, 2]], known, atol=1e-9)
+    assert np.isfinite(outputs).all()
+    assert (ignoring.unseen(MIXED), ignoring.refusals(MIXED)) == ({1: TOLD}, {})
+
+    strict = fitted(kind, encoder, "error")
+    np.testing.assert_array_equal(strict.outputs(GRAPHS[:2]), known)
+    with pytest.raises(UnseenLabelError, match=r"^graph 1: vertex label 'z' .*model.usable does"):
+        strict.predict(MIXED)
+    found = strict.usable(MIXED)
+    assert (found.rows.tolist(), found.faults) == ([0, 2], {1: TOLD})
+    np.testing.assert_allclose(strict.outputs(found.graphs), known, atol=1e-9)
+    assert strict.unseen(GRAPHS) == {}
+
+    assert usual.refusals(MIXED) == (strict if encoder == "reservoir" else ignoring).refusals(MIXED)
+
+
+@pytest.mark.parametrize(
+    "encoder", [GraphReservoir(random_state=0), ColorCounts(), ColorCounts(n_buckets=None)]
+)
+def test_encoders_alone(encoder):
+    known = encoder.set_params(handle_unknown="error").fit(GRAPHS).transform(GRAPHS[:2])
+    with pytest.raises(UnseenLabelError, match="graph 1"):
+        encoder.transform(MIXED)
+    encoder.set_params(handle_unknown="ignore").fit(GRAPHS)
+    with pytest.warns(UnseenLabelWarning):
+        X = encoder.transform(MIXED)
+    assert abs(X[[0, 2]] - known).max() < 1e-9
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+@pytest.mark.parametrize("handle_unknown", ["ignore", "error"])
+def test_model_files_keep_it(encoder, handle_unknown, tmp_path):
+    save_model(fitted(FDGNNClassifier, encoder, handle_unknown), tmp_path / "m.fdgnn")
+    model = load_model(tmp_path / "m.fdgnn")
+    assert model.handle_unknown == handle_unknown
+    assert model.refusals(MIXED) == ({1: TOLD} if handle_unknown == "error" else {})
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_no_graphs_have_no_predictions(encoder):
+    model = FDGNNClassifier(encoder=encoder, probability=True, random_state=0)
+    model.fit(GRAPHS, np.array(["no", "yes"])[np.arange(N) % 2])
+    assert (model.predict([]).shape, model.predict([]).dtype) == ((0,), model.classes_.dtype)
+    assert model.predict_proba([]).shape == (0, 2)
+    assert model.decision_function([]).shape == (0,)
+    assert fitted(FDGNNRegressor, encoder).predict([]).shape == (0,)
+    assert len(model.usable([]).graphs) == 0
+
+
+def test_a_strange_item_does_not_take_the_others_down():
+    pytest.importorskip("rdkit")
+    smiles = ["CCO", "CCN", "CCC", "CCCO", "CCCN", "CC=O"] * 3
+    model = FDGNNClassifier(encoder="colors").fit(smiles, np.arange(18) % 2)
+    with pytest.raises(GraphError, match=r"^graph 1: its SMILES 'C1' .*`usable` of the model"):
+        model.predict(["CCO", "C1"])
+    found = model.usable(["CCO", "C1", None, "CCN"])
+    assert (found.rows.tolist(), sorted(found.faults)) == ([0, 3], [1, 2])
+    np.testing.assert_array_equal(model.predict(found.graphs), model.predict(["CCO", "CCN"]))
+
+
+class Sizes(Encoder):
+    kind = "sizes without a choice"
+
+    def __init__(self, random_state=None, n_jobs=None):
+        self.random_state, self.n_jobs = random_state, n_jobs
+
+
+def test_choices_without_effect_are_errors():
+    register_encoder(Sizes)
+    y = np.arange(N) % 2
+    with pytest.raises(ValueError, match=r"^handle_unknown='ignore': a Sizes has no such choice"):
+        FDGNNClassifier(encoder=Sizes.kind, handle_unknown="ignore").fit(GRAPHS, y)
+    joined = JoinedEncoder([GraphReservoir(), ColorCounts()])
+    with pytest.raises(ValueError, match=r"^handle_unknown='error': set it on the encoder"):
+        FDGNNClassifier(encoder=joined, handle_unknown="error").fit(GRAPHS, y)
+    with pytest.raises(ValueError, match=r"^handle_unknown=.drop.: expected one of"):
+        FDGNNClassifier(handle_unknown="drop").fit(GRAPHS, y)
+
+
+@pytest.mark.parametrize(("model", "handle_unknown"), [("paper", "ignore"), ("auto", "error")])
+def test_the_command_line_has_it(model, handle_unknown, tmp_path):
+    from test_cli import fdgnn
+
+    def table(name, graphs):
+        rows = [
+            {"edge_index": g.edge_index.tolist(), "node_feat": g.labels.tolist(), "y": i % 2}
+            for i, g in enumerate(graphs)
+        ]
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return tmp_path / name
+
+    out = tmp_path / "m.fdgnn"
+    more = ["--no-search"] if model == "paper" else []
+    run = fdgnn(
+        "fit", table("train.jsonl", as_batch(GRAPHS)), "--target", "y", "-o", out, "--model", model,
+        "--handle-unknown", handle_unknown, "-q", *more,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    new = table("new.jsonl", as_batch(MIXED))
+    run = fdgnn("predict", out, new, "-o", tmp_path / "p.csv", "-q")
+    assert run.returncode == 0, run.stderr
+    with (tmp_path / "p.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    column = "error" if handle_unknown == "error" else "warning"
+    assert [TOLD in row[column] for row in rows] == [False, True, False]
