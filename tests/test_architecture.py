@@ -19,7 +19,8 @@ SOURCE = ROOT / "src" / "fdgnn"
 
 # From the bottom up: a room imports only rooms before it.
 ROOMS = [
-    "_version", "exceptions", "limits", "standins", "arrays", "extras", "files", "records",
+    "_version", "exceptions", "limits", "standins", "texts", "arrays", "extras", "files",
+    "records",
     "progress", "context", "scikit", "seeds", "parameters", "threads", "kernels", "graphs",
     "stability", "datasets", "reservoir",
     "expansion", "encoders", "readout", "committee", "networks", "novelty", "estimators",

@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
+from fdgnn.texts import printable
+
 T = TypeVar("T")
 _SECONDS_BETWEEN_LINES = 10.0
 
@@ -20,6 +22,7 @@ def track(
     """
     if quiet:
         return iter(items)
+    what = printable(what)
     return (
         _bar(items, total, what, done) if sys.stderr.isatty() else _lines(items, total, what, done)
     )
@@ -37,7 +40,7 @@ def _bar(items: Iterable[T], total: int, what: str, done: int) -> Iterator[T]:
     )
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"),

@@ -25,6 +25,8 @@ FLAGS = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 N_GRAPHS = 30
+FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"  # one letter of five characters
+EMOJI = (f"ab{FAMILY}cde", FAMILY * 5, "\U0001f600" * 6)
 TAKEN = ("__proto__", "constructor", "hasOwnProperty")  # names that JavaScript's objects have
 
 
@@ -59,7 +61,10 @@ def pages(tmp_path_factory):
     portrait = examples.portrait_of(TAKEN[0], classes=TAKEN[:2], labels=TAKEN)
     taken = write_run(folder / "taken", TAKEN[0], portrait=portrait, rivals=rivals)
     other = write_run(folder / "other", TAKEN[1])
+    portrait = examples.portrait_of(labels=EMOJI)
+    emoji = write_run(folder / "emoji", portrait=portrait)
     return {
+        "emoji": write_report(emoji, folder / "emoji.html"),
         "taken": write_report([taken, other], folder / "taken.html"),
         "one": write_report(whole, folder / "one.html"),
         "several": write_report([whole, bare, stranger], folder / "several.html"),
@@ -541,3 +546,11 @@ def test_script_that_slipped_in_would_not_run(browser, pages):
     assert len(refused) == 2
     assert all("Content Security Policy" in text for text in refused)
     context.close()
+
+
+def test_labels_are_not_cut_inside_of_an_emoji(visit):
+    page = visit("emoji")
+    page.locator("#map-0 .picture svg").first.wait_for()
+    shown = set(page.locator("#map-0 .picture svg text").all_text_contents())
+    assert shown
+    assert shown <= {f"ab{FAMILY}…", f"{FAMILY * 3}…", "\U0001f600" * 3 + "…"}

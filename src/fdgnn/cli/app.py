@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from fdgnn._version import __version__
 from fdgnn.cli.wording import name_options
+from fdgnn.texts import printable
 
 
 class _Commands(TyperGroup):
@@ -57,7 +58,12 @@ def _root(
 def say(text: str, quiet: bool = False) -> None:
     """Tell something beside the results, on standard error."""
     if not quiet:
-        typer.echo(text, err=True)
+        typer.echo(printable(text), err=True)
+
+
+def show(text: str) -> None:
+    """Print one line of results; what a terminal would obey is escaped."""
+    typer.echo(printable(text))
 
 
 def command_line() -> str:
@@ -75,17 +81,17 @@ def main() -> None:
     except BrokenPipeError:  # whoever read our output has seen enough
         sys.exit(1)
     except (FDGNNError, ValueError, OSError) as error:
-        typer.echo(f"error: {one_line(error)}", err=True)
+        say(f"error: {one_line(error)}")
         sys.exit(1)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    typer.echo(f"warning: {' '.join(name_options(str(message)).split())}", err=True)
+    say(f"warning: {' '.join(name_options(str(message)).split())}")
 
 
 def one_line(error: Exception) -> str:
-    """The message, with options for arguments, in one line without control characters."""
+    """The message, with options for arguments, in one line."""
     text = name_options(str(error))
     if isinstance(error, OSError) and error.strerror and error.filename:
         text = f"{error.filename}: {error.strerror}"
-    return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
+    return printable(" ".join(text.split()))

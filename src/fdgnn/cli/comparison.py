@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fdgnn.cli.app import app, command_line, say
+from fdgnn.cli.app import app, command_line, say, show
 from fdgnn.cli.evaluation import dataset_name
 from fdgnn.cli.options import AsJson, Jobs, ProtocolName, Quiet, Seed
 from fdgnn.cli.pages import WantPage, show_run
@@ -98,7 +98,7 @@ def _print_rows(rows: Sequence[ComparisonRow], as_json: bool) -> None:
     if as_json:
         from fdgnn.records import encode
 
-        typer.echo(encode(rows))
+        show(encode(rows).decode())
         return
     from rich.console import Console
 
@@ -110,4 +110,4 @@ def _print_rows(rows: Sequence[ComparisonRow], as_json: bool) -> None:
     Console().print(table)
     typer.echo("'slower' is training time over FDGNN's; compare.json names who published what.")
     for line in unfinished_lines(rows):
-        typer.echo(line)
+        show(line)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import fdgnn
+from fdgnn.model_files.description import MODELS
 
 if TYPE_CHECKING:
     from fdgnn.encoders.base import GraphKind
@@ -46,7 +46,7 @@ def model_in_words(info: ModelInfo) -> dict[str, object]:
     if info.reading is not None:
         words["read from"] = _reading_in_words(info.reading)
     if info.networks:
-        words["networks"] = "\n".join(_networks(info))
+        words["networks"] = _networks(info)
     words["parameters"] = _parameters(info) or "all by default"
     words["written by"] = f"fdgnn {info.fdgnn}, in format {info.format}"
     return words
@@ -115,7 +115,7 @@ def _penalty(network: NetworkRecord) -> str:
 
 def _parameters(info: ModelInfo) -> str:
     """Parameters that differ from the defaults."""
-    kind = getattr(fdgnn, info.model, None) if info.model else None
+    kind = MODELS.get(info.model or "")
     usual = {} if kind is None else inspect.signature(kind).parameters
     given = info.parameters if info.model else info.encoder.parameters
     changed = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fdgnn.cli.app import app, command_line, say
+from fdgnn.cli.app import app, command_line, say, show
 from fdgnn.cli.options import (
     AsJson,
     Jobs,
@@ -154,7 +154,7 @@ def _print_result(result: RunResult | CommitteeResult, as_json: bool) -> None:
     if as_json:
         from fdgnn.records import encode
 
-        typer.echo(encode(result))
+        show(encode(result).decode())
         return
     from rich.console import Console
 

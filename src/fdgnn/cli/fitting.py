@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fdgnn.cli.app import app, command_line, say
+from fdgnn.cli.app import app, command_line, say, show
 from fdgnn.cli.options import (
     AsJson,
     Atoms,
@@ -236,19 +236,19 @@ def _print_training(
     lines = {what: value for what, value in _lines(training).items() if value is not None}
     width = max(map(len, lines))
     for what, value in lines.items():
-        typer.echo(f"{what:{width}}  {value:.3f}")
+        show(f"{what:{width}}  {value:.3f}")
     if training.targets:
         _print_targets(training)
     for note in (training.rare, training.repeats):
         if note is not None:
-            typer.echo(note)
+            show(note)
     if training.n_resumed:
-        typer.echo(f"{training.n_resumed} parts of the search were finished before, and kept")
+        show(f"{training.n_resumed} parts of the search were finished before, and kept")
     if training.n_searched < training.n_graphs:
-        typer.echo(f"chosen and scored on {training.n_searched} graphs, trained on all")
+        show(f"chosen and scored on {training.n_searched} graphs, trained on all")
     if len(set(training.members)) > 1:
-        typer.echo(f"the average of: {'; '.join(training.members)}")
-    typer.echo(f"{training.n_graphs} graphs, {training.seconds:.1f} s, written to {output}")
+        show(f"the average of: {'; '.join(training.members)}")
+    show(f"{training.n_graphs} graphs, {training.seconds:.1f} s, written to {output}")
 
 
 def _print_targets(training: Training) -> None:
@@ -262,7 +262,7 @@ def _print_targets(training: Training) -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-        typer.echo("  ".join([row[0].ljust(widths[0]), *cells]))
+        show("  ".join([row[0].ljust(widths[0]), *cells]))
 
 
 def _lines(training: Training) -> dict[str, float | None]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fdgnn.cli.app import app, say
+from fdgnn.cli.app import app, say, show
 from fdgnn.cli.options import AsJson, Data, FirstDataOptions, Target, expand
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def datasets(context: typer.Context, as_json: AsJson = False) -> None:
         typer.echo(json.dumps({name: path and str(path) for name, path in here.items()}))
         return
     for name, path in here.items():
-        typer.echo(f"{name:18} {path or '(to be downloaded)'}")
+        show(f"{name:18} {path or '(to be downloaded)'}")
 
 
 Like = Annotated[
@@ -180,7 +180,6 @@ def _print(facts: dict[str, Any], as_json: bool) -> None:
         return
     width = max(map(len, facts))
     for name, value in facts.items():
-        lines = str(value).split("\n")
-        typer.echo(f"{name:{width}}  {lines[0]}")
-        for line in lines[1:]:
-            typer.echo(f"{'':{width}}  {line}")
+        lines = value if isinstance(value, list) else [value]
+        for i, line in enumerate(lines):
+            show(f"{name if i == 0 else '':{width}}  {line}")

@@ -43,6 +43,10 @@ TargetList = Annotated[
 Rejects = Annotated[
     Path | None, typer.Option(help="File for the list of bad rows; by default beside the output.")
 ]
+FormulaGuard = Annotated[
+    bool,
+    typer.Option(help="Begin text in CSV that a spreadsheet would run as a formula with a quote."),
+]
 Format = Annotated[
     str | None, typer.Option("--format", help="Format of DATA, if it is not recognized: csv, ...")
 ]

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fdgnn.cli.app import app, say
-from fdgnn.cli.options import AsJson, Data, DataOptions, Jobs, Model, Quiet, Rejects, expand
+from fdgnn.cli.options import (
+    AsJson,
+    Data,
+    DataOptions,
+    FormulaGuard,
+    Jobs,
+    Model,
+    Quiet,
+    Rejects,
+    expand,
+)
 from fdgnn.cli.rejects import RejectsFile, check_outputs
 
 if TYPE_CHECKING:
@@ -37,6 +47,7 @@ def predict(
         bool, typer.Option("--by-class", help="Let sets hold the truth so often in each class.")
     ] = False,
     rejects: Rejects = None,
+    formula_guard: FormulaGuard = True,
     jobs: Jobs = 1,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -63,7 +74,8 @@ def predict(
     wanted.check(fitted)
     found: list[Reject] = []
     n_rows = n_unseen = n_unlike = 0
-    with prediction_writer(output, fitted, how.id_column, wanted.names(fitted)) as write:
+    names = wanted.names(fitted)
+    with prediction_writer(output, fitted, how.id_column, names, formula_guard) as write:
         tables = how.iterate(data, like=fitted)
         for predictions, refused in predict_tables(fitted, tables, context.n_jobs, wanted):
             write(predictions)
@@ -120,6 +132,7 @@ def explain(
     ] = None,
     draw: Annotated[Path | None, typer.Option(help="Folder for a picture of each graph.")] = None,
     rejects: Rejects = None,
+    formula_guard: FormulaGuard = True,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -148,7 +161,7 @@ def explain(
     wanted = None if not row else set(row)
     n_explained = n_unseen = n_rows = 0
     found: list[Reject] = []
-    with explanation_writer(output, fitted.descriptors_ is not None) as write:
+    with explanation_writer(output, fitted.descriptors_ is not None, formula_guard) as write:
         for table in how.iterate(data, like=fitted):
             explained, refused = explain_table(
                 fitted, table, wanted, target=of, edges=edges, groups=choice

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from rich import box
+from rich.markup import escape
 from rich.table import Table
+
+from fdgnn.texts import printable
 
 if TYPE_CHECKING:
     from fdgnn.experiments.records import (
@@ -20,10 +23,15 @@ if TYPE_CHECKING:
     )
 
 
+def _shown(text: str) -> str:
+    """Text that neither the terminal nor rich obeys."""
+    return escape(printable(text))
+
+
 def result_table(result: RunResult) -> Table:
     """Show our numbers beside the paper's."""
     guesses = f"{result.n_configurations} configurations x {result.n_guesses} networks"
-    table = Table(title=f"{result.dataset}, {guesses}, nested cross validation")
+    table = Table(title=_shown(f"{result.dataset}, {guesses}, nested cross validation"))
     table.add_column("")
     table.add_column("ours", justify="right")
     table.add_column("paper", justify="right")
@@ -40,14 +48,14 @@ def result_table(result: RunResult) -> Table:
 def committee_table(result: CommitteeResult) -> Table:
     """Show how the members of a committee do alone, and their average."""
     title = f"{result.dataset}, {result.model}, nested cross validation, seed {result.seed}"
-    table = Table(title=title)
+    table = Table(title=_shown(title))
     table.add_column("")
     table.add_column("accuracy, %", justify="right")
     table.add_column("averaged in", justify="right")
     n_folds = len(result.fold_accuracies)
     for i, (name, share) in enumerate(zip(result.members, result.member_accuracies, strict=True)):
         kept = sum(i in fold for fold in result.fold_kept)
-        table.add_row(name, f"{100 * share:.2f}", f"{kept} of {n_folds} folds")
+        table.add_row(_shown(name), f"{100 * share:.2f}", f"{kept} of {n_folds} folds")
     mean, deviation = 100 * result.accuracy_mean, 100 * result.accuracy_std
     table.add_row("average", f"{mean:.2f} ± {deviation:.2f}", "", style="bold")
     table.add_row("average, balanced accuracy", f"{100 * result.balanced_accuracy_mean:.2f}", "")
@@ -87,7 +95,7 @@ def _percent(row: FoldScores | Published) -> str:
 def comparison_table(rows: Sequence[ComparisonRow]) -> Table:
     """Show FDGNN beside its rivals, narrow enough for 80 columns."""
     table = Table(
-        title=f"{rows[0].dataset}: nested cross validation, times on one core",
+        title=_shown(f"{rows[0].dataset}: nested cross validation, times on one core"),
         box=box.SIMPLE_HEAD,
         padding=(0, 1),
     )
@@ -96,7 +104,7 @@ def comparison_table(rows: Sequence[ComparisonRow]) -> Table:
     for column in columns:
         table.add_column(column, justify="right")
     for row in rows:
-        table.add_row(row.model, *_comparison_cells(row, rows[0].train_seconds))
+        table.add_row(_shown(row.model), *_comparison_cells(row, rows[0].train_seconds))
     return table
 
 

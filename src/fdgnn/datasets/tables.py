@@ -12,7 +12,6 @@ y          or any other column: the target, one number or text, or a list of one
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ from fdgnn.arrays import Array
 from fdgnn.exceptions import GraphError
 from fdgnn.graphs import Reading, checks
 from fdgnn.graphs.raw import RawGraph
+from fdgnn.texts import parse_json
 
 EDGES = "edge_index"
 SIZE, VERTICES, ARCS = ("num_nodes",), ("node_feat", "x"), ("edge_attr", "edge_weight")
@@ -93,8 +93,8 @@ def _parsed(text: str, column: str) -> Any:
     if not text.strip():
         return None
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return parse_json(text)
+    except ValueError as error:
         raise GraphError(f"its {column} is not a list ({error})") from None
 
 

@@ -6,7 +6,6 @@ A line that cannot be read is one bad row; the lines after it are read as usual.
 from __future__ import annotations
 
 import csv
-import json
 import os
 import sys
 from collections import deque
@@ -21,6 +20,7 @@ from fdgnn.datasets.rows import BadRow, Row
 from fdgnn.datasets.sources import Stream
 from fdgnn.exceptions import DatasetError, DatasetFormatError
 from fdgnn.limits import MAX_ROW_BYTES
+from fdgnn.texts import parse_json, unguarded
 
 STANDARD_INPUT = "-"
 LOOK_AHEAD = 100  # rows whose keys are the columns; also the lines that a quoted field may span
@@ -118,9 +118,7 @@ def _json_row(line: Line) -> Row:
     if isinstance(line, BadRow):
         return line
     try:
-        record = json.loads(line)
-    except RecursionError:
-        return BadRow("it is not JSON, but nested too deeply")
+        record = parse_json(line)
     except ValueError as error:
         return BadRow(f"it is not JSON ({error})")
     if isinstance(record, dict):
@@ -133,6 +131,8 @@ def _json_row(line: Line) -> Row:
 
 def read_csv(path: Source, delimiter: str | None = None) -> tuple[Columns, Iterator[Row]]:
     """Find the columns, as the header names them, and the rows, one per line, as text.
+
+    A quote that guards against formulas, as our own files have it, is not part of a field.
 
     Without a delimiter, the one that the header has most of is taken.
     """
@@ -150,7 +150,7 @@ def read_csv(path: Source, delimiter: str | None = None) -> tuple[Columns, Itera
         raise DatasetFormatError(
             f"{name_of(path)}: its first line is not a CSV header; save it as UTF-8 text"
         )
-    columns = [name.strip() for name in fields]
+    columns = [unguarded(name.strip()) for name in fields]
     return columns, _csv_rows(lines, columns, delimiter)
 
 
@@ -171,7 +171,7 @@ def _csv_rows(lines: Iterator[Line], columns: Columns, delimiter: str) -> Iterat
         for _ in range(n_lines):
             waiting.popleft()
         if len(fields) == len(columns):
-            yield dict(zip(columns, fields, strict=True))
+            yield dict(zip(columns, map(unguarded, fields), strict=True))
         else:
             yield BadRow(f"it has {len(fields)} fields, but the header has {len(columns)}")
 

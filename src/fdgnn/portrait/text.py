@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fdgnn.texts import cut
+
 LONGEST = 60  # letters of a name
 
 
@@ -20,7 +22,7 @@ def clean(value: object) -> str:
 def clipped(value: object, mark: str = "", longest: int = LONGEST) -> str:
     """Cut text to a bounded length and put the mark at its end."""
     text, most = clean(value), longest - len(mark)
-    return (text if len(text) <= most else text[: most - 1] + "\N{HORIZONTAL ELLIPSIS}") + mark
+    return cut(text, most) + mark
 
 
 def clipped_apart(values: Iterable[object]) -> list[str]:

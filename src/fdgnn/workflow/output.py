@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from fdgnn.extras import require
 from fdgnn.files import check_writable, write_aside
+from fdgnn.texts import guarded, printable
 
 if TYPE_CHECKING:
     from fdgnn.datasets import Reject
@@ -27,12 +28,17 @@ NO_CLASS = "none"  # in place of a set without classes
 
 @contextmanager
 def prediction_writer(
-    output: str, model: Any, id_name: str | None, covered: Sequence[str] = ()
+    output: str,
+    model: Any,
+    id_name: str | None,
+    covered: Sequence[str] = (),
+    guard: bool = True,
 ) -> Iterator[Callable[[Iterable[Prediction]], None]]:
     """Give a function that appends predictions of a model to `output`; "-" prints them as CSV.
 
     `covered` are the columns of a set or an interval, where one was asked for. Of several targets
-    each has its own columns, which end with its name.
+    each has its own columns, which end with its name. With `guard`, text in a CSV file that a
+    spreadsheet would run as a formula begins with a quote.
     """
     name = id_name or "row"
     targets = [each.name for each in model.targets_] if model.each_ else [None]
@@ -54,7 +60,7 @@ def prediction_writer(
         known = (p.trust.novelty, p.trust.unlike, p.warning, p.error)
         return cells | dict(zip(columns[-4:], known, strict=True))
 
-    with _writer(output, [name, *columns]) as write:
+    with _writer(output, [name, *columns], guard=guard) as write:
         yield lambda predictions: write([row(p) for p in predictions])
 
 
@@ -87,15 +93,16 @@ def _covered(trust: RowTrust, columns: Sequence[str]) -> tuple[Any, ...]:
 
 @contextmanager
 def explanation_writer(
-    output: str, descriptors: bool = False
+    output: str, descriptors: bool = False, guard: bool = True
 ) -> Iterator[Callable[[Iterable[Explained]], None]]:
     """Give a function that appends explanations: a row per vertex, or a JSON object per graph.
 
-    Where graphs have descriptors or groups, each of these has a row, too.
+    Where graphs have descriptors or groups, each of these has a row, too. `guard` is as in
+    `prediction_writer`.
     """
     columns = [*_SUMMARY, *_PARTS, *(["descriptor"] * descriptors), "contribution", "effect"]
     rows = _object_of if Path(output).suffix == ".jsonl" else _rows_of
-    with _writer(output, columns) as write:
+    with _writer(output, columns, guard=guard) as write:
         yield lambda explained: write([
             {name: cells.get(name) for name in columns} if rows is _rows_of else cells
             for one in explained
@@ -176,10 +183,10 @@ def write_rejects(path: Path, rejects: Iterable[Reject]) -> None:
 
 @contextmanager
 def _writer(
-    output: str, columns: list[str], kind: str | None = None
+    output: str, columns: list[str], kind: str | None = None, guard: bool = True
 ) -> Iterator[Callable[[list[Cells]], None]]:
     if output == "-":
-        yield _csv_rows(sys.stdout, columns)
+        yield _csv_rows(sys.stdout, columns, _on_terminal if sys.stdout.isatty() else _cell(guard))
         return
     path = Path(output)
     kind = kind or path.suffix.lower()
@@ -192,22 +199,32 @@ def _writer(
                 yield write
             return
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-        yield _csv_rows(text, columns) if kind == ".csv" else _json_rows(text)
+        yield _csv_rows(text, columns, _cell(guard)) if kind == ".csv" else _json_rows(text)
         text.flush()
         text.detach()
 
 
-def _csv_rows(file: IO[str], columns: list[str]) -> Callable[[list[Cells]], None]:
-    writer = csv.DictWriter(file, columns, lineterminator="\n")
+def _csv_rows(
+    file: IO[str], columns: list[str], cell: Callable[[Any], Any]
+) -> Callable[[list[Cells]], None]:
+    writer = csv.writer(file, lineterminator="\n")
     started: list[bool] = []
 
     def write(rows: list[Cells]) -> None:
         if not started:  # wait for the first rows: if there is an error, it should come alone
-            writer.writeheader()
+            writer.writerow(map(cell, columns))
             started.append(True)
-        writer.writerows(rows)
+        writer.writerows([cell(row.get(column)) for column in columns] for row in rows)
 
     return write
+
+
+def _cell(guard: bool) -> Callable[[Any], Any]:
+    return lambda value: guarded(value) if guard and isinstance(value, str) else value
+
+
+def _on_terminal(value: Any) -> Any:
+    return printable(value) if isinstance(value, str) else value
 
 
 def _json_rows(file: IO[str]) -> Callable[[list[Cells]], None]:

@@ -10,6 +10,10 @@
 
   const SVG = "http://www.w3.org/2000/svg";
 
+  // What a reader sees as one letter: an emoji is several characters, and must not be cut.
+  const letters = (text) => typeof Intl.Segmenter === "function"
+    ? Array.from(new Intl.Segmenter().segment(text), (part) => part.segment) : Array.from(text);
+
   function element(name, attributes = {}, ...children) {
     const made = document.createElement(name);
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
@@ -316,10 +320,11 @@
       if (drawing.molecule && (mark === "pale" || (!mark && !values))) dot.setAttribute("visibility", "hidden");
       vertices.append(dot);
       if (written) {
-        const short = label.length > 4 ? `${label.slice(0, 3)}…` : label;
-        const letters = Math.max(1, short.length / 2);
+        const whole = letters(label), few = whole.length > 4;
+        const short = few ? `${whole.slice(0, 3).join("")}…` : label;
+        const wide = Math.max(1, (few ? 4 : whole.length) / 2);
         names.append(shape("text", {
-          x: cx, y: cy, class: mark === "pale" ? "faint" : "", "font-size": (drawing.molecule ? size : 0.8 * size) / Math.sqrt(letters),
+          x: cx, y: cy, class: mark === "pale" ? "faint" : "", "font-size": (drawing.molecule ? size : 0.8 * size) / Math.sqrt(wide),
         }, short));
       }
     });

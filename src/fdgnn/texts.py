@@ -1,0 +1,114 @@
+"""Text of strangers, made fit for a terminal, for a spreadsheet, and for little room.
+
+Ids, labels and names of classes come from files, and a file can hold any character: some move the
+cursor of a terminal, and some make a spreadsheet run a formula.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from typing import Any
+
+ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+# What a spreadsheet reads as a formula, after any number of the quotes that guard against it.
+_FORMULA = re.compile(r"'*[=+\-@\t\r\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}"
+                      r"\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}]")  # fmt: skip
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def printable(text: str) -> str:
+    r"""Write characters that a terminal would obey, or not show, as ``\u001b``.
+
+    In JSON, where they can only occur inside of texts, that means the same.
+
+    >>> printable("a\x1b[2Jb")
+    'a\\u001b[2Jb'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    units = character.encode("utf-16-be", errors="surrogatepass")
+    return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
+
+
+def parse_json(text: str) -> Any:
+    """Parse JSON of a stranger; raise ValueError if it is none.
+
+    Halves of characters are replaced.
+    """
+    try:
+        value = json.loads(text)
+        return whole(value) if "\\u" in text else value
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def whole(value: Any) -> Any:
+    r"""Replace halves of characters, which JSON can have, in a text or in nested lists of them.
+
+    No file can hold them.
+
+    >>> whole(["a\ud800", 1])
+    ['a?', 1]
+    """
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [whole(each) for each in value]
+    if isinstance(value, dict):
+        return {whole(name): whole(each) for name, each in value.items()}
+    return value
+
+
+def guarded(text: str) -> str:
+    """Put a quote before what a spreadsheet would run as a formula; numbers stay as they are.
+
+    >>> guarded("=1+1"), guarded("-5"), guarded("C=O")
+    ("'=1+1", '-5', 'C=O')
+    """
+    formula = _FORMULA.match(text) and not _NUMBER.fullmatch(text)
+    return f"'{text}" if formula else text
+
+
+def unguarded(text: str) -> str:
+    """Take back the quote of `guarded`.
+
+    >>> unguarded("'=1+1"), unguarded("'tis")
+    ('=1+1', "'tis")
+    """
+    return text[1:] if text.startswith("'") and guarded(text[1:]) == text else text
+
+
+def cut(text: str, most: int) -> str:
+    """Cut text to so many characters, the last one an ellipsis, and never inside of an emoji.
+
+    >>> cut("carbon", 4), cut("carb", 4)
+    ('car…', 'carb')
+    """
+    if len(text) <= most:
+        return text
+    end = most - 1
+    while end > 0 and _goes_on(text, end):
+        end -= 1
+    return text[:end] + ELLIPSIS
+
+
+_JOINER = "\N{ZERO WIDTH JOINER}"
+
+
+def _goes_on(text: str, i: int) -> bool:
+    """Tell whether the character at i belongs to the one before it."""
+    here, before = text[i], text[i - 1]
+    if here == _JOINER or before == _JOINER or unicodedata.category(here) in ("Mn", "Me", "Mc"):
+        return True
+    if "\U0001f3fb" <= here <= "\U0001f3ff":  # the color of a skin
+        return True
+    flags = 0  # two letters make a flag
+    while i - flags >= 0 and "\U0001f1e6" <= text[i - flags] <= "\U0001f1ff":
+        flags += 1
+    return flags > 0 and flags % 2 == 0
