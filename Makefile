@@ -92,6 +92,13 @@ results/compare/%.json: $(VENV)/.torch
 	$(BIN)/fdgnn compare $* --with $(RIVALS) --out runs/$* --jobs $(JOBS) $(OPTIONS)
 	cp runs/$*/compare.json $@
 
+# The same for molecules, which are read from FDGNN_DATA/chem: make results/compare/BACE.json.
+RIVALS_OF_MOLECULES ?= fdgnn-auto,fdgnn-colors,fdgnn-both,ecfp-lr,ecfp-rf,wl
+results/compare/BACE.json results/compare/BBBP.json: results/compare/%.json: $(VENV)/.torch
+	$(BIN)/fdgnn compare $(FDGNN_DATA)/chem/$*.csv --target target --with $(RIVALS_OF_MOLECULES) \
+	  --out runs/$* --jobs $(JOBS) --time-limit 3600 $(OPTIONS)
+	cp runs/$*/compare.json $@
+
 # Pin what is installed now; run it in a fresh environment after changing dependencies.
 constraints: $(VENV)/.installed
 	$(BIN)/pip freeze --exclude-editable --exclude pip --exclude setuptools | sed "s,+cpu,," > constraints.txt

@@ -307,13 +307,13 @@ def test_training_is_timed_without_preparation_and_repeated(motifs):
         def predict(self, graphs):
             return np.full(len(graphs), y[0])
 
-    def prepare(batch):
-        prepared.append(batch)
+    def prepare(mask):
+        prepared.append(mask)
         time.sleep(0.05)
-        return batch
+        return graphs[mask]
 
     fold = nested_folds(y, 3, 3, seed=0)[0]
-    found = fit_and_test(Slow, graphs, y, fold, prepare)
+    found = fit_and_test(Slow, prepare, y, fold)
     assert len(made) == 5
     assert len(prepared) == 10
     assert 0.01 <= found.train_seconds < 0.05
@@ -647,9 +647,10 @@ def test_command(tmp_path, motifs, monkeypatch):
 def test_our_committee_is_compared_by_default():
     from fdgnn.cli.comparison import compare as command
 
-    asked = inspect.signature(command).parameters["rivals"].default
-    assert tuple(asked.split(",")) == runner.DEFAULT_MODELS == ("fdgnn-auto", "wl")
-    assert inspect.signature(compare).parameters["models"].default == runner.DEFAULT_MODELS
+    assert inspect.signature(command).parameters["rivals"].default is None
+    assert inspect.signature(compare).parameters["models"].default is None
+    assert runner.default_models(molecules=False) == ("fdgnn-auto", "wl")
+    assert runner.default_models(molecules=True) == ("fdgnn-auto", "ecfp-lr", "ecfp-rf")
 
 
 def test_every_contestant_can_be_asked_for_by_name():
@@ -658,7 +659,9 @@ def test_every_contestant_can_be_asked_for_by_name():
     from fdgnn.cli.comparison import compare as command
 
     (option,) = get_type_hints(command, include_extras=True)["rivals"].__metadata__
-    assert option.help == f"Some of {','.join(RIVALS)}."
+    assert option.help.startswith(f"Some of {','.join(RIVALS)}.")
+    for molecules in (True, False):
+        assert ",".join(runner.default_models(molecules)) in option.help
 
 
 def test_command_refuses_nonsense(tmp_path, motifs, monkeypatch):

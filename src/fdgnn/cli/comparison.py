@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,23 +11,42 @@ import typer
 
 from fdgnn.cli.app import app, command_line, say, show
 from fdgnn.cli.evaluation import dataset_name
-from fdgnn.cli.options import AsJson, Jobs, ProtocolName, Quiet, Seed
-from fdgnn.cli.pages import WantPage, show_run
+from fdgnn.cli.options import (
+    AsJson,
+    Atoms,
+    Data,
+    FirstDataOptions,
+    Jobs,
+    ProtocolName,
+    Quiet,
+    Seed,
+    SomeTargets,
+    asked_targets,
+    expand,
+)
+from fdgnn.cli.pages import WantPage, dataset_of, show_run
+from fdgnn.cli.rejects import RejectsFile
 
 if TYPE_CHECKING:
+    from fdgnn.context import Context
     from fdgnn.experiments.records import ComparisonRow
+    from fdgnn.graphs import Array, GraphBatch
 
 
-@app.command(epilog="Example: fdgnn compare MUTAG --with wl,gin --time-limit 300")
+@app.command(epilog="Example: fdgnn compare molecules.csv --target active --time-limit 300")
+@expand
 def compare(
-    name_or_path: Annotated[str, typer.Argument(help="A dataset's name, or a TU folder or zip.")],
+    data: Data,
+    how: FirstDataOptions,
+    target: SomeTargets = None,
     rivals: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--with",
-            help="Some of fdgnn-auto,fdgnn-colors,fdgnn-both,wl,wl-oa,pk,gk,rw,gin,dgcnn,gnn.",
+            help="Some of fdgnn-auto,fdgnn-colors,fdgnn-both,ecfp-lr,ecfp-rf,wl,wl-oa,pk,gk,rw,gin,"
+            "dgcnn,gnn. By default fdgnn-auto,wl; for molecules fdgnn-auto,ecfp-lr,ecfp-rf.",
         ),
-    ] = "fdgnn-auto,wl",
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Run directory, shared with 'evaluate'; by default runs/NAME."),
@@ -60,21 +80,22 @@ def compare(
 ) -> None:
     """Compare accuracy, time, memory and size with other systems, on the same folds; resumable."""
     from fdgnn.context import Context
-    from fdgnn.datasets import load_tu
     from fdgnn.experiments.comparison import Limits, Search, compare_study
-    from fdgnn.experiments.comparison.runner import check_models
+    from fdgnn.experiments.comparison.runner import check_models, default_models
     from fdgnn.experiments.running import finished_result
     from fdgnn.experiments.study import PROTOCOLS, plan
 
-    named = [name.strip().lower() for name in rivals.split(",") if name.strip()]
-    if not named:
-        raise ValueError("--with is empty: name at least one system, or leave it out")
-    models = check_models(named)
-    graphs, y = load_tu(name_or_path)
-    name = dataset_name(name_or_path)
-    directory = out or Path("runs") / name
-    study = plan(name, graphs, y, PROTOCOLS[protocol.value], seed=seed)
+    named = None if rivals is None else _named(rivals)
+    if named is not None:  # before the graphs are read, which may take long
+        check_models(named, molecules=True)
     context = Context(jobs, quiet, command_line())
+    found = _compared(data, target, how, context)
+    models = named or default_models(found.smiles is not None)
+    directory = out or Path("runs") / found.name
+    study = plan(
+        found.name, found.graphs, found.y, PROTOCOLS[protocol.value], seed=seed,
+        smiles=found.smiles,
+    )  # fmt: skip
     rows = compare_study(
         study,
         directory,
@@ -92,6 +113,61 @@ def compare(
         show_run(study, result, directory, directory / "report.html", context)
     if any(row.status == "failed" for row in rows):
         raise typer.Exit(1)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Graphs and their classes; of molecules also the SMILES."""
+
+    name: str
+    graphs: GraphBatch
+    y: Array
+    smiles: Sequence[str] | None = None
+
+
+def _named(rivals: str) -> list[str]:
+    names = [name.strip().lower() for name in rivals.split(",") if name.strip()]
+    if not names:
+        raise ValueError("--with is empty: name at least one system, or leave it out")
+    return names
+
+
+def _compared(
+    data: str, target: list[str] | None, how: FirstDataOptions, context: Context
+) -> Compared:
+    """Read a TU dataset, or a table, whose atoms are labeled by type unless told otherwise."""
+    from fdgnn.readout.several import SeveralTargets
+    from fdgnn.workflow.asking import check_targets, guess_task
+
+    if not _is_table(data, how.format):
+        return _tu_dataset(data, target, how)
+    typed = replace(how, atoms=how.atoms or Atoms.typed)
+    table = typed.read(data, target=asked_targets(target, None))
+    RejectsFile(None).write(table.rejects, table.n_rows, context)
+    graphs, y = check_targets(table)
+    if isinstance(y, SeveralTargets):
+        raise ValueError(f"compare takes one target, but there are {len(y.names)}; give one")
+    if guess_task(y) != "classification":
+        raise ValueError("compare is for classes, but the target is a number, which fit predicts")
+    return Compared(dataset_of(data), graphs, y, table.smiles)
+
+
+def _tu_dataset(data: str, target: list[str] | None, how: FirstDataOptions) -> Compared:
+    from fdgnn.datasets import load_tu
+
+    given = ["target"] if target else []
+    given += [f.name for f in fields(how) if getattr(how, f.name) != f.default]
+    if given:
+        raise ValueError(f"`{given[0]}` is for tables, and {data} is a TU dataset; leave it out")
+    graphs, y = load_tu(data)
+    return Compared(dataset_name(data), graphs, y)
+
+
+def _is_table(data: str, format: str | None) -> bool:
+    from fdgnn.datasets.formats import recognize
+
+    known = data == "-" or Path(data).expanduser().exists()
+    return known and recognize(data, format).format != "tu"
 
 
 def _print_rows(rows: Sequence[ComparisonRow], as_json: bool) -> None:

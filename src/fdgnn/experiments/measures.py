@@ -21,7 +21,7 @@ from fdgnn.exceptions import ConvergenceWarning
 from fdgnn.experiments.choice import Selection
 from fdgnn.experiments.records import Configuration
 from fdgnn.experiments.study import Study
-from fdgnn.graphs import Array, Floats, GraphBatch
+from fdgnn.graphs import Array, Floats
 from fdgnn.selection.folds import Folds
 from fdgnn.selection.rule import Choice
 from fdgnn.selection.scores import Ensemble, SelectionTask, score_ensembles
@@ -81,7 +81,7 @@ def _time_models(
         warnings.simplefilter("ignore", ConvergenceWarning)  # the result counts such graphs
         warm_up(study, configurations)
         return [
-            fit_and_test(partial(study.estimator, configuration), study.graphs, study.y, fold)
+            fit_and_test(partial(study.estimator, configuration), study.some, study.y, fold)
             for fold, configuration in zip(task.folds, configurations, strict=True)
         ]
 
@@ -111,21 +111,17 @@ class Trained:
 
 
 def fit_and_test(
-    make: Callable[[], Any],
-    graphs: GraphBatch,
-    y: Array,
-    fold: Folds,
-    prepare: Callable[[GraphBatch], Any] = lambda graphs: graphs,
+    make: Callable[[], Any], prepare: Callable[[Array], Any], y: Array, fold: Folds
 ) -> Trained:
     """Train on the graphs with a fold of 0 or more, test on the others (the paper's Table 3).
 
-    `prepare` brings graphs into the model's own form, which the clock does not count. BLAS has one
-    thread. Work of milliseconds is repeated, and the median counts, because a single measurement
-    may be disturbed.
+    `prepare` gives the graphs where a mask is true, in the model's own form, which the clock does
+    not count. BLAS has one thread. Work of milliseconds is repeated, and the median counts, because
+    a single measurement may be disturbed.
     """
     times: list[tuple[float, float]] = []
     while len(times) < MOST_REPETITIONS and np.sum(times) < ENOUGH_SECONDS:
-        train, test = prepare(graphs[fold >= 0]), prepare(graphs[fold < 0])  # nothing cached yet
+        train, test = prepare(fold >= 0), prepare(fold < 0)  # nothing cached yet
         with one_blas_thread():
             start = time.perf_counter()
             model = make().fit(train, y[fold >= 0])

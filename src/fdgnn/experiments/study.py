@@ -8,6 +8,7 @@ are *selected* (`choice`), the selected models are *measured* (`measures`), and 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from importlib.metadata import version
 
@@ -58,7 +59,10 @@ PROTOCOLS = {
 
 @dataclass(frozen=True)
 class Study:
-    """One dataset, one protocol, one seed: everything that the numbers of a run depend on."""
+    """One dataset, one protocol, one seed: everything that the numbers of a run depend on.
+
+    `smiles` are what the graphs were read from, if they are molecules: some rivals need them.
+    """
 
     dataset: str
     graphs: GraphBatch
@@ -66,6 +70,11 @@ class Study:
     protocol: Protocol
     n_units: int = 50
     seed: int = 0
+    smiles: Sequence[str] | None = None
+
+    def some(self, mask: Array) -> GraphBatch:
+        """Give the graphs where a mask is true."""
+        return self.graphs[mask]
 
     def settings(self) -> RunSettings:
         """Give what must agree for a run to be continued."""
@@ -123,6 +132,7 @@ def plan(
     n_guesses: int | None = None,
     n_units: int | None = None,
     seed: int = 0,
+    smiles: Sequence[str] | None = None,
 ) -> Study:
     """Put a study together; what is not given is the protocol's and, for H, the paper's."""
     protocol = replace(
@@ -131,7 +141,8 @@ def plan(
         n_guesses=n_guesses or protocol.n_guesses,
     )
     facts = paper.DATASETS.get(dataset)
-    return Study(dataset, graphs, y, protocol, n_units or (facts.n_units if facts else 50), seed)
+    n_units = n_units or (facts.n_units if facts else 50)
+    return Study(dataset, graphs, y, protocol, n_units, seed, smiles)
 
 
 def versions() -> dict[str, str]:

@@ -28,19 +28,19 @@ def murcko_scaffolds(smiles: Sequence[str], n_jobs: int | None = None) -> Array:
     return np.array(_in_chunks(_scaffolds, smiles, n_jobs), dtype=object)
 
 
-def morgan_counts(smiles: Sequence[str], n_jobs: int | None = None) -> sp.csr_array:
-    """Count the Morgan substructures of each molecule, hashed into columns."""
+def morgan_counts(molecules: Sequence[Any], n_jobs: int | None = None) -> sp.csr_array:
+    """Count the Morgan substructures of each SMILES or RDKit ``Mol``, hashed into columns."""
     require("rdkit", "chem", "Morgan fingerprints")
-    rows = _in_chunks(_counts, smiles, n_jobs)
+    rows = _in_chunks(_counts, molecules, n_jobs)
     indices = [np.array(list(row), dtype=np.int32) for row in rows]
     values = [np.array(list(row.values()), dtype=np.float64) for row in rows]
-    ends = np.cumsum([0, *map(len, indices)])
+    ends = np.cumsum([0, *map(len, indices)]).astype(np.int32)  # forests take no wider ones
     parts = np.concatenate(values), np.concatenate(indices), ends
-    return sp.csr_array(parts, shape=(len(smiles), N_COLUMNS))
+    return sp.csr_array(parts, shape=(len(molecules), N_COLUMNS))
 
 
-def _in_chunks(work: Any, smiles: Sequence[str], n_jobs: int | None) -> list[Any]:
-    chunks = [smiles[i : i + _CHUNK] for i in range(0, len(smiles), _CHUNK)]
+def _in_chunks(work: Any, molecules: Sequence[Any], n_jobs: int | None) -> list[Any]:
+    chunks = [molecules[i : i + _CHUNK] for i in range(0, len(molecules), _CHUNK)]
     done = joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(work)(chunk) for chunk in chunks)
     return [one for chunk in done for one in chunk]
 
@@ -52,13 +52,21 @@ def _scaffolds(smiles: Sequence[str]) -> list[str]:
     return [scaffold(one) for one in smiles]
 
 
-def _counts(smiles: Sequence[str]) -> list[dict[int, int]]:
+def _counts(molecules: Sequence[Any]) -> list[dict[int, int]]:
     from rdkit.Chem import MolFromSmiles
     from rdkit.Chem.rdFingerprintGenerator import GetMorganGenerator
 
     made = GetMorganGenerator(radius=RADIUS, fpSize=N_COLUMNS)
-    found = (made.GetCountFingerprint(MolFromSmiles(one)) for one in smiles)
+    mols = (MolFromSmiles(one) if isinstance(one, str) else one for one in molecules)
+    found = map(made.GetCountFingerprint, mols)
     return [dict(sorted(one.GetNonzeroElements().items())) for one in found]
+
+
+def logistic_regression(C: float = 1.0) -> Any:
+    """Give the classifier of the baseline, not fitted."""
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(C=C, max_iter=1000)
 
 
 def baseline_answers(X: sp.csr_array, y: Array, folds: Folds, classify: bool) -> NestedAnswers:
@@ -79,10 +87,10 @@ def baseline_answers(X: sp.csr_array, y: Array, folds: Folds, classify: bool) ->
 
 def _tested(X: sp.csr_array, y: Array, fold: Folds, classify: bool) -> Floats:
     """Outputs (n, q) of a regression on the training graphs of one outer fold."""
-    from sklearn.linear_model import LogisticRegression, Ridge
+    from sklearn.linear_model import Ridge
 
     train, test = fold >= 0, fold == TEST
-    model = LogisticRegression(max_iter=1000) if classify else Ridge(alpha=10.0)
+    model = logistic_regression() if classify else Ridge(alpha=10.0)
     model.fit(X[train], y[train])
     found = model.decision_function(X[test]) if classify else model.predict(X[test])
     n_outputs = len(model.classes_) if classify and len(model.classes_) > 2 else 1

@@ -33,7 +33,7 @@ from fdgnn.experiments.rivals import Contestant, Model, Task, contestant
 from fdgnn.experiments.rundir import RunDirectory
 from fdgnn.experiments.running import finished_result, run_study
 from fdgnn.experiments.study import Study
-from fdgnn.graphs import GraphBatch
+from fdgnn.graphs import Array
 from fdgnn.readout.gaussian import GaussianReadout
 from fdgnn.records import Record
 
@@ -90,23 +90,22 @@ def take(turn: Turn, tell: Tell) -> None:
 
 def _take_rivals(turn: Turn, tell: Tell) -> None:
     study = turn.study
-    task = Task(study.graphs, study.y, study.task().folds, study.seed, turn.search)
+    folds = study.task().folds
+    task = Task(study.graphs, study.y, folds, study.seed, turn.search, study.smiles)
     rival = contestant(turn.name, task)
     parts = _score_parts(turn, rival, tell)
     trials = [trial for part in parts for trial in part.trials]
-    choices = [
-        best(trials, o).configuration if trials else rival.only() for o in range(len(task.folds))
-    ]
+    choices = [best(trials, o).configuration if trials else rival.only() for o in range(len(folds))]
     rival.warm_up()
     done = _folds_of(turn.lines)
-    folds = _measure_folds(turn, choices, rival.model, tell, rival.prepare, done)
-    used: list[TrialsLine | FoldLine] = [*parts, *folds]
+    measured = _measure_folds(turn, choices, rival.model, tell, rival.prepare, done)
+    used: list[TrialsLine | FoldLine] = [*parts, *measured]
     turn.lines.append(
         _summary(
             turn,
-            folds,
+            measured,
             peak_mb=max(line.peak_mb for line in used),
-            fold_accuracies=[f.accuracy for f in folds],
+            fold_accuracies=[f.accuracy for f in measured],
             selection_seconds=sum(part.seconds for part in parts),
             n_configurations=rival.n_configurations,
             inner_folds=rival.inner_folds if trials or rival.chooses_in_training else 0,
@@ -169,7 +168,7 @@ def _take_ours(turn: Turn, tell: Tell) -> None:
         tell(Began(steps=study.protocol.n_outer, done=0, spent=0.0))
     choices = result.fold_configurations
     warm_up(study, choices)
-    folds = _measure_folds(turn, choices, study.estimator, tell)
+    folds = _measure_folds(turn, choices, study.estimator, tell, study.some)
     turn.lines.append(
         _summary(
             turn,
@@ -197,16 +196,12 @@ def _evaluate(turn: Turn, tell: Tell) -> RunResult:
 # ---------------------------------------------------------------------- training and testing
 
 
-def _as_it_is(graphs: GraphBatch) -> GraphBatch:
-    return graphs
-
-
 def _measure_folds(
     turn: Turn,
     choices: Sequence[Configuration],
     make: Callable[[Configuration], Model],
     tell: Tell,
-    prepare: Callable[[GraphBatch], Any] = _as_it_is,
+    prepare: Callable[[Array], Any],
     done: Mapping[int, FoldLine] | None = None,
 ) -> list[FoldLine]:
     """Train and test the choice of each outer fold; what was `done` with the same choice stands."""
@@ -215,7 +210,7 @@ def _measure_folds(
         line = (done or {}).get(outer)
         if line is None or line.configuration != choice:
             start = time.perf_counter()
-            found = fit_and_test(partial(make, choice), study.graphs, study.y, fold, prepare)
+            found = fit_and_test(partial(make, choice), prepare, study.y, fold)
             line = _fold_line(outer, choice, found, time.perf_counter() - start)
             turn.lines.append(line)
         tell(Stepped())

@@ -27,7 +27,10 @@ from fdgnn.experiments.rivals.base import check_library
 from fdgnn.experiments.rundir import RunDirectory, locked, read_file
 from fdgnn.experiments.running import finished_networks, finished_result
 from fdgnn.experiments.study import PROTOCOLS, Study, plan
+from fdgnn.extras import require
+from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
+from fdgnn.graphs.molecules import is_molecule
 from fdgnn.readout.targets import class_labels
 from fdgnn.records import decode, write_record
 
@@ -36,14 +39,15 @@ ONE_THREAD = {
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 }
 _SECONDS_BETWEEN_LOOKS = 0.1
-#: Whom the paper's FDGNN is compared with by default.
+#: Whom the paper's FDGNN is compared with by default, and if the graphs are molecules.
 DEFAULT_MODELS = ("fdgnn-auto", "wl")
+DEFAULT_OF_MOLECULES = ("fdgnn-auto", "ecfp-lr", "ecfp-rf")
 
 
 def compare(
     graphs: Any,
     y: Any,
-    models: str | Iterable[str] = DEFAULT_MODELS,
+    models: str | Iterable[str] | None = None,
     *,
     out: str | Path | None = None,
     name: str = "graphs",
@@ -61,11 +65,13 @@ def compare(
     Parameters
     ----------
     graphs : GraphBatch or list of graphs
+        SMILES or RDKit's molecules for "ecfp-lr" and "ecfp-rf".
     y : (n_graphs,) array-like
         Their classes.
-    models : str or iterable of str, default=("fdgnn-auto", "wl")
-        Some of "fdgnn-auto", "fdgnn-colors", "fdgnn-both" (ours), "wl", "wl-oa", "pk", "gk", "rw"
-        (GraKeL), "gin", "dgcnn", "gnn" (PyTorch).
+    models : str or iterable of str, optional
+        Some of "fdgnn-auto", "fdgnn-colors", "fdgnn-both" (ours), "ecfp-lr", "ecfp-rf" (RDKit, for
+        molecules), "wl", "wl-oa", "pk", "gk", "rw" (GraKeL), "gin", "dgcnn", "gnn" (PyTorch); by
+        default "fdgnn-auto" and "wl", for molecules "fdgnn-auto", "ecfp-lr" and "ecfp-rf".
     out : path, optional
         Run directory, to go on from after a crash; by default nothing is kept.
     name : str, default="graphs"
@@ -99,14 +105,29 @@ def compare(
     >>> for row in compare(graphs, y, ["wl"], n_outer=3, n_inner=3):  # doctest: +SKIP
     ...     print(row.model, row.accuracy_mean, row.train_seconds)
     """
-    batch = as_batch(graphs)
+    graphs = graphs if isinstance(graphs, GraphBatch) else list(graphs)
+    batch, smiles = as_batch(graphs), _smiles_of(graphs)
     y = class_labels(y, batch)
+    models = default_models(smiles is not None) if models is None else models
     chosen = replace(PROTOCOLS[_known_protocol(protocol)], n_outer=n_outer, n_inner=n_inner)
-    study = plan(name, batch, y, chosen, seed=seed)
+    study = plan(name, batch, y, chosen, seed=seed, smiles=smiles)
     context = Context(n_jobs, quiet=not verbose)
     with contextlib.ExitStack() as stack:
         where = out or stack.enter_context(tempfile.TemporaryDirectory())
         return compare_study(study, Path(where), models, context, search=search, limits=limits)
+
+
+def default_models(molecules: bool) -> tuple[str, ...]:
+    """Name those whom the paper's FDGNN is compared with if nobody is named."""
+    return DEFAULT_OF_MOLECULES if molecules else DEFAULT_MODELS
+
+
+def _smiles_of(graphs: Any) -> list[str] | None:
+    """Give the SMILES of a list of molecules; None for other graphs."""
+    if isinstance(graphs, GraphBatch) or not all(map(is_molecule, graphs)):
+        return None
+    Chem = require("rdkit.Chem", "chem", "molecules")
+    return [one if isinstance(one, str) else Chem.MolToSmiles(one) for one in graphs]
 
 
 def _known_protocol(name: str) -> str:
@@ -128,7 +149,7 @@ def compare_study(
 
     Rows of rivals that were compared earlier in the same directory are kept.
     """
-    names = ["fdgnn", *check_models(models)]
+    names = ["fdgnn", *check_models(models, molecules=study.smiles is not None)]
     context, search, limits = context or Context(), search or Search(), limits or Limits()
     study.task()  # an error such as too few graphs of a class comes before anything is written
     _check_directory(study, directory)
@@ -153,13 +174,17 @@ def _check_directory(study: Study, directory: Path) -> None:
             finished_networks(study, run)
 
 
-def check_models(models: str | Iterable[str]) -> list[str]:
-    """Give the names, each once, or an error that says which is unknown or not installed."""
+def check_models(models: str | Iterable[str], *, molecules: bool) -> list[str]:
+    """Give the names, each once, or an error that says which is unknown or cannot take part."""
     models = [models] if isinstance(models, str) else models
     names = [n for n in dict.fromkeys(models) if n != "fdgnn"]
     for name in names:
         if name not in RIVALS:
             raise ValueError(f"no rival {name!r}; there are {', '.join(RIVALS)}")
+        if RIVALS[name].of_molecules and not molecules:
+            raise ValueError(
+                f"{name} is for molecules, and these graphs were not read from SMILES; leave it out"
+            )
         RIVALS[name].check_installed(name)
     check_library("comparisons", "psutil")
     return names

@@ -2,10 +2,12 @@
 
 Variants of our own come first, then rivals, each in the library that people use for it.
 
-================  =====================================================  ==================
+================  =====================================================  ===================
 ``fdgnn-auto``    a committee of colors and a reservoir                  fdgnn
 ``fdgnn-colors``  a committee of colors                                  fdgnn
 ``fdgnn-both``    a committee of colors joined with a reservoir          fdgnn
+``ecfp-lr``       Morgan counts of molecules, logistic regression        RDKit, scikit-learn
+``ecfp-rf``       Morgan counts of molecules, random forest              RDKit, scikit-learn
 ``wl``            Weisfeiler-Lehman subtree kernel                       GraKeL, SVC
 ``wl-oa``         Weisfeiler-Lehman optimal assignment kernel            GraKeL, SVC
 ``pk``            propagation kernel                                     GraKeL, SVC
@@ -14,7 +16,7 @@ Variants of our own come first, then rivals, each in the library that people use
 ``gin``           Graph Isomorphism Network (Xu et al. 2019)             PyTorch Geometric
 ``dgcnn``         Deep Graph CNN, sort pooling (Zhang et al. 2018)       PyTorch Geometric
 ``gnn``           the trained fixed point (Scarselli et al. 2009)        PyTorch
-================  =====================================================  ==================
+================  =====================================================  ===================
 
 Each has a model with ``fit(graphs, y)`` and ``predict(graphs)``, and its published grid. GraKeL and
 PyTorch are imported when a rival is first asked for.

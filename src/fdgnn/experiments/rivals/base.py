@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module, util
 from typing import Any, Protocol, Self
 
+import numpy as np
+
 from fdgnn.experiments.records import Configuration, Search, Trial
 from fdgnn.extras import require
-from fdgnn.graphs import Array, GraphBatch
+from fdgnn.graphs import Array, GraphBatch, Ints
 from fdgnn.selection.folds import Folds
 
 
@@ -19,7 +22,7 @@ class Model(Protocol):
     n_parameters_: int
 
     def fit(self, graphs: Any, y: Array) -> Self:
-        """Train on graphs, a `GraphBatch` or what `Contestant.prepare` made of one."""
+        """Train on graphs, a `GraphBatch` or what `Contestant.prepare` gives."""
 
     def predict(self, graphs: Any) -> Array:
         """Give the classes of graphs."""
@@ -36,6 +39,8 @@ class Task:
     seed : int
     search : Search
         How much of the published grids is searched.
+    smiles : sequence of str, optional
+        What the graphs were read from, if they are molecules.
     """
 
     graphs: GraphBatch
@@ -43,6 +48,13 @@ class Task:
     folds: Folds
     seed: int = 0
     search: Search = Search()  # noqa: RUF009  (it is immutable)
+    smiles: Sequence[str] | None = None
+
+
+def inner_parts(fold: Folds, n_inner: int) -> Iterator[tuple[Ints, Ints]]:
+    """Give training and validation graphs of the first inner folds of an outer one."""
+    for inner in range(n_inner):
+        yield np.flatnonzero((fold >= 0) & (fold != inner)), np.flatnonzero(fold == inner)
 
 
 class Contestant(Protocol):
@@ -67,8 +79,8 @@ class Contestant(Protocol):
     def model(self, configuration: Configuration) -> Model:
         """Make an untrained model."""
 
-    def prepare(self, graphs: GraphBatch) -> Any:
-        """Bring graphs into the library's own form, which no clock counts."""
+    def prepare(self, mask: Array) -> Any:
+        """Give the task's graphs where a mask is true, in the library's own form, off the clock."""
 
     def warm_up(self) -> None:
         """Import, compile and allocate what the first use needs."""
@@ -86,34 +98,49 @@ class Rival:
         ``module:name`` of the function that makes its `Contestant` from a task.
     libraries : tuple of str
         Libraries that must be installed.
+    extra : str
+        The extra of this library that brings them.
+    of_molecules : bool
+        Whether it takes molecules only, as SMILES.
     """
 
     title: str
     published: str | None
     home: str
     libraries: tuple[str, ...]
+    extra: str = "compare"
+    of_molecules: bool = False
 
     def check_installed(self, name: str) -> None:
         """Raise an error that says what to install if a library is missing."""
         networks = " (install PyTorch's CPU build first)" if "torch" in self.libraries else ""
         for library in self.libraries:
-            check_library(f"comparisons with {name}{networks}", library)
+            check_library(f"comparisons with {name}{networks}", library, self.extra)
 
 
-def check_library(what: str, library: str) -> None:
+def check_library(what: str, library: str, extra: str = "compare") -> None:
     """Raise an error that says what to install if a library is missing, but do not import it."""
     if util.find_spec(library) is None:
-        require(library, "compare", what)
+        require(library, extra, what)
 
 
 _KERNELS, _NETWORKS = "fdgnn.experiments.rivals.graph_kernels", "fdgnn.experiments.rivals.networks"
 _VARIANTS = "fdgnn.experiments.rivals.variants"
+_FINGERPRINTS = "fdgnn.experiments.rivals.fingerprints"
 _GRAKEL, _TORCH, _PYG = ("grakel",), ("torch",), ("torch", "torch_geometric")
 
 RIVALS = {
     "fdgnn-auto": Rival("FDGNN auto: colors and reservoir", None, f"{_VARIANTS}:committee", ()),
     "fdgnn-colors": Rival("FDGNN auto: only colors", None, f"{_VARIANTS}:colors", ()),
     "fdgnn-both": Rival("FDGNN auto: both joined", None, f"{_VARIANTS}:both", ()),
+    "ecfp-lr": Rival(
+        "Morgan counts, logistic regression", None, f"{_FINGERPRINTS}:logistic", ("rdkit",),
+        extra="chem", of_molecules=True,
+    ),
+    "ecfp-rf": Rival(
+        "Morgan counts, random forest", None, f"{_FINGERPRINTS}:forest", ("rdkit",),
+        extra="chem", of_molecules=True,
+    ),
     "wl": Rival("Weisfeiler-Lehman kernel, SVC", "WL", f"{_KERNELS}:weisfeiler_lehman", _GRAKEL),
     "wl-oa": Rival(
         "WL optimal assignment kernel, SVC", "WL-OA", f"{_KERNELS}:optimal_assignment", _GRAKEL
@@ -124,7 +151,7 @@ RIVALS = {
     "gin": Rival("GIN", "GIN", f"{_NETWORKS}:gin", _PYG),
     "dgcnn": Rival("DGCNN", "DGCNN", f"{_NETWORKS}:dgcnn", _PYG),
     "gnn": Rival("GNN (trained fixed point)", "GNN", f"{_NETWORKS}:gnn", _TORCH),
-}
+}  # fmt: skip
 
 
 def contestant(name: str, task: Task) -> Contestant:

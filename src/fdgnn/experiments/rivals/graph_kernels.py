@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.svm import SVC
 
 from fdgnn.experiments.records import Configuration, Trial
-from fdgnn.experiments.rivals.base import Task
+from fdgnn.experiments.rivals.base import Task, inner_parts
 from fdgnn.graphs import Array, Floats, GraphBatch
 from fdgnn.selection.folds import Folds
 
@@ -221,8 +221,7 @@ class KernelContestant:
     def _validate(self, K: Floats, fold: Folds, C: float) -> float:
         """Mean accuracy over the inner folds."""
         scores = []
-        for f in range(self.inner_folds):
-            train, valid = np.flatnonzero((fold >= 0) & (fold != f)), np.flatnonzero(fold == f)
+        for train, valid in inner_parts(fold, self.inner_folds):
             svc = SVC(C=C, kernel="precomputed", max_iter=MOST_STEPS)
             svc.fit(K[np.ix_(train, train)], self.task.y[train])
             scores.append(svc.score(K[np.ix_(valid, train)], self.task.y[valid]))
@@ -233,9 +232,9 @@ class KernelContestant:
         parameters = {name: value for name, value in configuration.items() if name != "C"}
         return KernelSVC(self.make(parameters), float(configuration["C"] or 0.0))
 
-    def prepare(self, graphs: GraphBatch) -> list[Any]:
+    def prepare(self, mask: Array) -> list[Any]:
         """Give the graphs as GraKeL's own."""
-        return as_grakel(graphs)
+        return as_grakel(self.task.graphs[mask])
 
     def warm_up(self) -> None:
         """Fit and predict on the first graphs of each class."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from fdgnn.experiments.records import Configuration, Trial
 from fdgnn.experiments.rivals.base import Task
-from fdgnn.graphs import Floats, GraphBatch
+from fdgnn.graphs import Array, Floats, GraphBatch
 
 SMOOTHED_OVER = 11  # epochs: a fold has few graphs, so single points of its curve are noise
 
@@ -88,9 +88,9 @@ class NetworkContestant:
         """Make an untrained model."""
         return self.network(seed=self.task.seed, **configuration)
 
-    def prepare(self, graphs: GraphBatch) -> GraphBatch:
+    def prepare(self, mask: Array) -> GraphBatch:
         """Give the graphs as they are: networks take a batch."""
-        return graphs
+        return self.task.graphs[mask]
 
     def warm_up(self) -> None:
         """Train for one epoch."""

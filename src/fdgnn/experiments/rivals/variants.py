@@ -14,7 +14,7 @@ from fdgnn.encoders import GraphKind
 from fdgnn.estimators import AUTO, FOLDS, FDGNNClassifier
 from fdgnn.experiments.records import Configuration, Trial
 from fdgnn.experiments.rivals.base import Task
-from fdgnn.graphs import GraphBatch
+from fdgnn.graphs import Array, GraphBatch
 
 WARM_GRAPHS = 100  # on which a committee is tried before it is timed
 
@@ -64,9 +64,9 @@ class CommitteeContestant:
         model.set_params(**configuration)
         return model
 
-    def prepare(self, graphs: GraphBatch) -> GraphBatch:
+    def prepare(self, mask: Array) -> GraphBatch:
         """Give the graphs as they are."""
-        return graphs
+        return self.task.graphs[mask]
 
     def warm_up(self) -> None:
         """Train on some graphs, of each class."""
