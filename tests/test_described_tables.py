@@ -163,7 +163,7 @@ def test_a_column_that_is_missing_at_prediction_time_is_one_line(fitted):
     folder, _ = fitted
     path = table(folder / "short.csv", drop=["site"])
     run = fdgnn("predict", folder / "model.fdgnn", path)
-    assert_one_clear_line(run, "no column 'site' for --descriptors; ")
+    assert_one_clear_line(run, "no column 'site', one of the model's descriptors; ")
 
 
 def test_a_report_of_such_a_model_is_written(fitted):

@@ -15,7 +15,7 @@ from fdgnn.datasets import make_motif_graphs
 from fdgnn.experiments.comparison import Search
 from fdgnn.experiments.rivals import Task, contestant
 from fdgnn.selection.folds import nested_folds
-from fdgnn.workflow.chemistry import baseline_answers, morgan_counts
+from fdgnn.workflow.chemistry import baseline_answers, morgan_counts, murcko_scaffolds
 from test_cli import assert_one_clear_line, fdgnn
 from tu_files import write_batch
 
@@ -36,6 +36,14 @@ def task():
 def test_counts_of_parsed_molecules_are_those_of_their_smiles():
     parsed = morgan_counts([Chem.MolFromSmiles(one) for one in SMILES])
     assert (parsed != morgan_counts(SMILES)).nnz == 0
+
+
+def test_what_rdkit_says_of_molecules_is_not_said_again(capfd):
+    Chem.MolFromSmiles("[H+].CCO")
+    assert "not removing hydrogen" in capfd.readouterr().err
+    morgan_counts(["[H+].CCO"])
+    murcko_scaffolds(["[H+].CCO"])
+    assert capfd.readouterr().err == ""
 
 
 def test_logistic_regression_is_the_baseline_that_fit_prints(task):

@@ -220,7 +220,7 @@ def _iterate(
     for column in request.columns:
         _check_column(rows, "columns", column)
     for column in request.described_by:
-        _check_column(rows, "descriptors", column)
+        _check_column(rows, "descriptors", column, of_model=request.like is not None)
     return tables(rows, request, chunk_size, strict)
 
 
@@ -232,13 +232,17 @@ def _refuse_choices_of_molecules(name: str, request: ReadRequest) -> None:
             )
 
 
-def _check_column(rows: FileRows, argument: str, column: str | None) -> None:
+def _check_column(
+    rows: FileRows, argument: str, column: str | None, *, of_model: bool = False
+) -> None:
+    """Raise an error if there is no such column, which an argument names, or a fitted model."""
     if column is None or column in rows.columns:
         return
+    why = f", one of the model's {argument}" if of_model else f" for `{argument}`"
     nearest = difflib.get_close_matches(column, rows.columns, n=1)
     hint = f"did you mean {nearest[0]!r}? " if nearest else ""
     raise DatasetFormatError(
-        f"{rows.name}: there is no column {column!r} for `{argument}`; {hint}"
+        f"{rows.name}: there is no column {column!r}{why}; {hint}"
         f"its columns are {', '.join(rows.columns)}"
     )
 

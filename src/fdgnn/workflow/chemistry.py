@@ -47,19 +47,23 @@ def _in_chunks(work: Any, molecules: Sequence[Any], n_jobs: int | None) -> list[
 
 def _scaffolds(smiles: Sequence[str]) -> list[str]:
     from rdkit.Chem.Scaffolds.MurckoScaffold import MurckoScaffoldSmiles
+    from rdkit.rdBase import BlockLogs
 
     scaffold: Callable[[str], str] = MurckoScaffoldSmiles
-    return [scaffold(one) for one in smiles]
+    with BlockLogs():  # what is to be said of molecules was said when they were read
+        return [scaffold(one) for one in smiles]
 
 
 def _counts(molecules: Sequence[Any]) -> list[dict[int, int]]:
     from rdkit.Chem import MolFromSmiles
     from rdkit.Chem.rdFingerprintGenerator import GetMorganGenerator
+    from rdkit.rdBase import BlockLogs
 
     made = GetMorganGenerator(radius=RADIUS, fpSize=N_COLUMNS)
-    mols = (MolFromSmiles(one) if isinstance(one, str) else one for one in molecules)
-    found = map(made.GetCountFingerprint, mols)
-    return [dict(sorted(one.GetNonzeroElements().items())) for one in found]
+    with BlockLogs():
+        mols = (MolFromSmiles(one) if isinstance(one, str) else one for one in molecules)
+        found = map(made.GetCountFingerprint, mols)
+        return [dict(sorted(one.GetNonzeroElements().items())) for one in found]
 
 
 def logistic_regression(C: float = 1.0) -> Any:
