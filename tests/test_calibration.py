@@ -122,6 +122,9 @@ def test_probabilities_are_there_only_if_asked_for():
     graphs, y = make_motif_graphs(40, random_state=0)
     plain = FDGNNClassifier(**SMALL).fit(graphs, y)
     assert not hasattr(plain, "predict_proba")
+    told = r"^FDGNNClassifier.predict_proba: set probability=True before `fit`"
+    with pytest.raises(AttributeError, match=told):
+        plain.predict_proba(graphs)
     asked = FDGNNClassifier(probability=True, **SMALL)
     assert hasattr(asked, "predict_proba")
     assert clone(asked).probability
@@ -138,6 +141,9 @@ def test_a_search_passes_probabilities_on():
     graphs, y = make_motif_graphs(40, random_state=0)
     options = {"n_configurations": 1, "n_guesses": 1, "cv": 2, "random_state": 0}
     assert not hasattr(FDGNNSearchCV(**options), "predict_proba")
+    for method in ("predict_proba", "predict_set"):
+        with pytest.raises(AttributeError, match=rf"{method}: search with FDGNNClassifier\(prob"):
+            getattr(FDGNNSearchCV(**options), method)(graphs)
     search = FDGNNSearchCV(FDGNNClassifier(probability=True), **options).fit(graphs, y)
     np.testing.assert_allclose(search.predict_proba(graphs).sum(axis=1), 1.0)
 

@@ -18,6 +18,9 @@ from fdgnn.exceptions import DatasetFormatError, GraphError, UnsafeArchiveError
 from model_file_tools import memory_below
 from tu_files import write_folder
 
+# The small TU dataset has attributes beside labels.
+pytestmark = pytest.mark.filterwarnings("ignore:.*attributes of vertices are not used")
+
 MB = 2**20
 EDGE = {"edge_index": [[0], [1]], "y": 1}
 

@@ -7,6 +7,7 @@ import io
 import json
 import re
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -19,9 +20,13 @@ from fdgnn.exceptions import (
     DatasetFormatError,
     DatasetNotFoundError,
     MissingDependencyError,
+    UnusedDataWarning,
 )
 from strategies import assert_same
 from tu_files import write_folder, write_zip
+
+# The small TU dataset has attributes beside labels.
+pytestmark = pytest.mark.filterwarnings("ignore:.*attributes of vertices are not used")
 
 PATH = {"edge_index": [[0, 1, 1, 2], [1, 0, 2, 1]], "num_nodes": 3, "node_feat": [[6], [6], [8]]}
 EDGE = {"edge_index": [[0, 1], [1, 0]], "num_nodes": 2, "node_feat": [[7], [6]]}
@@ -148,6 +153,13 @@ def test_tu_datasets_are_tables_too(tmp_path, write):
 
 
 def test_tu_features_are_read_where_there_are_no_labels(tmp_path):
+    both = write_folder(tmp_path / "both")
+    with pytest.warns(UnusedDataWarning, match=r"both: attributes of vertices are not used, only"):
+        assert read_graphs(both).graphs.features is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_graphs(both, vertex="features").graphs.features is not None
+        read_graphs(both, vertex="labels")
     path = write_folder(tmp_path / "toy", node_labels=None)
     assert read_graphs(path).graphs.features.shape == (6, 2)
     assert read_graphs(path, vertex="none").graphs.features is None

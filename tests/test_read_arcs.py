@@ -15,6 +15,9 @@ from fdgnn.graphs.carried import subdivide
 from strategies import assert_same, batches
 from tu_files import TEXTS, write_folder
 
+# The small TU dataset has attributes beside labels.
+pytestmark = pytest.mark.filterwarnings("ignore:.*attributes of vertices are not used")
+
 EDGE_LABELS = "1\n1\n2\n2\n1\n1\n3\n2\n1\n4\n4\n"
 
 

@@ -19,6 +19,9 @@ from fdgnn.records import decode, encode
 from strategies import assert_same
 from tu_files import write_folder
 
+# The small TU dataset has attributes beside labels.
+pytestmark = pytest.mark.filterwarnings("ignore:.*attributes of vertices are not used")
+
 ARCS = [[0, 1, 1, 2], [1, 0, 2, 1]]
 ROW = {"edge_index": ARCS, "node_feat": [5, 6, 7], "edge_attr": [0.5, 0.5, 3.0, 3.0]}
 

@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 
+from commands import fdgnn
 from fdgnn import (
     ColorCounts,
     FDGNNClassifier,
@@ -135,8 +136,6 @@ def test_choices_without_effect_are_errors():
 
 @pytest.mark.parametrize(("model", "handle_unknown"), [("paper", "ignore"), ("auto", "error")])
 def test_the_command_line_has_it(model, handle_unknown, tmp_path):
-    from test_cli import fdgnn
-
     def table(name, graphs):
         rows = [
             {"edge_index": g.edge_index.tolist(), "node_feat": g.labels.tolist(), "y": i % 2}

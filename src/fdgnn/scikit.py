@@ -7,6 +7,7 @@ libraries for functions that models do not call.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import scipy  # noqa: F401
@@ -36,10 +37,38 @@ from sklearn.utils.validation import check_array, column_or_1d
 from sklearn.utils.validation import check_is_fitted as _check_is_fitted
 
 __all__ = [
-    "BaseEstimator", "ClassifierMixin", "MetaEstimatorMixin", "RegressorMixin", "TransformerMixin",
-    "available_if", "check_array", "check_classification_targets", "check_is_fitted", "clone",
-    "column_or_1d", "is_classifier",
+    "BaseEstimator", "ClassifierMixin", "MetaEstimatorMixin", "OfferedIf", "RegressorMixin",
+    "TransformerMixin", "available_if", "check_array", "check_classification_targets",
+    "check_is_fitted", "clone", "column_or_1d", "is_classifier",
 ]  # fmt: skip
+
+
+class OfferedIf:
+    """A method that is there under a condition, as of ``available_if``; if not, it says why.
+
+    Parameters
+    ----------
+    condition : callable
+        From the object to whether it has the method.
+    remedy : str
+        What the error tells who calls the method all the same.
+    """
+
+    def __init__(self, condition: Callable[[Any], Any], remedy: str) -> None:
+        self.condition, self.remedy = condition, remedy
+
+    def __call__(self, method: Callable[..., Any]) -> OfferedIf:
+        """Take the method."""
+        self.method, self.__doc__ = method, method.__doc__
+        return self
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        """Give the method of an object, or raise AttributeError."""
+        if owner is None:
+            return self.method
+        if not self.condition(owner):
+            raise AttributeError(f"{type(owner).__name__}.{self.method.__name__}: {self.remedy}")
+        return self.method.__get__(owner)
 
 
 def check_is_fitted(estimator: Any, attributes: str | None = None) -> None:

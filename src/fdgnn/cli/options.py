@@ -172,11 +172,11 @@ class DataOptions:
 
         return read_graphs(data, like=like, **self._arguments(), **more)
 
-    def iterate(self, data: str, *, like: Any) -> Iterator[GraphTable]:
+    def iterate(self, data: str, *, like: Any, **more: Any) -> Iterator[GraphTable]:
         """Read graphs chunk by chunk; see `fdgnn.iter_graphs`."""
         from fdgnn.datasets import iter_graphs
 
-        return iter_graphs(data, like=like, **self._arguments())
+        return iter_graphs(data, like=like, **self._arguments(), **more)
 
     def _arguments(self) -> dict[str, Any]:
         return {

@@ -34,8 +34,19 @@ def predict(
     data: Data,
     how: DataOptions,
     output: Annotated[
-        str, typer.Option("--output", "-o", help=".csv, .jsonl or .parquet; '-' prints CSV.")
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            help=".csv, .jsonl or .parquet; '-' prints CSV, with --json an object per row.",
+        ),
     ] = "-",
+    chunk: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Rows that are read, predicted and written at once; 1 for a slow pipe."
+        ),
+    ] = 2000,
     coverage: Annotated[
         float | None,
         typer.Option(
@@ -63,7 +74,8 @@ def predict(
     """
     from fdgnn.context import Context
     from fdgnn.workflow.output import prediction_writer
-    from fdgnn.workflow.predicting import load_predictor, predict_tables
+    from fdgnn.workflow.predicting import load_predictor
+    from fdgnn.workflow.processes import predict_rows
     from fdgnn.workflow.trusting import Coverage
 
     context = Context(n_jobs=jobs, quiet=quiet)
@@ -75,9 +87,11 @@ def predict(
     found: list[Reject] = []
     n_rows = n_unseen = n_unlike = 0
     names = wanted.names(fitted)
-    with prediction_writer(output, fitted, how.id_column, names, formula_guard) as write:
-        tables = how.iterate(data, like=fitted)
-        for predictions, refused in predict_tables(fitted, tables, context.n_jobs, wanted):
+    with prediction_writer(
+        output, fitted, how.id_column, names, formula_guard, as_json=as_json
+    ) as write:
+        tables = how.iterate(data, like=fitted, chunk_size=chunk)
+        for predictions, refused in predict_rows(fitted, tables, context.n_jobs, wanted):
             write(predictions)
             n_rows += len(predictions)
             n_unseen += sum(one.warning is not None for one in predictions)

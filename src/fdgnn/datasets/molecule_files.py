@@ -52,10 +52,10 @@ def _smi_row(line: str | BadRow, columns: Columns, delimiter: str | None) -> Row
 # ---------------------------------------------------------------------- SDF
 
 
-def read_sdf(path: Source) -> tuple[Columns, Iterator[Row]]:
+def read_sdf(path: Source, look_ahead: int = LOOK_AHEAD) -> tuple[Columns, Iterator[Row]]:
     """Find the columns, as the first records have them, and the rows, one per record."""
     records = _records(path)
-    first = list(islice(records, LOOK_AHEAD))
+    first = list(islice(records, look_ahead))
     if not first:
         raise DatasetFormatError(f"{name_of(path)}: it has no rows")
     found = dict.fromkeys(chain.from_iterable(r for r in first if isinstance(r, dict)))

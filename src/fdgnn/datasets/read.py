@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,9 +17,10 @@ import numpy as np
 from fdgnn.datasets import molecule_files, networks
 from fdgnn.datasets.files import open_dataset
 from fdgnn.datasets.formats import recognize
+from fdgnn.datasets.home import data_home, find
 from fdgnn.datasets.molecules import MoleculeColumn, bonds_of, smiles_column
 from fdgnn.datasets.request import ArcLabels, ReadRequest, VertexChoice
-from fdgnn.datasets.rows import FileRows, GraphTable, Row, tables
+from fdgnn.datasets.rows import FileRows, GraphTable, GraphTables, Row
 from fdgnn.datasets.sources import (
     Stream,
     Table,
@@ -29,9 +31,9 @@ from fdgnn.datasets.sources import (
     molecule_table,
 )
 from fdgnn.datasets.tables import EDGES, graph_columns, graph_reader, is_graph_table
-from fdgnn.datasets.text import name_of, read_csv, read_jsonl
+from fdgnn.datasets.text import LOOK_AHEAD, name_of, read_csv, read_jsonl
 from fdgnn.datasets.tu import load_tu
-from fdgnn.exceptions import DatasetFormatError
+from fdgnn.exceptions import DatasetFormatError, UnusedDataWarning
 from fdgnn.graphs.molecules import MoleculeReader
 from fdgnn.graphs.raw import RawGraph
 from fdgnn.graphs.reading import Atoms, Reading, Standardize, Vertex, reading_of
@@ -211,7 +213,8 @@ def _iterate(
         if found.format in ("graphml", "gexf"):
             rows = _network_rows(name_of(path), found.files, request)
         else:
-            rows = _file_rows(name_of(path), found.format, found.files, request)
+            look_ahead = min(LOOK_AHEAD, chunk_size or LOOK_AHEAD)
+            rows = _file_rows(name_of(path), found.format, found.files, request, look_ahead)
     if rows.source != "molecules":
         _refuse_choices_of_molecules(rows.name, request)
     for name in request.targets:
@@ -221,7 +224,7 @@ def _iterate(
         _check_column(rows, "columns", column)
     for column in request.described_by:
         _check_column(rows, "descriptors", column, of_model=request.like is not None)
-    return tables(rows, request, chunk_size, strict)
+    return GraphTables(rows, request, chunk_size, strict)
 
 
 def _refuse_choices_of_molecules(name: str, request: ReadRequest) -> None:
@@ -294,12 +297,17 @@ def _in_words(reading: Reading) -> str:
 
 
 def _tu_vertex(path: Path | str) -> Vertex:
-    """Read labels, as the paper does, unless there are only features."""
-    if not Path(path).exists():
-        return "labels"
-    with open_dataset(Path(path)) as files:
-        only_features = "node_attributes" in files and "node_labels" not in files
-    return "features" if only_features else "labels"
+    """Read labels, as the paper does, unless there are only features; tell of others."""
+    with open_dataset(find(path, data_home())) as files:
+        has_labels, has_features = "node_labels" in files, "node_attributes" in files
+    if has_labels and has_features:
+        warnings.warn(
+            f"{path}: attributes of vertices are not used, only their labels; `vertex='features'` "
+            "reads the attributes instead, and `vertex='labels'` reads labels without this remark",
+            UnusedDataWarning,
+            stacklevel=5,
+        )
+    return "features" if has_features and not has_labels else "labels"
 
 
 def _network_rows(name: str, files: Sequence[Any], request: ReadRequest) -> FileRows:
@@ -320,8 +328,10 @@ def _object_rows(given: Any, request: ReadRequest) -> FileRows | None:
     return None
 
 
-def _file_rows(name: str, format: str, files: Sequence[Any], request: ReadRequest) -> FileRows:
-    table = _open_table(files[0], format)
+def _file_rows(
+    name: str, format: str, files: Sequence[Any], request: ReadRequest, look_ahead: int
+) -> FileRows:
+    table = _open_table(files[0], format, look_ahead)
     rows = partial(_more_rows, format=format)
     found = _table_rows(name, table, [partial(rows, path) for path in files[1:]], request)
     named = format in ("smi", "sdf") and molecule_files.NAME in table[0]
@@ -399,17 +409,20 @@ def _smiles(name: str, columns: Sequence[str], request: ReadRequest) -> str:
     return chosen
 
 
-def _open_table(path: Any, format: str) -> Table:
-    """Find the columns; return them and a function from the wanted ones to rows."""
+def _open_table(path: Any, format: str, look_ahead: int = LOOK_AHEAD) -> Table:
+    """Find the columns; return them and a function from the wanted ones to rows.
+
+    Where no header names the columns, they are those of the first rows: `look_ahead` of them.
+    """
     if format in ("parquet", "arrow"):
         from fdgnn.datasets import arrow
 
         return (arrow.read_parquet if format == "parquet" else arrow.read_arrow)(Path(path))
-    by_format = {
-        "jsonl": read_jsonl, "smi": molecule_files.read_smi, "sdf": molecule_files.read_sdf,
-    }  # fmt: skip
-    if format in by_format:
-        columns, rows = by_format[format](path)
+    if format in ("jsonl", "sdf"):
+        read = read_jsonl if format == "jsonl" else molecule_files.read_sdf
+        columns, rows = read(path, look_ahead)
+    elif format == "smi":
+        columns, rows = molecule_files.read_smi(path)
     else:
         columns, rows = read_csv(path, "\t" if format == "tsv" else None)
     return columns, lambda wanted: rows

@@ -178,26 +178,66 @@ class FileRows:
         return replace_fields(reading, **changes)
 
 
-def tables(
-    rows: FileRows, request: ReadRequest, chunk_size: int | None, strict: bool = False
-) -> Iterator[GraphTable]:
-    """Yield the rows as tables of `chunk_size` rows, all read in one way."""
-    start, reading = 0, None
-    while some := list(islice(rows.rows, chunk_size)):
-        chunk = _Chunk(rows, request, some, start)
+@dataclass(frozen=True)
+class RowChunk:
+    """Some rows of a file that are not read yet, and the number of the first one."""
+
+    start: int
+    rows: Sequence[Row]
+
+
+@dataclass(frozen=True)
+class ChunkReader:
+    """The way from some rows of a file to a table; it can go to other processes."""
+
+    file: FileRows
+    request: ReadRequest
+    strict: bool
+
+    def read(self, chunk: RowChunk, reading: Reading | None = None) -> GraphTable:
+        """Make a table of rows; how to read them is decided on these, unless it is given."""
+        found = _Chunk(self.file, self.request, chunk.rows, chunk.start)
         joined = None
         if reading is not None:
-            joined = join(chunk.raws, reading)
-        elif chunk.raws:
-            joined = chunk.settle()
-            reading = joined.reading
-        table = chunk.table(joined)
-        if strict and table.rejects:
-            raise DatasetFormatError(f"{rows.name}, {table.rejects[0]}")
-        yield table
-        start += len(some)
-    if start == 0:
-        raise DatasetFormatError(f"{rows.name}: it has no rows")
+            joined = join(found.raws, reading)
+        elif found.raws:
+            joined = found.settle()
+        table = found.table(joined)
+        if self.strict and table.rejects:
+            raise DatasetFormatError(f"{self.file.name}, {table.rejects[0]}")
+        return table
+
+
+class GraphTables(Iterator[GraphTable]):
+    """The rows of a file as tables of some rows each, all read in one way."""
+
+    def __init__(
+        self, file: FileRows, request: ReadRequest, chunk_size: int | None, strict: bool = False
+    ) -> None:
+        self.chunk_size = chunk_size
+        # Molecules that are read as a model's were: nothing is decided on the first chunk.
+        self.independent = file.source == "molecules" and request.like is not None
+        self.reader = ChunkReader(replace(file, rows=iter(())), request, strict)
+        self._rows, self._tables = file.rows, self._read()
+
+    def chunks(self) -> Iterator[RowChunk]:
+        """Yield the rows that are left, not read yet."""
+        start = 0
+        while some := list(islice(self._rows, self.chunk_size)):
+            yield RowChunk(start, some)
+            start += len(some)
+        if start == 0:
+            raise DatasetFormatError(f"{self.reader.file.name}: it has no rows")
+
+    def _read(self) -> Iterator[GraphTable]:
+        reading = None
+        for chunk in self.chunks():
+            table = self.reader.read(chunk, reading)
+            reading = reading or table.reading
+            yield table
+
+    def __next__(self) -> GraphTable:
+        return next(self._tables)
 
 
 class _Chunk:

@@ -98,10 +98,10 @@ def standard_input() -> IO[bytes]:
 # ---------------------------------------------------------------------- JSON lines
 
 
-def read_jsonl(path: Source) -> tuple[Columns, Iterator[Row]]:
+def read_jsonl(path: Source, look_ahead: int = LOOK_AHEAD) -> tuple[Columns, Iterator[Row]]:
     """Find the columns, as the first rows have them, and the rows, one per line."""
     lines = read_lines(path)
-    first_lines = list(islice(lines, LOOK_AHEAD))
+    first_lines = list(islice(lines, look_ahead))
     if not first_lines:
         raise DatasetFormatError(f"{name_of(path)}: the file is empty")
     first = [_json_row(line) for line in first_lines]

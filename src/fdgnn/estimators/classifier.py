@@ -34,7 +34,7 @@ from fdgnn.readout.targets import (
     winning_class,
 )
 from fdgnn.readout.thresholds import THRESHOLDS, best_threshold
-from fdgnn.scikit import ClassifierMixin, available_if, check_is_fitted
+from fdgnn.scikit import ClassifierMixin, OfferedIf, check_is_fitted
 
 
 class FDGNNClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
@@ -294,7 +294,11 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
             return np.asarray(self.classes_[winning_class(outputs)])
         return side_by_side([one.answers(own) for one, own in self.shared_out(outputs)])
 
-    @available_if(lambda self: self.probability)  # type: ignore[untyped-decorator]
+    @OfferedIf(
+        lambda self: self.probability,
+        "set probability=True before `fit`, which learns probabilities from held-out graphs; "
+        "decision_function gives scores without that",
+    )
     def predict_proba(self, X: Any) -> Floats | list[Floats]:
         """Probability of each class, (n_graphs, n_classes), in the order of `classes_`.
 

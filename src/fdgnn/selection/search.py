@@ -29,6 +29,7 @@ from fdgnn.readout.targets import check_one_each, class_labels, sample_weights
 from fdgnn.scikit import (
     BaseEstimator,
     MetaEstimatorMixin,
+    OfferedIf,
     available_if,
     check_is_fitted,
     clone,
@@ -58,6 +59,7 @@ from fdgnn.selection.space import (
 )
 from fdgnn.selection.splits import Splitters, check_groups
 
+_WITH_PROBABILITY = "search with FDGNNClassifier(probability=True)"
 _OF_A_SEARCH = (
     "n_configurations", "param_distributions", "configurations", "depths", "alphas", "n_guesses",
 )  # fmt: skip
@@ -501,21 +503,24 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         values: Floats = self.best_estimator_.decision_function(X)
         return values
 
-    @available_if(lambda self: getattr(self.estimator, "probability", False))  # type: ignore[untyped-decorator]
+    @OfferedIf(lambda self: getattr(self.estimator, "probability", False), _WITH_PROBABILITY)
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the best model, where the given estimator has ``probability=True``."""
         check_is_fitted(self)
         probabilities: Floats = self.best_estimator_.predict_proba(X)
         return probabilities
 
-    @available_if(lambda self: getattr(self.estimator, "probability", False))  # type: ignore[untyped-decorator]
+    @OfferedIf(lambda self: getattr(self.estimator, "probability", False), _WITH_PROBABILITY)
     def predict_set(self, X: Any, coverage: float = 0.9, *, by_class: bool = False) -> Array:
         """Sets of classes of the best model, where the estimator has ``probability=True``."""
         check_is_fitted(self)
         sets: Array = self.best_estimator_.predict_set(X, coverage, by_class=by_class)
         return sets
 
-    @available_if(lambda self: getattr(self.estimator, "intervals", False))  # type: ignore[untyped-decorator]
+    @OfferedIf(
+        lambda self: getattr(self.estimator, "intervals", False),
+        "search with FDGNNRegressor(intervals=True)",
+    )
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
         """Intervals of the best model, where the estimator has ``intervals=True``."""
         check_is_fitted(self)

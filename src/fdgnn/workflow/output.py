@@ -33,8 +33,12 @@ def prediction_writer(
     id_name: str | None,
     covered: Sequence[str] = (),
     guard: bool = True,
+    *,
+    as_json: bool = False,
 ) -> Iterator[Callable[[Iterable[Prediction]], None]]:
-    """Give a function that appends predictions of a model to `output`; "-" prints them as CSV.
+    """Give a function that appends predictions of a model to `output`; "-" prints them.
+
+    They are printed as CSV or, `as_json`, as an object per line.
 
     `covered` are the columns of a set or an interval, where one was asked for. Of several targets
     each has its own columns, which end with its name. With `guard`, text in a CSV file that a
@@ -60,7 +64,8 @@ def prediction_writer(
         known = (p.trust.novelty, p.trust.unlike, p.warning, p.error)
         return cells | dict(zip(columns[-4:], known, strict=True))
 
-    with _writer(output, [name, *columns], guard=guard) as write:
+    printed = ".jsonl" if as_json and output == "-" else None
+    with _writer(output, [name, *columns], printed, guard) as write:
         yield lambda predictions: write([row(p) for p in predictions])
 
 
@@ -186,7 +191,14 @@ def _writer(
     output: str, columns: list[str], kind: str | None = None, guard: bool = True
 ) -> Iterator[Callable[[list[Cells]], None]]:
     if output == "-":
-        yield _csv_rows(sys.stdout, columns, _on_terminal if sys.stdout.isatty() else _cell(guard))
+        cell = _on_terminal if sys.stdout.isatty() else _cell(guard)
+        rows = _json_rows(sys.stdout) if kind == ".jsonl" else _csv_rows(sys.stdout, columns, cell)
+
+        def write_now(cells: list[Cells]) -> None:
+            rows(cells)
+            sys.stdout.flush()  # for whoever waits at the other end of a pipe
+
+        yield write_now
         return
     path = Path(output)
     kind = kind or path.suffix.lower()

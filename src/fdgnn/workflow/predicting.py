@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -38,6 +38,9 @@ class Prediction:
     of_targets: tuple[Prediction, ...] = ()  # of several targets, what is said of each
 
 
+Predicted: TypeAlias = tuple[list[Prediction], list[Reject]]
+
+
 def load_predictor(path: str | os.PathLike[str]) -> Any:
     """Load a model file, or raise ValueError if it holds an encoder, which predicts nothing."""
     model = load_model(path)
@@ -51,7 +54,7 @@ def predict_tables(
     tables: Iterable[GraphTable],
     n_jobs: int | None = None,
     coverage: Coverage | None = None,
-) -> Iterator[tuple[list[Prediction], list[Reject]]]:
+) -> Iterator[Predicted]:
     """Predict table by table; with a coverage, sets or intervals, too.
 
     Yields
@@ -62,21 +65,25 @@ def predict_tables(
         The rows that cannot be predicted.
     """
     model.set_params(n_jobs=n_jobs)
-    coverage = coverage or Coverage()
     for table in tables:
-        usable, rejects = usable_rows(model, table)
-        rows = [Prediction(name) for name in table.ids]
-        for reject in rejects:
-            rows[reject.row - table.start] = Prediction(reject.id, error=reject.reason)
-        if table.graphs is not None and len(usable):
-            graphs = table.graphs[usable]
-            unseen = model.unseen(graphs)
-            with unseen_labels_ignored():
-                outputs = model.outputs(graphs)  # (n, q)
-            answers = _predictions(model, graphs, outputs, coverage)
-            for g, (row, answer) in enumerate(zip(table.rows[usable], answers, strict=True)):
-                rows[row] = replace(answer, id=table.ids[row], warning=unseen.get(g))
-        yield rows, rejects
+        yield predict_table(model, table, coverage or Coverage())
+
+
+def predict_table(model: Any, table: GraphTable, coverage: Coverage) -> Predicted:
+    """Predict the rows of one table, as `predict_tables` does."""
+    usable, rejects = usable_rows(model, table)
+    rows = [Prediction(name) for name in table.ids]
+    for reject in rejects:
+        rows[reject.row - table.start] = Prediction(reject.id, error=reject.reason)
+    if table.graphs is not None and len(usable):
+        graphs = table.graphs[usable]
+        unseen = model.unseen(graphs)
+        with unseen_labels_ignored():
+            outputs = model.outputs(graphs)  # (n, q)
+        answers = _predictions(model, graphs, outputs, coverage)
+        for g, (row, answer) in enumerate(zip(table.rows[usable], answers, strict=True)):
+            rows[row] = replace(answer, id=table.ids[row], warning=unseen.get(g))
+    return rows, rejects
 
 
 @contextmanager

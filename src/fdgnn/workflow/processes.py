@@ -1,0 +1,112 @@
+"""Prediction by several processes: each reads and predicts some rows; the rows keep their order.
+
+RDKit and the way from a molecule to arrays hold Python's lock, so that threads cannot share them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from itertools import chain
+from multiprocessing import get_context
+from queue import Queue
+from threading import Event, Thread
+from typing import Any, TypeVar
+
+import joblib
+
+from fdgnn.datasets import GraphTable
+from fdgnn.datasets.rows import ChunkReader, GraphTables, RowChunk
+from fdgnn.threads import one_blas_thread
+from fdgnn.workflow.predicting import Predicted, predict_table, predict_tables
+from fdgnn.workflow.trusting import Coverage
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def predict_rows(
+    model: Any, tables: Iterator[GraphTable], n_jobs: int | None, coverage: Coverage
+) -> Iterator[Predicted]:
+    """Predict table by table as `predict_tables`, molecules by several processes.
+
+    Rows that fit in one table are not worth the start of a process.
+    """
+    n_processes = joblib.effective_n_jobs(n_jobs)
+    if n_processes == 1 or not isinstance(tables, GraphTables) or not tables.independent:
+        yield from predict_tables(model, tables, n_jobs, coverage)
+        return
+    chunks = tables.chunks()
+    first = next(chunks)
+    if tables.chunk_size is None or len(first.rows) < tables.chunk_size:
+        yield predict_table(model, tables.reader.read(first), coverage)
+        return
+    worker = _Worker(model.set_params(n_jobs=1), tables.reader, coverage)
+    # A process that is started anew has none of this one's threads and their locks.
+    pool = ProcessPoolExecutor(n_processes, get_context("spawn"), _start, (worker,))
+
+    def submit(chunk: RowChunk) -> Future[Predicted]:
+        return pool.submit(_work, chunk)
+
+    try:
+        yield from in_order(submit, chain([first], chunks), 2 * n_processes)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def in_order(
+    submit: Callable[[Item], Future[Result]], items: Iterable[Item], most: int
+) -> Iterator[Result]:
+    """Give the results of submitted items in the order of the items, at most so many ahead.
+
+    Items are taken in a thread, so that a result need not wait for the next item of a slow pipe.
+    """
+    waiting: Queue[Future[Result] | None] = Queue(most)
+    stopped = Event()
+
+    def feed() -> None:
+        try:
+            for item in items:
+                if stopped.is_set():
+                    return
+                waiting.put(submit(item))
+        except BaseException as error:  # raised again where results are taken
+            failed: Future[Result] = Future()
+            failed.set_exception(error)
+            waiting.put(failed)
+        waiting.put(None)
+
+    Thread(target=feed, daemon=True).start()
+    try:
+        while (future := waiting.get()) is not None:
+            yield future.result()
+    finally:
+        stopped.set()
+        while not waiting.empty():  # so that the thread does not wait for a place
+            waiting.get()
+
+
+# ---------------------------------------------------------------------- in the processes
+
+
+class _Worker:
+    """What a process needs to know: the model, how rows are read, and what is asked for."""
+
+    def __init__(self, model: Any, reader: ChunkReader, coverage: Coverage) -> None:
+        self.model, self.reader, self.coverage = model, reader, coverage
+
+    def predict(self, chunk: RowChunk) -> Predicted:
+        return predict_table(self.model, self.reader.read(chunk), self.coverage)
+
+
+_started: list[_Worker] = []
+
+
+def _start(worker: _Worker) -> None:
+    """Keep the worker of this process, which is sent once and not with each chunk."""
+    _started.append(worker)
+
+
+def _work(chunk: RowChunk) -> Predicted:
+    with one_blas_thread():
+        return _started[0].predict(chunk)
