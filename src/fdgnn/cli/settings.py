@@ -70,7 +70,9 @@ class ModelSettings:
     ] = None
     alpha: Annotated[
         float | None,
-        typer.Option("--alpha", help="With --model paper or colors: the penalty of the readout."),
+        typer.Option(
+            "--alpha", min=0, help="With --model paper or colors: the penalty of the readout."
+        ),
     ] = None
 
     def checked(self, model: ModelName) -> dict[str, Any]:

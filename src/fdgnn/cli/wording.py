@@ -20,7 +20,7 @@ ARGUMENTS = {
 }  # fmt: skip
 # As in `vertex='none'`, or bare: threshold="f1", n_units=0, scoring=
 QUOTED = re.compile(r"`(\w+)(?:='?(\w+)'?)?`")
-BARE = re.compile(r"(?<![\w`'\"])(\w+)=('[^']*'|\"[^\"]*\"|[\w.+-]*\w)?")
+BARE = re.compile(r"(?<![\w`'\"])(\w+)=(?!\.\.\.)('[^']*'|\"[^\"]*\"|[\w.+-]*\w)?")
 
 
 def name_options(message: str) -> str:

@@ -15,6 +15,7 @@ from fdgnn.readout.metrics import OF_CLASSES, OF_NUMBERS, Scoring, named_scoring
 from fdgnn.readout.rare import rare_class
 from fdgnn.readout.several import SeveralTargets
 from fdgnn.selection.folds import TEST, Folds
+from fdgnn.selection.search import FDGNNSearchCV
 from fdgnn.selection.space import Parameters
 from fdgnn.workflow.asking import TaskName, as_numbers, task_of
 from fdgnn.workflow.chemistry import morgan_counts
@@ -94,45 +95,65 @@ def train(
     context : Context, optional
     """
     start, wishes, context = time.perf_counter(), wishes or Wishes(), context or Context()
-    order = wishes.split.order(len(y))
-    if (order != np.arange(len(y))).any():
-        graphs, y = graphs[order], y[order]
-        smiles = None if smiles is None else [smiles[i] for i in order]
-    task = wishes.task or task_of(y)
-    classify = task == "classification"
+    classify = (wishes.task or task_of(y)) == "classification"
     y = y if classify or isinstance(y, SeveralTargets) else as_numbers(y)
     scoring, threshold = _settled(wishes, y, classify)
-    whole, some = (graphs, y), sample_of(y, wishes.search_on, wishes.seed)
+    whole = _Rows(graphs, y, smiles).take(wishes.split.order(len(y)))
+    some, used = sample_of(whole.y, wishes.search_on, wishes.seed), whole
     if some is not None:
-        graphs, y = graphs[some], y[some]
-        smiles = None if smiles is None else [smiles[i] for i in some]
-        wishes = replace(wishes, split=wishes.split.of(some))
-    found = new_search(y, wishes, scoring, threshold, classify, context)
-    found.fit(graphs, y, groups=wishes.split.groups)
+        used, wishes = whole.take(some), replace(wishes, split=wishes.split.of(some))
+    found = new_search(used.y, wishes, scoring, threshold, classify, context)
+    found.fit(used.graphs, used.y, groups=wishes.split.groups)
     if some is not None:
-        found.refit(*whole)
+        found.refit(whole.graphs, whole.y)
+    told = _training(found, used, scoring, wishes.seed, context)
+    rare = _about_rare(y, scoring, threshold) if classify else None
+    return replace(told, rare=rare, n_graphs=len(graphs), seconds=time.perf_counter() - start)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Graphs, their targets and, of molecules, what they were read from."""
+
+    graphs: GraphBatch
+    y: Any
+    smiles: Sequence[str] | None
+
+    def take(self, rows: Ints) -> _Rows:
+        """Give these rows, in this order."""
+        if len(rows) == len(self.y) and (rows == np.arange(len(rows))).all():
+            return self
+        smiles = None if self.smiles is None else [self.smiles[i] for i in rows]
+        return _Rows(self.graphs[rows], self.y[rows], smiles)
+
+
+def _training(
+    found: FDGNNSearchCV, rows: _Rows, scoring: Scoring, seed: int, context: Context
+) -> Training:
+    """Tell what came out of a search on some rows."""
+    graphs, y, classify = rows.graphs, rows.y, scoring.name in OF_CLASSES
     shown = _shown(scoring, classify)
-    X = None if smiles is None else morgan_counts(smiles, context.n_jobs)
+    X = None if rows.smiles is None else morgan_counts(rows.smiles, context.n_jobs)
     each = tuple(facts_of_targets(graphs, y, found, scoring, shown, X))
     several, tested = isinstance(y, SeveralTargets), _tested_by(found.nested_folds_)
-    values = np.zeros(len(y)) if isinstance(y, SeveralTargets) else y  # of twins with other values
-    scores = {each.words: each.shown(found.nested_score_by(each.name)) for each in shown}
+    values = np.zeros(len(y)) if several else y  # of twins with other values
+    scores = {one.words: one.shown(found.nested_score_by(one.name)) for one in shown}
     return Training(
         model=_with_scores(found.best_estimator_, scores, each if several else ()),
-        task=task,
+        task="classification" if classify else "regression",
         metric=scoring.words,
         score=scoring.shown(found.nested_score_),
         scores=scores,
         baseline=mean_or_none([one.baseline for one in each]),
         rival=mean_of_each([one.rival for one in each]),
-        rare=_about_rare(y, scoring, threshold) if classify else None,
-        repeats=find_repeats(graphs, values, tested, wishes.seed).in_words(),
+        rare=None,
+        repeats=find_repeats(graphs, values, tested, seed).in_words(),
         ceiling=None if several else each[0].ceiling,
         targets=each if several else (),
-        n_graphs=len(whole[0]),
+        n_graphs=len(graphs),
         n_searched=len(graphs),
         n_resumed=found.n_resumed_,
-        seconds=time.perf_counter() - start,
+        seconds=0.0,
         parameters=found.best_params_,
         members=[network.name for network in found.best_estimator_.networks_],
     )
