@@ -28,6 +28,7 @@ from fdgnn.exceptions import GraphError
 from fdgnn.explanations.fragments import FUNCTIONAL_GROUPS
 from fdgnn.explanations.groups import without_vertices
 from fdgnn.pictures.views import group_values, views_of
+from fdgnn.workflow.grouping import GroupChoice
 
 GRAPHS = make_random_graphs(60, random_state=0)
 Y = np.arange(60) % 2
@@ -426,6 +427,14 @@ def test_other_graphs_have_groups_only_if_asked_for(folder, tmp_path):
         ("1", "half", "0 1")
     ]
     assert not any(r["effect"] for r in explained(folder, "typed.fdgnn", "new.csv", "--no-groups"))
+
+
+def test_where_bonds_are_vertices_there_are_connected_parts_and_no_smarts():
+    graphs = as_batch([Graph([[0, 1], [2, 2]], labels=["C", "C", "bond"])])
+    (own,) = GroupChoice().of(graphs, [0], ["CC"])
+    assert [group.vertices.tolist() for group in own] == [[0, 1, 2]]
+    with pytest.raises(ValueError, match="reads 2 atoms as 3 vertices, since bonds are vertices"):
+        GroupChoice(smarts=("C",)).of(graphs, [0], ["CC"])
 
 
 @pytest.mark.parametrize(

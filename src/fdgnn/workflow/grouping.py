@@ -72,7 +72,14 @@ class GroupChoice:
         """A molecule's groups; or connected parts, also where bonds are vertices of their own."""
         found = [] if smiles is None else molecule_groups(smiles, self.smarts)
         n_atoms = len({int(v) for group in found for v in group.vertices})
-        return found if found and n_atoms == graph.n_vertices else connected_parts(graph)
+        if n_atoms == graph.n_vertices:
+            return found
+        if self.smarts:
+            raise ValueError(
+                f"`smarts` names atoms, but the model reads {n_atoms} atoms as {graph.n_vertices} "
+                "vertices, since bonds are vertices, too; leave it out"
+            )
+        return connected_parts(graph)
 
 
 NO_GROUPS = GroupChoice(wanted=False)
