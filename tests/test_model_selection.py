@@ -356,5 +356,5 @@ def test_timed_fits_have_one_thread_of_blas():
 
     graphs, y = make_motif_graphs(20, random_state=0)
     with threadpool_limits(2):
-        fit_and_test(Watched, graphs, np.asarray(y), np.arange(20) % 4 - 1)
+        fit_and_test(Watched, graphs.__getitem__, np.asarray(y), np.arange(20) % 4 - 1)
     assert set(seen) == {1}
