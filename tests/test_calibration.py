@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -170,3 +170,9 @@ def test_on_unseen_proteins_confidence_is_accuracy(tu_path):
     assert abs(p.max(axis=1).mean() - right.mean()) < 0.05
     sure = p.max(axis=1) > 0.8
     assert right[sure].mean() > right[~sure].mean() + 0.1
+
+
+def test_probabilities_have_the_bits_of_scipys_softmax():
+    outputs = np.random.default_rng(0).uniform(-1, 1, size=(200, 4))
+    evidence = np.clip(outputs, -1, 1) + 1e-6 * outputs
+    np.testing.assert_array_equal(probabilities(outputs, 3.0), softmax(3.0 * evidence, axis=1))
