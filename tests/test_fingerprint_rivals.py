@@ -9,6 +9,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
+from commands import assert_one_clear_line, fdgnn
 from fdgnn import as_batch, compare
 from fdgnn.cli import app
 from fdgnn.datasets import make_motif_graphs
@@ -16,7 +17,6 @@ from fdgnn.experiments.comparison import Search
 from fdgnn.experiments.rivals import Task, contestant
 from fdgnn.selection.folds import nested_folds
 from fdgnn.workflow.chemistry import baseline_answers, morgan_counts, murcko_scaffolds
-from test_cli import assert_one_clear_line, fdgnn
 from tu_files import write_batch
 
 Chem = pytest.importorskip("rdkit.Chem", reason="molecules need RDKit: pip install 'fdgnn[chem]'")

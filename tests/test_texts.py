@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commands import assert_one_clear_line, fdgnn
 from fdgnn import FDGNNClassifier, read_graphs, save_model
 from fdgnn.cli.app import say
 from fdgnn.cli.tables import committee_table
@@ -21,7 +22,6 @@ from fdgnn.datasets import make_motif_graphs
 from fdgnn.portrait.text import clipped
 from fdgnn.texts import cut, guarded, parse_json, printable, unguarded, whole
 from model_file_tools import with_record
-from test_cli import assert_one_clear_line, fdgnn
 
 ESCAPE = "\x1b[2J\x1b]0;title\x07"  # clears a terminal, and names its window
 BACKWARD = "\u202egnp.exe"  # is shown from right to left
