@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from fdgnn.standins import without
 
-with without("numpy.f2py"):
+with without("numpy.f2py", "numpy.testing"):
     import scipy.sparse as sp
 
 Floats = npt.NDArray[np.float64]

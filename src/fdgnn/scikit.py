@@ -16,7 +16,7 @@ from fdgnn.standins import without
 
 if "sklearn" not in sys.modules:
     with without(
-        "numpy.f2py", "scipy.stats", "scipy.special",
+        "numpy.f2py", "numpy.testing", "scipy.stats", "scipy.special", "asyncio",
         "narwhals", "narwhals.stable", "narwhals.stable.v2",
     ):  # fmt: skip
         import sklearn.base
