@@ -11,7 +11,7 @@ TORCH ?= torch==2.13.0
 TORCH_INDEX ?=
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint types pytest test-browser chromium bench results table4 constraints clean kernels compiler help
+.PHONY: demo test lint types pytest test-browser chromium bench fuzz results table4 constraints clean kernels compiler help
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -64,6 +64,11 @@ chromium:
 bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.colors
+
+# make fuzz SECONDS=600   tries input that strangers could send (SECURITY.md)
+SECONDS ?= 600
+fuzz: $(VENV)/.installed
+	$(BIN)/python -m fuzz --seconds $(SECONDS)
 
 # The tables in results/README.md and README.md, made from the files in results/.
 results: $(VENV)/.installed

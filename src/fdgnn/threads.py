@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -14,6 +14,8 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from fdgnn.arrays import Array
+
+_FEW = 1_500  # samples
 
 
 def over_chunks(
@@ -54,6 +56,15 @@ def over_chunks(
 @cache
 def _threadpools() -> ThreadpoolController:
     return ThreadpoolController()  # finding the libraries takes milliseconds: once per process
+
+
+def blas_threads_for(n_samples: int) -> AbstractContextManager[Any]:
+    """Hold BLAS to one thread for few samples.
+
+    There, threads wait for each other longer than they work, and results should not depend on
+    their number.
+    """
+    return one_blas_thread() if n_samples < _FEW else nullcontext()
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:

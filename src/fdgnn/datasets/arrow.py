@@ -82,12 +82,12 @@ def _sound(batch: Any, wanted: Sequence[str], expansion: Expansion) -> Any:
     """Give the wanted columns, all their memory checked, and count what they take.
 
     Arrow itself trusts a file: one with offsets that point outside its buffers would end the
-    process as soon as an entry is read. A row without content takes nothing there, and some
-    bytes here.
+    process as soon as an entry is read, or its size is asked for. A row without content takes
+    nothing there, and some bytes here.
     """
     found = batch.select(list(wanted))
-    expansion.add(found.nbytes + EMPTY_ROW * len(found))
     found.validate(full=True)
+    expansion.add(found.nbytes + EMPTY_ROW * len(found))
     return found
 
 

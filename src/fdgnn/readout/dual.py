@@ -22,7 +22,6 @@ each of them a Cholesky factor of the size of what it lacks.
 from __future__ import annotations
 
 import itertools
-from contextlib import nullcontext
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +30,7 @@ from scipy.linalg import lapack
 
 from fdgnn.arrays import Floats
 from fdgnn.readout.groups import Mask, TargetGroup, by_weights, target_groups
-from fdgnn.threads import one_blas_thread
+from fdgnn.threads import blas_threads_for
 
 Folds = npt.NDArray[np.integer]
 
@@ -39,7 +38,6 @@ Folds = npt.NDArray[np.integer]
 MOST_SAMPLES = 10_000
 #: Penalties below this share of K's mean diagonal are raised to it: inverses need some.
 LEAST_PENALTY = 1e-9
-_FEW = 1_500  # samples up to which threads of BLAS wait for each other longer than they work
 
 
 def fit_dual(
@@ -82,7 +80,7 @@ def held_out_by_inverse(
         NaN where the target is unknown.
     """
     predictions = np.full((len(folds), len(alphas), *Y.shape), np.nan)
-    with one_blas_thread() if len(K) < _FEW else nullcontext():
+    with blas_threads_for(len(K)):
         for groups in by_weights(target_groups(Y, weights)):
             shared = _sharing_pays(groups, len(folds))
             together = list(itertools.compress(groups, shared))

@@ -28,6 +28,7 @@ from fdgnn.arrays import Features, Floats, Ints
 from fdgnn.readout.dual import MOST_SAMPLES, fit_dual, held_out_by_inverse
 from fdgnn.readout.groups import target_groups
 from fdgnn.readout.products import Columns, products_with, row_products
+from fdgnn.threads import blas_threads_for
 
 _NUMBERS = 5_000_000  # that one array of an explanation has, at most, about
 
@@ -148,12 +149,13 @@ class GaussianRidge:
 
         `alpha` is one penalty, or one for each output, and weights are (n,) or (n, q).
         """
-        kernel, sharpness = self._kernel(X)
         dual, intercept = np.zeros(Y.shape), np.empty(Y.shape[1])
-        for group in target_groups(Y, weights, alpha):
-            part, targets, own = group.pairs(kernel, Y)
-            solved, intercept[group.columns] = fit_dual(part, targets, group.alpha, own)
-            dual[np.ix_(group.known, group.columns)] = solved
+        with blas_threads_for(len(Y)):
+            kernel, sharpness = self._kernel(X)
+            for group in target_groups(Y, weights, alpha):
+                part, targets, own = group.pairs(kernel, Y)
+                solved, intercept[group.columns] = fit_dual(part, targets, group.alpha, own)
+                dual[np.ix_(group.known, group.columns)] = solved
         return GaussianReadout(sp.csr_array(X), dual, intercept, sharpness)
 
     def held_out(
@@ -163,7 +165,8 @@ class GaussianRidge:
 
         As in `fdgnn.readout.dual.held_out_by_inverse`; the unit of distance is that of all samples.
         """
-        return held_out_by_inverse(self._kernel(X)[0], Y, np.asarray(alphas), folds, weights)
+        with blas_threads_for(len(Y)):
+            return held_out_by_inverse(self._kernel(X)[0], Y, np.asarray(alphas), folds, weights)
 
     def _kernel(self, X: Features) -> tuple[Floats, float]:
         """Closeness of all pairs (n, n), and c."""

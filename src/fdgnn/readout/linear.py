@@ -15,6 +15,7 @@ from fdgnn.readout.dual import MOST_SAMPLES, fit_dual, held_out_by_inverse
 from fdgnn.readout.groups import target_groups
 from fdgnn.readout.products import row_products
 from fdgnn.readout.ridge import fit_ridge, held_out_predictions
+from fdgnn.threads import blas_threads_for
 
 _SOME = 1_000  # samples from which a factor in single precision is worth its correction
 
@@ -124,9 +125,10 @@ class LinearRidge:
         Targets that are NaN have no say. `alpha` is one penalty, or one for each output, and
         weights are (n,) or (n, q).
         """
-        unit = self._unit(X)
         groups = target_groups(Y, weights, alpha)
-        found = [_fitted(*group.part(X, Y), group.alpha * unit) for group in groups]
+        with blas_threads_for(len(Y)):
+            unit = self._unit(X)
+            found = [_fitted(*group.part(X, Y), group.alpha * unit) for group in groups]
         if len(groups) == 1:
             coef, intercept = found[0]
         else:
@@ -142,7 +144,12 @@ class LinearRidge:
 
         As in `fdgnn.readout.dual.held_out_by_inverse`.
         """
-        alphas = np.asarray(alphas) * self._unit(X)
+        with blas_threads_for(len(Y)):
+            return self._held_out(X, Y, np.asarray(alphas) * self._unit(X), folds, weights)
+
+    def _held_out(
+        self, X: Features, Y: Floats, alphas: Floats, folds: Ints, weights: Floats | None
+    ) -> Floats:
         if sp.issparse(X) and len(Y) <= MOST_SAMPLES:
             return held_out_by_inverse(row_products(X), Y, alphas, folds, weights)
         one_row: Any = _held_out_sparse if sp.issparse(X) else held_out_predictions
