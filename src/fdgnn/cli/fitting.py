@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fdgnn.cli.app import app, command_line, say, show
+from fdgnn.cli.changes import ChangesFile
 from fdgnn.cli.options import (
     AsJson,
     Atoms,
@@ -121,6 +122,13 @@ def fit(
     descriptors: Descriptors = None,
     categories: Categories = None,
     rejects: Rejects = None,
+    changes: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --standardize: file for the list of molecules that were changed; by default "
+            "beside the output."
+        ),
+    ] = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
     page: PageFile = None,
@@ -146,6 +154,7 @@ def fit(
     parts = Path(f"{output}.parts")
     context = Context(n_jobs=jobs, quiet=quiet, command=command_line())
     bad_rows = RejectsFile.beside(output, rejects)
+    changed = ChangesFile.beside(output, changes, how.standardizing)
     _check_files(data, output, bad_rows, page)
     held_out = AskedSplit.of(split)
     asked = asked_targets(target, targets)
@@ -154,6 +163,7 @@ def fit(
         descriptors=names_in(descriptors), categories=names_in(categories),
     )  # fmt: skip
     listed = bad_rows.write(table.rejects, table.n_rows, context)
+    listed |= changed.write(table.changes, len(table.rows), context)
     graphs, y = check_targets(table, task.value if task else None)
     say(f"{graphs!r}", context.quiet)
     wishes = Wishes(

@@ -217,6 +217,23 @@ class FirstDataOptions(DataOptions):
         bool | None,
         typer.Option("--directed/--undirected", help="Read edges with or without direction."),
     ] = None
+    standardize: Annotated[
+        bool,
+        typer.Option(
+            "--standardize", help="Reduce molecules to their largest fragment, without charges."
+        ),
+    ] = False
+    tautomers: Annotated[
+        bool, typer.Option("--tautomers", help="The same, and take the canonical tautomer.")
+    ] = False
+    stereo: Annotated[
+        bool, typer.Option("--stereo", help="Tell mirror images, and cis from trans.")
+    ] = False
+
+    @property
+    def standardizing(self) -> str | None:
+        """What is done to molecules before they are read, as `read_graphs` names it."""
+        return "tautomer" if self.tautomers else "parent" if self.standardize else None
 
     def _arguments(self) -> dict[str, Any]:
         names = names_in(self.vertex_attributes)
@@ -227,6 +244,8 @@ class FirstDataOptions(DataOptions):
             "arc_labels": self.arc_labels.value,
             "atoms": None if self.atoms is None else self.atoms.value,
             "directed": self.directed,
+            "standardize": self.standardizing,
+            "stereo": self.stereo or None,
         }
 
 

@@ -85,7 +85,7 @@ def predict(
     wanted = Coverage(coverage, by_class)
     wanted.check(fitted)
     found: list[Reject] = []
-    n_rows = n_unseen = n_unlike = 0
+    n_rows = n_unseen = n_unlike = n_changed = 0
     names = wanted.names(fitted)
     with prediction_writer(
         output, fitted, how.id_column, names, formula_guard, as_json=as_json
@@ -96,6 +96,7 @@ def predict(
             n_rows += len(predictions)
             n_unseen += sum(one.warning is not None for one in predictions)
             n_unlike += sum(one.trust.unlike is not None for one in predictions)
+            n_changed += sum(one.standardized is not None for one in predictions)
             found += refused
     listed = bad_rows.write(found, n_rows, context)
     if len(found) == n_rows:
@@ -105,9 +106,13 @@ def predict(
     if n_unlike:
         told = "are unlike the training graphs; the column 'unlike' says why"
         say(f"{n_unlike} of these {n_predicted} rows {told}", context.quiet)
+    if n_changed:
+        told = "molecules were changed; the column 'standardized' has what was read"
+        say(f"{n_changed} of {n_rows} {told}", context.quiet)
     say(f"{n_predicted} of {n_rows} rows predicted", context.quiet)
     counts = {"rows": n_rows, "predicted": n_predicted, "unseen_labels": n_unseen}
-    _print_summary({**counts, "unlike": n_unlike, **listed}, output, as_json)
+    summary = {**counts, "unlike": n_unlike, "changed": n_changed, **listed}
+    _print_summary(summary, output, as_json)
 
 
 @app.command(epilog="Example: fdgnn explain model.fdgnn new.csv -o why.jsonl --draw pictures")

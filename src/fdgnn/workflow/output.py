@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from fdgnn.files import check_writable, write_aside
 from fdgnn.texts import guarded, printable
 
 if TYPE_CHECKING:
-    from fdgnn.datasets import Reject
+    from fdgnn.datasets import Change, Reject
     from fdgnn.workflow.explaining import Explained
     from fdgnn.workflow.predicting import Prediction
     from fdgnn.workflow.trusting import RowTrust
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 Cells = dict[str, Any]  # one row of output, by column
 KINDS = (".csv", ".jsonl", ".parquet")
 NO_CLASS = "none"  # in place of a set without classes
+_OF_ROWS = ("novelty", "unlike", "warning", "error")  # columns of rows, whatever the targets are
 
 
 @contextmanager
@@ -51,7 +53,8 @@ def prediction_writer(
         for target, one in zip(targets, model.each_ or (model,), strict=True)
     ]
     columns = [each for part in parts for each in part.names]
-    columns += ["novelty", "unlike", "warning", "error"]
+    beside = ["standardized"] if _standardizes(model) else []
+    columns += [*beside, *_OF_ROWS]
     if name in columns:
         raise ValueError(f"`id_column` is {name!r}, as a column of the output; rename it")
     if len(set(columns)) < len(columns):
@@ -61,12 +64,18 @@ def prediction_writer(
         cells: Cells = {name: p.id}
         for part, own in zip(parts, p.of_targets or [p] * len(parts), strict=True):
             cells |= part.cells(own)
+        cells |= dict.fromkeys(beside, p.standardized)
         known = (p.trust.novelty, p.trust.unlike, p.warning, p.error)
-        return cells | dict(zip(columns[-4:], known, strict=True))
+        return cells | dict(zip(_OF_ROWS, known, strict=True))
 
     printed = ".jsonl" if as_json and output == "-" else None
     with _writer(output, [name, *columns], printed, guard) as write:
         yield lambda predictions: write([row(p) for p in predictions])
+
+
+def _standardizes(model: Any) -> bool:
+    """Tell whether a model changes molecules before it reads them."""
+    return model.reading_ is not None and model.reading_.standardize is not None
 
 
 class _TargetColumns:
@@ -181,6 +190,13 @@ def write_rejects(path: Path, rejects: Iterable[Reject]) -> None:
     """List bad rows in a CSV file."""
     with _writer(str(path), ["row", "id", "reason"], kind=".csv") as write:
         write([{"row": r.row, "id": r.id, "reason": r.reason} for r in rejects])
+
+
+def write_changes(path: Path, changes: Iterable[Change]) -> None:
+    """List molecules that were changed before they were read in a CSV file."""
+    columns = ["row", "id", "before", "after", "steps"]
+    with _writer(str(path), columns, kind=".csv") as write:
+        write([asdict(each) | {"steps": " ".join(each.steps)} for each in changes])
 
 
 # ---------------------------------------------------------------------- kinds of files

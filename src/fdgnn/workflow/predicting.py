@@ -25,7 +25,8 @@ from fdgnn.workflow.trusting import NOTHING_KNOWN, Coverage, RowTrust, trust_of
 class Prediction:
     """One row of output; a row that cannot be predicted has only `id` and `error`.
 
-    `warning` names a vertex label of the graph that no training graph has.
+    `warning` names a vertex label of the graph that no training graph has; `standardized` is the
+    SMILES that was read, where it is not the one that was given.
     """
 
     id: Any
@@ -35,6 +36,7 @@ class Prediction:
     trust: RowTrust = NOTHING_KNOWN
     warning: str | None = None
     error: str | None = None
+    standardized: str | None = None
     of_targets: tuple[Prediction, ...] = ()  # of several targets, what is said of each
 
 
@@ -81,8 +83,10 @@ def predict_table(model: Any, table: GraphTable, coverage: Coverage) -> Predicte
         with unseen_labels_ignored():
             outputs = model.outputs(graphs)  # (n, q)
         answers = _predictions(model, graphs, outputs, coverage)
+        clean = {change.row - table.start: change.after for change in table.changes}
         for g, (row, answer) in enumerate(zip(table.rows[usable], answers, strict=True)):
-            rows[row] = replace(answer, id=table.ids[row], warning=unseen.get(g))
+            known = {"warning": unseen.get(g), "standardized": clean.get(int(row))}
+            rows[row] = replace(answer, id=table.ids[row], **known)
     return rows, rejects
 
 
