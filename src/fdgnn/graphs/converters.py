@@ -18,6 +18,7 @@ from fdgnn.arrays import Ints
 from fdgnn.exceptions import GraphError
 from fdgnn.graphs import Graph, GraphBatch
 from fdgnn.graphs.arc_labels import found_in_all
+from fdgnn.graphs.label_columns import beside_features, has_both, reading_with
 from fdgnn.graphs.libraries import (
     AttributeNames,
     from_networkx,
@@ -25,6 +26,7 @@ from fdgnn.graphs.libraries import (
     from_scipy,
     is_networkx,
     labels_or_features,
+    names_in_reading,
     network_by,
     network_reading,
     plain,
@@ -69,7 +71,8 @@ def as_batch(
     graphs : GraphBatch, or sequence of graphs
         A batch is returned as it is. The items of a sequence may be
 
-        - `Graph` objects;
+        - `Graph` objects; where vertices have labels and features, the labels become columns of
+          zeros and ones after the features, the same for all graphs and for those of a model;
         - SMILES, or RDKit ``Mol`` objects: atoms are vertices, in their order, bonds are edges
           that carry their type, and hydrogens are implicit;
         - pairs ``(edge_index, x)``: arcs as (source, target) columns, and one integer or string
@@ -128,6 +131,7 @@ def as_batch(
     GraphBatch(2 graphs, 5 vertices, 8 arcs, 3 vertex labels)
     """
     if isinstance(graphs, GraphBatch):
+        _check_label_columns(graphs, like)
         return graphs if descriptors is None else graphs.with_descriptors(descriptors)
     items = items_of(graphs)
     if len(items) == 0:
@@ -144,6 +148,17 @@ def as_batch(
         remedy = "; `usable` of the model sifts a list" if hasattr(like, "usable") else ""
         raise GraphError(found.faults[first] + remedy, first)
     return found.graphs if descriptors is None else found.graphs.with_descriptors(descriptors)
+
+
+def _check_label_columns(graphs: GraphBatch, like: Any) -> None:
+    """Refuse a batch in which the columns of labels are not those that a model knows."""
+    known = None if like is None else reading_of(like)
+    own = () if graphs.reading is None else graphs.reading.label_columns
+    if like is not None and own != (() if known is None else known.label_columns):
+        raise GraphError(
+            "the batch has other labels beside its features than the model was fitted on, so that "
+            "its columns mean something else; pass the graphs, or as_batch(graphs, like=model)"
+        )
 
 
 @dataclass(frozen=True)
@@ -190,9 +205,12 @@ def sift(
     if _are_molecules(items):
         known = (molecules or MoleculeChoices()).reading(like is not None, reading)
         return _joined(items, MoleculeReader.of(known).read, known)
+    columns = None if like is None else () if reading is None else reading.label_columns
     if reading is not None and reading.source == "networks" and any(map(is_networkx, items)):
-        return _joined(items, partial(network_by, reading), reading)
-    return _converted(items, names, directed, fits)
+        if not columns:
+            return _joined(items, partial(network_by, reading), reading)
+        names = names_in_reading(reading)
+    return _converted(items, names, directed, fits, columns)
 
 
 def _joined(items: Sequence[Any], read: Callable[[Any], RawGraph], reading: Reading) -> Sifted:
@@ -213,8 +231,9 @@ def _converted(
     names: AttributeNames,
     directed: bool,
     fits: Callable[[Kind], str | None] | None,
+    known: tuple[str | int, ...] | None,
 ) -> Sifted:
-    """Convert each item by itself."""
+    """Convert each item by itself; `known` are the labels that a model has columns for."""
     graphs: dict[int, Graph] = {}
     faults: dict[int, str] = {}
     for i, item in enumerate(items):
@@ -222,6 +241,10 @@ def _converted(
             graphs[i] = item if type(item) is Graph else _as_graph(item, directed, names)
         except GraphError as error:
             faults[i] = error.reason
+    columns: tuple[str | int, ...] = ()
+    if known != () and any(map(has_both, graphs.values())):
+        graphs, columns, more = beside_features(graphs, known)
+        faults |= more
     given, found = [items[i] for i in graphs], list(graphs.values())
     if any(graph.weights is not None for graph in found):
         pairs = zip(given, found, strict=True)
@@ -234,7 +257,9 @@ def _converted(
     if batch is None:
         return _sifted(GraphBatch.empty(), faults, len(items))
     if all(map(is_networkx, given)):
-        batch = replace(batch, reading=network_reading(batch, names))
+        batch = replace(batch, reading=network_reading(batch, names, columns))
+    if columns and batch.reading is None:
+        batch = replace(batch, reading=reading_with(batch, columns))
     tell_unused(given, names)
     return _sifted(batch, faults, len(items))
 

@@ -25,7 +25,8 @@ class Graph:
     labels : array-like, shape (n_vertices,), optional
         One discrete label per vertex, integers or strings.
     features : array-like of float, shape (n_vertices, n_features), optional
-        Real-valued vertex attributes; either labels or features, not both.
+        Real-valued vertex attributes. Where there are labels, too, `as_batch` makes columns of
+        zeros and ones of these, after the features.
     weights : array-like of float, shape (n_arcs,), optional
     directed : bool, default=False
         In a directed graph the arc (u, v) carries the state of u to v.

@@ -275,7 +275,9 @@ def _attributes(entries: Iterable[tuple[Any, ...]], name: str, what: str) -> Arr
     return checks.as_array(values, f"attributes {name!r}")
 
 
-def network_reading(graphs: GraphBatch, names: AttributeNames) -> Reading | None:
+def network_reading(
+    graphs: GraphBatch, names: AttributeNames, label_columns: tuple[str | int, ...] = ()
+) -> Reading | None:
     """Give the reading of networkx graphs; None if no attributes were named, or too many."""
     weighted, labeled = graphs.weights is not None, graphs.arc_label_values is not None
     if names == AttributeNames() or (weighted and labeled):
@@ -292,9 +294,17 @@ def network_reading(graphs: GraphBatch, names: AttributeNames) -> Reading | None
         arc_labels="weights" if weighted else "labels" if labeled else "ignore",
         arc_kind=None if not carried else "text" if text else "number",
         arc_width=1 if carried else None,
-        vertex_attributes=(names.labels,) if names.labels else tuple(_names(names.features)),
+        vertex_attributes=(*_names(names.features), *([names.labels] if names.labels else [])),
         edge_attribute=(names.weights or names.arc_labels or "label") if carried else None,
+        label_columns=label_columns,
     )
+
+
+def names_in_reading(reading: Reading) -> AttributeNames:
+    """Give the attributes of networkx graphs with labels beside features, by their reading."""
+    *features, labels = reading.vertex_attributes
+    carried = {reading.arc_labels: reading.edge_attribute}
+    return AttributeNames(labels, features, carried.get("weights"), carried.get("labels"))
 
 
 def _is_text(values: Array) -> bool:

@@ -25,8 +25,9 @@ class Reading(Record, frozen=True, kw_only=True):
 
     Attributes
     ----------
-    source : {"table", "molecules", "networks", "tu"}
-        A table with a graph per row; a table with SMILES; GraphML or GEXF files; a TU dataset.
+    source : {"table", "molecules", "networks", "tu", "graphs"}
+        A table with a graph per row; a table with SMILES; GraphML or GEXF files; a TU dataset;
+        Python objects with labels beside features.
     directed : bool
     direction_given : bool
         Whether the user said so. If not, the files did.
@@ -60,9 +61,12 @@ class Reading(Record, frozen=True, kw_only=True):
     descriptors : tuple of pairs
         The columns that are read as descriptors of whole graphs: names, each with "number" or
         "category".
+    label_columns : tuple
+        Where vertices have labels and features: the labels that became columns of zeros and ones,
+        which are the last of the features.
     """
 
-    source: Literal["table", "molecules", "networks", "tu"]
+    source: Literal["table", "molecules", "networks", "tu", "graphs"]
     directed: bool
     direction_given: bool = False
     vertex: Vertex
@@ -79,6 +83,7 @@ class Reading(Record, frozen=True, kw_only=True):
     standardize: Standardize | None = None
     stereo: bool = False
     descriptors: tuple[tuple[str, Literal["number", "category"]], ...] = ()
+    label_columns: tuple[str | int, ...] = ()
 
     def __post_init__(self) -> None:
         complete = (
@@ -87,6 +92,7 @@ class Reading(Record, frozen=True, kw_only=True):
             and (self.arc_kind is None) == (self.arc_width is None) == (self.arc_labels == "ignore")
             and (self.atoms is not None) == (self.source == "molecules")
             and (self.atoms is not None or not (self.standardize or self.stereo))
+            and len(self.label_columns) <= (self.n_features or 0)
         )
         if not complete:
             raise ValueError(f"a reading that contradicts itself: {self}")

@@ -180,8 +180,8 @@ def _check_fields(graph: Graph) -> None:
         raise GraphError(f"it is a {type(graph).__name__}, not a Graph; as_batch converts others")
     if graph.labels is not None and graph.features is not None:
         raise GraphError(
-            "it has both labels and features; append the labels to the features as one-hot "
-            "columns, or drop one of the two"
+            "it has both labels and features; as_batch makes columns of the labels, unless a model "
+            "was fitted without them; or drop one of the two"
         )
     if not isinstance(graph.directed, (bool, np.bool_)):
         raise GraphError(f"directed is {graph.directed!r}, expected True or False")
