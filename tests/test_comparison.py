@@ -364,6 +364,7 @@ def test_folds_are_those_of_the_evaluation(study, tmp_path):
         assert row.fold_accuracies[o] == pytest.approx(accuracy)
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_published_numbers_are_the_papers(study, tmp_path):
     named = replace(study, dataset="MUTAG")
     rows = {row.model: row for row in run(named, tmp_path, ["wl", "rw"])}
@@ -588,6 +589,7 @@ def test_a_killed_contestant_is_a_failed_one(study, tmp_path, monkeypatch):
 # ---------------------------------------------------------------------- doors
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_own_graphs_in_code(motifs):
     graphs, y = motifs
     rows = compare(list(graphs), np.where(y, "yes", "no").tolist(), ["wl"], n_outer=2, n_inner=2,
