@@ -3,8 +3,9 @@
     python -m benchmarks.scoring [--json results/scoring.json] [--repeat 3]
 
 MUTAG, 10 configurations x 3 networks, nested 10 x 10 folds, 12 penalties: CPU seconds, the least of
-the repetitions. Our metrics score all folds and penalties at once; beside them the same search with
-scikit-learn's scorer, which sees one fold and one penalty at a time. Both must choose alike.
+the repetitions. Our metrics score all folds and penalties at once. Beside them, for one of the
+configurations and once, is scikit-learn's scorer, which sees one fold and one penalty at a time and
+takes minutes for all of them. Both must choose alike.
 """
 
 from __future__ import annotations
@@ -22,11 +23,14 @@ from fdgnn import FDGNNClassifier, FDGNNSearchCV, load_tu
 from fdgnn.threads import one_blas_thread
 
 
-def searched(graphs: Any, y: Any, scoring: Any) -> tuple[float, FDGNNSearchCV]:
+def searched(
+    graphs: Any, y: Any, scoring: Any, n_configurations: int = 10
+) -> tuple[float, FDGNNSearchCV]:
     """CPU seconds of a search, and the search."""
     search = FDGNNSearchCV(
-        FDGNNClassifier(), n_configurations=10, outer_cv=10, cv=10, scoring=scoring, random_state=0
-    )
+        FDGNNClassifier(), n_configurations=n_configurations, outer_cv=10, cv=10, scoring=scoring,
+        random_state=0,
+    )  # fmt: skip
     with one_blas_thread():
         start = time.process_time()
         search.fit(graphs, y)
@@ -40,21 +44,18 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     options = parser.parse_args()
     graphs, y = load_tu("MUTAG")
-    ways = {"accuracy": "accuracy", "ROC AUC": "roc_auc", "scikit-learn's": get_scorer("roc_auc")}
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    ways = {"accuracy": "accuracy", "ROC AUC": "roc_auc"}
+    least = {name: np.inf for name in ways}
     for _ in range(options.repeat):
-        found = {}
         for name, scoring in ways.items():
-            taken, found[name] = searched(graphs, y, scoring)
-            seconds[name].append(taken)
-    np.testing.assert_allclose(
-        found["ROC AUC"].nested_scores_, found["scikit-learn's"].nested_scores_, atol=1e-9
-    )
-    least = {name: min(each) for name, each in seconds.items()}
+            least[name] = min(least[name], searched(graphs, y, scoring)[0])
+    ours, one = searched(graphs, y, "roc_auc", 1)
+    theirs, other = searched(graphs, y, get_scorer("roc_auc"), 1)
+    np.testing.assert_allclose(one.nested_scores_, other.nested_scores_, atol=1e-9)
     facts = {
         "CPU seconds": least,
         "ROC AUC beside accuracy": least["ROC AUC"] / least["accuracy"],
-        "scikit-learn's scorer beside accuracy": least["scikit-learn's"] / least["accuracy"],
+        "scikit-learn's ROC AUC beside ours": theirs / ours,
     }
     print(json.dumps(facts, indent=1))
     if options.json:
