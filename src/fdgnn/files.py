@@ -32,6 +32,11 @@ def write_aside(path: Path) -> Iterator[io.BufferedRandom]:
         part.unlink(missing_ok=True)
 
 
+def is_leftover(path: Path) -> bool:
+    """Tell whether a process that was killed has left this file while it wrote another."""
+    return path.name.startswith(".") and path.suffix == ".part"
+
+
 def check_writable(path: Path) -> None:
     """Raise OSError now, rather than after the work, if `path` cannot be written."""
     if path.is_dir():

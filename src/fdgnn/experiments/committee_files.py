@@ -23,7 +23,7 @@ import numpy as np
 from fdgnn.exceptions import RunMismatchError, StudyError
 from fdgnn.experiments.records import Asked, CommitteeResult, CommitteeSettings
 from fdgnn.experiments.rundir import check_same, read_file, read_if_there
-from fdgnn.files import write_aside
+from fdgnn.files import is_leftover, write_aside
 from fdgnn.records import write_record
 from fdgnn.selection.committees import MemberOutputs
 
@@ -94,7 +94,7 @@ def open_directory(directory: Path, settings: CommitteeSettings) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         if path.exists():
             check_same(directory, read_file(path, CommitteeSettings), settings)
-        elif any(entry.name != "lock" for entry in directory.iterdir()):
+        elif any(e.name != "lock" and not is_leftover(e) for e in directory.iterdir()):
             raise RunMismatchError(
                 f"{directory}: it has files, but not those of such a run; use another directory"
             )

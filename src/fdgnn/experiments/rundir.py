@@ -25,6 +25,7 @@ import numpy as np
 from fdgnn.exceptions import RunMismatchError, StudyError
 from fdgnn.experiments.lines import RecordLines
 from fdgnn.experiments.records import Asked, ComparisonRow, NetworkScores, RunResult, RunSettings
+from fdgnn.files import is_leftover
 from fdgnn.records import Record, decode, write_record
 
 T = TypeVar("T")
@@ -158,7 +159,7 @@ class RunDirectory:
             path.mkdir(parents=True, exist_ok=True)
             if (path / "settings.json").exists():
                 check_same(path, read_file(path / "settings.json", RunSettings), settings)
-            elif any(entry.name != "lock" for entry in path.iterdir()):
+            elif any(e.name != "lock" and not is_leftover(e) for e in path.iterdir()):
                 raise RunMismatchError(
                     f"{path}: it has files, but not those of a run; use another directory"
                 )

@@ -1,0 +1,130 @@
+"""Run one command again and again, each time with a fault at another of its writes.
+
+    python tests/fault_driver.py FAULT STEP WATCHED -- WORDS...
+
+A write is one of three moments: a file is opened to be written, its content goes to the disk, or it
+is moved to its place. A child runs the command with a fault at the moment number k; then the next
+child runs it with one at k + STEP, and so on, until a child has no such moment any more. Prints a JSON
+object with an entry for each child: its exit code, what it told, and the hash of the watched file
+afterwards.
+"""
+
+from __future__ import annotations
+
+import builtins
+import errno
+import hashlib
+import io
+import json
+import os
+import signal
+import sys
+import traceback
+from pathlib import Path
+
+import fdgnn.cli
+import fdgnn.experiments.comparison.runner
+import fdgnn.experiments.study
+import fdgnn.selection.search
+import fdgnn.workflow.predicting
+import fdgnn.workflow.training
+
+KINDS = ("disk full", "permission lost", "killed")
+MOST = 200  # children, so that a command that never ends is noticed
+
+
+class Faults:
+    """Counts the moments at which something is written, and makes one of them fail."""
+
+    def __init__(self, kind: str, at: int) -> None:
+        self.kind, self.at, self.n = kind, at, 0
+        self.open, self.fsync, self.replace = io.open, os.fsync, os.replace
+
+    def moment(self, path: object) -> None:
+        if str(path).startswith("/dev/") or isinstance(path, int):
+            return
+        self.n += 1
+        if self.n == self.at + 1:
+            self._fail(path)
+
+    def _fail(self, path: object) -> None:
+        os.close(os.open("happened", os.O_CREAT | os.O_WRONLY))
+        if self.kind == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        number = errno.ENOSPC if self.kind == "disk full" else errno.EACCES
+        raise OSError(number, os.strerror(number), str(path))
+
+    def install(self) -> None:
+        def opened(file, mode="r", *more, **options):
+            if set(mode) & set("wax+"):
+                self.moment(file)
+            return self.open(file, mode, *more, **options)
+
+        def synced(descriptor):
+            self.moment("content")
+            return self.fsync(descriptor)
+
+        def moved(source, target, **options):
+            self.moment(target)
+            return self.replace(source, target, **options)
+
+        io.open = builtins.open = opened
+        os.fsync, os.replace = synced, moved
+
+
+def run(kind: str, at: int, words: list[str], log: Path) -> int:
+    """Run the command in a child with a fault at one moment; its exit code, or minus its signal."""
+    child = os.fork()
+    if child == 0:
+        code = 99
+        try:
+            told = log.open("w")
+            os.dup2(told.fileno(), 1)
+            os.dup2(told.fileno(), 2)
+            Faults(kind, at).install()
+            sys.argv = ["fdgnn", *words]
+            fdgnn.cli.main()
+            code = 0
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+    status = os.waitpid(child, 0)[1]
+    return os.waitstatus_to_exitcode(status)
+
+
+def state(path: Path) -> str | None:
+    """What is in a file, as a hash; "half" if it should be JSON and is not."""
+    if not path.exists():
+        return None
+    content = path.read_bytes()
+    if path.suffix == ".json":
+        try:
+            json.loads(content)
+        except ValueError:
+            return "half"
+    return hashlib.sha256(content).hexdigest()
+
+
+def main() -> None:
+    kind, step, watched = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
+    words = sys.argv[sys.argv.index("--") + 1 :]
+    log = Path("told")
+    found: dict[str, object] = {"codes": [], "told": [], "states": []}
+    happened = Path("happened")
+    for at in range(0, MOST, step):
+        happened.unlink(missing_ok=True)
+        code = run(kind, at, words, log)
+        found["codes"].append(code)
+        found["told"].append(log.read_text()[-300:])
+        found["states"].append(state(watched))
+        if not happened.exists():
+            break
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""Faults x commands: the old file or the new one, never half of it, and nothing lost.
+
+=================  ======  ==========  =========  =========
+                   fit     evaluate    compare    predict
+=================  ======  ==========  =========  =========
+disk full          x       x           x          x
+permission lost    x       x           x          x
+killed             x       x           x          x
+=================  ======  ==========  =========  =========
+
+Each fault happens at every write of the command (of `compare`, at every seventh), one after the
+other (`fault_driver`). A worker that is gone is in tests/test_study.py, for `evaluate`, which has
+workers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from commands import fdgnn
+from fault_driver import KINDS
+from fdgnn import load_tu
+from fdgnn.datasets import make_motif_graphs
+from tu_files import write_batch
+
+ROOT = Path(__file__).parent
+DETERMINED = ("fit", "predict")  # their files have the same bits each time
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A dataset of its own, a table, and a model."""
+    folder = tmp_path_factory.mktemp("faults")
+    graphs, y = make_motif_graphs(40, random_state=0)
+    write_batch(folder / "MOTIFS", graphs, y)
+    rows = [
+        {"edge_index": [[0, 1, 2], [1, 2, i % 2]], "node_feat": [i % 3, 1, 2], "y": i % 2}
+        for i in range(24)
+    ]
+    (folder / "table.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    model = fdgnn("fit", folder / "table.jsonl", "--target", "y", "--model", "paper",
+                  "-o", folder / "model.fdgnn", "--configurations", 1)  # fmt: skip
+    assert model.returncode == 0, model.stderr
+    load_tu(folder / "MOTIFS")  # now its cache is there: without one, a command goes on
+    return folder
+
+
+def words_of(command, data):
+    """What is typed, and the file that must be old or new."""
+    table = data / "table.jsonl"
+    few = ("--configurations", 1, "--guesses", 1, "--units", 5)
+    return {
+        "fit": (
+            ("fit", table, "--target", "y", "--model", "paper", "-o", "out.fdgnn",
+             "--configurations", 2, "--units", 5),
+            "out.fdgnn",
+        ),
+        "evaluate": (
+            ("evaluate", data / "MOTIFS", "--out", "run", "--no-report", "--jobs", 1, *few),
+            "run/result.json",
+        ),
+        "compare": (
+            ("compare", data / "MOTIFS", "--with", "fdgnn-colors", "--out", "run", *few[:2]),
+            "run/compare.json",
+        ),
+        "predict": (("predict", data / "model.fdgnn", table, "-o", "out.csv"), "out.csv"),
+    }[command]  # fmt: skip
+
+
+def drive(kind, command, data, folder):
+    words, watched = words_of(command, data)
+    step = 7 if command == "compare" else 1  # it starts processes of its own, which takes seconds
+    fault = (kind, str(step), watched)
+    return subprocess.run(
+        [sys.executable, ROOT / "fault_driver.py", *fault, "--", *map(str, words)],
+        cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ["fit", "evaluate", "compare", "predict"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fault_at_any_write_leaves_the_old_file_or_the_new_one(kind, command, data, tmp_path):
+    watched = tmp_path / words_of(command, data)[1]
+    if command in DETERMINED:
+        watched.write_bytes(b"what was there before")
+    done = drive(kind, command, data, tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    codes, states = found["codes"], found["states"]
+    assert codes[-1] == 0, found["told"][-1]  # in the end it works, with what was kept
+    assert len(codes) > 1  # there were writes, and faults
+    assert all(code == -9 for code in codes[:-1]) or kind != "killed"
+    assert any(codes[:-1])  # but for what can be done without, as the cache of datasets
+    assert not any("Traceback" in told for told in found["told"])
+    new = hashlib.sha256(watched.read_bytes()).hexdigest()
+    old = hashlib.sha256(b"what was there before").hexdigest()
+    if command in DETERMINED:
+        assert set(states) <= {old, new}
+        assert states[0] == old
+    else:  # results with more and more rows
+        assert states[0] is None
+        assert "half" not in states
+    if kind != "killed":
+        assert not list(tmp_path.rglob("*.part"))
