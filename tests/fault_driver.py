@@ -4,9 +4,9 @@
 
 A write is one of three moments: a file is opened to be written, its content goes to the disk, or it
 is moved to its place. A child runs the command with a fault at the moment number k; then the next
-child runs it with one at k + STEP, and so on, until a child has no such moment any more. Prints a JSON
-object with an entry for each child: its exit code, what it told, and the hash of the watched file
-afterwards.
+child runs it with one at k + STEP, and so on, until a child has no such moment any more. Prints a
+JSON object with an entry for each child: its exit code, what it told, and the hash of the watched
+file afterwards.
 """
 
 from __future__ import annotations
