@@ -72,6 +72,14 @@ def fitted(labeled):
 # ---------------------------------------------------------------------- the rule
 
 
+def test_a_difference_that_is_certain_but_small_does_not_matter():
+    targets = np.where(np.arange(50_000) % 2, 1.0, -1.0)[:, None]
+    for other, kept in ((0.8998, True), (0.899, False)):  # errors larger by 0.4 % and 2 %
+        for classify in (True, False):
+            found = kept_members([0.9 * targets, other * targets], targets, classify)
+            assert found.tolist() == [True, kept]
+
+
 def test_a_member_that_is_clearly_worse_goes():
     rng = np.random.default_rng(0)
     targets = rng.choice([-1.0, 1.0], size=(200, 1))
@@ -206,6 +214,16 @@ def test_many_graphs_are_fitted_by_conjugate_gradients(labeled, monkeypatch):
     assert [(n, len(alphas)) for n, alphas in held_out] == [(64, len(LARGE_PENALTIES))] * 4 * 5
     assert [n for n, alphas in calls if len(alphas) == 1] == [80] * len(model.networks_)
     assert model.score(*labeled) > 0.7
+
+
+@pytest.mark.parametrize("encoder", ["reservoir", "colors", "both", "auto"])
+def test_graphs_that_are_all_alike_have_the_mean_target(encoder):
+    graphs = [Graph([[0, 1, 2], [1, 2, 0]], labels=[1, 2, 3])] * 30
+    model = FDGNNClassifier(encoder=encoder, random_state=0).fit(graphs, [0, 1, 1] * 10)
+    assert model.predict(graphs[:2]).tolist() == [1, 1]
+    np.testing.assert_allclose(model.decision_function(graphs[:1]), 1 / 3, atol=1e-6)
+    number = FDGNNRegressor(encoder=encoder, random_state=0).fit(graphs, np.arange(30.0))
+    np.testing.assert_allclose(number.predict(graphs[:1]), 14.5)
 
 
 # ---------------------------------------------------------------------- a fitted committee

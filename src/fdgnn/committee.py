@@ -3,8 +3,9 @@
 A *member* is an encoder with a way to train its readout. Each member takes the penalty with the
 best held-out score. Then outputs are averaged over all members but those that are clearly worse:
 whose held-out squared error exceeds that of the best member by more than three standard errors of
-the difference, graph by graph. So a choice is made only where validation can tell members apart;
-among equals, an average is better than the best of them (docs/decisions/0031-committee.md).
+the difference, graph by graph, and by more than a hundredth. So a choice is made only where
+validation can tell members apart, and where it matters; among equals, an average is better than the
+best of them (docs/decisions/0031-committee.md).
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ PENALTIES: tuple[float, ...] = (1e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0, 3.0, 10.0)
 LARGE_PENALTIES: tuple[float, ...] = (3e-2, 1e-1, 3e-1, 1.0, 3.0)
 SMALL_PENALTIES: tuple[float, ...] = (1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1e-1, 1.0)
 CLEARLY_WORSE = 3.0  # standard errors
+_MATTERS = 0.01  # of the best member's error: on many graphs even less is beyond chance
 _BEYOND = 1.5  # outputs for targets -1 and +1 are cut off here before errors are squared
 
 
@@ -198,7 +200,7 @@ def clearly_worse(
     classify: bool,
     limit: float = CLEARLY_WORSE,
 ) -> Mask:
-    """Tell which members are worse than the best by more than `limit` standard errors.
+    """Tell which members are worse than the best by more than `limit` standard errors, and 1 %.
 
     Outputs of each member and targets are (n, q), NaN where a target is unknown. All are compared
     on the same graphs, so that the difference of two errors has a small standard error where both
@@ -208,9 +210,11 @@ def clearly_worse(
     if classify:
         found = np.clip(found, -_BEYOND, _BEYOND)
     errors = _mean_squares(found, targets, classify)  # (m, n)
-    worse = errors - errors[np.argmin(errors.mean(axis=1))]
+    best = errors[np.argmin(errors.mean(axis=1))]
+    worse = errors - best
     standard_error = worse.std(axis=1) / np.sqrt(errors.shape[1])
-    return np.asarray(worse.mean(axis=1) > limit * standard_error)
+    least = np.maximum(limit * standard_error, _MATTERS * best.mean())
+    return np.asarray(worse.mean(axis=1) > least)
 
 
 def _mean_squares(outputs: Floats, targets: Floats, classify: bool) -> Floats:

@@ -165,7 +165,7 @@ class LinearRidge:
     def _unit(self, X: Features) -> float:
         if not self.relative:
             return 1.0
-        return max(spread(X), float(np.finfo(float).tiny))
+        return spread(X) or 1.0  # where all rows are alike, any penalty gives the mean target
 
 
 def _fitted(X: Features, Y: Floats, weights: Floats | None, alpha: float) -> tuple[Floats, Floats]:
