@@ -124,6 +124,9 @@ def test_explanations_add_up(fitted, table, tmp_path):
     for row in rows:
         assert sum(row["vertices"]) == pytest.approx(row["score"] - row["base_score"], abs=1e-6)
     assert sorted(p.name for p in (tmp_path / "pictures").iterdir()) == ["0.png", "7.png"]
+    printed = fdgnn("explain", fitted[0], table, "--row", 0, "--json", "--edges", "-q").stdout
+    assert json.loads(printed)["row"] == 0
+    assert "edge_effects" in json.loads(printed)
     as_csv = fdgnn("explain", fitted[0], table, "--row", 0).stdout.splitlines()
     assert len(as_csv) == 1 + len(rows[0]["vertices"])
 

@@ -171,8 +171,10 @@ def explain(
     given = None if vertex_sets is None else read_vertex_sets(vertex_sets)
     choice = GroupChoice(groups, tuple(smarts or ()), given)
     choice.check()
-    if edges and Path(output).suffix != ".jsonl":
-        raise ValueError("effects of edges can only be written as JSON lines; give -o NAME.jsonl")
+    if edges and Path(output).suffix != ".jsonl" and not (as_json and output == "-"):
+        raise ValueError(
+            "effects of edges can only be written as JSON lines; give -o NAME.jsonl, or --json"
+        )
     context = Context(quiet=quiet)
     bad_rows = RejectsFile.beside(output, rejects)
     check_outputs(data, output, bad_rows)
@@ -180,7 +182,8 @@ def explain(
     wanted = None if not row else set(row)
     n_explained = n_unseen = n_rows = 0
     found: list[Reject] = []
-    with explanation_writer(output, fitted.descriptors_ is not None, formula_guard) as write:
+    described = fitted.descriptors_ is not None
+    with explanation_writer(output, described, formula_guard, as_json=as_json) as write:
         for table in how.iterate(data, like=fitted):
             explained, refused = explain_table(
                 fitted, table, wanted, target=of, edges=edges, groups=choice

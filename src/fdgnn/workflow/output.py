@@ -107,16 +107,17 @@ def _covered(trust: RowTrust, columns: Sequence[str]) -> tuple[Any, ...]:
 
 @contextmanager
 def explanation_writer(
-    output: str, descriptors: bool = False, guard: bool = True
+    output: str, descriptors: bool = False, guard: bool = True, *, as_json: bool = False
 ) -> Iterator[Callable[[Iterable[Explained]], None]]:
     """Give a function that appends explanations: a row per vertex, or a JSON object per graph.
 
-    Where graphs have descriptors or groups, each of these has a row, too. `guard` is as in
-    `prediction_writer`.
+    Where graphs have descriptors or groups, each of these has a row, too. `guard` and `as_json` are
+    as in `prediction_writer`.
     """
+    printed = ".jsonl" if as_json and output == "-" else None
     columns = [*_SUMMARY, *_PARTS, *(["descriptor"] * descriptors), "contribution", "effect"]
-    rows = _object_of if Path(output).suffix == ".jsonl" else _rows_of
-    with _writer(output, columns, guard=guard) as write:
+    rows = _object_of if (printed or Path(output).suffix) == ".jsonl" else _rows_of
+    with _writer(output, columns, printed, guard) as write:
         yield lambda explained: write([
             {name: cells.get(name) for name in columns} if rows is _rows_of else cells
             for one in explained
