@@ -178,8 +178,8 @@ def plot_contributions(
     >>> from fdgnn.plot import plot_contributions
     >>> graphs, y = make_motif_graphs(60, random_state=0)
     >>> ax = plot_contributions(FDGNNClassifier(random_state=0).fit(graphs, y), graphs[0])
-    >>> ax.get_title()[:6]
-    'target'
+    >>> ax.get_title().split()[0]
+    'Score'
     """
     model = fitted(model)
     batch = as_batch([graph], like=model)
