@@ -239,6 +239,8 @@ def test_the_page_of_data_shows_each_target_on_rows_for_which_it_is_known(classe
         assert f"train, {each['name']}" in html
         left_out = N - each["n_known"]
         assert f"{left_out} of {N} rows left out, because they cannot be used or have no" in html
+    most = max(each["n_known"] for each in facts["targets"])
+    assert f"train, active and train, level; {most} graphs." in html  # not each graph twice
     refused = fdgnn("report", path, "--data", folder / "train.csv", "--target", "weight")
     assert_one_clear_line(refused, "--target weight is none of the model's", "'active', 'level'")
 

@@ -59,10 +59,12 @@ def section(subjects: Sequence[Subject]) -> Section:
 
 def summary(subjects: Sequence[Subject]) -> str:
     """The first sentence of the page."""
-    facts = [s.evaluation or (s.portrait and s.portrait.data) for s in subjects]
-    n_graphs = [one.n_graphs for one in facts if one]
+    n_graphs: dict[str, int] = {}  # targets of one model are about the same graphs
+    for s in subjects:
+        if facts := s.evaluation or (s.portrait and s.portrait.data):
+            n_graphs[s.path] = max(facts.n_graphs, n_graphs.get(s.path, 0))
     what = f"From {subjects[0].origin}" if len(subjects) == 1 else listed(s.name for s in subjects)
-    return f"{what}; {count(sum(n_graphs))} graphs." if n_graphs else f"{what}."
+    return f"{what}; {count(sum(n_graphs.values()))} graphs." if n_graphs else f"{what}."
 
 
 # ---------------------------------------------------------------------- in a few words
