@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
@@ -124,8 +125,26 @@ def test_time_is_kept_in_order(table):
     found = train(table.graphs[mixed], table.y[mixed], Wishes(split=split))
     again = train(table.graphs, table.y, Wishes(split=Split("time", years, "year")))
     assert found.scores == again.scores
-    with pytest.raises(ValueError, match="the time of graph 1 is missing"):
-        Split("time", np.array([3, None], dtype=object)).order(2)
+    for missing in (None, "", "NA"):
+        with pytest.raises(ValueError, match="the time of graph 1 is missing"):
+            Split("time", np.array([3, missing], dtype=object)).order(2)
+    for given, words in (
+        (["9/30/2019", "10/1/2010"], "'9/30/2019' is neither a number nor a date in ISO format"),
+        (["2011-02-02", "2010"], "'2010' is neither a number nor a date"),
+        (["7", "7"], "all graphs have one time, 7; choose another split"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            Split("time", np.array(given, dtype=object)).order(2)
+
+
+def test_folds_that_lack_classes_do_not_stop_the_baseline():
+    X = sp.csr_array(np.eye(9))
+    for y in (np.repeat([0, 1, 2], 3), np.repeat([0, 1, 1], 3)):
+        folds = np.array([[0] * 3 + [TEST] * 6, [0] * 6 + [TEST] * 3, [0, 1, TEST] * 3])
+        found = baseline_answers(X, y, folds, classify=True)
+        assert len(found.outputs) == 2  # the first fold has one class only
+        assert np.isfinite(found.score(lambda truth, outputs: np.abs(outputs).max()))
+    assert np.isnan(baseline_answers(X, y, folds[:1], classify=True).score(None))
 
 
 @pytest.mark.parametrize("name", ["threshold", "class_weight"])

@@ -270,3 +270,25 @@ def test_bad_records_do_not_touch_the_others(tmp_path):
     nothing.write_text("")
     with pytest.raises(DatasetFormatError, match=r"none\.sdf: it has no rows"):
         read_graphs(nothing)
+
+
+@pytest.mark.parametrize("suffix", [".sdf.gz", ".smi.gz", ".csv.gz"])
+def test_a_packed_file_that_was_cut_off_is_told_by_its_name(tmp_path, suffix):
+    path = tmp_path / f"cut{suffix}"
+    rows = "\n".join(f"CCO m{i},{i % 7}" for i in range(2000))
+    path.write_bytes(gzip.compress(rows.encode(), mtime=0)[:-200])
+    with pytest.raises(DatasetFormatError, match=rf"cut{suffix}: it cannot be read \(Compressed"):
+        read_graphs(path, smiles_column=None if suffix != ".csv.gz" else "CCO m0")
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), 5, np.nan])
+def test_what_is_missing_in_a_list_of_molecules_is_one_reject(missing):
+    pytest.importorskip("rdkit")
+    table = read_graphs(["CCO", missing])
+    assert len(table.graphs) == 1
+    assert [(reject.row, reject.reason) for reject in table.rejects] == [
+        (1, "its SMILES is missing")
+    ]
+    model = FDGNNClassifier(random_state=0).fit(["CCO", "CC", "CCN"] * 4, [0, 1, 1] * 4)
+    with pytest.raises(GraphError, match="graph 1: it"):
+        model.predict(["CCO", missing])

@@ -235,6 +235,18 @@ def test_groups_are_held_out_together(cv, encoder, monkeypatch):
     assert set(folds[3]) == {0, 1, 2}
 
 
+def test_of_many_graphs_one_outer_fold_is_scored():
+    from fdgnn.selection.splits import LastFold, Splitters
+
+    y, groups = np.arange(60) % 2, np.arange(60) // 6
+    for own in (None, groups):
+        whole = Splitters(3, 4, True, 0).rows(y, own)
+        last = Splitters(3, LastFold(4), True, 0).rows(y, own)
+        np.testing.assert_array_equal(last, whole[-2:])  # the last outer fold, and all graphs
+    in_time = Splitters(KFold(3), LastFold(TimeSeriesSplit(4)), True, 0).rows(y)
+    np.testing.assert_array_equal(np.flatnonzero(in_time[0] == -1), np.arange(48, 60))
+
+
 def test_what_a_split_in_time_leaves_out_is_not_scored():
     graphs, y = make_motif_graphs(60, random_state=3)
     found = few().set_params(outer_cv=TimeSeriesSplit(3)).fit(graphs, y)

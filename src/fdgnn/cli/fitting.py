@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeGuard
 
 import typer
 
@@ -223,6 +224,8 @@ def _page_command(model: Path, data: str, target: str | list[str] | None) -> str
 def _print_training(
     training: Training, output: Path, listed: dict[str, object], as_json: bool
 ) -> None:
+    from fdgnn.workflow.searching import MANY
+
     if as_json:
         facts = {
             "model": str(output),
@@ -243,7 +246,7 @@ def _print_training(
         }
         typer.echo(json.dumps(facts | listed))
         return
-    lines = {what: value for what, value in _lines(training).items() if value is not None}
+    lines = {what: value for what, value in _lines(training).items() if _is_known(value)}
     width = max(map(len, lines))
     for what, value in lines.items():
         show(f"{what:{width}}  {value:.3f}")
@@ -254,11 +257,17 @@ def _print_training(
             show(note)
     if training.n_resumed:
         show(f"{training.n_resumed} parts of the search were finished before, and kept")
+    if training.n_searched > MANY:
+        show(f"scored on one outer fold, as there are more than {MANY:,} graphs")
     if training.n_searched < training.n_graphs:
         show(f"chosen and scored on {training.n_searched} graphs, trained on all")
     if len(set(training.members)) > 1:
         show(f"the average of: {'; '.join(training.members)}")
     show(f"{training.n_graphs} graphs, {training.seconds:.1f} s, written to {output}")
+
+
+def _is_known(score: float | None) -> TypeGuard[float]:
+    return score is not None and not math.isnan(score)
 
 
 def _print_targets(training: Training) -> None:

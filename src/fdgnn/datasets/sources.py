@@ -6,6 +6,7 @@ import gzip
 import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Number
 from typing import IO, Any, cast
 
 from fdgnn.datasets.files import DAMAGE, GZIP, Expansion
@@ -125,12 +126,16 @@ def _cells(column: Any) -> list[Any]:
 
 
 def is_molecule_list(given: Any) -> bool:
-    """Tell whether something is a list of SMILES or of RDKit Mols; some may be missing."""
+    """Tell whether something is a list of SMILES or of RDKit Mols.
+
+    Some may be missing: None, or a number, as data frames have NaN there.
+    """
     if isinstance(given, str | bytes) or hasattr(given, "__fspath__") or is_molecule(given):
         return False
     if not hasattr(given, "__len__") or not hasattr(given, "__iter__"):
         return False
-    return all(item is None or is_molecule(item) for item in given)
+    rest = [item for item in given if item is not None and not is_molecule(item)]
+    return all(isinstance(item, Number) for item in rest) and 2 * len(rest) <= len(given)
 
 
 def molecule_table(molecules: Any) -> Table:
@@ -143,7 +148,9 @@ def molecule_table(molecules: Any) -> Table:
 
 
 def as_smiles(molecule: Any) -> Any:
-    """Write a ``Mol`` as SMILES, so that a table can name its molecules; leave others alone."""
-    if isinstance(molecule, str) or not is_molecule(molecule):
+    """Write a ``Mol`` as SMILES, so that a table can name its molecules; None if there is none."""
+    if isinstance(molecule, str):
         return molecule
+    if not is_molecule(molecule):
+        return None
     return require("rdkit.Chem", "chem", "molecules").MolToSmiles(molecule)

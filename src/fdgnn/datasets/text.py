@@ -41,25 +41,19 @@ def read_lines(path: Source) -> Iterator[Line]:
     Bytes that are not UTF-8 become replacement characters, so that a name with an accent in an
     unused column does not stop the reading.
     """
-    try:
-        for line in raw_lines(path):
-            if isinstance(line, BadRow):
-                yield line
-                continue
-            text = line.decode("utf-8-sig", errors="replace").rstrip("\r\n")
-            if text and not text.isspace():
-                yield text
-    except DatasetError:
-        raise
-    except DAMAGE as error:
-        why = getattr(error, "strerror", None) or error
-        raise DatasetFormatError(f"{name_of(path)}: it cannot be read ({why})") from error
+    for line in raw_lines(path):
+        if isinstance(line, BadRow):
+            yield line
+            continue
+        text = line.decode("utf-8-sig", errors="replace").rstrip("\r\n")
+        if text and not text.isspace():
+            yield text
 
 
 def raw_lines(path: Source) -> Iterator[bytes | BadRow]:
     """Yield all lines with their ends; one that is too long is a bad row."""
     most = int(MAX_ROW_BYTES.value)
-    with _open(path) as (stream, expansion):
+    with _readable(path), _open(path) as (stream, expansion):
 
         def read(n_bytes: int) -> bytes:
             line = stream.readline(n_bytes)
@@ -74,6 +68,18 @@ def raw_lines(path: Source) -> Iterator[bytes | BadRow]:
             while line and not line.endswith(b"\n"):  # the rest of the line is not kept
                 line = read(BLOCK)
             yield BadRow(f"its line is too long; {MAX_ROW_BYTES.in_words}")
+
+
+@contextmanager
+def _readable(path: Source) -> Iterator[None]:
+    """Turn what a damaged file raises into an error that names it."""
+    try:
+        yield
+    except DatasetError:
+        raise
+    except DAMAGE as error:
+        why = getattr(error, "strerror", None) or error
+        raise DatasetFormatError(f"{name_of(path)}: it cannot be read ({why})") from error
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from numbers import Number
 from typing import Any, get_args
 
 import numpy as np
@@ -367,9 +368,13 @@ def _is_graph(item: Any) -> bool:
 
 
 def _are_molecules(items: Sequence[Any]) -> bool:
-    """Tell whether most items of a list are molecules; None may stand for one that is missing."""
+    """Tell whether most items of a list are molecules.
+
+    None or a number, as NaN, may stand for one that is missing: neither can be a graph.
+    """
     n_molecules = sum(map(is_molecule, items))
-    return n_molecules > sum(item is not None for item in items) - n_molecules
+    n_missing = sum(item is None or isinstance(item, Number) for item in items)
+    return n_molecules > len(items) - n_missing - n_molecules
 
 
 def _is_pyg_dataset(item: Any) -> bool:

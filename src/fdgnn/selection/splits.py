@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from numbers import Integral
 from typing import Any, Literal
 
@@ -21,6 +22,23 @@ from fdgnn.readout.several import SeveralTargets
 from fdgnn.seeds import integer_seed, seed_sequence
 from fdgnn.selection.folds import Folds, held_out_once, outer_rows
 from fdgnn.selection.several import BalancedKFold, check_folds
+
+
+@dataclass(frozen=True)
+class LastFold:
+    """An outer splitter of which only the last split counts: of many graphs, that says enough.
+
+    Attributes
+    ----------
+    of : int or splitter
+        A number of folds, or one of scikit-learn's splitters.
+    """
+
+    of: Any
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+        """Give the last split of a splitter."""
+        return list(self.of.split(X, y, groups))[-1:]
 
 
 @dataclass(frozen=True)
@@ -52,12 +70,14 @@ class Splitters:
         whole = held_out_once(inner, y, groups)
         if self.outer is None:
             return whole[None]
-        return np.array([*outer_rows(self._outer(groups), inner, y, groups), whole])
+        return np.array([*outer_rows(self._outer(self.outer, groups), inner, y, groups), whole])
 
     def _rows_of_several(self, several: SeveralTargets, groups: Array | None) -> Folds:
         """Make the rows for several targets: folds are balanced for all of them, or by groups."""
 
         def splitter(given: Any, stream: int) -> Any:
+            if isinstance(given, LastFold):
+                return LastFold(splitter(given.of, stream))
             if not isinstance(given, Integral):
                 return given
             if groups is not None:
@@ -71,13 +91,15 @@ class Splitters:
         check_folds(several, np.array(rows))
         return np.array(rows)
 
-    def _outer(self, groups: Array | None) -> Any:
-        if hasattr(self.outer, "split"):
-            return self.outer
+    def _outer(self, given: Any, groups: Array | None) -> Any:
+        if isinstance(given, LastFold):
+            return LastFold(self._outer(given.of, groups))
+        if hasattr(given, "split"):
+            return given
         if groups is not None:
-            return self._groups_together(int(self.outer), 0)
+            return self._groups_together(int(given), 0)
         kind = StratifiedKFold if self.classify else KFold
-        return kind(int(self.outer), shuffle=True, random_state=self._number(0))
+        return kind(int(given), shuffle=True, random_state=self._number(0))
 
     def _groups_together(self, n_folds: int, stream: int) -> Any:
         kind = StratifiedGroupKFold if self.classify else GroupKFold
@@ -154,12 +176,27 @@ class Split:
 
 
 def _times(values: Any) -> Array:
-    """Give times as numbers where all are numbers, else as text, as dates in ISO format sort."""
+    """Give times as numbers: where not all are numbers, they are dates in ISO format."""
     found = np.asarray(values, dtype=object)
-    missing = [i for i, one in enumerate(found) if one is None or one == ""]
+    missing = [i for i, one in enumerate(found) if one is None or str(one).strip() in ("", "NA")]
     if missing:
         raise ValueError(f"the time of graph {missing[0]} is missing; leave such graphs out")
     try:
-        return found.astype(np.float64)
+        times = found.astype(np.float64)
     except (TypeError, ValueError):
-        return found.astype(str)
+        times = np.array([_date(one) for one in found])
+    if not np.isfinite(times).all():
+        raise ValueError(f"the time of graph {int(np.argmin(np.isfinite(times)))} is no number")
+    if len(np.unique(times)) < 2:
+        raise ValueError(f"all graphs have one time, {found[0]}; choose another split")
+    return times
+
+
+def _date(value: Any) -> float:
+    """Seconds of a date, or of a date and time, in ISO format."""
+    try:
+        return datetime.fromisoformat(str(value).strip()).replace(tzinfo=None).timestamp()
+    except ValueError:
+        raise ValueError(
+            f"the time {value!r} is neither a number nor a date in ISO format, as 2026-01-31"
+        ) from None

@@ -15,7 +15,6 @@ from fdgnn.selection.folds import TEST, Folds
 from fdgnn.selection.nested import NestedAnswers
 
 RADIUS, N_COLUMNS = 2, 2048  # of Morgan fingerprints, as is usual
-MANY = 10_000  # graphs beyond which the baseline is trained in one fold only
 _CHUNK = 500  # molecules that a process takes at once
 
 
@@ -82,9 +81,10 @@ def baseline_answers(X: sp.csr_array, y: Array, folds: Folds, classify: bool) ->
     y : (n,)
         Class numbers, or real targets.
     folds : (n_outer, n)
-        As in `SelectionTask`. Of many graphs, only the first is used.
+        As in `SelectionTask`. Folds whose training graphs have one class only teach nothing, and
+        are left out.
     """
-    rows = folds[:1] if len(y) > MANY else folds
+    rows = folds[[len(np.unique(y[fold >= 0])) > 1 for fold in folds]]
     outputs = np.array([_tested(X, y, fold, classify) for fold in rows])
     return NestedAnswers(y, rows == TEST, outputs)
 
@@ -96,8 +96,20 @@ def _tested(X: sp.csr_array, y: Array, fold: Folds, classify: bool) -> Floats:
     train, test = fold >= 0, fold == TEST
     model = logistic_regression() if classify else Ridge(alpha=10.0)
     model.fit(X[train], y[train])
-    found = model.decision_function(X[test]) if classify else model.predict(X[test])
-    n_outputs = len(model.classes_) if classify and len(model.classes_) > 2 else 1
-    outputs = np.full((len(y), n_outputs), np.nan)
-    outputs[test] = found.reshape(-1, n_outputs)
+    found = _class_scores(model, X[test], int(y.max()) + 1) if classify else model.predict(X[test])
+    found = found.reshape(len(found), -1)
+    outputs = np.full((len(y), found.shape[1]), np.nan)
+    outputs[test] = found
     return outputs
+
+
+def _class_scores(model: Any, X: sp.csr_array, n_classes: int) -> Floats:
+    """Scores of two classes (n,) or of more (n, n_classes); lowest for classes not trained on."""
+    found = np.asarray(model.decision_function(X))
+    if n_classes == 2:
+        return found
+    if found.ndim == 1:
+        found = np.stack([-found, found], axis=1)
+    scores = np.full((len(found), n_classes), found.min(initial=0.0) - 1.0)
+    scores[:, model.classes_] = found
+    return scores

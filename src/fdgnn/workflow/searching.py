@@ -18,11 +18,12 @@ from fdgnn.readout.several import SeveralTargets
 from fdgnn.selection.folds import enough_for_nested_folds
 from fdgnn.selection.search import FDGNNSearchCV
 from fdgnn.selection.space import depth_of
-from fdgnn.selection.splits import Split, check_groups
+from fdgnn.selection.splits import LastFold, Split, check_groups
 from fdgnn.workflow.asking import TaskName
 
 ModelName: TypeAlias = Literal["auto", "paper", "colors", "both"]
 FOLDS = 5
+MANY = 10_000  # graphs beyond which one outer fold is scored, not all
 _LEAST_OF_SEVERAL = 4  # graphs of each class of each target, so that two nested folds have one each
 
 
@@ -89,8 +90,9 @@ def new_search(
         base.set_params(class_weight=wishes.class_weight, threshold=threshold)
     several, seed = isinstance(y, SeveralTargets), wishes.seed
     split = wishes.split.splitters(_n_folds(y, classify, wishes.split), classify, seed, several)
+    outer = LastFold(split.outer) if len(y) > MANY else split.outer
     found = FDGNNSearchCV(
-        base, cv=split.inner, outer_cv=split.outer, random_state=seed, n_jobs=context.n_jobs,
+        base, cv=split.inner, outer_cv=outer, random_state=seed, n_jobs=context.n_jobs,
         verbose=not context.quiet, work_dir=wishes.work_dir,
     )  # fmt: skip
     return found if base.encoder == AUTO else found.set_params(**_searched(base, wishes))
@@ -149,7 +151,7 @@ def _n_folds(y: Any, classify: bool, split: Split) -> int:
         fewest, counts = min(each), np.concatenate(y.classes) if y.classes else np.empty(0)
     else:
         counts = np.unique(y, return_counts=True)[1]
-        if classify and len(counts) == 1:
+        if len(counts) == 1:
             raise ValueError(f"the target has one value only, {y[0]!s}; there is nothing to learn")
         fewest = _fewest(y, classify)
     folds = [k for k in range(2, FOLDS + 1) if enough_for_nested_folds(fewest, k, k)]
