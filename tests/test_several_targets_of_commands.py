@@ -245,6 +245,12 @@ def test_the_page_of_data_shows_each_target_on_rows_for_which_it_is_known(classe
     assert_one_clear_line(refused, "--target weight is none of the model's", "'active', 'level'")
 
 
+def test_datasets_info_shows_one_target_at_a_time(folder):
+    words = ["--target", "active", "--target", "level"]
+    refused = fdgnn("datasets", "info", folder / "train.csv", *words)
+    assert_one_clear_line(refused, "--target is given 2 times")
+
+
 def test_files_keep_the_scores_of_each_target(classes, tmp_path):
     path, facts = classes
     model = load_model(path)

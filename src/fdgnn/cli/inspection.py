@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fdgnn.cli.app import app, say, show
-from fdgnn.cli.options import AsJson, Data, FirstDataOptions, Target, expand
+from fdgnn.cli.options import AsJson, Data, FirstDataOptions, SomeTargets, expand
 
 if TYPE_CHECKING:
     from fdgnn.datasets import GraphTable
@@ -51,12 +51,14 @@ Like = Annotated[
 def info(
     data: Data,
     how: FirstDataOptions,
-    target: Target = None,
+    target: SomeTargets = None,
     like: Like = None,
     as_json: AsJson = False,
 ) -> None:
     """Show sizes, degrees, classes, repeated graphs, and the best accuracy that is possible."""
-    table, graphs = _read(data, how, like, target)
+    if target is not None and len(target) > 1:
+        raise ValueError(f"--target is given {len(target)} times; this command shows one at a time")
+    table, graphs = _read(data, how, like, None if target is None else target[0])
     facts = describe(graphs, table.y)
     _print(facts if as_json else _in_words(facts), as_json)
 

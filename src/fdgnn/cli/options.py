@@ -32,7 +32,6 @@ Data = Annotated[
     ),
 ]
 Model = Annotated[Path, typer.Argument(help="A model file written by 'fdgnn fit'.")]
-Target = Annotated[str | None, typer.Option(help="Column to predict.")]
 SomeTargets = Annotated[
     list[str] | None,
     typer.Option("--target", help="Column to predict; repeat it for several targets."),
