@@ -6,59 +6,41 @@ here puts them together under scikit-learn's contract.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
-from itertools import islice
-from numbers import Integral
-from typing import Any, ClassVar, Self, TypeAlias, cast
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from fdgnn.arrays import Array, Features, Floats
 from fdgnn.committee import (
-    CANDIDATES,
     LARGE_PENALTIES,
     PENALTIES,
     SMALL_PENALTIES,
     HeldOut,
-    Member,
-    ReadoutRecipe,
-    handling_unknown,
     kept_members,
-    members_of,
-    recipe_of,
 )
 from fdgnn.encoders import (
-    ColorCounts,
-    Encoder,
     Encoding,
     GraphKind,
-    GraphReservoir,
-    JoinedEncoder,
-    encoder_class,
 )
 from fdgnn.encoders.base import Settling
 from fdgnn.encoders.descriptors import DescriptorBlock, beside
 from fdgnn.encoders.settling import tell_unsettled
-from fdgnn.encoders.unseen import HANDLE_UNKNOWN, tell_unseen
+from fdgnn.encoders.unseen import tell_unseen
+from fdgnn.estimators.parameters import AUTO, ModelParameters
 from fdgnn.expansion import expanded
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.checks import check_finite
 from fdgnn.graphs.converters import Sifted, as_batch, items_of, sift
-from fdgnn.limits import MAX_NETWORKS, MAX_UNITS
 from fdgnn.networks import (
     DrawnNetwork,
     Goal,
     Network,
-    SeveralGoals,
-    TrainingGoal,
     descriptor_block,
     draw_expansion,
     draw_network,
 )
 from fdgnn.novelty import Novelty
-from fdgnn.parameters import Jobs, Number, OneOf, Rule, check_parameters
 from fdgnn.readout.conformal import ConformalScores
 from fdgnn.readout.dual import MOST_SAMPLES
 from fdgnn.readout.gaussian import GaussianReadout
@@ -68,19 +50,14 @@ from fdgnn.readout.metrics import (
     squared_error,
     usual_scoring,
 )
-from fdgnn.readout.several import SeveralTargets, Target, coded_like, scores_by_target
-from fdgnn.readout.targets import sample_weights
+from fdgnn.readout.several import Target
 from fdgnn.reservoir import Layer
 from fdgnn.scikit import (
-    BaseEstimator,
     ClassifierMixin,
     check_is_fitted,
-    clone,
 )
 from fdgnn.seeds import child_seed, seed_sequence
 
-#: What ``encoder=`` may be beside the name of one encoder: a committee, or two encoders joined.
-AUTO, BOTH = "auto", JoinedEncoder.kind
 # Its reservoirs have fixed parameters. States that still move are features like others: validation
 # has judged them, and a member that they make clearly worse is not averaged.
 _REMEDY_OF_AUTO = (
@@ -89,30 +66,10 @@ _REMEDY_OF_AUTO = (
 )
 # Of each member, what a search has found out about it; None: all is chosen in `fit`.
 Chosen: TypeAlias = Sequence[HeldOut | None] | None
-# What a model of several targets knows that a model of one of them does not.
-_OF_ALL_TARGETS = (
-    "each_", "targets_", "training_score_", "training_score_nested_", "training_scores_",
-    "conformal_",
-)  # fmt: skip
 FOLDS, FEWER_FOLDS = 10, 5  # for choosing penalties and members; on few graphs, and on many
 
 
-@cache
-def _parameter_names(kind: Any) -> tuple[str, ...]:
-    """Parameters of an encoder that a model passes on, if it has them."""
-    own = ("random_state", "n_jobs", "handle_unknown")  # a model gives these itself
-    return tuple(name for name in inspect.signature(kind).parameters if name not in own)
-
-
-@cache
-def _rules_of_encoders(kind: Any) -> Mapping[str, Rule]:
-    """Rules for those parameters of a model that are passed on to its encoder."""
-    own = inspect.signature(kind).parameters
-    rules = {**GraphReservoir.rules, **ColorCounts.rules}
-    return {name: rules[name] for name in rules if name in own and name != "handle_unknown"}
-
-
-class GraphModel(BaseEstimator):  # type: ignore[misc]
+class GraphModel(ModelParameters):
     """The model up to its real-valued output; a subclass says what the output means."""
 
     conformal_: ConformalScores
@@ -120,174 +77,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
     targets_: tuple[Target, ...]
     each_: tuple[GraphModel, ...] = ()  # for several targets, a model of each
 
-    rules: ClassVar[Mapping[str, Rule]] = {
-        "n_projections": Number(0, whole=True, optional=True, most=MAX_UNITS),
-        "alpha": Number(0, optional=True),
-        "n_networks": Number(1, whole=True, most=MAX_NETWORKS),
-        "readout": OneOf(("auto", "linear", "gaussian")),
-        "candidates": OneOf(CANDIDATES),
-        "intervals": OneOf((False, True)),
-        "handle_unknown": OneOf((None, *HANDLE_UNKNOWN)),
-        "n_jobs": Jobs(),
-    }
-
-    def __init__(
-        self,
-        n_layers: int = 3,
-        n_units: int = 50,
-        n_connections: int = 1,
-        effective_spectral_radius: float = 0.9,
-        input_scaling: float = 1.0,
-        inter_layer_scaling: float = 1.0,
-        bias_scaling: float | None = None,
-        degree: str | float = "average",
-        n_projections: int | None = None,
-        alpha: float | None = None,
-        n_networks: int = 1,
-        tol: float = 1e-3,
-        max_iter: int = 50,
-        solver: str = "auto",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        encoder: str | Encoder = GraphReservoir.kind,
-        n_rounds: int = 3,
-        readout: str = "auto",
-        candidates: str = "all",
-        scoring: str | None = None,
-        intervals: bool = False,
-        handle_unknown: str | None = None,
-    ) -> None:
-        self.n_layers = n_layers
-        self.n_units = n_units
-        self.n_connections = n_connections
-        self.effective_spectral_radius = effective_spectral_radius
-        self.input_scaling = input_scaling
-        self.inter_layer_scaling = inter_layer_scaling
-        self.bias_scaling = bias_scaling
-        self.degree = degree
-        self.n_projections = n_projections
-        self.alpha = alpha
-        self.n_networks = n_networks
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.encoder = encoder
-        self.n_rounds = n_rounds
-        self.readout = readout
-        self.candidates = candidates
-        self.scoring = scoring
-        self.intervals = intervals
-        self.handle_unknown = handle_unknown
-
-    # ------------------------------------------------------------------ the encoder
-
-    def _new_encoder(self) -> Encoder:
-        """Make an encoder that is not fitted yet, and check its parameters."""
-        if isinstance(self.encoder, Encoder):
-            encoder: Encoder = clone(self.encoder)
-        elif self.encoder == BOTH:
-            reservoir, colors = map(self._named_encoder, (GraphReservoir, ColorCounts))
-            encoder = JoinedEncoder([reservoir, colors])
-            handling_unknown(encoder, self.handle_unknown or "ignore")
-        else:
-            encoder = self._named_encoder(self._encoder_kind)
-            handling_unknown(encoder, self.handle_unknown)
-        encoder.check_parameters()
-        return encoder
-
-    def _named_encoder(self, kind: type[Encoder]) -> Encoder:
-        """Make an encoder with the parameters that this model has for it."""
-        known: Any = kind
-        names = [name for name in _parameter_names(known) if hasattr(self, name)]
-        return kind(**{name: getattr(self, name) for name in names})
-
-    @property
-    def _encoder_kind(self) -> type[Encoder]:
-        given = self.encoder
-        if isinstance(given, Encoder):
-            return type(given)
-        try:
-            return encoder_class(given)
-        except ValueError as error:
-            raise ValueError(f"{error}, or {AUTO!r}") from None
-
-    def members(self, kind: GraphKind, n_graphs: int) -> tuple[Member, ...]:
-        """What is trained on so many graphs of this kind: one member, or those of a committee."""
-        if self.encoder == AUTO:
-            return members_of(kind, n_graphs, self.candidates, self.handle_unknown)
-        encoder = self._new_encoder()
-        return (Member(encoder.kind, encoder, self.recipe(n_graphs)),)
-
-    def recipe(self, n_graphs: int) -> ReadoutRecipe:
-        """How the readout of an encoder is trained on so many graphs."""
-        return recipe_of(self._encoder_kind, self.readout, n_graphs)
-
-    @property
-    def relative_penalty(self) -> bool:
-        """Whether penalties count in units of the features' size."""
-        return self.encoder == AUTO or self._encoder_kind.relative_penalty
-
-    @property
-    def depth_parameter(self) -> str | None:
-        """The parameter of this model that says how deep it is; None if there is none."""
-        if self.encoder == AUTO:
-            return None
-        name = self._encoder_kind.depth_parameter
-        return None if name is None else self._own_name(name)
-
-    @property
-    def search_space(self) -> Mapping[str, Any]:
-        """What a search tries by default: lists or distributions by parameter of this model."""
-        if self.encoder == AUTO:
-            return {}
-        if self.encoder == BOTH:
-            return {**GraphReservoir.search_space(), "n_rounds": [1, 2, 3, 4]}
-        space = self._encoder_kind.search_space().items()
-        own = ((self._own_name(name), values) for name, values in space)
-        return {name: values for name, values in own if name is not None}
-
-    def _own_name(self, name: str) -> str | None:
-        """What a parameter of the encoder is called as a parameter of this model.
-
-        An encoder that is given by its name has the parameters that the model has, too; its
-        others keep their defaults, so that they have no name here.
-        """
-        if isinstance(self.encoder, Encoder):
-            return f"encoder__{name}"
-        return name if hasattr(self, name) else None
-
     # ------------------------------------------------------------------ fitting
-
-    def check_parameters(self) -> None:
-        """Raise ValueError for the first parameter that breaks its rule, or would have no effect.
-
-        The parameters of each encoder are checked whether it is used or not, so that an encoder
-        can be searched beside its parameters. A committee has encoders of its own, so that there
-        they must be left alone.
-        """
-        kind: Any = type(self)
-        of_encoders = _rules_of_encoders(kind)
-        check_parameters(self, self.rules)
-        check_parameters(self, of_encoders)
-        if self.scoring is not None:
-            named_scoring(self.scoring, isinstance(self, ClassifierMixin))
-        if isinstance(self.encoder, Encoder) and self.handle_unknown is not None:
-            raise ValueError(
-                f"handle_unknown={self.handle_unknown!r}: set it on the encoder that is given"
-            )
-        if self.encoder != AUTO and self.candidates != "all":
-            raise ValueError(f'candidates={self.candidates!r} is for encoder="auto" only')
-        if self.encoder == AUTO:
-            usual = inspect.signature(kind).parameters
-            for name in (*of_encoders, "readout", "n_networks"):
-                if getattr(self, name) != usual[name].default:
-                    raise ValueError(
-                        f'{name}={getattr(self, name)!r} has no effect with encoder="auto", whose '
-                        "models have parameters of their own; leave it out, or choose another "
-                        "encoder"
-                    )
 
     def _start_fit(self, graphs: GraphBatch) -> None:
         self.check_parameters()
@@ -514,94 +304,6 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return "networks_" in vars(self)
-
-    # ------------------------------------------------------------------ several targets
-
-    def _fit_targets(
-        self,
-        graphs: GraphBatch,
-        several: SeveralTargets,
-        sample_weight: Any,
-        chosen: Chosen,
-        class_weight: Any = None,
-    ) -> tuple[SeveralGoals, list[tuple[DrawnNetwork, HeldOut]]]:
-        """Fit networks to several targets, and keep a model of each."""
-        some = several.usable(sample_weight)
-        given = None if sample_weight is None else np.asarray(sample_weight)[some]
-        graphs, several = graphs if some.all() else graphs[some], several[some]
-        several.check_learnable()
-        self._start_fit(graphs)
-        goals = self._several_goals(several, several.weights(given, class_weight))
-        pairs = self._fit_networks(graphs, goals, chosen)
-        self.split(several.targets)
-        return goals, pairs
-
-    def split(self, targets: tuple[Target, ...]) -> None:
-        """Take several targets for what the outputs mean, and make a model of each."""
-        self.targets_ = targets
-        self.each_ = tuple(self._alone(t, target) for t, target in enumerate(targets))
-
-    def _several_goals(self, several: SeveralTargets, weights: Floats | None) -> SeveralGoals:
-        """What networks are trained for, and a goal for each target alone.
-
-        All targets are scored alike: if one has a rare class, as is good for that one.
-        """
-        classify, metric = several.classes is not None, self._metric(several.rarest())
-        goals = [
-            TrainingGoal(targets, codes if classify else None, own, self.seed_, metric)
-            for targets, codes, own in several.of_each(weights)
-        ]
-        return SeveralGoals(several, tuple(goals), weights, self.seed_)
-
-    def _alone(self, number: int, target: Target) -> Self:
-        """Give a model of one target: the same networks, with the outputs of this one."""
-        alone: Self = clone(self)
-        for name, value in vars(self).items():
-            if name.endswith("_") and name not in _OF_ALL_TARGETS:
-                setattr(alone, name, value)
-        alone.networks_ = tuple(n.only(number, target.outputs) for n in self.networks_)
-        alone.answer_for(target)
-        return alone
-
-    def shared_out(self, outputs: Floats) -> Iterator[tuple[Any, Floats]]:
-        """Give the model of each of several targets, with its own of the outputs (n_graphs, q)."""
-        for one, target in zip(self.each_, self.targets_, strict=True):
-            yield one, outputs[:, target.outputs]
-
-    def mean_score(self, X: Any, y: Any, metric: Metric, sample_weight: Any = None) -> float:
-        """Mean over several targets of a score, each on the graphs for which it is known."""
-        graphs = self.check_graphs(X)
-        truth = coded_like(self.targets_, y, graphs)
-        weights = sample_weights(sample_weight, len(graphs))
-        return float(np.nanmean(scores_by_target(metric, truth, self.outputs(graphs), weights)))
-
-    def share_out_scores(self) -> None:
-        """Give the model of each target its own of the held-out scores: by class, or all."""
-        groups = iter(self.conformal_.groups)
-        for one, target in zip(self.each_, self.targets_, strict=True):
-            width = 1 if target.classes is None else len(target.classes)
-            one.conformal_ = ConformalScores(tuple(islice(groups, width)))
-
-    def answer_for(self, target: Target) -> None:
-        """Take one target for what the outputs mean."""
-        raise NotImplementedError
-
-    def for_target(self, target: str | int) -> Self:
-        """Give the model of one of several targets, by its name or number.
-
-        It is a model of its own, with the same networks, so that it can be explained, saved and
-        shown like any other.
-        """
-        check_is_fitted(self)
-        if not self.each_:
-            raise ValueError("the model was fitted on one target, so that there is none to choose")
-        names = [each.name for each in self.targets_]
-        if isinstance(target, Integral) and 0 <= target < len(names):
-            return cast(Self, self.each_[target])
-        if target not in names:
-            known = ", ".join(map(repr, names[:10]))
-            raise ValueError(f"target={target!r} is none of the model's; they are {known}")
-        return cast(Self, self.each_[names.index(str(target))])
 
     # ------------------------------------------------------------------ the only network
 

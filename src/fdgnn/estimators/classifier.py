@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from fdgnn.arrays import Array, Floats
 from fdgnn.encoders import Encoder, GraphReservoir
-from fdgnn.estimators.base import Chosen, GraphModel
+from fdgnn.estimators.base import Chosen
+from fdgnn.estimators.several import SeveralTargetsModel
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.networks import TrainingGoal, held_out_outputs
@@ -37,7 +38,7 @@ from fdgnn.readout.thresholds import THRESHOLDS, best_threshold
 from fdgnn.scikit import ClassifierMixin, OfferedIf, check_is_fitted
 
 
-class FDGNNClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
+class FDGNNClassifier(ClassifierMixin, SeveralTargetsModel):  # type: ignore[misc]
     """Classify graphs: an untrained encoder and a linear readout (eq. 1-3).
 
     Parameters
@@ -128,7 +129,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
     classes_: Any  # an array, or a list of arrays for several targets
 
     rules: ClassVar[Mapping[str, Rule]] = {
-        **GraphModel.rules,
+        **SeveralTargetsModel.rules,
         "probability": OneOf((False, True)),
         "threshold": OneOf((None, *THRESHOLDS)),
     }

@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from fdgnn.arrays import Floats
-from fdgnn.estimators.base import Chosen, GraphModel
+from fdgnn.estimators.base import Chosen
+from fdgnn.estimators.several import SeveralTargetsModel
 from fdgnn.graphs.converters import as_batch
 from fdgnn.networks import TrainingGoal, held_out_outputs
 from fdgnn.readout.conformal import ConformalScores, check_coverage
@@ -17,7 +18,7 @@ from fdgnn.readout.targets import real_targets, sample_weights
 from fdgnn.scikit import RegressorMixin
 
 
-class FDGNNRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
+class FDGNNRegressor(RegressorMixin, SeveralTargetsModel):  # type: ignore[misc]
     """Predict real numbers for graphs, with the same model as `FDGNNClassifier`.
 
     Parameters and attributes are those of `FDGNNClassifier`, without `probability`,
