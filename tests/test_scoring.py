@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.metrics import get_scorer, roc_auc_score
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, TimeSeriesSplit
 
-import fdgnn.selection.search as search_module
+import fdgnn.selection.question as question_module
 from fdgnn import FDGNNClassifier, FDGNNRegressor, FDGNNSearchCV, load_model, save_model
 from fdgnn.committee import PENALTIES
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
@@ -216,13 +216,13 @@ def test_groups_are_held_out_together(cv, encoder, monkeypatch):
     graphs, y = make_motif_graphs(60, random_state=3)
     groups = np.array([f"family {i % 12}" for i in range(60)])
     rows = []
-    make = search_module.classification_task
+    make = question_module.classification_task
 
     def kept(graphs, y, folds, *options):
         rows.append(folds)
         return make(graphs, y, folds, *options)
 
-    monkeypatch.setattr(search_module, "classification_task", kept)
+    monkeypatch.setattr(question_module, "classification_task", kept)
     base = FDGNNClassifier(encoder=encoder, random_state=0)
     options = {} if encoder == "auto" else {"n_configurations": 1, "depths": (1,), "n_guesses": 1}
     FDGNNSearchCV(base, cv=cv, outer_cv=3, random_state=0, **options).fit(graphs, y, groups=groups)

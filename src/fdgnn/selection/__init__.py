@@ -5,7 +5,10 @@
 `folds`       the folds of a cross validation
 `scores`      candidates, and their scores on all folds and penalties
 `rule`        how guesses enter a score, and which candidate is chosen
-`search`      `FDGNNSearchCV`, with scikit-learn's `scorers`
+`findings`    what a search found out: of `configurations`, or of a committee
+              (`committee_search`)
+`question`    what a search is asked, with scikit-learn's `scorers`
+`search`      `FDGNNSearchCV`
 ============  ========================================================================
 
 The paper's evaluation (`fdgnn.experiments.study`) and `FDGNNSearchCV` use the

@@ -5,27 +5,22 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from scipy.stats import rankdata
 from sklearn.metrics import check_scoring
 from sklearn.utils import get_tags
 
-from fdgnn.committee import HeldOut
 from fdgnn.context import Context
-from fdgnn.encoders import GraphKind
 from fdgnn.estimators import AUTO, FDGNNClassifier
-from fdgnn.graphs import Array, Floats, GraphBatch
+from fdgnn.graphs import Array, Floats
 from fdgnn.graphs.converters import as_batch
 from fdgnn.parameters import Jobs, check_parameters
-from fdgnn.readout.metrics import Scoring, known_scoring, named_scoring, usual_scoring
-from fdgnn.readout.rare import tell_rare_class
-from fdgnn.readout.several import SeveralTargets, class_targets, n_columns, number_targets
-from fdgnn.readout.targets import check_one_each, class_labels, sample_weights
+from fdgnn.readout.metrics import known_scoring, named_scoring
+from fdgnn.readout.several import SeveralTargets
+from fdgnn.readout.targets import sample_weights
 from fdgnn.scikit import (
     BaseEstimator,
     MetaEstimatorMixin,
@@ -36,25 +31,18 @@ from fdgnn.scikit import (
     is_classifier,
 )
 from fdgnn.seeds import integer_seed, seed_sequence
-from fdgnn.selection.committees import MemberOutputs, all_outputs, members, score_committee
+from fdgnn.selection.committee_search import CommitteeSearch
+from fdgnn.selection.configurations import ConfigurationSearch
+from fdgnn.selection.findings import Workplace
 from fdgnn.selection.finished import FinishedParts
 from fdgnn.selection.folds import TEST
-from fdgnn.selection.nested import NestedAnswers, chosen_outputs
-from fdgnn.selection.rule import ONE_MODEL, Choice, choose
-from fdgnn.selection.scorers import scoring_of
+from fdgnn.selection.nested import NestedAnswers
+from fdgnn.selection.question import Question
 from fdgnn.selection.scores import (
-    OutputScores,
     SelectionTask,
-    candidates_of,
-    classification_task,
-    score_candidates,
-    score_outputs,
-    several_task,
 )
 from fdgnn.selection.space import (
-    ALPHAS,
     Parameters,
-    at_depth,
     draw_configurations,
 )
 from fdgnn.selection.splits import Splitters, check_groups
@@ -195,8 +183,8 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             Graphs of one group are held out together, by `cv` as well as by `outer_cv`.
         """
         self._check_parameters()
-        graphs = as_batch(X)
-        y = self._targets(y, graphs)
+        question, graphs = self._question(), as_batch(X)
+        y = question.targets(y, graphs)
         groups = None if groups is None else check_groups(groups, len(y))
         weights = sample_weights(sample_weight, len(y))
         some = np.ones(len(y), dtype=bool) if weights is None else weights > 0
@@ -204,20 +192,16 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if not some.all():
             graphs, y, weights = graphs[some], y[some], None if weights is None else weights[some]
             groups = None if groups is None else groups[some]
-        self._tell_rare_class(y)
-        task = self._task(graphs, y, weights, groups)
-        if self._base.encoder == AUTO:
-            return self._fit_committee(task, y, weights)
-        configurations = self._configurations()
-        depths = self._depths()
-        scores = self._score(task, configurations, depths)
-        choice = choose(scores.validation[:, None], scores.test[:, None], ONE_MODEL)
-        self._keep_results(scores, choice, configurations, depths, task.alphas)
+        question.tell_rare_class(y)
+        task = question.task(graphs, y, weights, groups)
+        search = self._search()
+        found = search.run(task, self._workplace(task, search.base))
+        self.cv_results_, self.best_index_ = found.results, found.best_index
+        self.best_params_, self.best_score_ = found.best_params, found.best_score
+        self.n_resumed_, self._found = found.n_resumed, found
         if self.outer_cv is not None:
-            estimators = [clone(self._base).set_params(**c) for c in configurations]
-            outputs = chosen_outputs(task, estimators, depths, choice, self.n_guesses)
-            self._keep_nested(task, choice.scores[:-1], outputs)
-        self.best_estimator_ = self._chosen_model().fit(graphs, y, weights)
+            self._keep_nested(task, found.test_scores, found.outputs)
+        self.best_estimator_ = found.fitted(graphs, y, weights)
         return self
 
     def refit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -227,86 +211,35 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         each of several targets has a penalty of its own.
         """
         check_is_fitted(self)
-        graphs = as_batch(X)
-        if self._base.encoder == AUTO:
-            model = clone(self._committee)
-            own = [(m.name, m.recipe) for m in model.members(GraphKind.of(graphs), len(graphs))]
-            chosen = None
-            if own == self._members and not any(isinstance(p, tuple) for p in self._penalties):
-                chosen = [None if p is None else HeldOut(p, None) for p in self._penalties]
-            self.best_estimator_ = model.fit(graphs, y, sample_weight, chosen)
-        else:
-            self.best_estimator_ = self._chosen_model().fit(graphs, y, sample_weight)
+        self.best_estimator_ = self._found.refitted(as_batch(X), y, sample_weight)
         return self
 
-    def _chosen_model(self) -> Any:
-        return clone(self._base).set_params(**self.best_params_, n_networks=self.n_guesses)
+    def _question(self) -> Question:
+        splitters = Splitters(self.cv, self.outer_cv, is_classifier(self._base), self.random_state)
+        return Question(self._base, self._asked_scoring, self.alphas, splitters)
 
-    def _fit_committee(self, task: SelectionTask, y: Any, weights: Floats | None) -> Self:
-        """Score the committee of ``encoder="auto"``, and fit it on all graphs.
+    @property
+    def _asked_scoring(self) -> Any:
+        """What is asked for, of the search or else of its estimator."""
+        return self._base.scoring if self.scoring is None else self.scoring
 
-        There is nothing to draw: its members are fixed, and each chooses its penalty. Reservoirs
-        take the estimator's seed, or else that of the search.
-        """
+    def _search(self) -> ConfigurationSearch | CommitteeSearch:
+        """Say what is tried. Reservoirs of a committee take the estimator's seed, or ours."""
+        if self._base.encoder != AUTO:
+            configurations, depths = self._configurations(), self._depths()
+            return ConfigurationSearch(self._base, configurations, depths, self.n_guesses)
         base = clone(self._base)
         if base.random_state is None:
             base.set_params(random_state=integer_seed(seed_sequence(self.random_state), 0))
-        names = [member.name for member in members(task, base)]
-        ordered = self._all_outputs(task, base, names)
-        scores = score_committee(task, ordered, is_classifier(self._base))
-        whole = [float(one.scores[-1]) for one in ordered]
-        last = replace(task, folds=task.folds[-1:])  # all graphs: no outer fold is left out
-        alone = [score_outputs(last, one.outputs[-1:, None]).deviation for one in ordered]
-        penalties = [_plain_penalty(one.penalties[-1]) for one in ordered]
-        params = [
-            {"member": name, "alpha": alpha} for name, alpha in zip(names, penalties, strict=True)
-        ]
-        self.cv_results_ = {
-            "params": params,
-            "param_member": np.array(names),
-            "param_alpha": np.array(penalties),
-            "kept": scores.kept[-1],
-            "mean_test_score": np.array(whole),
-            "std_test_score": np.array([float(each[0, 0]) for each in alone]),
-            "rank_test_score": rankdata(-np.array(whole), method="min").astype(int),
-        }
-        self.best_index_ = int(np.argmax(whole))
-        self.best_params_ = {"encoder": AUTO, "candidates": self._base.candidates}
-        self.best_score_ = float(scores.validation[-1])
-        if self.outer_cv is not None:
-            self._keep_nested(task, scores.test[:-1], scores.outputs[:-1])
-        chosen = [
-            HeldOut(alpha, one.outputs[-1]) if keep else None
-            for alpha, one, keep in zip(penalties, ordered, scores.kept[-1], strict=True)
-        ]
-        self._committee = clone(base)
-        self._members = [(member.name, member.recipe) for member in members(task, base)]
-        self._penalties = [None if one is None else one.penalty for one in chosen]
-        self.best_estimator_ = base.fit(task.graphs, y, weights, chosen)
-        return self
+        return CommitteeSearch(base)
 
-    def _all_outputs(
-        self, task: SelectionTask, base: Any, names: Sequence[str]
-    ) -> list[MemberOutputs]:
-        """Let all members predict held-out graphs, but those that are finished already."""
-        finished = self._finished(task, base)
-        known = finished.find(names)
-        found = [MemberOutputs(i, p, s, o, float(t)) for i, (p, s, o, t) in known.items()]
-        context = Context(self.n_jobs, quiet=not self.verbose)
-        left = [i for i in range(len(names)) if i not in known]
-        outputs = all_outputs(task, base, left, context.n_jobs)
-        for one in context.track(outputs, len(names), "models", done=len(known)):
-            finished.keep(names[one.number], [one.penalties, one.scores, one.outputs, one.seconds])
-            found.append(one)
-        self.n_resumed_ = len(known)
-        return sorted(found, key=lambda one: one.number)
-
-    def _finished(self, task: SelectionTask, base: Any) -> FinishedParts:
+    def _workplace(self, task: SelectionTask, base: Any) -> Workplace:
         """Give the parts of earlier searches that were asked for the same."""
-        scoring = self._base.scoring if self.scoring is None else self.scoring
         parameters = {k: v for k, v in base.get_params().items() if k != "n_jobs"}
-        about = repr((type(base).__name__, sorted(parameters.items()), scoring))
-        return FinishedParts(None if self.work_dir is None else Path(self.work_dir), task, about)
+        about = repr((type(base).__name__, sorted(parameters.items()), self._asked_scoring))
+        directory = None if self.work_dir is None else Path(self.work_dir)
+        context = Context(self.n_jobs, quiet=not self.verbose)
+        return Workplace(context, FinishedParts(directory, task, about))
 
     def _keep_nested(self, task: SelectionTask, scores: Floats, outputs: Floats) -> None:
         """Keep test scores (n_outer,), and outputs (n_outer, n, q) of graphs that are tested."""
@@ -366,63 +299,6 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                         "search; leave it out, or choose another encoder"
                     )
 
-    def _targets(self, y: Any, graphs: GraphBatch) -> Any:
-        """Give one target as an array, and several as such, all of them checked."""
-        classify, width = is_classifier(self._base), n_columns(y)
-        if width is not None and (width > 1 or not classify):
-            several = class_targets(y, graphs) if classify else number_targets(y, graphs)
-            several.check_learnable()
-            return several
-        y = np.asarray(y)
-        check_one_each(graphs, y)
-        return y
-
-    def _tell_rare_class(self, y: Any) -> None:
-        if self.scoring is None and self._base.scoring is None and is_classifier(self._base):
-            if isinstance(y, SeveralTargets):
-                y.tell_rare_class(stacklevel=5)
-            else:
-                tell_rare_class(y, stacklevel=4)
-
-    def _task(
-        self, graphs: GraphBatch, y: Any, weights: Floats | None, groups: Array | None
-    ) -> SelectionTask:
-        classify, several = is_classifier(self._base), isinstance(y, SeveralTargets)
-        if classify and not several:
-            y = class_labels(y, graphs)
-            class_weight = getattr(self._base, "class_weight", None)
-            weights = sample_weights(weights, len(y), y, class_weight)
-        relative = self._base.relative_penalty
-        usual = self._base.penalties(len(graphs)) if relative else ALPHAS
-        alphas = np.array(usual if self.alphas is None else self.alphas, dtype=np.float64)
-        if not (np.isfinite(alphas) & (alphas >= 0)).all():
-            raise ValueError(f"alphas={self.alphas!r}: expected finite numbers, at least 0")
-        splitters = Splitters(self.cv, self.outer_cv, classify, self.random_state)
-        folds = splitters.rows(y, groups)
-        metric = self._scoring(y).metric
-        if several:
-            class_weight = getattr(self._base, "class_weight", None)
-            task = several_task(graphs, y, folds, alphas, metric)
-            return replace(task, weights=y.weights(weights, class_weight))
-        if classify:
-            task = classification_task(graphs, y, folds, alphas, metric)
-            return replace(task, weights=weights)
-        targets = y.astype(np.float64).reshape(len(y), -1)
-        return SelectionTask(graphs, targets, y, folds, alphas, metric, weights)
-
-    def _scoring(self, y: Any) -> Scoring:
-        """What is asked for, of the search or else of its estimator; or the usual."""
-        given = self._base.scoring if self.scoring is None else self.scoring
-        if isinstance(y, SeveralTargets):
-            codes = y.rarest()
-            return (
-                usual_scoring(codes) if given is None else named_scoring(given, codes is not None)
-            )
-        if not is_classifier(self._base):
-            return scoring_of(given, None, None)
-        classes, codes = np.unique(y, return_inverse=True)
-        return scoring_of(given, codes, classes)
-
     def _configurations(self) -> list[Parameters]:
         seeds = seed_sequence(self.random_state)
         if self.configurations is None:
@@ -436,52 +312,6 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _depths(self) -> tuple[int, ...]:
         return (1,) if self._base.depth_parameter is None else tuple(sorted(set(self.depths)))
-
-    def _score(
-        self, task: SelectionTask, configurations: list[Parameters], depths: tuple[int, ...]
-    ) -> OutputScores:
-        """Score all configurations; each part is (configurations, depths, n_outer, alphas)."""
-        context = Context(self.n_jobs, quiet=not self.verbose)
-        estimators = [clone(self._base).set_params(**c) for c in configurations]
-        candidates = candidates_of(
-            estimators, [depths] * len(estimators), self.n_guesses, ONE_MODEL
-        )
-        finished = self._finished(task, self._base)
-        names = [repr((configurations[c.configuration], c.depths, c.guesses)) for c in candidates]
-        known = finished.find(names)
-        scores = {i: OutputScores(*arrays) for i, arrays in known.items()}
-        left = [c for i, c in enumerate(candidates) if i not in known]
-        found = score_candidates(task, left, context.n_jobs)
-        for one in context.track(found, len(candidates), "configurations", done=len(known)):
-            finished.keep(names[one.configuration], one.scores)
-            scores[one.configuration] = one.scores
-        self.n_resumed_ = len(known)
-        parts = zip(*(scores[c] for c in range(len(candidates))), strict=True)
-        return OutputScores(*(np.array(part) for part in parts))
-
-    def _keep_results(
-        self, scores: OutputScores, choice: Choice, configurations: list[Parameters],
-        depths: Sequence[int], alphas: Floats,
-    ) -> None:  # fmt: skip
-        """Keep what cross validation on all graphs found: the last row of folds."""
-        mean, deviation = scores.validation[:, :, -1], scores.deviation[:, :, -1]
-        rows = list(np.ndindex(mean.shape))
-        params = [
-            configurations[c] | at_depth(self._base, depths[d]) | {"alpha": float(alphas[a])}
-            for c, d, a in rows
-        ]
-        names = dict.fromkeys(name for p in params for name in p)
-        self.cv_results_ = {
-            "params": params,
-            **{f"param_{name}": np.array([p.get(name) for p in params]) for name in names},
-            "mean_test_score": mean.ravel(),
-            "std_test_score": deviation.ravel(),
-            "rank_test_score": rankdata(-mean.ravel(), method="min").astype(int),
-        }
-        best = (choice.configurations[-1], choice.depths[-1], choice.penalties[-1, 0])
-        self.best_index_ = rows.index(best)
-        self.best_params_ = params[self.best_index_]
-        self.best_score_ = float(mean[best])
 
     @property
     def classes_(self) -> Array:
@@ -549,8 +379,3 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
         tags.input_tags, tags.target_tags = inner.input_tags, inner.target_tags
         return tags
-
-
-def _plain_penalty(penalty: Any) -> Any:
-    """A penalty as a number, or as a tuple with one for each of several targets."""
-    return tuple(penalty.tolist()) if np.ndim(penalty) else float(penalty)
