@@ -106,6 +106,16 @@ def test_a_threshold_finds_the_rare_class_and_leaves_probabilities(rare, tmp_pat
     np.testing.assert_array_equal(again.predict_proba(graphs), cut.predict_proba(graphs))
 
 
+def test_f1_cuts_for_the_rarer_class_whatever_its_name():
+    rng = np.random.default_rng(0)
+    codes = (np.arange(300) % 20 == 0).astype(int)
+    outputs = (rng.normal(size=300) + codes - 2)[:, None]
+    cut = best_threshold(outputs, codes, metrics.f1)
+    found = ((outputs[:, 0] > cut) == 1).sum()
+    assert 3 < found < 60
+    assert best_threshold(-outputs, 1 - codes, metrics.f1) == pytest.approx(-cut)
+
+
 def test_thresholds_of_many_outputs_are_tried_at_equal_numbers():
     rng = np.random.default_rng(0)
     codes = (rng.uniform(size=5_000) < 0.05).astype(int)
@@ -205,6 +215,48 @@ def test_a_rare_class_is_told_by_a_search_once(rare):
     assert len(told) == 1
     asked = few(scoring="roc_auc").fit(*rare)
     np.testing.assert_array_equal(found.nested_scores_, asked.nested_scores_)
+
+
+@pytest.mark.parametrize("encoder", ["reservoir", "auto"])
+def test_scores_have_the_threshold_that_each_outer_fold_chose_without_its_graphs(rare, encoder):
+    graphs, y = rare[0], np.where(np.arange(120) % 7 == 0, 1, rare[1])  # nobody can know these
+    base = FDGNNClassifier(encoder=encoder, random_state=0, scoring="accuracy")
+    base.set_params(threshold="balanced_accuracy")
+    options = {"depths": (1,), "n_guesses": 2, "configurations": [{}]}
+    search = FDGNNSearchCV(base, cv=3, outer_cv=3, random_state=0)
+    cut = search.set_params(**options if encoder == "reservoir" else {}).fit(graphs, y)
+    plain = clone(cut).set_params(estimator__threshold=None).fit(graphs, y)
+    moved = plain.nested_outputs_ - cut.nested_outputs_
+    for fold in range(3):
+        tested = cut.nested_folds_[fold] == -1
+        assert np.ptp(moved[tested]) < 1e-9
+    told = cut.classes_[(cut.nested_outputs_[:, 0] > 0).astype(int)]
+    right = [(told == y)[fold == -1].mean() for fold in cut.nested_folds_]
+    np.testing.assert_allclose(cut.nested_scores_, right)
+    assert cut.nested_score_by("accuracy") == pytest.approx(np.mean(right))
+    assert np.abs(moved).max() > 0
+    for same in ("roc_auc", "log_loss"):  # neither order nor probabilities are moved
+        assert cut.nested_score_by(same) == pytest.approx(plain.nested_score_by(same))
+
+
+def test_the_threshold_of_an_outer_fold_is_the_best_on_its_inner_folds(rare):
+    graphs, y = rare
+    base = FDGNNClassifier(n_layers=1, degree=5.0, alpha=0.1, threshold="f1")
+    found = FDGNNSearchCV(
+        base, cv=3, outer_cv=3, random_state=0, n_guesses=1, depths=(1,), alphas=(0.1,),
+        configurations=[{"random_state": 5}], scoring="accuracy",
+    ).fit(graphs, y)  # fmt: skip
+    plain = clone(base).set_params(threshold=None, random_state=5)
+    codes = np.searchsorted(found.classes_, y)
+    for row in found.nested_folds_:
+        held_out = np.zeros((len(y), 1))
+        for inner in range(3):
+            model = clone(plain).fit(graphs, y, (row >= 0) & (row != inner))
+            held_out[row == inner] = model.outputs(graphs)[row == inner]
+        train, test = row >= 0, row == -1
+        at = best_threshold(held_out[train], codes[train], metrics.f1)
+        alone = clone(plain).fit(graphs, y, train).outputs(graphs)
+        np.testing.assert_allclose(found.nested_outputs_[test], alone[test] - at, atol=1e-5)
 
 
 # ---------------------------------------------------------------------- groups and time

@@ -101,8 +101,8 @@ def fit(
     threshold: Annotated[
         str | None,
         typer.Option(
-            help="Tell two classes apart where accuracy, balanced_accuracy or f1 is best on "
-            "held-out graphs; by default f1 where a class is rare."
+            help="Tell two classes apart where accuracy, balanced_accuracy or f1 (of the rarer "
+            "class) is best on held-out graphs; by default f1 where a class is rare."
         ),
     ] = None,
     split: Annotated[

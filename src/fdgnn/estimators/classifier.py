@@ -83,8 +83,8 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         warning, where a class has less than a tenth of the graphs.
     threshold : str, optional
         For two classes: the output from which on a graph is of the second one is that with the
-        best "balanced_accuracy", "f1" or "accuracy" on outputs held out by cross validation. By
-        default it is 0.
+        best "balanced_accuracy", "accuracy" or "f1", that of the rarer class, on outputs held out
+        by cross validation. By default it is 0.
     handle_unknown : {"error", "ignore"}, optional
         What is done about vertex labels that no training graph has. By default the paper's model
         raises an error; colors, "both" and "auto" ignore such labels, and a warning counts the

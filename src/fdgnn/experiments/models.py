@@ -27,7 +27,7 @@ from fdgnn.experiments.rundir import check_same, locked
 from fdgnn.experiments.study import ENGINE, fingerprint, versions
 from fdgnn.graphs import Array, Floats, GraphBatch, Ints
 from fdgnn.readout.calibration import fit_slope, probabilities
-from fdgnn.readout.metrics import accuracy, balanced_accuracy, named_scoring, roc_auc
+from fdgnn.readout.metrics import OF_CLASSES, accuracy, named_scoring
 from fdgnn.records import write_record
 from fdgnn.selection.committees import (
     MemberOutputs,
@@ -202,8 +202,8 @@ def _summary(
         accuracy_mean=float(accuracies.mean()),
         accuracy_std=float(accuracies.std(ddof=1)),
         fold_accuracies=accuracies.tolist(),
-        balanced_accuracy_mean=answers.score(balanced_accuracy),
-        roc_auc_mean=answers.score(roc_auc),
+        balanced_accuracy_mean=answers.score(OF_CLASSES["balanced_accuracy"]),
+        roc_auc_mean=answers.score(OF_CLASSES["roc_auc"]),
         members=settings.members,
         fold_kept=[np.flatnonzero(row).tolist() for row in scores.kept],
         fold_alphas=np.array([one.penalties for one in found]).T.tolist(),

@@ -41,12 +41,15 @@ class Scoring:
     metric : Metric
     error : bool
         Whether people know it as an error: what is shown is minus the metric.
+    of_probabilities : bool
+        Whether it looks at probabilities, which a threshold does not move.
     """
 
     name: str
     words: str
     metric: Metric
     error: bool = False
+    of_probabilities: bool = False
 
     def shown(self, score: float) -> float:
         """Give the number that people expect to see."""
@@ -226,7 +229,7 @@ OF_CLASSES = {
         Scoring("roc_auc", "ROC AUC", roc_auc),
         Scoring("average_precision", "average precision", average_precision),
         Scoring("f1", "F1", f1),
-        Scoring("log_loss", "log loss", log_loss, error=True),
+        Scoring("log_loss", "log loss", log_loss, error=True, of_probabilities=True),
     )
 }
 OF_NUMBERS = {

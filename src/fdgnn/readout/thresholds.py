@@ -17,6 +17,8 @@ def best_threshold(
 ) -> float:
     """Cut outputs (n, 1) where the metric is best; among equals, nearest to zero.
 
+    F1 is that of the rarer class, whichever of the two it is.
+
     Cuts lie in the middle between neighboring outputs. Of many outputs about a thousand are
     tried, at equal numbers of graphs.
     """
@@ -25,6 +27,10 @@ def best_threshold(
     most = max(2, min(_MOST_CUTS, _MOST_CELLS // len(outputs)))
     if len(cuts) > most:
         cuts = np.append(np.quantile(cuts, np.linspace(0, 1, most)), 0.0)
-    scores = metric(codes, outputs - cuts[:, None, None], weights)
+    lowered = outputs - cuts[:, None, None]
+    second_is_rarer = 2 * np.count_nonzero(codes) <= len(codes)
+    scores = (
+        metric(codes, lowered, weights) if second_is_rarer else metric(1 - codes, -lowered, weights)
+    )
     best = np.flatnonzero(scores == scores.max())
     return float(cuts[best[np.argmin(np.abs(cuts[best]))]])

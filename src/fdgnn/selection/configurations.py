@@ -70,7 +70,8 @@ class ConfigurationSearch:
 
     def _outputs(self, task: SelectionTask, choice: Choice) -> Floats:
         """What was chosen without each outer fold says of its graphs, (n_outer, n, q)."""
-        return chosen_outputs(task, self._estimators(), self.depths, choice, self.n_guesses)
+        cut = getattr(self.base, "threshold", None) is not None  # by graphs held out
+        return chosen_outputs(task, self._estimators(), self.depths, choice, self.n_guesses, cut)
 
     def _scores(self, task: SelectionTask, place: Workplace) -> tuple[OutputScores, int]:
         """Score all configurations, but those that are finished already, and count these.

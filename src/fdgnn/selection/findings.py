@@ -32,7 +32,8 @@ class Findings:
     test_scores : (n_outer,)
         How what each outer fold chose does on its test graphs.
     outputs : (n_outer, n, q)
-        What it says of the test graphs.
+        What it says of the test graphs; if a threshold is to be chosen, also what readouts say of
+        training graphs that have not seen their inner fold.
     n_resumed : int
         Parts of the search that an earlier one had finished.
     """

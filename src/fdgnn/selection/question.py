@@ -86,7 +86,7 @@ class Question:
         if not (np.isfinite(alphas) & (alphas >= 0)).all():
             raise ValueError(f"alphas={self.alphas!r}: expected finite numbers, at least 0")
         folds = self.splitters.rows(y, groups)
-        metric = self._scoring(y).metric
+        metric = self.scoring_of(y).metric
         if several:
             class_weight = getattr(self.base, "class_weight", None)
             task = several_task(graphs, y, folds, alphas, metric)
@@ -97,7 +97,7 @@ class Question:
         targets = y.astype(np.float64).reshape(len(y), -1)
         return SelectionTask(graphs, targets, y, folds, alphas, metric, weights)
 
-    def _scoring(self, y: Any) -> Scoring:
+    def scoring_of(self, y: Any) -> Scoring:
         """What is asked for, or the usual."""
         given = self.scoring
         if isinstance(y, SeveralTargets):

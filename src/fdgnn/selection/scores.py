@@ -44,6 +44,10 @@ class SelectionTask:
     weights: Floats | None = None  # (n,) of the graphs' errors; or (n, q)
     several: SeveralTargets | None = None  # if there are several, whose values `y` has
 
+    def at(self, row: int, alpha: float) -> SelectionTask:
+        """Give the task of one row of folds and one penalty."""
+        return replace(self, folds=self.folds[row : row + 1], alphas=np.array([alpha]))
+
     def parts(self) -> list[SelectionTask]:
         """Give the task of each of several targets, on the graphs for which it is known."""
         assert self.several is not None

@@ -18,7 +18,7 @@ from fdgnn.estimators import AUTO, FDGNNClassifier
 from fdgnn.graphs import Array, Floats
 from fdgnn.graphs.converters import as_batch
 from fdgnn.parameters import Jobs, check_parameters
-from fdgnn.readout.metrics import known_scoring, named_scoring
+from fdgnn.readout.metrics import OF_CLASSES, Scoring, known_scoring, named_scoring
 from fdgnn.readout.several import SeveralTargets
 from fdgnn.readout.targets import sample_weights
 from fdgnn.scikit import (
@@ -33,10 +33,10 @@ from fdgnn.scikit import (
 from fdgnn.seeds import integer_seed, seed_sequence
 from fdgnn.selection.committee_search import CommitteeSearch
 from fdgnn.selection.configurations import ConfigurationSearch
-from fdgnn.selection.findings import Workplace
+from fdgnn.selection.findings import Findings, Workplace
 from fdgnn.selection.finished import FinishedParts
 from fdgnn.selection.folds import TEST
-from fdgnn.selection.nested import NestedAnswers
+from fdgnn.selection.nested import NestedAnswers, chosen_cuts
 from fdgnn.selection.question import Question
 from fdgnn.selection.scores import (
     SelectionTask,
@@ -200,7 +200,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.best_params_, self.best_score_ = found.best_params, found.best_score
         self.n_resumed_, self._found = found.n_resumed, found
         if self.outer_cv is not None:
-            self._keep_nested(task, found.test_scores, found.outputs)
+            self._keep_nested(task, found, question.scoring_of(y))
         self.best_estimator_ = found.fitted(graphs, y, weights)
         return self
 
@@ -241,30 +241,36 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         context = Context(self.n_jobs, quiet=not self.verbose)
         return Workplace(context, FinishedParts(directory, task, about))
 
-    def _keep_nested(self, task: SelectionTask, scores: Floats, outputs: Floats) -> None:
-        """Keep test scores (n_outer,), and outputs (n_outer, n, q) of graphs that are tested."""
+    def _keep_nested(self, task: SelectionTask, found: Findings, scoring: Scoring) -> None:
+        """Keep what was selected without each outer fold, and its scores there."""
+        self.nested_folds_ = tested = task.folds[:-1]
+        threshold = getattr(self._base, "threshold", None)
+        metric = None if threshold is None else OF_CLASSES[threshold].metric
+        cuts = None if metric is None else chosen_cuts(task, found.outputs, metric)
+        self._nested = NestedAnswers(task.y, tested == TEST, found.outputs, task.several, cuts)
+        scores = found.test_scores if cuts is None else self._nested.by_fold(scoring)
         known = scores[~np.isnan(scores)]
         if len(known) == 0:
             raise ValueError(
                 "no outer fold can be scored, because each has graphs of one class or value only"
             )
         self.nested_scores_, self.nested_score_ = scores, float(known.mean())
-        self.nested_folds_ = task.folds[:-1]
-        self._nested = NestedAnswers(task.y, self.nested_folds_ == TEST, outputs, task.several)
         self.nested_outputs_ = self._nested.last()
 
     def nested_score_by(self, scoring: str) -> float:
-        """Mean over the outer folds of another score of what was selected without them."""
+        """Mean over the outer folds of another score of what was selected without them.
+
+        If a threshold was asked for, each outer fold has one of its own, chosen without its graphs.
+        """
         check_is_fitted(self, "nested_outputs_")
-        metric = named_scoring(scoring, is_classifier(self._base)).metric
-        return self._nested.score(metric)
+        return self._nested.score(named_scoring(scoring, is_classifier(self._base)))
 
     def nested_scores_by_target(self, scoring: str) -> dict[str, float]:
         """The same for each of several targets, by name."""
         check_is_fitted(self, "nested_outputs_")
-        metric = named_scoring(scoring, is_classifier(self._base)).metric
+        each = self._nested.by_target(named_scoring(scoring, is_classifier(self._base)))
         names = [target.name for target in self.best_estimator_.targets_]
-        return dict(zip(names, self._nested.by_target(metric).tolist(), strict=True))
+        return dict(zip(names, each.tolist(), strict=True))
 
     @property
     def _base(self) -> Any:
@@ -369,7 +375,10 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             return float(self.best_estimator_.mean_score(X, y, metric))
         if known is not None:
             truth = np.searchsorted(self.classes_, y) if classify else np.asarray(y, float)
-            return float(known.metric(truth, self.best_estimator_.outputs(X)))
+            outputs = self.best_estimator_.outputs(X)
+            if known.of_probabilities:
+                outputs = outputs + getattr(self.best_estimator_, "threshold_", 0.0)
+            return float(known.metric(truth, outputs))
         return float(check_scoring(self.best_estimator_, self.scoring)(self.best_estimator_, X, y))
 
     def __sklearn_tags__(self) -> Any:

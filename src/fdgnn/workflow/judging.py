@@ -69,7 +69,7 @@ def _rival(X: Any, y: Array, folds: Folds, scorings: Sequence[Scoring]) -> dict[
     classify = scorings[0].name in OF_CLASSES
     truth = np.unique(y, return_inverse=True)[1] if classify else y
     answers = baseline_answers(X, truth, folds, classify)
-    return {each.words: each.shown(answers.score(each.metric)) for each in scorings}
+    return {each.words: each.shown(answers.score(each)) for each in scorings}
 
 
 def mean_or_none(values: Sequence[float | None]) -> float | None:

@@ -195,7 +195,8 @@ def _about_rare(y: Any, scoring: Scoring, threshold: str | None) -> str | None:
     of, (name, share) = next(iter(rare.items()))
     text = f"class {name}{of} has {100 * share:.1f} % of the graphs: {scoring.words} chooses models"
     if threshold is not None:
-        text += f", and classes are told apart where {OF_CLASSES[threshold].words} is best"
+        whose = " of that class" if threshold == "f1" else ""
+        text += f", and classes are told apart where {OF_CLASSES[threshold].words}{whose} is best"
     return text
 
 
