@@ -18,7 +18,7 @@ from fdgnn.cli import main
 from fdgnn.cli.splitting import joined
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.graphs import GraphBatch
-from fdgnn.readout.metrics import roc_auc
+from fdgnn.readout.metrics import OF_CLASSES
 from fdgnn.selection.folds import TEST
 from fdgnn.selection.splits import Split
 from fdgnn.workflow.chemistry import baseline_answers, morgan_counts, murcko_scaffolds
@@ -97,7 +97,9 @@ def test_a_rare_class_is_ranked_and_cut(table):
     found = train(table.graphs[some], y)
     assert found.metric == "ROC AUC"
     assert found.rare.startswith("class 1 has ")
-    assert "ROC AUC chooses models, and classes are told apart where F1 is best" in found.rare
+    assert (
+        "ROC AUC chooses models, and classes are told apart where F1 of that class is" in found.rare
+    )
     assert found.model.threshold == "f1"
 
 
@@ -113,6 +115,22 @@ def test_scaffolds_are_held_out_together(table):
     three = Split("group", np.arange(len(table.y)) % 3, "family")
     with pytest.raises(ValueError, match="only 3 different values of family, too few to hold"):
         train(table.graphs, table.y, Wishes(split=three))
+
+
+@pytest.mark.parametrize(("times", "tested"), [
+    (np.repeat(np.arange(12), 5), 3),
+    (np.repeat([0, 1, 2, 3], [50, 2, 3, 5]), 1),
+    (np.r_[0, 1, np.repeat(2, 30), np.repeat(3, 20)], 2),
+])  # fmt: skip
+def test_equal_times_are_on_one_side_of_every_cut(times, tested):
+    split, y = Split("time", times, "year"), np.arange(len(times)) % 2
+    rows = split.splitters(3, True, 0).rows(y, split.groups)
+    assert len(rows) == tested + 1
+    for row in rows:
+        assert all(len(set(row[times == one])) == 1 for one in set(times))
+        assert len(set(row[row >= 0])) > 1  # something to choose by
+    for row in rows[:-1]:
+        assert times[row >= 0].max() < times[row == -1].min()
 
 
 def test_time_is_kept_in_order(table):
@@ -143,8 +161,9 @@ def test_folds_that_lack_classes_do_not_stop_the_baseline():
         folds = np.array([[0] * 3 + [TEST] * 6, [0] * 6 + [TEST] * 3, [0, 1, TEST] * 3])
         found = baseline_answers(X, y, folds, classify=True)
         assert len(found.outputs) == 2  # the first fold has one class only
-        assert np.isfinite(found.score(lambda truth, outputs: np.abs(outputs).max()))
-    assert np.isnan(baseline_answers(X, y, folds[:1], classify=True).score(None))
+        for tested, outputs in zip(found.tested, found.outputs, strict=True):
+            assert np.isfinite(outputs[tested]).all()
+    assert np.isnan(baseline_answers(X, y, folds[:1], classify=True).score(OF_CLASSES["roc_auc"]))
 
 
 @pytest.mark.parametrize("name", ["threshold", "class_weight"])
@@ -168,7 +187,7 @@ def test_the_baseline_is_logistic_regression_in_the_same_folds(table):
     for fold in folds:
         model = LogisticRegression(max_iter=1000).fit(X[fold >= 0], table.y[fold >= 0])
         by_hand.append(roc_auc_score(table.y[fold < 0], model.decision_function(X[fold < 0])))
-    assert found.score(roc_auc) == pytest.approx(np.mean(by_hand))
+    assert found.score(OF_CLASSES["roc_auc"]) == pytest.approx(np.mean(by_hand))
 
 
 # ---------------------------------------------------------------------- twins
@@ -197,13 +216,17 @@ def test_the_command_prints_all_of_it(molecules, run_fdgnn, tmp_path):
                     "--split", "scaffold", "--threshold", "balanced_accuracy", "-q")  # fmt: skip
     assert run.exit_code == 0, run.output
     for words in (
-        "ROC AUC, nested cross validation", "balanced accuracy, nested cross validation",
-        "accuracy, nested cross validation", "ROC AUC, Morgan counts and logistic regression",
+        "ROC AUC, nested cross validation, scaffold split",
+        "balanced accuracy, nested cross validation", "accuracy, nested cross validation",
+        "ROC AUC, Morgan counts and logistic regression",
     ):  # fmt: skip
         assert words in run.output
     by_year = run_fdgnn("fit", molecules, "--target", "active", "-o", out, "--split", "time",
                         "year", "--json", "-q")  # fmt: skip
     assert '"morgan": {"accuracy"' in by_year.output
+    assert '"split": "split by time (year)"' in by_year.output
+    told = run_fdgnn("model", out)
+    assert "nested cross validation, split by time (year)" in " ".join(told.output.split())
 
 
 @pytest.mark.parametrize(("options", "message"), [

@@ -36,6 +36,7 @@ def model_in_words(info: ModelInfo) -> dict[str, object]:
         words["predicts"] = "a number" if info.single_output else f"{info.n_outputs} numbers"
     if info.score is not None:
         how = "by nested cross validation" if info.nested else "of the training"
+        how += f", {info.split}" if info.split else ""
         words["score"] = f"{_scores(info.scores) or format(info.score, '.4f')} ({how})"
     if info.model is not None:
         classify = info.classes is not None or any(target.classes for target in info.targets)

@@ -234,6 +234,7 @@ def _print_training(
             "metric": training.metric,
             "score": training.score,
             "scores": training.scores,
+            "split": training.split,
             "baseline": training.baseline,
             "morgan": training.rival,
             "wl_ceiling": training.ceiling,
@@ -290,7 +291,8 @@ def _lines(training: Training) -> dict[str, float | None]:
     constant = "majority class" if classify else "mean"
     way = "logistic" if classify else "ridge"
     lines: dict[str, float | None] = {
-        f"{what}, nested cross validation": value for what, value in training.scores.items()
+        f"{what}, nested cross validation, {training.split}": value
+        for what, value in training.scores.items()
     }
     lines[f"{training.metric}, always the {constant}"] = training.baseline
     rival = training.rival.get(training.metric)

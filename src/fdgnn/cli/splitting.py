@@ -63,7 +63,7 @@ class AskedSplit:
 
     def of_table(self, table: GraphTable, context: Context) -> Split:
         """Make the split of a table that was read with these columns."""
-        from fdgnn.selection.splits import Split
+        from fdgnn.selection.splits import SCAFFOLD, Split
 
         if self.name == "random":
             return Split()
@@ -72,7 +72,7 @@ class AskedSplit:
                 raise ValueError(f"{OPTION} scaffold is for molecules, and these graphs are none")
             from fdgnn.workflow.chemistry import murcko_scaffolds
 
-            return Split("group", murcko_scaffolds(table.smiles, context.n_jobs), "scaffold")
+            return Split("group", murcko_scaffolds(table.smiles, context.n_jobs), SCAFFOLD)
         import numpy as np
 
         assert self.column is not None

@@ -184,6 +184,7 @@ class RunResult(FoldScores, frozen=True, kw_only=True):
     command: str | None = None
     balanced_accuracy_mean: Share | None = None  # of guess 0; None in earlier results
     roc_auc_mean: Share | None = None
+    split: str = "random split"  # how graphs were held out: at random, each class in every fold
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -246,6 +247,7 @@ class CommitteeResult(Record, frozen=True, kw_only=True):
     balanced_accuracy_mean: Share
     roc_auc_mean: Share | None = None  # None in results that were written before there was one
     scoring: str = "accuracy"  # what penalties were chosen by
+    split: str = "random split"  # how graphs were held out: at random, each class in every fold
     members: list[str]
     fold_kept: list[list[Count]]
     fold_alphas: list[list[Penalty]]

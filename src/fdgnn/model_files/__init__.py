@@ -121,7 +121,8 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     -------
     FDGNNClassifier, FDGNNRegressor or an encoder
         Fitted; ``training_score_`` is the score that it was saved with, or None, and
-        ``training_scores_`` are those that `fdgnn fit` measured on graphs held out, by name.
+        ``training_scores_`` are those that `fdgnn fit` measured on graphs held out, by name, and
+        ``training_split_`` says in words how these were held out.
 
     Raises
     ------

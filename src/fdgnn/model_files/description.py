@@ -116,6 +116,7 @@ class ModelRecord(Record, frozen=True, kw_only=True):
     # By several measures, as people name them: on graphs held out, the first that models were
     # chosen by. Errors are positive.
     scores: dict[str, float] = msgspec.field(default_factory=dict)
+    split: str | None = None  # how these graphs were held out, in words, where it is known
     reading: Reading | None = None
     descriptors: list[DescriptorColumn] = msgspec.field(default_factory=list)
     trust: TrustRecord = TrustRecord()
@@ -152,6 +153,7 @@ def describe(model: Any, score: float | None, nested: bool = False) -> ModelReco
         score=None if score is None else float(score),
         nested=nested,
         scores=held_out_scores(model),
+        split=getattr(model, "training_split_", None),
         reading=model.reading_,
         descriptors=[] if model.descriptors_ is None else list(model.descriptors_.columns),
         trust=describe_trust(model),
@@ -257,6 +259,7 @@ def build_model(record: ModelRecord) -> Any:
     model.training_score_ = record.score
     model.training_score_nested_ = record.nested
     model.training_scores_ = record.scores
+    model.training_split_ = record.split
     model.reading_ = record.reading
     if record.classes is not None:
         model.classes_ = restored_classes(record.classes)

@@ -145,7 +145,7 @@ def restore_targets(record: Any, model: Any) -> None:
     ]
     model.split(_targets(described))
     for one, target in zip(model.each_, described, strict=True):
-        one.training_scores_ = target.scores
+        one.training_scores_, one.training_split_ = target.scores, model.training_split_
         if target.calibration is not None:
             one.calibration_ = target.calibration
         if target.threshold is not None:

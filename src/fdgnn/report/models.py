@@ -29,6 +29,8 @@ class ModelFacts:
         Scores on graphs held out, by measure; what models were chosen by is the first.
     targets : mapping
         The same for each of the file's several targets.
+    split : str, optional
+        How these graphs were held out, in words.
     """
 
     kind: str
@@ -39,6 +41,7 @@ class ModelFacts:
     versions: Mapping[str, object]
     scores: Mapping[str, float] = field(default_factory=dict)
     targets: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    split: str | None = None
 
     @property
     def is_regressor(self) -> bool:
@@ -84,4 +87,5 @@ def _facts(info: ModelInfo) -> ModelFacts:
         versions={"fdgnn": info.fdgnn, "format": info.format},
         scores=info.scores,
         targets={target.name: target.scores for target in info.targets},
+        split=info.split,
     )

@@ -96,7 +96,8 @@ def saved_score(subject: Subject) -> tuple[float, str] | None:
     if subject.model is None or score is None:
         return None
     how = "nested cross validation" if subject.model.nested else "as measured by whoever made it"
-    return score, f"{how}, saved with the model"
+    split = f", {subject.model.split}" if subject.model.split else ""
+    return score, f"{how}{split}, saved with the model"
 
 
 def shown_score(score: float, subject: Subject) -> str:

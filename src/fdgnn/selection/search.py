@@ -278,6 +278,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> None:
         check_parameters(self, {"n_jobs": Jobs()})
+        self._base.check_parameters()
         for name in ("n_configurations", "n_guesses"):
             if not isinstance(getattr(self, name), Integral) or getattr(self, name) < 1:
                 raise ValueError(f"{name}={getattr(self, name)!r}: expected an integer, at least 1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from datetime import datetime
 from numbers import Integral
@@ -13,7 +14,6 @@ from sklearn.model_selection import (
     KFold,
     StratifiedGroupKFold,
     StratifiedKFold,
-    TimeSeriesSplit,
     check_cv,
 )
 
@@ -39,6 +39,41 @@ class LastFold:
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Any:
         """Give the last split of a splitter."""
         return list(self.of.split(X, y, groups))[-1:]
+
+
+@dataclass(frozen=True)
+class TimeSpans:
+    """Spans of time, for graphs in the order of time; equal times are never parted.
+
+    Attributes
+    ----------
+    n : int
+        How many parts are held out, at most; fewer where there are too few different times.
+    forward : bool
+        Whether each part is tested by what was trained on all before it, or on all others.
+    """
+
+    n: int
+    forward: bool = False
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+        """Give training and held-out graphs of each part; `groups` are the times."""
+        every = np.arange(len(X))
+        starts = np.flatnonzero(groups[1:] != groups[:-1]) + 1  # of times after the first
+        if self.forward:
+            starts = starts[1:]  # two times at least to train on, so that one can be held out
+        bounds = [0, *_nearest(starts, len(X), self.n + self.forward), len(X)]
+        spans = [every[a:b] for a, b in itertools.pairwise(bounds)]
+        if self.forward:
+            return [(every[: span[0]], span) for span in spans[1:]]
+        return [(np.setdiff1d(every, span), span) for span in spans]
+
+
+def _nearest(starts: Array, n: int, n_parts: int) -> list[int]:
+    """Cut n graphs into parts of about equal size, at some of the places that are allowed."""
+    ideal = np.arange(1, n_parts) * n / n_parts
+    chosen = {int(starts[np.abs(starts - place).argmin()]) for place in ideal if len(starts)}
+    return sorted(chosen)
 
 
 @dataclass(frozen=True)
@@ -123,6 +158,8 @@ def check_groups(groups: Any, n: int, name: str = "group") -> Array:
     return np.asarray(codes)
 
 
+#: What a split by groups is called whose groups are Murcko scaffolds.
+SCAFFOLD = "scaffold"
 SplitKind = Literal["random", "group", "time"]
 
 
@@ -137,7 +174,7 @@ class Split:
     by : (n,) or None
         The group, or the time, of each graph.
     name : str
-        What people call it.
+        What people call it: "random", "scaffold", or the column that has groups or times.
     """
 
     kind: SplitKind = "random"
@@ -157,7 +194,7 @@ class Split:
         are spans of time.
         """
         if self.kind == "time":
-            return Splitters(KFold(n_folds), TimeSeriesSplit(n_folds), classify, seed)
+            return Splitters(TimeSpans(n_folds), TimeSpans(n_folds, forward=True), classify, seed)
         if self.kind == "group" or several:
             return Splitters(n_folds, n_folds, classify, seed)
         kind = StratifiedKFold if classify else KFold
@@ -171,8 +208,17 @@ class Split:
 
     @property
     def groups(self) -> Array | None:
-        """The group of each graph, where graphs are held out by group."""
-        return self.by if self.kind == "group" else None
+        """The group, or the time, of each graph: graphs that have it in common stay together."""
+        return _times(self.by) if self.kind == "time" else self.by
+
+    @property
+    def words(self) -> str:
+        """How graphs are held out, in words that follow a score."""
+        if self.kind == "random":
+            return "random split"
+        if self.kind == "time":
+            return f"split by time ({self.name})"
+        return "scaffold split" if self.name == SCAFFOLD else f"split by group ({self.name})"
 
 
 def _times(values: Any) -> Array:

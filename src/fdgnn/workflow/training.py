@@ -47,6 +47,8 @@ class Training:
     ceiling : float, optional
         For classes: the best accuracy that any message-passing model could reach that does not
         look at labels of arcs.
+    split : str
+        How graphs were held out, in words.
     members : list of str
         The models whose outputs are averaged.
     targets : tuple of TargetFacts
@@ -67,6 +69,7 @@ class Training:
     rare: str | None
     repeats: str | None
     ceiling: float | None
+    split: str
     n_graphs: int
     seconds: float
     parameters: Parameters
@@ -98,17 +101,23 @@ def train(
     classify = (wishes.task or task_of(y)) == "classification"
     y = y if classify or isinstance(y, SeveralTargets) else as_numbers(y)
     scoring, threshold = _settled(wishes, y, classify)
-    whole = _Rows(graphs, y, smiles).take(wishes.split.order(len(y)))
+    order = wishes.split.order(len(y))
+    whole, wishes = _Rows(graphs, y, smiles).take(order), _in_order(wishes, order)
     some, used = sample_of(whole.y, wishes.search_on, wishes.seed), whole
     if some is not None:
-        used, wishes = whole.take(some), replace(wishes, split=wishes.split.of(some))
+        used, wishes = whole.take(some), _in_order(wishes, some)
     found = new_search(used.y, wishes, scoring, threshold, classify, context)
     found.fit(used.graphs, used.y, groups=wishes.split.groups)
     if some is not None:
         found.refit(whole.graphs, whole.y)
-    told = _training(found, used, scoring, wishes.seed, context)
+    told = _training(found, used, scoring, wishes, context)
     rare = _about_rare(y, scoring, threshold) if classify else None
     return replace(told, rare=rare, n_graphs=len(graphs), seconds=time.perf_counter() - start)
+
+
+def _in_order(wishes: Wishes, rows: Ints) -> Wishes:
+    """Ask the same of some of the graphs, or of all in another order."""
+    return replace(wishes, split=wishes.split.of(rows))
 
 
 @dataclass(frozen=True)
@@ -128,7 +137,7 @@ class _Rows:
 
 
 def _training(
-    found: FDGNNSearchCV, rows: _Rows, scoring: Scoring, seed: int, context: Context
+    found: FDGNNSearchCV, rows: _Rows, scoring: Scoring, wishes: Wishes, context: Context
 ) -> Training:
     """Tell what came out of a search on some rows."""
     graphs, y, classify = rows.graphs, rows.y, scoring.name in OF_CLASSES
@@ -139,7 +148,7 @@ def _training(
     values = np.zeros(len(y)) if several else y  # of twins with other values
     scores = {one.words: one.shown(found.nested_score_by(one.name)) for one in shown}
     return Training(
-        model=_with_scores(found.best_estimator_, scores, each if several else ()),
+        model=_with_scores(found.best_estimator_, scores, each if several else (), wishes),
         task="classification" if classify else "regression",
         metric=scoring.words,
         score=scoring.shown(found.nested_score_),
@@ -147,8 +156,9 @@ def _training(
         baseline=mean_or_none([one.baseline for one in each]),
         rival=mean_of_each([one.rival for one in each]),
         rare=None,
-        repeats=find_repeats(graphs, values, tested, seed).in_words(),
+        repeats=find_repeats(graphs, values, tested, wishes.seed).in_words(),
         ceiling=None if several else each[0].ceiling,
+        split=wishes.split.words,
         targets=each if several else (),
         n_graphs=len(graphs),
         n_searched=len(graphs),
@@ -159,11 +169,13 @@ def _training(
     )
 
 
-def _with_scores(model: Any, scores: dict[str, float], targets: Sequence[TargetFacts]) -> Any:
+def _with_scores(
+    model: Any, scores: dict[str, float], targets: Sequence[TargetFacts], wishes: Wishes
+) -> Any:
     """Let a model know how it does on graphs held out, so that its file and page can tell."""
-    model.training_scores_ = scores
+    model.training_scores_, model.training_split_ = scores, wishes.split.words
     for one, facts in zip(model.each_, targets, strict=True):
-        one.training_scores_ = facts.scores
+        one.training_scores_, one.training_split_ = facts.scores, wishes.split.words
     return model
 
 

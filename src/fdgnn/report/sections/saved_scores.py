@@ -19,13 +19,15 @@ def figure(subjects: Sequence[Subject]) -> Figure | None:
         return None
     measures = list(dict.fromkeys(measure for scores in rows.values() for measure in scores))
     cells = [[name, *(_shown(scores.get(m)) for m in measures)] for name, scores in rows.items()]
+    splits = dict.fromkeys(s.model.split for s in subjects if s.model and s.model.split)
+    how = f" How graphs were held out: {'; '.join(splits)}." if splits else ""
     several = any(s.model is not None and s.model.targets for s in subjects)
     each = " Of several targets, each is scored on the graphs for which it is known."
     return Figure(
         id="saved-scores",
         title="Scores on graphs held out, saved with the model",
         caption="By nested cross validation: what was chosen and trained without a fold was scored "
-        f"on it.{each if several else ''}",
+        f"on it.{how}{each if several else ''}",
         table=Table(["model", *measures], cells),
         open=True,
     )
