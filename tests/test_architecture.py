@@ -21,7 +21,7 @@ SOURCE = ROOT / "src" / "fdgnn"
 ROOMS = [
     "_version", "exceptions", "limits", "standins", "texts", "arrays", "extras", "files",
     "records",
-    "progress", "context", "scikit", "seeds", "parameters", "threads", "kernels", "graphs",
+    "progress", "context", "scikit", "seeds", "parameters", "kernels", "threads", "graphs",
     "stability", "datasets", "reservoir",
     "expansion", "encoders", "readout", "committee", "networks", "novelty", "estimators",
     "explanations",

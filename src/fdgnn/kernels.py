@@ -6,17 +6,23 @@ machine can run is taken. The environment variable ``FDGNN_ENGINE`` can ask for 
 ``plain``, ``avx2`` or ``avx512``.
 
 Kernels trust their arguments: arrays are of the documented types, contiguous, and checked before.
+They run without Python's lock and end early, within a tenth of a second, if the main thread is
+interrupted (Ctrl-C); what they have filled until then is not to be used.
 """
 
 from __future__ import annotations
 
 import os
+import threading
 from functools import cache
 from hashlib import sha256
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from fdgnn.exceptions import KernelError
 
@@ -85,6 +91,19 @@ def _chosen() -> str:
 ENGINE = _chosen()
 _engine = engine_module(ENGINE)
 _kernels = _compiled("_kernels")
+for _module in (_kernels, _engine):
+    _module.hear_signals_in(threading.main_thread().ident)
+
+
+def obey(number: npt.NDArray[np.int32]) -> None:
+    """Let kernels that this thread runs end early as soon as ``number[0]`` is not 0.
+
+    Signals are heard in the main thread only, so that those who start others have to tell them.
+    The array must live as long as the thread.
+    """
+    for module in (_kernels, _engine):
+        module.obey(number)
+
 
 add_row_products = _kernels.add_row_products
 build_quotients = _kernels.build_quotients

@@ -47,10 +47,18 @@ def over_chunks(
         for a, b in chunks:
             kernel(a, b, *arguments)
         return
-    with ThreadPoolExecutor(n_threads) as pool:
-        jobs = [pool.submit(kernel, a, b, *arguments) for a, b in chunks]
-        for job in jobs:
-            job.result()
+    from fdgnn.kernels import obey
+
+    told_to_end = np.zeros(1, dtype=np.int32)
+    with ThreadPoolExecutor(n_threads, initializer=obey, initargs=(told_to_end,)) as pool:
+        try:
+            jobs = [pool.submit(kernel, a, b, *arguments) for a, b in chunks]
+            for job in jobs:
+                job.result()
+        except BaseException:  # an interrupt above all, which only the main thread hears
+            told_to_end[0] = 1
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 @cache

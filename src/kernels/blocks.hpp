@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "pulse.hpp"
 #include "reservoir.hpp"
 
 namespace fdgnn {
@@ -60,7 +61,6 @@ public:
         codes.assign(inputs.codes.empty() ? 0 : capacity, -1);
         places.resize(2 * half + 1);
         number.resize(2 * half + 1);
-        diagonals.assign((2 * half + 1) * capacity, T(0));
         outside.reserve(most_arcs);
         halo = rounded_up(half * widest, WHOLE_ROWS);
         padded.assign(capacity + 2 * halo, T(0));
@@ -80,6 +80,7 @@ public:
         std::fill_n(x, n, T(0));
         for (i64 k = 0; k < n_graphs; k++) {
             const i64 r0 = q.row_offsets[graphs[k]], m = q.row_offsets[graphs[k] + 1] - r0;
+            pulse.spend(m + q.indptr[r0 + m] - q.indptr[r0]);
             for (i64 r = 0; r < m; r++) {
                 const i64 v = place(k, r);
                 sizes[v] = static_cast<T>(q.sizes[r0 + r]);
@@ -125,6 +126,7 @@ public:
     // overwritten.
     template <class Rows>
     void activate(T* d, const T* w, i64 C, Rows row, T* scratch) {
+        pulse.spend(C * n);
         if (C > 1 && d != scratch) {
             std::copy(d, d + n, scratch);
             d = scratch;
@@ -137,6 +139,7 @@ public:
     bool activate_at_once(i64 h, const Wiring<T>& W, const T* bias, bool is_first,
                           const Table<T>& below, T w, const T* s) {
         if (W.sources.columns > 1 || (is_first && codes.empty())) return false;
+        pulse.spend(n);
         const T b = bias[h], u = W.values[h][0];
         const i32 source = W.sources[h][0];
         if (is_first)
@@ -147,13 +150,14 @@ public:
     }
 
     // s = A x: the diagonals of the band first, some at a time, then the arcs outside it.
-    void sum_neighbors(T* s) const {
+    void sum_neighbors(T* s) {
+        pulse.spend(static_cast<i64>(outside.size()));
         const i64 n_passes = (n_diagonals + MOST_DIAGONALS - 1) / MOST_DIAGONALS;
         if (n_passes == 0) std::fill_n(s, n, T(0));
         for (i64 pass = 0; pass < n_passes; pass++) {
             const i64 a = n_diagonals * pass / n_passes, b = n_diagonals * (pass + 1) / n_passes;
             const auto add = pass == 0 ? &add_diagonals<true, T> : &add_diagonals<false, T>;
-            add(b - a, n, diagonals.data() + a * capacity, capacity, padded.data(),
+            add(b - a, n, diagonals.data() + a * pitch, pitch, padded.data(),
                 places.data() + a, s);
         }
         for (const Outside& arc : outside)
@@ -192,6 +196,7 @@ private:
 
     const Quotients& q;
     const Inputs& inputs;
+    Pulse pulse;
     i64 stride = 1;                // rows from one row of a graph to the next
     std::vector<Bundle> bundles;
     Row<T> sizes;                  // vertices in the class of each row
@@ -202,7 +207,8 @@ private:
     i64 n_diagonals = 0;
     std::vector<i64> places;       // where each diagonal takes x from, in `padded`
     std::vector<i64> number;       // of each diagonal, or -1
-    Row<T> diagonals;              // (n_diagonals, capacity)
+    i64 pitch = 0;                 // from one diagonal to the next
+    Row<T> diagonals;              // (n_diagonals, pitch)
     std::vector<Outside> outside;  // arcs outside the band
     Row<T> padded;                 // zeros, x, zeros
     std::vector<double> sums;      // of each graph
@@ -247,8 +253,10 @@ private:
                 number[half + d] = n_diagonals;
                 places[n_diagonals++] = halo + stride * d;
             }
-        for (i64 j = 0; j < n_diagonals; j++)
-            std::fill_n(diagonals.begin() + j * capacity, n, T(0));
+        pitch = rounded_up(n, WHOLE_ROWS);
+        const size_t room = static_cast<size_t>(n_diagonals * pitch);
+        if (diagonals.size() < room) diagonals.resize(room);
+        std::fill_n(diagonals.begin(), room, T(0));
     }
 
     // Write the arcs into the diagonals, or into the list of those outside the band.
@@ -261,7 +269,7 @@ private:
                     const i64 d = q.sources[a] - (r - r0), v = place(k, r - r0);
                     const T weight = static_cast<T>(q.multiplicities[a]);
                     if (std::abs(d) <= q.bands[g])
-                        diagonals[number[half + d] * capacity + v] = weight;
+                        diagonals[number[half + d] * pitch + v] = weight;
                     else
                         outside.push_back({static_cast<u32>(v),
                                            static_cast<u32>(place(k, q.sources[a])), weight});

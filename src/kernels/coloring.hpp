@@ -12,11 +12,13 @@
 
 #include "graphs.hpp"
 #include "hashing.hpp"
+#include "pulse.hpp"
 
 namespace fdgnn {
 
 constexpr u64 OUTWARD = 0xD1B54A32D192ED03u;  // tells arcs that leave a vertex from those that enter
 constexpr i64 SHORT_ROW = 64;                 // entries up to which sorting by comparison is faster
+constexpr i64 MUCH_LONGER = 32;               // times as long: then searching a list is faster
 
 // What the arcs of a batch carry, hashed; and whether they have a direction.
 struct Arcs {
@@ -26,11 +28,13 @@ struct Arcs {
 
 // Give each vertex of one graph its next color; `outward` is zero before and after.
 inline void color_once(const Structure& s, const Arcs& arcs, i64 v0, i64 n, const u64* before,
-                       u64* after, u64* mixed, u64* outward) {
+                       u64* after, u64* mixed, u64* outward, Pulse& pulse) {
     const bool carrying = !arcs.bits.empty();
+    pulse.spend(n);
     for (i64 v = 0; v < n; v++) mixed[v] = mix(before[v]);
     for (i64 v = 0; v < n; v++) {
         u64 total = 0;
+        if (v % STRIP == 0) pulse.spend(arcs_of_strip(s, v0, n, v));
         for (i64 a = s.indptr[v0 + v]; a < s.indptr[v0 + v + 1]; a++) {
             const i64 u = s.neighbors[a];
             const u64 bits = carrying ? arcs.bits[a] : 0;
@@ -54,13 +58,14 @@ inline void color_rounds(i64 g0, i64 g1, const Structure& s, const Arcs& arcs,
     const i64 base = s.vertex_offsets[g0];
     const i64 largest = longest(s.vertex_offsets.part(g0, g1 + 1));
     std::vector<u64> mixed(largest), outward(largest, 0);
+    Pulse pulse;
     for (i64 g = g0; g < g1; g++) {
         const i64 v0 = s.vertex_offsets[g], n = s.vertex_offsets[g + 1] - v0;
         i64 row = 0;
         for (i64 rounds : n_rounds) {
             for (i64 t = 0; t < rounds; t++, row++)
                 color_once(s, arcs, v0, n, colors[row] + v0 - base, colors[row + 1] + v0 - base,
-                           mixed.data(), outward.data());
+                           mixed.data(), outward.data(), pulse);
             row++;
         }
     }
@@ -85,10 +90,13 @@ inline void number_occurrences(i64 g0, i64 g1, Span<const i64> vertex_offsets,
                                Grid<const u64> colors, Grid<i32> numbers) {
     const i64 base = vertex_offsets[g0];
     std::vector<i32> table(table_size(longest(vertex_offsets.part(g0, g1 + 1))), -1);
+    Pulse pulse;
     for (i64 g = g0; g < g1; g++) {
         const i64 a = vertex_offsets[g] - base, n = vertex_offsets[g + 1] - vertex_offsets[g];
-        for (i64 t = 0; t < colors.rows; t++)
+        for (i64 t = 0; t < colors.rows; t++) {
+            pulse.spend(n);
             occurrences({colors[t] + a, n}, table.data(), numbers[t] + a);
+        }
     }
 }
 
@@ -135,7 +143,9 @@ inline void pack_rows(i64 g0, i64 g1, Span<const i64> vertex_offsets, Grid<const
     const i64 base = vertex_offsets[g0], T = colors.rows;
     std::vector<i32> spare(T * longest(vertex_offsets.part(g0, g1 + 1)));
     i64 start = T * base;
+    Pulse pulse;
     for (i64 g = g0; g < g1; g++) {
+        pulse.spend(T * (vertex_offsets[g + 1] - vertex_offsets[g]));
         i32* row = rows.indices.at + start;
         i64 n = 0;
         for (i64 t = 0; t < T; t++)
@@ -154,9 +164,13 @@ inline void pack_rows(i64 g0, i64 g1, Span<const i64> vertex_offsets, Grid<const
 
 // Count the triangles at each vertex of the graphs g0 to g1; loops are left out. Neighbor lists
 // ascend. For a directed graph the arcs that enter a vertex are its neighbors.
+//
+// The list of a neighbor is read through, or, if it is much longer than the vertex's own, searched
+// for what that has: each leaf of a star would else read the list of all leaves.
 inline void count_triangles(i64 g0, i64 g1, Span<const i64> vertex_offsets, Span<const i64> indptr,
                             Span<const i32> neighbors, Span<i64> counts) {
     std::vector<i64> marked(longest(vertex_offsets.part(g0, g1 + 1)), -1);
+    Pulse pulse;
     for (i64 g = g0; g < g1; g++) {
         const i64 v0 = vertex_offsets[g], n = vertex_offsets[g + 1] - v0;
         for (i64 v = 0; v < n; v++) {
@@ -166,8 +180,15 @@ inline void count_triangles(i64 g0, i64 g1, Span<const i64> vertex_offsets, Span
             i64 found = 0;
             for (i32 u : row) {
                 if (u == v) continue;
-                for (i64 a = indptr[v0 + u]; a < indptr[v0 + u + 1]; a++)
-                    found += marked[neighbors[a]] == v0 + v && neighbors[a] != u;
+                const Span<const i32> there = neighbors.part(indptr[v0 + u], indptr[v0 + u + 1]);
+                if (there.size > MUCH_LONGER * row.size) {
+                    pulse.spend(MUCH_LONGER * row.size);
+                    for (i32 w : row)
+                        found += w != u && w != v && std::binary_search(there.begin(), there.end(), w);
+                } else {
+                    pulse.spend(there.size);
+                    for (i32 w : there) found += marked[w] == v0 + v && w != u;
+                }
             }
             counts[v0 + v] = found / 2;
         }

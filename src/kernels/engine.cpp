@@ -89,6 +89,7 @@ static bool has_avx512() {
 
 NB_MODULE(FDGNN_MODULE, m) {
     m.attr("STATE") = FDGNN_STATE;
+    bind_interrupts(m);
     m.def("has_avx2", &has_avx2);
     m.def("has_avx512", &has_avx512);
     bind_tanh<float>(m);

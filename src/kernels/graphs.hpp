@@ -14,6 +14,13 @@ struct Structure {
     Span<const double> weights;      // (n_arcs,), or none if all are 1
 };
 
+constexpr i64 STRIP = 1024;  // vertices of a graph between two counts of what was done
+
+// How many arcs enter the vertices of a strip that begins at v, of a graph of n vertices from v0 on.
+inline i64 arcs_of_strip(const Structure& s, i64 v0, i64 n, i64 v) {
+    return s.indptr[v0 + std::min(v + STRIP, n)] - s.indptr[v0 + v];
+}
+
 // `fdgnn.graphs.colors.Quotients`, as far as the engine reads them.
 struct Quotients {
     Span<const i64> row_offsets;         // (n_quotients + 1,)

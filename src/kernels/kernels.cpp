@@ -29,6 +29,7 @@ void bind_products(nb::module_& m) {
 
 NB_MODULE(_kernels, m) {
     m.attr("STATE") = FDGNN_STATE;
+    bind_interrupts(m);
     bind_products<float>(m);
     bind_products<double>(m);
     m.def("parse_rows",

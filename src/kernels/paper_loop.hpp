@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "graphs.hpp"
+#include "pulse.hpp"
 #include "reservoir.hpp"
 
 namespace fdgnn {
@@ -25,10 +26,11 @@ inline void add_sources(i64 n, const double* bias, const Wiring<double>& W, cons
 // X_new - X. S (H,) is scratch space: a row of A X.
 inline double step_literally(const Structure& s, i64 v0, i64 n, const Table<double>& D,
                              const Wiring<double>& W, const Table<double>& X, Table<double>& X_new,
-                             std::vector<double>& S) {
+                             std::vector<double>& S, Pulse& pulse) {
     const i64 H = W.sources.rows;
     double square = 0.0;
     for (i64 v = 0; v < n; v++) {
+        pulse.spend((s.indptr[v0 + v + 1] - s.indptr[v0 + v] + 4) * H);
         std::fill(S.begin(), S.end(), 0.0);
         for (i64 a = s.indptr[v0 + v]; a < s.indptr[v0 + v + 1]; a++) {
             const double w = s.weights.empty() ? 1.0 : s.weights[a];
@@ -54,6 +56,7 @@ inline void iterate_layers(i64 first, i64 last, const Structure& s, Grid<const d
     const i64 H = weights.n_units(), largest = longest(s.vertex_offsets.part(first, last + 1));
     Table<double> D(largest, H), X(largest, H), X_new(largest, H);
     std::vector<double> S(H);
+    Pulse pulse;
     for (i64 g = first; g < last; g++) {
         const i64 v0 = s.vertex_offsets[g], n = s.vertex_offsets[g + 1] - v0;
         for (i64 i = 0; i < weights.n_layers(); i++) {
@@ -66,7 +69,8 @@ inline void iterate_layers(i64 first, i64 last, const Structure& s, Grid<const d
             double distance = std::numeric_limits<double>::infinity();
             i64 t = 0;
             for (; t < max_iter && distance >= eps; t++) {
-                distance = step_literally(s, v0, n, D, weights.recurrent(i), X, X_new, S);
+                distance = step_literally(s, v0, n, D, weights.recurrent(i), X, X_new, S,
+                                          pulse);
                 std::swap(X.entries, X_new.entries);
             }
             out.n_iter[i][g] = static_cast<i32>(t);

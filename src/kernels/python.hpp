@@ -5,9 +5,13 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/tuple.h>
 
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
 #include <string>
 
 #include "graphs.hpp"
+#include "pulse.hpp"
 
 namespace nb = nanobind;
 
@@ -72,6 +76,32 @@ Numpy<T> numpy(std::vector<T>&& values, i64 rows = -1) {
     if (rows < 0) return Numpy<T>(kept->data(), {n}, owner);
     const size_t r = static_cast<size_t>(rows);
     return Numpy<T>(kept->data(), {r, r ? n / r : 0}, owner);
+}
+
+// ---------------------------------------------------------------------- interrupts
+
+// Signals are Python's: only its main thread may ask for them, and only with its lock (GIL). Other
+// threads are told to end by a number that somebody sets, who told them of it by `obey`.
+inline unsigned long main_thread = 0;
+inline thread_local const i32* told_to_end = nullptr;
+constexpr std::chrono::milliseconds BETWEEN_QUESTIONS{50};  // asking may have to wait for the lock
+
+inline void look_around() {
+    using Clock = std::chrono::steady_clock;
+    static thread_local Clock::time_point asked{};
+    if (told_to_end && *const_cast<const volatile i32*>(told_to_end) != 0)
+        throw std::runtime_error("this kernel was told to end");
+    if (PyThread_get_thread_ident() != main_thread || Clock::now() - asked < BETWEEN_QUESTIONS)
+        return;
+    asked = Clock::now();
+    nb::gil_scoped_acquire lock;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+inline void bind_interrupts(nb::module_& m) {
+    m.def("hear_signals_in", [](unsigned long thread) { main_thread = thread; });
+    m.def("obey", [](const Array1<const i32>& number) { told_to_end = number.data(); },
+          nb::arg().noconvert());
 }
 
 // Run without the lock of Python (GIL), so that other threads can work meanwhile.

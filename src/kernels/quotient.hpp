@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "graphs.hpp"
+#include "pulse.hpp"
 
 namespace fdgnn {
 
@@ -166,10 +167,12 @@ inline BuiltQuotients build_quotients(const Structure& s, Span<const i32> classe
     q.indptr.reserve(n_rows + 1);
     std::vector<double> totals(largest);
     std::vector<i64> stamps(largest, -1);
+    Pulse pulse;
     for (i64 k = 0; k < n; k++) {
         const i64 g = q.graphs[k], r0 = q.row_offsets[k], r1 = q.row_offsets[k + 1];
         const ColoredGraph graph{s, classes, s.vertex_offsets[g], s.vertex_offsets[g + 1],
                                  n_classes[g]};
+        pulse.spend(s.indptr[graph.v1] - s.indptr[graph.v0] + graph.v1 - graph.v0);
         order_rows(graph, r0, places, q.representatives, q.sizes);
         for (i64 r = r0; r < r1; r++) {  // the arcs into a vertex, merged by their source's class
             const i64 v = q.representatives[r], start = static_cast<i64>(q.sources.size());

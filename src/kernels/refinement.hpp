@@ -9,8 +9,12 @@
 
 #include "graphs.hpp"
 #include "hashing.hpp"
+#include "pulse.hpp"
 
 namespace fdgnn {
+
+constexpr i64 MOST_WORK = i64(1) << 26;  // vertices and arcs of a graph times rounds: a quarter second
+constexpr i64 FEW_ROUNDS = 16;           // that a graph of any size may have
 
 struct Refined {
     std::vector<i32> classes;     // (N,) the class of each vertex, by ascending color in its graph
@@ -40,9 +44,11 @@ inline i32 number_colors(Span<const u64> color, i32* table, u64* distinct, i32* 
 
 // Give each vertex of one graph its next color.
 inline void refine_once(const Structure& s, i64 v0, Span<u64> color, Span<const u64> weight_bits,
-                        u64* mixed) {
+                        u64* mixed, Pulse& pulse) {
+    pulse.spend(2 * color.size);
     for (i64 v = 0; v < color.size; v++) mixed[v] = mix(color[v]);
     for (i64 v = 0; v < color.size; v++) {
+        if (v % STRIP == 0) pulse.spend(arcs_of_strip(s, v0, color.size, v));
         u64 total = 0;
         for (i64 a = s.indptr[v0 + v]; a < s.indptr[v0 + v + 1]; a++) {
             const u64 there = mixed[s.neighbors[a]];
@@ -70,6 +76,9 @@ inline u64 signature(Span<const u64> color, i64 n_rounds) {
 
 // Refine each graph until no class splits, and for n_rounds at least. `colors` (N,) holds the
 // first colors and gets the last; weight_bits (n_arcs,), or none.
+//
+// A path of n vertices takes n / 2 rounds. A graph for which that is too much work is left as it is:
+// each vertex is a class of its own, and the graph is like no other.
 inline Refined refine(const Structure& s, Span<const u64> weight_bits, Span<u64> colors,
                       i64 n_rounds) {
     const i64 n = s.vertex_offsets.size - 1, largest = longest(s.vertex_offsets);
@@ -77,6 +86,7 @@ inline Refined refine(const Structure& s, Span<const u64> weight_bits, Span<u64>
                   std::vector<u64>(n)};
     std::vector<u64> mixed(largest), distinct(largest);
     std::vector<i32> table(table_size(largest), -1);
+    Pulse pulse;
     for (i64 g = 0; g < n; g++) {
         const i64 v0 = s.vertex_offsets[g], v1 = s.vertex_offsets[g + 1];
         const Span<u64> color = colors.part(v0, v1);
@@ -84,16 +94,23 @@ inline Refined refine(const Structure& s, Span<const u64> weight_bits, Span<u64>
         i32* classes = found.classes.data() + v0;
         i64 count = number_colors(fixed, table.data(), distinct.data(), classes);
         i64 before = -1, t = 0;
-        while (count != before || t < n_rounds) {
-            refine_once(s, v0, color, weight_bits, mixed.data());
+        const i64 work = std::max<i64>(1, color.size + s.indptr[v1] - s.indptr[v0]);
+        const i64 most_rounds = std::max(FEW_ROUNDS, MOST_WORK / work);
+        while ((count != before || t < n_rounds) && t < most_rounds) {
+            refine_once(s, v0, color, weight_bits, mixed.data(), pulse);
             t++;
             before = count;
             count = number_colors(fixed, table.data(), distinct.data(), classes);
         }
         found.rounds[g] = t;
-        found.n_classes[g] = count;
-        sort_classes({distinct.data(), count}, {classes, color.size});
         found.signatures[g] = signature(fixed, t);
+        found.n_classes[g] = count == before ? count : color.size;
+        if (count == before) {
+            sort_classes({distinct.data(), count}, {classes, color.size});
+        } else {
+            std::iota(classes, classes + color.size, 0);
+            found.signatures[g] = mix(found.signatures[g] ^ mix(static_cast<u64>(g)));
+        }
     }
     return found;
 }

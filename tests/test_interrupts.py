@@ -1,0 +1,108 @@
+"""Long kernels end when they are told to: by Ctrl-C in the main thread, by a number in others."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from fdgnn import ColorCounts, Graph, GraphReservoir, as_batch, kernels
+from fdgnn.graphs import colors
+from fdgnn.readout.products import Columns, products_with
+from fdgnn.reservoir.embedding import embed
+
+# Both loops would go on for days. A deaf one is ended by the time limit of the test.
+ENDLESS = """
+import os, signal, sys, threading, time
+from fdgnn import GraphReservoir
+from fdgnn.datasets import make_random_graphs
+from fdgnn.reservoir.embedding import embed
+
+graphs = make_random_graphs(20, n_vertices=(50, 60), random_state=0)
+encoder = GraphReservoir(n_units=50, effective_spectral_radius=3.0, random_state=0).fit(graphs)
+for solver in ("paper", "auto"):
+    for n_jobs in (1, 2):
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        try:
+            stop = {"tol": 0.0, "max_iter": 2**31 - 1}
+            embed(graphs, encoder.reservoir_, solver=solver, n_jobs=n_jobs, **stop)
+        except KeyboardInterrupt:
+            print("heard", flush=True)
+"""
+
+
+def test_an_interrupt_ends_endless_kernels():
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", ENDLESS],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == ["heard"] * 4
+
+
+def ring(n):
+    """A graph of n vertices, each with a feature of its own and arcs to ten others."""
+    sources = np.repeat(np.arange(n), 10)
+    targets = (sources + np.tile(np.arange(1, 11), n)) % n
+    return Graph(np.stack([sources, targets]), n, features=np.arange(n, dtype=float)[:, None] / n)
+
+
+@pytest.fixture(scope="module")
+def large():
+    """Graphs with more arcs than a kernel handles between two looks."""
+    graphs = as_batch([ring(150_000)])
+    assert graphs.spectral_radii > 1  # all that is kept with the graphs is there
+    assert graphs.quotients.sizes.shape == (150_000,)
+    return graphs
+
+
+def reservoir(graphs, radius):
+    encoder = GraphReservoir(n_units=5, effective_spectral_radius=radius, random_state=0)
+    return encoder.fit(graphs).reservoir_
+
+
+def structure(graphs):
+    return graphs.vertex_offsets, graphs.indptr, graphs.neighbors
+
+
+ONES = np.ones((200, 200))
+WORK = {
+    "solve_blocks": lambda g: embed(g, reservoir(g, 0.5), tol=1e-3, max_iter=5),
+    "follow_graphs": lambda g: embed(g, reservoir(g, 5.0), tol=1e-3, max_iter=5),
+    "iterate_layers": lambda g: embed(g, reservoir(g, 0.5), tol=1e-3, max_iter=5, solver="paper"),
+    "refine_colors": lambda g: colors.refine(g.structure, g._first_colors),
+    "build_quotients": lambda g: colors.quotients(g.structure, g.coloring),
+    "spectral_radii": lambda g: kernels.spectral_radii(*g.structure),
+    "color_rounds": lambda g: ColorCounts(n_rounds=2).fit_transform(g),
+    "count_triangles": lambda g: kernels.count_triangles(
+        0, 1, *structure(g), np.zeros(g.n_vertices, dtype=np.int64)
+    ),
+    "add_row_products": lambda g: products_with(ONES, Columns.of(ONES)),
+    "parse_rows": lambda g: kernels.parse_rows(
+        np.frombuffer(b"\n".join([b"1"] * 300_000), dtype=np.uint8),
+        np.zeros((1, 300_000), dtype=np.int64),
+    ),
+}  # fmt: skip
+
+
+def a_thread_that_is_told_to_end():
+    told = np.ones(1, dtype=np.int32)
+    return ThreadPoolExecutor(1, initializer=kernels.obey, initargs=(told,))
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_a_thread_that_is_told_to_end_does(large, name):
+    """Which kernels count their work: each of them does more than the work between two looks."""
+    with a_thread_that_is_told_to_end() as pool, pytest.raises(RuntimeError, match="told to end"):
+        pool.submit(WORK[name], large).result()
+
+
+def test_what_another_thread_was_told_is_nobody_elses_business(large):
+    with a_thread_that_is_told_to_end() as pool:
+        ending = pool.submit(WORK["spectral_radii"], large)
+        assert WORK["spectral_radii"](large) > 1
+        assert isinstance(ending.exception(), RuntimeError)
