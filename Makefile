@@ -1,5 +1,6 @@
 # make demo   sets everything up and evaluates FDGNN on MUTAG
 # make test   sets everything up and runs linters, type checker and all tests
+# make docs   builds the documentation: site/index.html
 # make test-browser   the page's tests in Chromium, which it installs if it may
 PYTHON ?= python3
 VENV := .venv
@@ -11,7 +12,7 @@ TORCH ?= torch==2.13.0
 TORCH_INDEX ?=
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint types pytest test-browser chromium bench fuzz results table4 constraints clean kernels compiler help
+.PHONY: demo test lint types pytest test-browser chromium docs bench fuzz results table4 constraints clean kernels compiler help
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -60,6 +61,12 @@ chromium:
 	  { [ "$$(id -u)" = 0 ] && apt-get update -qq && \
 	    apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
 	  echo "no Chromium: install it (Debian: apt-get install chromium), or browser tests are skipped"
+
+# The site: Sphinx reads the Markdown of the whole checkout (docs/conf.py); a warning is an error.
+docs: $(VENV)/.installed
+	rm -rf docs/reference/generated
+	$(BIN)/sphinx-build -q -W --keep-going -c docs . site -d site/.doctrees
+	@echo "open site/index.html"
 
 bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks
@@ -113,5 +120,5 @@ kernels: $(VENV)/.installed
 
 clean:
 	rm -f src/fdgnn/_*.so
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf site docs/reference/generated $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -prune -exec rm -rf {} +

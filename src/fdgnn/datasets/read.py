@@ -82,9 +82,9 @@ def read_graphs(
         Read the file in the way in which the model's training data was read. Rows that do not fit
         are rejected. A model that was not fitted on graphs from a file has no reading; then the
         file is read as if `like` were not given.
-    format : {"tu", "csv", "tsv", "jsonl", "parquet", "arrow", "smi", "sdf", "graphml", "gexf"}, \
-optional
-        By default it is recognized from the name or the first bytes.
+    format : str, optional
+        "tu", "csv", "tsv", "jsonl", "parquet", "arrow", "smi", "sdf", "graphml" or "gexf"; by
+        default it is recognized from the name or the first bytes.
     target : str or sequence of str, optional
         Column with the targets; rows without one are rejected. TU datasets always have targets.
         A sequence names the columns of several targets; rows that lack all of them are rejected.

@@ -1,0 +1,74 @@
+"""The four first hours are run, and print what they show."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from pages import run_page
+
+HOURS = Path(__file__).parent.parent / "docs" / "first-hours"
+HIV = Path(os.environ.get("FDGNN_DATA", ""), "chem", "HIV.csv")
+
+HEADS = ("CC", "CCC", "CC(C)", "c1ccccc1", "C1CCCCC1", "c1ccncc1", "CCOC", "Clc1ccccc1", "CCCC")
+MIDDLES = ("C", "CC", "O", "CO", "N", "CNC", "S", "CCC", "CSC", "COC")
+TAILS = ("C", "CCC", "C1CCCC1", "c1ccc(C)cc1", "CCN(C)C", "CCO", "c1ccsc1", "C(C)(C)C", "CCl", "CF")
+
+
+def test_no_hour_is_left_out():
+    pages = {path.stem for path in HOURS.glob("*.md")}
+    assert pages == {"README", "chemist", "data-scientist", "researcher", "engineer"}
+
+
+@pytest.mark.parametrize("hour", ["data-scientist", "researcher", "engineer"])
+def test_hours_on_mutag_print_what_they_show(hour, tmp_path, monkeypatch):
+    pytest.importorskip("grakel", reason="MUTAG comes with GraKeL")
+    pytest.importorskip("networkx")
+    monkeypatch.chdir(tmp_path)
+    run_page(HOURS / f"{hour}.md")
+
+
+@pytest.mark.skipif(not HIV.is_file(), reason="set FDGNN_DATA to a folder with chem/HIV.csv")
+def test_the_chemists_hour_prints_what_it_shows(tmp_path, monkeypatch):
+    _needs_chemistry()
+    shutil.copy(HIV, tmp_path / "HIV.csv")
+    monkeypatch.chdir(tmp_path)
+    run_page(HOURS / "chemist.md")
+
+
+@pytest.mark.skipif(HIV.is_file(), reason="the page runs on the molecules that it names")
+def test_the_chemists_hour_runs_on_made_up_molecules(tmp_path, monkeypatch):
+    _needs_chemistry()
+    with (tmp_path / "HIV.csv").open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["smiles", "target"])
+        table.writerows([["C", "CI"]] * 1000 + _made_up(1000))
+    monkeypatch.chdir(tmp_path)
+    run_page(HOURS / "chemist.md", compare=False)
+
+
+def test_a_page_that_shows_something_else_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```pycon\n>>> 1 + 1\n3\n\n```\n")
+    with pytest.raises(AssertionError, match="Got"):
+        run_page(page)
+    page.write_text("```console\n$ echo two\nthree\n```\n")
+    with pytest.raises(AssertionError, match="two"):
+        run_page(page)
+
+
+def _needs_chemistry():
+    for library in ("rdkit", "matplotlib", "altair"):
+        pytest.importorskip(library)
+
+
+def _made_up(n):
+    """Molecules of three parts, in no order; about one in twenty is active."""
+    found = ["".join(parts) for parts in product(HEADS, MIDDLES, TAILS)]
+    found += [smiles + "C" for smiles in found]
+    return [[found[i * 37 % len(found)], "CA" if i % 20 == 7 else "CI"] for i in range(n)]
