@@ -395,7 +395,7 @@ def test_pictures_of_graphs(drawn, tmp_path, ending):
     assert ax.figure.axes[-1].get_ylabel() == "contribution relative to the graph's mean"
     np.testing.assert_array_equal(ax.collections[-2].get_array(), found.edge_effects)
     assert len(ax.figure.axes) == 3  # the graph and two color bars
-    assert ax.get_title().startswith(f"Score for target {found.target}: {found.score:.2f}")
+    assert ax.get_title().startswith(f"Score for class {found.target}: {found.score:.2f}")
 
 
 def test_pictures_write_labels_and_take_axes(tmp_path):

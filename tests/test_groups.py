@@ -335,10 +335,10 @@ def test_graphs_are_drawn_once_for_each_view(model, tmp_path):
     first = draw_explanation(GRAPHS[0], one, tmp_path / "views.png")
     titles = [ax.get_title().split("\n")[0] for ax in first.figure.axes if ax.get_title()]
     assert titles == [view.what for view in views_of(one)]
-    assert "Score for target" in first.figure.get_suptitle()
+    assert "Score for class" in first.figure.get_suptitle()
     assert (tmp_path / "views.png").stat().st_size > 10_000
     alone = draw_explanation(GRAPHS[0], explain(model, GRAPHS[:1])[0])
-    assert "Score for target" in alone.get_title()
+    assert "Score for class" in alone.get_title()
 
 
 def test_molecules_are_drawn_once_for_each_view(tmp_path):

@@ -261,7 +261,7 @@ def test_contributions_are_the_explanation(ax):
     assert plot_contributions(model, GRAPHS[0], target="house", ax=ax) is ax
     why = explain(model, GRAPHS[:1], target="house")[0].vertices
     np.testing.assert_allclose(ax.collections[-1].get_array(), why - why.mean(), atol=1e-12)
-    assert ax.get_title().startswith("Score for target house")
+    assert ax.get_title().startswith("Score for class house")
     assert ax.figure.axes[1].get_ylabel() == "contribution relative to the graph's mean"
     raw = Graph([[0, 1], [1, 2]])
     named = drawn(plot_contributions(model, raw, labels="xyz"))

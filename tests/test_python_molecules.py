@@ -22,7 +22,12 @@ from fdgnn import (
 )
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.encoders import JoinedEncoder
-from fdgnn.exceptions import GraphError, UnseenLabelWarning, UnusedDataWarning
+from fdgnn.exceptions import (
+    GraphError,
+    UnseenLabelWarning,
+    UnusableGraphWarning,
+    UnusedDataWarning,
+)
 from strategies import assert_same
 
 Chem = pytest.importorskip("rdkit.Chem")
@@ -299,3 +304,35 @@ def test_attributes_that_are_not_used_are_told_once():
     with pytest.warns(UnusedDataWarning, match="not used: edges have 'color', 'weight';"):
         as_batch(graphs, label_attribute="atom")
     as_batch(graphs, feature_attributes=[], weight_attribute="weight")  # chosen: nothing to tell
+
+
+@pytest.mark.parametrize("bad", ["C((", None, float("nan"), 7])
+def test_one_bad_molecule_does_not_take_the_others_down(bad):
+    good = ["CCO", "CCCO", "CO", "CCN", "CCCN", "CN"] * 4
+    names = ["alcohol"] * 3 + ["amine"] * 3
+    model = FDGNNClassifier(probability=True, random_state=0).fit(good, names * 4)
+    with pytest.raises(GraphError, match=r'graph 1: .*predict\(..., errors="missing"\) answers'):
+        model.predict(["CCCCO", bad, "CCCCN"])
+    with pytest.warns(UnusableGraphWarning, match="1 of 3 graphs cannot be used, .* is graph 1: "):
+        found = model.predict(["CCCCO", bad, "CCCCN"], errors="missing")
+    assert found.tolist() == [*model.predict(["CCCCO"]), None, *model.predict(["CCCCN"])]
+    with pytest.warns(UnusableGraphWarning):
+        chances = model.predict_proba([bad, "CCCCO"], errors="missing")
+    assert np.isnan(chances[0]).all()
+    np.testing.assert_allclose(chances[1:], model.predict_proba(["CCCCO"]))
+    whole = model.predict(good, errors="missing")  # nothing to tell
+    assert whole.dtype == model.classes_.dtype
+    numbers = FDGNNRegressor(intervals=True, random_state=0).fit(good, np.arange(24.0))
+    with pytest.warns(UnusableGraphWarning):
+        found = numbers.predict([bad, "CCCCO"], errors="missing")
+    np.testing.assert_allclose(found, [np.nan, numbers.predict(["CCCCO"])[0]])
+    with pytest.warns(UnusableGraphWarning):
+        assert np.isnan(numbers.predict_interval([bad, "CO"], errors="missing")[0]).all()
+    with pytest.warns(UnusableGraphWarning, match="2 of 2"):
+        assert np.isnan(numbers.predict([bad, bad], errors="missing")).all()
+
+
+def test_errors_is_one_of_two():
+    model = FDGNNRegressor(random_state=0).fit(["CCO", "CCN", "CC"] * 4, np.arange(12.0))
+    with pytest.raises(ValueError, match="errors='coerce': expected one of raise, missing"):
+        model.predict(["CCO"], errors="coerce")

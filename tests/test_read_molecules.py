@@ -307,3 +307,11 @@ def test_a_reading_keeps_how_molecules_were_cleaned(tmp_path):
     table = write(tmp_path / "g.jsonl", json.dumps({"edge_index": [[0], [1]]}))
     with pytest.raises(DatasetFormatError, match=r"g\.jsonl: `stereo` is for molecules"):
         read_graphs(table, stereo=True)
+
+
+def test_two_columns_of_one_name_are_refused_if_they_are_used(tmp_path):
+    path = tmp_path / "twice.csv"
+    path.write_text("smiles,active,note,note,active\nCCO,0,a,b,1\nCCN,1,a,b,0\n")
+    with pytest.raises(DatasetFormatError, match="there are 2 columns called 'active'"):
+        read_graphs(path, target="active")
+    assert len(read_graphs(path).graphs) == 2

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from commands import assert_one_clear_line, fdgnn
-from fdgnn import load_model
+from fdgnn import load_model, read_graphs
 
 pytest.importorskip("rdkit")
 
@@ -111,3 +111,12 @@ def test_other_graphs_are_refused_in_one_line(option, tmp_path):
     listed = tmp_path / "list.csv"
     run = fdgnn("fit", path, "--target", "y", "-o", tmp_path / "m.fdgnn", "--changes", listed)
     assert_one_clear_line(run, "--changes", "--standardize")
+
+
+def test_stereo_that_a_canonical_tautomer_loses_is_told(tmp_path):
+    path = tmp_path / "stereo.csv"
+    path.write_text("smiles\nC[C@H](O)C(C)=O\nC[C@H](N)c1ccccc1\n")
+    table = read_graphs(path, standardize="tautomer", stereo=True)
+    assert [(change.row, change.steps) for change in table.changes] == [(0, ("tautomer", "stereo"))]
+    assert "@" not in table.smiles[0]
+    assert "@" in table.smiles[1]

@@ -22,6 +22,7 @@
         ├── ConvergenceWarning                  states were still moving after the last iteration
         ├── UnseenLabelWarning                  vertex labels that no training graph has
         ├── RareClassWarning                    a class so rare that accuracy says little
+        ├── UnusableGraphWarning                graphs of a list that got no answer
         └── UnusedDataWarning                   something that graphs carry and nobody reads
 
 Each message says what is wrong, in which graph or file, what was found, and what to do.
@@ -115,6 +116,10 @@ class UnseenLabelWarning(FDGNNWarning):
 
 class RareClassWarning(FDGNNWarning):
     """A class has so few of the graphs that accuracy would say little."""
+
+
+class UnusableGraphWarning(FDGNNWarning):
+    """Some graphs of a list cannot be used, and have no answer."""
 
 
 class UnusedDataWarning(FDGNNWarning):

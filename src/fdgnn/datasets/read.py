@@ -361,6 +361,7 @@ def _table_rows(
     beside = (*request.columns, *request.described_by)
     asked = [c for c in (*request.targets, request.id_column, *beside) if c in columns]
     wanted = list(dict.fromkeys([*used, *asked]))
+    _check_once(name, columns, wanted)
     return FileRows(
         name=name,
         source="table" if smiles is None else "molecules",
@@ -392,6 +393,16 @@ def _holds_graphs(name: str, columns: Sequence[str], request: ReadRequest) -> bo
             f"SMILES; its columns are {', '.join(columns)}"
         )
     return True
+
+
+def _check_once(name: str, columns: Sequence[str], wanted: Sequence[str]) -> None:
+    """Refuse columns of one name, if they are used: nobody can know which of them is meant."""
+    twice = [column for column in wanted if list(columns).count(column) > 1]
+    if twice:
+        raise DatasetFormatError(
+            f"{name}: there are {list(columns).count(twice[0])} columns called {twice[0]!r}, and "
+            "it is not known which is meant; give them different names"
+        )
 
 
 def _smiles(name: str, columns: Sequence[str], request: ReadRequest) -> str:
@@ -437,4 +448,5 @@ def _more_rows(path: Path, *, format: str, wanted: Sequence[str]) -> Iterator[Ro
             f"{path}: there is no column {missing[0]!r}, which the files before it have; "
             f"its columns are {', '.join(columns)}"
         )
+    _check_once(str(path), columns, wanted)
     return open_rows(wanted)

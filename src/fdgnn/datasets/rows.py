@@ -50,8 +50,8 @@ class Change:
     before, after : str
         The SMILES of the file, and that of the molecule that was read.
     steps : tuple of str
-        What was done: "fragment", "charge", "tautomer"; `fdgnn.graphs.standardizing.STEPS` says
-        it in words.
+        What was done: "fragment", "charge", "tautomer", "stereo";
+        `fdgnn.graphs.standardizing.STEPS` says it in words.
     """
 
     row: int

@@ -114,7 +114,7 @@ def frame_table(frame: Any) -> Table:
             return iter([{}] * len(frame))
         return (dict(zip(wanted, cells, strict=True)) for cells in zip(*columns, strict=True))
 
-    return list(keys), rows
+    return [str(key) for key in frame.columns], rows
 
 
 def _cells(column: Any) -> list[Any]:

@@ -6,6 +6,7 @@ here puts them together under scikit-learn's contract.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
@@ -28,10 +29,12 @@ from fdgnn.encoders.descriptors import DescriptorBlock, beside
 from fdgnn.encoders.settling import tell_unsettled
 from fdgnn.encoders.unseen import tell_unseen
 from fdgnn.estimators.parameters import AUTO, ModelParameters
+from fdgnn.exceptions import UnusableGraphWarning
 from fdgnn.expansion import expanded
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.checks import check_finite
 from fdgnn.graphs.converters import Sifted, as_batch, items_of, sift
+from fdgnn.graphs.reading import check_choice
 from fdgnn.networks import (
     DrawnNetwork,
     Goal,
@@ -228,8 +231,16 @@ class GraphModel(ModelParameters):
         """Positions of the graphs that the model cannot take, and why; see `usable`."""
         return self.usable(X).faults
 
-    def outputs(self, X: Any) -> Floats:
-        """Real-valued outputs of eq. 3, averaged over the networks: (n_graphs, q)."""
+    def outputs(self, X: Any, errors: str = "raise") -> Floats:
+        """Real-valued outputs of eq. 3, averaged over the networks: (n_graphs, q).
+
+        `errors` says what becomes of graphs that cannot be used: "raise" raises GraphError for the
+        first; with "missing" their outputs are NaN, the others are answered, and a warning counts
+        them.
+        """
+        if errors != "raise":
+            check_choice("errors", errors, ("raise", "missing"))
+            return self._outputs_of_usable(X)
         graphs = self.check_graphs(X)
         if len(graphs) == 0:
             return np.empty((0, self.n_outputs_))
@@ -243,6 +254,21 @@ class GraphModel(ModelParameters):
         mean = outputs[0] if len(outputs) == 1 else np.asarray(np.mean(outputs, axis=0))
         check_finite(mean, "its output")
         return mean
+
+    def _outputs_of_usable(self, X: Any) -> Floats:
+        """Outputs (n_graphs, q) that are NaN where a graph cannot be used, which is told once."""
+        found = self.usable(X)
+        outputs = np.full((len(found.rows) + len(found.faults), self.n_outputs_), np.nan)
+        outputs[found.rows] = self.outputs(found.graphs)
+        if found.faults:
+            first, reason = next(iter(found.faults.items()))
+            warnings.warn(
+                f"{len(found.faults)} of {len(outputs)} graphs cannot be used, and have no answer; "
+                f"the first is graph {first}: {reason}",
+                UnusableGraphWarning,
+                stacklevel=4,
+            )
+        return outputs
 
     def unseen(self, X: Any) -> dict[int, str]:
         """Positions of graphs that the model takes, though it has not seen their labels, and why.

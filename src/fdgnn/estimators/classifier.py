@@ -273,26 +273,45 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
             self.threshold_ = best_threshold(outputs, goal.codes, metric, goal.weights)
             self.networks_ = tuple(n.lowered(self.threshold_) for n in self.networks_)
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: Any, errors: str = "raise") -> Floats:
         """Real-valued outputs: (n_graphs,) for two classes, (n_graphs, n_classes) for more.
 
         For several targets those of all of them side by side, (n_graphs, q);
-        ``targets_[t].outputs`` are those of target t.
+        ``targets_[t].outputs`` are those of target t. `errors` is that of `predict`; missing
+        values are NaN.
         """
-        outputs = self.outputs(X)
+        outputs = self.outputs(X, errors)
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any, errors: str = "raise") -> Array:
         """Class of each graph: the sign, or the largest, of its outputs.
 
         (n_graphs,), or (n_graphs, n_targets) for several targets.
+
+        `errors` is "raise", or "missing": then graphs of the list that cannot be used, such as
+        SMILES that do not parse, have None, the others are answered, and a warning counts them.
+
+        Examples
+        --------
+        >>> from fdgnn import FDGNNClassifier
+        >>> molecules = ["CCO", "CCCO", "CO", "CCN", "CCCN", "CN"] * 5
+        >>> model = FDGNNClassifier(random_state=0).fit(molecules, [0, 0, 0, 1, 1, 1] * 5)
+        >>> import warnings
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     model.predict(["CCCCO", "C(("], errors="missing")
+        array([0, None], dtype=object)
         """
-        return self.answers(self.outputs(X))
+        return self.answers(self.outputs(X, errors))
 
     def answers(self, outputs: Floats) -> Array:
         """Classes for outputs (n_graphs, q) of this model, as `predict` gives them."""
         if not self.each_:
-            return np.asarray(self.classes_[winning_class(outputs)])
+            found = np.asarray(self.classes_[winning_class(outputs)])
+            missing = np.isnan(outputs).any(axis=1)
+            if missing.any():
+                found = found.astype(object)
+                found[missing] = None
+            return found
         return side_by_side([one.answers(own) for one, own in self.shared_out(outputs)])
 
     @OfferedIf(
@@ -300,14 +319,15 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         "set probability=True before `fit`, which learns probabilities from held-out graphs; "
         "decision_function gives scores without that",
     )
-    def predict_proba(self, X: Any) -> Floats | list[Floats]:
+    def predict_proba(self, X: Any, errors: str = "raise") -> Floats | list[Floats]:
         """Probability of each class, (n_graphs, n_classes), in the order of `classes_`.
 
         For several targets a list of them, as scikit-learn's classifiers give it.
         The class of the largest probability is that of `predict`, unless a `threshold` was asked
-        for, which moves the predictions and not the probabilities.
+        for, which moves the predictions and not the probabilities. `errors` is that of `predict`;
+        missing values are NaN.
         """
-        outputs = self.outputs(X)
+        outputs = self.outputs(X, errors)
         if self.each_:
             return [one.chances(own) for one, own in self.shared_out(outputs)]
         return self.chances(outputs)

@@ -71,12 +71,16 @@ class FDGNNRegressor(RegressorMixin, SeveralTargetsModel):  # type: ignore[misc]
             self.conformal_ = ConformalScores.of_numbers(held_out_outputs(pairs, goal), targets)
         return self
 
-    def predict(self, X: Any) -> Floats:
-        """Predicted values, of the shape of the y in `fit`."""
-        outputs = self.outputs(X)
+    def predict(self, X: Any, errors: str = "raise") -> Floats:
+        """Predicted values, of the shape of the y in `fit`.
+
+        `errors` is "raise", or "missing": then graphs of the list that cannot be used, such as
+        SMILES that do not parse, have NaN, the others are answered, and a warning counts them.
+        """
+        outputs = self.outputs(X, errors)
         return outputs[:, 0] if self.single_output_ else outputs
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
+    def predict_interval(self, X: Any, coverage: float = 0.9, *, errors: str = "raise") -> Floats:
         """Give an interval around each prediction that holds the true value that often.
 
         Parameters
@@ -85,13 +89,15 @@ class FDGNNRegressor(RegressorMixin, SeveralTargetsModel):  # type: ignore[misc]
         coverage : float, default=0.9
             Which share of graphs like those of training has its true value in its interval. With
             several outputs, it holds for each of them.
+        errors : {"raise", "missing"}, default="raise"
+            As in `predict`.
 
         Returns
         -------
         (n_graphs, 2), or (n_graphs, q, 2) for several outputs
             Both ends. All intervals of an output are of the same width.
         """
-        ends = self.intervals_of(self.outputs(X), coverage)
+        ends = self.intervals_of(self.outputs(X, errors), coverage)
         return ends[:, 0] if self.single_output_ else ends
 
     def intervals_of(self, outputs: Floats, coverage: float) -> Floats:

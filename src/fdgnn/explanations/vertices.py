@@ -68,6 +68,8 @@ class Explanation:
     vertex_effects : (n_vertices,) float64, or None
         By how much the score falls if that vertex alone is taken away, with its edges. Told
         beside groups; they do not add up.
+    of_class : bool
+        Whether the score speaks for a class; else it is a predicted number.
     """
 
     target: Any
@@ -79,6 +81,12 @@ class Explanation:
     descriptors: Mapping[str, float] = field(default_factory=dict)
     groups: tuple[ExplainedGroup, ...] = ()
     vertex_effects: Floats | None = None
+    of_class: bool = True
+
+    @property
+    def speaks_for(self) -> str:
+        """What the score is, in words."""
+        return f"Score for class {self.target}" if self.of_class else "Predicted value"
 
 
 def explain(
@@ -215,7 +223,10 @@ def _explain_vertices(model: Any, graphs: GraphBatch, number: Ints) -> list[Expl
     names = [] if model.descriptors_ is None else model.descriptors_.names
     by_name = [dict(zip(names, row, strict=True)) for row in described.tolist()]
     rows = zip(targets.tolist(), score.tolist(), base.tolist(), by_graph, by_name, strict=True)
-    return [Explanation(t, s, b, each, descriptors=own) for t, s, b, each, own in rows]
+    classes = isinstance(model, FDGNNClassifier)
+    return [
+        Explanation(t, s, b, each, descriptors=own, of_class=classes) for t, s, b, each, own in rows
+    ]
 
 
 def _contributions(

@@ -146,9 +146,12 @@ def as_batch(
     found = sift(items, like=like, names=names, directed=directed, molecules=choices)
     if found.faults:
         first = min(found.faults)
-        remedy = "; `usable` of the model sifts a list" if hasattr(like, "usable") else ""
+        remedy = _REMEDY if hasattr(like, "usable") else ""
         raise GraphError(found.faults[first] + remedy, first)
     return found.graphs if descriptors is None else found.graphs.with_descriptors(descriptors)
+
+
+_REMEDY = '; predict(..., errors="missing") answers the others, and `usable` lists all such graphs'
 
 
 def _check_label_columns(graphs: GraphBatch, like: Any) -> None:

@@ -19,6 +19,7 @@ STEPS = {
     "fragment": "reduced to the largest fragment",
     "charge": "neutralized",
     "tautomer": "written as the canonical tautomer",
+    "stereo": "left without some of their stereo by the rules of tautomers",
 }
 
 Standardizer = Callable[[Any], tuple[Any, tuple[str, ...]]]
@@ -44,14 +45,24 @@ def standardizer(how: Standardize) -> Standardizer:
             if canonical is not None:
                 tautomer = canonical(mol)
                 if Chem.MolToSmiles(tautomer) != Chem.MolToSmiles(mol):
+                    lost = _n_stereo(tautomer) < _n_stereo(mol)
                     mol = tautomer
-                    done.append("tautomer")
+                    done += ["tautomer", "stereo"] if lost else ["tautomer"]
         except (RuntimeError, ValueError) as error:  # RDKit's own, of molecules that it cannot keep
             why = str(error).strip().splitlines()[-1]
             raise GraphError(f"it cannot be standardized ({why})") from None
         return mol, tuple(done)
 
     return standardized
+
+
+def _n_stereo(mol: Any) -> int:
+    """Count atoms and double bonds whose stereo is given.
+
+    RDKit takes it away where hydrogens and double bonds can move in some tautomer.
+    """
+    atoms = sum(int(atom.GetChiralTag()) > 0 for atom in mol.GetAtoms())
+    return atoms + sum(int(bond.GetStereo()) > 1 for bond in mol.GetBonds())  # 1 is "any"
 
 
 def _charges(mol: Any) -> list[int]:

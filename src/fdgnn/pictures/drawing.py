@@ -148,7 +148,7 @@ def _check_size(explanation: Explanation, n_vertices: int) -> None:
 
 def _title(explanation: Explanation) -> str:
     score, base = explanation.score, explanation.base_score
-    return f"Score for target {explanation.target}: {score:.2f}; an empty graph has {base:.2f}"
+    return f"{explanation.speaks_for}: {score:.2f}; an empty graph has {base:.2f}"
 
 
 def _limit(values: Floats) -> float:
