@@ -106,6 +106,8 @@ def obey(number: npt.NDArray[np.int32]) -> None:
 
 
 add_row_products = _kernels.add_row_products
+bind_program = _engine.bind_program
+bind_quotients = _kernels.bind_quotients
 build_quotients = _kernels.build_quotients
 choose_ways = _kernels.choose_ways
 color_rounds = _kernels.color_rounds
@@ -114,6 +116,7 @@ cycle_radii = _kernels.cycle_radii
 follow_graphs = _engine.follow_graphs
 inner_arcs = _kernels.inner_arcs
 iterate_layers = _engine.iterate_layers
+merge_arcs = _kernels.merge_arcs
 mix_all = _kernels.mix_all
 mix_rows = _kernels.mix_rows
 number_occurrences = _kernels.number_occurrences

@@ -4,6 +4,8 @@
 #include "scheduled.hpp"
 #include "trajectory.hpp"
 
+#include <variant>
+
 using namespace fdgnn;
 
 template <class T>
@@ -21,6 +23,23 @@ static Schedule schedule_of(nb::handle s) {
             field<Array2<const bool>>(s, "kept"), field<Array1<const i64>>(s, "slots")};
 }
 
+constexpr const char* PROGRAM = "fdgnn.program";
+
+// `fdgnn.reservoir.weights.DeepReservoir.program`: the weights in one precision, and a schedule.
+template <class T>
+struct Program {
+    Weights<T> weights;
+    Schedule schedule;
+};
+using AnyProgram = std::variant<Program<float>, Program<double>>;
+
+static AnyProgram program_of(nb::handle weights, nb::handle schedule) {
+    const auto bias = nb::cast<nb::ndarray<nb::ro>>(weights.attr("bias"));
+    if (bias.dtype() == nb::dtype<float>())
+        return Program<float>{weights_of<float>(weights), schedule_of(schedule)};
+    return Program<double>{weights_of<double>(weights), schedule_of(schedule)};
+}
+
 static Trees trees_of(nb::handle t) {
     return {field<Array2<const bool>>(t, "core"), field<Array2<const i64>>(t, "heights"),
             field<Array2<const i64>>(t, "first_rows"), nb::cast<i64>(t.attr("window")),
@@ -35,21 +54,6 @@ static Goal goal_of(nb::handle g) {
 static Outputs outputs_of(nb::handle o) {
     return {field<Array3<double>>(o, "pooled"), field<Array2<i32>>(o, "n_iter"),
             field<Array2<double>>(o, "residual"), field<Array3<double>>(o, "states")};
-}
-
-template <class T>
-void solve(i64 first, i64 last, const Array1<const i64>& block_offsets,
-           const Array1<const i64>& blocks, nb::handle q, const Inputs& inputs, nb::handle weights,
-           nb::handle schedule, nb::handle goal, nb::handle out) {
-    const Quotients quotients = quotients_of(q);
-    const Weights<T> own = weights_of<T>(weights);
-    const Schedule order = schedule_of(schedule);
-    const Goal aim = goal_of(goal);
-    const Outputs filled = outputs_of(out);
-    unlocked([&] {
-        solve_blocks<T>(first, last, view(block_offsets), view(blocks), quotients, inputs, own,
-                        order, aim, filled);
-    });
 }
 
 template <class T>
@@ -94,37 +98,43 @@ NB_MODULE(FDGNN_MODULE, m) {
     m.def("has_avx512", &has_avx512);
     bind_tanh<float>(m);
     bind_tanh<double>(m);
+    m.def("bind_program", [](nb::handle weights, nb::handle schedule) {
+        return bound(PROGRAM, program_of(weights, schedule), {weights, schedule});
+    });
     m.def("solve_blocks",
           [](i64 first, i64 last, const Array1<const i64>& block_offsets,
-             const Array1<const i64>& blocks, nb::handle q, const Array1<const i32>& codes,
-             const Array2<const double>& features, nb::handle weights, nb::handle schedule,
-             nb::handle goal, nb::handle out) {
+             const Array1<const i64>& blocks, const nb::capsule& q, const Array1<const i32>& codes,
+             const Array2<const double>& features, const nb::capsule& program, nb::handle goal,
+             nb::handle out) {
               const Inputs inputs{view(codes), view(features)};
-              const auto bias = nb::cast<nb::ndarray<nb::ro>>(weights.attr("bias"));
-              auto solver = bias.dtype() == nb::dtype<float>() ? &solve<float> : &solve<double>;
-              solver(first, last, block_offsets, blocks, q, inputs, weights, schedule, goal, out);
+              const Quotients& quotients = views_of<BoundQuotients>(q, QUOTIENTS).quotients;
+              const Goal aim = goal_of(goal);
+              const Outputs filled = outputs_of(out);
+              const auto solve = [&](const auto& p) {
+                  solve_blocks(first, last, view(block_offsets), view(blocks), quotients, inputs,
+                               p.weights, p.schedule, aim, filled);
+              };
+              unlocked([&] { std::visit(solve, views_of<AnyProgram>(program, PROGRAM)); });
           },
           nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg());
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
     m.def("follow_graphs",
-          [](i64 first, i64 last, const Array1<const i64>& graphs, nb::handle q,
+          [](i64 first, i64 last, const Array1<const i64>& graphs, const nb::capsule& q,
              const Array1<const i32>& codes, const Array2<const double>& features,
-             nb::handle weights, nb::handle schedule, nb::handle trees, double eps, i64 max_iter,
+             const nb::capsule& program, nb::handle trees, double eps, i64 max_iter,
              const Array1<const i64>& slots, nb::handle out) {
               const Inputs inputs{view(codes), view(features)};
-              const Quotients quotients = quotients_of(q);
-              const Weights<double> own = weights_of<double>(weights);
-              const Schedule order = schedule_of(schedule);
+              const Quotients& quotients = views_of<BoundQuotients>(q, QUOTIENTS).quotients;
+              const auto& p = std::get<Program<double>>(views_of<AnyProgram>(program, PROGRAM));
               const Trees parted = trees_of(trees);
               const Outputs filled = outputs_of(out);
               unlocked([&] {
-                  follow_graphs(first, last, view(graphs), quotients, inputs, own, order, parted,
-                                {eps, max_iter}, view(slots), filled);
+                  follow_graphs(first, last, view(graphs), quotients, inputs, p.weights, p.schedule,
+                                parted, {eps, max_iter}, view(slots), filled);
               });
           },
           nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg().noconvert(), nb::arg());
     m.def("iterate_layers",
           [](i64 first, i64 last, nb::handle structure, const Array2<const double>& first_drive,

@@ -1,4 +1,5 @@
 // All kernels but the engine, as the Python module fdgnn._kernels.
+#include "arcs.hpp"
 #include "coloring.hpp"
 #include "products.hpp"
 #include "python.hpp"
@@ -37,6 +38,17 @@ NB_MODULE(_kernels, m) {
               return unlocked([&] { return parse_rows(view(text), view(out)); });
           },
           nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("merge_arcs",
+          [](const Array2<const i64>& arcs, const Array1<const i64>& vertex_offsets, bool directed,
+             bool carrying) {
+              const auto merge = carrying ? &merge_arcs<Carrying> : &merge_arcs<Arriving>;
+              MergedArcs found =
+                  unlocked([&] { return merge(view(arcs), view(vertex_offsets), directed); });
+              return std::make_tuple(numpy(std::move(found.indptr)),
+                                     numpy(std::move(found.neighbors)), found.n_merged,
+                                     numpy(std::move(found.order)), numpy(std::move(found.first)));
+          },
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg());
     m.def("mix_rows",
           [](const Array2<const u64>& rows, const Array1<u64>& colors) {
               unlocked([&] { mix_rows(view(rows), view(colors)); });
@@ -131,14 +143,19 @@ NB_MODULE(_kernels, m) {
           },
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("bind_quotients", [](nb::handle q) {
+        const auto graphs = field<Array1<const i64>>(q, "graphs");
+        return bound(QUOTIENTS, BoundQuotients{quotients_of(q), graphs}, {q});
+    });
     m.def("choose_ways",
-          [](const Array2<const double>& bounds, nb::handle q, double tol, bool fits_single) {
-              const auto graphs = field<Array1<const i64>>(q, "graphs");
-              const Quotients quotients = quotients_of(q);
+          [](const Array2<const double>& bounds, const nb::capsule& q, double tol,
+             bool fits_single) {
+              const auto& [quotients, graphs] = views_of<BoundQuotients>(q, QUOTIENTS);
               Ways found = choose_ways(view(bounds), graphs, quotients.row_offsets,
                                        quotients.sizes, tol, fits_single);
               const i64 L = length(bounds.shape(0));
-              return std::make_tuple(numpy(std::move(found.ways)), numpy(std::move(found.counts)),
+              return std::make_tuple(numpy(std::move(found.ways)), found.counts[SINGLE],
+                                     found.counts[DOUBLE], found.counts[STEPS],
                                      numpy(std::move(found.contractions), L),
                                      numpy(std::move(found.resolution)));
           },

@@ -63,6 +63,39 @@ inline Quotients quotients_of(nb::handle q) {
             field<Array1<const double>>(q, "multiplicities"), field<Array1<const i64>>(q, "bands")};
 }
 
+// ---------------------------------------------------------------------- looked up once
+
+// What views show, with the Python objects that keep their arrays alive. A batch and a reservoir are
+// read by many calls, and finding some twenty arrays takes longer than a small graph.
+template <class Views>
+struct Bound {
+    Views views;
+    std::vector<nb::object> owners;
+};
+
+// Give views as an object that Python keeps for other kernels, which know it by its name.
+template <class Views>
+nb::capsule bound(const char* name, Views views, std::initializer_list<nb::handle> owners) {
+    auto* kept = new Bound<Views>{std::move(views), {}};
+    for (nb::handle owner : owners) kept->owners.push_back(nb::borrow(owner));
+    return nb::capsule(kept, name,
+                       [](void* p) noexcept { delete static_cast<Bound<Views>*>(p); });
+}
+
+// The views behind such an object.
+template <class Views>
+const Views& views_of(const nb::capsule& given, const char* name) {
+    return static_cast<Bound<Views>*>(given.data(name))->views;
+}
+
+constexpr const char* QUOTIENTS = "fdgnn.quotients";
+
+// `fdgnn.graphs.colors.Quotients.bound`, as far as kernels read it.
+struct BoundQuotients {
+    Quotients quotients;
+    Span<const i64> graphs;  // the first graph of each quotient
+};
+
 // ---------------------------------------------------------------------- arrays out
 
 template <class T>

@@ -251,7 +251,7 @@ class GraphModel(ModelParameters):
             self._tell_unsettled(settlings)
         pairs = zip(self.networks_, encodings, strict=True)
         outputs = [network.outputs(encoding, graphs) for network, encoding in pairs]
-        mean = outputs[0] if len(outputs) == 1 else np.asarray(np.mean(outputs, axis=0))
+        mean = outputs[0] if len(outputs) == 1 else np.add.reduce(outputs) / len(outputs)
         check_finite(mean, "its output")
         return mean
 

@@ -29,11 +29,12 @@ def usable_labels(values: Any, edge_index: Any, directed: bool) -> Array | None:
 
 def agree(arcs: Array, labels: Array, directed: bool) -> bool:
     """Tell whether an edge has the same label wherever it is listed."""
-    n = int(arcs.max(initial=0)) + 1
-    if n > checks.MOST_VERTICES:
-        return False
     codes = np.unique(labels, return_inverse=True)[1]
-    return len(merge_arcs(arcs, None, codes, n, directed).differing_labels) == 0
+    # Indices are not checked yet, so they are numbered anew.
+    vertices, arcs = np.unique(arcs, return_inverse=True)
+    graph = np.array([0, len(vertices)])
+    merged = merge_arcs(arcs.reshape(2, -1), None, codes, graph, directed)
+    return len(merged.differing_labels) == 0
 
 
 def found_in_all(items: Sequence[Any], graphs: Sequence[Graph]) -> list[Graph]:

@@ -13,67 +13,51 @@ Mask = npt.NDArray[np.bool_]
 
 
 class MergedArcs(NamedTuple):
-    """Arcs sorted by target, then source, as ``target * n + source``."""
+    """Arcs by target, then source, each of them once: rows of a sparse matrix."""
 
-    keys: Ints
+    indptr: Ints  # (n_vertices + 1,)
+    neighbors: npt.NDArray[np.int32]  # sources, numbered inside of their graph
     weights: Floats | None
     label_codes: Array | None
     n_merged: int
-    differing_weights: Ints  # keys of arcs that are listed with different weights
+    differing_weights: Ints  # positions of arcs that are listed with different weights
     differing_labels: Ints
 
 
 def merge_arcs(
-    arcs: Array, weights: Floats | None, label_codes: Array | None, n: int, directed: bool
+    arcs: Array,
+    weights: Floats | None,
+    label_codes: Array | None,
+    vertex_offsets: Ints,
+    directed: bool,
 ) -> MergedArcs:
-    """Sort arcs, merge repeated ones and, in undirected graphs, add the mirrored ones."""
-    keys = _keys(arcs[1], arcs[0], n)
-    if weights is not None or label_codes is not None:
-        mirrored = None if directed else _keys(arcs[0], arcs[1], n)
-        return _merge_carrying(keys, mirrored, weights, label_codes)
-    keys = _unique(keys)
-    n_merged = arcs.shape[1] - len(keys)
-    if not directed:
-        targets, sources = np.divmod(keys, n)
-        mirrored = np.sort(sources * n + targets, kind="stable")
-        if (mirrored != keys).any():
-            keys = _unique(np.concatenate([keys, mirrored]))
-    return MergedArcs(keys, None, None, n_merged, keys[:0], keys[:0])
+    """Sort arcs, merge repeated ones and, in undirected graphs, add the mirrored ones.
 
+    Arcs name vertices of the union, each in the graph that it should be in.
+    """
+    from fdgnn.kernels import merge_arcs
 
-def _keys(targets: Array, sources: Array, n: int) -> Ints:
-    keys: Ints = np.multiply(targets, n, dtype=np.int64)
-    keys += sources
-    return keys
-
-
-def _merge_carrying(
-    keys: Ints, mirrored: Ints | None, weights: Floats | None, label_codes: Array | None
-) -> MergedArcs:
-    """Merge arcs together with what they carry."""
-    n_listed = len(keys)
-    n_merged = n_listed - len(_unique(keys))
-    if mirrored is not None:
-        keys = np.concatenate([keys, mirrored])
-    order = np.argsort(keys, kind="stable")
-    keys = keys[order]
-    order[order >= n_listed] -= n_listed  # a mirrored arc carries what the listed one does
-    first = first_of_run(keys)
+    carrying = weights is not None or label_codes is not None
+    listed = np.ascontiguousarray(arcs, dtype=np.int64)
+    indptr, neighbors, n_merged, order, first = merge_arcs(
+        listed, vertex_offsets, directed, carrying
+    )
+    none = indptr[:0]
+    if not carrying:
+        return MergedArcs(indptr, neighbors, None, None, n_merged, none, none)
+    new = first.view(np.bool_)
 
     def merged(carried: Array | None) -> tuple[Array | None, Ints]:
         if carried is None:
-            return None, keys[:0]
+            return None, none
         carried = carried[order]
-        differing = ~first[1:] & (carried[1:] != carried[:-1])
-        return carried[first], keys[1:][differing]
+        differing = ~new[1:] & (carried[1:] != carried[:-1])
+        return carried[new], np.cumsum(new)[1:][differing] - 1
 
     (weights, other_weights), (label_codes, other_labels) = merged(weights), merged(label_codes)
-    return MergedArcs(keys[first], weights, label_codes, n_merged, other_weights, other_labels)
-
-
-def _unique(keys: Ints) -> Ints:
-    keys = np.sort(keys, kind="stable")  # files list arcs in runs: six times faster so
-    return keys[first_of_run(keys)]
+    return MergedArcs(
+        indptr, neighbors, weights, label_codes, n_merged, other_weights, other_labels
+    )
 
 
 def first_of_run(values: Array) -> Mask:

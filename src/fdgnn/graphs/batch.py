@@ -203,19 +203,15 @@ class GraphBatch(Sequence[Graph]):
         faults = union.faults()
         if faults:
             return None, faults
-        offsets, n = union.offsets, int(union.offsets[-1])
         codes, values = _coded(union.labels)
         arc_codes, arc_values = _coded(union.arc_labels)
-        merged = merge_arcs(union.arcs, union.weights, arc_codes, n, union.directed)
+        merged = merge_arcs(union.arcs, union.weights, arc_codes, union.offsets, union.directed)
         if len(merged.differing_weights) or len(merged.differing_labels):
             return None, union.contradictions(merged)
-        targets, sources = np.divmod(merged.keys, n)
-        if len(offsets) > 2:
-            sources -= offsets[union.graph_of[targets]]
         batch = cls(
-            vertex_offsets=offsets,
-            indptr=offsets_of(np.bincount(targets, minlength=n)),
-            neighbors=sources.astype(np.int32),
+            vertex_offsets=union.offsets,
+            indptr=merged.indptr,
+            neighbors=merged.neighbors,
             weights=merged.weights,
             label_codes=codes,
             label_values=values,
@@ -448,8 +444,22 @@ class GraphBatch(Sequence[Graph]):
         """
         if self.label_codes is None or self.label_values is None:
             raise GraphError("the graphs have no vertex labels, but the model was fitted on some")
+        known = self._encoded.get((tuple(vocabulary), blank))
+        if known is None:
+            known = frozen(self._encode_labels(vocabulary, blank))[0]
+            self._encoded[tuple(vocabulary), blank] = known
+        return known
+
+    @cached_property
+    def _encoded(self) -> dict[tuple[tuple[Any, ...], bool], npt.NDArray[np.int32]]:
+        """Codes by vocabulary: the networks of a model have one in common."""
+        return {}
+
+    def _encode_labels(self, vocabulary: Sequence[Any], blank: bool) -> npt.NDArray[np.int32]:
+        assert self.label_codes is not None
+        assert self.label_values is not None
         if self.label_values.tolist() == list(vocabulary):
-            return self.label_codes.copy()
+            return self.label_codes
         position = {label: i for i, label in enumerate(vocabulary)}
         table = np.array([position.get(v, -1) for v in self.label_values.tolist()], dtype=np.int32)
         codes = table[self.label_codes]

@@ -79,6 +79,8 @@ class Quotients(NamedTuple):
         Half-width of the band that is worth storing as diagonals, for each quotient.
     block_offsets, blocks : (n_blocks + 1,) and (n_quotients,) int64
         Block b has the quotients ``blocks[block_offsets[b]:block_offsets[b + 1]]``.
+    bound : object
+        The same arrays, as kernels find them.
     """
 
     quotient_of: Ints
@@ -93,6 +95,18 @@ class Quotients(NamedTuple):
     bands: Ints
     block_offsets: Ints
     blocks: Ints
+    bound: Any = None
+
+    @classmethod
+    def of(cls, arrays: Sequence[Array]) -> Quotients:
+        """Take all arrays, read-only from now on."""
+        from fdgnn.kernels import bind_quotients
+
+        quotients = cls(*frozen(*arrays))
+        return quotients._replace(bound=bind_quotients(quotients))
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return Quotients.of, (self[:-1],)
 
 
 # ---------------------------------------------------------------------- colors
@@ -182,4 +196,4 @@ def quotients(structure: Structure, coloring: Coloring) -> Quotients:
     """Build the quotient of each graph that the coloring tells apart."""
     from fdgnn.kernels import build_quotients
 
-    return Quotients(*frozen(*build_quotients(structure, *coloring[:2], coloring.signatures)))
+    return Quotients.of(build_quotients(structure, *coloring[:2], coloring.signatures))

@@ -92,14 +92,16 @@ class Union(NamedTuple):
     def contradictions(self, merged: MergedArcs) -> Faults:
         """Find graphs that list an arc with different weights, or else with different labels."""
         if len(merged.differing_weights):
-            return self._listed_differently(merged.differing_weights, "weights", "sum or drop")
-        return self._listed_differently(merged.differing_labels, "labels", "drop")
+            return self._listed_differently(
+                merged, merged.differing_weights, "weights", "sum or drop"
+            )
+        return self._listed_differently(merged, merged.differing_labels, "labels", "drop")
 
-    def _listed_differently(self, keys: Ints, what: str, remedy: str) -> Faults:
-        targets, sources = np.divmod(keys, self.offsets[-1])
-        faults = {}
-        for g, a in _first_of_each(self.graph_of[sources]):
-            u, v = (np.array([sources[a], targets[a]]) - self.offsets[g]).tolist()
+    def _listed_differently(self, merged: MergedArcs, arcs: Ints, what: str, remedy: str) -> Faults:
+        targets = np.searchsorted(merged.indptr, arcs, side="right") - 1
+        graphs, faults = self.graph_of[targets], {}
+        for g, a in _first_of_each(graphs):
+            u, v = int(merged.neighbors[arcs[a]]), int(targets[a] - self.offsets[g])
             u, v = (u, v) if self.directed else sorted((u, v))
             faults[g] = (
                 f"edge ({u}, {v}) is listed with different {what}; {remedy} repeats, "

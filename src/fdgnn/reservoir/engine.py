@@ -17,10 +17,11 @@ import numpy.typing as npt
 from fdgnn.arrays import Array, Floats, Ints, offsets_of
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.colors import Quotients, discrete, quotients
-from fdgnn.reservoir.weights import DeepReservoir, Weights
+from fdgnn.reservoir.weights import DeepReservoir
 from fdgnn.threads import over_chunks
 
 MARGIN = 1e-2  # cycles are solved this much finer than tol: trees and layers amplify their errors
+_NO_CODES, _NO_FEATURES = np.empty(0, dtype=np.int32), np.empty((0, 1))
 _FINER = 2.0**-29  # the rounding of float64 beside that of float32
 
 
@@ -100,24 +101,25 @@ def solve(
     from fdgnn.kernels import DOUBLE, SINGLE, STEPS, choose_ways
 
     q = graphs.quotients if quotient else quotients(graphs.structure, discrete(graphs.structure))
-    single = reservoir.single
-    ways, counts, contractions, resolution = choose_ways(bounds, q, float(tol), single is not None)
+    fits_single = reservoir.single is not None
+    ways, n_single, n_double, n_steps, contractions, resolution = choose_ways(
+        bounds, q.bound, float(tol), fits_single
+    )
     if graphs.weights is not None or graphs.n_vertices > reservoir.largest_single_degree:
         large = graphs.max_degrees[q.graphs] > reservoir.largest_single_degree
         # Sums of arc weights that are too large for float32 are made in float64.
         ways = np.where(large & (ways == SINGLE), DOUBLE, ways)
-        counts = np.bincount(ways, minlength=3)
+        n_single, n_double, n_steps = np.bincount(ways, minlength=3).tolist()
     # Where A is not symmetric the bound of `_freeze` need not hold in this norm.
     goal = Goal(contractions, 0.0 if graphs.directed else tol * MARGIN, resolution)
     n_rows = len(q.sizes) if keep_states else 0
     out = Outputs.zeros(len(wanted), reservoir.n_layers, len(q.graphs), reservoir.n_units, n_rows)
     run = _Run(q, reservoir, _inputs(graphs, reservoir, q), wanted, n_jobs, out)
-    n_single, n_double, n_steps = counts.tolist()
-    if single is not None and n_single:
-        run.solve(_only(ways, SINGLE, n_single, q), single, goal)
+    if n_single:
+        run.solve(_only(ways, SINGLE, n_single, q), goal, single=True)
     if n_double:
         finer = goal._replace(resolution=resolution * _FINER)
-        run.solve(_only(ways, DOUBLE, n_double, q), reservoir.weights, finer)
+        run.solve(_only(ways, DOUBLE, n_double, q), finer, single=False)
     if n_steps:
         run.follow(np.flatnonzero(ways == STEPS), tol, max_iter)
     return out.of_graphs(q)
@@ -133,14 +135,14 @@ class _Run(NamedTuple):
     n_jobs: int | None
     out: Outputs
 
-    def solve(self, chosen: tuple[Ints, Ints], weights: Weights, goal: Goal) -> None:
+    def solve(self, chosen: tuple[Ints, Ints], goal: Goal, *, single: bool) -> None:
         """Find the fixed points of certified quotients, given as blocks, in some precision."""
         from fdgnn.kernels import solve_blocks
 
         blocks, block_offsets = chosen
-        schedule = self.reservoir.schedule(self.wanted)
+        program = self.reservoir.program(self.wanted, single=single)
         arguments = (
-            block_offsets, blocks, self.q, *self.inputs, weights, schedule, goal, self.out,
+            block_offsets, blocks, self.q.bound, *self.inputs, program, goal, self.out,
         )  # fmt: skip
         over_chunks(
             solve_blocks,
@@ -157,7 +159,7 @@ class _Run(NamedTuple):
         reservoir = self.reservoir
         everything = tuple(range(reservoir.n_layers))
         arguments = (
-            graphs, self.q, *self.inputs, reservoir.weights, reservoir.schedule(everything),
+            graphs, self.q.bound, *self.inputs, reservoir.program(everything, single=False),
             reservoir.trees, float(tol), int(max_iter), reservoir.schedule(self.wanted).slots,
             self.out,
         )  # fmt: skip
@@ -187,12 +189,11 @@ def _inputs(
     graphs: GraphBatch, reservoir: DeepReservoir, q: Quotients
 ) -> tuple[npt.NDArray[np.int32], Floats]:
     """What the first layer reads in each row: (codes, none) or (none, features)."""
-    none = np.empty((0, 1))
     if reservoir.vocabulary is not None:
-        return _codes(graphs, reservoir)[q.representatives], none
+        return _codes(graphs, reservoir)[q.representatives], _NO_FEATURES
     if graphs.features is not None:
-        return np.empty(0, dtype=np.int32), graphs.features[q.representatives]
-    return np.zeros(len(q.sizes), dtype=np.int32), none
+        return _NO_CODES, graphs.features[q.representatives]
+    return np.zeros(len(q.sizes), dtype=np.int32), _NO_FEATURES
 
 
 def _codes(graphs: GraphBatch, reservoir: DeepReservoir) -> npt.NDArray[np.int32]:

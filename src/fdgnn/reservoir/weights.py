@@ -235,6 +235,21 @@ class DeepReservoir:
             self._schedules[wanted] = known
         return known
 
+    def program(self, wanted: tuple[int, ...], *, single: bool) -> Any:
+        """Give the weights in one precision and a schedule, as kernels find them."""
+        known = self._programs.get((wanted, single))
+        if known is None:
+            from fdgnn.kernels import bind_program
+
+            weights = self.single if single else self.weights
+            known = bind_program(weights, self.schedule(wanted))
+            self._programs[wanted, single] = known
+        return known
+
+    @cached_property
+    def _programs(self) -> dict[tuple[tuple[int, ...], bool], Any]:
+        return {}
+
     @cached_property
     def _schedules(self) -> dict[tuple[int, ...], Schedule]:
         return {}
