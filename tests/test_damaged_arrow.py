@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import gc
 import struct
 import subprocess
 import sys
+from collections import deque
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from fdgnn import read_graphs
-from fdgnn.exceptions import DatasetFormatError
+from fdgnn import limits, read_graphs
+from fdgnn.datasets import arrow
+from fdgnn.exceptions import DatasetError, DatasetFormatError
 
 pa = pytest.importorskip("pyarrow")
 
+CASES = Path(__file__).parent / "cases" / "read.parquet"
 N = 40
 COLUMNS = {
     "edge_index": pa.array([[[0, 1], [1, 2]]] * N),
@@ -52,7 +58,7 @@ OFFSETS = {
     "texts": packed([0, 6, 14, 20, 26]),
     "dictionary": packed([0, 1] * (N // 2)),
 }
-LARGE = {"far": 2**31 - 1, "near": 2**24, "negative": -(2**31)}
+LARGE = {"far": 2**31 - 1, "negative": -(2**31)}
 
 
 @pytest.mark.parametrize("kind", ["file", "stream"])
@@ -104,4 +110,59 @@ def test_a_column_that_is_there_twice_is_refused(tmp_path):
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
     with pytest.raises(DatasetFormatError, match=r"g\.arrow: it cannot be read \("):
+        read_graphs(path, target="y")
+
+
+def test_a_file_that_ends_the_process_inside_of_pyarrow_is_an_error(tmp_path):
+    """Its footer has a histogram of the wrong size, which throws where Python cannot catch it."""
+    (case,) = CASES.glob("*")
+    path = tmp_path / "g.parquet"
+    path.write_bytes(case.read_bytes())
+    with pytest.raises(DatasetFormatError, match=r"g\.parquet: it cannot be read \(.*SIGABRT"):
+        read_graphs(path, target="y")
+
+
+def test_a_reader_that_dies_between_two_batches_is_an_error(tmp_path, monkeypatch):
+    """Rows that came before it are no complete file."""
+    path, started = tmp_path / "g.arrow", []
+    table = pa.table({"num_nodes": pa.array([3] * 500_000)})  # more than a pipe holds
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    start = arrow.start_reader
+    monkeypatch.setattr(
+        arrow, "start_reader", lambda complaints: started.append(start(complaints)) or started[0]
+    )
+    columns, rows = arrow.read_arrow(path, "arrow")
+    reading = rows(columns)
+    assert next(reading)["num_nodes"] == 3
+    started[0].kill()
+    with pytest.raises(DatasetFormatError, match=r"g\.arrow: it cannot be read \(.*SIGKILL"):
+        deque(reading, maxlen=0)
+
+
+def test_no_reader_is_left_behind(tmp_path, monkeypatch):
+    path, started = tmp_path / "g.arrow", []
+    path.write_bytes(content("file"))
+    start = arrow.start_reader
+    monkeypatch.setattr(
+        arrow, "start_reader", lambda complaints: started.append(start(complaints)) or started[-1]
+    )
+    arrow.read_arrow(path, "arrow")  # nobody asks for rows
+    columns, rows = arrow.read_arrow(path, "arrow")
+    reading = rows(columns)
+    next(reading)
+    reading.close()  # nobody asks for more of them
+    del rows, reading
+    gc.collect()
+    assert [process.returncode is None for process in started] == [False, False]
+
+
+def test_a_reader_may_not_take_all_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(arrow, "LEAST_MEMORY", 10_000_000)
+    path = tmp_path / "g.parquet"
+    pq = pytest.importorskip("pyarrow.parquet")
+    zeros = pa.array(np.zeros(4_000_000, dtype=np.int64))
+    pq.write_table(pa.table({"edge_index": zeros, "y": zeros}), path, compression="zstd")
+    monkeypatch.setattr(arrow, "BATCH", 4_000_000)
+    with limits.changed(FDGNN_MAX_EXPANSION=1), pytest.raises(DatasetError):
         read_graphs(path, target="y")

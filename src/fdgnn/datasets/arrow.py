@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
+from fdgnn import limits
 from fdgnn.arrays import Ints
 from fdgnn.datasets.files import Expansion
 from fdgnn.datasets.rows import Row
@@ -19,50 +27,33 @@ from fdgnn.extras import require
 BATCH = 4096  # rows in memory at a time
 ENTRIES = 1 << 24  # entries of a Parquet column in memory at a time, about
 EMPTY_ROW = 64  # bytes that a row takes here, at least
+LEAST_MEMORY = 2**30  # bytes that reading any file may take
+LEAST_SECONDS = 60  # of CPU that reading any file may take ...
+BYTES_PER_SECOND = 50_000  # ... and a second more for so many bytes, which may unpack to 10 MB
 
 Reader = tuple[list[str], Callable[[Sequence[str]], Iterator[Row]]]
 
 
-def read_parquet(path: Path) -> Reader:
-    """Find the columns; return them and a function from the wanted ones to rows."""
-    pa = _pyarrow()
+def read_arrow(path: Path, format: str) -> Reader:
+    """Find the columns of a file; return them and a function from the wanted ones to rows.
+
+    A process of its own reads the file (`arrow_child`, docs/decisions/0046-arrow-in-a-child.md).
+    """
+    pa = require("pyarrow", "tables", "Parquet and Arrow files")
+    if format == "parquet":
+        require("pyarrow.parquet", "tables", "Parquet files")
     with _readable(path, pa):
-        file = require("pyarrow.parquet", "tables", "Parquet files").ParquetFile(path)
-        columns = list(file.schema_arrow.names)
+        child = _Child(path, format)
 
     def rows(wanted: Sequence[str]) -> Iterator[Row]:
         expansion = Expansion(str(path), path.stat().st_size)
-        with _readable(path, pa), file:
-            n_rows = _rows_in_a_batch(file.metadata, wanted, replace(expansion))
-            for batch in file.iter_batches(n_rows, columns=list(wanted)):
-                yield from _rows(_sound(batch, wanted, expansion), wanted)
+        with _readable(path, pa):
+            for batch in child.batches(list(wanted), replace(expansion)):
+                batch.validate(full=True)
+                expansion.add(batch.nbytes + EMPTY_ROW * len(batch))
+                yield from _rows(batch, wanted)
 
-    return columns, rows
-
-
-def read_arrow(path: Path) -> Reader:
-    """Find the columns of a file or stream; return them and a function from some to rows."""
-    pa = _pyarrow()
-    with _readable(path, pa):
-        source = pa.memory_map(str(path))
-        is_file = source.read(6) == b"ARROW1"
-        source.seek(0)
-        reader = pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source)
-        columns = list(reader.schema.names)
-
-    def rows(wanted: Sequence[str]) -> Iterator[Row]:
-        expansion = Expansion(str(path), path.stat().st_size)
-        with _readable(path, pa), source, reader:
-            batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
-            for batch in (_sound(each, wanted, expansion) for each in batches):
-                for start in range(0, len(batch), BATCH):
-                    yield from _rows(batch.slice(start, BATCH), wanted)
-
-    return columns, rows
-
-
-def _pyarrow() -> Any:
-    return require("pyarrow", "tables", "Parquet and Arrow files")
+    return child.columns, rows
 
 
 @contextmanager
@@ -78,31 +69,74 @@ def _readable(path: Path, pa: Any) -> Iterator[None]:
         ) from error
 
 
-def _sound(batch: Any, wanted: Sequence[str], expansion: Expansion) -> Any:
-    """Give the wanted columns, all their memory checked, and count what they take.
+class _Child:
+    """The process that reads one file, and what it says."""
 
-    Arrow itself trusts a file: one with offsets that point outside its buffers would end the
-    process as soon as an entry is read, or its size is asked for. A row without content takes
-    nothing there, and some bytes here.
-    """
-    found = batch.select(list(wanted))
-    found.validate(full=True)
-    expansion.add(found.nbytes + EMPTY_ROW * len(found))
-    return found
+    def __init__(self, path: Path, format: str) -> None:
+        size = path.stat().st_size
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 -- closed with the process
+        self._process = start_reader(self._complaints)
+        weakref.finalize(self, _end, self._process, self._complaints)
+        self._tell({
+            "path": str(path.absolute()), "format": format, "sys_path": sys.path,
+            "rows": BATCH, "entries": ENTRIES,
+            "bytes": int(max(LEAST_MEMORY, 2 * limits.MAX_EXPANSION.value * size)),
+            "seconds": int(LEAST_SECONDS + size / BYTES_PER_SECOND),
+        })  # fmt: skip
+        self.columns: list[str] = self._answer()
+
+    def batches(self, wanted: list[str], expansion: Expansion) -> Iterator[Any]:
+        """Read the wanted columns; there are no other ones after that."""
+        import pyarrow as pa
+
+        self._tell(wanted)
+        expansion.add(self._answer())
+        try:
+            yield from pa.ipc.open_stream(self._process.stdout)
+        except pa.ArrowException as error:  # mostly that there are fewer bytes than expected
+            raise ValueError(self._why() or str(error)) from error
+        if why := self._why():
+            raise ValueError(why)
+
+    def _tell(self, what: Any) -> None:
+        with suppress(BrokenPipeError):  # it is noticed when the answer does not come
+            self._process.stdin.write(json.dumps(what).encode() + b"\n")
+            self._process.stdin.flush()
+
+    def _answer(self) -> Any:
+        line = self._process.stdout.readline()
+        if not line.endswith(b"\n"):
+            raise ValueError(self._why() or "it was not read to its end")
+        return json.loads(line)
+
+    def _why(self) -> str | None:
+        """Why the process ended; None if it did all that it was told."""
+        code = self._process.wait()
+        if code < 0:
+            return f"reading it ended a process by {signal.Signals(-code).name}"
+        self._complaints.seek(0)
+        lines = self._complaints.read().splitlines()
+        if code and lines and lines[-1].startswith(b'"'):
+            return str(json.loads(lines[-1]))
+        return f"reading it ended a process with {code}" if code else None
 
 
-def _rows_in_a_batch(metadata: Any, wanted: Sequence[str], expansion: Expansion) -> int:
-    """So many rows of a Parquet file that their entries fit in memory.
+def start_reader(complaints: IO[bytes]) -> Any:
+    """Start a process that runs `arrow_child.main`."""
+    # Arenas and pools of several threads would count as memory that is taken.
+    plain = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1", "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", str(Path(__file__).with_name("arrow_child.py"))],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaints, env=os.environ | plain,
+    )  # fmt: skip
 
-    A few bytes can say "a million times the same entry".
-    """
-    most = 1.0
-    for group in map(metadata.row_group, range(metadata.num_row_groups)):
-        for column in map(group.column, range(group.num_columns)):
-            if column.path_in_schema.split(".")[0] in wanted:
-                expansion.add(column.num_values)
-                most = max(most, column.num_values / max(group.num_rows, 1))
-    return max(1, min(BATCH, int(ENTRIES / most)))
+
+def _end(process: Any, complaints: IO[bytes]) -> None:
+    for pipe in (process.stdin, process.stdout, complaints):
+        with suppress(OSError):
+            pipe.close()
+    process.kill()
+    process.wait()
 
 
 def _rows(batch: Any, wanted: Sequence[str]) -> Iterator[Row]:

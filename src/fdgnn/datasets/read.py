@@ -428,7 +428,7 @@ def _open_table(path: Any, format: str, look_ahead: int = LOOK_AHEAD) -> Table:
     if format in ("parquet", "arrow"):
         from fdgnn.datasets import arrow
 
-        return (arrow.read_parquet if format == "parquet" else arrow.read_arrow)(Path(path))
+        return arrow.read_arrow(Path(path), format)
     if format in ("jsonl", "sdf"):
         read = read_jsonl if format == "jsonl" else molecule_files.read_sdf
         columns, rows = read(path, look_ahead)
