@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+import cpu_times
+
 # One thread for BLAS, in commands that tests start as well: on small matrices and beside other
 # test processes more threads wait for each other, which takes twice the processor's time.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -29,7 +31,11 @@ _patch = pytest.MonkeyPatch()
 _cache: list[str] = []
 
 
+pytest_addoption = cpu_times.add_option
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(cpu_times)
     # Here and not in a fixture, so that doctests outside this folder are covered, too.
     if not hasattr(config, "workerinput"):  # pytest-xdist's workers share their parent's cache
         _cache.append(tempfile.mkdtemp(prefix="fdgnn-tests-"))

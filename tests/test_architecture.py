@@ -126,6 +126,10 @@ def test_importing_costs_nothing_that_is_not_used():
         "fdgnn._kernels",
     }  # fmt: skip
     assert not imported_by("import fdgnn.cli") & {"numpy", "sklearn", "joblib"}
+    commands = "import fdgnn.report, fdgnn.experiments.running, fdgnn.workflow.training"
+    assert not imported_by(commands) & {
+        "sklearn.model_selection", "sklearn.metrics", "scipy.stats", "scipy.optimize",
+    }  # fmt: skip
 
 
 GIVEN = "import fdgnn; fdgnn.FDGNNClassifier; fdgnn.load_model; fdgnn.read_graphs"

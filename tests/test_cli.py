@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 
 import pytest
@@ -28,15 +29,15 @@ def test_help_and_version():
 
 
 def test_evaluate_writes_and_resumes(tu_folder, tmp_path):
-    run = fdgnn_process("evaluate", tu_folder, "--out", tmp_path / "run", *SMALL)
+    run = fdgnn("evaluate", tu_folder, "--out", tmp_path / "run", "--no-report", *SMALL)
     assert run.returncode == 0, run.stderr
     assert "MOTIFS networks: 2 of 2" in run.stderr
     assert "accuracy" in run.stdout
     result = json.loads((tmp_path / "run" / "result.json").read_text())
     assert (result["dataset"], result["protocol"]) == ("MOTIFS", "quick")
     assert (result["n_configurations"], result["n_guesses"]) == (2, 1)
-    again = fdgnn_process(
-        "evaluate", tu_folder, "--out", tmp_path / "run", "--json", "--quiet", *SMALL
+    again = fdgnn(
+        "evaluate", tu_folder, "--out", tmp_path / "run", "--no-report", "--json", "--quiet", *SMALL
     )
     assert again.stderr == ""
     printed = json.loads(again.stdout)
@@ -104,17 +105,13 @@ def test_too_few_members_of_a_class(tmp_path):
     assert_one_clear_line(fdgnn("evaluate", folder, "--out", tmp_path / "out"), "3 graphs")
 
 
-def test_demo_runs_on_generated_graphs_where_mutag_is_not_at_hand(tmp_path):
-    """A module that hides GraKeL stands for a machine without it."""
-    (tmp_path / "sitecustomize.py").write_text(
-        "import importlib.util as u\n"
-        "real = u.find_spec\n"
-        "u.find_spec = lambda name, *a: None if name == 'grakel' else real(name, *a)\n"
-    )
+def test_demo_runs_on_generated_graphs_where_mutag_is_not_at_hand(tmp_path, monkeypatch):
+    """Python does not find GraKeL: this stands for a machine without it."""
+    real = importlib.util.find_spec
+    hidden = lambda name, *more: None if name == "grakel" else real(name, *more)  # noqa: E731
+    monkeypatch.setattr(importlib.util, "find_spec", hidden)
     page = tmp_path / "demo.html"
-    run = fdgnn_process(
-        "demo", "--json", "--report", page, FDGNN_DATA=str(tmp_path), PYTHONPATH=str(tmp_path)
-    )
+    run = fdgnn("demo", "--json", "--report", page, FDGNN_DATA=str(tmp_path))
     assert page.exists(), run.stderr
     assert run.returncode == 0, run.stderr
     assert "using generated graphs" in run.stderr

@@ -5,13 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, r2_score, roc_auc_score
-from sklearn.model_selection import KFold, RepeatedStratifiedKFold, StratifiedKFold, cross_val_score
+from sklearn.model_selection import (
+    KFold,
+    ParameterSampler,
+    RepeatedStratifiedKFold,
+    StratifiedKFold,
+    cross_val_score,
+)
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from fdgnn import FDGNNClassifier, FDGNNRegressor, FDGNNSearchCV
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.experiments.measures import fit_and_test
+from fdgnn.readout.stratified import stratified
 from fdgnn.seeds import integer_seed, seed_sequence
+from fdgnn.selection.findings import ranks
 from fdgnn.selection.folds import nested_folds
 from fdgnn.selection.rule import COMMON_PENALTY, ONE_MODEL, PAPER, best_of, choose
 from fdgnn.selection.scorers import scorer_metric
@@ -358,3 +366,29 @@ def test_timed_fits_have_one_thread_of_blas():
     with threadpool_limits(2):
         fit_and_test(Watched, graphs.__getitem__, np.asarray(y), np.arange(20) % 4 - 1)
     assert set(seen) == {1}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("names", ["01", "zba", "ywxab"])
+def test_stratified_folds_are_those_of_scikit_learn(names, seed):
+    y = np.random.default_rng(seed).choice(list(names), 60)
+    splits = StratifiedKFold(4, shuffle=True, random_state=seed).split(y, y)
+    folds = stratified(y, 4, seed)
+    for f, (_, members) in enumerate(splits):
+        np.testing.assert_array_equal(np.flatnonzero(folds == f), members)
+
+
+def test_configurations_are_drawn_as_by_scikit_learn():
+    from scipy.stats import uniform
+
+    ranges = MODEL.search_space | {"n_layers": [1, 2, 3]}
+    drawn = draw_configurations(ranges, 5, seed=3)
+    known = {name: uniform(0, 1) if hasattr(v, "rvs") else v for name, v in ranges.items()}
+    for c, found in enumerate(drawn):
+        state = integer_seed(seed_sequence(3), c, 0)
+        (expected,) = ParameterSampler(known, 1, random_state=state)
+        assert {name: found[name] for name in expected} == expected
+
+
+def test_equal_scores_share_the_better_rank():
+    assert ranks(np.array([0.5, 0.9, 0.9, 0.1])).tolist() == [3, 1, 1, 4]

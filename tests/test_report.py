@@ -1198,6 +1198,32 @@ def test_page_is_written_completely_or_not_at_all(tmp_path, run):
         write_report(run, tmp_path / "nowhere" / "report.html")
 
 
+def test_the_script_of_charts_is_made_once_and_kept(monkeypatch, tmp_path):
+    """Other processes find it; a damaged one is made again."""
+    import vl_convert
+
+    made = []
+    monkeypatch.setenv("FDGNN_CACHE", str(tmp_path))
+    monkeypatch.setattr(
+        vl_convert, "javascript_bundle", lambda vl_version: made.append(vl_version) or "charts()"
+    )
+    scripts = []
+    for damage in (None, None, b"other()"):
+        page.bundle.cache_clear()
+        scripts.append(page.bundle())
+        (kept,) = tmp_path.iterdir()
+        if damage is not None:
+            kept.write_bytes(damage)
+            page.bundle.cache_clear()
+            scripts.append(page.bundle())
+    assert len(made) == 2
+    assert set(scripts) == {"(() => {\ncharts()\n})();"}
+    monkeypatch.setenv("FDGNN_CACHE", str(kept))  # no folder: nothing can be kept
+    page.bundle.cache_clear()
+    assert page.bundle() == scripts[0]
+    page.bundle.cache_clear()
+
+
 @pytest.mark.parametrize("library", ["altair", "vl_convert", "jinja2"])
 def test_missing_library_is_named_with_its_remedy(monkeypatch, run, tmp_path, library):
     page.bundle.cache_clear()

@@ -6,6 +6,7 @@ the others unchanged.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,17 @@ class Matrix:
     """Which stream draws which matrix; the numbers are part of what a seed means."""
 
     INPUT, RECURRENT, BIAS, PROJECTION = range(4)
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Numbers from 0 to 1, drawn as by ``scipy.stats.uniform``, which takes a second to import."""
+
+    def rvs(self, size: Any = None, random_state: Any = None) -> Any:
+        """Draw numbers; `random_state` is None, an integer or NumPy's ``RandomState``."""
+        from sklearn.utils import check_random_state
+
+        return check_random_state(random_state).uniform(size=size)
 
 
 def seed_sequence(random_state: Any) -> np.random.SeedSequence:

@@ -29,6 +29,7 @@ from fdgnn.reservoir import (
     embed,
 )
 from fdgnn.scikit import check_is_fitted
+from fdgnn.seeds import Uniform
 
 
 class ReservoirFacts(Record, frozen=True, kw_only=True):
@@ -172,12 +173,10 @@ class GraphReservoir(Encoder):
     @classmethod
     def search_space(cls) -> Mapping[str, Any]:
         """The paper's ranges."""
-        from scipy.stats import uniform
-
         return {
-            "effective_spectral_radius": uniform(0, 1),
-            "input_scaling": uniform(0, 1),
-            "inter_layer_scaling": uniform(0, 1),
+            "effective_spectral_radius": Uniform(),
+            "input_scaling": Uniform(),
+            "inter_layer_scaling": Uniform(),
         }
 
     def _draw(self, graphs: GraphBatch, seed: np.random.SeedSequence) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdgnn.graphs import Array, Floats
+from fdgnn.readout.stratified import stratified
 
 N_FOLDS = 5
 SLOPES = (1e-6, 1e6)  # where a is looked for
@@ -54,8 +55,6 @@ def stratified_folds(
     codes: Array, seed: np.random.SeedSequence, n_folds: int = N_FOLDS
 ) -> npt.NDArray[np.int64]:
     """Fold of each graph; fewer than asked for where a class has fewer graphs."""
-    from sklearn.model_selection import StratifiedKFold  # slow to import, and only for training
-
     fewest = int(np.bincount(codes).min())
     if fewest < 2:
         raise ValueError(
@@ -63,11 +62,7 @@ def stratified_folds(
             "held out of the fit; give every class at least two, or give alpha, and no probability"
         )
     random_state = int(seed.generate_state(1)[0])
-    splitter = StratifiedKFold(min(n_folds, fewest), shuffle=True, random_state=random_state)
-    fold = np.empty(len(codes), dtype=np.int64)
-    for f, (_, members) in enumerate(splitter.split(codes, codes)):
-        fold[members] = f
-    return fold
+    return stratified(codes, min(n_folds, fewest), random_state)
 
 
 def shuffled_folds(

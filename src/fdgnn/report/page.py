@@ -17,7 +17,7 @@ from fdgnn.exceptions import StudyError
 from fdgnn.extras import require
 from fdgnn.portrait.records import Drawing, Portrait
 from fdgnn.records import encode
-from fdgnn.report.charts import altair
+from fdgnn.report.bundle import bundle
 from fdgnn.report.figures import Figure, Row, Section
 from fdgnn.report.numbers import listed
 from fdgnn.report.sections import (
@@ -149,17 +149,6 @@ def embedded_json(content: Any) -> str:
     for character in "<>&\N{LINE SEPARATOR}\N{PARAGRAPH SEPARATOR}":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
-
-
-@functools.cache
-def bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script, in the version that Altair writes for."""
-    vl_convert = require("vl_convert", "report", "Report pages")
-    wanted = ".".join(altair().SCHEMA_VERSION.split(".")[:2])
-    known = {f"v{v.removeprefix('v')}" for v in vl_convert.get_vegalite_versions()}
-    text = vl_convert.javascript_bundle(vl_version=wanted if wanted in known else None)
-    script = str(text).replace("\r\n", "\n").replace("</script", "<\\/script")
-    return f"(() => {{\n{script}\n}})();"  # its names stay its own
 
 
 @functools.cache

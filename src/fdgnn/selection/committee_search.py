@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from fdgnn.committee import HeldOut
 from fdgnn.encoders import GraphKind
@@ -19,7 +18,7 @@ from fdgnn.selection.committees import (
     members,
     score_committee,
 )
-from fdgnn.selection.findings import Findings, Workplace
+from fdgnn.selection.findings import Findings, Workplace, ranks
 from fdgnn.selection.scores import SelectionTask, score_outputs
 
 
@@ -120,7 +119,7 @@ def _results(
         "kept": scores.kept[-1],
         "mean_test_score": whole,
         "std_test_score": np.array([float(each[0, 0]) for each in alone]),
-        "rank_test_score": rankdata(-whole, method="min").astype(int),
+        "rank_test_score": ranks(whole),
     }
 
 

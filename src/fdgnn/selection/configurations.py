@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from fdgnn.graphs import Floats, GraphBatch
 from fdgnn.scikit import clone
-from fdgnn.selection.findings import Findings, Workplace
+from fdgnn.selection.findings import Findings, Workplace, ranks
 from fdgnn.selection.nested import chosen_outputs
 from fdgnn.selection.rule import ONE_MODEL, Choice, choose
 from fdgnn.selection.scores import OutputScores, SelectionTask, candidates_of, score_candidates
@@ -103,5 +102,5 @@ def _results(params: list[Parameters], mean: Floats, deviation: Floats) -> dict[
         **{f"param_{name}": np.array([p.get(name) for p in params]) for name in names},
         "mean_test_score": mean.ravel(),
         "std_test_score": deviation.ravel(),
-        "rank_test_score": rankdata(-mean.ravel(), method="min").astype(int),
+        "rank_test_score": ranks(mean.ravel()),
     }

@@ -5,11 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from fdgnn.arrays import Floats
+import numpy as np
+
+from fdgnn.arrays import Floats, Ints
 from fdgnn.context import Context
 from fdgnn.graphs import GraphBatch
 from fdgnn.selection.finished import FinishedParts
 from fdgnn.selection.space import Parameters
+
+
+def ranks(scores: Floats) -> Ints:
+    """Rank scores: 1 is the best, and equal scores share the better rank."""
+    return np.searchsorted(np.sort(-scores), -scores) + 1
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.model_selection import StratifiedKFold
 
 from fdgnn.graphs import Array
+from fdgnn.readout.stratified import stratified
 from fdgnn.readout.targets import check_two_classes
 
 Folds = npt.NDArray[np.int64]
@@ -25,11 +25,10 @@ def nested_folds(y: Array, n_outer: int, n_inner: int, seed: int) -> Folds:
     """
     _check_members(y, n_outer, n_inner)
     folds = np.full((n_outer, len(y)), -1)
-    outer = StratifiedKFold(n_outer, shuffle=True, random_state=seed)
-    for o, (train, _) in enumerate(outer.split(y, y)):
-        inner = StratifiedKFold(n_inner, shuffle=True, random_state=seed + 1 + o)
-        for f, (_, members) in enumerate(inner.split(train, y[train])):
-            folds[o, train[members]] = f
+    outer = stratified(y, n_outer, seed)
+    for o in range(n_outer):
+        train = outer != o
+        folds[o, train] = stratified(y[train], n_inner, seed + 1 + o)
     return folds
 
 

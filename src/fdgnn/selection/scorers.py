@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.metrics import get_scorer
 
 from fdgnn.graphs import Array, Floats
 from fdgnn.readout.metrics import Metric, Scoring, known_scoring, usual_scoring
@@ -32,6 +31,8 @@ def scoring_of(given: Any, codes: Array | None, classes: Array | None) -> Scorin
 
 def scorer_metric(scoring: Any, classes: Array | None) -> Metric:
     """Make a metric on outputs from a scikit-learn scorer, by replaying the outputs to it."""
+    from sklearn.metrics import get_scorer  # slow to import
+
     scorer = get_scorer(scoring)
     replay = _ReplayedRegressor() if classes is None else _ReplayedClassifier(classes)
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from sklearn.metrics import check_scoring
 from sklearn.utils import get_tags
 
 from fdgnn.context import Context
@@ -380,6 +379,8 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             if known.of_probabilities:
                 outputs = outputs + getattr(self.best_estimator_, "threshold_", 0.0)
             return float(known.metric(truth, outputs))
+        from sklearn.metrics import check_scoring  # slow to import
+
         return float(check_scoring(self.best_estimator_, self.scoring)(self.best_estimator_, X, y))
 
     def __sklearn_tags__(self) -> Any:

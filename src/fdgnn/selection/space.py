@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
-from sklearn.model_selection import ParameterSampler
 
 from fdgnn.seeds import integer_seed, seed_sequence
 
@@ -37,7 +36,7 @@ def draw_configurations(
     """
     root = seed_sequence(seed)
     drawn = (
-        next(iter(ParameterSampler(dict(distributions), 1, random_state=integer_seed(root, c, 0))))
+        _draw(dict(distributions), np.random.RandomState(integer_seed(root, c, 0)))
         for c in range(n_configurations)
     )
     return [
@@ -48,3 +47,17 @@ def draw_configurations(
         | {"random_state": integer_seed(root, c, 1)}
         for c, d in enumerate(drawn)
     ]
+
+
+def _draw(distributions: Parameters, rng: np.random.RandomState) -> Parameters:
+    """Draw one value of each parameter, as scikit-learn's ``ParameterSampler`` does."""
+    if not any(hasattr(values, "rvs") for values in distributions.values()):
+        from sklearn.model_selection import ParameterSampler  # slow to import
+
+        return dict(next(iter(ParameterSampler(distributions, 1, random_state=rng))))
+    return {
+        name: values.rvs(random_state=rng)
+        if hasattr(values, "rvs")
+        else values[rng.randint(len(values))]
+        for name, values in sorted(distributions.items())
+    }

@@ -9,13 +9,6 @@ from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.model_selection import (
-    GroupKFold,
-    KFold,
-    StratifiedGroupKFold,
-    StratifiedKFold,
-    check_cv,
-)
 
 from fdgnn.arrays import Array
 from fdgnn.readout.several import SeveralTargets
@@ -96,6 +89,8 @@ class Splitters:
 
     def rows(self, y: Array | SeveralTargets, groups: Array | None = None) -> Folds:
         """Make rows as in `SelectionTask`: one for each outer fold, and one of all graphs."""
+        from sklearn.model_selection import check_cv  # slow to import, as others below
+
         inner = self.inner
         if isinstance(y, SeveralTargets):
             return self._rows_of_several(y, groups)
@@ -109,6 +104,7 @@ class Splitters:
 
     def _rows_of_several(self, several: SeveralTargets, groups: Array | None) -> Folds:
         """Make the rows for several targets: folds are balanced for all of them, or by groups."""
+        from sklearn.model_selection import GroupKFold, check_cv
 
         def splitter(given: Any, stream: int) -> Any:
             if isinstance(given, LastFold):
@@ -133,10 +129,14 @@ class Splitters:
             return given
         if groups is not None:
             return self._groups_together(int(given), 0)
+        from sklearn.model_selection import KFold, StratifiedKFold
+
         kind = StratifiedKFold if self.classify else KFold
         return kind(int(given), shuffle=True, random_state=self._number(0))
 
     def _groups_together(self, n_folds: int, stream: int) -> Any:
+        from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
+
         kind = StratifiedGroupKFold if self.classify else GroupKFold
         return kind(n_folds, shuffle=True, random_state=self._number(stream))
 
@@ -193,6 +193,8 @@ class Split:
         In time, each outer fold is tested by what was trained on all before it, and inner folds
         are spans of time.
         """
+        from sklearn.model_selection import KFold, StratifiedKFold
+
         if self.kind == "time":
             return Splitters(TimeSpans(n_folds), TimeSpans(n_folds, forward=True), classify, seed)
         if self.kind == "group" or several:

@@ -1,0 +1,67 @@
+"""``pytest --cpu-times``: the processor's time of tests, by file and by test, child processes too.
+
+Times do not depend on what else the machine does as much as seconds of waiting do. What a fixture
+takes counts for the first test that asks for it. With pytest-xdist the times of all workers count.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+_NAME = "cpu seconds"
+
+
+def add_option(parser: pytest.Parser) -> None:
+    parser.addoption("--cpu-times", type=int, default=0, metavar="N", help="the N slowest tests")
+
+
+def spent() -> float:
+    """CPU seconds of this process and of its children that have ended."""
+    return sum(os.times()[:4])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    yield from _timed(item)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    yield from _timed(item)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    yield from _timed(item)
+
+
+def _timed(item: pytest.Item) -> Iterator[Any]:
+    start = spent()
+    try:
+        return (yield)
+    finally:
+        item.user_properties[:] = [(_NAME, spent() - start)]  # the report of this phase takes it
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    n_shown = config.getoption("--cpu-times")
+    if not n_shown:
+        return
+    tests: Counter[str] = Counter()
+    files: Counter[str] = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            for name, seconds in getattr(report, "user_properties", ()):
+                if name == _NAME:
+                    tests[report.nodeid] += seconds
+                    files[report.nodeid.partition("::")[0]] += seconds
+    terminalreporter.section("CPU seconds")
+    for found in (files, tests):
+        for name, seconds in found.most_common(n_shown):
+            terminalreporter.write_line(f"{seconds:8.2f}  {name}")
+    terminalreporter.write_line(f"{sum(tests.values()):8.2f}  all tests")
