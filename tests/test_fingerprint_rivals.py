@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from typer.testing import CliRunner
 
 from commands import assert_one_clear_line, fdgnn
@@ -14,6 +16,7 @@ from fdgnn import as_batch, compare
 from fdgnn.cli import app
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.experiments.comparison import Search
+from fdgnn.experiments.measures import fit_and_test
 from fdgnn.experiments.rivals import Task, contestant
 from fdgnn.selection.folds import nested_folds
 from fdgnn.workflow.chemistry import baseline_answers, morgan_counts, murcko_scaffolds
@@ -69,6 +72,34 @@ def test_validation_is_that_of_separate_fits(task):
         model = LogisticRegression(C=0.1, max_iter=1000).fit(X[train], Y[train])
         by_hand.append(model.score(X[valid], Y[valid]))
     assert trials[2].score == pytest.approx(np.mean(by_hand))
+
+
+def test_validation_is_by_what_is_asked_for(task):
+    asked = replace(task, search=Search(scoring="roc_auc", class_weight="balanced"))
+    rival = contestant("ecfp-lr", asked)
+    trial = rival.score(rival.units()[0])[0]
+    assert trial.configuration == {"C": 1.0, "class_weight": "balanced"}
+    X, fold, scores = morgan_counts(SMILES), task.folds[0], []
+    for inner in range(3):
+        train, valid = (fold >= 0) & (fold != inner), fold == inner
+        model = LogisticRegression(max_iter=1000, class_weight="balanced").fit(X[train], Y[train])
+        scores.append(roc_auc_score(Y[valid], model.decision_function(X[valid])))
+    assert trial.score == pytest.approx(np.mean(scores))
+    committee = contestant("fdgnn-colors", asked).model(contestant("fdgnn-colors", asked).only())
+    assert (committee.scoring, committee.class_weight) == ("roc_auc", "balanced")
+    with pytest.raises(ValueError, match="scoring='rmse': expected one of accuracy, balanced"):
+        Search(scoring="rmse")
+
+
+@pytest.mark.parametrize("name", ["ecfp-lr", "ecfp-rf", "fdgnn-colors"])
+def test_roc_auc_and_balanced_accuracy_are_measured_beside_accuracy(task, name):
+    rival, fold = contestant(name, task), task.folds[0]
+    found = fit_and_test(lambda: rival.model(rival.only()), rival.prepare, Y, fold)
+    test = rival.prepare(fold < 0)
+    truth, predicted = Y[fold < 0], found.model.predict(test)
+    assert found.balanced_accuracy == pytest.approx(balanced_accuracy_score(truth, predicted))
+    by_hand = roc_auc_score(truth, found.model.decision_function(test))
+    assert found.roc_auc == pytest.approx(by_hand)
 
 
 def test_a_forest_has_nothing_to_choose_and_is_the_same_again(task):

@@ -21,6 +21,7 @@ from fdgnn.cli.options import (
     Quiet,
     Seed,
     SomeTargets,
+    Weighting,
     asked_targets,
     expand,
 )
@@ -70,6 +71,18 @@ def compare(
             help="Choose the epochs of networks, or train for all published ones.",
         ),
     ] = True,
+    scoring: Annotated[
+        str | None,
+        typer.Option(
+            help="What fdgnn-auto, fdgnn-colors, fdgnn-both, ecfp-lr and ecfp-rf choose by: "
+            "accuracy, balanced_accuracy, roc_auc, average_precision or f1. The others choose by "
+            "accuracy, as published. ROC AUC is shown beside accuracy either way."
+        ),
+    ] = None,
+    class_weight: Annotated[
+        Weighting,
+        typer.Option(help="balanced: in training of these, errors on a rare class count more."),
+    ] = Weighting.none,
     time_limit: Annotated[float, typer.Option(min=1, help="Seconds per contestant.")] = 600.0,
     memory_limit: Annotated[float, typer.Option(min=1, help="Megabytes per contestant.")] = 4000.0,
     seed: Seed = 0,
@@ -85,6 +98,10 @@ def compare(
     from fdgnn.experiments.running import finished_result
     from fdgnn.experiments.study import PROTOCOLS, plan
 
+    search = Search(
+        n_configurations=configurations, inner_folds=inner_folds, choose_epochs=choose_epochs,
+        scoring=scoring, class_weight=None if class_weight is Weighting.none else "balanced",
+    )  # fmt: skip
     named = None if rivals is None else _named(rivals)
     if named is not None:  # before the graphs are read, which may take long
         check_models(named, molecules=True)
@@ -101,9 +118,7 @@ def compare(
         directory,
         models,
         context,
-        search=Search(
-            n_configurations=configurations, inner_folds=inner_folds, choose_epochs=choose_epochs
-        ),
+        search=search,
         limits=Limits(seconds=time_limit, megabytes=memory_limit),
     )
     _print_rows(rows, as_json)

@@ -100,12 +100,19 @@ def comparison_table(rows: Sequence[ComparisonRow]) -> Table:
         padding=(0, 1),
     )
     table.add_column("")
-    columns = ("accuracy %", "published", "train s", "slower", "test s", "weights", "MB")
-    for column in columns:
+    published = any(row.published is not None for row in rows)
+    for column in _comparison_columns(published):
         table.add_column(column, justify="right")
     for row in rows:
-        table.add_row(_shown(row.model), *_comparison_cells(row, rows[0].train_seconds))
+        cells = _comparison_cells(row, rows[0].train_seconds, published)
+        table.add_row(_shown(row.model), *cells)
     return table
+
+
+def _comparison_columns(published: bool) -> list[str]:
+    """Name the columns; what is not there for any row takes no room."""
+    others = ["train s", "slower", "test s", "weights", "MB"]
+    return ["accuracy %", *(["published"] if published else []), "AUC %", *others]
 
 
 def unfinished_lines(rows: Sequence[ComparisonRow]) -> list[str]:
@@ -113,14 +120,17 @@ def unfinished_lines(rows: Sequence[ComparisonRow]) -> list[str]:
     return [f"{r.model}: {r.status} ({r.reason})" for r in rows if r.status != "finished"]
 
 
-def _comparison_cells(row: ComparisonRow, ours: float | None) -> tuple[str, ...]:
-    published = _short_percent(row.published)
+def _comparison_cells(
+    row: ComparisonRow, ours: float | None, with_published: bool
+) -> tuple[str, ...]:
+    published = (_short_percent(row.published),) if with_published else ()
     if row.status != "finished":
-        return (row.status, published)
+        return (row.status, *published)
     alone = row.model == "fdgnn" or not ours or row.train_seconds is None
     return (
         _short_percent(row),
-        published,
+        *published,
+        "-" if row.roc_auc_mean is None else f"{100 * row.roc_auc_mean:.1f}",
         f"{row.train_seconds:.3g}",
         "" if alone else times((row.train_seconds or 0.0) / (ours or 1.0)),
         f"{row.test_seconds:.2g}",

@@ -22,6 +22,7 @@ from fdgnn.experiments.choice import Selection
 from fdgnn.experiments.records import Configuration
 from fdgnn.experiments.study import Study
 from fdgnn.graphs import Array, Floats
+from fdgnn.readout.metrics import roc_auc
 from fdgnn.selection.folds import Folds
 from fdgnn.selection.rule import Choice
 from fdgnn.selection.scores import Ensemble, SelectionTask, score_ensembles
@@ -106,6 +107,8 @@ class Trained:
 
     model: Any
     accuracy: float
+    balanced_accuracy: float
+    roc_auc: float | None  # None if one class only is tested, or the model has no scores
     train_seconds: float
     test_seconds: float
 
@@ -129,5 +132,25 @@ def fit_and_test(
             predicted = model.predict(test)
             times.append((middle - start, time.perf_counter() - middle))
     train_seconds, test_seconds = np.median(times, axis=0).tolist()
-    correct = float(np.mean(predicted == y[fold < 0]))
-    return Trained(model, correct, train_seconds, test_seconds)
+    truth = y[fold < 0]
+    shares = [np.mean(predicted[truth == c] == c) for c in np.unique(truth)]
+    return Trained(
+        model=model,
+        accuracy=float(np.mean(predicted == truth)),
+        balanced_accuracy=float(np.mean(shares)),
+        roc_auc=_roc_auc(model, test, truth, np.unique(y)),
+        train_seconds=train_seconds,
+        test_seconds=test_seconds,
+    )
+
+
+def _roc_auc(model: Any, test: Any, truth: Array, classes: Array) -> float | None:
+    """ROC AUC by the decision values of a model for test graphs, if it has some."""
+    if not hasattr(model, "decision_function"):
+        return None
+    values = np.asarray(model.decision_function(test), dtype=np.float64)
+    outputs = values.reshape(len(values), -1)
+    if outputs.shape[1] not in (1, len(classes)):  # not one for each class
+        return None
+    found = float(roc_auc(np.searchsorted(classes, truth), outputs))
+    return None if np.isnan(found) else found

@@ -311,6 +311,8 @@ class ComparisonRow(Record, frozen=True, kw_only=True):
     accuracy_mean: Share | None = None
     accuracy_std: Share | None = None
     fold_accuracies: list[Share] | None = None
+    balanced_accuracy_mean: Share | None = None
+    roc_auc_mean: Share | None = None
     train_seconds: Seconds | None = None
     train_seconds_std: Seconds | None = None
     test_seconds: Seconds | None = None
@@ -324,6 +326,10 @@ class ComparisonRow(Record, frozen=True, kw_only=True):
     fold_configurations: list[Configuration] | None = None
 
 
+#: Scores from 0 to 1 that contestants can choose by.
+SHARES = ("accuracy", "balanced_accuracy", "roc_auc", "average_precision", "f1")
+
+
 class Search(Record, frozen=True, kw_only=True):
     """How much of the published grids is searched.
 
@@ -335,13 +341,22 @@ class Search(Record, frozen=True, kw_only=True):
         Inner folds on which they are validated; by default all for kernels, one for networks.
     choose_epochs : bool, default=True
         Whether networks choose their number of epochs, too, or are trained for all published ones.
+    scoring : str, optional
+        What Morgan fingerprints and our own committees choose by: "accuracy", "balanced_accuracy",
+        "roc_auc", "average_precision" or "f1". The others choose by accuracy, as published.
+    class_weight : "balanced", optional
+        Whether errors on rare classes count more in the training of these.
     """
 
     n_configurations: int | None = None
     inner_folds: int | None = None
     choose_epochs: bool = True
+    scoring: str | None = None
+    class_weight: Literal["balanced"] | None = None
 
     def __post_init__(self) -> None:
+        if self.scoring not in (None, *SHARES):
+            raise ValueError(f"scoring={self.scoring!r}: expected one of {', '.join(SHARES)}")
         for name in ("n_configurations", "inner_folds"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -398,6 +413,8 @@ class TrialsLine(RivalLine, frozen=True, kw_only=True, tag="trials"):
     seconds: Seconds
     peak_mb: Megabytes
     trials: list[Trial]
+    scoring: str | None = None  # what configurations were validated by, as in `Search`
+    class_weight: str | None = None
 
 
 class FoldLine(RivalLine, frozen=True, kw_only=True, tag="fold"):
@@ -411,6 +428,8 @@ class FoldLine(RivalLine, frozen=True, kw_only=True, tag="fold"):
     parameters: Count
     peak_mb: Megabytes
     seconds: Seconds  # for all repetitions
+    balanced_accuracy: Share | None = None  # None in files of earlier versions
+    roc_auc: Share | None = None  # None if one class only is tested, or there are no scores
 
 
 class SummaryLine(RivalLine, frozen=True, kw_only=True, tag="summary"):
@@ -426,4 +445,6 @@ class SummaryLine(RivalLine, frozen=True, kw_only=True, tag="summary"):
     selection_seconds: Seconds
     n_configurations: Count
     n_guesses: Count = 1
+    balanced_accuracy_mean: Share | None = None
+    roc_auc_mean: Share | None = None
     inner_folds: Count

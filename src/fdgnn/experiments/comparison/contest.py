@@ -116,20 +116,20 @@ def _take_rivals(turn: Turn, tell: Tell) -> None:
 def _score_parts(turn: Turn, rival: Contestant, tell: Tell) -> list[TrialsLine]:
     """Give all parts of the selection; score those that are not there yet."""
     lines, units = turn.lines, rival.units()
-    scored = _scored(lines, rival)
+    scored = _scored(lines, rival, turn.search)
     known = [scored[unit] for unit in units if unit in scored]
     done: list[TrialsLine | FoldLine] = [*known, *_folds_of(lines).values()]
     spent = sum(line.seconds for line in done)
     tell(Began(steps=len(units) + turn.study.protocol.n_outer, done=len(known), spent=spent))
     for unit in units:
         if unit not in scored:
-            scored[unit] = _score_part(rival, unit)
+            scored[unit] = _score_part(rival, unit, turn.search)
             lines.append(scored[unit])
             tell(Stepped())
     return [scored[unit] for unit in units]
 
 
-def _score_part(rival: Contestant, unit: str) -> TrialsLine:
+def _score_part(rival: Contestant, unit: str, search: Search) -> TrialsLine:
     start = time.perf_counter()
     trials = rival.score(unit)
     return TrialsLine(
@@ -138,15 +138,19 @@ def _score_part(rival: Contestant, unit: str) -> TrialsLine:
         seconds=time.perf_counter() - start,
         peak_mb=peak_megabytes(),
         trials=trials,
+        scoring=search.scoring,
+        class_weight=search.class_weight,
     )
 
 
-def _scored(lines: Iterable[RivalLine], rival: Contestant) -> dict[str, TrialsLine]:
-    """Give the finished parts of the selection that were validated on as many inner folds."""
+def _scored(lines: Iterable[RivalLine], rival: Contestant, search: Search) -> dict[str, TrialsLine]:
+    """Give the finished parts of the selection that were validated in the same way."""
+    asked = (rival.inner_folds, search.scoring, search.class_weight)
     return {
         line.unit: line
         for line in lines
-        if isinstance(line, TrialsLine) and line.inner_folds == rival.inner_folds
+        if isinstance(line, TrialsLine)
+        and (line.inner_folds, line.scoring, line.class_weight) == asked
     }
 
 
@@ -227,6 +231,8 @@ def _fold_line(outer: int, choice: Configuration, found: Trained, seconds: float
         outer=outer,
         configuration=choice,
         accuracy=found.accuracy,
+        balanced_accuracy=found.balanced_accuracy,
+        roc_auc=found.roc_auc,
         train_seconds=found.train_seconds,
         test_seconds=found.test_seconds,
         parameters=n_trained_weights(found.model),
@@ -242,8 +248,16 @@ def _summary(turn: Turn, folds: Sequence[FoldLine], **others: Any) -> SummaryLin
         fold_test_seconds=[f.test_seconds for f in folds],
         fold_parameters=[f.parameters for f in folds],
         fold_configurations=[f.configuration for f in folds],
+        balanced_accuracy_mean=_mean([f.balanced_accuracy for f in folds]),
+        roc_auc_mean=_mean([f.roc_auc for f in folds]),
         **others,
     )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """Mean over the folds that have a value; None if none has."""
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
 
 
 def n_trained_weights(model: Any) -> int:

@@ -29,6 +29,8 @@ def finished_row(turn: Turn) -> ComparisonRow:
         accuracy_mean=float(accuracies.mean()),
         accuracy_std=float(accuracies.std(ddof=1)),
         fold_accuracies=found.fold_accuracies,
+        balanced_accuracy_mean=found.balanced_accuracy_mean,
+        roc_auc_mean=found.roc_auc_mean,
         train_seconds=float(seconds.mean()),
         train_seconds_std=float(seconds.std(ddof=1)),
         test_seconds=float(np.mean(found.fold_test_seconds)),

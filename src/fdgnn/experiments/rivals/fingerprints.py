@@ -21,6 +21,7 @@ from fdgnn.experiments.records import Configuration, Trial
 from fdgnn.experiments.rivals.base import Task, inner_parts
 from fdgnn.extras import require
 from fdgnn.graphs import Array
+from fdgnn.readout.metrics import OF_CLASSES
 from fdgnn.workflow.chemistry import logistic_regression, morgan_counts
 
 PENALTIES = (1.0, 0.1, 10.0, 0.01)  # C, the default of scikit-learn first
@@ -33,9 +34,10 @@ def logistic(task: Task) -> FingerprintContestant:
     """Logistic regression on counts."""
 
     def make(parameters: Configuration) -> Any:
-        return logistic_regression(float(parameters["C"] or 0.0))
+        regression = logistic_regression(float(parameters["C"] or 0.0))
+        return regression.set_params(class_weight=parameters.get("class_weight"))
 
-    return FingerprintContestant(task, make, [{"C": C} for C in PENALTIES])
+    return FingerprintContestant(task, make, [{"C": C, **_weighted(task)} for C in PENALTIES])
 
 
 def forest(task: Task) -> FingerprintContestant:
@@ -44,9 +46,19 @@ def forest(task: Task) -> FingerprintContestant:
     def make(parameters: Configuration) -> Any:
         from sklearn.ensemble import RandomForestClassifier
 
-        return RandomForestClassifier(int(parameters["trees"] or 0), random_state=task.seed)
+        return RandomForestClassifier(
+            int(parameters["trees"] or 0),
+            random_state=task.seed,
+            class_weight=parameters.get("class_weight"),
+        )
 
-    return FingerprintContestant(task, make, [{"trees": TREES}])
+    return FingerprintContestant(task, make, [{"trees": TREES, **_weighted(task)}])
+
+
+def _weighted(task: Task) -> Configuration:
+    """Give the weights of classes as a part of a configuration, if they are asked for."""
+    given = task.search.class_weight
+    return {} if given is None else {"class_weight": given}
 
 
 class FingerprintModel:
@@ -65,6 +77,18 @@ class FingerprintModel:
         """Give the classes of molecules."""
         classes: Array = self.classifier.predict(morgan_counts(molecules))
         return classes
+
+    def decision_function(self, molecules: Sequence[Any]) -> Array:
+        """Give scores: (n,) for two classes, (n, n_classes) for more."""
+        return decision_values(self.classifier, morgan_counts(molecules))
+
+
+def decision_values(classifier: Any, X: sp.csr_array) -> Array:
+    """Decision values of a classifier; of a forest, its shares of trees."""
+    if hasattr(classifier, "decision_function"):
+        return np.asarray(classifier.decision_function(X))
+    chances = np.asarray(classifier.predict_proba(X))
+    return chances[:, 1] if chances.shape[1] == 2 else chances
 
 
 def _fit(classifier: Any, X: sp.csr_array, y: Array) -> Any:
@@ -117,12 +141,18 @@ class FingerprintContestant:
         ]
 
     def _validate(self, configuration: Configuration, outer: int) -> float:
-        """Mean accuracy over the inner folds."""
+        """Mean score over the inner folds in which there is something to score."""
         X, y, scores = self._counts, self.task.y, []
+        metric = OF_CLASSES[self.task.search.scoring or "accuracy"].metric
         for train, valid in inner_parts(self.task.folds[outer], self.inner_folds):
             fitted = _fit(self.make(configuration), X[train], y[train])
-            scores.append(fitted.score(X[valid], y[valid]))
-        return float(np.mean(scores))
+            values = decision_values(fitted, X[valid])
+            if not hasattr(fitted, "decision_function") and values.ndim == 1:
+                values = values - 0.5  # a share of trees; metrics cut at zero
+            codes = np.searchsorted(fitted.classes_, y[valid])
+            scores.append(float(metric(codes, values.reshape(len(valid), -1))))
+        known = [score for score in scores if not np.isnan(score)]
+        return float(np.mean(known)) if known else 0.0
 
     def model(self, configuration: Configuration) -> FingerprintModel:
         """Make an untrained model."""

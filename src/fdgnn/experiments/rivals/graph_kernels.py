@@ -154,6 +154,12 @@ class KernelSVC:
             classes: Array = self._svc.predict(_matrix(self.kernel.transform(_native(graphs))))
         return classes
 
+    def decision_function(self, graphs: Any) -> Array:
+        """Give scores: (n,) for two classes, (n, n_classes) for more."""
+        with _quietly():
+            matrix = _matrix(self.kernel.transform(_native(graphs)))
+            return np.asarray(self._svc.decision_function(matrix))
+
 
 @contextmanager
 def _quietly() -> Iterator[None]:

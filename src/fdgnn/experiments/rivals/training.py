@@ -294,6 +294,17 @@ class NetworkClassifier(ABC):
             raise ValueError(f"this {type(self).__name__} is not fitted; call fit first")
         return self._predicted(GraphTensors(graphs, self._inputs))
 
+    def decision_function(self, graphs: GraphBatch) -> Array:
+        """Give scores: (n,) for two classes, (n, n_classes) for more."""
+        import torch
+
+        data = GraphTensors(graphs, self._inputs)
+        self._net.eval()
+        with torch.no_grad():
+            parts = [self._scores(self._net, b) for b in data.minibatches(256)]
+        found: Array = torch.cat(parts).numpy()
+        return found[:, 1] - found[:, 0] if found.shape[1] == 2 else found
+
     def _train(self, graphs: GraphBatch, y: Any) -> Iterator[None]:
         """Train, pausing after each epoch."""
         for library in self.LIBRARIES:

@@ -56,7 +56,11 @@ class CommitteeContestant:
 
     def only(self) -> Configuration:
         """Give the parameters of the classifier."""
-        return {"encoder": AUTO, "candidates": self.candidates, "random_state": self.task.seed}
+        given = {"scoring": self.task.search.scoring, "class_weight": self.task.search.class_weight}
+        known = {name: value for name, value in given.items() if value is not None}
+        return {
+            "encoder": AUTO, "candidates": self.candidates, "random_state": self.task.seed, **known,
+        }  # fmt: skip
 
     def model(self, configuration: Configuration) -> FDGNNClassifier:
         """Make an untrained model."""

@@ -202,8 +202,8 @@ def _seconds_caption(rows: Sequence[Row], ours: ComparisonRow | None) -> str:
 
 def _table(rows: Rows, ours: ComparisonRow | None) -> Table:
     head = [
-        "model", "state", "accuracy, %", "FDGNN better, equal, worse", "published, %", "training",
-        "test", "selection", "times FDGNN's", "parameters", "memory",
+        "model", "state", "accuracy, %", "ROC AUC, %", "FDGNN better, equal, worse",
+        "published, %", "training", "test", "selection", "times FDGNN's", "parameters", "memory",
     ]  # fmt: skip
     return Table(head, [_cells(row, ours) for row in rows], n_words=2)
 
@@ -213,6 +213,7 @@ def _cells(row: ComparisonRow, ours: ComparisonRow | None) -> list[Cell]:
         row.title,
         row.status + (f": {row.reason}" if row.reason else ""),
         spread(row.accuracy_mean, row.accuracy_std),
+        NONE if row.roc_auc_mean is None else f"{100 * row.roc_auc_mean:.1f}",
         _paired(row, ours) or NONE,
         _published(row),
         duration(row.train_seconds),
