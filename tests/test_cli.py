@@ -143,3 +143,21 @@ def test_each_command_imports_what_it_needs(tmp_path):
     ):
         run = fdgnn_process(*words)
         assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (["fit", "a.csv", "--taget", "y"], "error: there is no option --taget; near are "),
+    (["fit", "a.csv", "-o", "m", "--model", "deep"], "error: --model: 'deep' is not one of 'auto'"),
+    (["fit", "a.csv", "-o", "m", "--layers", "abc"], "error: --layers: expected a whole number; "),
+    (["predict", "m", "a.csv", "--chunk", "0"], "error: --chunk: expected a number of at least 1"),
+    (["fit", "a.csv"], "error: the option --output is missing; fdgnn fit --help lists all"),
+    (["fit", "-o", "m"], "error: the argument data is missing; fdgnn fit --help lists all options"),
+    (["explain", "m", "a.csv", "b.csv"], "error: nothing is known about b.csv; fdgnn explain"),
+    (["nonsense"], "error: there is no command 'nonsense'"),
+])  # fmt: skip
+def test_the_option_parser_says_one_line(words, message):
+    run = fdgnn(*words)
+    assert run.returncode == 2
+    assert run.stderr.startswith(message)
+    assert run.stderr.count("\n") == 1
+    assert "Usage" not in run.stdout + run.stderr

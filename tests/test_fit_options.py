@@ -233,10 +233,10 @@ def test_the_command_prints_all_of_it(molecules, run_fdgnn, tmp_path):
     (["--split", "group"], "--split group needs a column: --split group COLUMN"),
     (["--split=time"], "--split time needs a column: --split time COLUMN"),
     (["--split", "family"], "--split 'family': expected random, scaffold, group COLUMN or time"),
-    (["--split", "group", "famly"], "did you mean 'family'"),
+    (["--split", "group", "famly"], "no column 'famly' for --split; did you mean 'family'"),
     (["--split=group", "famly"], "did you mean 'family'"),
     (["--scoring", "rmse"], "--scoring rmse: for classes, expected one of accuracy"),
-    (["--threshold", "r2"], "--threshold r2: expected one of"),
+    (["--threshold", "r2"], "--threshold r2: expected one of None, accuracy, balanced_accuracy"),
     (["--task", "regression", "--threshold", "f1"], "--threshold is for classes"),
     (["--task", "regression", "--class-weight", "balanced"], "--class-weight is for classes"),
 ])  # fmt: skip

@@ -51,7 +51,8 @@ class OneOf:
 
     def expected(self, value: Any) -> str | None:
         """Say what was expected, or None if the value is fine."""
-        return None if value in self.values else f"expected one of {self.values}"
+        names = ", ".join(map(str, self.values))
+        return None if value in self.values else f"expected one of {names}"
 
 
 class Jobs:

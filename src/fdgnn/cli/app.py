@@ -5,18 +5,52 @@ from __future__ import annotations
 import shlex
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from fdgnn._version import __version__
-from fdgnn.cli.wording import name_options
+from fdgnn.cli.wording import name_options, usage_in_words
 from fdgnn.texts import printable
+
+# Of click, or of typer's own copy of it.
+_UsageError: Any = typer.BadParameter.__base__
+
+
+@contextmanager
+def _told_in_one_line() -> Iterator[None]:
+    """Tell what the option parser refuses as all other errors are told."""
+    try:
+        yield
+    except _UsageError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            raise
+        context = getattr(error, "ctx", None)
+        command = "fdgnn" if context is None else _command_of(context)
+        say(f"error: {usage_in_words(error.format_message())}; {command} --help lists all options")
+        raise typer.Exit(2) from None
+
+
+def _command_of(context: Any) -> str:
+    """Name a command as one types it, however this process was started."""
+    return " ".join(["fdgnn", *context.command_path.split()[1:]]).replace("fdgnn -m fdgnn", "fdgnn")
 
 
 class _Commands(TyperGroup):
     """Commands with a whole sentence each in the help, which does without rich: it is slow."""
+
+    def make_context(self, *arguments: Any, **others: Any) -> Any:
+        """Parse the options before the command."""
+        with _told_in_one_line():
+            return super().make_context(*arguments, **others)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Parse the options of the command, and run it."""
+        with _told_in_one_line():
+            return super().invoke(ctx)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))

@@ -10,7 +10,7 @@ from fdgnn.cli.settings import OF_BOTH, OF_COLORS, OF_RESERVOIRS
 
 RENAMED = {
     "id_column": "id", "smiles_column": "smiles", "n_jobs": "jobs", "random_state": "seed",
-    "n_configurations": "configurations", "n_guesses": "guesses",
+    "n_configurations": "configurations", "n_guesses": "guesses", "columns": "split",
     **OF_RESERVOIRS, **OF_COLORS, **OF_BOTH,
 }  # fmt: skip
 ARGUMENTS = {
@@ -26,6 +26,31 @@ BARE = re.compile(r"(?<![\w`'\"])(\w+)=(?!\.\.\.)('[^']*'|\"[^\"]*\"|[\w.+-]*\w)
 def name_options(message: str) -> str:
     """Replace Python arguments in a message of the library by this program's options."""
     return BARE.sub(_as_option, QUOTED.sub(_as_option, message))
+
+
+# What the option parser says, and what a stranger understands.
+_OF_THE_PARSER = (
+    (r"Invalid value for '([^']*)'(?: / '[^']*')?: (?:Value error, )?", r"\1: "),
+    (r"Input should be a valid integer\b.*", "expected a whole number"),
+    (r"Input should be a valid number\b.*", "expected a number"),
+    (r"Input should be greater than or equal to ", "expected a number of at least "),
+    (r"Input should be less than or equal to ", "expected a number of at most "),
+    (r"No such option: (\S+) \(Possible options: (.*)\)", r"there is no option \1; near are \2"),
+    (r"No such option: (\S+) Did you mean (.*)\?", r"there is no option \1; near is \2"),
+    (r"No such option: (\S+)", r"there is no option \1"),
+    (r"No such command '([^']*)'", r"there is no command '\1'"),
+    (r"Missing (?:option|parameter) '([^']*)'(?: / '([^']*)')?", r"the option \1 is missing"),
+    (r"Missing argument '([^']*)'", r"the argument \1 is missing"),
+    (r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", r"nothing is known about \1"),
+)
+
+
+def usage_in_words(message: str) -> str:
+    """Say what the option parser refuses, in this program's words and in one line."""
+    text = " ".join(message.split()).removesuffix(".")
+    for pattern, words in _OF_THE_PARSER:
+        text = re.sub(pattern, words, text)
+    return text
 
 
 def _as_option(mentioned: re.Match[str]) -> str:
