@@ -59,6 +59,14 @@ def _smiles_csv() -> bytes:
     return ("smiles,y\n" + "\n".join(f"{s},{i % 2}" for i, s in enumerate(SMILES))).encode()
 
 
+def described() -> bytes:
+    """A table with two targets, of which some values are not known, and two descriptors."""
+    lines = ["smiles,y,z,mass,kind"]
+    for i, one in enumerate(SMILES):
+        lines.append(f"{one},{i % 2},{'' if i == 2 else i % 3},{40.5 + i},{'ab'[i % 2]}")
+    return "\n".join(lines).encode()
+
+
 def _smiles_lines() -> bytes:
     return "\n".join(json.dumps({"smiles": s, "y": i % 2}) for i, s in enumerate(SMILES)).encode()
 

@@ -1,35 +1,37 @@
 """Run cases in child processes, with limits of time and memory, and count what happened.
 
-A child runs some hundred cases of one target. Before each it writes the case to a file, so that
-after its death, whatever the reason, the last case is known. A case that raises an error is made
-smaller by Hypothesis first.
+A case follows from the name of its target and its number. A child tries some thousand cases of one
+target, and writes the number of each into memory that it shares with its parent. So after its
+death, whatever the reason, the last case is known. One that raises an error is made smaller first.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+import mmap
 import os
 import resource
 import signal
+import struct
 import sys
 import tempfile
 import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from random import Random
 from typing import Any, NoReturn
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
-from hypothesis import strategies as st
-
 CPU_SECONDS = 20  # of one case: the slowest valid ones take a tenth of a second
-WALL_SECONDS = 300  # of a child that waits for something that does not come
+WALL_SECONDS = 600  # of a child that waits for something that does not come
 MEMORY = 2**30  # bytes that a child may take beyond what it begins with
-CASES = 200  # of one child
+CASES = 1000  # of one child, at most
+TURN_SECONDS = 5.0  # of CPU, after which a child gives way to one of another target
+SHRINK_SECONDS = 10.0  # of CPU, to make a case smaller
+RECORD = struct.Struct("<qqdq")  # of `_Record`
 
 
 @dataclass(frozen=True)
@@ -39,15 +41,19 @@ class Target:
     Attributes
     ----------
     name : str
-    cases : strategy of bytes
-        What is tried.
+    make : function of a random.Random
+        Gives the bytes that are tried.
     check : function of bytes
         Returns if the case was handled as it should be, and raises an error if not.
     """
 
     name: str
-    cases: st.SearchStrategy[bytes]
+    make: Callable[[Random], bytes]
     check: Callable[[bytes], None]
+
+    def case(self, number: int) -> bytes:
+        """Make the case of this number."""
+        return self.make(Random(f"{self.name} {number}"))
 
 
 @dataclass
@@ -83,15 +89,32 @@ class Outcome:
     story: str = ""  # what happened to it
 
 
-def run_child(target: Target, number: int, n_cases: int = CASES) -> Outcome:
-    """Run cases of a target in a child; the same number gives the same cases."""
-    with tempfile.TemporaryDirectory(prefix="fdgnn-fuzz-") as folder:
-        place = Path(folder)
+class _Record:
+    """What a child has done so far, in memory that its parent sees."""
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, mmap.PAGESIZE)
+
+    def write(self, number: int, tally: Tally) -> None:
+        """Write down which case is tried, and what was counted before it."""
+        RECORD.pack_into(self._memory, 0, number, tally.cases, tally.slowest, tally.largest)
+
+    def read(self) -> tuple[int, Tally]:
+        """Give the number of the last case, and what was counted before it."""
+        number, cases, slowest, largest = RECORD.unpack_from(self._memory)
+        return number, Tally(cases=cases, slowest=slowest, largest=largest)
+
+
+def run_child(target: Target, first: int, n_cases: int = CASES) -> Outcome:
+    """Run cases of a target in a child, from number `first` on."""
+    home = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="fdgnn-fuzz-", dir=home) as folder:
+        place, record = Path(folder), _Record()
+        sys.stdout.flush()
         child = os.fork()
         if child == 0:
-            _be_the_child(target, number, n_cases, place)
-        status = _wait(child)
-        return _outcome(status, place)
+            _be_the_child(target, range(first, first + n_cases), place, record)
+        return _outcome(_wait(child), target, place, record)
 
 
 def _wait(child: int) -> int:
@@ -110,17 +133,16 @@ def _wait(child: int) -> int:
         pause = min(2 * pause, 0.05)
 
 
-def _outcome(status: int, place: Path) -> Outcome:
-    done = Tally()
-    with suppress(FileNotFoundError, ValueError):
-        done = Tally(**json.loads((place / "tally").read_text()))
-    case = (place / "case").read_bytes() if (place / "case").exists() else None
+def _outcome(status: int, target: Target, place: Path, record: _Record) -> Outcome:
+    number, done = record.read()
     if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0:
         return Outcome(done)
+    done.cases += 1
+    smaller, story = place / "case", place / "story"
+    case = smaller.read_bytes() if smaller.exists() else target.case(number)
     if os.WIFEXITED(status):
         done.wrong += 1
-        story = (place / "story").read_text() if (place / "story").exists() else "?"
-        return Outcome(done, case, story)
+        return Outcome(done, case, story.read_text() if story.exists() else "?")
     by = signal.Signals(os.WTERMSIG(status))
     if by in (signal.SIGPROF, signal.SIGXCPU):
         done.hangs += 1
@@ -129,12 +151,12 @@ def _outcome(status: int, place: Path) -> Outcome:
     return Outcome(done, case, f"the process was ended by {by.name}")
 
 
-def _be_the_child(target: Target, number: int, n_cases: int, place: Path) -> NoReturn:
+def _be_the_child(target: Target, numbers: range, place: Path, record: _Record) -> NoReturn:
     code = 1
     try:
         os.chdir(place)
         _limit_memory()
-        _try_cases(target, number, n_cases, place)
+        _try_cases(target, numbers, place, record)
         code = 0
     except BaseException:  # whatever it is, it is told, and the child ends here
         (place / "story").write_text(traceback.format_exc()[-4000:], errors="replace")
@@ -149,31 +171,54 @@ def _limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
-def _try_cases(target: Target, number: int, n_cases: int, place: Path) -> None:
-    tally, before = Tally(), _resident()
-
-    @seed(number)
-    @settings(
-        max_examples=n_cases, database=None, deadline=None, phases=[Phase.generate, Phase.shrink],
-        suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
-    @given(target.cases)
-    def every(case: bytes) -> None:
-        (place / "case").write_bytes(case)
+def _try_cases(target: Target, numbers: range, place: Path, record: _Record) -> None:
+    tally, before, start = Tally(), _resident(), time.process_time()
+    warnings.simplefilter("ignore")
+    for number in numbers:
+        case = target.case(number)
+        record.write(number, tally)
         signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
-        start = time.process_time()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        began = time.process_time()
+        try:
             target.check(case)
-        tally.slowest = max(tally.slowest, time.process_time() - start)
-        signal.setitimer(signal.ITIMER_PROF, 0)
+        except BaseException as error:
+            smaller, error = _smaller(target, case, error)
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            (place / "case").write_bytes(smaller)
+            raise error
+        ended = time.process_time()
         tally.cases += 1
+        tally.slowest = max(tally.slowest, ended - began)
         tally.largest = max(tally.largest, _resident() - before)
-        if tally.cases % 20 == 0 or tally.cases == n_cases:
-            (place / "tally").write_text(json.dumps(asdict(tally)))
+        if ended - start > TURN_SECONDS:
+            break
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    record.write(number, tally)
 
-    every()
-    (place / "tally").write_text(json.dumps(asdict(tally)))
+
+def _smaller(target: Target, case: bytes, error: BaseException) -> tuple[bytes, BaseException]:
+    """Leave out parts of a case as long as the error stays the same; give its error, too."""
+    end, length = time.process_time() + SHRINK_SECONDS, max(len(case) // 2, 1)
+    while length >= 1 and time.process_time() < end:
+        at = 0
+        while at < len(case) and time.process_time() < end:
+            fewer = case[:at] + case[at + length :]
+            signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
+            try:
+                target.check(fewer)
+            except BaseException as found:
+                if _kind(found) == _kind(error):
+                    case, error = fewer, found
+                    continue
+            at += length
+        length //= 2
+    return case, error
+
+
+def _kind(error: BaseException) -> tuple[Any, ...]:
+    """Tell errors apart by their type and by where they were raised."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return type(error), last.filename, last.lineno
 
 
 def _resident() -> int:
@@ -228,12 +273,12 @@ def run_rounds(
             start = time.monotonic()
             if rounds is None and start >= end:
                 return
-            number = ledger.targets.get(target.name, Tally()).cases
-            outcome = run_child(target, number, n_cases)
+            first = ledger.targets.get(target.name, Tally()).cases
+            outcome = run_child(target, first, n_cases)
             ledger.add(target.name, outcome.tally, time.monotonic() - start)
             yield target, outcome
 
 
 def run_again(target: Target, case: bytes) -> Outcome:
     """Run one case that was kept."""
-    return run_child(Target(target.name, st.just(case), target.check), 0, 1)
+    return run_child(Target(target.name, lambda rng: case, target.check), 0, 1)

@@ -10,10 +10,10 @@ import json
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
 from fdgnn import (
     FDGNNClassifier,
@@ -25,10 +25,23 @@ from fdgnn import (
     load_model,
     read_graphs,
 )
+from fdgnn.datasets import arrow
 from fdgnn.exceptions import FDGNNError
 from fdgnn.reservoir.embedding import contractions, embed
+from fdgnn.texts import cut, guarded, printable, unguarded, whole
 from fuzz import files
-from fuzz.mutation import anything, as_json, changed_json, mutated, numbers, of_json, plain
+from fuzz.mutation import (
+    anything,
+    as_json,
+    changed_json,
+    mutated,
+    number,
+    of_json,
+    plain,
+    some_of,
+    text,
+)
+from fuzz.readers import start_forked_reader
 from fuzz.running import Target
 
 
@@ -38,17 +51,20 @@ def targets() -> list[Target]:
 
     RDLogger.DisableLog("rdApp.*")
     files.models(), files.graphs()  # made once, for all children
+    arrow.start_reader = start_forked_reader
     parsers = [
         Target(f"read{suffix}", mutated(seeds, files.WORDS), partial(_read, suffix))
         for suffix, seeds in files.tables().items()
     ]
     return [
         *parsers,
-        Target("rows", as_json(st.lists(_rows(), min_size=1, max_size=4)), _read_rows),
-        Target("model", _model_files(), _load),
-        Target("as_batch", as_json(st.lists(_fields(), min_size=1, max_size=4)), _batch),
-        Target("parameters", as_json(_parameters()), _fit),
-        Target("solvers", as_json(_problems()), _solve),
+        Target("rows", as_json(some_of(_row)), _read_rows),
+        Target("described", mutated([files.described()], files.WORDS), _read_described),
+        Target("model", _model_file, _load),
+        Target("as_batch", as_json(some_of(_fields)), _batch),
+        Target("parameters", as_json(_parameters), _fit),
+        Target("solvers", as_json(_problem), _solve),
+        Target("texts", as_json(some_of(text)), _show),
     ]
 
 
@@ -67,11 +83,11 @@ def _read(suffix: str, case: bytes) -> None:
             _is_sound(table.graphs)
 
 
-def _rows() -> st.SearchStrategy[Any]:
-    return st.sampled_from(files.ROWS).flatmap(changed_json) | st.dictionaries(
-        st.sampled_from(["edge_index", "num_nodes", "node_feat", "edge_attr", "y", "smiles"]),
-        anything, max_size=5,
-    )  # fmt: skip
+def _row(rng: Random) -> Any:
+    if rng.random() < 0.7:
+        return changed_json(rng, rng.choice(files.ROWS))
+    names = ("edge_index", "num_nodes", "node_feat", "edge_attr", "y", "smiles")
+    return {rng.choice(names): anything(rng) for _ in range(rng.randint(0, 5))}
 
 
 def _read_rows(case: bytes) -> None:
@@ -81,6 +97,19 @@ def _read_rows(case: bytes) -> None:
     Path("case.jsonl").write_text(text)
     try:
         table = read_graphs("case.jsonl")
+    except FDGNNError:
+        return
+    if table.graphs is not None:
+        _is_sound(table.graphs)
+
+
+def _read_described(case: bytes) -> None:
+    """Several targets and descriptors, of which some are words."""
+    Path("case.csv").write_bytes(case)
+    try:
+        table = read_graphs(
+            "case.csv", target=["y", "z"], descriptors=["mass", "kind"], categories=["kind"]
+        )
     except FDGNNError:
         return
     if table.graphs is not None:
@@ -110,21 +139,20 @@ def _is_sound(batch: GraphBatch) -> None:
 # ---------------------------------------------------------------------- model files
 
 
-@st.composite
-def _model_files(draw: st.DrawFn) -> bytes:
-    content = draw(st.sampled_from(list(files.models().values())))
-    how = draw(st.sampled_from(["bytes", "description", "description", "arrays", "header"]))
+def _model_file(rng: Random) -> bytes:
+    content = rng.choice(list(files.models().values()))
+    how = rng.choice(("bytes", "description", "description", "arrays", "header"))
     if how == "bytes":
-        return draw(mutated([content]))
+        return mutated([content])(rng)
     n = int.from_bytes(content[:8], "little")
     header, data = json.loads(content[8 : 8 + n]), content[8 + n :]
     envelope = json.loads(header["__metadata__"]["fdgnn"])
     if how == "description":
-        envelope["model"] = draw(changed_json(envelope["model"]))
+        envelope["model"] = changed_json(rng, envelope["model"])
     elif how == "arrays":
-        data = draw(mutated([data]))
+        data = mutated([data])(rng)
     else:
-        header = draw(changed_json({k: v for k, v in header.items() if k != "__metadata__"}))
+        header = changed_json(rng, {k: v for k, v in header.items() if k != "__metadata__"})
         header = header if isinstance(header, dict) else {}
     return _sealed(header, envelope, data)
 
@@ -154,13 +182,15 @@ def _load(case: bytes) -> None:
 # ---------------------------------------------------------------------- Python objects
 
 
-def _fields() -> st.SearchStrategy[Any]:
-    valid = st.sampled_from([
-        {"edge_index": [[0, 1, 2], [1, 2, 0]], "n_vertices": 3, "labels": ["C", "N", "C"]},
-        {"edge_index": [[0, 1], [1, 2]], "weights": [1.0, 0.5], "features": [[1.0], [2.0], [0.0]]},
-        {"edge_index": [[0], [1]], "arc_labels": [3], "directed": True, "labels": [1, 2]},
-    ])  # fmt: skip
-    return valid.flatmap(changed_json) | anything
+_VALID = (
+    {"edge_index": [[0, 1, 2], [1, 2, 0]], "n_vertices": 3, "labels": ["C", "N", "C"]},
+    {"edge_index": [[0, 1], [1, 2]], "weights": [1.0, 0.5], "features": [[1.0], [2.0], [0.0]]},
+    {"edge_index": [[0], [1]], "arc_labels": [3], "directed": True, "labels": [1, 2]},
+)
+
+
+def _fields(rng: Random) -> Any:
+    return changed_json(rng, rng.choice(_VALID)) if rng.random() < 0.7 else anything(rng)
 
 
 def _batch(case: bytes) -> None:
@@ -179,13 +209,26 @@ def _batch(case: bytes) -> None:
 # ---------------------------------------------------------------------- parameters
 
 
-def _parameters() -> st.SearchStrategy[Any]:
-    names = sorted(FDGNNClassifier().get_params(deep=False))
-    values = plain | anything | st.sampled_from(
-        ["auto", "colors", "both", "reservoir", "paper", "linear", "gaussian", "balanced", "f1"]
-    ) | st.floats(0, 1) | st.lists(numbers, max_size=3)  # fmt: skip
-    some = st.dictionaries(st.sampled_from(names), values, min_size=1, max_size=2)
-    return st.tuples(st.sampled_from(["classes", "numbers"]), some)
+_NAMES = sorted(FDGNNClassifier().get_params(deep=False))
+_CHOICES = (
+    "auto", "colors", "both", "reservoir", "paper", "linear", "gaussian", "balanced", "f1",
+)  # fmt: skip
+
+
+def _value(rng: Random) -> Any:
+    kind = rng.random()
+    if kind < 0.3:
+        return plain(rng)
+    if kind < 0.5:
+        return rng.choice(_CHOICES)
+    if kind < 0.7:
+        return rng.random()
+    return [number(rng) for _ in range(rng.randint(0, 3))] if kind < 0.85 else anything(rng)
+
+
+def _parameters(rng: Random) -> Any:
+    given = {rng.choice(_NAMES): _value(rng) for _ in range(rng.randint(1, 2))}
+    return rng.choice(("classes", "numbers")), given
 
 
 def _fit(case: bytes) -> None:
@@ -210,27 +253,26 @@ _NEAR = 1e-4  # of the pooled states, for each vertex: wrong answers are far bey
 _UNSTEADY = 0.95  # beyond, a graph is compared after a few steps only: errors grow with each
 
 
-@st.composite
-def _problems(draw: st.DrawFn) -> dict[str, Any]:
-    weight = st.sampled_from([1.0, 1.0, 0.5, -1.0, 2.0, 1e-3, 1e3, 1e20, 1e-20]) | st.floats(-3, 3)
-    weighted = draw(st.booleans())
-    graphs = []
-    for _ in range(draw(st.integers(1, 4))):
-        n = draw(st.integers(1, 7))
-        vertex = st.integers(0, n - 1)
-        arcs = draw(st.lists(st.tuples(vertex, vertex), max_size=14, unique=True))
-        arcs = [(u, v) for u, v in arcs if (v, u) not in arcs or u <= v]
-        weights = [draw(weight) for _ in arcs] if weighted else None
-        graphs.append({"n": n, "arcs": arcs, "weights": weights})
+_WEIGHTS = (1.0, 1.0, 0.5, -1.0, 2.0, 1e-3, 1e3, 1e20, 1e-20)
+
+
+def _problem(rng: Random) -> dict[str, Any]:
+    weighted, graphs = rng.random() < 0.5, []
+    for _ in range(rng.randint(1, 4)):
+        n = rng.randint(1, 7)
+        pairs = {(rng.randrange(n), rng.randrange(n)) for _ in range(rng.randint(0, 14))}
+        arcs = sorted((u, v) for u, v in pairs if (v, u) not in pairs or u <= v)
+        weights = [rng.choice(_WEIGHTS) if rng.random() < 0.5 else rng.uniform(-3, 3) for _ in arcs]
+        graphs.append({"n": n, "arcs": arcs, "weights": weights if weighted else None})
     return {
         "graphs": graphs,
-        "directed": draw(st.booleans()),
-        "units": draw(st.integers(1, 9)),
-        "layers": draw(st.integers(1, 3)),
-        "connections": draw(st.sampled_from([1, 1, 2, 3])),
-        "rho": draw(st.sampled_from([0.1, 0.5, 0.9, 1.5])),
-        "seed": draw(st.integers(0, 1000)),
-        "steps": draw(st.integers(1, 4)),
+        "directed": rng.random() < 0.5,
+        "units": rng.randint(1, 9),
+        "layers": rng.randint(1, 3),
+        "connections": rng.choice((1, 1, 2, 3)),
+        "rho": rng.choice((0.1, 0.5, 0.9, 1.5)),
+        "seed": rng.randint(0, 1000),
+        "steps": rng.randint(1, 4),
     }
 
 
@@ -293,3 +335,17 @@ def _plain_loop(matrix: Any, layers: Any, steps: int) -> Any:
 
 def _near_to(found: Any, expected: Any, n: int) -> None:
     np.testing.assert_allclose(found, expected, atol=_NEAR * n)
+
+
+# ---------------------------------------------------------------------- texts
+
+
+def _show(case: bytes) -> None:
+    """Text stays text on terminals and in spreadsheets, and comes back as it was."""
+    for one in of_json(case):
+        assert printable(one).isprintable()
+        assert unguarded(guarded(one)) == one
+        assert guarded(one)[:1] not in ("=", "@", "\t", "\r")
+        assert len(cut(one, 5)) <= len(one)
+        json.dumps(whole(one)).encode()
+        str(whole(one)).encode()
