@@ -302,3 +302,24 @@ def test_a_table_of_descriptors_is_taken_as_it_is():
     assert GRAPHS.with_descriptors(table).descriptors is table
     assert len(table) == N
     assert isinstance(GRAPHS[0], Graph)
+
+
+@pytest.mark.parametrize("encoder", ["reservoir", "colors"])
+def test_numbers_beyond_those_of_training_are_unlike(encoder, tmp_path):
+    graphs, y = make_motif_graphs(60, random_state=0)
+    numbers = np.linspace(-1, 5, 60)
+    numbers[3] = np.nan
+    given = graphs.with_descriptors({"size": numbers, "heat": np.arange(60.0)})
+    model = FDGNNClassifier(encoder=encoder, random_state=0).fit(given, y)
+    plain = set(model.unlike(given))
+    strange = np.array([7.5, np.nan, *np.full(58, 2.0)])
+    heat = np.array([-3.0, *np.full(59, 2.0)])
+    asked = graphs.with_descriptors({"size": strange, "heat": heat})
+    save_model(model, tmp_path / "m.fdgnn")
+    for one in (model, load_model(tmp_path / "m.fdgnn")):
+        told = one.unlike(asked)
+        assert set(told) == plain | {0}
+        assert (
+            "its descriptor size is 7.5, and -1 to 5 in training; its descriptor heat is -3, "
+            in (told[0])
+        )

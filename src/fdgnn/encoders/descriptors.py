@@ -37,6 +37,8 @@ class DescriptorColumn(Record, frozen=True, kw_only=True):
     missing: bool = False  # whether values were missing
     mean: _Finite = 0.0
     scale: Annotated[float, msgspec.Meta(gt=0, le=1e300)] = 1.0  # standard deviation
+    low: _Finite | None = None  # the smallest number; None in files of earlier versions
+    high: _Finite | None = None
     categories: tuple[str, ...] = ()
 
     @classmethod
@@ -47,8 +49,16 @@ class DescriptorColumn(Record, frozen=True, kw_only=True):
             raise GraphError(f"descriptor {name!r} is missing for all graphs; leave it out")
         missing = not known.all()
         if kind_of(values) == "number":
-            mean, deviation = float(values[known].mean()), float(values[known].std())
-            return cls(name=name, kind="number", missing=missing, mean=mean, scale=deviation or 1.0)
+            numbers = values[known].astype(np.float64)
+            return cls(
+                name=name,
+                kind="number",
+                missing=missing,
+                mean=float(numbers.mean()),
+                scale=float(numbers.std()) or 1.0,
+                low=float(numbers.min()),
+                high=float(numbers.max()),
+            )
         found = sorted(set(values[known].tolist()))
         if len(found) > max(_FEW, known.sum() // 2):
             raise GraphError(
@@ -105,6 +115,19 @@ class DescriptorColumn(Record, frozen=True, kw_only=True):
             }
         return found
 
+    def outside(self, values: Array) -> dict[int, str]:
+        """Positions of graphs with a number beyond those of all training graphs, with words."""
+        if self.low is None or self.high is None or self.kind != "number":
+            return {}
+        known = np.flatnonzero(known_in(values))
+        numbers = values[known].astype(np.float64)
+        beyond = known[(numbers < self.low) | (numbers > self.high)]
+        reach = f"{self.low:.4g} to {self.high:.4g}"
+        return {
+            int(g): f"its descriptor {self.name} is {float(values[g]):.4g}, and {reach} in training"
+            for g in beyond
+        }
+
 
 @dataclass(frozen=True, eq=False)
 class DescriptorBlock:
@@ -149,6 +172,15 @@ class DescriptorBlock:
         for column in reversed(self.columns):
             values = _values(graphs, column.name)
             found |= {} if values is None else column.unseen(values)
+        return found
+
+    def outside(self, graphs: GraphBatch) -> dict[int, str]:
+        """Positions of graphs with numbers beyond those of all training graphs, with words."""
+        found: dict[int, str] = {}
+        for column in self.columns:
+            values = _values(graphs, column.name)
+            for g, words in ({} if values is None else column.outside(values)).items():
+                found[g] = f"{found[g]}; {words}" if g in found else words
         return found
 
     def features(self, graphs: GraphBatch) -> Floats:

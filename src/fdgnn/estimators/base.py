@@ -306,11 +306,21 @@ class GraphModel(ModelParameters):
     def unlike(self, X: Any) -> dict[int, str]:
         """Positions of graphs that are unlike the training graphs, and why.
 
-        They are more so than 99 % of the training graphs are among each other. Empty if the model
-        cannot tell.
+        They are more so than 99 % of the training graphs are among each other, or a number among
+        their descriptors is beyond those of all training graphs. Empty if the model cannot tell.
         """
         graphs = self.check_graphs(X)
-        return {} if self.novelty_ is None else self.novelty_.told(self.novelty(graphs))
+        return self.told_unlike(graphs, None if self.novelty_ is None else self.novelty(graphs))
+
+    def told_unlike(self, graphs: GraphBatch, novelty: Floats | None) -> dict[int, str]:
+        """Say the same of checked graphs whose novelty (n_graphs,) is known, or cannot be told."""
+        found: dict[int, str] = {}
+        if self.novelty_ is not None and novelty is not None:
+            found = self.novelty_.told(novelty)
+        if self.descriptors_ is not None and len(graphs):
+            for g, words in self.descriptors_.outside(graphs).items():
+                found[g] = f"{found[g]}; {words}" if g in found else words
+        return dict(sorted(found.items()))
 
     def _conformal_scores(self, parameter: str) -> ConformalScores:
         """Give the held-out scores that sets and intervals are made of, if there are some."""

@@ -24,7 +24,8 @@ def trust_facts(answers: Answers, graphs: GraphBatch, ids: Sequence[object]) -> 
         mine = np.flatnonzero(answers.model_of == m)
         if len(mine):
             novelty[mine] = model.novelty(graphs if len(answers.models) == 1 else graphs[mine])
-            words |= {int(mine[g]): w for g, w in model.novelty_.told(novelty[mine]).items()}
+            told = model.told_unlike(graphs[mine], novelty[mine])
+            words |= {int(mine[g]): w for g, w in told.items()}
     unlike = np.isin(np.arange(len(graphs)), list(words))
     most = sorted(words, key=lambda g: (-novelty[g], g))[:UNLIKE]
     return TrustFacts(

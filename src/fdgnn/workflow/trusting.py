@@ -77,8 +77,7 @@ class Coverage:
 
 def trust_of(model: Any, graphs: GraphBatch) -> list[dict[str, Any]]:
     """Say for each graph how unlike the training graphs it is: `novelty` and `unlike`."""
-    if model.novelty_ is None:
-        return [{"novelty": None, "unlike": None}] * len(graphs)
-    values = model.novelty(graphs)
-    told = model.novelty_.told(values)
-    return [{"novelty": value, "unlike": told.get(g)} for g, value in enumerate(values.tolist())]
+    values = None if model.novelty_ is None else model.novelty(graphs)
+    told = model.told_unlike(graphs, values)
+    known = [None] * len(graphs) if values is None else values.tolist()
+    return [{"novelty": value, "unlike": told.get(g)} for g, value in enumerate(known)]
