@@ -25,8 +25,8 @@ ROOMS = [
     "stability", "datasets", "reservoir",
     "expansion", "encoders", "readout", "committee", "networks", "novelty", "estimators",
     "explanations",
-    "pictures", "selection", "model_files", "workflow", "experiments", "portrait", "plot", "report",
-    "cli", "__main__", "__init__",
+    "pictures", "selection", "model_files", "workflow", "scale", "experiments", "portrait", "plot",
+    "report", "cli", "__main__", "__init__",
 ]  # fmt: skip
 
 

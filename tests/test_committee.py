@@ -197,9 +197,9 @@ def test_many_graphs_are_fitted_by_conjugate_gradients(labeled, monkeypatch):
     calls = []
     solve = linear.SparseRidge.fit
 
-    def counted(self, Y, alphas, weights=None):
-        calls.append((len(Y) if weights is None else int((weights > 0).sum()), tuple(alphas)))
-        return solve(self, Y, alphas, weights)
+    def counted(self, systems):
+        calls.append((len(set(systems.left_out)), tuple(systems.alpha)))
+        return solve(self, systems)
 
     monkeypatch.setattr(linear.SparseRidge, "fit", counted)
     colors = clone(AUTO).set_params(candidates="colors")
@@ -210,9 +210,9 @@ def test_many_graphs_are_fitted_by_conjugate_gradients(labeled, monkeypatch):
     model = colors.fit(*labeled)
     assert not any(isinstance(n.readout, GaussianReadout) for n in model.networks_)
     assert {n.alpha for n in model.networks_} <= set(LARGE_PENALTIES)
-    held_out = [(n, alphas) for n, alphas in calls if len(alphas) > 1]
-    assert [(n, len(alphas)) for n, alphas in held_out] == [(64, len(LARGE_PENALTIES))] * 4 * 5
-    assert [n for n, alphas in calls if len(alphas) == 1] == [80] * len(model.networks_)
+    held_out = [(folds, len(alphas)) for folds, alphas in calls if len(alphas) > 1]
+    assert held_out == [(5, 5 * len(LARGE_PENALTIES))] * 4  # a member's folds at once
+    assert [folds for folds, alphas in calls if len(alphas) == 1] == [1] * len(model.networks_)
     assert model.score(*labeled) > 0.7
 
 

@@ -105,6 +105,7 @@ def obey(number: npt.NDArray[np.int32]) -> None:
         module.obey(number)
 
 
+add_normal_products = _engine.add_normal_products
 add_row_products = _kernels.add_row_products
 bind_program = _engine.bind_program
 bind_quotients = _kernels.bind_quotients

@@ -16,7 +16,13 @@ from fdgnn.encoders import Encoder, Encoding
 from fdgnn.encoders.descriptors import DescriptorBlock, beside
 from fdgnn.expansion import RandomExpansion, expanded
 from fdgnn.graphs import GraphBatch
-from fdgnn.readout.calibration import N_FOLDS, shuffled_folds, stratified_folds
+from fdgnn.readout.calibration import (
+    N_FOLDS,
+    shuffled_folds,
+    signature_folds,
+    stratified_folds,
+)
+from fdgnn.readout.dual import MOST_SAMPLES
 from fdgnn.readout.gaussian import GaussianReadout
 from fdgnn.readout.metrics import Metric
 from fdgnn.readout.several import SeveralTargets, balanced_folds
@@ -64,9 +70,12 @@ class TrainingGoal:
     weights: Floats | None  # (n,) of mean 1
     seed: np.random.SeedSequence
     metric: Metric  # what penalties are chosen by
+    signatures: Array | None = None  # (n,) of many graphs: equal ones are held out together
 
     def folds(self, n_folds: int) -> Ints:
         """Fold of each graph, (n,)."""
+        if self.signatures is not None:
+            return signature_folds(self.signatures, salt_of(self.seed), n_folds)
         if self.codes is None:
             return shuffled_folds(len(self.targets), self.seed, n_folds)
         return stratified_folds(self.codes, self.seed, n_folds)
@@ -94,6 +103,7 @@ class SeveralGoals:
     goals: tuple[TrainingGoal, ...]  # of each target, on the graphs for which it is known
     weights: Floats | None  # (n,), or (n, q)
     seed: np.random.SeedSequence
+    signatures: Array | None = None  # (n,) of many graphs: equal ones are held out together
 
     @cached_property
     def targets(self) -> Floats:
@@ -107,6 +117,8 @@ class SeveralGoals:
 
     def folds(self, n_folds: int) -> Ints:
         """Fold of each graph, (n,)."""
+        if self.signatures is not None:
+            return signature_folds(self.signatures, salt_of(self.seed), n_folds)
         if self.several.classes is None and self.several.known.all():
             return shuffled_folds(len(self.several), self.seed, n_folds)
         return balanced_folds(self.several, n_folds, self.seed)
@@ -122,6 +134,19 @@ class SeveralGoals:
             return penalty
         widths = [t.outputs.stop - t.outputs.start for t in self.several.targets]
         return np.repeat(penalty, widths)
+
+
+def signatures_of_many(graphs: GraphBatch) -> Array | None:
+    """What folds of more graphs depend on than a closed form can take; None of fewer.
+
+    Folds are then the same wherever a graph stands, so that parts of the graphs have them, too.
+    """
+    return graphs.coloring.signatures if len(graphs) > MOST_SAMPLES else None
+
+
+def salt_of(seed: np.random.SeedSequence) -> int:
+    """Give the number on which folds by signatures depend."""
+    return int(seed.generate_state(1)[0])
 
 
 Goal: TypeAlias = TrainingGoal | SeveralGoals

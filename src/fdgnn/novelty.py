@@ -59,11 +59,17 @@ class SeenColors:
     def fit(cls, counts: sp.csr_array) -> tuple[SeenColors, Floats]:
         """Keep what counts (n, P) have; give the novelty of each row beside the other rows, too."""
         columns, often = np.unique(counts.indices[counts.data != 0], return_counts=True)
-        words = np.zeros(-(-counts.shape[1] // 64), dtype=np.uint64)
+        alone = columns[often == 1]
+        seen = cls.of_columns(columns, counts.shape[1])
+        return seen, _share(counts, np.isin(counts.indices, alone))
+
+    @classmethod
+    def of_columns(cls, columns: npt.NDArray[np.integer], n_columns: int) -> SeenColors:
+        """Keep the columns that some training graph has."""
+        words = np.zeros(-(-n_columns // 64), dtype=np.uint64)
         word, bit = _bit_of(columns)
         np.bitwise_or.at(words, word, bit)
-        alone = columns[often == 1]
-        return cls(words), _share(counts, np.isin(counts.indices, alone))
+        return cls(words)
 
     def of(self, encoder: Encoder, graphs: GraphBatch, X: Features) -> Floats:
         """Give the share of counts in columns that no training graph has, (n,)."""
@@ -148,6 +154,11 @@ class Novelty:
             return None
         else:
             measure, own = Leverage.fit(X)
+        return cls(network, measure, _limit(own))
+
+    @classmethod
+    def of_own(cls, network: int, measure: NoveltyMeasure, own: Floats) -> Novelty:
+        """Take a measure, and the novelty (n,) of training graphs beside each other."""
         return cls(network, measure, _limit(own))
 
     def of(self, encoder: Encoder, graphs: GraphBatch, n_jobs: int | None = None) -> Floats:

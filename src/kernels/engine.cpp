@@ -1,5 +1,6 @@
 // The engine as a Python module, compiled once for each kind of processor (FDGNN_MODULE is its name).
 #include "paper_loop.hpp"
+#include "passes.hpp"
 #include "python.hpp"
 #include "scheduled.hpp"
 #include "trajectory.hpp"
@@ -101,6 +102,23 @@ NB_MODULE(FDGNN_MODULE, m) {
     m.def("bind_program", [](nb::handle weights, nb::handle schedule) {
         return bound(PROGRAM, program_of(weights, schedule), {weights, schedule});
     });
+    m.def("add_normal_products",
+          [](const Array1<const i64>& indptr, const Array1<const i32>& indices,
+             const Array1<const double>& values, const Array1<const i32>& places,
+             const Array2<const double>& weights, const Array1<const i32>& group,
+             const Array2<const double>& D, const Array2<double>& out) {
+              const Sparse<double> X{view(indptr), view(indices), view(values)};
+              const SampleWeights w{view(weights), view(group)};
+              unlocked([&] {
+                  if (X.values.empty())
+                      add_normal_products<true>(X, view(places), w, view(D), view(out));
+                  else
+                      add_normal_products<false>(X, view(places), w, view(D), view(out));
+              });
+          },
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert());
     m.def("solve_blocks",
           [](i64 first, i64 last, const Array1<const i64>& block_offsets,
              const Array1<const i64>& blocks, const nb::capsule& q, const Array1<const i32>& codes,

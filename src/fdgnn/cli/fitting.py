@@ -37,6 +37,7 @@ from fdgnn.cli.options import (
 )
 from fdgnn.cli.pages import PageFile, dataset_of, show_model
 from fdgnn.cli.rejects import RejectsFile, check_outputs
+from fdgnn.cli.scaling import ScaleJob, ScaleOptions, check_in_core, fit_out_of_core
 from fdgnn.cli.settings import ModelSettings
 from fdgnn.cli.splitting import AskedSplit, SplittingCommand
 
@@ -53,6 +54,7 @@ def fit(
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
     how: FirstDataOptions,
     settings: ModelSettings,
+    scale: ScaleOptions,
     target: SomeTargets = None,
     targets: TargetList = None,
     task: Annotated[
@@ -157,8 +159,28 @@ def fit(
     bad_rows = RejectsFile.beside(output, rejects)
     changed = ChangesFile.beside(output, changes, how.standardizing)
     _check_files(data, output, bad_rows, page)
-    held_out = AskedSplit.of(split)
     asked = asked_targets(target, targets)
+    if scale.wanted(data):
+        unused = {
+            "split": split if split != "random" else None, "search-on": search_on, "page": page,
+            "descriptors": descriptors, "categories": categories, "changes": changes,
+            "configurations": configurations, "search": search or None,
+        }  # fmt: skip
+        check_in_core(unused)
+        if asked is None:
+            raise ValueError("it is not known which column is the target; name it by `target`")
+        options = _with_atoms(how, model).arguments
+        options |= {"target": asked, "numeric": task is TaskName.regression}
+        job = ScaleJob(
+            data, output, (asked,) if isinstance(asked, str) else tuple(asked), options,
+            model.value, parameters | ({"n_networks": guesses} if guesses else {}),
+            task.value if task else None, scoring, threshold,
+            None if class_weight is Weighting.none else class_weight.value,
+            None if handle_unknown is None else handle_unknown.value, seed,
+        )  # fmt: skip
+        fit_out_of_core(job, scale, bad_rows, context, as_json)
+        return
+    held_out = AskedSplit.of(split)
     table = _with_atoms(how, model).read(
         data, target=asked, numeric=task is TaskName.regression, columns=held_out.columns,
         descriptors=names_in(descriptors), categories=names_in(categories),

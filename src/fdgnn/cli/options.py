@@ -177,6 +177,11 @@ class DataOptions:
 
         return iter_graphs(data, like=like, **self._arguments(), **more)
 
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of `fdgnn.read_graphs`."""
+        return self._arguments()
+
     def _arguments(self) -> dict[str, Any]:
         return {
             "format": self.format,

@@ -91,6 +91,19 @@ class GraphModel(ModelParameters):
         if hasattr(self, "conformal_"):  # of an earlier fit
             del self.conformal_
 
+    def begin(self, graphs: Any) -> None:
+        """Check parameters, and keep of which kind the graphs are that networks are trained on.
+
+        For networks that are trained elsewhere, part by part (`fdgnn.scale`).
+        """
+        self._start_fit(graphs)
+
+    def assemble(self, networks: Sequence[Network], novelty: Novelty | None) -> None:
+        """Take networks that were trained elsewhere."""
+        self.networks_, self.novelty_ = tuple(networks), novelty
+        if self.reading_ is not None and not any(n.encoder.uses_arc_labels for n in networks):
+            self.reading_ = self.reading_.without_arc_labels()
+
     @property
     def n_features_in_(self) -> int:
         """Inputs per vertex: different labels, features, or 1."""
@@ -164,7 +177,7 @@ class GraphModel(ModelParameters):
         usual = PENALTIES if isinstance(self, ClassifierMixin) else SMALL_PENALTIES
         return usual if n_graphs <= MOST_SAMPLES else LARGE_PENALTIES
 
-    def _metric(self, codes: Array | None) -> Metric:
+    def metric_for(self, codes: Array | None) -> Metric:
         """What penalties are chosen by, for classes or (codes None) for real targets."""
         if self.scoring is not None:
             return named_scoring(self.scoring, codes is not None).metric

@@ -14,7 +14,7 @@ from fdgnn.estimators.base import Chosen
 from fdgnn.estimators.several import SeveralTargetsModel
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
-from fdgnn.networks import TrainingGoal, held_out_outputs
+from fdgnn.networks import SeveralGoals, TrainingGoal, held_out_outputs, signatures_of_many
 from fdgnn.parameters import OneOf, Rule
 from fdgnn.readout.calibration import fit_slope, probabilities
 from fdgnn.readout.conformal import ConformalScores, check_coverage
@@ -219,7 +219,8 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         codes = np.searchsorted(self.classes_, y)
         if self.threshold is not None and len(self.classes_) > 2:
             raise ValueError(f"threshold is for two classes, but y has {len(self.classes_)}")
-        goal = TrainingGoal(targets, codes, weights, self.seed_, self._metric(codes))
+        metric, many = self.metric_for(codes), signatures_of_many(graphs)
+        goal = TrainingGoal(targets, codes, weights, self.seed_, metric, many)
         pairs = self._fit_networks(graphs, goal, chosen)
         decided = chosen is None and any(found.outputs is not None for _, found in pairs)
         if self.scoring is None and decided:
@@ -239,16 +240,37 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         if self.scoring is None and decided:
             goals.several.tell_rare_class(stacklevel=4)
         if self.probability or self.threshold is not None:
-            parts = goals.several.parts(held_out_outputs(pairs, goals))
-            for one, own, goal in zip(self.each_, parts, goals.goals, strict=True):
-                one.learn_from_held_out(own, goal)
+            self._learn_several(held_out_outputs(pairs, goals), goals)
+        return self
+
+    def _learn_several(self, outputs: Floats, goals: SeveralGoals) -> None:
+        """Learn probabilities and thresholds of each target from outputs (n, q) held out."""
+        parts = goals.several.parts(outputs)
+        for one, own, goal in zip(self.each_, parts, goals.goals, strict=True):
+            one.learn_from_held_out(own, goal)
         if self.probability:
             groups = [group for one in self.each_ for group in one.conformal_.groups]
             self.conformal_ = ConformalScores(tuple(groups))
         if self.threshold is not None:  # each has two classes, so one output
             cuts = np.array([one.threshold_ for one in self.each_])
             self.networks_ = tuple(network.lowered(cuts) for network in self.networks_)
-        return self
+
+    def learn_classes(self, several: SeveralTargets, outputs: Floats, goal: Any) -> None:
+        """Take what outputs of networks mean that were trained elsewhere, and learn from some.
+
+        `outputs` (n, q) are those of graphs held out, whose targets are `several`.
+        """
+        self._check_thresholds(several)
+        assert several.classes is not None
+        if len(several.names) > 1:
+            self.split(several.targets)
+            self.classes_ = list(several.classes)
+            if self.probability or self.threshold is not None:
+                self._learn_several(outputs, goal)
+            return
+        (self.classes_,) = several.classes
+        if self.probability or self.threshold is not None:
+            self.learn_from_held_out(outputs, goal)
 
     def _check_thresholds(self, several: SeveralTargets) -> None:
         for target in several.targets:

@@ -10,10 +10,10 @@ from fdgnn.arrays import Floats
 from fdgnn.estimators.base import Chosen
 from fdgnn.estimators.several import SeveralTargetsModel
 from fdgnn.graphs.converters import as_batch
-from fdgnn.networks import TrainingGoal, held_out_outputs
+from fdgnn.networks import TrainingGoal, held_out_outputs, signatures_of_many
 from fdgnn.readout.conformal import ConformalScores, check_coverage
 from fdgnn.readout.metrics import r2
-from fdgnn.readout.several import Target, n_columns, number_targets
+from fdgnn.readout.several import SeveralTargets, Target, n_columns, number_targets
 from fdgnn.readout.targets import real_targets, sample_weights
 from fdgnn.scikit import RegressorMixin
 
@@ -65,11 +65,25 @@ class FDGNNRegressor(RegressorMixin, SeveralTargetsModel):  # type: ignore[misc]
         self._start_fit(graphs)
         self.single_output_ = True
         targets = targets[:, None]
-        goal = TrainingGoal(targets, None, weights, self.seed_, self._metric(None))
+        metric, many = self.metric_for(None), signatures_of_many(graphs)
+        goal = TrainingGoal(targets, None, weights, self.seed_, metric, many)
         pairs = self._fit_networks(graphs, goal, chosen)
         if self.intervals:
             self.conformal_ = ConformalScores.of_numbers(held_out_outputs(pairs, goal), targets)
         return self
+
+    def learn_numbers(self, several: SeveralTargets, outputs: Floats) -> None:
+        """Take what outputs of networks mean that were trained elsewhere, and learn from some.
+
+        `outputs` (n, q) are those of graphs held out, whose targets are `several`.
+        """
+        self.single_output_ = len(several.names) == 1
+        if not self.single_output_:
+            self.split(several.targets)
+        if self.intervals:
+            self.conformal_ = ConformalScores.of_numbers(outputs, several.coded)
+            if not self.single_output_:
+                self.share_out_scores()
 
     def predict(self, X: Any, errors: str = "raise") -> Floats:
         """Predicted values, of the shape of the y in `fit`.

@@ -9,7 +9,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from fdgnn.arrays import Floats
+from fdgnn.arrays import Array, Floats
 from fdgnn.committee import (
     HeldOut,
 )
@@ -19,6 +19,7 @@ from fdgnn.networks import (
     DrawnNetwork,
     SeveralGoals,
     TrainingGoal,
+    signatures_of_many,
 )
 from fdgnn.readout.conformal import ConformalScores
 from fdgnn.readout.metrics import (
@@ -55,7 +56,8 @@ class SeveralTargetsModel(GraphModel):
         graphs, several = graphs if some.all() else graphs[some], several[some]
         several.check_learnable()
         self._start_fit(graphs)
-        goals = self._several_goals(several, several.weights(given, class_weight))
+        weights, many = several.weights(given, class_weight), signatures_of_many(graphs)
+        goals = self.several_goals(several, weights, many)
         pairs = self._fit_networks(graphs, goals, chosen)
         self.split(several.targets)
         return goals, pairs
@@ -65,17 +67,19 @@ class SeveralTargetsModel(GraphModel):
         self.targets_ = targets
         self.each_ = tuple(self._alone(t, target) for t, target in enumerate(targets))
 
-    def _several_goals(self, several: SeveralTargets, weights: Floats | None) -> SeveralGoals:
+    def several_goals(
+        self, several: SeveralTargets, weights: Floats | None, signatures: Array | None = None
+    ) -> SeveralGoals:
         """What networks are trained for, and a goal for each target alone.
 
         All targets are scored alike: if one has a rare class, as is good for that one.
         """
-        classify, metric = several.classes is not None, self._metric(several.rarest())
+        classify, metric = several.classes is not None, self.metric_for(several.rarest())
         goals = [
             TrainingGoal(targets, codes if classify else None, own, self.seed_, metric)
             for targets, codes, own in several.of_each(weights)
         ]
-        return SeveralGoals(several, tuple(goals), weights, self.seed_)
+        return SeveralGoals(several, tuple(goals), weights, self.seed_, signatures)
 
     def _alone(self, number: int, target: Target) -> Self:
         """Give a model of one target: the same networks, with the outputs of this one."""

@@ -75,6 +75,25 @@ def shuffled_folds(
     return np.random.default_rng(seed).permutation(folds)
 
 
+def signature_folds(
+    signatures: npt.NDArray[np.uint64], salt: int, n_folds: int = N_FOLDS
+) -> npt.NDArray[np.int64]:
+    """Fold of each graph by what it is, wherever it stands: equal graphs are held out together.
+
+    `signatures` (n,) are equal for equal graphs. For many graphs, whose folds are of about equal
+    sizes and classes by chance alone.
+    """
+    bits = mixed_bits(signatures ^ np.uint64(salt % 2**64))
+    return np.asarray((bits >> np.uint64(32)) % np.uint64(n_folds), dtype=np.int64)
+
+
+def mixed_bits(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Scramble 64 bits (the finalizer of SplitMix64), so that any of them are like random ones."""
+    mixed = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(mixed ^ (mixed >> np.uint64(31)))
+
+
 def _evidence(outputs: Floats) -> Floats:
     """g, one column per class; the one output of two classes is the difference of their columns."""
     G = np.clip(outputs, -1.0, 1.0) + _LEAK * outputs

@@ -1,23 +1,23 @@
 r"""Ridge regression on sparse samples, by conjugate gradients.
 
-`SparseRidge` makes no n x n or P x P matrix. With weights w of the samples, the root V of diag(w),
-and weighted means x and y taken away, ``M = V (X - 1 x^T)`` and ``T = V (Y - 1 y^T)``, it solves
-the smaller of two systems, where M is never formed::
+`SparseRidge` makes no n x n or P x P matrix, and goes over the samples in parts only
+(`fdgnn.readout.passes`), so that they need not be in memory. With weights w of the samples, the
+root V of diag(w), and weighted means x and y taken away, ``M = V (X - 1 x^T)`` and
+``T = V (Y - 1 y^T)``, it solves::
 
-    (M M^T + alpha I) a = T,   c = M^T a          if there are more columns than samples
-    (M^T M + alpha I) c = M^T T                   otherwise
+    (M^T M + alpha I) c = M^T T,      M^T M d = X^T (w o (X d)) - (sum of w) x (x . d)
 
-Unknowns are all pairs of a penalty and a target, side by side, so that X is read once for all of
-them. A pair is done when its residual r is small enough to prove that its fitted values M c are off
-by at most ``tol |T|``: r moves them by at most |r| in the first system, as M M^T (M M^T + alpha)^-1
-makes nothing longer, and by at most |r| / (2 sqrt(alpha)) in the second, as
-``r^T S^-1 (S - alpha I) S^-1 r <= |r|^2 / (4 alpha)`` for its matrix S.
+Unknowns are all triples of a fold that is left out, a penalty and an output, side by side, so that
+one pass over the samples serves all of them: leaving samples out only changes w. An unknown is done
+when its residual r is small enough to prove that its fitted values M c are off by at most
+``tol |T|``: r moves them by at most |r| / (2 sqrt(alpha)), as
+``r^T S^-1 (S - alpha I) S^-1 r <= |r|^2 / (4 alpha)`` for the matrix S of the system.
 
-Steps are few because of the preconditioner ``B B^T + (d + alpha) I``: a sketch of M M^T or M^T M
-from its products with some random vectors, whose eigenvectors are nearly those of the largest
-eigenvalues (Nystroem); d is the least of these eigenvalues, taken off the others in B. It is made
-once of all samples with equal weights. Leaving samples out and other weights only change V, and
-``V M M^T V`` has the sketch V B. The inverse is that of a small matrix, by Woodbury's formula.
+Steps are few because of the preconditioner ``B B^T + (d + alpha) I``: a sketch of M^T M from its
+products with some random vectors, whose eigenvectors are nearly those of the largest eigenvalues
+(Nystroem); d is the least of these eigenvalues, taken off the others in B. It is made once of all
+samples with equal weights, in single precision. The inverse is that of a small matrix, by
+Woodbury's formula.
 
 `fit_some` solves the n x n system of `fdgnn.readout.dual` instead, with V = W^1/2::
 
@@ -32,16 +32,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.linalg import lapack
 
 from fdgnn.arrays import Floats, Ints
 from fdgnn.exceptions import ConvergenceWarning
 from fdgnn.readout.dual import fit_dual, with_intercept
+from fdgnn.readout.passes import Passes, SamplePart, Totals
 from fdgnn.readout.products import row_products
 from fdgnn.threads import one_blas_thread
 
@@ -50,129 +53,270 @@ FINE_TOLERANCE = 1e-12  # the same for some thousand
 MOST_STEPS = 2_000
 _MOST_FINE_STEPS = 50  # from here on a factor in double precision is the faster way
 _RANK = 100  # random vectors of a sketch: more of them take longer than the steps they save
+_AT_ONCE = 25  # of them, in one pass
+MOST_NUMBERS = (
+    2**23
+)  # of one matrix of unknowns: 64 MB; more unknowns are solved one lot after another
+
+Singles = npt.NDArray[np.float32]
+Places = npt.NDArray[np.int32]
 
 
-class _Centered(NamedTuple):
-    """The matrix M = V (X - 1 x^T)."""
+class Systems(NamedTuple):
+    """Which regressions are solved: the fold that each leaves out, its output and its penalty."""
 
-    rows: sp.csr_array  # X
-    columns: sp.csr_array  # X^T
-    root: Floats  # diagonal of V, (n, 1)
-    mean: Floats  # x (P,)
+    left_out: Ints  # (k,)
+    output: Ints  # (k,)
+    alpha: Floats  # (k,)
 
-    def times(self, C: Floats) -> Floats:
-        """``M C``."""
-        return np.asarray(self.root * (self.rows @ C - self.mean @ C))
+    @classmethod
+    def all_of(cls, left_out: Ints, n_outputs: int, alphas: Floats) -> Systems:
+        """Take all triples; as an array of unknowns (folds, alphas, outputs), flat."""
+        shape = len(left_out), len(alphas), n_outputs
+        f, a, q = (axis.ravel() for axis in np.indices(shape))
+        return cls(left_out[f], q, alphas[a])
 
-    def back(self, A: Floats) -> Floats:
-        """``M^T A``."""
-        V = self.root * A
-        return np.asarray(self.columns @ V - np.outer(self.mean, V.sum(axis=0)))
+    def some(self, which: slice) -> Systems:
+        """Take some of the systems."""
+        return Systems(self.left_out[which], self.output[which], self.alpha[which])
+
+    @property
+    def problems(self) -> tuple[Ints, Ints, Ints]:
+        """Left-out fold and output of each different pair of them, and the pair of each system."""
+        pairs, number = np.unique(
+            np.stack([self.left_out, self.output]), axis=1, return_inverse=True
+        )
+        return pairs[0], pairs[1], number.ravel()
+
+
+# ---------------------------------------------------------------------- what a pass adds up
+
+
+@dataclass(frozen=True)
+class _ColumnSums:
+    """Samples that train, and of each column of theirs the sum and the sum of squares."""
+
+    n_columns: int
+
+    def begin(self) -> Totals:
+        return np.zeros(1), np.zeros(self.n_columns), np.zeros(self.n_columns)
+
+    def add(self, totals: Totals, part: SamplePart) -> None:
+        known = (part.fold >= 0).astype(np.float64)
+        X = part.rows(self.n_columns)
+        totals[0][:] += known.sum()
+        totals[1][:] += X.T @ known
+        X = X.copy()
+        X.sum_duplicates()  # a count may be written as so many ones
+        X.data **= 2
+        totals[2][:] += X.T @ known
+
+
+@dataclass(frozen=True)
+class _TargetSums:
+    """Sums of each problem (a fold left out, an output): of w, w y, w y^2, w x and w y x."""
+
+    left_out: Ints
+    output: Ints
+    places: Places
+    n_used: int
+
+    def begin(self) -> Totals:
+        p = len(self.output)
+        return np.zeros((3, p)), np.zeros((self.n_used, p)), np.zeros((self.n_used, p))
+
+    def add(self, totals: Totals, part: SamplePart) -> None:
+        w = part.trains(self.left_out, self.output)
+        Y = np.nan_to_num(part.Y)[:, self.output]
+        columns = part.rows(self.n_used, self.places).T
+        totals[0][:] += w.sum(axis=0), (w * Y).sum(axis=0), (w * Y**2).sum(axis=0)
+        totals[1][:] += columns @ w
+        totals[2][:] += columns @ (w * Y)
+
+
+@dataclass(frozen=True)
+class _NormalProducts:
+    """``X^T (w o (X D))``: a pair of a left-out fold and an output for each column of D."""
+
+    D: Floats  # (n_used, k)
+    left_out: Ints
+    output: Ints
+    places: Places
+
+    def begin(self) -> Totals:
+        return (np.zeros(self.D.shape),)
+
+    def add(self, totals: Totals, part: SamplePart) -> None:
+        from fdgnn.kernels import add_normal_products
+
+        pairs = np.stack([self.left_out, self.output])
+        each, group = np.unique(pairs, axis=1, return_inverse=True)
+        w = np.ascontiguousarray(part.trains(each[0], each[1]))
+        rows = part.indptr, part.indices, part.values, self.places
+        add_normal_products(*rows, w, group.ravel().astype(np.int32), self.D, totals[0])
+
+
+@dataclass(frozen=True)
+class _PlainProducts:
+    """``X^T (X D)`` of all samples that train, whatever is known of them."""
+
+    D: Floats
+    places: Places
+
+    def begin(self) -> Totals:
+        return (np.zeros(self.D.shape),)
+
+    def add(self, totals: Totals, part: SamplePart) -> None:
+        from fdgnn.kernels import add_normal_products
+
+        w = (part.fold >= 0).astype(np.float64)[:, None]
+        group = np.zeros(self.D.shape[1], dtype=np.int32)
+        rows = part.indptr, part.indices, part.values, self.places
+        add_normal_products(*rows, np.ascontiguousarray(w), group, self.D, totals[0])
+
+
+# ---------------------------------------------------------------------- the preconditioner
 
 
 class _Sketch(NamedTuple):
-    """``B B^T + d I``, near a large symmetric matrix."""
+    """``E E^T + d I``, near a large symmetric matrix; the columns of E are orthogonal."""
 
-    B: Floats  # (size, rank)
+    E: Singles  # (size, rank)
+    values: Floats  # (rank,) squared lengths of these columns
     d: float
 
     @classmethod
     def of(cls, product: Callable[[Floats], Floats], size: int) -> _Sketch:
         """Sketch the matrix of a product."""
-        probes = np.random.default_rng(0).standard_normal((size, min(_RANK, size)))
-        probes = np.linalg.qr(probes)[0]
-        found = product(probes)
+        rng = np.random.default_rng(0)
+        rank = min(_RANK, size)
+        probes = rng.standard_normal((size, rank), dtype=np.float32)
+        found = np.empty_like(probes)
+        for start in range(0, rank, _AT_ONCE):
+            own = slice(start, start + _AT_ONCE)
+            found[:, own] = product(probes[:, own].astype(np.float64))
         B = found @ _inverse_root(probes.T @ found)
-        values, vectors = np.linalg.eigh(B.T @ B)
+        del probes, found
+        if B.shape[1] == 0:  # of nothing
+            return cls(np.zeros((size, 1), dtype=np.float32), np.zeros(1), 0.0)
+        values, vectors = np.linalg.eigh((B.T @ B).astype(np.float64))
         d = max(float(values[0]), 0.0)
         share = np.sqrt(np.maximum(values - d, 0.0) / np.maximum(values, np.finfo(float).tiny))
-        return cls(B @ (vectors * share), d)
+        E = B @ (vectors * share).astype(np.float32)
+        return cls(E, np.maximum(values - d, 0.0), d)
 
-    def solver(self, shifts: Floats) -> Callable[[Floats, Ints], Floats]:
-        """Give the inverses of ``B B^T + (d + shift) I``, a shift for each column."""
-        values, vectors = np.linalg.eigh(self.B.T @ self.B)
-        E, raised = self.B @ vectors, self.d + shifts
+    def solver(self, shifts: Floats, share: Floats) -> Callable[[Floats, Ints], Floats]:
+        """Give the inverses of ``share (E E^T + d I) + shift I``, a share and shift for each."""
+        raised = self.d * share + shifts
 
         def inverse(R: Floats, which: Ints) -> Floats:
-            small = (E.T @ R) / (values[:, None] + raised[which])
-            return np.asarray((R - E @ small) / raised[which])
+            own = raised[which]
+            small = share[which] / (share[which] * self.values[:, None] + own)
+            inner = (self.E.T @ R.astype(np.float32)) * small.astype(np.float32)
+            return np.asarray((R - self.E @ inner) / own)
 
         return inverse
 
 
-def _inverse_root(matrix: Floats) -> Floats:
+def _inverse_root(matrix: Singles) -> Singles:
     """``matrix^-1/2`` without the directions that are nothing but rounding, as columns."""
-    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    real = values > 1e-12 * max(values[-1], np.finfo(float).tiny)
-    return np.asarray(vectors[:, real] / np.sqrt(values[real]))
+    values, vectors = np.linalg.eigh((matrix + matrix.T).astype(np.float64) / 2)
+    real = values > 1e-6 * max(values[-1], np.finfo(float).tiny)
+    return np.asarray(vectors[:, real] / np.sqrt(values[real]), dtype=np.float32)
+
+
+# ---------------------------------------------------------------------- many samples
 
 
 class SparseRidge:
-    """Ridge regression on the rows of a sparse matrix, for any targets, weights and penalties."""
+    """Ridge regression on samples in parts, for all systems at once.
 
-    def __init__(self, X: sp.csr_array) -> None:
-        used = np.bincount(X.indices, minlength=X.shape[1])
-        self.n_features = X.shape[1]
-        self.used = np.flatnonzero(used)  # others weigh nothing
-        self.rows = X[:, self.used]
-        self.columns = self.rows.T.tocsr()
-        self.dual = len(self.used) > X.shape[0]
+    Parameters
+    ----------
+    passes : Passes
+    tell : callable, optional
+        Called before each step with the number of steps done and of systems that are not solved.
+    """
 
-    def fit(
-        self, Y: Floats, alphas: Floats, weights: Floats | None = None
-    ) -> tuple[Floats, Floats]:
-        """Give weights (a, q, P) and intercepts (a, q) for each penalty.
+    def __init__(
+        self, passes: Passes, tell: Callable[[int, int], None] = lambda steps, left: None
+    ) -> None:
+        self.passes, self._tell = passes, tell
+        (n,), sums, squares = passes.total(_ColumnSums(passes.n_columns))
+        self.n, self.squares = float(n), float(squares.sum())
+        self.used = np.flatnonzero(squares)  # others weigh nothing
+        order = np.argsort(-squares[self.used], kind="stable")  # common ones lie together in cache
+        self.used = self.used[order]
+        self.mean = sums[self.used] / max(self.n, 1.0)
+        self.places = np.full(passes.n_columns, -1, dtype=np.int32)
+        self.places[self.used] = np.arange(len(self.used), dtype=np.int32)
 
-        Samples whose weight is zero have no say.
-        """
-        w = np.ones(len(Y)) if weights is None else weights
-        level = (w @ Y) / w.sum()
-        root = np.sqrt(w)[:, None]
-        M = _Centered(self.rows, self.columns, root, (self.rows.T @ w) / w.sum())
+    @property
+    def spread(self) -> float:
+        """Mean squared distance of the samples to their mean; 0 where it is only rounding."""
+        length = self.squares / self.n
+        found = length - float(self.mean @ self.mean)
+        return found if found > 1e-12 * length else 0.0
+
+    def fit(self, systems: Systems) -> tuple[Floats, Floats]:
+        """Give the weights (n_used, k) of the columns `used`, and intercepts (k,)."""
+        n_used = max(len(self.used), 1)
+        lot = max(int(MOST_NUMBERS // n_used), 1)
+        starts = range(0, len(systems.alpha), lot)
         with one_blas_thread():
-            C = self._solved(M, root * (Y - level), alphas)  # (P used, a q)
-        coef = np.zeros((len(alphas), Y.shape[1], self.n_features))
-        coef[:, :, self.used] = C.T.reshape(len(alphas), Y.shape[1], len(self.used))
-        return coef, level - coef[:, :, self.used] @ M.mean
+            found = [self._solved(systems.some(slice(s, s + lot))) for s in starts]
+        return np.hstack([c for c, _ in found]), np.concatenate([b for _, b in found])
 
-    def _solved(self, M: _Centered, T: Floats, alphas: Floats) -> Floats:
-        shifts = np.repeat(alphas, T.shape[1])
-        size = np.tile(np.sqrt((T**2).sum(axis=0)), len(alphas))
-        if self.dual:
-            right, goal = T, TOLERANCE * size
-        else:
-            right, goal = M.back(T), 2 * TOLERANCE * np.sqrt(shifts) * size
-        product, sketch = self._product(M), self._weighted_sketch(M.root)
+    def _solved(self, systems: Systems) -> tuple[Floats, Floats]:
+        left_out, output, problem = systems.problems
+        (w, y, yy), x, xy = self.passes.total(
+            _TargetSums(left_out, output, self.places, len(self.used))
+        )
+        level, mean = y / w, x / w
+        right = (xy - level * x)[:, problem]  # M^T T
+        size = np.sqrt(np.maximum(yy - w * level**2, 0.0))[problem]  # |T|
+        goal = 2 * TOLERANCE * np.sqrt(systems.alpha) * size
+        weight = w[problem]
 
-        def shifted(C: Floats, which: Ints) -> Floats:
-            return product(C) + shifts[which] * C
+        def product(D: Floats, which: Ints) -> Floats:
+            own = problem[which]
+            (found,) = self.passes.total(
+                _NormalProducts(
+                    np.ascontiguousarray(D),
+                    systems.left_out[which],
+                    systems.output[which],
+                    self.places,
+                )
+            )
+            along = np.einsum("ij,ij->j", mean[:, own], D) * weight[which]
+            found -= mean[:, own] * along
+            found += systems.alpha[which] * D
+            return np.asarray(found)
 
-        right = np.tile(right, len(alphas))
-        C, ready = _solve(shifted, sketch.solver(shifts), right, goal, MOST_STEPS)
+        precondition = self._sketch.solver(systems.alpha, weight / self.n)
+        C, ready = _solve(product, precondition, right, goal, MOST_STEPS, self._tell)
         if not ready:
             warnings.warn(
                 f"the readout was not solved to {TOLERANCE:g} in {MOST_STEPS} steps; "
                 "a larger alpha helps",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        return M.back(C) if self.dual else C
-
-    def _weighted_sketch(self, root: Floats) -> _Sketch:
-        share = float((root**2).sum()) / max(int((root > 0).sum()), 1)  # mean weight, but for 0
-        mean = float((root**2).mean())
-        B = self._sketch.B * (root if self.dual else np.sqrt(mean))
-        return _Sketch(B, self._sketch.d * (share if self.dual else mean))
+        return C, level[problem] - np.einsum("ij,ij->j", mean[:, problem], C)
 
     @cached_property
     def _sketch(self) -> _Sketch:
-        n = self.rows.shape[0]
-        M = _Centered(self.rows, self.columns, np.ones((n, 1)), self.rows.mean(axis=0))
-        return _Sketch.of(self._product(M), n if self.dual else len(self.used))
+        def product(D: Floats) -> Floats:
+            (found,) = self.passes.total(_PlainProducts(np.ascontiguousarray(D), self.places))
+            return np.asarray(found - self.n * np.outer(self.mean, self.mean @ D))
 
-    def _product(self, M: _Centered) -> Callable[[Floats], Floats]:
-        """``M M^T`` or ``M^T M``, whichever is smaller."""
-        return (lambda A: M.times(M.back(A))) if self.dual else (lambda C: M.back(M.times(C)))
+        return _Sketch.of(product, len(self.used))
+
+    def spread_out(self, coef: Floats) -> Floats:
+        """Give weights (n_used, k) of the used columns as weights (k, P) of all."""
+        found = np.zeros((coef.shape[1], self.passes.n_columns))
+        found[:, self.used] = coef.T
+        return found
 
 
 def fit_some(
@@ -208,6 +352,7 @@ def _solve(
     right: Floats,
     goal: Floats,
     most_steps: int,
+    tell: Callable[[int, int], None] = lambda steps, left: None,
 ) -> tuple[Floats, bool]:
     """Conjugate gradients on all columns at once; a column that is at its goal is put aside.
 
@@ -219,7 +364,7 @@ def _solve(
     C, R = np.zeros_like(right), right.copy()
     D = S = precondition(R, which)
     size = (R * S).sum(axis=0)
-    for _ in range(most_steps):
+    for n_steps in range(most_steps):
         ready = np.sqrt((R**2).sum(axis=0)) <= goal[which]
         if ready.any():
             solution[:, which[ready]] = C[:, ready]
@@ -227,8 +372,9 @@ def _solve(
             which = which[~ready]
             if len(which) == 0:
                 return solution, True
+        tell(n_steps, len(which))
         product_D = product(D, which)
-        step = size / (D * product_D).sum(axis=0)
+        step = size / np.einsum("ij,ij->j", D, product_D)
         C += step * D
         R -= step * product_D
         S = precondition(R, which)

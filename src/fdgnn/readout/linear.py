@@ -10,9 +10,10 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from fdgnn.arrays import Features, Floats, Ints, spread
-from fdgnn.readout.conjugate import SparseRidge, fit_some
+from fdgnn.readout.conjugate import SparseRidge, Systems, fit_some
 from fdgnn.readout.dual import MOST_SAMPLES, fit_dual, held_out_by_inverse
 from fdgnn.readout.groups import target_groups
+from fdgnn.readout.passes import NOBODY, InMemory
 from fdgnn.readout.products import row_products
 from fdgnn.readout.ridge import fit_ridge, held_out_predictions
 from fdgnn.threads import blas_threads_for
@@ -179,22 +180,26 @@ def _fitted(X: Features, Y: Floats, weights: Floats | None, alpha: float) -> tup
             dual, intercept = fit_dual(row_products(X), Y, alpha, weights)
         return (X.T @ dual).T, intercept
     if sp.issparse(X):
-        coefs, intercepts = SparseRidge(X).fit(Y, np.array([alpha]), weights)
-        return coefs[0], intercepts[0]
+        ridge = SparseRidge(InMemory(X, Y, np.zeros(len(Y), dtype=np.int64), weights))
+        systems = Systems.all_of(np.array([NOBODY]), Y.shape[1], np.array([alpha]))
+        coef, intercept = ridge.fit(systems)
+        return ridge.spread_out(coef), intercept
     return fit_ridge(X, Y, alpha, weights)
 
 
 def _held_out_sparse(
     X: sp.csr_array, Y: Floats, alphas: Floats, fold: Ints, weights: Floats | None
 ) -> Floats:
-    """One regression for each fold that is left out, whose samples then weigh nothing."""
+    """One regression for each fold that is left out, all of them solved together."""
+    folds = np.unique(fold)  # what is in no fold is predicted by the regression on all of them
+    ridge = SparseRidge(InMemory(X, Y, fold, weights))
+    coef, intercept = ridge.fit(Systems.all_of(folds, Y.shape[1], alphas))
+    shape = (len(folds), len(alphas), Y.shape[1])
+    coef, intercept = coef.reshape(-1, *shape), intercept.reshape(shape)
     predictions = np.empty((len(alphas), *Y.shape))
-    ridge = SparseRidge(X)
-    given = np.ones(len(Y)) if weights is None else weights
-    for f in np.unique(fold):
-        rows = fold == f
-        train = (fold >= 0) & ~rows
-        coef, intercept = ridge.fit(Y, alphas, given * train)
+    for number, f in enumerate(folds):
+        rows = np.flatnonzero(fold == f)
+        own = X[rows][:, ridge.used]
         for a in range(len(alphas)):
-            predictions[a, rows] = X[rows] @ coef[a].T + intercept[a]
+            predictions[a, rows] = own @ coef[:, number, a] + intercept[number, a]
     return predictions

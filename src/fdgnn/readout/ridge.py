@@ -38,7 +38,7 @@ def fit_ridge(
     singular value decomposition. Sample weights always take the P x P form.
     """
     if weights is not None:
-        return _Moments.of(X, Y, weights).solve(alpha)
+        return Moments.of(X, Y, weights).solve(alpha)
     mean, level = X.mean(axis=0), Y.mean(axis=0)
     Z, T = X - mean, Y - level
     n, P = Z.shape
@@ -164,8 +164,8 @@ def _by_gram_matrices(
     """Gram matrix of a training set = total - fold; one Cholesky factor for each (fold, alpha)."""
     members = [np.flatnonzero(fold == f) for f in range(-1, int(fold.max()) + 1)]
     own = [None if weights is None else weights[rows] for rows in members]
-    parts = [_Moments.of(X[rows], Y[rows], w) for rows, w in zip(members, own, strict=True)]
-    total = _Moments(*(sum(column) for column in zip(*parts[1:], strict=True)))
+    parts = [Moments.of(X[rows], Y[rows], w) for rows, w in zip(members, own, strict=True)]
+    total = Moments(*(sum(column) for column in zip(*parts[1:], strict=True)))
     predictions = np.empty((len(alphas), *Y.shape))
     for f, (rows, part) in enumerate(zip(members, parts, strict=True)):
         if len(rows):
@@ -174,7 +174,7 @@ def _by_gram_matrices(
     return predictions
 
 
-class _Moments(NamedTuple):
+class Moments(NamedTuple):
     """What a ridge regression needs to know of its training set; it adds over parts of it."""
 
     n: float  # samples, or the sum of their weights
@@ -184,14 +184,16 @@ class _Moments(NamedTuple):
     xy: Floats  # (P, q)
 
     @classmethod
-    def of(cls, X: Floats, Y: Floats, weights: Floats | None = None) -> _Moments:
+    def of(cls, X: Floats, Y: Floats, weights: Floats | None = None) -> Moments:
+        """Sum over samples."""
         if weights is None:
             return cls(len(X), X.sum(axis=0), Y.sum(axis=0), X.T @ X, X.T @ Y)
         Z = X * weights[:, None]
         return cls(float(weights.sum()), Z.sum(axis=0), weights @ Y, Z.T @ X, Z.T @ Y)
 
-    def without(self, part: _Moments) -> _Moments:
-        return _Moments(
+    def without(self, part: Moments) -> Moments:
+        """Give the moments of the samples that are not in a part."""
+        return Moments(
             self.n - part.n,
             self.x - part.x,
             self.y - part.y,

@@ -1,0 +1,137 @@
+"""``fdgnn fit`` on more graphs than fit in memory, here or on a cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fdgnn.cli.app import say, show
+from fdgnn.cli.rejects import RejectsFile
+
+if TYPE_CHECKING:
+    from fdgnn.context import Context
+    from fdgnn.scale.training import ReadShards, ScaledTraining
+
+
+@dataclass(frozen=True)
+class ScaleOptions:
+    """Options of `fit` for data that is not read into memory at once."""
+
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AMOUNT",
+            help="Train out of core, and use no more memory than this in all processes together, "
+            "such as 2GB. So is a pattern of files ('shards/*.parquet') or a URL trained, by "
+            "default in half of the machine's memory.",
+        ),
+    ] = None
+    work_dir: Annotated[
+        Path | None,
+        typer.Option(
+            help="Out of core: where encoded parts are kept, for a stopped or another fit to "
+            "begin with; by default OUTPUT.work. On a cluster all workers must see it; by default "
+            "they keep parts in their own memory."
+        ),
+    ] = None
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="Train on the Dask cluster with this scheduler address, or 'local'."),
+    ] = None
+
+    def wanted(self, data: str) -> bool:
+        """Tell whether training is to be out of core."""
+        from fdgnn.scale.shards import is_many
+
+        return self.memory is not None or self.cluster is not None or is_many(data)
+
+
+@dataclass(frozen=True)
+class ScaleJob:
+    """What is to be trained out of core, as the command says it."""
+
+    data: str
+    output: Path
+    names: tuple[str, ...]
+    reading: Mapping[str, Any]  # arguments of `iter_graphs`
+    model: str
+    settings: Mapping[str, Any]
+    task: str | None
+    scoring: str | None
+    threshold: str | None
+    class_weight: str | None
+    handle_unknown: str | None
+    seed: int
+
+
+def check_in_core(given: Mapping[str, object]) -> None:
+    """Raise ValueError for options that only training in memory has."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(
+                f"--{name} is for training in memory; out of core there is no such choice"
+            )
+
+
+def fit_out_of_core(
+    job: ScaleJob, options: ScaleOptions, bad_rows: RejectsFile, context: Context, as_json: bool
+) -> None:
+    """Train on shards, and save the model."""
+    from fdgnn.model_files import save_model
+    from fdgnn.scale.plan import executor_for, new_model, plan_memory
+    from fdgnn.scale.shards import Asked, find_shards
+    from fdgnn.scale.training import read_shards, task_asked, train_on_shards
+
+    shards = find_shards(job.data)
+    folder = options.work_dir or Path(f"{job.output}.work")
+    plan = plan_memory(options.memory, context)
+    with executor_for(options.cluster, options.work_dir, folder, plan, context) as executor:
+        asked = Asked(job.reading, n_rows=plan.n_rows)
+        read = read_shards(shards, asked, executor, context)
+        listed = bad_rows.write([r for _, r in read.rejects], read.n_rows, context)
+        task = task_asked(read.survey, job.names, job.task)
+        say(f"{read.survey.n_graphs} graphs of {len(shards)} files", context.quiet)
+        model = new_model(
+            job.model, job.settings, task, job.seed, scoring=job.scoring, threshold=job.threshold,
+            class_weight=job.class_weight, handle_unknown=job.handle_unknown,
+        )  # fmt: skip
+        training = train_on_shards(model, read, job.names, executor, context, task=task)
+    training.model.training_scores_ = training.scores
+    save_model(training.model, job.output, score=training.score, nested=False)
+    _print(training, read, job, listed, as_json)
+    if options.cluster is None:
+        say(f"encoded parts are kept in {folder}; remove it when no other fit needs them",
+            context.quiet)  # fmt: skip
+
+
+def _print(
+    training: ScaledTraining, read: ReadShards, job: ScaleJob, listed: dict[str, object],
+    as_json: bool,
+) -> None:  # fmt: skip
+    if as_json:
+        facts = {
+            "model": str(job.output),
+            "task": training.task,
+            "graphs": training.n_graphs,
+            "held_out": training.n_held_out,
+            "metric": training.metric,
+            "score": training.score,
+            "scores": training.scores,
+            "seconds": training.seconds,
+            "members": training.members,
+            "penalties": training.penalties,
+            "new_parts": read.n_new,
+        }
+        typer.echo(json.dumps(facts | listed))
+        return
+    for what, value in training.scores.items():
+        show(f"{what}, on {training.n_held_out} graphs held out  {value:.3f}")
+    if len(set(training.members)) > 1:
+        show(f"the average of: {'; '.join(training.members)}")
+    seconds = sum(training.seconds.values())
+    show(f"{training.n_graphs} graphs, {seconds:.1f} s, written to {job.output}")

@@ -1,0 +1,143 @@
+"""Samples in parts, over which a solver goes part by part, and sums that it takes on the way.
+
+A *step* says what is added up: `begin` gives totals of zeros, `add` adds one part to them. Who goes
+over the parts (one process, threads, a cluster) is no business of a step, and a step knows nothing
+of where parts lie: `Passes` brings them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import joblib
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from fdgnn.arrays import Array, Floats, Ints
+
+NOBODY = -1  # the fold that is left out where none is
+PART = 10_000  # samples of a part, where they are in memory
+STRIPS = 4  # parts are added up in so many sums, whatever the number of threads: the same bits
+
+Totals = tuple[Array, ...]
+_ONES = np.empty(0)
+
+
+class SamplePart(NamedTuple):
+    """Some samples: their features by rows, targets, weights and folds."""
+
+    indptr: Ints
+    indices: npt.NDArray[np.int32]
+    values: Floats  # of length 0 where all are 1
+    Y: Floats  # (n, q), NaN where a target is unknown
+    weights: Floats | None  # (n,) or (n, q)
+    fold: Ints  # (n,); below 0 for samples that train nothing
+    sampled: npt.NDArray[np.bool_] | None = None  # (n,) whose held-out outputs are wanted
+
+    def rows(self, n_columns: int, places: npt.NDArray[np.int32] | None = None) -> sp.csr_array:
+        """Give the features as a matrix; with `places`, its columns are renumbered."""
+        values = self.values.copy() if len(self.values) else np.ones(len(self.indices))
+        columns = self.indices if places is None else places[self.indices]
+        return sp.csr_array((values, columns, self.indptr), shape=(len(self.fold), n_columns))
+
+    def trains(self, left_out: Ints, output: Ints) -> Floats:
+        """Give by what each sample counts where a fold is left out and an output is learned."""
+        some = (self.fold[:, None] >= 0) & (self.fold[:, None] != left_out)
+        some &= ~np.isnan(self.Y[:, output])
+        if self.weights is None:
+            return np.asarray(some, dtype=np.float64)
+        each = self.weights[:, None] if self.weights.ndim == 1 else self.weights[:, output]
+        return np.asarray(some * each)
+
+
+class Step(Protocol):
+    """What is added up in one pass over all parts."""
+
+    def begin(self) -> Totals:
+        """Give totals of no samples."""
+
+    def add(self, totals: Totals, part: SamplePart) -> None:
+        """Add the samples of a part."""
+
+
+class Passes(Protocol):
+    """Samples in parts."""
+
+    @property
+    def n_columns(self) -> int:
+        """P."""
+
+    def total(self, step: Step) -> Totals:
+        """Go over all parts, and add up what the step says."""
+
+
+def added(step: Step, parts: Iterator[SamplePart]) -> Totals:
+    """Add up some parts, one after the other."""
+    totals = step.begin()
+    for part in parts:
+        step.add(totals, part)
+    return totals
+
+
+def merge(totals: Totals, more: Totals) -> Totals:
+    """Add totals to others, in place."""
+    for mine, other in zip(totals, more, strict=True):
+        mine += other
+    return totals
+
+
+def in_strips(step: Step, parts: Sequence[Any], load: Any, n_jobs: int | None) -> Totals:
+    """Add up parts by threads; the sums do not depend on their number."""
+    strips = [parts[i::STRIPS] for i in range(min(STRIPS, len(parts)))]
+
+    def one(strip: Sequence[Any]) -> Totals:
+        return added(step, map(load, strip))
+
+    n_threads = min(joblib.effective_n_jobs(n_jobs), len(strips))
+    if n_threads <= 1:
+        found = list(map(one, strips))
+    else:
+        with ThreadPoolExecutor(n_threads) as pool:
+            found = list(pool.map(one, strips))
+    totals = found[0]
+    for more in found[1:]:
+        merge(totals, more)
+    return totals
+
+
+@dataclass(frozen=True, eq=False)
+class InMemory:
+    """Samples of one sparse matrix (n, P), as parts of it."""
+
+    X: sp.csr_array
+    Y: Floats
+    fold: Ints
+    weights: Floats | None = None
+    n_jobs: int | None = 1
+
+    @property
+    def n_columns(self) -> int:
+        """P."""
+        return int(self.X.shape[1])
+
+    def total(self, step: Step) -> Totals:
+        """Go over all parts, and add up what the step says."""
+        return in_strips(step, range(0, len(self.Y), PART), self._part, self.n_jobs)
+
+    def _part(self, start: int) -> SamplePart:
+        rows = slice(start, start + PART)
+        indptr = self.X.indptr[start : start + PART + 1].astype(np.int64)
+        own = slice(indptr[0], indptr[-1])
+        values = self.X.data[own]
+        return SamplePart(
+            indptr - indptr[0],
+            self.X.indices[own].astype(np.int32, copy=False),
+            _ONES if (values == 1.0).all() else values,
+            self.Y[rows],
+            None if self.weights is None else self.weights[rows],
+            self.fold[rows],
+        )

@@ -1,0 +1,174 @@
+"""A Dask cluster as an executor: workers read their own shards, and answer with sums.
+
+Blocks of parts are futures. They stay in the memory of the workers, which spill to disk by Dask's
+own rules; a block that is lost with its worker is read again by another one. For each pass the step
+goes to all workers, and their sums are added two by two, so that the driver gets one of them.
+"""
+
+from __future__ import annotations
+
+import time
+from asyncio import CancelledError as LoopCancelledError
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from dataclasses import dataclass
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, TypeVar
+
+import joblib
+
+from fdgnn.context import Context
+from fdgnn.encoders import Encoder
+from fdgnn.exceptions import StudyError
+from fdgnn.extras import require
+from fdgnn.readout.passes import Totals, merge
+from fdgnn.scale.executors import Loader, encode_parts, gathered_of, parse_parts, total_of
+from fdgnn.scale.parts import Block, Report
+from fdgnn.scale.shards import Asked
+
+Result = TypeVar("Result")
+_SECONDS = 10  # for a scheduler to answer
+_LOOK_AGAIN = 30  # seconds after which it is looked whether any worker is left
+_PAUSE = 1.0  # seconds before a pass is tried again: a scheduler has to see who is gone
+_TRIES = 5  # of a pass whose step was lost with the workers that had it
+
+
+@contextmanager
+def connected(address: str, folder: Path | None, context: Context) -> Iterator[Cluster]:
+    """Give the cluster at an address; "local" starts one of processes on this machine."""
+    distributed = require("distributed", "cluster", "clusters")
+    try:
+        given: Any = address
+        if address == "local":
+            n = joblib.effective_n_jobs(context.n_jobs or -1)
+            given = distributed.LocalCluster(n_workers=n, threads_per_worker=1)
+        client = distributed.Client(given, timeout=_SECONDS)
+        client.wait_for_workers(1, timeout=_SECONDS)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise StudyError(
+            f"no Dask scheduler with workers answers at {address} ({error})"
+        ) from error
+    with client:
+        yield Cluster(client, folder, context)
+    if address == "local":
+        given.close()
+
+
+@dataclass(frozen=True)
+class _Shipment:
+    """What every worker needs for a pass."""
+
+    step: Any
+    loader: Loader
+
+
+class Cluster:
+    """Workers of a Dask cluster.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    folder : Path or None
+        A folder that all workers see, where parts are kept; None: they keep them in memory.
+    context : Context
+    """
+
+    def __init__(self, client: Any, folder: Path | None, context: Context) -> None:
+        self.client, self.folder, self.context = client, folder, context
+
+    @property
+    def n_workers(self) -> int:
+        """Threads of all workers."""
+        return max(int(sum(self.client.nthreads().values())), 1)
+
+    def parse(
+        self, asked: Asked, blocks: Sequence[Block], told: Callable[[Report], None]
+    ) -> list[Any]:
+        """Read blocks on the workers; gives futures of their parts."""
+        work = [
+            self.client.submit(parse_parts, asked, self.folder, block, pure=False)
+            for block in blocks
+        ]
+        handles = [self.client.submit(itemgetter(0), each, pure=False) for each in work]
+        reports = [self.client.submit(itemgetter(1), each, pure=False) for each in work]
+        for report in reports:
+            told(self._result(report))
+        return handles
+
+    def encode(self, handles: Sequence[Any], encoder: Encoder, name: str) -> list[Any]:
+        """Encode blocks where they are; gives futures of their parts."""
+        return [
+            self.client.submit(encode_parts, encoder, self.folder, name, each, pure=False)
+            for each in handles
+        ]
+
+    def total(self, step: Any, handles: Sequence[Any], loader: Loader) -> Totals:
+        """Add up a step over all parts: on each worker, then two by two."""
+
+        def add_up() -> Totals:
+            sent = self.client.scatter(_Shipment(step, loader), broadcast=True, hash=False)
+            sums = [self.client.submit(_total, sent, each, pure=False) for each in handles]
+            while len(sums) > 1:
+                pairs = [sums[i : i + 2] for i in range(0, len(sums), 2)]
+                sums = [
+                    self.client.submit(_merged, *pair, pure=False) if len(pair) == 2 else pair[0]
+                    for pair in pairs
+                ]
+            found: Totals = self._result(sums[0])
+            return found
+
+        return self._tried(add_up)
+
+    def gather(
+        self, function: Callable[[Any], Result], handles: Sequence[Any], loader: Loader
+    ) -> list[Result]:
+        """Collect what a function says of each part, in their order."""
+
+        def collect() -> list[Result]:
+            sent = self.client.scatter(_Shipment(function, loader), broadcast=True, hash=False)
+            work = [self.client.submit(_gathered, sent, each, pure=False) for each in handles]
+            return [found for each in work for found in self._result(each)]
+
+        return self._tried(collect)
+
+    def _tried(self, work: Callable[[], Result]) -> Result:
+        """Try again if what was sent was lost with the workers that had it."""
+        for _ in range(_TRIES - 1):
+            try:
+                return work()
+            except (CancelledError, LoopCancelledError, OSError):  # of connections that broke
+                time.sleep(_PAUSE)
+                self._check_workers()
+        return work()
+
+    def _result(self, future: Any) -> Any:
+        """Wait for a result, as long as there are workers; tell in a sentence if there is none."""
+        distributed = require("distributed", "cluster", "clusters")
+        while True:
+            try:
+                return future.result(timeout=_LOOK_AGAIN)
+            except (TimeoutError, distributed.TimeoutError):
+                self._check_workers()
+            except distributed.KilledWorker as error:
+                raise StudyError(
+                    "workers of the cluster were killed again and again at the same work, perhaps "
+                    "because memory ran out; give them more, or cut the data into smaller files"
+                ) from error
+
+    def _check_workers(self) -> None:
+        if not self.client.nthreads():
+            raise StudyError("all workers of the cluster are gone")
+
+
+def _total(sent: _Shipment, parts: Any) -> Totals:
+    return total_of(sent.step, sent.loader, parts)
+
+
+def _gathered(sent: _Shipment, parts: Any) -> list[Any]:
+    return gathered_of(sent.step, sent.loader, parts)
+
+
+def _merged(one: Totals, other: Totals) -> Totals:
+    return merge(tuple(array.copy() for array in one), other)

@@ -1,0 +1,174 @@
+"""Targets and folds of parts, the same wherever a part is: functions of a row, not of its place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fdgnn.arrays import Array, Floats, Ints
+from fdgnn.exceptions import DatasetFormatError
+from fdgnn.readout.calibration import mixed_bits, signature_folds
+from fdgnn.readout.passes import SamplePart
+from fdgnn.readout.several import SeveralTargets, Target
+from fdgnn.scale.parts import Answers, EncodedPart
+from fdgnn.scale.survey import ColumnSurvey, Survey
+from fdgnn.workflow.asking import MOST_CLASSES, TaskName
+
+N_FOLDS = 5
+MOST_HELD_OUT = 2**20  # graphs whose held-out outputs choose penalties and make probabilities
+_OF_SAMPLE = np.uint64(0x5851F42D4C957F2D)
+
+
+@dataclass(frozen=True, eq=False)
+class Coding:
+    """How targets become numbers, and rows go into folds.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the targets.
+    classes : tuple of arrays, or None
+        Of each target; None for numbers.
+    class_weights : tuple of arrays, or None
+        By what an error on each class of each target counts.
+    salt : int
+        What folds depend on, beside the graph.
+    share : float
+        Of graphs whose held-out outputs are kept.
+    """
+
+    names: tuple[str, ...]
+    classes: tuple[Array, ...] | None
+    salt: int
+    share: float = 1.0
+    class_weights: tuple[Floats, ...] | None = None
+
+    @classmethod
+    def of(cls, names: tuple[str, ...], survey: Survey, task: TaskName, salt: int) -> Coding:
+        """Take the classes that were found."""
+        share = min(1.0, MOST_HELD_OUT / survey.n_graphs)
+        if task == "regression":
+            for name, column in zip(names, survey.columns, strict=True):
+                _check_numbers(name, column)
+            return cls(names, None, salt, share)
+        each = [_classes(n, column) for n, column in zip(names, survey.columns, strict=True)]
+        return cls(names, tuple(each), salt, share)
+
+    def balanced(self, survey: Survey) -> Coding:
+        """Give all classes of a target the same weight in total."""
+        if self.classes is None:
+            raise ValueError("`class_weight` is for classes, but the target is a number")
+        weights = []
+        for classes, column in zip(self.classes, survey.columns, strict=True):
+            counts = np.array([(column.counts or {})[str(c)] for c in classes.tolist()])
+            weights.append(counts.sum() / (len(counts) * counts))
+        return replace(self, class_weights=tuple(weights))
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """What each target is."""
+        nothing = np.empty((0, len(self.names)))
+        return SeveralTargets(self.names, nothing, self.classes).targets
+
+    @property
+    def n_outputs(self) -> int:
+        """Q."""
+        return int(self.targets[-1].outputs.stop)
+
+    def values(self, answers: Answers) -> SeveralTargets:
+        """Give the targets of a part."""
+        pairs = zip(answers.columns, answers.known, strict=True)
+        if self.classes is None:
+            columns = [
+                np.where(known, column.astype(np.float64), np.nan) for column, known in pairs
+            ]
+            return SeveralTargets(self.names, np.stack(columns, axis=1))
+        codes = []
+        for (column, known), classes in zip(pairs, self.classes, strict=True):
+            found = np.searchsorted(classes, column.astype(classes.dtype, copy=False))
+            codes.append(np.where(known, found, -1))
+        return SeveralTargets(self.names, np.stack(codes, axis=1), self.classes)
+
+    def weights(self, values: SeveralTargets) -> Floats | None:
+        """Weights (n, q) of a part."""
+        if self.class_weights is None:
+            return None
+        columns = []
+        for t, (target, each) in enumerate(zip(self.targets, self.class_weights, strict=True)):
+            own = each[np.maximum(values.values[:, t], 0)]
+            columns += [own] * (target.outputs.stop - target.outputs.start)
+        return np.stack(columns, axis=1)
+
+    def folds(self, answers: Answers) -> Ints:
+        """Fold of each graph; the same for graphs that are the same."""
+        return signature_folds(answers.signatures, self.salt, N_FOLDS)
+
+    def sampled(self, answers: Answers) -> npt.NDArray[np.bool_]:
+        """Tell whose held-out outputs are kept."""
+        bits = mixed_bits(answers.signatures ^ _OF_SAMPLE)
+        return np.asarray(bits <= np.uint64(min(int(self.share * 2**64), 2**64 - 1)))
+
+    def samples(self, part: EncodedPart) -> SamplePart:
+        """Give a part as the solver takes it."""
+        values, answers = self.values(part.answers), part.answers
+        return SamplePart(
+            part.indptr, part.indices, part.values, values.coded, self.weights(values),
+            self.folds(answers), self.sampled(answers),
+        )  # fmt: skip
+
+
+def task_of_survey(survey: Survey, names: tuple[str, ...]) -> TaskName:
+    """Take text and few different whole numbers for classes, others for numbers."""
+    kinds = {name: _task(column) for name, column in zip(names, survey.columns, strict=True)}
+    if len(set(kinds.values())) > 1:
+        one, other = (
+            next(n for n, k in kinds.items() if k == w) for w in ("classification", "regression")
+        )
+        raise DatasetFormatError(
+            f"the targets are of two kinds: {one!r} has classes, and {other!r} numbers; fit them "
+            "apart, or say by `task` what all of them are"
+        )
+    return next(iter(kinds.values()))
+
+
+def _task(column: ColumnSurvey) -> TaskName:
+    if column.kind == "text":
+        return "classification"
+    few = column.counts is not None and len(column.counts) <= MOST_CLASSES
+    return "classification" if column.whole and few else "regression"
+
+
+def _check_numbers(name: str, column: ColumnSurvey) -> None:
+    if column.kind == "text":
+        raise DatasetFormatError(
+            f"target {name!r} is text, but regression needs numbers; choose classification"
+        )
+    _check_two(name, column)
+
+
+def _classes(name: str, column: ColumnSurvey) -> Any:
+    if column.counts is None:
+        raise DatasetFormatError(
+            f"target {name!r} has too many different values to be classes; choose regression"
+        )
+    _check_two(name, column)
+    fewest = min(column.counts.items(), key=lambda each: each[1])
+    if fewest[1] < 2:
+        raise DatasetFormatError(
+            f"class {fewest[0]} of target {name!r} has one graph only, too few to be held out; "
+            "add some, or leave it out"
+        )
+    return column.classes
+
+
+def _check_two(name: str, column: ColumnSurvey) -> None:
+    if column.n_known == 0:
+        raise DatasetFormatError(f"target {name!r} is unknown for all graphs; leave it out")
+    if column.counts is not None and len(column.counts) == 1:
+        value = next(iter(column.counts))
+        raise DatasetFormatError(
+            f"target {name!r} has one value only, {value}, in all shards; there is nothing to learn"
+        )

@@ -1,0 +1,285 @@
+"""Who does the work: this process with threads and processes beside it, or a Dask cluster.
+
+An executor knows blocks of parts by *handles*. It can read and encode them, add up a step over all
+of their parts, and collect what a function says of each part. What is asked is the same for both,
+and so is the answer, but for the order of sums.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import joblib
+
+from fdgnn.context import Context
+from fdgnn.encoders import Encoder
+from fdgnn.exceptions import StudyError
+from fdgnn.readout.passes import SamplePart, Step, Totals, added, in_strips
+from fdgnn.scale.coding import Coding
+from fdgnn.scale.parts import (
+    Answers,
+    Block,
+    ParsedPart,
+    Parts,
+    Report,
+    encode_block,
+    load_answers,
+    load_encoded,
+    load_parsed,
+    parse_block,
+)
+from fdgnn.scale.shards import Asked
+from fdgnn.threads import one_blas_thread
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Loader(Protocol):
+    """How a part is brought into the form that a step takes."""
+
+    def load(self, part: Any) -> Any:
+        """Load a part from its file, or take it as it is."""
+
+    def n_bytes(self, part: Any) -> int:
+        """Say how much memory a loaded part takes; 0 if it is not to be kept."""
+
+
+@dataclass(frozen=True)
+class AsSamples:
+    """Encoded parts, with targets and folds as the solver takes them."""
+
+    coding: Coding
+
+    def load(self, part: Any) -> SamplePart:
+        """Load an encoded part."""
+        return self.coding.samples(load_encoded(part) if isinstance(part, Path) else part)
+
+    def n_bytes(self, part: SamplePart) -> int:
+        """Memory of its arrays."""
+        arrays = (part.indptr, part.indices, part.values, part.Y, part.fold)
+        return sum(array.nbytes for array in arrays)
+
+
+@dataclass(frozen=True)
+class AsGraphs:
+    """Parts as they were read."""
+
+    def load(self, part: Any) -> ParsedPart:
+        """Load a part."""
+        return load_parsed(part) if isinstance(part, Path) else part
+
+    def n_bytes(self, part: ParsedPart) -> int:
+        """They are not kept: graphs take more memory than what is made of them."""
+        return 0
+
+
+@dataclass(frozen=True)
+class AsAnswers:
+    """What is known of parts beside the graphs."""
+
+    def load(self, part: Any) -> Answers:
+        """Load the targets of a part."""
+        return load_answers(part) if isinstance(part, Path) else part.answers
+
+    def n_bytes(self, part: Answers) -> int:
+        """They are not kept."""
+        return 0
+
+
+class Executor(Protocol):
+    """Somebody who does the work."""
+
+    @property
+    def n_workers(self) -> int:
+        """How many do the work."""
+
+    def parse(
+        self, asked: Asked, blocks: Sequence[Block], told: Callable[[Report], None]
+    ) -> list[Any]:
+        """Read blocks; gives their handles."""
+
+    def encode(self, handles: Sequence[Any], encoder: Encoder, name: str) -> list[Any]:
+        """Encode blocks by an encoder with sparse features; gives their handles."""
+
+    def total(self, step: Any, handles: Sequence[Any], loader: Loader) -> Totals:
+        """Add up a step over all parts."""
+
+    def gather(
+        self, function: Callable[[Any], Result], handles: Sequence[Any], loader: Loader
+    ) -> list[Result]:
+        """Collect what a function says of each part, in their order."""
+
+
+@dataclass(frozen=True)
+class ExecutedPasses:
+    """Parts of an executor, as a solver knows them."""
+
+    executor: Executor
+    handles: Sequence[Any]
+    loader: Loader
+    n_columns: int
+
+    def total(self, step: Step) -> Totals:
+        """Go over all parts, and add up what the step says."""
+        return self.executor.total(step, self.handles, self.loader)
+
+
+# ---------------------------------------------------------------------- this machine
+
+
+@dataclass
+class Local:
+    """The machine we are on: processes for molecules, threads for kernels, parts in a folder.
+
+    Attributes
+    ----------
+    folder : Path
+    cache_bytes : int
+        Memory in which loaded parts are kept; the others are read again in each pass.
+    """
+
+    folder: Path
+    cache_bytes: int
+    context: Context = field(default_factory=Context)
+    _kept: dict[Any, Any] = field(default_factory=dict)
+    _kept_bytes: int = 0
+
+    @property
+    def n_workers(self) -> int:
+        """Processes, and threads."""
+        return int(joblib.effective_n_jobs(self.context.n_jobs))
+
+    def parse(
+        self, asked: Asked, blocks: Sequence[Block], told: Callable[[Report], None]
+    ) -> list[Parts]:
+        """Read blocks; gives their parts."""
+        handles = []
+        for parts, report in self._each(partial(parse_parts, asked, self.folder), blocks):
+            told(report)
+            handles.append(parts)
+        return handles
+
+    def encode(self, handles: Sequence[Parts], encoder: Encoder, name: str) -> list[Parts]:
+        """Encode blocks; gives their parts."""
+        singles = [Parts(files=[path]) for parts in handles for path in parts.files]
+        work = partial(encode_parts, encoder, self.folder, name)
+        return list(self.context.track(self._each(work, singles), len(singles), "encoding"))
+
+    def total(self, step: Any, handles: Sequence[Parts], loader: Loader) -> Totals:
+        """Add up a step over all parts, by threads."""
+        refs = [path for parts in handles for path in parts.files]
+        with one_blas_thread():
+            return in_strips(step, refs, partial(self._load, loader), self.context.n_jobs)
+
+    def gather(
+        self, function: Callable[[Any], Result], handles: Sequence[Parts], loader: Loader
+    ) -> list[Result]:
+        """Collect what a function says of each part, in their order."""
+        refs = [path for parts in handles for path in parts.files]
+        with one_blas_thread(), ThreadPoolExecutor(self.n_workers) as pool:
+            return list(pool.map(lambda ref: function(self._load(loader, ref)), refs))
+
+    def _load(self, loader: Loader, ref: Path) -> Any:
+        if ref in self._kept:
+            return self._kept[ref]
+        part = loader.load(ref)
+        size = loader.n_bytes(part)
+        if size and self._kept_bytes + size <= self.cache_bytes:
+            self._kept_bytes += size
+            self._kept[ref] = part
+        return part
+
+    def forget(self) -> None:
+        """Give back the memory of parts that are kept."""
+        self._kept.clear()
+        self._kept_bytes = 0
+
+    def _each(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+        """Do the work in processes, in the order of the items."""
+        n = min(self.n_workers, len(items))
+        if n <= 1:
+            yield from map(work, items)
+            return
+        with _told_of_dead_processes(), ProcessPoolExecutor(n, get_context("spawn")) as pool:
+            try:
+                yield from _ahead(pool, work, items, 4 * n)
+            except BaseException:
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+
+
+def _ahead(
+    pool: ProcessPoolExecutor, work: Callable[[Item], Result], items: Iterable[Item], most: int
+) -> Iterator[Result]:
+    """Give results in order, with at most so many items ahead."""
+    waiting: list[Any] = []
+    for item in items:
+        waiting.append(pool.submit(work, item))
+        if len(waiting) >= most:
+            wait([waiting[0]], return_when=FIRST_COMPLETED)
+            yield waiting.pop(0).result()
+    for future in waiting:
+        yield future.result()
+
+
+@contextmanager
+def _told_of_dead_processes() -> Iterator[None]:
+    try:
+        yield
+    except BrokenProcessPool as error:
+        raise StudyError(
+            "a process was killed, perhaps because memory ran out; what is finished is kept, so "
+            "run the same command again, if need be with fewer processes"
+        ) from error
+
+
+def parse_parts(asked: Asked, folder: Path | None, block: Block) -> tuple[Parts, Report]:
+    """Read a block, as a function of the block alone."""
+    return parse_block(asked, block, folder)
+
+
+def encode_parts(encoder: Encoder, folder: Path | None, name: str, parts: Parts) -> Parts:
+    """Encode a block, as a function of its parts alone."""
+    with one_blas_thread():
+        return encode_block(parts, encoder, folder, name)
+
+
+def total_of(step: Any, loader: Loader, parts: Parts) -> Totals:
+    """Add up the parts of one block."""
+    with one_blas_thread():
+        return added(step, map(loader.load, [*parts.held, *parts.files]))
+
+
+def gathered_of(function: Callable[[Any], Result], loader: Loader, parts: Parts) -> list[Result]:
+    """Collect what a function says of each part of one block."""
+    with one_blas_thread():
+        return [function(loader.load(part)) for part in (*parts.held, *parts.files)]
+
+
+def memory_of(text: str) -> int:
+    """Read an amount of memory such as 2GB, in bytes."""
+    units = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+    cleaned = text.strip().upper().replace(" ", "")
+    for unit, size in sorted(units.items(), key=lambda each: -len(each[0])):
+        number = cleaned.removesuffix(unit)
+        if number != cleaned:
+            try:
+                return int(float(number) * size)
+            except ValueError:
+                break
+    raise ValueError(f"`memory`: expected an amount such as 2GB or 500MB, got {text!r}")
+
+
+def all_memory() -> int:
+    """Bytes of memory that this machine has."""
+    return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))

@@ -1,0 +1,325 @@
+"""Parts of shards: graphs as they were read, and as they were encoded; in memory or in files.
+
+A part is made once. In a work directory it is a file that is complete or not there, whose name
+says of which file, read and encoded in which way, it is: what was finished before a process was
+killed is found again, and a changed file or another setting has another name.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fdgnn.arrays import Array, Features, Floats, Ints
+from fdgnn.datasets.rows import GraphTable, Reject
+from fdgnn.encoders import Encoder
+from fdgnn.exceptions import DatasetFormatError, StudyError
+from fdgnn.files import write_aside
+from fdgnn.graphs import GraphBatch
+from fdgnn.records import decode, encode
+from fdgnn.scale.shards import Asked, Shard
+from fdgnn.scale.survey import ColumnSurvey, Survey
+
+MOST_REPEATED = 255  # counts up to this one are kept as so many ones
+
+
+class Answers(NamedTuple):
+    """What is known of the graphs of a part beside the graphs."""
+
+    columns: tuple[Array, ...]  # the values of each target
+    known: tuple[npt.NDArray[np.bool_], ...]
+    signatures: npt.NDArray[np.uint64]  # equal for graphs that are the same
+
+
+class ParsedPart(NamedTuple):
+    """Some rows of a shard as graphs."""
+
+    graphs: GraphBatch | None
+    answers: Answers
+    survey: Survey | None
+    rejects: tuple[Reject, ...]
+    n_rows: int
+
+
+class EncodedPart(NamedTuple):
+    """Some graphs as rows of a sparse matrix."""
+
+    indptr: Ints
+    indices: npt.NDArray[np.int32]
+    values: Floats  # of length 0 where all are 1
+    answers: Answers
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory that it takes, with targets and folds."""
+        return int(self.indptr.nbytes + self.indices.nbytes + self.values.nbytes) + 64 * len(
+            self.answers.signatures
+        )
+
+
+# ---------------------------------------------------------------------- from rows to graphs
+
+
+def parsed(table: GraphTable, source: str) -> ParsedPart:
+    """Take what was read of some rows."""
+    graphs, n = table.graphs, len(table.rows)
+    columns, known = _target_columns(table, n)
+    signatures = np.empty(0, dtype=np.uint64) if graphs is None else graphs.coloring.signatures
+    surveys = [
+        ColumnSurvey.of(values[some], source) for values, some in zip(columns, known, strict=True)
+    ]
+    answers = Answers(columns, known, signatures)
+    survey = Survey.of(graphs, table.n_rows, surveys)
+    plain = None if graphs is None else replace(graphs)  # without what was computed of it
+    return ParsedPart(plain, answers, survey, table.rejects, table.n_rows)
+
+
+def _target_columns(
+    table: GraphTable, n: int
+) -> tuple[tuple[Array, ...], tuple[npt.NDArray[np.bool_], ...]]:
+    if table.y is None:
+        raise DatasetFormatError("it is not known which column is the target; name it by `target`")
+    if not table.targets:
+        return (table.y,), (np.ones(n, dtype=bool),)
+    columns, known = [], []
+    for column in table.y.T:
+        some = np.array([value is not None for value in column.tolist()], dtype=bool)
+        values: Array = np.array([value for value in column.tolist() if value is not None])
+        filled: Array = np.zeros(n, dtype=values.dtype if len(values) else np.int64)
+        filled[some] = values
+        columns.append(filled)
+        known.append(some)
+    return tuple(columns), tuple(known)
+
+
+# ---------------------------------------------------------------------- from graphs to features
+
+
+def encoded(part: ParsedPart, encoder: Encoder) -> EncodedPart:
+    """Encode the graphs of a part by an encoder with sparse features."""
+    if part.graphs is None:
+        nothing = np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0)
+        return EncodedPart(*nothing, part.answers)
+    X: Any = encoder.encode(part.graphs, n_jobs=1).features[0]
+    indptr, values = X.indptr.astype(np.int64), X.data
+    if (values == 1.0).all():
+        return EncodedPart(indptr, X.indices, np.empty(0), part.answers)
+    whole = (values == np.round(values)) & (values > 0) & (values <= MOST_REPEATED)
+    if not whole.all():
+        return EncodedPart(indptr, X.indices, values, part.answers)
+    times = values.astype(np.int64)  # a count is written as so many ones: smaller, and the same
+    starts = np.concatenate([[0], np.cumsum(times)])[indptr]
+    return EncodedPart(starts, np.repeat(X.indices, times), np.empty(0), part.answers)
+
+
+def dense_features(part: ParsedPart, encoder: Encoder) -> Features:
+    """Encode the graphs of a part by an encoder with dense features."""
+    assert part.graphs is not None
+    return encoder.encode(part.graphs, n_jobs=1).features[0]
+
+
+# ---------------------------------------------------------------------- files
+
+
+def _answer_arrays(answers: Answers) -> dict[str, Array]:
+    arrays: dict[str, Array] = {"signatures": answers.signatures}
+    for t, (column, known) in enumerate(zip(answers.columns, answers.known, strict=True)):
+        arrays |= {f"y{t}": column, f"known{t}": known}
+    return arrays
+
+
+def _answers_of(arrays: Any) -> Answers:
+    n_targets = sum(name.startswith("known") for name in arrays)
+    each = range(n_targets)
+    return Answers(
+        tuple(arrays[f"y{t}"] for t in each),
+        tuple(arrays[f"known{t}"] for t in each),
+        arrays["signatures"],
+    )
+
+
+def _save(path: Path, arrays: dict[str, Any]) -> None:
+    try:
+        with write_aside(path) as file:
+            np.savez(file, **arrays)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise StudyError(
+            f"{path.parent}: {why}; what is finished is kept, so make room and try again"
+        ) from error
+
+
+def save_parsed(path: Path, part: ParsedPart) -> None:
+    """Write a part that was read."""
+    arrays = _answer_arrays(part.answers) | {"n_rows": np.array(part.n_rows)}
+    rejects = [(r.row, str(r.id), r.reason) for r in part.rejects]
+    arrays |= {"rejects": np.array(encode(rejects)), "survey": np.array(encode(part.survey))}
+    if part.graphs is not None:
+        own = {f.name: getattr(part.graphs, f.name) for f in fields(part.graphs)}
+        own.pop("reading")
+        arrays |= {f"graphs.{name}": a for name, a in own.items() if a is not None}
+    _save(path, arrays)
+
+
+def load_parsed(path: Path) -> ParsedPart:
+    """Read a part again."""
+    with np.load(path, allow_pickle=False) as archive:
+        arrays = dict(archive)
+    own = {n.removeprefix("graphs."): a for n, a in arrays.items() if n.startswith("graphs.")}
+    plain = {name: a.item() if a.ndim == 0 else a for name, a in own.items()}
+    graphs = GraphBatch(**plain) if plain else None
+    rejects, survey = _reports(arrays)
+    return ParsedPart(graphs, _answers_of(arrays), survey, rejects, int(arrays["n_rows"]))
+
+
+def load_answers(path: Path) -> Answers:
+    """Read of a part what is known beside the graphs."""
+    with np.load(path, allow_pickle=False) as archive:
+        return _answers_of(archive)
+
+
+def _reports(arrays: Any) -> tuple[tuple[Reject, ...], Survey | None]:
+    found = decode(arrays["rejects"].item(), list[tuple[int, str, str]])
+    survey = decode(arrays["survey"].item(), Survey | None)  # type: ignore[arg-type]
+    return tuple(Reject(row, name, why) for row, name, why in found), survey
+
+
+def save_encoded(path: Path, part: EncodedPart) -> None:
+    """Write a part that was encoded."""
+    own: dict[str, Array] = {"indptr": part.indptr, "indices": part.indices, "values": part.values}
+    _save(path, own | _answer_arrays(part.answers))
+
+
+def load_encoded(path: Path) -> EncodedPart:
+    """Read a part again."""
+    with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as archive:
+        arrays = dict(archive)
+    own = arrays["indptr"], arrays["indices"], arrays["values"]
+    return EncodedPart(*own, _answers_of(arrays))
+
+
+# ---------------------------------------------------------------------- blocks
+
+
+@dataclass(frozen=True)
+class Block:
+    """A piece of work: every so-manieth part of a shard, from one on."""
+
+    shard: Shard
+    first: int = 0
+    stride: int = 1
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is said of a block that was read."""
+
+    block: Block
+    survey: Survey | None
+    rejects: tuple[Reject, ...]
+    n_rows: int
+    n_new: int  # parts that were not there before
+
+
+class Parts:
+    """Parts of a block: in memory, or as files."""
+
+    def __init__(self, held: Sequence[Any] = (), files: Sequence[Path] = ()) -> None:
+        self.held, self.files = list(held), list(files)
+
+    def parsed(self) -> Iterator[ParsedPart]:
+        """Give the parts as they were read."""
+        yield from self.held
+        yield from map(load_parsed, self.files)
+
+    def encoded(self) -> Iterator[EncodedPart]:
+        """Give the parts as they were encoded."""
+        yield from self.held
+        yield from map(load_encoded, self.files)
+
+
+def parse_block(asked: Asked, block: Block, folder: Path | None) -> tuple[Parts, Report]:
+    """Read the parts of a block; with a folder, keep them there, and read those that are not."""
+    own = None if folder is None else folder / "parsed" / block.shard.key(asked.settings)
+    whole = None if own is None else own / f"whole-{block.first}-of-{block.stride}"
+    if own is not None and whole is not None and whole.exists():
+        names = [own / name for name in whole.read_text().split()]
+        return Parts(files=names), _report(block, names, 0)
+    held: list[ParsedPart] = []
+    files: list[Path] = []
+    n_new = 0
+    with asked.open(block.shard) as tables:
+        reading = None
+        for number, chunk in enumerate(tables.chunks()):
+            if number % block.stride != block.first:
+                continue
+            path = None if own is None else own / f"{number:06d}.npz"
+            if path is not None and path.exists():
+                files.append(path)
+                continue
+            table = tables.reader.read(chunk, reading)
+            reading = reading or table.reading
+            part = parsed(table, block.shard.path)
+            n_new += 1
+            if path is None:
+                held.append(part)
+            else:
+                save_parsed(path, part)
+                files.append(path)
+    if whole is not None:
+        whole.parent.mkdir(parents=True, exist_ok=True)
+        with write_aside(whole) as file:
+            file.write("\n".join(path.name for path in files).encode())
+        return Parts(files=files), _report(block, files, n_new)
+    return Parts(held), _joined_report(
+        block, [(p.survey, p.rejects, p.n_rows) for p in held], n_new
+    )
+
+
+def _report(block: Block, files: Sequence[Path], n_new: int) -> Report:
+    found = []
+    for path in files:
+        with np.load(path, allow_pickle=False) as archive:
+            rejects, survey = _reports(archive)
+            found.append((survey, rejects, int(archive["n_rows"])))
+    return _joined_report(block, found, n_new)
+
+
+def _joined_report(
+    block: Block, found: Sequence[tuple[Survey | None, tuple[Reject, ...], int]], n_new: int
+) -> Report:
+    return Report(
+        block,
+        joined_survey([survey for survey, _, _ in found]),
+        tuple(reject for _, rejects, _ in found for reject in rejects),
+        sum(n for _, _, n in found),
+        n_new,
+    )
+
+
+def joined_survey(surveys: Sequence[Survey | None]) -> Survey | None:
+    """Add up what is known of parts."""
+    total: Survey | None = None
+    for survey in surveys:
+        if survey is not None:
+            total = survey if total is None else total + survey
+    return total
+
+
+def encode_block(parts: Parts, encoder: Encoder, folder: Path | None, name: str) -> Parts:
+    """Encode the parts of a block; with a folder, keep them there under a name of the encoder."""
+    if folder is None:
+        return Parts([encoded(part, encoder) for part in parts.parsed()])
+    files = []
+    for path in parts.files:
+        own = folder / "encoded" / name / path.parent.name / path.name
+        if not own.exists():
+            save_encoded(own, encoded(load_parsed(path), encoder))
+        files.append(own)
+    return Parts(files=files)

@@ -1,0 +1,94 @@
+"""How much memory goes where, who does the work, and which model is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import joblib
+
+from fdgnn.context import Context
+from fdgnn.estimators import AUTO, FDGNNClassifier, FDGNNRegressor
+from fdgnn.scale.executors import Executor, Local, all_memory, memory_of
+from fdgnn.workflow.asking import TaskName
+
+MOST_ROWS = 10_000  # of a part
+_PROCESS = 150_000_000  # bytes of a process before it has read anything, with its libraries
+_ROW = 20_000  # bytes of a row while it is read, about: a molecule as Python objects
+_SOLVER = 700_000_000  # bytes of the solver's vectors, sketch and sums for 2^18 columns
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """What follows from the memory that is allowed.
+
+    Attributes
+    ----------
+    total : int
+        Bytes in all processes together.
+    n_rows : int
+        Rows of a part, which a process reads at once.
+    cache : int
+        Bytes in which the solver keeps encoded parts.
+    """
+
+    total: int
+    n_rows: int
+    cache: int
+
+
+def plan_memory(asked: str | None, context: Context) -> MemoryPlan:
+    """Share the memory that is allowed; raise ValueError if it is too little."""
+    total = all_memory() // 2 if asked is None else memory_of(asked)
+    n_jobs = int(joblib.effective_n_jobs(context.n_jobs))
+    for_reading = (total - (n_jobs + 1) * _PROCESS) // max(n_jobs, 1)
+    n_rows = min(MOST_ROWS, for_reading // (2 * _ROW))
+    if n_rows < 100 or total < _PROCESS + _SOLVER:
+        least = max((n_jobs + 1) * _PROCESS + 200 * n_jobs * _ROW, _PROCESS + _SOLVER)
+        raise ValueError(
+            f"`memory`: {n_jobs} processes and the solver need {least / 1e6:.0f} MB at least; "
+            "allow more, or use fewer processes"
+        )
+    return MemoryPlan(total, int(n_rows), max(total - _PROCESS - _SOLVER, 0))
+
+
+@contextmanager
+def executor_for(
+    cluster: str | None, shared: Path | None, folder: Path, plan: MemoryPlan, context: Context
+) -> Iterator[Executor]:
+    """Give somebody who does the work: this machine, or a cluster."""
+    if cluster is None:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield Local(folder, plan.cache, context)
+        return
+    from fdgnn.scale.cluster import connected
+
+    with connected(cluster, shared, context) as executor:
+        yield executor
+
+
+def new_model(
+    name: str, settings: Mapping[str, Any], task: TaskName, seed: int, **wishes: Any
+) -> Any:
+    """Make the model that a command asks for, not fitted."""
+    classify = task == "classification"
+    for what in ("threshold", "class_weight"):
+        if not classify and wishes.get(what) is not None:
+            raise ValueError(f"`{what}` is for classes, but the target is a number")
+    if name == "both":
+        raise ValueError("model 'both' cannot be trained out of core; choose auto, colors or paper")
+    kind = FDGNNClassifier if classify else FDGNNRegressor
+    model = kind(random_state=seed)
+    model.set_params(**{"probability" if classify else "intervals": True})
+    given = {what: value for what, value in wishes.items() if value is not None}
+    model.set_params(**given)
+    if name == "paper":
+        return model.set_params(encoder="reservoir", **settings)
+    if name == "colors" and settings:
+        return model.set_params(encoder="colors", readout="linear", **settings)
+    if settings:
+        raise ValueError(f"model {name!r} has no settings; choose 'paper' or 'colors'")
+    return model.set_params(encoder=AUTO, candidates="all" if name == "auto" else name)

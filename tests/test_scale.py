@@ -1,0 +1,289 @@
+"""Training out of core: the same model as in memory, and nothing lost on the way."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import io
+import json
+import os
+
+import numpy as np
+import pytest
+
+import fdgnn.committee as committees
+import fdgnn.estimators.base as estimators
+from fdgnn import ColorCounts, FDGNNClassifier, FDGNNRegressor, networks, read_graphs
+from fdgnn.context import Context
+from fdgnn.datasets import make_motif_graphs
+from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, StudyError
+from fdgnn.readout import conjugate, linear
+from fdgnn.scale import parts, training
+from fdgnn.scale.coding import Coding
+from fdgnn.scale.executors import Local, memory_of
+from fdgnn.scale.plan import new_model, plan_memory
+from fdgnn.scale.shards import Asked, find_shards, is_many
+from fdgnn.scale.training import read_shards, task_asked, train_on_shards
+
+QUIET = Context()
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    """Take a hundred graphs for many, so that they are solved as a million would be."""
+    for module in (committees, linear, estimators, networks, training):
+        monkeypatch.setattr(module, "MOST_SAMPLES", 50)
+    monkeypatch.setattr(conjugate, "_RANK", 8)
+
+
+def rows(n=120, seed=0):
+    """Labeled graphs as rows of a table, with a class and a number."""
+    graphs, y = make_motif_graphs(n, random_state=seed)
+    rng = np.random.default_rng(seed)
+    for graph, target in zip(graphs, y.tolist(), strict=True):
+        labels = rng.integers(3, size=graph.n_vertices).tolist()
+        yield {
+            "edge_index": graph.edge_index.tolist(),
+            "num_nodes": graph.n_vertices,
+            "node_feat": labels,
+            "y": target,
+            "size": graph.n_vertices + 0.5 * labels[0],
+        }
+
+
+def write(path, table):
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "wt") as file:
+        file.writelines(json.dumps(row) + "\n" for row in table)
+
+
+@pytest.fixture
+def shards(tmp_path):
+    table = list(rows())
+    folder = tmp_path / "shards"
+    folder.mkdir()
+    for number, name in enumerate(("a.jsonl", "b.jsonl.gz", "c.jsonl")):
+        write(folder / name, table[40 * number : 40 * (number + 1)])
+    return folder
+
+
+def read(shards, work, target="y", n_rows=15, **options):
+    asked = Asked({"target": target, **options}, n_rows=n_rows)
+    executor = Local(work, 10**9)
+    return read_shards(find_shards(str(shards)), asked, executor, QUIET), executor
+
+
+def trained(shards, work, model, target="y", names=None, **options):
+    found, executor = read(shards, work, target, **options)
+    return train_on_shards(model, found, names or (target,), executor, QUIET)
+
+
+def in_memory(n=120):
+    table = list(rows(n))
+    lines = io.StringIO("".join(json.dumps(row) + "\n" for row in table))
+    return read_graphs(lines, format="jsonl").graphs, table
+
+
+# ---------------------------------------------------------------------- the same model
+
+
+def colors(kind=FDGNNClassifier, **parameters):
+    return kind(
+        encoder=ColorCounts(n_buckets=2**10), readout="linear", random_state=0, **parameters
+    )
+
+
+def test_colors_are_the_model_of_memory(shards, tmp_path):
+    graphs, table = in_memory()
+    y = np.array([row["y"] for row in table])
+    whole = colors(probability=True).fit(graphs, y)
+    found = trained(shards, tmp_path / "w", colors(probability=True)).model
+    assert found.networks_[0].alpha == whole.networks_[0].alpha
+    scores = whole.decision_function(graphs)
+    np.testing.assert_allclose(
+        found.decision_function(graphs), scores, atol=1e-6 * (scores.max() - scores.min())
+    )
+    np.testing.assert_allclose(found.calibration_, whole.calibration_, rtol=1e-5)
+    np.testing.assert_allclose(found.novelty(graphs), whole.novelty(graphs))
+
+
+def test_a_reservoir_is_the_model_of_memory(shards, tmp_path):
+    graphs, table = in_memory()
+    y = np.array([row["size"] for row in table])
+    reservoir = FDGNNRegressor(n_units=10, random_state=0)
+    whole = reservoir.fit(graphs, y)
+    found = trained(shards, tmp_path / "w", FDGNNRegressor(n_units=10, random_state=0), "size")
+    np.testing.assert_allclose(found.model.predict(graphs), whole.predict(graphs), rtol=1e-6)
+    assert found.model.degree_ == pytest.approx(whole.degree_)
+
+
+def test_several_targets_with_unknown_values(shards, tmp_path):
+    table = list(rows())
+    for row in table[::7]:
+        row["size"] = None
+    for number, path in enumerate(sorted(shards.iterdir())):
+        write(path, table[40 * number : 40 * (number + 1)])
+    model = colors(FDGNNRegressor, intervals=True)
+    found, executor = read(shards, tmp_path / "w", ["y", "size"], numeric=True)
+    told = train_on_shards(model, found, ("y", "size"), executor, QUIET, task="regression")
+    graphs, _ = in_memory()
+    targets = {"y": [r["y"] for r in table], "size": [r["size"] for r in table]}
+    whole = colors(FDGNNRegressor, alpha=1.0, intervals=True).fit(graphs, targets)
+    alone = colors(FDGNNRegressor, alpha=1.0, intervals=True)
+    again = train_on_shards(alone, found, ("y", "size"), executor, QUIET, task="regression").model
+    np.testing.assert_allclose(again.predict(graphs), whole.predict(graphs), atol=5e-3)
+    assert told.model.predict(graphs).shape == (120, 2)
+    assert told.model.predict_interval(graphs, 0.8).shape == (120, 2, 2)
+
+
+def test_committees_and_weights(shards, tmp_path):
+    model = new_model("auto", {}, "classification", 0, class_weight="balanced", threshold="f1")
+    found = trained(shards, tmp_path / "w", model)
+    assert found.task == "classification"
+    assert set(found.members) <= {
+        "colors, 2 rounds", "colors, 3 rounds", "reservoir", "another reservoir"
+    }  # fmt: skip
+    assert 0.5 < found.scores["accuracy"] <= 1.0
+    assert found.model.predict_proba(in_memory()[0]).shape == (120, 2)
+
+
+# ---------------------------------------------------------------------- nothing done twice
+
+
+def test_what_is_finished_is_found_again(shards, tmp_path, monkeypatch):
+    work = tmp_path / "w"
+    parse, count = parts.parsed, []
+
+    def stopped(table, source):
+        count.append(source)
+        if len(count) == 6:
+            raise KeyboardInterrupt
+        return parse(table, source)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(parts, "parsed", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            read(shards, work)
+    first, _ = read(shards, work)
+    assert first.n_new == 9 - 5
+    assert read(shards, work)[0].n_new == 0
+    encode, made = parts.encoded, []
+    monkeypatch.setattr(parts, "encoded", lambda *each: made.append(1) or encode(*each))
+    one = trained(shards, work, colors())
+    assert len(made) == 9
+    two = trained(shards, work, colors(alpha=0.3))
+    assert len(made) == 9
+    assert two.penalties == [0.3] != one.penalties
+    os.utime(shards / "a.jsonl", ns=(1, 1))
+    assert read(shards, work)[0].n_new == 3
+
+
+def test_parts_that_do_not_fit_in_memory_are_read_again(shards, tmp_path):
+    found, executor = read(shards, tmp_path / "w")
+    kept = train_on_shards(colors(), found, ("y",), executor, QUIET).model
+    small = Local(tmp_path / "w", 0)
+    again = train_on_shards(colors(), found, ("y",), small, QUIET).model
+    assert (again.coef_ == kept.coef_).all()
+
+
+def test_bad_rows_are_told_with_their_numbers(shards, tmp_path):
+    with (shards / "c.jsonl").open("a") as file:
+        file.write('{"edge_index": [[0], [9]], "num_nodes": 2, "node_feat": [0, 1], "y": 1}\n')
+    found, _ = read(shards, tmp_path / "w")
+    ((path, reject),) = found.rejects
+    assert path.endswith("c.jsonl")
+    assert reject.row == 40
+    assert "points past" in reject.reason
+    assert read(shards, tmp_path / "w")[0].rejects == found.rejects
+
+
+# ---------------------------------------------------------------------- bad input
+
+
+def test_another_schema(shards, tmp_path):
+    write(shards / "d.jsonl", [{"smiles": "CCO", "y": 1}])
+    with pytest.raises(DatasetFormatError, match=r"d\.jsonl.*edge_index"):
+        read(shards, tmp_path / "w")
+
+
+def test_an_unreadable_shard(shards, tmp_path):
+    (shards / "d.jsonl.gz").write_bytes(b"\x1f\x8bnonsense")
+    with pytest.raises(DatasetFormatError, match=r"d\.jsonl\.gz"):
+        read(shards, tmp_path / "w")
+    (shards / "d.jsonl.gz").unlink()
+    assert read(shards, tmp_path / "w")[0].n_new == 0  # the others were finished
+
+
+def test_a_shard_that_vanishes(shards, tmp_path):
+    listed = find_shards(str(shards))
+    (shards / "b.jsonl.gz").unlink()
+    with pytest.raises(DatasetNotFoundError, match=r"b\.jsonl\.gz"):
+        read_shards(listed, Asked({"target": "y"}), Local(tmp_path / "w", 0), QUIET)
+
+
+def test_mixed_targets(shards, tmp_path):
+    table = [{**row, "y": "active"} for row in rows(10)]
+    write(shards / "d.jsonl", table)
+    with pytest.raises(DatasetFormatError, match=r"text in .*d\.jsonl, but numbers in .*a\.jsonl"):
+        read(shards, tmp_path / "w")
+
+
+def test_one_class_in_all_shards(shards, tmp_path):
+    for path in shards.iterdir():
+        write(path, [{**row, "y": 3} for row in rows(20)])
+    found, executor = read(shards, tmp_path / "w")
+    assert task_asked(found.survey, ("y",), None) == "classification"
+    with pytest.raises(DatasetFormatError, match="one value only, 3"):
+        train_on_shards(colors(), found, ("y",), executor, QUIET)
+
+
+def test_a_full_disk(shards, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(parts.np, "savez", full)
+        with pytest.raises(StudyError, match="No space left on device; what is finished is kept"):
+            read(shards, tmp_path / "w")
+    assert read(shards, tmp_path / "w")[0].n_new == 9
+
+
+def test_nothing_to_find(tmp_path):
+    assert is_many("shards/*.csv")
+    assert is_many("s3://bucket/shards")
+    assert not is_many(str(tmp_path))
+    with pytest.raises(DatasetNotFoundError, match="no such files"):
+        find_shards(str(tmp_path / "*.csv"))
+
+
+@pytest.mark.parametrize("text", ["2", "much", "GB", "2 G"])
+def test_amounts_of_memory(text):
+    assert memory_of("2GB") == 2 * memory_of("1000 MB") == 2_000_000_000
+    with pytest.raises(ValueError, match="such as 2GB"):
+        memory_of(text)
+
+
+def test_too_little_memory():
+    with pytest.raises(ValueError, match=r"need .* MB at least"):
+        plan_memory("300MB", QUIET)
+    assert plan_memory("2GB", Context(n_jobs=2)).n_rows == 10_000
+
+
+def test_what_is_not_trained_out_of_core():
+    with pytest.raises(ValueError, match="'both' cannot be trained out of core"):
+        new_model("both", {}, "classification", 0)
+
+
+# ---------------------------------------------------------------------- folds
+
+
+def test_folds_do_not_depend_on_the_place_of_a_row(shards, tmp_path):
+    found, _ = read(shards, tmp_path / "w")
+    coding = Coding.of(("y",), found.survey, "classification", 7)
+    answers = [p.answers for h in found.handles for p in h.parsed()]
+    signatures = np.concatenate([each.signatures for each in answers])
+    assert (signatures == in_memory()[0].coloring.signatures).all()
+    folds = np.concatenate([coding.folds(each) for each in answers])
+    assert set(folds.tolist()) == {0, 1, 2, 3, 4}
+    turned = answers[0]._replace(signatures=answers[0].signatures[::-1])
+    assert (coding.folds(turned)[::-1] == coding.folds(answers[0])).all()

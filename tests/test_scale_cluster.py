@@ -1,0 +1,95 @@
+"""Training on a real Dask cluster of two worker processes, one of which is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from fdgnn.exceptions import StudyError
+from fdgnn.scale.cluster import Cluster, connected
+from fdgnn.scale.shards import Asked, find_shards
+from fdgnn.scale.training import read_shards, train_on_shards
+from test_scale import QUIET, _small, colors, in_memory, read, shards  # noqa: F401
+
+distributed = pytest.importorskip("distributed")
+pytestmark = pytest.mark.filterwarnings("ignore")  # of distributed's own
+
+
+@pytest.fixture(scope="module")
+def client():
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    )
+    with distributed.Client(cluster) as client:
+        yield client
+    cluster.close()
+
+
+class Killing(Cluster):
+    """A cluster that loses a worker in the middle of the work."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.n_passes = 0
+
+    def total(self, step, handles, loader):
+        self.n_passes += 1
+        if self.n_passes == 8:
+            os.kill(next(iter(self.client.run(os.getpid).values())), signal.SIGKILL)
+        return super().total(step, handles, loader)
+
+
+def test_the_same_model_though_a_worker_is_killed(client, shards, tmp_path):  # noqa: F811
+    here, local = read(shards, tmp_path / "w")
+    wanted = train_on_shards(colors(alpha=1.0), here, ("y",), local, QUIET).model
+    executor = Killing(client, None, QUIET)
+    url = f"file://{shards}/*"
+    found = read_shards(find_shards(url), Asked({"target": "y"}, n_rows=15), executor, QUIET)
+    assert found.survey.labels == here.survey.labels
+    model = train_on_shards(colors(alpha=1.0), found, ("y",), executor, QUIET).model
+    assert executor.n_passes > 8
+    graphs, _ = in_memory()
+    scores = wanted.decision_function(graphs)
+    np.testing.assert_allclose(
+        model.decision_function(graphs), scores, atol=1e-6 * (scores.max() - scores.min())
+    )
+
+
+def test_errors_of_workers_are_those_of_this_machine(client, shards, tmp_path):  # noqa: F811
+    (shards / "d.jsonl").write_text('{"smiles": "CCO", "y": 1}\n')
+    with pytest.raises(ValueError, match=r"d\.jsonl.*edge_index"):
+        read_shards(
+            find_shards(str(shards)), Asked({"target": "y"}, n_rows=15),
+            Cluster(client, tmp_path / "w", QUIET), QUIET,
+        )  # fmt: skip
+    (shards / "d.jsonl").unlink()
+    again = read_shards(
+        find_shards(str(shards)), Asked({"target": "y"}, n_rows=15),
+        Cluster(client, tmp_path / "w", QUIET), QUIET,
+    )  # fmt: skip
+    assert again.n_new < 9
+
+
+def test_an_address_nobody_answers_at(monkeypatch):
+    monkeypatch.setattr("fdgnn.scale.cluster._SECONDS", 0.5)
+    with (
+        pytest.raises(StudyError, match=r"answers at tcp://127.0.0.1:9"),
+        connected("tcp://127.0.0.1:9", None, QUIET),
+    ):
+        pass
+
+
+def test_one_line_and_an_exit_code(tmp_path):
+    command = [
+        sys.executable, "-m", "fdgnn", "fit", str(tmp_path / "*.csv"), "--target", "y",
+        "-o", str(tmp_path / "m.fdgnn"),
+    ]  # fmt: skip
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 1
+    assert run.stderr.count("\n") == 1
+    assert "no such files" in run.stderr
