@@ -22,7 +22,7 @@ from fdgnn.scale import parts, training
 from fdgnn.scale.coding import Coding
 from fdgnn.scale.executors import Local, memory_of
 from fdgnn.scale.plan import new_model, plan_memory
-from fdgnn.scale.shards import Asked, find_shards, is_many
+from fdgnn.scale.shards import ShardRequest, find_shards, is_many
 from fdgnn.scale.training import read_shards, task_asked, train_on_shards
 
 QUIET = Context()
@@ -68,7 +68,7 @@ def shards(tmp_path):
 
 
 def read(shards, work, target="y", n_rows=15, **options):
-    asked = Asked({"target": target, **options}, n_rows=n_rows)
+    asked = ShardRequest({"target": target, **options}, n_rows=n_rows)
     executor = Local(work, 10**9)
     return read_shards(find_shards(str(shards)), asked, executor, QUIET), executor
 
@@ -218,7 +218,7 @@ def test_a_shard_that_vanishes(shards, tmp_path):
     listed = find_shards(str(shards))
     (shards / "b.jsonl.gz").unlink()
     with pytest.raises(DatasetNotFoundError, match=r"b\.jsonl\.gz"):
-        read_shards(listed, Asked({"target": "y"}), Local(tmp_path / "w", 0), QUIET)
+        read_shards(listed, ShardRequest({"target": "y"}), Local(tmp_path / "w", 0), QUIET)
 
 
 def test_mixed_targets(shards, tmp_path):

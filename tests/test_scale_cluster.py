@@ -12,7 +12,7 @@ import pytest
 
 from fdgnn.exceptions import StudyError
 from fdgnn.scale.cluster import Cluster, connected
-from fdgnn.scale.shards import Asked, find_shards
+from fdgnn.scale.shards import ShardRequest, find_shards
 from fdgnn.scale.training import read_shards, train_on_shards
 from test_scale import QUIET, _small, colors, in_memory, read, shards  # noqa: F401
 
@@ -49,7 +49,7 @@ def test_the_same_model_though_a_worker_is_killed(client, shards, tmp_path):  # 
     wanted = train_on_shards(colors(alpha=1.0), here, ("y",), local, QUIET).model
     executor = Killing(client, None, QUIET)
     url = f"file://{shards}/*"
-    found = read_shards(find_shards(url), Asked({"target": "y"}, n_rows=15), executor, QUIET)
+    found = read_shards(find_shards(url), ShardRequest({"target": "y"}, n_rows=15), executor, QUIET)
     assert found.survey.labels == here.survey.labels
     model = train_on_shards(colors(alpha=1.0), found, ("y",), executor, QUIET).model
     assert executor.n_passes > 8
@@ -64,12 +64,12 @@ def test_errors_of_workers_are_those_of_this_machine(client, shards, tmp_path): 
     (shards / "d.jsonl").write_text('{"smiles": "CCO", "y": 1}\n')
     with pytest.raises(ValueError, match=r"d\.jsonl.*edge_index"):
         read_shards(
-            find_shards(str(shards)), Asked({"target": "y"}, n_rows=15),
+            find_shards(str(shards)), ShardRequest({"target": "y"}, n_rows=15),
             Cluster(client, tmp_path / "w", QUIET), QUIET,
         )  # fmt: skip
     (shards / "d.jsonl").unlink()
     again = read_shards(
-        find_shards(str(shards)), Asked({"target": "y"}, n_rows=15),
+        find_shards(str(shards)), ShardRequest({"target": "y"}, n_rows=15),
         Cluster(client, tmp_path / "w", QUIET), QUIET,
     )  # fmt: skip
     assert again.n_new < 9

@@ -84,14 +84,14 @@ def fit_out_of_core(
     """Train on shards, and save the model."""
     from fdgnn.model_files import save_model
     from fdgnn.scale.plan import executor_for, new_model, plan_memory
-    from fdgnn.scale.shards import Asked, find_shards
+    from fdgnn.scale.shards import ShardRequest, find_shards
     from fdgnn.scale.training import read_shards, task_asked, train_on_shards
 
     shards = find_shards(job.data)
     folder = options.work_dir or Path(f"{job.output}.work")
     plan = plan_memory(options.memory, context)
     with executor_for(options.cluster, options.work_dir, folder, plan, context) as executor:
-        asked = Asked(job.reading, n_rows=plan.n_rows)
+        asked = ShardRequest(job.reading, n_rows=plan.n_rows)
         read = read_shards(shards, asked, executor, context)
         listed = bad_rows.write([r for _, r in read.rejects], read.n_rows, context)
         task = task_asked(read.survey, job.names, job.task)

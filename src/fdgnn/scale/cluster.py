@@ -26,7 +26,7 @@ from fdgnn.extras import require
 from fdgnn.readout.passes import Totals, merge
 from fdgnn.scale.executors import Loader, encode_parts, gathered_of, parse_parts, total_of
 from fdgnn.scale.parts import Block, Report
-from fdgnn.scale.shards import Asked
+from fdgnn.scale.shards import ShardRequest
 
 Result = TypeVar("Result")
 _SECONDS = 10  # for a scheduler to answer
@@ -84,7 +84,7 @@ class Cluster:
         return max(int(sum(self.client.nthreads().values())), 1)
 
     def parse(
-        self, asked: Asked, blocks: Sequence[Block], told: Callable[[Report], None]
+        self, asked: ShardRequest, blocks: Sequence[Block], told: Callable[[Report], None]
     ) -> list[Any]:
         """Read blocks on the workers; gives futures of their parts."""
         work = [

@@ -13,7 +13,7 @@ from fdgnn.exceptions import DatasetFormatError
 from fdgnn.readout.calibration import mixed_bits, signature_folds
 from fdgnn.readout.passes import SamplePart
 from fdgnn.readout.several import SeveralTargets, Target
-from fdgnn.scale.parts import Answers, EncodedPart
+from fdgnn.scale.parts import EncodedPart, PartTargets
 from fdgnn.scale.survey import ColumnSurvey, Survey
 from fdgnn.workflow.asking import MOST_CLASSES, TaskName
 
@@ -78,7 +78,7 @@ class Coding:
         """Q."""
         return int(self.targets[-1].outputs.stop)
 
-    def values(self, answers: Answers) -> SeveralTargets:
+    def values(self, answers: PartTargets) -> SeveralTargets:
         """Give the targets of a part."""
         pairs = zip(answers.columns, answers.known, strict=True)
         if self.classes is None:
@@ -102,11 +102,11 @@ class Coding:
             columns += [own] * (target.outputs.stop - target.outputs.start)
         return np.stack(columns, axis=1)
 
-    def folds(self, answers: Answers) -> Ints:
+    def folds(self, answers: PartTargets) -> Ints:
         """Fold of each graph; the same for graphs that are the same."""
         return signature_folds(answers.signatures, self.salt, N_FOLDS)
 
-    def sampled(self, answers: Answers) -> npt.NDArray[np.bool_]:
+    def sampled(self, answers: PartTargets) -> npt.NDArray[np.bool_]:
         """Tell whose held-out outputs are kept."""
         bits = mixed_bits(answers.signatures ^ _OF_SAMPLE)
         return np.asarray(bits <= np.uint64(min(int(self.share * 2**64), 2**64 - 1)))

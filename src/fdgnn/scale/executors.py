@@ -26,10 +26,10 @@ from fdgnn.exceptions import StudyError
 from fdgnn.readout.passes import SamplePart, Step, Totals, added, in_strips
 from fdgnn.scale.coding import Coding
 from fdgnn.scale.parts import (
-    Answers,
     Block,
     ParsedPart,
     Parts,
+    PartTargets,
     Report,
     encode_block,
     load_answers,
@@ -37,7 +37,7 @@ from fdgnn.scale.parts import (
     load_parsed,
     parse_block,
 )
-from fdgnn.scale.shards import Asked
+from fdgnn.scale.shards import ShardRequest
 from fdgnn.threads import one_blas_thread
 
 Item = TypeVar("Item")
@@ -84,14 +84,14 @@ class AsGraphs:
 
 
 @dataclass(frozen=True)
-class AsAnswers:
+class AsTargets:
     """What is known of parts beside the graphs."""
 
-    def load(self, part: Any) -> Answers:
+    def load(self, part: Any) -> PartTargets:
         """Load the targets of a part."""
         return load_answers(part) if isinstance(part, Path) else part.answers
 
-    def n_bytes(self, part: Answers) -> int:
+    def n_bytes(self, part: PartTargets) -> int:
         """They are not kept."""
         return 0
 
@@ -104,7 +104,7 @@ class Executor(Protocol):
         """How many do the work."""
 
     def parse(
-        self, asked: Asked, blocks: Sequence[Block], told: Callable[[Report], None]
+        self, asked: ShardRequest, blocks: Sequence[Block], told: Callable[[Report], None]
     ) -> list[Any]:
         """Read blocks; gives their handles."""
 
@@ -160,7 +160,7 @@ class Local:
         return int(joblib.effective_n_jobs(self.context.n_jobs))
 
     def parse(
-        self, asked: Asked, blocks: Sequence[Block], told: Callable[[Report], None]
+        self, asked: ShardRequest, blocks: Sequence[Block], told: Callable[[Report], None]
     ) -> list[Parts]:
         """Read blocks; gives their parts."""
         handles = []
@@ -243,7 +243,7 @@ def _told_of_dead_processes() -> Iterator[None]:
         ) from error
 
 
-def parse_parts(asked: Asked, folder: Path | None, block: Block) -> tuple[Parts, Report]:
+def parse_parts(asked: ShardRequest, folder: Path | None, block: Block) -> tuple[Parts, Report]:
     """Read a block, as a function of the block alone."""
     return parse_block(asked, block, folder)
 

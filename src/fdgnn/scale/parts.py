@@ -23,13 +23,13 @@ from fdgnn.exceptions import DatasetFormatError, StudyError
 from fdgnn.files import write_aside
 from fdgnn.graphs import GraphBatch
 from fdgnn.records import decode, encode
-from fdgnn.scale.shards import Asked, Shard
+from fdgnn.scale.shards import Shard, ShardRequest
 from fdgnn.scale.survey import ColumnSurvey, Survey
 
 MOST_REPEATED = 255  # counts up to this one are kept as so many ones
 
 
-class Answers(NamedTuple):
+class PartTargets(NamedTuple):
     """What is known of the graphs of a part beside the graphs."""
 
     columns: tuple[Array, ...]  # the values of each target
@@ -41,7 +41,7 @@ class ParsedPart(NamedTuple):
     """Some rows of a shard as graphs."""
 
     graphs: GraphBatch | None
-    answers: Answers
+    answers: PartTargets
     survey: Survey | None
     rejects: tuple[Reject, ...]
     n_rows: int
@@ -53,7 +53,7 @@ class EncodedPart(NamedTuple):
     indptr: Ints
     indices: npt.NDArray[np.int32]
     values: Floats  # of length 0 where all are 1
-    answers: Answers
+    answers: PartTargets
 
     @property
     def n_bytes(self) -> int:
@@ -74,7 +74,7 @@ def parsed(table: GraphTable, source: str) -> ParsedPart:
     surveys = [
         ColumnSurvey.of(values[some], source) for values, some in zip(columns, known, strict=True)
     ]
-    answers = Answers(columns, known, signatures)
+    answers = PartTargets(columns, known, signatures)
     survey = Survey.of(graphs, table.n_rows, surveys)
     plain = None if graphs is None else replace(graphs)  # without what was computed of it
     return ParsedPart(plain, answers, survey, table.rejects, table.n_rows)
@@ -127,17 +127,17 @@ def dense_features(part: ParsedPart, encoder: Encoder) -> Features:
 # ---------------------------------------------------------------------- files
 
 
-def _answer_arrays(answers: Answers) -> dict[str, Array]:
+def _answer_arrays(answers: PartTargets) -> dict[str, Array]:
     arrays: dict[str, Array] = {"signatures": answers.signatures}
     for t, (column, known) in enumerate(zip(answers.columns, answers.known, strict=True)):
         arrays |= {f"y{t}": column, f"known{t}": known}
     return arrays
 
 
-def _answers_of(arrays: Any) -> Answers:
+def _answers_of(arrays: Any) -> PartTargets:
     n_targets = sum(name.startswith("known") for name in arrays)
     each = range(n_targets)
-    return Answers(
+    return PartTargets(
         tuple(arrays[f"y{t}"] for t in each),
         tuple(arrays[f"known{t}"] for t in each),
         arrays["signatures"],
@@ -178,7 +178,7 @@ def load_parsed(path: Path) -> ParsedPart:
     return ParsedPart(graphs, _answers_of(arrays), survey, rejects, int(arrays["n_rows"]))
 
 
-def load_answers(path: Path) -> Answers:
+def load_answers(path: Path) -> PartTargets:
     """Read of a part what is known beside the graphs."""
     with np.load(path, allow_pickle=False) as archive:
         return _answers_of(archive)
@@ -244,7 +244,7 @@ class Parts:
         yield from map(load_encoded, self.files)
 
 
-def parse_block(asked: Asked, block: Block, folder: Path | None) -> tuple[Parts, Report]:
+def parse_block(asked: ShardRequest, block: Block, folder: Path | None) -> tuple[Parts, Report]:
     """Read the parts of a block; with a folder, keep them there, and read those that are not."""
     own = None if folder is None else folder / "parsed" / block.shard.key(asked.settings)
     whole = None if own is None else own / f"whole-{block.first}-of-{block.stride}"

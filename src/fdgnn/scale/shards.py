@@ -118,7 +118,7 @@ def _is_table(name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ShardRequest:
     """How rows of shards are read: the same for all of them.
 
     Attributes
@@ -161,7 +161,7 @@ class Asked:
         except DAMAGE as error:
             raise DatasetFormatError(f"{shard.path}: it cannot be read ({error})") from error
 
-    def settled(self, shard: Shard) -> Asked:
+    def settled(self, shard: Shard) -> ShardRequest:
         """Decide on the first rows of a shard how to read all."""
         few = replace(self, n_rows=min(self.n_rows, 1_000))
         with few.open(shard) as tables:

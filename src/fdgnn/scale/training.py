@@ -20,10 +20,10 @@ from fdgnn.readout.dual import MOST_SAMPLES
 from fdgnn.readout.metrics import OF_CLASSES, OF_NUMBERS, Scoring, named_scoring, usual_scoring
 from fdgnn.readout.several import SeveralTargets
 from fdgnn.scale.coding import Coding, task_of_survey
-from fdgnn.scale.executors import AsAnswers, Executor
+from fdgnn.scale.executors import AsTargets, Executor
 from fdgnn.scale.members import MemberTask, TrainedMember, check_supported, novelty_of
-from fdgnn.scale.parts import Answers, Block, Report, joined_survey
-from fdgnn.scale.shards import Asked, Shard
+from fdgnn.scale.parts import Block, PartTargets, Report, joined_survey
+from fdgnn.scale.shards import Shard, ShardRequest
 from fdgnn.scale.survey import Survey, SurveyedGraphs
 from fdgnn.seeds import child_seed
 from fdgnn.workflow.asking import TaskName
@@ -36,7 +36,7 @@ class ReadShards:
     """Shards that were read: their blocks, and what is known of all graphs."""
 
     handles: list[Any]
-    asked: Asked
+    asked: ShardRequest
     survey: Survey
     rejects: tuple[tuple[str, Reject], ...]  # with the shard of each
     n_rows: int
@@ -66,7 +66,7 @@ class ScaledTraining:
 
 
 def read_shards(
-    shards: Sequence[Shard], asked: Asked, executor: Executor, context: Context
+    shards: Sequence[Shard], asked: ShardRequest, executor: Executor, context: Context
 ) -> ReadShards:
     """Read all shards; what was read before is found again."""
     start = time.perf_counter()
@@ -131,7 +131,7 @@ def train_on_shards(
     coding = Coding.of(names, read.survey, found, salt)
     if getattr(model, "class_weight", None) == "balanced":
         coding = coding.balanced(read.survey)
-    sampled = executor.gather(_SampledValues(coding), read.handles, AsAnswers())
+    sampled = executor.gather(_SampledValues(coding), read.handles, AsTargets())
     several = SeveralTargets(names, np.concatenate(sampled), coding.classes)
     goal = _goal(model, several, coding, classify)
     trained = _trained(model, MemberTask(executor, read.handles, graphs, coding), goal, context)
@@ -159,7 +159,7 @@ class _SampledValues:
 
     coding: Coding
 
-    def __call__(self, answers: Answers) -> Array:
+    def __call__(self, answers: PartTargets) -> Array:
         return np.asarray(self.coding.values(answers).values[self.coding.sampled(answers)])
 
 
