@@ -3,10 +3,12 @@
     python -m benchmarks.molecules [--data FOLDER] [--json FILE] [--only BACE ...]
 
 Classes: Murcko scaffolds, 80/10/10, the rarest scaffolds last, so that the test part has none of
-the training part; AUROC on the test part; beside logistic regression on Morgan counts. Numbers:
-random 80/20, RMSE; beside a support vector machine on Morgan bits, whose kernel width and penalty
-are tuned on a fifth of its training part. The middle 10 % are not used. FOLDER has NAME.csv with
-the columns smiles and target; by default it is ``chem`` under the data home (FDGNN_DATA).
+the training part; AUROC on the test part; beside logistic regression on Morgan counts. The middle
+part is there for those who choose something on it. Neither side does, so both are trained once on
+the first and the middle part, and once on the first part alone. Numbers: random 80/20, RMSE; beside
+a support vector machine on Morgan bits, whose kernel width and penalty are tuned on a fifth of its
+training part. FOLDER has NAME.csv with the columns smiles and target; by default it is ``chem``
+under the data home (FDGNN_DATA).
 """
 
 from __future__ import annotations
@@ -53,8 +55,11 @@ def load(path: Path) -> Molecules:
     return Molecules(table.graphs, np.asarray(table.y), smiles)
 
 
-def scaffold_split(smiles: list[str]) -> tuple[Any, Any]:
-    """Train and test part: scaffolds by falling size, the test is the last tenth of molecules."""
+def scaffold_split(smiles: list[str], with_middle: bool = False) -> tuple[Any, Any]:
+    """Train and test part: scaffolds by falling size, the test is the last tenth of molecules.
+
+    The tenth before it is left out, or belongs to the training part.
+    """
     from rdkit.Chem.Scaffolds.MurckoScaffold import MurckoScaffoldSmiles
 
     groups: dict[str, list[int]] = {}
@@ -69,7 +74,8 @@ def scaffold_split(smiles: list[str]) -> tuple[Any, Any]:
         parts["train" if fits else "middle" if middle else "test"] += members
         seen += len(members)
     assert seen == len(smiles)
-    return np.array(parts["train"]), np.array(parts["test"])
+    training = parts["train"] + (parts["middle"] if with_middle else [])
+    return np.array(training), np.array(parts["test"])
 
 
 def morgan(smiles: list[str], counts: bool) -> Any:
@@ -82,26 +88,30 @@ def morgan(smiles: list[str], counts: bool) -> Any:
     return np.array([read(MolFromSmiles(one)) for one in smiles], dtype=np.float64)
 
 
-def classes(name: str, data: Molecules) -> dict[str, Any]:
-    """AUROC on the test scaffolds."""
+def classes(name: str, data: Molecules) -> list[dict[str, Any]]:
+    """AUROC on the test scaffolds, trained on nine tenths of the molecules, and on eight."""
     y = (data.y != "CI").astype(int) if data.y.dtype.kind == "U" else data.y
-    train, test = scaffold_split(data.smiles)
-    start = time.process_time()
-    model = FDGNNClassifier(encoder="auto", random_state=0).fit(data.graphs[train], y[train])
-    seconds = time.process_time() - start
-    ours = roc_auc_score(y[test], model.decision_function(data.graphs[test]))
     X = morgan(data.smiles, counts=True)
-    theirs = LogisticRegression(max_iter=2000).fit(X[train], y[train])
-    return {
-        "dataset": name, "measure": "AUROC, scaffold split", "at least": CLASSES[name],
-        "auto": 100 * ours, "CPU seconds": seconds,
-        "members": [network.name for network in model.networks_],
-        "Morgan counts, logistic regression":
-            100 * roc_auc_score(y[test], theirs.decision_function(X[test])),
-    }  # fmt: skip
+    found = []
+    for with_middle in (True, False):
+        train, test = scaffold_split(data.smiles, with_middle)
+        start = time.process_time()
+        model = FDGNNClassifier(encoder="auto", random_state=0).fit(data.graphs[train], y[train])
+        seconds = time.process_time() - start
+        ours = roc_auc_score(y[test], model.decision_function(data.graphs[test]))
+        theirs = LogisticRegression(max_iter=2000).fit(X[train], y[train])
+        found.append({
+            "dataset": name, "at least": CLASSES[name],
+            "measure": f"AUROC, scaffold split, trained on {90 if with_middle else 80} %",
+            "auto": 100 * ours, "CPU seconds": seconds,
+            "members": [network.name for network in model.networks_],
+            "Morgan counts, logistic regression":
+                100 * roc_auc_score(y[test], theirs.decision_function(X[test])),
+        })  # fmt: skip
+    return found
 
 
-def numbers(name: str, data: Molecules) -> dict[str, Any]:
+def numbers(name: str, data: Molecules) -> list[dict[str, Any]]:
     """RMSE on a random fifth."""
     y = data.y.astype(np.float64)
     order = np.random.default_rng(0).permutation(len(y))
@@ -110,12 +120,12 @@ def numbers(name: str, data: Molecules) -> dict[str, Any]:
     model = FDGNNRegressor(encoder="auto", random_state=0).fit(data.graphs[train], y[train])
     seconds = time.process_time() - start
     theirs, chosen = tuned_svr(morgan(data.smiles, counts=False), y, train, test)
-    return {
+    return [{
         "dataset": name, "measure": "RMSE, random split",
         "auto": _rmse(model.predict(data.graphs[test]), y[test]), "CPU seconds": seconds,
         "members": [network.name for network in model.networks_],
         "Morgan bits, SVM": theirs, "SVM": chosen,
-    }  # fmt: skip
+    }]  # fmt: skip
 
 
 def tuned_svr(X: Any, y: Any, train: Any, test: Any) -> tuple[float, dict[str, float]]:
@@ -141,7 +151,7 @@ def _rmse(predicted: Any, y: Any) -> float:
 
 
 def main() -> None:
-    """Print one line for each dataset."""
+    """Print one line for each dataset and training part."""
     parser = argparse.ArgumentParser(description="auto on molecules beside Morgan fingerprints.")
     home = Path(os.environ.get("FDGNN_DATA", ".")) / "chem"
     parser.add_argument("--data", type=Path, default=home)
@@ -151,8 +161,9 @@ def main() -> None:
     found = []
     for name in options.only:
         data = load(options.data / f"{name}.csv")
-        found.append(classes(name, data) if name in CLASSES else numbers(name, data))
-        print(json.dumps(found[-1]), flush=True)
+        rows = classes(name, data) if name in CLASSES else numbers(name, data)
+        found += rows
+        print(*map(json.dumps, rows), sep="\n", flush=True)
         if options.json:
             options.json.write_text(json.dumps(found, indent=1) + "\n")
 
