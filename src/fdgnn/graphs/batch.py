@@ -487,10 +487,18 @@ def _described(batch: GraphBatch, graphs: list[Graph]) -> tuple[GraphBatch | Non
     return replace(batch, descriptors=Descriptors.of_rows(rows)), {}
 
 
+_FEW_TEXTS = 500  # up to which a dictionary is faster than sorting
+
+
 def _coded(labels: Array | None) -> tuple[npt.NDArray[np.int32] | None, Array | None]:
     """Give the distinct labels, sorted, and each label's position among them."""
     if labels is None:
         return None, None
+    if labels.dtype.kind == "U" and len(labels) <= _FEW_TEXTS:  # NumPy compares texts slowly
+        names = labels.tolist()
+        place = {name: i for i, name in enumerate(sorted(set(names)))}
+        codes = np.array([place[name] for name in names], dtype=np.int32)
+        return codes, np.array(list(place), dtype=labels.dtype)
     ordered = np.sort(labels)
     values = ordered[first_of_run(ordered)]
     codes = np.searchsorted(values, labels).astype(np.int32)

@@ -190,7 +190,7 @@ class MoleculeReader:
         orders: Floats = np.maximum(matrix, matrix.T)[tuple(edges)]
         if self.bonds == "orders":
             return orders
-        names = [BOND_TYPES.get(order, f"order {order:g}") for order in orders.tolist()]
+        names = [BOND_TYPES.get(order) or f"order {order:g}" for order in orders.tolist()]
         if self.stereo:
             codes = _codes_of_bonds(mol)
             ends = zip(*edges.tolist(), strict=True)
