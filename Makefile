@@ -49,7 +49,7 @@ types: $(VENV)/.installed
 	$(BIN)/mypy
 
 pytest: $(VENV)/.torch
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2 --dist loadgroup --cpu-times 10
 
 # The page in a real browser: Debian's Chromium, installed if this is root's machine and it has
 # none; CHROMIUM=path names another. `make test` runs the same, and skips it without a browser.

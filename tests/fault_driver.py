@@ -1,12 +1,12 @@
 """Run one command again and again, each time with a fault at another of its writes.
 
-    python tests/fault_driver.py FAULT STEP WATCHED -- WORDS...
+    python tests/fault_driver.py FAULT FIRST STEP WATCHED -- WORDS...
 
 A write is one of three moments: a file is opened to be written, its content goes to the disk, or it
-is moved to its place. A child runs the command with a fault at the moment number k; then the next
-child runs it with one at k + STEP, and so on, until a child has no such moment any more. Prints a
-JSON object with an entry for each child: its exit code, what it told, and the hash of the watched
-file afterwards.
+is moved to its place. A child runs the command with a fault at the moment number FIRST; then the
+next child runs it with one at FIRST + STEP, and so on, until a child has no such moment any more.
+Prints a JSON object with an entry for each child: its exit code, what it told, and the hash of the
+watched file afterwards.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ import signal
 import sys
 import traceback
 from pathlib import Path
+
+# Slow to import: here, so that not every child has to.
+import scipy.stats  # noqa: F401
+import sklearn.model_selection  # noqa: F401
 
 import fdgnn.cli
 import fdgnn.experiments.comparison.runner
@@ -110,12 +114,12 @@ def state(path: Path) -> str | None:
 
 
 def main() -> None:
-    kind, step, watched = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
+    kind, first, step, watched = sys.argv[1], *map(int, sys.argv[2:4]), Path(sys.argv[4])
     words = sys.argv[sys.argv.index("--") + 1 :]
     log = Path("told")
     found: dict[str, object] = {"codes": [], "told": [], "states": []}
     happened = Path("happened")
-    for at in range(0, MOST, step):
+    for at in range(first, MOST, step):
         happened.unlink(missing_ok=True)
         code = run(kind, at, words, log)
         found["codes"].append(code)

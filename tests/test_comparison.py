@@ -642,7 +642,8 @@ def test_command(tmp_path, motifs, monkeypatch):
     assert max(map(len, told.stdout.splitlines())) <= 80
     rows = json.loads((tmp_path / "runs/MOTIFS/compare.json").read_text())
     assert [row["model"] for row in rows] == ["fdgnn", "wl"]
-    again = CliRunner().invoke(app, ["compare", str(folder), *options, "--json"])
+    assert (tmp_path / "runs/MOTIFS/report.html").exists()
+    again = CliRunner().invoke(app, ["compare", str(folder), *options, "--json", "--no-report"])
     assert [row["model"] for row in json.loads(again.stdout)] == ["fdgnn", "wl"]
 
 

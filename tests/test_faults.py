@@ -8,9 +8,9 @@ permission lost    x       x           x          x
 killed             x       x           x          x
 =================  ======  ==========  =========  =========
 
-Each fault happens at every write of the command (of `compare`, at every seventh), one after the
-other (`fault_driver`). A worker that is gone is in tests/test_study.py, for `evaluate`, which has
-workers.
+Each fault happens at every write of the command (of `compare`, one of the three at every fifth),
+one after the other (`fault_driver`). A worker that is gone is in tests/test_study.py, for
+`evaluate`, which has workers.
 """
 
 from __future__ import annotations
@@ -75,8 +75,9 @@ def words_of(command, data):
 
 def drive(kind, command, data, folder):
     words, watched = words_of(command, data)
-    step = 7 if command == "compare" else 1  # it starts processes of its own, which takes seconds
-    fault = (kind, str(step), watched)
+    # Each of its children starts processes, which takes seconds: the three faults share the writes.
+    first, step = (5 * KINDS.index(kind), 15) if command == "compare" else (0, 1)
+    fault = (kind, str(first), str(step), watched)
     return subprocess.run(
         [sys.executable, ROOT / "fault_driver.py", *fault, "--", *map(str, words)],
         cwd=folder, capture_output=True, text=True, check=False,
