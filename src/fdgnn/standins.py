@@ -22,7 +22,8 @@ class _StandIn(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # the import system's questions
             raise AttributeError(name)
-        _remove_all()
+        if sys.modules.get(self.__name__) is self:  # later it is asked by those who still know it
+            _remove_all()
         return getattr(import_module(self.__name__), name)
 
 
