@@ -130,3 +130,4 @@ spectral_radii = _kernels.spectral_radii
 strong_components = _kernels.strong_components
 tanh_sum = _engine.tanh_sum
 tree_heights = _kernels.tree_heights
+unpack_molecules = _kernels.unpack_molecules

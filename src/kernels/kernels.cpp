@@ -1,6 +1,7 @@
 // All kernels but the engine, as the Python module fdgnn._kernels.
 #include "arcs.hpp"
 #include "coloring.hpp"
+#include "molecules.hpp"
 #include "products.hpp"
 #include "python.hpp"
 #include "quotient.hpp"
@@ -49,6 +50,16 @@ NB_MODULE(_kernels, m) {
                                      numpy(std::move(found.order)), numpy(std::move(found.first)));
           },
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg());
+    m.def("unpack_molecules",
+          [](const Array1<const std::uint8_t>& bytes, const Array1<const i64>& offsets) {
+              UnpackedMolecules found =
+                  unlocked([&] { return unpack_molecules(view(bytes), view(offsets)); });
+              return std::make_tuple(numpy(std::move(found.n_atoms)), numpy(std::move(found.atoms)),
+                                     numpy(std::move(found.degrees)),
+                                     numpy(std::move(found.neighbors)),
+                                     numpy(std::move(found.bonds)));
+          },
+          nb::arg().noconvert(), nb::arg().noconvert());
     m.def("mix_rows",
           [](const Array2<const u64>& rows, const Array1<u64>& colors) {
               unlocked([&] { mix_rows(view(rows), view(colors)); });

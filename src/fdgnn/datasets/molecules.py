@@ -8,7 +8,7 @@ from typing import Any
 
 from fdgnn.datasets.request import ArcLabels
 from fdgnn.graphs.molecules import BONDS, MoleculeReader
-from fdgnn.graphs.raw import RawGraph
+from fdgnn.graphs.raw import Raw
 
 
 def smiles_column(columns: Sequence[str]) -> str | None:
@@ -24,10 +24,12 @@ class MoleculeColumn:
 
     column: str
     reader: MoleculeReader
+    packed: bool = False  # for `join`, which reads many at once; nothing is settled on such rows
 
-    def __call__(self, row: Mapping[str, Any]) -> RawGraph:
+    def __call__(self, row: Mapping[str, Any]) -> Raw:
         """Read the molecule of a row; raise GraphError if there is none."""
-        return self.reader.read(row.get(self.column))
+        found = row.get(self.column)
+        return self.reader.pack(found) if self.packed else self.reader.read(found)
 
 
 def bonds_of(arc_labels: ArcLabels) -> Any:

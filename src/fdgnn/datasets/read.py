@@ -35,7 +35,7 @@ from fdgnn.datasets.text import LOOK_AHEAD, name_of, read_csv, read_jsonl
 from fdgnn.datasets.tu import load_tu
 from fdgnn.exceptions import DatasetFormatError, UnusedDataWarning
 from fdgnn.graphs.molecules import MoleculeReader
-from fdgnn.graphs.raw import RawGraph
+from fdgnn.graphs.raw import Raw
 from fdgnn.graphs.reading import Atoms, Reading, Standardize, Vertex, reading_of
 
 CHUNK_SIZE = 10_000
@@ -348,7 +348,7 @@ def _table_rows(
     """Give the rows of a table, and of the further files of it, with the columns that are used."""
     columns, open_rows = table
     smiles = None if _holds_graphs(name, columns, request) else _smiles(name, columns, request)
-    read: Callable[[Mapping[str, Any]], RawGraph]
+    read: Callable[[Mapping[str, Any]], Raw]
     if smiles is None:
         used, read = graph_columns(columns), graph_reader(columns, request.like)
     elif smiles == molecule_files.BLOCK:
@@ -357,7 +357,9 @@ def _table_rows(
             molecule_files.MolBlock(_molecule_reader(request)),
         )
     else:
-        used, read = [smiles], MoleculeColumn(smiles, _molecule_reader(request))
+        reader = _molecule_reader(request)
+        packed = request.like is not None and reader.packs
+        used, read = [smiles], MoleculeColumn(smiles, reader, packed)
     beside = (*request.columns, *request.described_by)
     asked = [c for c in (*request.targets, request.id_column, *beside) if c in columns]
     wanted = list(dict.fromkeys([*used, *asked]))

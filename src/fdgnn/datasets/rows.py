@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Literal
@@ -22,7 +23,8 @@ from fdgnn.datasets.targets import (
 )
 from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.graphs import GraphBatch
-from fdgnn.graphs.raw import Joined, RawGraph, join
+from fdgnn.graphs.packed import PackedMolecule
+from fdgnn.graphs.raw import Joined, Raw, RawGraph, join
 from fdgnn.graphs.reading import Reading
 
 
@@ -151,13 +153,20 @@ class FileRows:
     source: Literal["table", "molecules", "networks"]
     columns: Sequence[str]
     rows: Iterator[Row]
-    read: Callable[[Mapping[str, Any]], RawGraph] = field(repr=False)
+    read: Callable[[Mapping[str, Any]], Raw] = field(repr=False)
     text_only: bool = False  # numbers are written as text, as in CSV files
     id_column: str | None = None  # unless the user names another
     smiles_column: str | None = None
 
-    def settle(self, raws: Sequence[RawGraph], request: ReadRequest) -> Reading:
+    def quietly(self) -> Any:
+        """Keep RDKit from telling of what it cannot parse, if molecules are read."""
+        reader = getattr(self.read, "reader", None)
+        return nullcontext() if reader is None else reader.quietly()
+
+    def settle(self, given: Sequence[Raw], request: ReadRequest) -> Reading:
         """Decide how to read the file; a reading that is given says all but the file's names."""
+        # Packed molecules come with a reading, and only their names are still to be found.
+        raws = [_A_MOLECULE if isinstance(raw, PackedMolecule) else raw for raw in given]
         reading = request.like
         if reading is None:
             try:
@@ -176,6 +185,9 @@ class FileRows:
         if reading.arc_labels != "ignore":
             changes["edge_attribute"] = raws[0].edge_attribute
         return replace_fields(reading, **changes)
+
+
+_A_MOLECULE = RawGraph(np.empty((2, 0), dtype=np.int64), edge_attribute="bonds")
 
 
 @dataclass(frozen=True)
@@ -250,10 +262,11 @@ class _Chunk:
         self.ids = tuple(self._id(i, row) for i, row in enumerate(rows))
         self.rejects: dict[int, str] = {}
         self.targets: dict[int, Any] = {}
-        self.raws: dict[int, RawGraph] = {}
+        self.raws: dict[int, Raw] = {}
         self.beside: dict[int, list[Any]] = {}  # values in the further columns
-        for i, row in enumerate(rows):
-            self._read(i, row)
+        with self.file.quietly():
+            for i, row in enumerate(rows):
+                self._read(i, row)
 
     def _id(self, i: int, row: Row) -> Any:
         column = self.request.id_column or self.file.id_column

@@ -35,7 +35,7 @@ from fdgnn.graphs.libraries import (
     to_networkx,
 )
 from fdgnn.graphs.molecules import MoleculeReader, is_molecule, molecule_reading
-from fdgnn.graphs.raw import RawGraph, join
+from fdgnn.graphs.raw import Raw, join
 from fdgnn.graphs.reading import Atoms, Reading, Standardize, check_choice, reading_of
 from fdgnn.graphs.union import Kind
 
@@ -208,7 +208,7 @@ def sift(
     names, reading = names or AttributeNames(), reading_of(like)
     if _are_molecules(items):
         known = (molecules or MoleculeChoices()).reading(like is not None, reading)
-        return _joined(items, MoleculeReader.of(known).read, known)
+        return _packed(items, MoleculeReader.of(known), known)
     columns = None if like is None else () if reading is None else reading.label_columns
     if reading is not None and reading.source == "networks" and any(map(is_networkx, items)):
         if not columns:
@@ -217,9 +217,15 @@ def sift(
     return _converted(items, names, directed, fits, columns)
 
 
-def _joined(items: Sequence[Any], read: Callable[[Any], RawGraph], reading: Reading) -> Sifted:
+def _packed(items: Sequence[Any], reader: MoleculeReader, reading: Reading) -> Sifted:
+    """Read all molecules in one way."""
+    with reader.quietly():
+        return _joined(items, reader.pack if reader.packs else reader.read, reading)
+
+
+def _joined(items: Sequence[Any], read: Callable[[Any], Raw], reading: Reading) -> Sifted:
     """Read all items in one way."""
-    raws: dict[int, RawGraph] = {}
+    raws: dict[int, Raw] = {}
     faults: dict[int, str] = {}
     for i, item in enumerate(items):
         try:

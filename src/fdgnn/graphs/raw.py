@@ -17,8 +17,9 @@ from fdgnn.exceptions import GraphError
 from fdgnn.graphs import checks
 from fdgnn.graphs.batch import GraphBatch
 from fdgnn.graphs.carried import code_arcs, labels_of, subdivide
-from fdgnn.graphs.descriptors import Value, value_in
+from fdgnn.graphs.descriptors import Descriptors, Value, value_in
 from fdgnn.graphs.graph import Graph
+from fdgnn.graphs.packed import PackedMolecule, unpack
 from fdgnn.graphs.reading import Reading
 from fdgnn.limits import MAX_BARE_TOTAL, MAX_BARE_VERTICES, MAX_VERTICES
 
@@ -57,8 +58,47 @@ class Joined(NamedTuple):
     faults: dict[int, str]
 
 
-def join(raws: Mapping[int, RawGraph], reading: Reading) -> Joined:
+Raw = RawGraph | PackedMolecule
+
+
+def join(raws: Mapping[int, Raw], reading: Reading) -> Joined:
     """Join the graphs that are good, and say what is wrong with the others; rows are numbered."""
+    packed = {i: raw for i, raw in raws.items() if isinstance(raw, PackedMolecule)}
+    if packed and len(packed) == len(raws):
+        joined = _join_packed(packed, reading)
+        if joined is not None:
+            return joined
+    return _join_raw({i: _as_raw(raw) for i, raw in raws.items()}, reading)
+
+
+def _as_raw(raw: Raw) -> RawGraph:
+    if isinstance(raw, RawGraph):
+        return raw
+    found: RawGraph = raw.read(raw.binary)
+    return replace(found, smiles=raw.smiles, changes=raw.changes, given=raw.given, cells=raw.cells)
+
+
+def _join_packed(molecules: Mapping[int, PackedMolecule], reading: Reading) -> Joined | None:
+    """Join molecules at once; None if that is not possible."""
+    faults: dict[int, str] = {}
+    described: dict[int, dict[str, Value] | None] = {}
+    for i, molecule in molecules.items():
+        try:
+            described[i] = _descriptors(molecule.cells, reading)
+        except GraphError as error:
+            faults[i] = error.reason
+    batch = unpack([molecules[i] for i in described], reading)
+    rows = [row for row in described.values() if row is not None]
+    if batch is None or len(rows) not in (0, len(batch)):
+        return None
+    if rows:
+        batch = replace(batch, descriptors=Descriptors.of_rows(rows))
+    if reading.arc_labels == "vertices":
+        batch = subdivide(batch, None)
+    return Joined(reading, replace(batch, reading=reading), faults)
+
+
+def _join_raw(raws: Mapping[int, RawGraph], reading: Reading) -> Joined:
     faults: dict[int, str] = {}
     graphs: dict[int, Graph] = {}
     carried: list[Array] = []
