@@ -20,7 +20,7 @@ SOURCE = ROOT / "src" / "fdgnn"
 
 # From the bottom up: a room imports only rooms before it.
 ROOMS = [
-    "_version", "exceptions", "limits", "standins", "texts", "arrays", "extras", "files",
+    "_version", "exceptions", "limits", "standins", "texts", "arrays", "extras", "files", "places",
     "records",
     "progress", "context", "scikit", "seeds", "parameters", "kernels", "threads", "graphs",
     "stability", "datasets", "reservoir",

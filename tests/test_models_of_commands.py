@@ -18,7 +18,7 @@ from fdgnn.experiments.committee_files import read_committee
 from fdgnn.experiments.models import CommitteeStudy, evaluate_committee
 from fdgnn.portrait import portrait_of_committee, read_portrait
 from fdgnn.readout.calibration import fit_slope, probabilities
-from fdgnn.workflow.predicting import predict_tables
+from fdgnn.workflow.predicting import Predictor, predict_tables
 from tu_files import write_batch
 
 # Reservoirs of a committee have fixed parameters; some small graphs settle slowly.
@@ -180,8 +180,8 @@ def test_no_chunk_has_a_warning_of_its_own(models, strange):
     """Warnings are errors here; rows say what the warnings would."""
     model = load_model(models["auto"][0])
     tables = iter_graphs(strange, like=model, chunk_size=2)
-    chunks = [predictions for predictions, _ in predict_tables(model, tables)]
-    assert [[one.warning is not None for one in chunk] for chunk in chunks] == [
+    chunks = [rows.columns["warning"] for rows in predict_tables(Predictor(model), tables)]
+    assert [[told is not None for told in chunk] for chunk in chunks] == [
         [False, True],
         [False] * 2,
         [True, False],

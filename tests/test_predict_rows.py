@@ -17,9 +17,8 @@ import pytest
 from commands import fdgnn
 from fdgnn import FDGNNClassifier, iter_graphs, save_model
 from fdgnn.exceptions import DatasetFormatError
-from fdgnn.workflow.predicting import predict_tables
+from fdgnn.workflow.predicting import Predictor, predict_tables
 from fdgnn.workflow.processes import in_order, predict_rows
-from fdgnn.workflow.trusting import Coverage
 
 pytest.importorskip("rdkit")
 
@@ -116,13 +115,14 @@ def test_two_processes_predict_as_one_does(model, files):
     def tables(**options):
         return iter_graphs(files / "new.csv", like=model, chunk_size=10, **options)
 
-    expected = list(predict_tables(model, tables(), 1))
-    found = list(predict_rows(model, tables(), 2, Coverage()))
+    predictor = Predictor(model)
+    expected = list(predict_tables(predictor, tables(), 1))
+    found = list(predict_rows(predictor, tables(), 2))
     assert found == expected
-    assert [len(rows) for rows, _ in found] == [10, 10, 5]
-    assert [reject.row for _, rejects in found for reject in rejects] == [4, 14, 24]
+    assert [len(rows) for rows in found] == [10, 10, 5]
+    assert [reject.row for rows in found for reject in rows.rejects] == [4, 14, 24]
     with pytest.raises(DatasetFormatError, match=r"new.csv, row 4: its SMILES 'C1CC'"):
-        list(predict_rows(model, tables(strict=True), 2, Coverage()))
+        list(predict_rows(predictor, tables(strict=True), 2))
 
 
 def test_few_rows_and_other_graphs_start_no_process(model, files, monkeypatch):
@@ -130,7 +130,7 @@ def test_few_rows_and_other_graphs_start_no_process(model, files, monkeypatch):
 
     monkeypatch.setattr(processes, "ProcessPoolExecutor", None)
     few = iter_graphs(files / "new.csv", like=model, chunk_size=100)
-    ((rows, _),) = predict_rows(model, few, 2, Coverage())
+    (rows,) = predict_rows(Predictor(model), few, 2)
     assert len(rows) == N_ROWS
     row = {"edge_index": [[0], [1]], "node_feat": ["a", "b"]}
     lines = io.StringIO("".join(json.dumps(row) + "\n" for _ in range(6)))
@@ -138,11 +138,11 @@ def test_few_rows_and_other_graphs_start_no_process(model, files, monkeypatch):
     of_graphs = FDGNNClassifier(random_state=0)
     of_graphs.fit(next(iter_graphs(lines)).graphs, y)
     lines.seek(0)
-    some = predict_rows(of_graphs, iter_graphs(lines, like=of_graphs, chunk_size=2), 2, Coverage())
-    assert [len(rows) for rows, _ in some] == [2, 2, 2]
+    some = predict_rows(Predictor(of_graphs), iter_graphs(lines, like=of_graphs, chunk_size=2), 2)
+    assert [len(rows) for rows in some] == [2, 2, 2]
     empty = iter_graphs(io.StringIO("smiles\n"), like=model)
     with pytest.raises(DatasetFormatError, match="it has no rows"):
-        list(predict_rows(model, empty, 2, Coverage()))
+        list(predict_rows(Predictor(model), empty, 2))
 
 
 # ---------------------------------------------------------------------- the command

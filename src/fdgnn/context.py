@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -33,6 +33,14 @@ class Context:
         if self.n_jobs == 0:
             raise ValueError("`n_jobs=0`: give 1 or more processes, or -1 for all cores")
 
-    def track(self, items: Iterable[T], total: int, what: str, *, done: int = 0) -> Iterator[T]:
+    def track(
+        self,
+        items: Iterable[T],
+        total: int | None,
+        what: str,
+        *,
+        done: int = 0,
+        size: Callable[[T], int] = lambda item: 1,
+    ) -> Iterator[T]:
         """Pass the items on and show progress, unless the context is quiet."""
-        return track(items, total, what, done=done, quiet=self.quiet)
+        return track(items, total, what, done=done, quiet=self.quiet, size=size)

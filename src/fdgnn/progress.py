@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 from fdgnn.texts import printable
@@ -14,21 +14,32 @@ _SECONDS_BETWEEN_LINES = 10.0
 
 
 def track(
-    items: Iterable[T], total: int, what: str, *, done: int = 0, quiet: bool = False
+    items: Iterable[T],
+    total: int | None,
+    what: str,
+    *,
+    done: int = 0,
+    quiet: bool = False,
+    size: Callable[[T], int] = lambda item: 1,
 ) -> Iterator[T]:
     """Pass the items on, showing how many of `total` are done, the rate, and the time left.
 
-    `done` of them were finished before, in an earlier run.
+    `done` of them were finished before, in an earlier run. An item counts as many as `size` says.
+    Without a total, no time is left to be told.
     """
     if quiet:
         return iter(items)
     what = printable(what)
     return (
-        _bar(items, total, what, done) if sys.stderr.isatty() else _lines(items, total, what, done)
+        _bar(items, total, what, done, size)
+        if sys.stderr.isatty()
+        else _lines(items, total, what, done, size)
     )
 
 
-def _bar(items: Iterable[T], total: int, what: str, done: int) -> Iterator[T]:
+def _bar(
+    items: Iterable[T], total: int | None, what: str, done: int, size: Callable[[T], int]
+) -> Iterator[T]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -52,24 +63,26 @@ def _bar(items: Iterable[T], total: int, what: str, done: int) -> Iterator[T]:
         for item in items:
             speed = progress.tasks[0].speed
             rate = "" if speed is None else f"{speed:.3g} a second"
-            progress.update(task, advance=1, rate=rate)
+            progress.update(task, advance=size(item), rate=rate)
             yield item
 
 
-def _lines(items: Iterable[T], total: int, what: str, done: int) -> Iterator[T]:
+def _lines(
+    items: Iterable[T], total: int | None, what: str, done: int, size: Callable[[T], int]
+) -> Iterator[T]:
     said = time.monotonic()
-    for count, item in enumerate(items, 1):
+    count = before = 0
+    for item in items:
         yield item
         now = time.monotonic()
-        if count == 1:
-            first = now  # rates are of what comes after the first, which loads libraries
+        if count == 0:
+            first, before = now, size(item)  # the first one loads libraries: no rate is of it
+        count += size(item)
         if now - said >= _SECONDS_BETWEEN_LINES or done + count == total:
-            rate = (count - 1) / (now - first) if now > first else 0.0
-            left = total - done - count
-            pace = f", {rate:.3g} a second, {left / rate:.0f} s left" if rate else ""
-            print(
-                f"{what}: {done + count} of {total}{pace}",
-                file=sys.stderr,
-                flush=True,
-            )
+            rate = (count - before) / (now - first) if now > first else 0.0
+            pace = f", {rate:.3g} a second" if rate else ""
+            if rate and total is not None:
+                pace += f", {max(total - done - count, 0) / rate:.0f} s left"
+            of = "" if total is None else f" of {total}"
+            print(f"{what}: {done + count}{of}{pace}", file=sys.stderr, flush=True)
             said = now

@@ -31,6 +31,13 @@ Data = Annotated[
         "SMILES or graph columns; a folder of GraphML or GEXF; '-' for standard input."
     ),
 ]
+ManyData = Annotated[
+    list[str],
+    typer.Argument(
+        help="As DATA of other commands; with a directory as output, also several files, a "
+        "pattern such as 'shards/*.parquet', a directory, or URLs that fsspec opens."
+    ),
+]
 Model = Annotated[Path, typer.Argument(help="A model file written by 'fdgnn fit'.")]
 SomeTargets = Annotated[
     list[str] | None,

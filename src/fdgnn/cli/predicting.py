@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,30 +15,40 @@ from fdgnn.cli.options import (
     DataOptions,
     FormulaGuard,
     Jobs,
+    ManyData,
     Model,
     Quiet,
     Rejects,
     expand,
 )
+from fdgnn.cli.predicted import print_summary, tell_unseen
 from fdgnn.cli.rejects import RejectsFile, check_outputs
 
 if TYPE_CHECKING:
-    from fdgnn.context import Context
     from fdgnn.datasets import Reject
+
+
+class ShardKind(StrEnum):
+    """How shards of results are written."""
+
+    csv = "csv"
+    jsonl = "jsonl"
+    parquet = "parquet"
 
 
 @app.command(epilog="Example: fdgnn predict model.fdgnn new.csv -o predictions.csv")
 @expand
 def predict(
     model: Model,
-    data: Data,
+    data: ManyData,
     how: DataOptions,
     output: Annotated[
         str,
         typer.Option(
             "--output",
             "-o",
-            help=".csv, .jsonl or .parquet; '-' prints CSV, with --json an object per row.",
+            help=".csv, .jsonl or .parquet; a directory for a result of each input file; '-' "
+            "prints CSV, with --json an object per row.",
         ),
     ] = "-",
     chunk: Annotated[
@@ -59,6 +69,17 @@ def predict(
     ] = False,
     rejects: Rejects = None,
     formula_guard: FormulaGuard = True,
+    shard_format: Annotated[
+        ShardKind | None,
+        typer.Option(help="Of results in a directory; by default that of each input file."),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="Address of a Dask scheduler, whose workers read and write the shards."),
+    ] = None,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Predict what is finished in a directory again.")
+    ] = False,
     jobs: Jobs = 1,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -71,48 +92,26 @@ def predict(
     them. The column 'warning' names a vertex label that no training graph has; the column 'error'
     says why a row cannot be predicted. Of several targets each has its own columns, which end with
     its name.
+
+    If the output is a directory, each input file becomes one file there. A command that was
+    stopped goes on where it was when it is repeated.
     """
+    from fdgnn.cli.predicted import Asked, predict_directory, predict_file
     from fdgnn.context import Context
-    from fdgnn.workflow.output import prediction_writer
-    from fdgnn.workflow.predicting import load_predictor
-    from fdgnn.workflow.processes import predict_rows
+    from fdgnn.workflow.predicting import Predictor, load_predictor
     from fdgnn.workflow.trusting import Coverage
 
     context = Context(n_jobs=jobs, quiet=quiet)
-    bad_rows = RejectsFile.beside(output, rejects)
-    check_outputs(data, output, bad_rows)
-    fitted = load_predictor(model)
-    wanted = Coverage(coverage, by_class)
+    asked = Asked(model, tuple(data), output, how, chunk, formula_guard, as_json, rejects)
+    asked.check(directory_options=cluster is not None or restart or shard_format is not None)
+    fitted, wanted = load_predictor(model), Coverage(coverage, by_class)
     wanted.check(fitted)
-    found: list[Reject] = []
-    n_rows = n_unseen = n_unlike = n_changed = 0
-    names = wanted.names(fitted)
-    with prediction_writer(
-        output, fitted, how.id_column, names, formula_guard, as_json=as_json
-    ) as write:
-        tables = how.iterate(data, like=fitted, chunk_size=chunk)
-        for predictions, refused in predict_rows(fitted, tables, context.n_jobs, wanted):
-            write(predictions)
-            n_rows += len(predictions)
-            n_unseen += sum(one.warning is not None for one in predictions)
-            n_unlike += sum(one.trust.unlike is not None for one in predictions)
-            n_changed += sum(one.standardized is not None for one in predictions)
-            found += refused
-    listed = bad_rows.write(found, n_rows, context)
-    if len(found) == n_rows:
-        raise ValueError(f"none of the {n_rows} rows can be predicted; {found[0]}")
-    n_predicted = n_rows - len(found)
-    _tell_unseen(n_unseen, n_predicted, context)
-    if n_unlike:
-        told = "are unlike the training graphs; the column 'unlike' says why"
-        say(f"{n_unlike} of these {n_predicted} rows {told}", context.quiet)
-    if n_changed:
-        told = "molecules were changed; the column 'standardized' has what was read"
-        say(f"{n_changed} of {n_rows} {told}", context.quiet)
-    say(f"{n_predicted} of {n_rows} rows predicted", context.quiet)
-    counts = {"rows": n_rows, "predicted": n_predicted, "unseen_labels": n_unseen}
-    summary = {**counts, "unlike": n_unlike, "changed": n_changed, **listed}
-    _print_summary(summary, output, as_json)
+    predictor = Predictor(fitted, wanted, how.id_column)
+    if asked.to_directory:
+        kind = None if shard_format is None else f".{shard_format.value}"
+        predict_directory(asked, predictor, context, kind, cluster, restart)
+    else:
+        predict_file(asked, predictor, context)
 
 
 @app.command(epilog="Example: fdgnn explain model.fdgnn new.csv -o why.jsonl --draw pictures")
@@ -199,10 +198,10 @@ def explain(
     if n_explained == 0:
         why = str(found[0]) if found else f"rows are counted from 0 to {n_rows - 1}"
         raise ValueError(f"none of the rows asked for can be explained; {why}")
-    _tell_unseen(n_unseen, n_explained, context)
+    tell_unseen(n_unseen, n_explained, context)
     say(f"{n_explained} of {n_rows} rows explained", context.quiet)
     summary = {"rows": n_rows, "explained": n_explained, "unseen_labels": n_unseen, **listed}
-    _print_summary(summary, output, as_json)
+    print_summary(summary, output, as_json)
 
 
 def _of_target(model: Any, target: str | None) -> Any:
@@ -211,16 +210,3 @@ def _of_target(model: Any, target: str | None) -> Any:
         names = ", ".join(each.name for each in model.targets_)
         raise ValueError(f"the model has several targets, {names}; name one by --target")
     return model if target is None else model.for_target(target)
-
-
-def _tell_unseen(n_unseen: int, n_rows: int, context: Context) -> None:
-    """Say in one line, for all tables together, how many rows have unknown labels."""
-    if n_unseen:
-        from fdgnn.encoders.unseen import WHAT_IT_MEANS
-
-        say(f"{n_unseen} of these {n_rows} rows have {WHAT_IT_MEANS}", context.quiet)
-
-
-def _print_summary(summary: dict[str, object], output: str, as_json: bool) -> None:
-    if as_json and output != "-":
-        typer.echo(json.dumps(summary | {"output": output}))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fdgnn.cli.app import say
+from fdgnn.places import is_url
 
 if TYPE_CHECKING:
     from fdgnn.context import Context
@@ -24,8 +25,8 @@ class RejectsFile:
 
     @classmethod
     def beside(cls, output: str | Path, chosen: Path | None) -> RejectsFile:
-        """Choose the file; an output that is printed has none beside it."""
-        if chosen is not None or str(output) == "-":
+        """Choose the file; an output that is printed, or named by a URL, has none beside it."""
+        if chosen is not None or str(output) == "-" or is_url(str(output)):
             return cls(chosen)
         return cls(Path(output).with_name(f"{Path(output).name}.rejects.csv"))
 
@@ -54,7 +55,8 @@ def check_outputs(data: str, output: str, rejects: RejectsFile) -> None:
     """Raise an error now, rather than after the work, if something cannot be written."""
     from fdgnn.files import check_writable
 
-    for path in (None if output == "-" else Path(output), rejects.path):
+    written = None if output == "-" or is_url(output) else Path(output)
+    for path in (written, rejects.path):
         if path is not None:
             check_writable(path)
             if path.exists() and Path(data).exists() and path.samefile(data):

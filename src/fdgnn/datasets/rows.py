@@ -231,14 +231,22 @@ class GraphTables(Iterator[GraphTable]):
         self.independent = file.source == "molecules" and request.like is not None
         self.reader = ChunkReader(replace(file, rows=iter(())), request, strict)
         self._rows, self._tables = file.rows, self._read()
+        self._start = 0
+
+    def skip(self, n_rows: int) -> None:
+        """Leave the next rows out, as many as whole tables have."""
+        if self.independent:  # so that they need not be read
+            self._start += sum(1 for _ in islice(self._rows, n_rows))
+            return
+        while self._start < n_rows:
+            next(self)
 
     def chunks(self) -> Iterator[RowChunk]:
         """Yield the rows that are left, not read yet."""
-        start = 0
         while some := list(islice(self._rows, self.chunk_size)):
+            start, self._start = self._start, self._start + len(some)
             yield RowChunk(start, some)
-            start += len(some)
-        if start == 0:
+        if self._start == 0:
             raise DatasetFormatError(f"{self.reader.file.name}: it has no rows")
 
     def _read(self) -> Iterator[GraphTable]:

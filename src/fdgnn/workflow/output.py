@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -19,90 +19,25 @@ from fdgnn.texts import guarded, printable
 if TYPE_CHECKING:
     from fdgnn.datasets import Change, Reject
     from fdgnn.workflow.explaining import Explained
-    from fdgnn.workflow.predicting import Prediction
-    from fdgnn.workflow.trusting import RowTrust
+    from fdgnn.workflow.predicting import PredictedRows
 
 Cells = dict[str, Any]  # one row of output, by column
+Table = Mapping[str, list[Any]]  # some rows of output, by column
 KINDS = (".csv", ".jsonl", ".parquet")
-NO_CLASS = "none"  # in place of a set without classes
-_OF_ROWS = ("novelty", "unlike", "warning", "error")  # columns of rows, whatever the targets are
 
 
 @contextmanager
 def prediction_writer(
-    output: str,
-    model: Any,
-    id_name: str | None,
-    covered: Sequence[str] = (),
-    guard: bool = True,
-    *,
-    as_json: bool = False,
-) -> Iterator[Callable[[Iterable[Prediction]], None]]:
-    """Give a function that appends predictions of a model to `output`; "-" prints them.
+    output: str, guard: bool = True, *, as_json: bool = False
+) -> Iterator[Callable[[PredictedRows], None]]:
+    """Give a function that appends predictions to `output`; "-" prints them.
 
-    They are printed as CSV or, `as_json`, as an object per line.
-
-    `covered` are the columns of a set or an interval, where one was asked for. Of several targets
-    each has its own columns, which end with its name. With `guard`, text in a CSV file that a
-    spreadsheet would run as a formula begins with a quote.
+    They are printed as CSV or, `as_json`, as an object per line. With `guard`, text in a CSV file
+    that a spreadsheet would run as a formula begins with a quote.
     """
-    name = id_name or "row"
-    targets = [each.name for each in model.targets_] if model.each_ else [None]
-    parts = [
-        _TargetColumns(target, getattr(one, "classes_", ()), covered)
-        for target, one in zip(targets, model.each_ or (model,), strict=True)
-    ]
-    columns = [each for part in parts for each in part.names]
-    beside = ["standardized"] if _standardizes(model) else []
-    columns += [*beside, *_OF_ROWS]
-    if name in columns:
-        raise ValueError(f"`id_column` is {name!r}, as a column of the output; rename it")
-    if len(set(columns)) < len(columns):
-        raise ValueError("two targets would have the same columns in the output; rename one")
-
-    def row(p: Prediction) -> Cells:
-        cells: Cells = {name: p.id}
-        for part, own in zip(parts, p.of_targets or [p] * len(parts), strict=True):
-            cells |= part.cells(own)
-        cells |= dict.fromkeys(beside, p.standardized)
-        known = (p.trust.novelty, p.trust.unlike, p.warning, p.error)
-        return cells | dict(zip(_OF_ROWS, known, strict=True))
-
     printed = ".jsonl" if as_json and output == "-" else None
-    with _writer(output, [name, *columns], printed, guard) as write:
-        yield lambda predictions: write([row(p) for p in predictions])
-
-
-def _standardizes(model: Any) -> bool:
-    """Tell whether a model changes molecules before it reads them."""
-    return model.reading_ is not None and model.reading_.standardize is not None
-
-
-class _TargetColumns:
-    """The columns of one target; without a name it is the only one."""
-
-    def __init__(self, target: str | None, classes: Sequence[Any], covered: Sequence[str]) -> None:
-        end, of = ("", "") if target is None else (f"_{target}", f"{target}_")
-        self.n_classes, self.covered = len(classes), covered
-        chances = [f"probability_{of}{c}" for c in classes]
-        given = [f"{each}{end}" for each in covered]
-        self.names = [f"prediction{end}", f"score{end}", *chances, *given]
-
-    def cells(self, p: Prediction) -> Cells:
-        """Give the cells of one row."""
-        shown = p.probabilities or (None,) * self.n_classes
-        known = _covered(p.trust, self.covered)
-        return dict(zip(self.names, (p.prediction, p.score, *shown, *known), strict=True))
-
-
-def _covered(trust: RowTrust, columns: Sequence[str]) -> tuple[Any, ...]:
-    """The set as text, or both ends of the interval."""
-    values: tuple[Any, ...] = (None,) * len(columns)
-    if trust.likely is not None:
-        values = ("|".join(map(str, trust.likely)) or NO_CLASS,)
-    if trust.interval is not None:
-        values = trust.interval
-    return values
+    with _writer(output, printed, guard) as write:
+        yield lambda predicted: write(predicted.columns)
 
 
 @contextmanager
@@ -117,12 +52,17 @@ def explanation_writer(
     printed = ".jsonl" if as_json and output == "-" else None
     columns = [*_SUMMARY, *_PARTS, *(["descriptor"] * descriptors), "contribution", "effect"]
     rows = _object_of if (printed or Path(output).suffix) == ".jsonl" else _rows_of
-    with _writer(output, columns, printed, guard) as write:
-        yield lambda explained: write([
-            {name: cells.get(name) for name in columns} if rows is _rows_of else cells
-            for one in explained
-            for cells in rows(one)
-        ])  # fmt: skip
+    with _writer(output, printed, guard) as write:
+
+        def write_all(explained: Iterable[Explained]) -> None:
+            found = [cells for one in explained for cells in rows(one)]
+            if rows is _rows_of:
+                write(_by_column(found, columns))
+                return
+            for cells in found:  # an object has only what there is
+                write(_by_column([cells], list(cells)))
+
+        yield write_all
 
 
 _PARTS = ("vertex", "label", "group", "vertices")  # which part of a graph a row is about
@@ -187,65 +127,94 @@ def _summary(one: Explained) -> Cells:
     return dict(zip(_SUMMARY, cells, strict=True))
 
 
-def write_rejects(path: Path, rejects: Iterable[Reject]) -> None:
+def write_rejects(path: Path, rejects: Sequence[Reject]) -> None:
     """List bad rows in a CSV file."""
-    with _writer(str(path), ["row", "id", "reason"], kind=".csv") as write:
-        write([{"row": r.row, "id": r.id, "reason": r.reason} for r in rejects])
+    with _writer(str(path), kind=".csv") as write:
+        write(reject_table(rejects))
+
+
+def reject_table(rejects: Sequence[Reject]) -> Table:
+    """Give bad rows as a table."""
+    return _by_column([asdict(each) for each in rejects], ["row", "id", "reason"])
 
 
 def write_changes(path: Path, changes: Iterable[Change]) -> None:
     """List molecules that were changed before they were read in a CSV file."""
     columns = ["row", "id", "before", "after", "steps"]
-    with _writer(str(path), columns, kind=".csv") as write:
-        write([asdict(each) | {"steps": " ".join(each.steps)} for each in changes])
+    rows = [asdict(each) | {"steps": " ".join(each.steps)} for each in changes]
+    with _writer(str(path), kind=".csv") as write:
+        write(_by_column(rows, columns))
 
 
 # ---------------------------------------------------------------------- kinds of files
 
 
+def _by_column(rows: Sequence[Cells], names: Sequence[str]) -> Table:
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
 @contextmanager
 def _writer(
-    output: str, columns: list[str], kind: str | None = None, guard: bool = True
-) -> Iterator[Callable[[list[Cells]], None]]:
+    output: str, kind: str | None = None, guard: bool = True
+) -> Iterator[Callable[[Table], None]]:
     if output == "-":
         cell = _on_terminal if sys.stdout.isatty() else _cell(guard)
-        rows = _json_rows(sys.stdout) if kind == ".jsonl" else _csv_rows(sys.stdout, columns, cell)
+        rows = _json_rows(sys.stdout) if kind == ".jsonl" else _csv_rows(sys.stdout, cell)
 
-        def write_now(cells: list[Cells]) -> None:
-            rows(cells)
+        def write_now(table: Table) -> None:
+            rows(table)
             sys.stdout.flush()  # for whoever waits at the other end of a pipe
 
         yield write_now
         return
     path = Path(output)
-    kind = kind or path.suffix.lower()
-    if kind not in KINDS:
-        raise ValueError(f"{path}: its ending must be one of {', '.join(KINDS)}")
+    kind = kind or kind_of(output)
     check_writable(path)
-    with write_aside(path) as file:
-        if kind == ".parquet":
-            with _parquet_rows(file) as write:
-                yield write
-            return
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-        yield _csv_rows(text, columns, _cell(guard)) if kind == ".csv" else _json_rows(text)
-        text.flush()
-        text.detach()
+    with write_aside(path) as file, rows_writer(file, kind, guard) as write:
+        yield write
+
+
+def kind_of(output: str) -> str:
+    """Find the kind of a file of results by the ending of its name."""
+    kind = Path(output).suffix.lower()
+    if kind not in KINDS:
+        raise ValueError(f"{output}: its ending must be one of {', '.join(KINDS)}")
+    return kind
+
+
+@contextmanager
+def rows_writer(
+    file: IO[bytes], kind: str, guard: bool = True, *, header: bool = True
+) -> Iterator[Callable[[Table], None]]:
+    """Give a function that appends rows to an open file; a CSV file may have no header."""
+    if kind == ".parquet":
+        with _parquet_rows(file) as write:
+            yield write
+        return
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+    yield _csv_rows(text, _cell(guard), header) if kind == ".csv" else _json_rows(text)
+    text.flush()
+    text.detach()
 
 
 def _csv_rows(
-    file: IO[str], columns: list[str], cell: Callable[[Any], Any]
-) -> Callable[[list[Cells]], None]:
+    file: IO[str], cell: Callable[[Any], Any], header: bool = True
+) -> Callable[[Table], None]:
     writer = csv.writer(file, lineterminator="\n")
-    started: list[bool] = []
+    wanted = [header]
 
-    def write(rows: list[Cells]) -> None:
-        if not started:  # wait for the first rows: if there is an error, it should come alone
-            writer.writerow(map(cell, columns))
-            started.append(True)
-        writer.writerows([cell(row.get(column)) for column in columns] for row in rows)
+    def write(table: Table) -> None:
+        if wanted.pop():  # wait for the first rows: if there is an error, it should come alone
+            writer.writerow(map(cell, table))
+        wanted.append(False)
+        writer.writerows(zip(*(_cells(column, cell) for column in table.values()), strict=True))
 
     return write
+
+
+def _cells(column: list[Any], cell: Callable[[Any], Any]) -> list[Any]:
+    """Give the cells of a column; only text has to be looked at."""
+    return [cell(each) for each in column] if any(type(x) is str for x in column) else column
 
 
 def _cell(guard: bool) -> Callable[[Any], Any]:
@@ -256,24 +225,41 @@ def _on_terminal(value: Any) -> Any:
     return printable(value) if isinstance(value, str) else value
 
 
-def _json_rows(file: IO[str]) -> Callable[[list[Cells]], None]:
-    def write(rows: list[Cells]) -> None:
-        file.writelines(json.dumps(row) + "\n" for row in rows)
+def _json_rows(file: IO[str]) -> Callable[[Table], None]:
+    def write(table: Table) -> None:
+        rows = zip(*table.values(), strict=True)
+        file.writelines(json.dumps(dict(zip(table, row, strict=True))) + "\n" for row in rows)
 
     return write
 
 
+# Columns of text, of which the first rows may have nothing: Parquet wants to know the type at once.
+_TEXT = ("unlike", "warning", "error", "standardized")
+
+
 @contextmanager
-def _parquet_rows(file: IO[bytes]) -> Iterator[Callable[[list[Cells]], None]]:
+def _parquet_rows(file: IO[bytes]) -> Iterator[Callable[[Table], None]]:
     pa = require("pyarrow", "tables", "Parquet files")
     pq = require("pyarrow.parquet", "tables", "Parquet files")
     opened: list[Any] = []
 
-    def write(rows: list[Cells]) -> None:
-        table = pa.Table.from_pylist(rows, schema=opened[0].schema if opened else None)
+    def column(name: str, values: list[Any]) -> Any:
+        if any(type(x) is str for x in values) or name in _TEXT:
+            values, kind = [None if x is None else str(x) for x in values], pa.string()
+        else:
+            kind = None if any(x is not None for x in values) else pa.float64()
+        known = opened[0].schema.field(name).type if opened else kind
+        try:
+            return pa.array(values, type=known)
+        except pa.ArrowInvalid as error:
+            raise ValueError(f"column {name!r} has values of different kinds ({error})") from error
+
+    def write(table: Table) -> None:
+        columns = {name: column(name, values) for name, values in table.items()}
         if not opened:
-            opened.append(pq.ParquetWriter(file, table.schema))
-        opened[0].write_table(table)
+            made = pa.table(columns)
+            opened.append(pq.ParquetWriter(file, made.schema))
+        opened[0].write_table(pa.table(columns, schema=opened[0].schema))
 
     yield write
     for writer in opened:

@@ -4,43 +4,176 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from fdgnn.arrays import Array, Floats, Ints
+from fdgnn.arrays import Floats, Ints
 from fdgnn.datasets import GraphTable, Reject
 from fdgnn.encoders import Encoder
 from fdgnn.exceptions import UnseenLabelWarning
 from fdgnn.graphs import GraphBatch
 from fdgnn.model_files import load_model
 from fdgnn.scikit import is_classifier
-from fdgnn.workflow.trusting import NOTHING_KNOWN, Coverage, RowTrust, trust_of
+from fdgnn.workflow.trusting import NO_COVERAGE, Coverage, RowTrust
+
+NO_CLASS = "none"  # in place of a set without classes
+_OF_ROWS = ("novelty", "unlike", "warning", "error")  # columns of rows, whatever the targets are
 
 
 @dataclass(frozen=True)
-class Prediction:
-    """One row of output; a row that cannot be predicted has only `id` and `error`.
+class PredictedRows:
+    """What is said of the rows of a table, column by column, in the order of the rows.
 
-    `warning` names a vertex label of the graph that no training graph has; `standardized` is the
-    SMILES that was read, where it is not the one that was given.
+    Attributes
+    ----------
+    columns : dict of lists
+        One value for each row, None where there is none: what names the row (its id, or its
+        number), then `Predictor.columns`.
+    rejects : list of Reject
+        The rows that cannot be predicted; the column "error" has their reasons, too.
+    n_unseen, n_unlike, n_changed : int
+        How many rows have labels that no training graph has, are unlike the training graphs, and
+        were changed before they were read.
     """
 
-    id: Any
-    prediction: Any = None
-    score: float | None = None
-    probabilities: tuple[float, ...] = ()
-    trust: RowTrust = NOTHING_KNOWN
-    warning: str | None = None
-    error: str | None = None
-    standardized: str | None = None
-    of_targets: tuple[Prediction, ...] = ()  # of several targets, what is said of each
+    columns: dict[str, list[Any]]
+    rejects: list[Reject]
+    n_unseen: int = 0
+    n_unlike: int = 0
+    n_changed: int = 0
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
 
 
-Predicted: TypeAlias = tuple[list[Prediction], list[Reject]]
+@dataclass(frozen=True)
+class Predictor:
+    """A fitted model, and what is asked of it; it can go to other processes.
+
+    Parameters
+    ----------
+    model : FDGNNClassifier or FDGNNRegressor
+    coverage : Coverage
+        Whether sets or intervals are asked for.
+    id_column : str, optional
+        What the column that names the rows is called; "row" by default.
+    """
+
+    model: Any
+    coverage: Coverage = NO_COVERAGE
+    id_column: str | None = None
+
+    def __post_init__(self) -> None:
+        columns = self.columns
+        if self.id_name in columns:
+            raise ValueError(
+                f"`id_column` is {self.id_name!r}, as a column of the output; rename it"
+            )
+        if len(set(columns)) < len(columns):
+            raise ValueError("two targets would have the same columns in the output; rename one")
+
+    @property
+    def id_name(self) -> str:
+        """What the first column is called."""
+        return self.id_column or "row"
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The columns after the first one. Of several targets each has its own."""
+        reading = self.model.reading_
+        changes = reading is not None and reading.standardize is not None
+        own = [name for target in self._targets for name in target.names]
+        return [*own, *(["standardized"] * changes), *_OF_ROWS]
+
+    @cached_property
+    def _targets(self) -> list[_TargetColumns]:
+        model, covered = self.model, self.coverage.names(self.model)
+        names = [each.name for each in model.targets_] if model.each_ else [None]
+        models = model.each_ or (model,)
+        return [_TargetColumns(name, one, covered) for name, one in zip(names, models, strict=True)]
+
+    def predict(self, table: GraphTable) -> PredictedRows:
+        """Predict the rows of one table."""
+        model, start = self.model, table.start
+        usable, rejects = usable_rows(model, table)
+        found: dict[str, list[Any]] = {self.id_name: list(table.ids)}
+        found |= {name: [None] * table.n_rows for name in self.columns}
+        for reject in rejects:
+            found["error"][reject.row - start] = reject.reason
+        if table.graphs is None or not len(usable):
+            return PredictedRows(found, rejects)
+        graphs = table.graphs if len(usable) == len(table.graphs) else table.graphs[usable]
+        rows = table.rows[usable].tolist()
+        unseen = model.unseen(graphs)
+        with unseen_labels_ignored():
+            outputs = model.outputs(graphs)  # (n, q)
+        parts = model.shared_out(outputs) if model.each_ else [(model, outputs)]
+        for target, (_, own) in zip(self._targets, parts, strict=True):
+            for name, values in target.values(own, self.coverage).items():
+                _put(found[name], rows, values)
+        novelty = None if model.novelty_ is None else model.novelty(graphs)
+        if novelty is not None:
+            _put(found["novelty"], rows, novelty.tolist())
+        unlike = model.told_unlike(graphs, novelty)
+        for g, why in unlike.items():
+            found["unlike"][rows[g]] = why
+        for g, why in unseen.items():
+            found["warning"][rows[g]] = why
+        n_changed = 0
+        if "standardized" in found:
+            good = set(rows)
+            for change in (each for each in table.changes if each.row - start in good):
+                found["standardized"][change.row - start] = change.after
+                n_changed += 1
+        return PredictedRows(found, rejects, len(unseen), len(unlike), n_changed)
+
+
+def _put(column: list[Any], rows: list[int], values: list[Any]) -> None:
+    """Put the values of some rows into their places."""
+    if len(rows) == len(column):
+        column[:] = values
+        return
+    for row, value in zip(rows, values, strict=True):
+        column[row] = value
+
+
+class _TargetColumns:
+    """The columns of one target; without a name it is the only one."""
+
+    def __init__(self, target: str | None, model: Any, covered: Sequence[str]) -> None:
+        end, of = ("", "") if target is None else (f"_{target}", f"{target}_")
+        self.model, self.covered = model, [f"{each}{end}" for each in covered]
+        self.answer, self.score = f"prediction{end}", f"score{end}"
+        self.chances = [f"probability_{of}{c}" for c in getattr(model, "classes_", ())]
+        self.names = [self.answer, self.score, *self.chances, *self.covered]
+
+    def values(self, outputs: Floats, coverage: Coverage) -> dict[str, list[Any]]:
+        """Give the prediction, the output behind it, probabilities, and what covers the truth."""
+        model, found = self.model, {}
+        if is_classifier(model):
+            found[self.answer] = model.answers(outputs).tolist()
+            found[self.score] = outputs.max(axis=1).tolist()
+            if model.probability:
+                chances = model.chances(outputs).T.tolist()
+                found |= dict(zip(self.chances, chances, strict=True))
+        else:
+            found[self.answer] = found[self.score] = outputs[:, 0].tolist()
+        if self.covered:
+            found |= self._covering(list(coverage.of_rows(model, outputs)))
+        return found
+
+    def _covering(self, trust: list[RowTrust]) -> dict[str, list[Any]]:
+        """The set of each row as text, or both ends of its interval."""
+        if is_classifier(self.model):
+            sets = ["|".join(map(str, each.likely or ())) or NO_CLASS for each in trust]
+            return {self.covered[0]: sets}
+        low, high = zip(*(each.interval or (None, None) for each in trust), strict=True)
+        return {self.covered[0]: list(low), self.covered[1]: list(high)}
 
 
 def load_predictor(path: str | os.PathLike[str]) -> Any:
@@ -52,42 +185,11 @@ def load_predictor(path: str | os.PathLike[str]) -> Any:
 
 
 def predict_tables(
-    model: Any,
-    tables: Iterable[GraphTable],
-    n_jobs: int | None = None,
-    coverage: Coverage | None = None,
-) -> Iterator[Predicted]:
-    """Predict table by table; with a coverage, sets or intervals, too.
-
-    Yields
-    ------
-    predictions : list of Prediction
-        One for each row of a table, in order.
-    rejects : list of Reject
-        The rows that cannot be predicted.
-    """
-    model.set_params(n_jobs=n_jobs)
-    for table in tables:
-        yield predict_table(model, table, coverage or Coverage())
-
-
-def predict_table(model: Any, table: GraphTable, coverage: Coverage) -> Predicted:
-    """Predict the rows of one table, as `predict_tables` does."""
-    usable, rejects = usable_rows(model, table)
-    rows = [Prediction(name) for name in table.ids]
-    for reject in rejects:
-        rows[reject.row - table.start] = Prediction(reject.id, error=reject.reason)
-    if table.graphs is not None and len(usable):
-        graphs = table.graphs[usable]
-        unseen = model.unseen(graphs)
-        with unseen_labels_ignored():
-            outputs = model.outputs(graphs)  # (n, q)
-        answers = _predictions(model, graphs, outputs, coverage)
-        clean = {change.row - table.start: change.after for change in table.changes}
-        for g, (row, answer) in enumerate(zip(table.rows[usable], answers, strict=True)):
-            known = {"warning": unseen.get(g), "standardized": clean.get(int(row))}
-            rows[row] = replace(answer, id=table.ids[row], **known)
-    return rows, rejects
+    predictor: Predictor, tables: Iterable[GraphTable], n_jobs: int | None = None
+) -> Iterator[PredictedRows]:
+    """Predict table by table."""
+    predictor.model.set_params(n_jobs=n_jobs)
+    return map(predictor.predict, tables)
 
 
 @contextmanager
@@ -115,30 +217,3 @@ def usable_graphs(model: Any, graphs: GraphBatch) -> tuple[Ints, dict[int, str]]
     hint = "; a model of `fdgnn fit --handle-unknown ignore` takes such graphs"
     reasons = {g: reason + hint for g, reason in model.refusals(graphs).items()}
     return np.setdiff1d(np.arange(len(graphs)), list(reasons)), reasons
-
-
-def _predictions(
-    model: Any, graphs: GraphBatch, outputs: Floats, coverage: Coverage
-) -> Iterator[Prediction]:
-    """Give what is said of each graph, without its id: of the only target, or of several."""
-    trust = trust_of(model, graphs)
-    if not model.each_:
-        for answer, known in zip(_answers(model, outputs, coverage), trust, strict=True):
-            yield replace(answer, trust=replace(answer.trust, **known))
-        return
-    each = [_answers(one, own, coverage) for one, own in model.shared_out(outputs)]
-    for known, *answers in zip(trust, *each, strict=True):
-        yield Prediction(None, trust=RowTrust(**known), of_targets=tuple(answers))
-
-
-def _answers(model: Any, outputs: Floats, coverage: Coverage) -> Iterator[Prediction]:
-    """Give the prediction of one target, the output behind it, probabilities, and its coverage."""
-    values, scores = outputs[:, 0], outputs[:, 0]
-    chances: Array = np.empty((len(outputs), 0))
-    if is_classifier(model):
-        values, scores = model.answers(outputs), outputs.max(axis=1)
-        if model.probability:
-            chances = model.chances(outputs)
-    covered = coverage.of_rows(model, outputs)
-    rows = zip(values.tolist(), scores.tolist(), map(tuple, chances.tolist()), covered, strict=True)
-    return (Prediction(None, *row) for row in rows)

@@ -11,47 +11,59 @@ from itertools import chain
 from multiprocessing import get_context
 from queue import Queue
 from threading import Event, Thread
-from typing import Any, TypeVar
+from typing import NamedTuple, TypeVar
 
 import joblib
 
 from fdgnn.datasets import GraphTable
 from fdgnn.datasets.rows import ChunkReader, GraphTables, RowChunk
 from fdgnn.threads import one_blas_thread
-from fdgnn.workflow.predicting import Predicted, predict_table, predict_tables
-from fdgnn.workflow.trusting import Coverage
+from fdgnn.workflow.predicting import PredictedRows, Predictor, predict_tables
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 def predict_rows(
-    model: Any, tables: Iterator[GraphTable], n_jobs: int | None, coverage: Coverage
-) -> Iterator[Predicted]:
+    predictor: Predictor, tables: Iterator[GraphTable], n_jobs: int | None
+) -> Iterator[PredictedRows]:
     """Predict table by table as `predict_tables`, molecules by several processes.
 
     Rows that fit in one table are not worth the start of a process.
     """
     n_processes = joblib.effective_n_jobs(n_jobs)
     if n_processes == 1 or not isinstance(tables, GraphTables) or not tables.independent:
-        yield from predict_tables(model, tables, n_jobs, coverage)
+        yield from predict_tables(predictor, tables, n_jobs)
         return
     chunks = tables.chunks()
-    first = next(chunks)
-    if tables.chunk_size is None or len(first.rows) < tables.chunk_size:
-        yield predict_table(model, tables.reader.read(first), coverage)
+    first = next(chunks, None)
+    if first is None:  # all rows were predicted before
         return
-    worker = _Worker(model.set_params(n_jobs=1), tables.reader, coverage)
+    if tables.chunk_size is None or len(first.rows) < tables.chunk_size:
+        yield predictor.predict(tables.reader.read(first))
+        return
+    predictor.model.set_params(n_jobs=1)
+    worker = _Worker(predictor, tables.reader)
     # A process that is started anew has none of this one's threads and their locks.
     pool = ProcessPoolExecutor(n_processes, get_context("spawn"), _start, (worker,))
 
-    def submit(chunk: RowChunk) -> Future[Predicted]:
+    def submit(chunk: RowChunk) -> Future[PredictedRows]:
         return pool.submit(_work, chunk)
 
     try:
         yield from in_order(submit, chain([first], chunks), 2 * n_processes)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def skip_rows(tables: Iterator[GraphTable], n_rows: int) -> Iterator[GraphTable]:
+    """Leave out the first rows, as many as some tables have; they are not read if need not be."""
+    if isinstance(tables, GraphTables):
+        tables.skip(n_rows)
+    else:
+        while n_rows > 0 and (table := next(tables, None)) is not None:
+            n_rows -= table.n_rows
+    return tables
 
 
 def in_order(
@@ -89,14 +101,14 @@ def in_order(
 # ---------------------------------------------------------------------- in the processes
 
 
-class _Worker:
-    """What a process needs to know: the model, how rows are read, and what is asked for."""
+class _Worker(NamedTuple):
+    """What a process needs to know: who predicts, and how rows are read."""
 
-    def __init__(self, model: Any, reader: ChunkReader, coverage: Coverage) -> None:
-        self.model, self.reader, self.coverage = model, reader, coverage
+    predictor: Predictor
+    reader: ChunkReader
 
-    def predict(self, chunk: RowChunk) -> Predicted:
-        return predict_table(self.model, self.reader.read(chunk), self.coverage)
+    def predict(self, chunk: RowChunk) -> PredictedRows:
+        return self.predictor.predict(self.reader.read(chunk))
 
 
 _started: list[_Worker] = []
@@ -107,6 +119,6 @@ def _start(worker: _Worker) -> None:
     _started.append(worker)
 
 
-def _work(chunk: RowChunk) -> Predicted:
+def _work(chunk: RowChunk) -> PredictedRows:
     with one_blas_thread():
         return _started[0].predict(chunk)

@@ -1,4 +1,4 @@
-"""How far to trust each row of predictions: sets or intervals, and what is unlike the training."""
+"""How far to trust each row of predictions: sets of classes, or intervals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from fdgnn.arrays import Floats
-from fdgnn.graphs import GraphBatch
 from fdgnn.scikit import is_classifier
 
 
@@ -19,18 +18,12 @@ class RowTrust:
 
     Attributes
     ----------
-    novelty : float, optional
-        How unlike the training graphs it is, from 0 to 1; None where the model cannot tell.
-    unlike : str, optional
-        Why it is unlike them, if it is.
     likely : tuple, optional
         The classes that it may have, if a coverage was asked for.
     interval : (low, high), optional
         Where the predicted number may be, if a coverage was asked for.
     """
 
-    novelty: float | None = None
-    unlike: str | None = None
     likely: tuple[Any, ...] | None = None
     interval: tuple[float, float] | None = None
 
@@ -75,9 +68,4 @@ class Coverage:
         return ((low, high) for low, high in model.intervals_of(outputs, self.share)[:, 0].tolist())
 
 
-def trust_of(model: Any, graphs: GraphBatch) -> list[dict[str, Any]]:
-    """Say for each graph how unlike the training graphs it is: `novelty` and `unlike`."""
-    values = None if model.novelty_ is None else model.novelty(graphs)
-    told = model.told_unlike(graphs, values)
-    known = [None] * len(graphs) if values is None else values.tolist()
-    return [{"novelty": value, "unlike": told.get(g)} for g, value in enumerate(known)]
+NO_COVERAGE = Coverage()

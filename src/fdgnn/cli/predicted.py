@@ -1,0 +1,218 @@
+"""What ``fdgnn predict`` does: one file, a stream, or a directory of shards; what it tells."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from fdgnn.cli.app import say
+from fdgnn.cli.options import DataOptions
+from fdgnn.cli.rejects import RejectsFile, check_outputs
+
+if TYPE_CHECKING:
+    from fdgnn.context import Context
+    from fdgnn.workflow.pieces import Counts
+    from fdgnn.workflow.predicting import PredictedRows, Predictor
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was typed."""
+
+    model: Path
+    data: tuple[str, ...]
+    output: str
+    how: DataOptions
+    chunk: int
+    guard: bool
+    as_json: bool
+    rejects: Path | None
+
+    @property
+    def to_directory(self) -> bool:
+        """Whether each input file becomes a file of its own."""
+        from fdgnn import places
+
+        if self.output == "-":
+            return False
+        if self.output.endswith("/") or not Path(self.output).suffix:
+            return True
+        return not places.is_url(self.output) and Path(self.output).is_dir()
+
+    def check(self, directory_options: bool) -> None:
+        """Raise ValueError if what was typed does not go together."""
+        from fdgnn import places
+
+        several = len(self.data) > 1 or any(map(places.is_pattern, self.data))
+        if self.to_directory:
+            if self.rejects is not None:
+                raise ValueError(
+                    "--rejects is for one output file; a directory has its own folder for them"
+                )
+        elif several or directory_options:
+            what = "several input files" if several else "--cluster, --restart and --shard-format"
+            raise ValueError(f"{what} need a directory as output; give -o DIRECTORY/")
+
+    def stamp(self, predictor: Predictor) -> str:
+        """Give a hash of everything that the output depends on."""
+        from fdgnn import places
+
+        given = self.data[0]
+        source = Path(given)
+        files = sorted(source.iterdir()) if source.is_dir() else [given]
+        stamps = [f"{each} {places.stamp_of(str(each))}" for each in files]
+        asked = (predictor.coverage, self.how, self.chunk, self.guard, stamps)
+        return hashlib.sha256(self.model.read_bytes() + repr(asked).encode()).hexdigest()
+
+
+# ---------------------------------------------------------------------- one file
+
+
+def predict_file(asked: Asked, predictor: Predictor, context: Context) -> None:
+    """Predict a file, a folder that is one table, or standard input."""
+    from fdgnn import places
+
+    given = asked.data[0]
+    if places.is_url(given):
+        with places.fetched(given) as path:
+            _predict_file(asked, predictor, context, str(path))
+    else:
+        _predict_file(asked, predictor, context, given)
+
+
+def _predict_file(asked: Asked, predictor: Predictor, context: Context, given: str) -> None:
+    from fdgnn.workflow.counting import count_rows
+    from fdgnn.workflow.processes import predict_rows, skip_rows
+
+    output = asked.output
+    bad_rows = RejectsFile.beside(output, asked.rejects)
+    check_outputs(given, output, bad_rows)
+    with _writing(asked, predictor, given) as (write, counts):
+        tables = asked.how.iterate(given, like=predictor.model, chunk_size=asked.chunk)
+        if counts.rows:
+            say(f"{counts.rows} rows were predicted before and are kept", context.quiet)
+            tables = skip_rows(tables, counts.rows)
+        rows = predict_rows(predictor, tables, context.n_jobs)
+        if output != "-":
+            rows = context.track(rows, count_rows(given), "rows", done=counts.rows, size=len)
+        for some in rows:
+            write(some)
+            counts.add(some)
+    _tell(counts, bad_rows, context, output, asked.as_json)
+
+
+@contextmanager
+def _writing(
+    asked: Asked, predictor: Predictor, given: str
+) -> Iterator[tuple[Callable[[PredictedRows], None], Counts]]:
+    """Give a function that writes rows, and what is known of rows that are written already."""
+    from fdgnn import places
+    from fdgnn.workflow.output import kind_of, prediction_writer, rows_writer
+    from fdgnn.workflow.pieces import Counts, PiecedFile
+
+    output = asked.output
+    if places.is_url(output):
+        with (
+            places.write_place(output) as file,
+            rows_writer(file, kind_of(output), asked.guard) as write_table,
+        ):
+            yield lambda rows: write_table(rows.columns), Counts()
+    elif output == "-" or not Path(given).exists():  # printed, or not a file that could be repeated
+        with prediction_writer(output, asked.guard, as_json=asked.as_json) as write:
+            yield write, Counts()
+    else:
+        pieces = PiecedFile(output, asked.stamp(predictor), asked.guard)
+        with pieces.writing() as write:
+            yield write, pieces.done
+
+
+def _tell(
+    counts: Counts, bad_rows: RejectsFile, context: Context, output: str, as_json: bool
+) -> None:
+    found, n_rows = counts.rejects, counts.rows
+    listed = bad_rows.write(found, n_rows, context)
+    if len(found) == n_rows:
+        raise ValueError(f"none of the {n_rows} rows can be predicted; {found[0]}")
+    n_predicted = n_rows - len(found)
+    tell_unseen(counts.unseen, n_predicted, context)
+    if counts.unlike:
+        told = "are unlike the training graphs; the column 'unlike' says why"
+        say(f"{counts.unlike} of these {n_predicted} rows {told}", context.quiet)
+    if counts.changed:
+        told = "molecules were changed; the column 'standardized' has what was read"
+        say(f"{counts.changed} of {n_rows} {told}", context.quiet)
+    say(f"{n_predicted} of {n_rows} rows predicted", context.quiet)
+    summary = {"rows": n_rows, "predicted": n_predicted, "unseen_labels": counts.unseen}
+    summary |= {"unlike": counts.unlike, "changed": counts.changed}
+    print_summary({**summary, **listed}, output, as_json)
+
+
+# ---------------------------------------------------------------------- a directory
+
+
+def predict_directory(
+    asked: Asked,
+    predictor: Predictor,
+    context: Context,
+    kind: str | None,
+    cluster: str | None,
+    restart: bool,
+) -> None:
+    """Predict each input file into a file of a directory."""
+    from fdgnn.workflow.shards import ShardWork, find_shards, predict_shards
+
+    shards = find_shards(asked.data, asked.output, kind)
+    options = {**asked.how.arguments, "chunk_size": asked.chunk}
+    work = ShardWork.of(predictor, asked.model.read_bytes(), options, asked.guard)
+    found = predict_shards(work, shards, context, cluster=cluster, restart=restart)
+    records = list(found.records.values())
+    names = ("rows", "rejected", "unseen_labels", "unlike", "changed")
+    summary = {name: sum(getattr(each, name) for each in records) for name in names}
+    bad = [(each, told) for each in shards for told in _first_rejects(found.records, each.target)]
+    for shard, told in bad[:5]:
+        say(f"{shard.source}, {told}", context.quiet)
+    if summary["rejected"]:
+        where = f"listed in {asked.output.rstrip('/')}/rejects"
+        say(f"{summary['rejected']} of {summary['rows']} rows rejected, {where}", context.quiet)
+    for source, reason in list(found.failures.items())[:5]:
+        say(reason if source in reason else f"{source}: {reason}", context.quiet)
+    if found.n_skipped:
+        say(f"{found.n_skipped} of {len(shards)} shards were finished before", context.quiet)
+    if found.failures:
+        raise ValueError(
+            f"{len(found.failures)} of {len(shards)} shards cannot be predicted, first "
+            f"{next(iter(found.failures))}; the others are finished, and a repeated command "
+            "tries only what is missing"
+        )
+    n_predicted = summary["rows"] - summary["rejected"]
+    say(f"{n_predicted} of {summary['rows']} rows predicted, {len(shards)} shards", context.quiet)
+    print_summary({"shards": len(shards), **summary}, asked.output, asked.as_json)
+
+
+def _first_rejects(records: Any, target: str) -> list[str]:
+    found = records.get(target)
+    return [] if found is None else list(found.first_rejects)
+
+
+# ---------------------------------------------------------------------- what is told
+
+
+def tell_unseen(n_unseen: int, n_rows: int, context: Context) -> None:
+    """Say in one line, for all tables together, how many rows have unknown labels."""
+    if n_unseen:
+        from fdgnn.encoders.unseen import WHAT_IT_MEANS
+
+        say(f"{n_unseen} of these {n_rows} rows have {WHAT_IT_MEANS}", context.quiet)
+
+
+def print_summary(summary: dict[str, object], output: str, as_json: bool) -> None:
+    """Print a summary as JSON, unless rows are printed."""
+    if as_json and output != "-":
+        typer.echo(json.dumps(summary | {"output": output}))

@@ -1,0 +1,313 @@
+"""Directories of shards, and large files in pieces: resumable, in order, and as plain `predict`."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from commands import assert_one_clear_line, fdgnn
+from fdgnn import FDGNNClassifier, save_model
+from fdgnn.workflow import pieces, shards
+from fdgnn.workflow.predicting import Predictor
+
+pytest.importorskip("rdkit")
+
+SMILES = ["CCO", "CCN", "c1ccccc1", "CC(=O)O", "C1CC", "CCCl", "CCBr", "OCCO", "CC#N", "C=C"]
+ROOT = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    good = [smiles for smiles in SMILES if smiles != "C1CC"] * 3
+    y = np.array(["no", "yes"])[np.arange(len(good)) % 2]
+    fitted = FDGNNClassifier(encoder="colors", probability=True).fit(good, y)
+    path = tmp_path_factory.mktemp("model") / "m.fdgnn"
+    save_model(fitted, path)
+    other = path.with_name("other.fdgnn")
+    save_model(FDGNNClassifier(encoder="colors").fit(good, y), other)
+    return path
+
+
+@pytest.fixture
+def data(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name, n in (("a", 7), ("b", 5), ("c", 9)):
+        rows = [SMILES[i % len(SMILES)] for i in range(n)]
+        (folder / f"{name}.csv").write_text("smiles\n" + "".join(f"{row}\n" for row in rows))
+    return folder
+
+
+def plain(model, source, output, *more):
+    run = fdgnn("predict", model, source, "-o", output, "-q", *more)
+    assert run.returncode == 0, run.stderr
+    return Path(output).read_bytes()
+
+
+def assert_all_there(model, data, out, tmp_path):
+    for source in data.glob("*.csv"):
+        expected = plain(model, source, tmp_path / "plain.csv")
+        assert (out / source.name).read_bytes() == expected
+
+
+# ---------------------------------------------------------------------- shards
+
+
+@pytest.mark.parametrize("given", ["in", "in/*.csv"])
+def test_each_file_becomes_one_as_plain_predict_writes_it(model, data, tmp_path, given):
+    out = tmp_path / "out"
+    run = fdgnn("predict", model, tmp_path / given, "-o", f"{out}/", "--json")
+    assert run.returncode == 0, run.stderr
+    assert_all_there(model, data, out, tmp_path)
+    summary = json.loads(run.stdout)
+    assert (summary["shards"], summary["rows"], summary["rejected"]) == (3, 21, 3)
+    assert "a.csv, row 4: its SMILES 'C1CC'" in run.stderr
+    listed = list(csv.DictReader((out / "rejects" / "c.csv.rejects.csv").read_text().splitlines()))
+    assert [row["row"] for row in listed] == ["4"]
+    again = fdgnn("predict", model, tmp_path / given, "-o", f"{out}/", "--json")
+    assert "3 of 3 shards were finished before" in again.stderr
+    assert json.loads(again.stdout) == summary
+
+
+def test_a_changed_input_is_predicted_again_and_another_model_is_noticed(model, data, tmp_path):
+    out = tmp_path / "out"
+    assert fdgnn("predict", model, data, "-o", out, "-q").returncode == 0
+    (data / "b.csv").write_text("smiles\nCCO\nOCC\n")
+    (out / "c.csv").unlink()
+    run = fdgnn("predict", model, data, "-o", out)
+    assert "1 of 3 shards were finished before" in run.stderr
+    assert_all_there(model, data, out, tmp_path)
+    other = model.with_name("other.fdgnn")
+    run = fdgnn("predict", other, data, "-o", out)
+    assert_one_clear_line(run, "a.csv", "another model", "--restart")
+    assert_all_there(model, data, out, tmp_path)
+    assert fdgnn("predict", other, data, "-o", out, "-q", "--restart").returncode == 0
+    assert_all_there(other, data, out, tmp_path)
+
+
+def test_bad_shards_do_not_stop_the_others(model, data, tmp_path):
+    out = tmp_path / "out"
+    (data / "d.csv").write_text("name,weight\nx,1\n")
+    (data / "e.parquet").write_bytes(b"PAR1 nothing")
+    names = [*sorted(map(str, data.iterdir())), data / "gone.csv"]
+    run = fdgnn("predict", model, *names, "-o", out)
+    assert_one_clear_line(run, "3 of 6 shards cannot be predicted", "repeated command")
+    for name in ("d.csv", "e.parquet", "gone.csv"):
+        assert name in run.stderr
+        assert not (out / name).exists()
+    assert_all_there(model, data=_without(data, "d.csv"), out=out, tmp_path=tmp_path)
+    (data / "e.parquet").unlink()
+    assert "3 of 3 shards were finished" in fdgnn("predict", model, data, "-o", out).stderr
+
+
+def _without(folder, name):
+    (folder / name).unlink()
+    return folder
+
+
+def test_a_full_disk_stops_at_once_and_keeps_what_is_finished(model, data, tmp_path, monkeypatch):
+    out, real = tmp_path / "out", shards.places.write_place
+
+    def full(place):
+        if place.endswith("b.csv"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), place)
+        return real(place)
+
+    monkeypatch.setattr(shards.places, "write_place", full)
+    assert_one_clear_line(fdgnn("predict", model, data, "-o", out), "No space left on device")
+    assert sorted(each.name for each in out.glob("*.csv")) == ["a.csv"]
+    monkeypatch.undo()
+    assert "1 of 3 shards were finished" in fdgnn("predict", model, data, "-o", out).stderr
+    assert_all_there(model, data, out, tmp_path)
+
+
+def test_killed_at_any_write_it_goes_on_where_it_was(model, data, tmp_path):
+    (data / "c.csv").unlink()
+    words = ["predict", str(model), str(data), "-o", "out/"]
+    run = subprocess.run(
+        [sys.executable, ROOT / "fault_driver.py", "killed", "1", "out/b.csv", "--", *words],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    found = json.loads(run.stdout)
+    codes = found["codes"]
+    assert len(codes) > 6
+    assert codes[-1] == 0
+    assert set(codes[:-1]) == {-signal.SIGKILL}
+    assert "finished before" in found["told"][-1]
+    assert_all_there(model, data, tmp_path / "out", tmp_path)
+
+
+def test_formats_names_that_collide_and_options_that_need_a_directory(model, data, tmp_path):
+    out = tmp_path / "out"
+    run = fdgnn("predict", model, data, "-o", out, "--shard-format", "parquet", "-q", "-j", 2)
+    assert run.returncode == 0, run.stderr
+    table = pq.read_table(out / "a.parquet")
+    rows = list(
+        csv.DictReader(plain(model, data / "a.csv", tmp_path / "p.csv").decode().split("\n"))
+    )
+    assert table.column("prediction").to_pylist() == [row["prediction"] or None for row in rows]
+    assert table.column("error").to_pylist()[4].startswith("its SMILES 'C1CC'")
+    twin = tmp_path / "a.csv"
+    twin.write_text("smiles\nCC\n")
+    run = fdgnn("predict", model, twin, data, "-o", tmp_path / "more")
+    assert_one_clear_line(run, "would both be written")
+    for words in (["--cluster", "tcp://127.0.0.1:1"], ["--restart"], [data / "b.csv"]):
+        run = fdgnn("predict", model, data / "a.csv", *words, "-o", tmp_path / "x.csv")
+        assert_one_clear_line(run, "need a directory as output")
+    assert_one_clear_line(fdgnn("predict", model, f"{data}/*.smi", "-o", out), "no file has such")
+    assert_one_clear_line(fdgnn("predict", model, data, "-o", data), "would be overwritten")
+
+
+def test_any_file_system_of_fsspec(model, data, tmp_path):
+    fsspec = pytest.importorskip("fsspec")
+    system = fsspec.filesystem("memory")
+    for source in data.iterdir():
+        system.pipe_file(f"/in/{source.name}", source.read_bytes())
+    try:
+        for given in ("memory://in/*.csv", "memory://in"):
+            run = fdgnn("predict", model, given, "-o", "memory://out/")
+            assert run.returncode == 0, run.stderr
+        assert "3 of 3 shards were finished before" in run.stderr
+        expected = plain(model, data / "c.csv", tmp_path / "plain.csv")
+        assert system.cat_file("/out/c.csv") == expected
+        assert not [each for each in system.find("/out") if each.endswith(".part")]
+        run = fdgnn("predict", model, "memory://in/c.csv", "-o", "memory://one/c.csv", "-q")
+        assert run.returncode == 0, run.stderr
+        assert system.cat_file("/one/c.csv") == expected
+        assert_one_clear_line(fdgnn("predict", model, "nowhere://x/*.csv", "-o", "o/"), "nowhere")
+    finally:
+        system.rm("/", recursive=True)
+
+
+# ---------------------------------------------------------------------- a cluster
+
+
+def test_an_address_that_nobody_answers_at(model, data, tmp_path, monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(shards, "SECONDS_TO_ANSWER", 0.3)
+    run = fdgnn("predict", model, data, "-o", tmp_path / "out", "--cluster", "tcp://127.0.0.1:9")
+    assert_one_clear_line(run, "no Dask scheduler answers at tcp://127.0.0.1:9")
+
+
+def test_workers_read_and_write_and_one_may_be_lost(model, data, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    deadly = tmp_path / "in" / "b.csv"
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    ) as cluster:
+        with distributed.Client(cluster.scheduler_address) as client:
+            client.run(_die_once, str(deadly), str(tmp_path / "died"))
+        address = cluster.scheduler_address
+        run = fdgnn("predict", model, data, "-o", tmp_path / "out", "--cluster", address)
+    assert run.returncode == 0, run.stderr
+    assert (tmp_path / "died").exists()
+    assert_all_there(model, data, tmp_path / "out", tmp_path)
+
+
+def _die_once(source, mark):
+    """Let the first worker that stamps this file be killed."""
+    from fdgnn import places
+
+    real = places.stamp_of
+
+    def stamp(place):
+        if place == source and not Path(mark).exists():
+            Path(mark).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(place)
+
+    places.stamp_of = stamp
+
+
+# ---------------------------------------------------------------------- one large file
+
+
+class Killed(BaseException):
+    """As if the process was gone."""
+
+
+@pytest.fixture
+def small_pieces(monkeypatch):
+    monkeypatch.setattr(pieces, "ROWS", 6)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_a_large_file_is_the_same_in_pieces(model, data, tmp_path, kind, small_pieces, monkeypatch):
+    source, out = data / "c.csv", tmp_path / f"out.{kind}"
+    asked = ("--chunk", 2)
+    found = plain(model, source, out, *asked)
+    monkeypatch.setattr(pieces, "ROWS", 1000)
+    whole = plain(model, source, tmp_path / f"whole.{kind}", *asked)
+    if kind == "parquet":
+        assert pq.read_table(out).equals(pq.read_table(tmp_path / "whole.parquet"))
+    else:
+        assert found == whole
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_killed_between_pieces_nothing_is_predicted_twice(
+    model, tmp_path, small_pieces, monkeypatch, jobs
+):
+    source, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    source.write_text("smiles\n" + "".join(f"{SMILES[i % 10]}\n" for i in range(20)))
+    words = ("predict", model, source, "-o", out, "--chunk", 2, "-j", jobs)
+    expected = plain(model, source, tmp_path / "plain.csv", "--chunk", 2)
+    real, left = pieces.write_aside, [3]  # a piece, its record, and half of the next
+
+    def deadly(path):
+        left[0] -= 1
+        if left[0] < 0:
+            raise Killed
+        return real(path)
+
+    monkeypatch.setattr(pieces, "write_aside", deadly)
+    with pytest.raises(Killed):
+        fdgnn(*words)
+    assert not out.exists()
+    monkeypatch.setattr(pieces, "write_aside", real)
+    predicted = []
+    monkeypatch.setattr(
+        Predictor, "predict", _counting(Predictor.predict, predicted)
+    )  # of this process
+    run = fdgnn(*words)
+    assert run.returncode == 0, run.stderr
+    assert "6 rows were predicted before and are kept" in run.stderr
+    assert out.read_bytes() == expected
+    assert sum(predicted) in (14, 0)  # none here, if other processes predict
+    assert (tmp_path / "out.csv.rejects.csv").read_text().count("C1CC") == 2
+    assert not list(tmp_path.glob(".*"))
+
+
+def _counting(real, predicted):
+    def predict(self, table):
+        predicted.append(table.n_rows)
+        return real(self, table)
+
+    return predict
+
+
+def test_pieces_of_another_input_are_not_used(model, tmp_path, small_pieces, monkeypatch):
+    source, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    source.write_text("smiles\n" + "CCO\n" * 20)
+    real = pieces.PiecedFile._join
+    monkeypatch.setattr(
+        pieces.PiecedFile, "_join", lambda self, file: (_ for _ in ()).throw(Killed)
+    )
+    with pytest.raises(Killed):
+        fdgnn("predict", model, source, "-o", out, "--chunk", 2)
+    monkeypatch.setattr(pieces.PiecedFile, "_join", real)
+    source.write_text("smiles\n" + "CCN\n" * 20)
+    run = fdgnn("predict", model, source, "-o", out, "--chunk", 2)
+    assert "kept" not in run.stderr
+    assert out.read_bytes() == plain(model, source, tmp_path / "plain.csv", "--chunk", 2)
