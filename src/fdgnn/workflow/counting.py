@@ -6,7 +6,6 @@ from pathlib import Path
 
 from fdgnn.datasets.files import BLOCK, DAMAGE, open_unpacked
 from fdgnn.datasets.formats import SUFFIXES
-from fdgnn.extras import require
 
 _LINES = ("csv", "tsv", "jsonl", "smi")  # formats that have a row per line
 _WITH_HEADER = ("csv", "tsv")
@@ -20,16 +19,11 @@ def count_rows(place: str) -> int | None:
     path = Path(place)
     suffixes = [each.lower() for each in path.suffixes if each.lower() != ".gz"]
     format = SUFFIXES.get(suffixes[-1]) if suffixes else None
-    if not path.is_file():
+    if not path.is_file() or format not in _LINES:
         return None
     try:
-        if format == "parquet":
-            pq = require("pyarrow.parquet", "tables", "Parquet files")
-            return int(pq.read_metadata(path).num_rows)
-        if format in _LINES:
-            with open_unpacked(path) as (stream, _):
-                blocks = iter(lambda: stream.read(BLOCK), b"")
-                return sum(block.count(b"\n") for block in blocks) - (format in _WITH_HEADER)
+        with open_unpacked(path) as (stream, _):
+            blocks = iter(lambda: stream.read(BLOCK), b"")
+            return sum(block.count(b"\n") for block in blocks) - (format in _WITH_HEADER)
     except DAMAGE:  # whoever reads the rows will say what is wrong
         return None
-    return None
