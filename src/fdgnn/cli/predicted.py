@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
+class PredictionWanted:
     """What was typed."""
 
     model: Path
@@ -75,7 +75,7 @@ class Asked:
 # ---------------------------------------------------------------------- one file
 
 
-def predict_file(asked: Asked, predictor: Predictor, context: Context) -> None:
+def predict_file(asked: PredictionWanted, predictor: Predictor, context: Context) -> None:
     """Predict a file, a folder that is one table, or standard input."""
     from fdgnn import places
 
@@ -87,7 +87,9 @@ def predict_file(asked: Asked, predictor: Predictor, context: Context) -> None:
         _predict_file(asked, predictor, context, given)
 
 
-def _predict_file(asked: Asked, predictor: Predictor, context: Context, given: str) -> None:
+def _predict_file(
+    asked: PredictionWanted, predictor: Predictor, context: Context, given: str
+) -> None:
     from fdgnn.workflow.counting import count_rows
     from fdgnn.workflow.processes import predict_rows, skip_rows
 
@@ -110,7 +112,7 @@ def _predict_file(asked: Asked, predictor: Predictor, context: Context, given: s
 
 @contextmanager
 def _writing(
-    asked: Asked, predictor: Predictor, given: str
+    asked: PredictionWanted, predictor: Predictor, given: str
 ) -> Iterator[tuple[Callable[[PredictedRows], None], Counts]]:
     """Give a function that writes rows, and what is known of rows that are written already."""
     from fdgnn import places
@@ -158,7 +160,7 @@ def _tell(
 
 
 def predict_directory(
-    asked: Asked,
+    asked: PredictionWanted,
     predictor: Predictor,
     context: Context,
     kind: str | None,

@@ -96,13 +96,15 @@ def predict(
     If the output is a directory, each input file becomes one file there. A command that was
     stopped goes on where it was when it is repeated.
     """
-    from fdgnn.cli.predicted import Asked, predict_directory, predict_file
+    from fdgnn.cli.predicted import PredictionWanted, predict_directory, predict_file
     from fdgnn.context import Context
     from fdgnn.workflow.predicting import Predictor, load_predictor
     from fdgnn.workflow.trusting import Coverage
 
     context = Context(n_jobs=jobs, quiet=quiet)
-    asked = Asked(model, tuple(data), output, how, chunk, formula_guard, as_json, rejects)
+    asked = PredictionWanted(
+        model, tuple(data), output, how, chunk, formula_guard, as_json, rejects
+    )
     asked.check(directory_options=cluster is not None or restart or shard_format is not None)
     fitted, wanted = load_predictor(model), Coverage(coverage, by_class)
     wanted.check(fitted)
