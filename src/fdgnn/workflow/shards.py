@@ -64,7 +64,7 @@ class ShardRecord(Record, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Shard:
+class PredictedShard:
     """One input file and the output file that becomes of it, as paths or URLs."""
 
     source: str
@@ -106,7 +106,7 @@ class ShardWork:
         made_by = hashlib.sha256(model_file + repr(asked).encode()).hexdigest()
         return cls(predictor, made_by, options, guard)
 
-    def predict(self, shard: Shard) -> ShardRecord:
+    def predict(self, shard: PredictedShard) -> ShardRecord:
         """Predict one shard: read it, write the result, then its record."""
         found = ShardRecord(stamp=places.stamp_of(shard.source), made_by=self.made_by)
         rejects = []
@@ -128,7 +128,7 @@ class ShardWork:
             file.write(encode(found) + b"\n")
         return found
 
-    def finished(self, shard: Shard) -> ShardRecord | None:
+    def finished(self, shard: PredictedShard) -> ShardRecord | None:
         """Give the record of a shard that is finished and whose input is still the same.
 
         Raises
@@ -163,14 +163,16 @@ def _named(path: Any, source: str) -> Iterator[None]:
 # ---------------------------------------------------------------------- which shards there are
 
 
-def find_shards(given: Sequence[str], folder: str, kind: str | None = None) -> list[Shard]:
+def find_shards(given: Sequence[str], folder: str, kind: str | None = None) -> list[PredictedShard]:
     """Find the shards that names, patterns and folders stand for, in order.
 
     An output has the name of its input, with the ending of `kind`; by default that of the input,
     if results can be written so, and else ``.csv``.
     """
     sources = [source for each in given for source in _sources(each)]
-    shards = [Shard(each, places.inside(folder, _target_name(each, kind))) for each in sources]
+    shards = [
+        PredictedShard(each, places.inside(folder, _target_name(each, kind))) for each in sources
+    ]
     by_target: dict[str, str] = {}
     for shard in shards:
         other = by_target.setdefault(shard.target, shard.source)
@@ -181,7 +183,7 @@ def find_shards(given: Sequence[str], folder: str, kind: str | None = None) -> l
             )
         if shard.target == shard.source:
             raise ValueError(f"{shard.source}: it would be overwritten; give another directory")
-    return [Shard(source, target) for target, source in by_target.items()]
+    return [PredictedShard(source, target) for target, source in by_target.items()]
 
 
 def _sources(given: str) -> list[str]:
@@ -231,7 +233,7 @@ class ShardResults:
 
 def predict_shards(
     work: ShardWork,
-    shards: Sequence[Shard],
+    shards: Sequence[PredictedShard],
     context: Context,
     *,
     cluster: str | None = None,
@@ -256,12 +258,12 @@ def predict_shards(
     return ShardResults(records, n_skipped, failures)
 
 
-def _finished(work: ShardWork, shards: Sequence[Shard]) -> dict[str, ShardRecord]:
+def _finished(work: ShardWork, shards: Sequence[PredictedShard]) -> dict[str, ShardRecord]:
     found = ((shard.target, _kept(work, shard)) for shard in shards)
     return {target: record for target, record in found if record is not None}
 
 
-def _kept(work: ShardWork, shard: Shard) -> ShardRecord | None:
+def _kept(work: ShardWork, shard: PredictedShard) -> ShardRecord | None:
     try:
         return work.finished(shard)
     except OSError:  # its input is gone: it is told when it is to be predicted
@@ -274,10 +276,10 @@ def _is_lasting(error: Exception) -> bool:
     return isinstance(error, OSError) and error.errno in lasting
 
 
-Answer = tuple[Shard, "ShardRecord | Exception"]
+Answer = tuple[PredictedShard, "ShardRecord | Exception"]
 
 
-def _tried(work: ShardWork, shard: Shard) -> ShardRecord | Exception:
+def _tried(work: ShardWork, shard: PredictedShard) -> ShardRecord | Exception:
     """Predict a shard; give the error that a user can do something about."""
     try:
         with one_blas_thread():
@@ -286,7 +288,7 @@ def _tried(work: ShardWork, shard: Shard) -> ShardRecord | Exception:
         return error
 
 
-def _here(work: ShardWork, shards: Sequence[Shard], context: Context) -> Iterator[Answer]:
+def _here(work: ShardWork, shards: Sequence[PredictedShard], context: Context) -> Iterator[Answer]:
     n_processes = min(joblib.effective_n_jobs(context.n_jobs), len(shards))
     if n_processes <= 1:
         yield from ((shard, _tried(work, shard)) for shard in shards)
@@ -308,11 +310,13 @@ def _start(work: ShardWork) -> None:
     _started.append(work)
 
 
-def _work(shard: Shard) -> ShardRecord | Exception:
+def _work(shard: PredictedShard) -> ShardRecord | Exception:
     return _tried(_started[0], shard)
 
 
-def _on_cluster(work: ShardWork, shards: Sequence[Shard], address: str) -> Iterator[Answer]:
+def _on_cluster(
+    work: ShardWork, shards: Sequence[PredictedShard], address: str
+) -> Iterator[Answer]:
     """Send shards to Dask's workers; those of a worker that is lost go to others."""
     distributed = require("distributed", "cluster", "clusters")
     try:
