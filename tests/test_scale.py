@@ -147,6 +147,15 @@ def test_committees_and_weights(shards, tmp_path):
     assert found.model.predict_proba(in_memory()[0]).shape == (120, 2)
 
 
+def test_of_many_graphs_one_fold_chooses(shards, tmp_path, monkeypatch):
+    monkeypatch.setattr("fdgnn.scale.coding.MANY", 100)
+    found = trained(shards, tmp_path / "w", colors(probability=True))
+    assert 10 < found.n_held_out < 40
+    same = colors(alpha=found.penalties[0])
+    whole = trained(shards, tmp_path / "w", same)
+    np.testing.assert_allclose(found.model.coef_, whole.model.coef_, atol=1e-6)
+
+
 # ---------------------------------------------------------------------- nothing done twice
 
 

@@ -18,6 +18,7 @@ from fdgnn.scale.survey import ColumnSurvey, Survey
 from fdgnn.workflow.asking import MOST_CLASSES, TaskName
 
 N_FOLDS = 5
+MANY = 100_000  # graphs from which on one fold of them is enough to choose by, held out alone
 MOST_HELD_OUT = 2**20  # graphs whose held-out outputs choose penalties and make probabilities
 _OF_SAMPLE = np.uint64(0x5851F42D4C957F2D)
 
@@ -38,6 +39,8 @@ class Coding:
         What folds depend on, beside the graph.
     share : float
         Of graphs whose held-out outputs are kept.
+    left_out : tuple of int
+        The folds that are held out: all, or of many graphs the first alone.
     """
 
     names: tuple[str, ...]
@@ -45,17 +48,20 @@ class Coding:
     salt: int
     share: float = 1.0
     class_weights: tuple[Floats, ...] | None = None
+    left_out: tuple[int, ...] = tuple(range(N_FOLDS))
 
     @classmethod
     def of(cls, names: tuple[str, ...], survey: Survey, task: TaskName, salt: int) -> Coding:
         """Take the classes that were found."""
-        share = min(1.0, MOST_HELD_OUT / survey.n_graphs)
+        left_out = tuple(range(N_FOLDS)) if survey.n_graphs <= MANY else (0,)
+        held_out = survey.n_graphs * len(left_out) / N_FOLDS
+        share = min(1.0, MOST_HELD_OUT / held_out)
         if task == "regression":
             for name, column in zip(names, survey.columns, strict=True):
                 _check_numbers(name, column)
-            return cls(names, None, salt, share)
+            return cls(names, None, salt, share, None, left_out)
         each = [_classes(n, column) for n, column in zip(names, survey.columns, strict=True)]
-        return cls(names, tuple(each), salt, share)
+        return cls(names, tuple(each), salt, share, None, left_out)
 
     def balanced(self, survey: Survey) -> Coding:
         """Give all classes of a target the same weight in total."""
@@ -109,7 +115,8 @@ class Coding:
     def sampled(self, answers: PartTargets) -> npt.NDArray[np.bool_]:
         """Tell whose held-out outputs are kept."""
         bits = mixed_bits(answers.signatures ^ _OF_SAMPLE)
-        return np.asarray(bits <= np.uint64(min(int(self.share * 2**64), 2**64 - 1)))
+        some = bits <= np.uint64(min(int(self.share * 2**64), 2**64 - 1))
+        return np.asarray(some & np.isin(self.folds(answers), self.left_out))
 
     def samples(self, part: EncodedPart) -> SamplePart:
         """Give a part as the solver takes it."""

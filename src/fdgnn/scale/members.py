@@ -94,6 +94,7 @@ class _OwnOutputs:
 
     coef: Floats  # (n_used, folds, alphas, outputs)
     intercept: Floats
+    left_out: tuple[int, ...]  # these folds
     places: Array
     alone: Array  # (P,) whether a column occurs in one graph only
 
@@ -101,11 +102,11 @@ class _OwnOutputs:
         some = np.ones(len(part.fold), bool) if part.sampled is None else part.sampled
         outputs = np.empty((len(part.fold), *self.intercept.shape[1:]))
         X = part.rows(len(self.coef), self.places)
-        for f in range(len(self.intercept)):
+        for number, f in enumerate(self.left_out):
             rows = np.flatnonzero((part.fold == f) & some)
-            flat = self.coef[:, f].reshape(len(self.coef), -1)
+            flat = self.coef[:, number].reshape(len(self.coef), -1)
             outputs[rows] = (X[rows] @ flat).reshape(-1, *self.intercept.shape[1:])
-            outputs[rows] += self.intercept[f]
+            outputs[rows] += self.intercept[number]
         lengths = np.maximum(np.diff(part.indptr), 1)
         before = np.concatenate([[0], np.cumsum(self.alone[part.indices])])
         share = (before[part.indptr[1:]] - before[part.indptr[:-1]]) / lengths
@@ -129,14 +130,14 @@ class _Sparse:
         self.novelty: tuple[SeenColors, Floats] | None = None
 
     def held_out(self, alphas: Floats) -> Floats:
-        q = self.task.coding.n_outputs
-        systems = Systems.all_of(np.arange(N_FOLDS), q, alphas * self.unit)
+        q, left_out = self.task.coding.n_outputs, self.task.coding.left_out
+        systems = Systems.all_of(np.array(left_out), q, alphas * self.unit)
         coef, intercept = self.ridge.fit(systems)
-        shape = N_FOLDS, len(alphas), q
+        shape = len(left_out), len(alphas), q
         alone = np.zeros(self.passes.n_columns, dtype=np.int64)
         alone[self.ridge.used[self.ridge.mean * self.ridge.n <= 1.5]] = 1
         step = _OwnOutputs(
-            coef.reshape(-1, *shape), intercept.reshape(shape), self.ridge.places, alone
+            coef.reshape(-1, *shape), intercept.reshape(shape), left_out, self.ridge.places, alone
         )
         passes = self.passes
         found = passes.executor.gather(step, passes.handles, passes.loader)
