@@ -102,7 +102,8 @@ def test_public_surface():
         "ColorCounts", "Encoder", "FDGNNClassifier", "FDGNNRegressor", "FDGNNSearchCV", "Graph",
         "GraphBatch", "GraphReservoir", "RandomExpansion", "__version__", "as_batch", "compare",
         "compile_kernels", "connected_parts", "datasets",
-        "draw_explanation", "draw_molecule", "exceptions", "explain", "iter_graphs", "limits",
+        "draw_explanation", "draw_molecule", "exceptions", "explain", "fit_batches", "iter_graphs",
+        "limits",
         "load_model", "load_tu", "model_info", "molecule_groups", "paper", "plot", "read_graphs",
         "register_encoder", "report", "save_model", "stability", "substructures",
     ]  # fmt: skip

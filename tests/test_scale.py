@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gzip
 import io
+import itertools
 import json
 import os
 
@@ -13,10 +14,10 @@ import pytest
 
 import fdgnn.committee as committees
 import fdgnn.estimators.base as estimators
-from fdgnn import ColorCounts, FDGNNClassifier, FDGNNRegressor, networks, read_graphs
+from fdgnn import ColorCounts, FDGNNClassifier, FDGNNRegressor, fit_batches, networks, read_graphs
 from fdgnn.context import Context
 from fdgnn.datasets import make_motif_graphs
-from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, StudyError
+from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, GraphError, StudyError
 from fdgnn.readout import conjugate, linear
 from fdgnn.scale import parts, training
 from fdgnn.scale.coding import Coding
@@ -296,3 +297,56 @@ def test_folds_do_not_depend_on_the_place_of_a_row(shards, tmp_path):
     assert set(folds.tolist()) == {0, 1, 2, 3, 4}
     turned = answers[0]._replace(signatures=answers[0].signatures[::-1])
     assert (coding.folds(turned)[::-1] == coding.folds(answers[0])).all()
+
+
+# ---------------------------------------------------------------------- piece by piece, in code
+
+
+@pytest.mark.parametrize("cuts", [(0, 120), (0, 17, 90, 120)])
+def test_pieces_of_a_reservoir_are_one_fit(cuts):
+    graphs, table = in_memory()
+    y = np.array([row["y"] for row in table])
+    model = FDGNNClassifier(n_units=10, n_networks=2, random_state=0)
+    whole = FDGNNClassifier(n_units=10, n_networks=2, random_state=0).fit(graphs, y)
+    for a, b in reversed(list(itertools.pairwise(cuts))):  # in any order
+        model.partial_fit(graphs[a:b], y[a:b], classes=[0, 1], like=graphs)
+    np.testing.assert_allclose(
+        model.decision_function(graphs), whole.decision_function(graphs), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("kind", [FDGNNClassifier, FDGNNRegressor])
+def test_pieces_of_colors_are_one_fit(kind):
+    graphs, table = in_memory()
+    y = np.array([row["y" if kind is FDGNNClassifier else "size"] for row in table])
+    given = {"probability": True} if kind is FDGNNClassifier else {"intervals": True}
+    model, whole = colors(kind, **given), colors(kind, **given).fit(graphs, y)
+    more = {"classes": [0, 1]} if kind is FDGNNClassifier else {}
+    for a, b in ((0, 70), (70, 120)):
+        model.partial_fit(graphs[a:b], y[a:b], **more)
+    np.testing.assert_allclose(model.outputs(graphs), whole.outputs(graphs), atol=1e-6)
+    np.testing.assert_allclose(model.conformal_.groups[0], whole.conformal_.groups[0], atol=1e-6)
+
+
+def test_pieces_that_cannot_be():
+    graphs, table = in_memory(20)
+    y = [row["y"] for row in table]
+    with pytest.raises(ValueError, match="needs all `classes`"):
+        FDGNNClassifier().partial_fit(graphs, y)
+    with pytest.raises(ValueError, match="has the class 7"):
+        FDGNNClassifier().partial_fit(graphs, [*y[:-1], 7], classes=[0, 1])
+    with pytest.raises(ValueError, match="learn probabilities"):
+        FDGNNClassifier(probability=True).partial_fit(graphs, y, classes=[0, 1])
+    with pytest.raises(ValueError, match='members of encoder="auto"'):
+        FDGNNClassifier(encoder="auto").partial_fit(graphs, y, classes=[0, 1])
+
+
+def test_batches_from_an_iterator_are_one_fit():
+    graphs, table = in_memory()
+    y = np.array([row["y"] for row in table])
+    whole = colors(probability=True).fit(graphs, y)
+    pieces = ((graphs[i : i + 25], y[i : i + 25]) for i in range(0, 120, 25))
+    model = fit_batches(colors(probability=True), pieces)
+    np.testing.assert_allclose(model.outputs(graphs), whole.outputs(graphs), atol=2e-6)
+    with pytest.raises(GraphError, match="nothing to fit"):
+        fit_batches(colors(), iter(()))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fdgnn.graphs.converters import as_batch
     from fdgnn.model_files import load_model, model_info, save_model
     from fdgnn.pictures.drawing import draw_explanation, draw_molecule
+    from fdgnn.scale.batches import fit_batches
     from fdgnn.selection.search import FDGNNSearchCV
     from fdgnn.workflow.installation import compile_kernels
 
@@ -43,6 +44,7 @@ _HOME = {
     "draw_explanation": "fdgnn.pictures.drawing",
     "draw_molecule": "fdgnn.pictures.drawing",
     "explain": "fdgnn.explanations",
+    "fit_batches": "fdgnn.scale.batches",
     "iter_graphs": "fdgnn.datasets",
     "load_model": "fdgnn.model_files",
     "load_tu": "fdgnn.datasets",
@@ -83,6 +85,7 @@ __all__ = [
     "draw_molecule",
     "exceptions",
     "explain",
+    "fit_batches",
     "iter_graphs",
     "limits",
     "load_model",

@@ -144,6 +144,11 @@ def signatures_of_many(graphs: GraphBatch) -> Array | None:
     return graphs.coloring.signatures if len(graphs) > MOST_SAMPLES else None
 
 
+def many_or_none(signatures: Array) -> Array | None:
+    """Give signatures of graphs, if there are so many."""
+    return signatures if len(signatures) > MOST_SAMPLES else None
+
+
 def salt_of(seed: np.random.SeedSequence) -> int:
     """Give the number on which folds by signatures depend."""
     return int(seed.generate_state(1)[0])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,12 +24,14 @@ from fdgnn.committee import (
 from fdgnn.encoders import (
     Encoding,
     GraphKind,
+    GraphReservoir,
 )
 from fdgnn.encoders.base import Settling
 from fdgnn.encoders.descriptors import DescriptorBlock, beside
 from fdgnn.encoders.settling import tell_unsettled
 from fdgnn.encoders.unseen import tell_unseen
 from fdgnn.estimators.parameters import AUTO, ModelParameters
+from fdgnn.estimators.streaming import Pieces, StreamedNetwork, check_streamed
 from fdgnn.exceptions import UnusableGraphWarning
 from fdgnn.expansion import expanded
 from fdgnn.graphs import GraphBatch
@@ -39,6 +42,7 @@ from fdgnn.networks import (
     DrawnNetwork,
     Goal,
     Network,
+    TrainingGoal,
     descriptor_block,
     draw_expansion,
     draw_network,
@@ -58,6 +62,7 @@ from fdgnn.reservoir import Layer
 from fdgnn.scikit import (
     ClassifierMixin,
     check_is_fitted,
+    clone,
 )
 from fdgnn.seeds import child_seed, seed_sequence
 
@@ -76,6 +81,7 @@ class GraphModel(ModelParameters):
     """The model up to its real-valued output; a subclass says what the output means."""
 
     conformal_: ConformalScores
+    pieces_: Pieces  # of `partial_fit`
     novelty_: Novelty | None
     targets_: tuple[Target, ...]
     each_: tuple[GraphModel, ...] = ()  # for several targets, a model of each
@@ -88,8 +94,9 @@ class GraphModel(ModelParameters):
         self.graph_kind_ = GraphKind.of(graphs)
         self.reading_ = getattr(graphs, "reading", None)
         self.seed_ = seed_sequence(self.random_state)
-        if hasattr(self, "conformal_"):  # of an earlier fit
-            del self.conformal_
+        for name in ("conformal_", "pieces_"):  # of an earlier fit
+            if name in vars(self):
+                delattr(self, name)
 
     def begin(self, graphs: Any) -> None:
         """Check parameters, and keep of which kind the graphs are that networks are trained on.
@@ -103,6 +110,45 @@ class GraphModel(ModelParameters):
         self.networks_, self.novelty_ = tuple(networks), novelty
         if self.reading_ is not None and not any(n.encoder.uses_arc_labels for n in networks):
             self.reading_ = self.reading_.without_arc_labels()
+
+    # ------------------------------------------------------------------ piece by piece
+
+    def _start_pieces(self, graphs: GraphBatch) -> Pieces:
+        """Draw the networks for graphs like these, and forget what was learned before."""
+        if self.encoder == AUTO:
+            raise ValueError(
+                'partial_fit cannot choose the members of encoder="auto"; fit_batches can'
+            )
+        if self.readout == "gaussian":
+            raise ValueError("partial_fit trains linear readouts; leave `readout` out")
+        self._start_fit(graphs)
+        (member,) = self.members(self.graph_kind_, MOST_SAMPLES + 1)  # a linear readout
+        check_streamed(member.encoder)
+        drawn = [
+            StreamedNetwork.draw(
+                replace(member, encoder=clone(member.encoder)),
+                graphs,
+                child_seed(self.seed_, i),
+                self.n_projections,
+            )
+            for i in range(self.n_networks)
+        ]
+        return Pieces(drawn)
+
+    def _train_on_pieces(self, goal: TrainingGoal | None) -> list[tuple[DrawnNetwork, HeldOut]]:
+        """Solve for the readouts from all pieces; with a goal, from their encoded rows."""
+        pieces = self.pieces_
+        self.novelty_ = None
+        if goal is None:
+            alpha = GraphReservoir.default_alpha if self.alpha is None else self.alpha
+            assert alpha is not None
+            pairs = zip(pieces.networks, pieces.moments, strict=True)
+            self.networks_ = tuple(network.solved(moments, alpha) for network, moments in pairs)
+            return []
+        drawn = [n.drawn(X) for n, X in zip(pieces.networks, pieces.all_rows(), strict=True)]
+        found = [(each, self._chosen(each, goal)) for each in drawn]
+        self.networks_ = tuple(each.trained(goal, held.penalty) for each, held in found)
+        return found
 
     @property
     def n_features_in_(self) -> int:

@@ -28,9 +28,11 @@ from fdgnn.readout.several import (
     side_by_side,
 )
 from fdgnn.readout.targets import (
+    check_one_each,
     check_two_classes,
     class_labels,
     code_classes,
+    coded,
     sample_weights,
     winning_class,
 )
@@ -228,6 +230,78 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         if self.probability or self.threshold is not None:
             self.learn_from_held_out(held_out_outputs(pairs, goal), goal)
         return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, *, like: Any = None) -> Self:
+        """Train on some more graphs, beside those of earlier calls.
+
+        The model is that of one `fit` (with a linear readout) on all pieces, up to rounding,
+        whatever their order and sizes, if the network is drawn for the same graphs: its vertex
+        labels and its k are those of `like`, or of the first piece, or k is given as `degree`. Of
+        a reservoir moments are kept, so that probabilities cannot be learned. Of colors the encoded
+        rows are kept, and their penalty is chosen anew with each call, unless `alpha` is given.
+
+        Parameters
+        ----------
+        X : GraphBatch or list of graphs
+        y : (n_graphs,)
+        classes : (n_classes,)
+            All classes; needed in the first call.
+        like : GraphBatch or list of graphs, optional
+            For the first call: graphs with all labels, for which the network is drawn.
+
+        Examples
+        --------
+        >>> from fdgnn import FDGNNClassifier
+        >>> from fdgnn.datasets import make_motif_graphs
+        >>> graphs, y = make_motif_graphs(60, random_state=0)
+        >>> model = FDGNNClassifier(degree=5, random_state=0)
+        >>> for some in (slice(0, 20), slice(20, 60)):
+        ...     model = model.partial_fit(graphs[some], y[some], classes=[0, 1])
+        >>> model.predict(graphs[:3]).shape
+        (3,)
+        """
+        if "pieces_" not in vars(self):
+            if classes is None:
+                raise ValueError("the first call of partial_fit needs all `classes`")
+            graphs = as_batch(X)
+            pieces = self._start_pieces(graphs if like is None else as_batch(like))
+            self.classes_ = np.unique(np.asarray(classes))
+            check_two_classes(self.classes_)
+            if not pieces.sparse and (self.probability or self.threshold is not None):
+                raise ValueError(
+                    "partial_fit keeps no graphs of a reservoir to learn probabilities or a "
+                    "threshold from; leave `probability` and `threshold` out"
+                )
+            self.pieces_ = pieces
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError("`classes` are not those of the first call of partial_fit")
+        if self.class_weight is not None:
+            raise ValueError("partial_fit knows no `class_weight`; leave it out")
+        graphs = as_batch(X)
+        self.graph_kind_.check(graphs)
+        codes = self._known_codes(y, graphs)
+        self.pieces_.add(graphs, codes, coded(codes, len(self.classes_)), self.n_jobs)
+        if not self.pieces_.sparse:
+            self._train_on_pieces(None)
+            return self
+        codes = np.concatenate(self.pieces_.targets)
+        many = self.pieces_.many_signatures()
+        targets, metric = coded(codes, len(self.classes_)), self.metric_for(codes)
+        goal = TrainingGoal(targets, codes, None, self.seed_, metric, many)
+        pairs = self._train_on_pieces(goal)
+        if self.probability or self.threshold is not None:
+            self.learn_from_held_out(held_out_outputs(pairs, goal), goal)
+        return self
+
+    def _known_codes(self, y: Any, graphs: GraphBatch) -> Array:
+        """Class numbers of a piece, or an error for a class that was not announced."""
+        y = np.asarray(y)
+        check_one_each(graphs, y)
+        codes = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
+        strange = self.classes_[codes] != y
+        if strange.any():
+            raise ValueError(f"y has the class {y[strange][0]}, which is none of `classes`")
+        return np.asarray(codes)
 
     def _fit_several(
         self, graphs: GraphBatch, several: SeveralTargets, sample_weight: Any, chosen: Chosen

@@ -72,6 +72,31 @@ class FDGNNRegressor(RegressorMixin, SeveralTargetsModel):  # type: ignore[misc]
             self.conformal_ = ConformalScores.of_numbers(held_out_outputs(pairs, goal), targets)
         return self
 
+    def partial_fit(self, X: Any, y: Any, *, like: Any = None) -> Self:
+        """Train on some more graphs, beside those of earlier calls, as `FDGNNClassifier` does."""
+        graphs = as_batch(X)
+        if "pieces_" not in vars(self):
+            pieces = self._start_pieces(graphs if like is None else as_batch(like))
+            if self.intervals and not pieces.sparse:
+                raise ValueError(
+                    "partial_fit keeps no graphs of a reservoir to learn intervals from; leave "
+                    "`intervals` out"
+                )
+            self.pieces_, self.single_output_ = pieces, True
+        self.graph_kind_.check(graphs)
+        y = real_targets(y, graphs)
+        self.pieces_.add(graphs, y, y[:, None], self.n_jobs)
+        if not self.pieces_.sparse:
+            self._train_on_pieces(None)
+            return self
+        targets = np.concatenate(self.pieces_.targets)[:, None]
+        many = self.pieces_.many_signatures()
+        goal = TrainingGoal(targets, None, None, self.seed_, self.metric_for(None), many)
+        pairs = self._train_on_pieces(goal)
+        if self.intervals:
+            self.conformal_ = ConformalScores.of_numbers(held_out_outputs(pairs, goal), targets)
+        return self
+
     def learn_numbers(self, several: SeveralTargets, outputs: Floats) -> None:
         """Take what outputs of networks mean that were trained elsewhere, and learn from some.
 

@@ -191,6 +191,16 @@ class Moments(NamedTuple):
         Z = X * weights[:, None]
         return cls(float(weights.sum()), Z.sum(axis=0), weights @ Y, Z.T @ X, Z.T @ Y)
 
+    def with_part(self, part: Moments) -> Moments:
+        """Give the moments of these samples and those of a part."""
+        return Moments(
+            self.n + part.n,
+            self.x + part.x,
+            self.y + part.y,
+            self.xx + part.xx,
+            self.xy + part.xy,
+        )
+
     def without(self, part: Moments) -> Moments:
         """Give the moments of the samples that are not in a part."""
         return Moments(
