@@ -155,17 +155,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="auto on molecules beside Morgan fingerprints.")
     home = Path(os.environ.get("FDGNN_DATA", ".")) / "chem"
     parser.add_argument("--data", type=Path, default=home)
-    parser.add_argument("--json", type=Path, help="write all figures here, too")
+    parser.add_argument("--json", type=Path, help="write all figures here, too, beside others")
     parser.add_argument("--only", nargs="*", default=[*CLASSES, *NUMBERS])
     options = parser.parse_args()
-    found = []
+    found: list[dict[str, Any]] = []
+    known = options.json and options.json.exists() and json.loads(options.json.read_text())
+    others = [row for row in known or [] if row["dataset"] not in options.only]
     for name in options.only:
         data = load(options.data / f"{name}.csv")
         rows = classes(name, data) if name in CLASSES else numbers(name, data)
         found += rows
         print(*map(json.dumps, rows), sep="\n", flush=True)
         if options.json:
-            options.json.write_text(json.dumps(found, indent=1) + "\n")
+            options.json.write_text(json.dumps([*found, *others], indent=1) + "\n")
 
 
 if __name__ == "__main__":
