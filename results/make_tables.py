@@ -24,7 +24,7 @@ Made by `make results` from the `NAME.json` beside this page, each the `result.j
 nested stratified 10 x 10 cross validation, random configurations of (rho, omega(1), omega, depth),
 one of 12 penalties for each network, validation and test scores averaged over the guesses; mean and
 standard deviation over the ten outer folds. `make results/NAME.json` repeats one. Where fewer than
-the paper's 100 configurations x 20 guesses were run, the table says so. Runs that are not finished are
+the paper's 100 configurations x 20 guesses were run, the table says so. Unfinished runs are
 in `unfinished/`, from where the same command goes on.
 [What is behind the differences](../docs/reproduction.md).
 """
