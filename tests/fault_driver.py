@@ -19,6 +19,7 @@ import json
 import os
 import signal
 import sys
+import time
 import traceback
 from pathlib import Path
 
@@ -29,11 +30,15 @@ import sklearn.model_selection  # noqa: F401
 import fdgnn.cli
 import fdgnn.experiments.comparison.runner
 import fdgnn.experiments.study
+import fdgnn.report
 import fdgnn.selection.search
+import fdgnn.workflow.explaining
 import fdgnn.workflow.predicting
 import fdgnn.workflow.training
 
 KINDS = ("disk full", "permission lost", "killed")
+CLOCK = "clock moved"  # it ends nothing: ten years back, and at the next fault ten years ahead
+TEN_YEARS = 10 * 365 * 86400.0
 MOST = 200  # children, so that a command that never ends is noticed
 
 
@@ -53,6 +58,11 @@ class Faults:
 
     def _fail(self, path: object) -> None:
         os.close(os.open("happened", os.O_CREAT | os.O_WRONLY))
+        if self.kind == CLOCK:
+            shift, now = TEN_YEARS if self.at % 2 else -TEN_YEARS, time.time
+            time.time = lambda: now() + shift
+            time.time_ns = lambda: int((now() + shift) * 1e9)
+            return
         if self.kind == "killed":
             os.kill(os.getpid(), signal.SIGKILL)
         number = errno.ENOSPC if self.kind == "disk full" else errno.EACCES
@@ -101,10 +111,12 @@ def run(kind: str, at: int, words: list[str], log: Path) -> int:
 
 
 def state(path: Path) -> str | None:
-    """What is in a file, as a hash; "half" if it should be JSON and is not."""
+    """What is in a file, as a hash; "half" if it should be JSON or a page and is not."""
     if not path.exists():
         return None
     content = path.read_bytes()
+    if path.suffix == ".html" and not content.rstrip().endswith(b"</html>"):
+        return "half"
     if path.suffix == ".json":
         try:
             json.loads(content)
