@@ -251,3 +251,22 @@ def test_a_nan_is_an_error_and_no_prediction(content, file):
     model.networks_[0].readout.intercept[0] = np.nan
     with pytest.raises(GraphError, match="graph 0: its output is NaN or infinite"):
         model.predict(GRAPHS)
+
+
+def test_loading_takes_at_most_three_times_the_memory_of_the_file(file):
+    model = FDGNNClassifier(n_units=20, n_projections=20_000, random_state=0).fit(GRAPHS, Y)
+    save_model(model, file)
+    size = file.stat().st_size
+    assert size > 3_000_000
+    with memory_below(3 * size):
+        load_model(file)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a":' * 200_000, "[" * 2**20, '{"a":[' + "0," * 500_000 + "0]}"]
+)
+def test_the_largest_header_takes_at_most_100_megabytes(file, text):
+    header = text.encode()[: 2**20]
+    file.write_bytes(len(header).to_bytes(8, "little") + header)
+    with memory_below(100_000_000), pytest.raises(ModelFileError):
+        load_model(file)
