@@ -27,7 +27,7 @@ ROOMS = [
     "expansion", "encoders", "readout", "committee", "networks", "novelty", "estimators",
     "explanations",
     "pictures", "selection", "model_files", "workflow", "scale", "experiments", "portrait", "plot",
-    "report", "cli", "__main__", "__init__",
+    "pages", "report", "playground", "cli", "__main__", "__init__",
 ]  # fmt: skip
 
 
@@ -104,8 +104,8 @@ def test_public_surface():
         "compile_kernels", "connected_parts", "datasets",
         "draw_explanation", "draw_molecule", "exceptions", "explain", "fit_batches", "iter_graphs",
         "limits",
-        "load_model", "load_tu", "model_info", "molecule_groups", "paper", "plot", "read_graphs",
-        "register_encoder", "report", "save_model", "stability", "substructures",
+        "load_model", "load_tu", "model_info", "molecule_groups", "paper", "playground", "plot",
+        "read_graphs", "register_encoder", "report", "save_model", "stability", "substructures",
     ]  # fmt: skip
     for name in fdgnn.__all__:
         assert getattr(fdgnn, name) is not None

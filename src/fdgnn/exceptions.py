@@ -14,6 +14,7 @@
     │   └── RunMismatchError                    a run directory made with other settings
     ├── ModelFileError (ValueError)             not a model file, or one that is damaged
     │   └── ModelVersionError                   one that this version cannot read
+    ├── PlaygroundError (ValueError)            a model or graphs that a page cannot hold or run
     ├── MissingDependencyError (ImportError)    an extra is not installed
     └── KernelError (ImportError)               the compiled kernels are missing, old or wrong
 
@@ -92,6 +93,10 @@ class ModelFileError(FDGNNError, ValueError):
 
 class ModelVersionError(ModelFileError):
     """The model file needs a newer version of the library, or another one of NumPy."""
+
+
+class PlaygroundError(FDGNNError, ValueError):
+    """A model that a page cannot run, or that is too large for it."""
 
 
 class MissingDependencyError(FDGNNError, ImportError):

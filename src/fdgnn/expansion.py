@@ -16,11 +16,22 @@ from fdgnn.seeds import Matrix, seed_sequence, stream
 
 def draw_projection(seed: np.random.SeedSequence, n_features: int, n_projections: int) -> Floats:
     """W_phi (P, H): uniform in [-1, 1], then rescaled to unit spectral norm."""
+    W_phi = unscaled_projection(seed, n_features, n_projections)
+    return W_phi / projection_norm(W_phi)
+
+
+def unscaled_projection(
+    seed: np.random.SeedSequence, n_features: int, n_projections: int
+) -> Floats:
+    """W_phi (P, H) before it is rescaled."""
     rng = stream(seed, 0, Matrix.PROJECTION)
-    W_phi = rng.uniform(-1, 1, size=(n_projections, n_features))
-    shorter = W_phi if n_projections < n_features else W_phi.T  # features of colors are many
-    norm = float(np.sqrt(np.linalg.eigvalsh(shorter @ shorter.T)[-1]))  # half the time of an SVD
-    return W_phi / norm
+    return rng.uniform(-1, 1, size=(n_projections, n_features))
+
+
+def projection_norm(W_phi: Floats) -> float:
+    """The largest singular value of a matrix (P, H)."""
+    shorter = W_phi if len(W_phi) < W_phi.shape[1] else W_phi.T  # features of colors are many
+    return float(np.sqrt(np.linalg.eigvalsh(shorter @ shorter.T)[-1]))  # half the time of an SVD
 
 
 class RandomExpansion(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 
 import pytest
 
@@ -12,30 +10,13 @@ import report_examples as examples
 from fdgnn.report import read_subject, write_report
 from report_examples import HOSTILE, HOSTILE_END, HOSTILE_IMAGE, write_run
 
-pytest.importorskip("playwright", reason="the page is opened with Playwright: pip install it")
 pytest.importorskip("altair", reason="a page needs Vega-Altair: pip install 'fdgnn[report]'")
-from playwright.sync_api import expect, sync_playwright
+expect = pytest.importorskip("playwright.sync_api", reason="pip install playwright").expect
 
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
-if CHROMIUM is None:
-    pytest.skip("no Chromium: install it, or set CHROMIUM to it", allow_module_level=True)
-
-FLAGS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
 N_GRAPHS = 30
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"  # one letter of five characters
 EMOJI = (f"ab{FAMILY}cde", FAMILY * 5, "\U0001f600" * 6)
 TAKEN = ("__proto__", "constructor", "hasOwnProperty")  # names that JavaScript's objects have
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ from fdgnn.cli import (
     fitting,
     inspection,
     installation,
+    playing,
     predicting,
     reporting,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "inspection",
     "installation",
     "main",
+    "playing",
     "predicting",
     "reporting",
 ]

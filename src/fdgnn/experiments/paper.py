@@ -86,6 +86,12 @@ ATOMS = {
     ),
 }  # fmt: skip
 
+#: The same for the labels of edges.
+BONDS = {
+    "MUTAG": {"0": "aromatic", "1": "single", "2": "double", "3": "triple"},
+    "PTC_MR": {"0": "triple", "1": "double", "2": "single", "3": "aromatic"},
+}
+
 REFERENCES = {
     "this": "Gallicchio & Micheli, AAAI 2020 (this paper)",
     "uwents2011": "Uwents et al., Neural networks for relational learning, 2011",

@@ -355,6 +355,11 @@ def _atoms(name: str, graphs: GraphBatch, *, molecules: bool) -> dict[str, str]:
     """Elements by vertex label, if these are molecules or a known dataset of them."""
     if molecules and graphs.label_values is not None:
         return {clean(label): clean(label) for label in graphs.label_values.tolist()}
+    return atoms_of_labels(name, graphs)
+
+
+def atoms_of_labels(name: str, graphs: GraphBatch) -> dict[str, str]:
+    """Elements by vertex label, if these are the graphs of a known dataset of molecules."""
     facts = paper.DATASETS.get(name)
     found = (len(graphs), graphs.n_vertices)
     if name not in paper.ATOMS or facts is None or found != (facts.n_graphs, facts.n_vertices):

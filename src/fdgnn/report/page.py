@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import functools
-import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ from msgspec import to_builtins
 
 from fdgnn._version import __version__
 from fdgnn.exceptions import StudyError
-from fdgnn.extras import require
+from fdgnn.pages import base_style, early_script, joined_script, policy, templates
 from fdgnn.portrait.records import Drawing, Portrait
 from fdgnn.records import encode
 from fdgnn.report.bundle import bundle
@@ -71,7 +69,8 @@ def _render(
 ) -> bytes:
     from markupsafe import Markup
 
-    scripts = {"early": _file("early.js"), "page": _file("page.js"), "bundle": bundle()}
+    page = joined_script(_HERE / "page.js")
+    scripts = {"early": early_script(), "page": page, "bundle": bundle()}
     html: str = (
         _templates()
         .get_template("page.html.j2")
@@ -81,8 +80,8 @@ def _render(
             sections=sections,
             subjects=subjects,
             version=__version__,
-            policy=_policy(scripts.values()),
-            style=Markup(_file("page.css")),
+            policy=policy(scripts.values()),
+            style=Markup(base_style() + (_HERE / "page.css").read_text(encoding="utf-8")),
             content=Markup(embedded_json(_content(subjects, sections, budget))),
             scripts={name: Markup(text) for name, text in scripts.items()},
         )
@@ -152,27 +151,5 @@ def embedded_json(content: Any) -> str:
 
 
 @functools.cache
-def _file(name: str) -> str:
-    return (_HERE / name).read_text(encoding="utf-8")
-
-
-def _policy(scripts: Iterable[str]) -> str:
-    """Let the page's own scripts run and nothing else; nothing is fetched, whatever is inside."""
-    digests = [hashlib.sha256(text.encode()).digest() for text in scripts]
-    allowed = " ".join(f"'sha256-{base64.b64encode(d).decode()}'" for d in digests)
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-@functools.cache
 def _templates() -> Any:
-    jinja2 = require("jinja2", "report", "Report pages")
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    return templates(_HERE)

@@ -1,0 +1,128 @@
+"""The playground in Chromium: how fast it trains on MUTAG, and how well it reads SMILES.
+
+``python -m benchmarks.playground --json results/playground.json``
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fdgnn import FDGNNClassifier, load_tu, playground
+from fdgnn.datasets.home import data_home
+from fdgnn.graphs.molecules import MoleculeReader
+
+MOLECULES = 1500  # of each file, at most
+_READ = """(all) => all.map((smiles) => {
+  const { stage } = playground;
+  try {
+    stage.start(playground.read(smiles).sketch);
+  } catch (error) {
+    return null;
+  }
+  const { labels, edges, edgeLabels } = stage.graph();
+  return [labels, edges.map(([u, v], e) => [Math.min(u, v), Math.max(u, v), edgeLabels[e]]).sort()];
+})"""
+_TRAIN = """async (settings) => {
+  const form = document.getElementById("sliders"), { dataset } = document.getElementById("train");
+  for (const [name, value] of Object.entries(settings)) form.elements[name].value = value;
+  delete dataset.trained;
+  form.elements.rho.dispatchEvent(new Event("input"));
+  while (!dataset.trained) await new Promise((go) => setTimeout(go, 1));
+  return [Number(dataset.milliseconds), playground.train.result.times.all];
+}"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--moves", type=int, default=40)
+    arguments = parser.parse_args()
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as started:
+        browser = started.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--headless", "--no-sandbox"]
+        )
+        found = {
+            "training": training(browser, Path(folder), arguments.moves),
+            "smiles": [smiles(browser, Path(folder), name) for name in ("BACE", "BBBP")],
+        }
+        browser.close()
+    print(json.dumps(found, indent=1))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def opened(browser: Any, path: Path) -> Any:
+    page = browser.new_page()
+    page.set_default_timeout(600_000)
+    page.goto(path.as_uri())
+    page.wait_for_selector("html[data-ready=yes]", state="attached")
+    return page
+
+
+def training(browser: Any, folder: Path, moves: int) -> dict[str, Any]:
+    """Milliseconds from the move of a slider to the shown result, and inside of the worker."""
+    graphs, y = load_tu("MUTAG")
+    model = FDGNNClassifier(random_state=0).fit(graphs, y)
+    page = opened(browser, playground.write(folder / "mutag.html", model, graphs, y))
+    page.click("#tab-train")
+    page.wait_for_selector("#train[data-trained]")
+    rng = np.random.default_rng(0)
+    times = [
+        page.evaluate(
+            _TRAIN,
+            {
+                "rho": round(rng.uniform(0.1, 1.0), 2), "omega1": round(rng.uniform(0.1, 2), 2),
+                "omega": round(rng.uniform(0.1, 2), 2), "depth": int(rng.integers(1, 7)),
+                "units": int(rng.integers(1, 21)) * 5, "penalty": -3, "seed": int(rng.integers(9)),
+            },
+        )
+        for _ in range(moves)
+    ]  # fmt: skip
+    shown, worked = np.array(times).T
+    page.close()
+    return {
+        "moves": moves,
+        "shown_ms": {"least": shown.min(), "median": np.median(shown), "most": shown.max()},
+        "worker_ms": {"least": worked.min(), "median": np.median(worked), "most": worked.max()},
+    }
+
+
+def smiles(browser: Any, folder: Path, name: str) -> dict[str, Any]:
+    """How many molecules the page reads as RDKit does, by all labels of atoms and bonds."""
+    with (data_home() / "chem" / f"{name}.csv").open(encoding="utf-8") as file:
+        given = [row["smiles"] for row in csv.DictReader(file)][:MOLECULES]
+    reader, wanted = MoleculeReader("typed", "types"), {}
+    for one in given:
+        try:
+            raw = reader.read(one)
+        except ValueError:
+            continue
+        ends, kinds = np.asarray(raw.edges), np.asarray(raw.carried)
+        once = ends[0] < ends[1]
+        bonds = zip(*ends[:, once].tolist(), kinds[once].tolist(), strict=True)
+        wanted[one] = [[str(label) for label in raw.x], sorted(list(bond) for bond in bonds)]
+    some = list(wanted)[:40]
+    model = FDGNNClassifier(encoder="colors", random_state=0).fit(some, np.arange(len(some)) % 2)
+    page = opened(browser, playground.write(folder / f"{name}.html", model, some))
+    read = page.evaluate(_READ, list(wanted))
+    page.close()
+    same = sum(
+        found is not None and found[0] == right[0] and sorted(found[1]) == right[1]
+        for found, right in zip(read, wanted.values(), strict=True)
+    )
+    refused = sum(found is None for found in read)
+    return {"file": name, "molecules": len(wanted), "same": same, "refused": refused}
+
+
+if __name__ == "__main__":
+    main()

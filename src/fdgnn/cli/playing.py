@@ -1,0 +1,148 @@
+"""``fdgnn playground``: a page in which a model runs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fdgnn.cli.app import app, say
+from fdgnn.cli.options import AsJson, Atoms, FirstDataOptions, Quiet, Seed, expand
+
+if TYPE_CHECKING:
+    from fdgnn.datasets import GraphTable
+
+
+@app.command(epilog="Example: fdgnn playground MUTAG -o play.html")
+@expand
+def playground(
+    subject: Annotated[
+        str,
+        typer.Argument(
+            help="A model file; or graphs with answers, as 'fit' takes them, to which a model is "
+            "fitted in a moment.",
+            metavar="MODEL_OR_DATASET",
+        ),
+    ],
+    how: FirstDataOptions,
+    output: Annotated[
+        Path, typer.Option("--output", "--out", "-o", help="The HTML file to write.")
+    ] = Path("play.html"),
+    data: Annotated[
+        str | None,
+        typer.Option(help="Graphs to choose from beside a model file: a name, file or folder."),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(help="Column with the answers; of a model of several targets, which."),
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="The title of the page.")] = None,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a page in which a model runs: change graphs, watch it, train by sliders; no network."""
+    from fdgnn.cli.pages import dataset_of
+    from fdgnn.files import check_writable
+    from fdgnn.playground import write
+
+    check_writable(output)
+    model = _model_of(subject)
+    if model is None and data is not None:
+        raise ValueError("--data is for model files; the first argument has the graphs already")
+    if model is None:
+        how = replace(how, atoms=how.atoms or Atoms.typed)
+    source = subject if model is None else data
+    table = None if source is None else _read(source, how, model, target)
+    if table is None or table.graphs is None or source is None:
+        graphs, answers, more = None, None, {}
+    else:
+        graphs, answers = _answered(table, model, target)
+        more = _described(table, source, how, target) | {"dataset": dataset_of(source)}
+        if answers is None:
+            say(
+                f"{source}: no column has the true answers, so the page cannot train; name the "
+                "column with --target if there is one",
+                quiet,
+            )
+    if model is None:
+        model = _fitted(graphs, answers, seed)
+        say(f"fitted {len(model.networks_)} parts to {graphs!r}", quiet)
+    path = write(output, model, graphs, answers, target=target, title=title, **more)
+    size = path.stat().st_size
+    say(f"written to {path}, {size / 1e6:.1f} MB; open it in a browser", quiet)
+    if as_json:
+        typer.echo(json.dumps({"output": str(path), "bytes": size}))
+
+
+def _model_of(subject: str) -> Any:
+    """Load a model file; None if it is none, and so a file of graphs or a name."""
+    from fdgnn.exceptions import ModelFileError
+    from fdgnn.workflow.predicting import load_predictor
+
+    if not Path(subject).is_file():
+        return None
+    try:
+        return load_predictor(subject)
+    except ModelFileError:
+        if Path(subject).suffix == ".fdgnn":
+            raise
+        return None
+
+
+def _read(source: str, how: FirstDataOptions, model: Any, target: str | None) -> GraphTable:
+    """Read graphs, as the model reads them if there is one; tell of rows that cannot be read."""
+    from fdgnn.exceptions import GraphError
+
+    named = [target] if model is not None and model.each_ and target is not None else target
+    table = how.read(source, like=model, target=named)
+    if table.graphs is None:
+        raise GraphError(f"none of the {table.n_rows} rows can be read; {table.rejects[0]}")
+    if table.rejects:
+        say(f"{len(table.rejects)} of {table.n_rows} rows left out; {table.rejects[0]}")
+    return table
+
+
+def _answered(table: GraphTable, model: Any, target: str | None) -> tuple[Any, Any]:
+    """Give graphs and answers; without a model there must be some."""
+    from fdgnn.workflow.asking import check_targets
+
+    if model is None:
+        return check_targets(table, None)
+    if model.each_ and target is not None and table.targets:
+        table = table.of_target(target)
+    return table.graphs, table.y
+
+
+def _described(
+    table: GraphTable, source: str, how: FirstDataOptions, target: str | None
+) -> dict[str, Any]:
+    """Names and SMILES of the graphs, and the Python that reads them."""
+    named = "" if target is None else f", target={target!r}"
+    if table.reading is not None and table.reading.source == "tu":
+        code = [
+            "from fdgnn import FDGNNClassifier, load_tu",
+            f"graphs, y = load_tu({source!r})",
+        ]
+    else:
+        atoms = "" if how.atoms is None or table.smiles is None else f", atoms={how.atoms.value!r}"
+        code = [
+            "from fdgnn import FDGNNClassifier, read_graphs",
+            f"table = read_graphs({source!r}{named}{atoms})",
+            "graphs, y = table.graphs, table.y",
+        ]
+    ids = [table.ids[row] for row in table.rows]
+    return {"ids": ids, "smiles": table.smiles, "code": code}
+
+
+def _fitted(graphs: Any, y: Any, seed: int) -> Any:
+    """Fit the model of a page: a committee, which takes a moment."""
+    from fdgnn.estimators import FDGNNClassifier, FDGNNRegressor
+    from fdgnn.workflow.asking import task_of
+
+    if task_of(y) == "regression":
+        return FDGNNRegressor(encoder="auto", random_state=seed).fit(graphs, y)
+    return FDGNNClassifier(encoder="auto", probability=True, random_state=seed).fit(graphs, y)

@@ -1,0 +1,64 @@
+"""From content to one HTML file in which the model runs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fdgnn.arrays import Array
+from fdgnn.exceptions import PlaygroundError
+from fdgnn.pages import base_style, early_script, joined_script, policy, templates
+from fdgnn.playground.packing import packed
+from fdgnn.playground.records import PageContent
+
+LARGEST = 3_000_000  # bytes of a page
+_HERE = Path(__file__).parent
+_WORKER = "worker-src blob:; "  # the page's own script runs in a worker, too
+
+
+def render(content: PageContent, arrays: Mapping[str, Array], summary: str) -> bytes:
+    """Give the page.
+
+    Raises
+    ------
+    PlaygroundError
+        It would be larger than a page may be.
+    """
+    from markupsafe import Markup
+
+    scripts = {"early": early_script(), "page": joined_script(_HERE / "scripts" / "main.js")}
+    html: str = (
+        _templates()
+        .get_template("playground.html.j2")
+        .render(
+            title=content.title,
+            summary=summary,
+            version=content.version,
+            training=content.training is not None,
+            policy=policy(scripts.values(), _WORKER),
+            style=Markup(base_style() + _style()),
+            data=packed(content, arrays),
+            worker=Markup(joined_script(_HERE / "scripts" / "worker.js")),
+            scripts={name: Markup(text) for name, text in scripts.items()},
+        )
+    )
+    page = html.encode("utf-8", errors="replace")
+    if len(page) > LARGEST:
+        raise PlaygroundError(
+            f"the page would have {len(page) / 1e6:.1f} MB, more than {LARGEST // 1_000_000}: "
+            "the model is too large; fit it to fewer graphs, with readout='linear', or with fewer "
+            "buckets of colors"
+        )
+    return page
+
+
+@functools.cache
+def _templates() -> Any:
+    return templates(_HERE / "templates")
+
+
+@functools.cache
+def _style() -> str:
+    return (_HERE / "templates" / "playground.css").read_text(encoding="utf-8")

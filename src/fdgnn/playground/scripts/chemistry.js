@@ -1,0 +1,115 @@
+// Molecules as the model reads them: atoms with their hydrogens, rings and types (fdgnn/graphs/molecules.py).
+//
+// What the page does not do: it finds no aromatic rings. A ring is aromatic if it was so when it came, or if
+// its bonds are set to aromatic by hand.
+
+const ELEMENTS = ["H", "B", "C", "N", "O", "F", "Si", "P", "S", "Cl", "Se", "Br", "I"];
+const VALENCES = new Map(Object.entries({
+  H: [1], B: [3], C: [4], N: [3], O: [2], F: [1], Si: [4], P: [3, 5], S: [2, 4, 6], Cl: [1], Se: [2, 4, 6],
+  Br: [1], I: [1, 3, 5],
+}));
+// A charged atom has the valences of the element with as many electrons.
+const ROWS = [["B", "C", "N", "O", "F"], ["Al", "Si", "P", "S", "Cl"]];
+export const BOND_NAMES = new Map([[1, "single"], [1.5, "aromatic"], [2, "double"], [3, "triple"]]);
+export const BOND_ORDERS = new Map([...BOND_NAMES].map(([order, name]) => [name, order]));
+
+function valencesOf({ element, charge }) {
+  if (!charge) return VALENCES.get(element) ?? [];
+  const row = ROWS.find((each) => each.includes(element));
+  const like = row && row[row.indexOf(element) - charge];
+  return VALENCES.get(like) ?? [];
+}
+
+// The hydrogens that fill an atom up to its next valence; `over` if its bonds are more than it can have.
+export function hydrogensOf(atom, bonds) {
+  const valences = valencesOf(atom);
+  if (atom.aromatic || !valences.length) return { hydrogens: Math.max(0, Math.floor((valences[0] ?? 0) - bonds)), over: false };
+  const room = valences.find((valence) => valence >= bonds);
+  return room === undefined ? { hydrogens: 0, over: true } : { hydrogens: Math.floor(room - bonds), over: false };
+}
+
+// Which edges lie on a ring: those that are no bridges. A walk in depth, without recursion.
+export function ringEdges(n, edges) {
+  const near = Array.from({ length: n }, () => []);
+  edges.forEach(({ u, v }, e) => {
+    near[u].push([v, e]);
+    if (u !== v) near[v].push([u, e]);
+  });
+  const found = new Uint8Array(edges.length), order = new Int32Array(n).fill(-1), lowest = new Int32Array(n);
+  let count = 0;
+  for (let start = 0; start < n; start++) {
+    if (order[start] >= 0) continue;
+    order[start] = lowest[start] = count++;
+    const way = [[start, -1, 0]];
+    while (way.length) {
+      const step = way[way.length - 1], [v, from] = step;
+      if (step[2] < near[v].length) {
+        const [u, e] = near[v][step[2]++];
+        if (e === from) continue;
+        if (order[u] < 0) {
+          order[u] = lowest[u] = count++;
+          way.push([u, e, 0]);
+        } else {
+          found[e] = 1; // it closes a ring
+          lowest[v] = Math.min(lowest[v], order[u]);
+        }
+        continue;
+      }
+      way.pop();
+      if (way.length) {
+        const parent = way[way.length - 1][0];
+        lowest[parent] = Math.min(lowest[parent], lowest[v]);
+        if (lowest[v] <= order[parent]) found[from] = 1;
+      }
+    }
+  }
+  return found;
+}
+
+// What follows from atoms and bonds: degree, bond sum, hydrogens, in a ring, for each atom.
+// An atom that came with its hydrogens keeps them until its bonds, element or charge are changed.
+export function described(atoms, bonds) {
+  const degree = atoms.map(() => 0), sum = atoms.map(() => 0), ring = atoms.map(() => false);
+  const multiple = atoms.map(() => 0), aromaticBonds = atoms.map(() => 0);
+  const inRing = ringEdges(atoms.length, bonds);
+  bonds.forEach(({ u, v, order }, e) => {
+    for (const end of [u, v]) {
+      degree[end] += 1;
+      sum[end] += order;
+      multiple[end] = Math.max(multiple[end], order);
+      if (order === 1.5) aromaticBonds[end] += 1;
+      if (inRing[e]) ring[end] = true;
+    }
+  });
+  return atoms.map((atom, v) => {
+    const aromatic = atom.aromatic && aromaticBonds[v] > 0;
+    const key = keyOf(atom, sum[v]);
+    const computed = hydrogensOf({ ...atom, aromatic }, sum[v]);
+    const kept = atom.given?.key === key;
+    return {
+      ...atom, aromatic, degree: degree[v], ring: ring[v], bonds: sum[v], multiple: multiple[v], key,
+      hydrogens: kept ? atom.given.hydrogens : computed.hydrogens, over: !kept && computed.over,
+    };
+  });
+}
+
+const keyOf = ({ element, charge }, sum) => `${element} ${charge} ${sum}`;
+
+// The label of an atom, as `atoms` of the reading says: its element, or its type.
+export function atomLabel(atom, how) {
+  if (how === "element") return atom.element;
+  const charge = atom.charge ? ` ${atom.charge > 0 ? "+" : "-"}${Math.abs(atom.charge)}` : "";
+  return `${atom.element} ${atom.degree} H${atom.hydrogens}${charge}${atom.aromatic ? " aromatic" : ""}${atom.ring ? " ring" : ""}`;
+}
+
+// The features of an atom where the model reads numbers. Hybridization is estimated from the bonds.
+export function atomFeatures(atom, n_features) {
+  const element = ELEMENTS.map((symbol) => Number(symbol === atom.element));
+  const sp = atom.multiple === 3, sp2 = !sp && (atom.multiple >= 1.5 || atom.aromatic);
+  const found = [
+    ...element, Number(!ELEMENTS.includes(atom.element)), atom.charge, atom.hydrogens,
+    Number(atom.aromatic), Number(atom.ring), Number(sp), Number(sp2), Number(!sp && !sp2),
+  ];
+  while (found.length < n_features) found.push(0);
+  return found;
+}

@@ -1,0 +1,88 @@
+// The playground: a model that runs in the page.
+
+import { unpack, unzip } from "./content.js";
+import { byId, element, root, shape } from "./elements.js";
+import { flipping } from "./flipping.js";
+import { modelOf } from "./model.js";
+import { noted, read } from "./pasting.js";
+import { Play } from "./play.js";
+import { Stage } from "./stage.js";
+import { structureOf } from "./structure.js";
+import { tabbed } from "./tabs.js";
+import { Background } from "./tasks.js";
+import { themed } from "./theme.js";
+import { Train } from "./train.js";
+import { Watch } from "./watch.js";
+
+function fillExamples(stage) {
+  const list = byId("example"), { examples, content } = stage;
+  const classes = content.training?.classes;
+  list.append(...examples.map(({ id, answer }, g) => {
+    const known = classes && answer !== null ? `, class ${String(classes[answer])}` : "";
+    return element("option", { value: g }, `${id}${known}`);
+  }));
+  const step = (by) => stage.show(((stage.example ?? 0) + by + examples.length) % examples.length);
+  list.addEventListener("change", () => stage.show(Number(list.value)));
+  byId("before").addEventListener("click", () => step(-1));
+  byId("after").addEventListener("click", () => step(1));
+  for (const name of ["before", "after"]) byId(name).disabled = examples.length < 2;
+  list.disabled = !examples.length;
+}
+
+function fillKey(stage) {
+  const sign = (kind) => {
+    const svg = shape("svg", { viewBox: "-6 -6 12 12", class: "graph" });
+    svg.append(shape("circle", { r: 4.6, class: `vertex ${kind}`, "fill-opacity": 0.5 }));
+    return svg;
+  };
+  const what = stage.model.classes ? "the class that is answered" : "a larger number";
+  byId("key").replaceChildren(
+    element("li", {}, sign("for"), `speaks for ${what}`),
+    element("li", {}, sign("against"), "speaks against it"));
+}
+
+function begin(stage) {
+  if (stage.examples.length) stage.show(0);
+  else {
+    const { palette, rules } = stage;
+    const label = palette.labels?.length ? stage.labelName(palette.labels[0]) : "";
+    const triangle = label && !/[\s:,;-]/.test(label) ? `0:${label}-1:${label} 1-2:${label} 2-0` : "0-1 1-2 2-0";
+    stage.start(read(stage, rules ? "CC(=O)Oc1ccccc1C(=O)O" : triangle).sketch);
+  }
+}
+
+async function main() {
+  themed(byId("theme"));
+  const buffer = await unzip(byId("data").textContent);
+  const { content, arrays } = unpack(buffer);
+  const stage = new Stage(content, arrays, modelOf(content.model.record, arrays, content.model));
+  const source = byId("worker").textContent, background = () => new Background(source, buffer.slice(0));
+  const play = new Play(stage), watch = new Watch(stage), tester = background();
+  flipping(stage, play, tester);
+  fillExamples(stage);
+  fillKey(stage);
+  noted(stage);
+  byId("table-of-vertices").addEventListener("toggle", () => stage.tell());
+  let train = null;
+  const open = tabbed((name) => {
+    if (name === "watch") watch.open();
+    else watch.pause();
+    if (name === "train") {
+      train ??= new Train(stage, background(), play, () => open("play"));
+      train.onUse = (weights, details) => tester.ask("use", { weights, ...details });
+      train.open();
+    }
+  });
+  begin(stage);
+  byId("starting").hidden = true;
+  byId("content").hidden = false;
+  play.fit();
+  // For the console, and for tests.
+  window.playground = { stage, play, watch, structureOf, get train() { return train; }, read: (text) => read(stage, text) };
+  root.dataset.ready = "yes";
+}
+
+main().catch((error) => {
+  byId("starting").textContent = `The page could not be started: ${error.message}`;
+  throw error;
+});

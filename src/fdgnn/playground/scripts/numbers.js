@@ -1,0 +1,4 @@
+// Numbers as people read them.
+
+// A number with its sign, and a minus that is as wide as a plus.
+export const signed = (value, digits = 3) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)}`;

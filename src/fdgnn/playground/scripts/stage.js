@@ -1,0 +1,181 @@
+// What all parts of the page share: the model, the graph that is on the canvas, and who wants to know of changes.
+
+import { BOND_NAMES } from "./chemistry.js";
+import { graphsOf } from "./content.js";
+import { place } from "./placing.js";
+import { atomsOf, graphOf, History, Sketch, withGivenAtoms } from "./sketch.js";
+
+const COMMON = ["C", "N", "O", "F", "S", "Cl", "Br", "P", "I"];
+
+export class Stage {
+  constructor(content, arrays, model) {
+    this.content = content;
+    this.arrays = arrays;
+    this.own = this.model = model;
+    this.kind = model.kind;
+    this.rules = content.molecules;
+    this.examples = content.graphs ? graphsOf(content, arrays) : [];
+    this.names = new Map(Object.entries(content.names));
+    this.edgeNames = new Map(Object.entries(content.edge_names));
+    this.molecule = Boolean(this.rules) || [...this.names.values()].includes("C"); // drawn as one
+    this.palette = this.paletteOf();
+    this.listeners = [];
+    this.example = null;
+    this.history = new History(new Sketch([], [], this.kind.directed));
+  }
+
+  paletteOf() {
+    const { graphs, model } = this.content, facts = this.vocabulary();
+    const known = graphs?.elements ? [...new Set([...graphs.elements.filter((e) => COMMON.includes(e)), "C", "N", "O"])] : COMMON;
+    return {
+      molecules: Boolean(this.rules), elements: COMMON.filter((e) => known.includes(e)),
+      labels: this.kind.vertices === "labels" ? facts : null,
+      edgeLabels: this.rules ? null : graphs?.edge_labels ?? null,
+      weighted: graphs?.weighted ?? false,
+      features: this.kind.vertices === "features" && !this.rules ? this.meanFeatures() : null,
+      directed: model.record.graph_kind.directed,
+    };
+  }
+
+  vocabulary() {
+    const { record } = this.content.model;
+    const each = record.networks.flatMap((network) => {
+      const encoder = network.encoder ?? record.encoder;
+      return encoder.kind === "both" ? encoder.facts.encoders : [encoder];
+    });
+    return each.map((encoder) => encoder.facts.vocabulary).find(Boolean) ?? this.content.graphs?.labels ?? [];
+  }
+
+  meanFeatures() {
+    const all = this.examples, width = this.kind.n_inputs, sums = new Float64Array(width);
+    let n = 0;
+    for (const graph of all) for (let v = 0; v < graph.n; v++, n++) for (let j = 0; j < width; j++) sums[j] += graph.features[v * width + j];
+    return [...sums].map((sum) => sum / Math.max(n, 1));
+  }
+
+  // ------------------------------------------------------------------ what is on the canvas
+
+  get sketch() {
+    return this.history.now;
+  }
+
+  // Change the graph; what moves only is told as such, since the model need not look again.
+  change(sketch, { record = true, moved = false } = {}) {
+    if (record) this.history.add(sketch);
+    else this.history.past[this.history.place] = sketch;
+    this.tell(moved);
+  }
+
+  tell(moved = false) {
+    if (!moved) this.explanation = this.explained();
+    for (const listener of this.listeners) listener({ moved });
+  }
+
+  graph() {
+    return graphOf(this.sketch, this.kind, this.rules);
+  }
+
+  explained() {
+    if (!this.sketch.vertices.length) return { empty: true };
+    const graph = this.graph(), refused = this.model.refused(graph);
+    if (refused.length) return { refused, graph };
+    return { ...this.model.explain(graph, this.target ?? null), graph };
+  }
+
+  use(model) {
+    this.model = model;
+    this.target = null;
+    this.tell();
+  }
+
+  // ------------------------------------------------------------------ names
+
+  nameOf(v) {
+    const vertex = this.sketch.vertices[v];
+    if (this.rules) {
+      const { charge, element } = vertex.atom;
+      return element + (charge ? (Math.abs(charge) > 1 ? Math.abs(charge) : "") + (charge > 0 ? "+" : "−") : "");
+    }
+    return this.labelName(vertex.label);
+  }
+
+  labelName(label) {
+    return label === null || label === undefined ? "" : this.names.get(String(label)) ?? String(label);
+  }
+
+  edgeName(e) {
+    const edge = this.sketch.edges[e];
+    return edge.order ? BOND_NAMES.get(edge.order) : this.edgeLabelName(edge.label);
+  }
+
+  edgeLabelName(label) {
+    return label === null || label === undefined ? "" : this.edgeNames.get(String(label)) ?? String(label);
+  }
+
+  vertexInWords(v) {
+    const name = this.nameOf(v);
+    return name ? `${name} (vertex ${v})` : `vertex ${v}`;
+  }
+
+  className(c) {
+    return this.model.classes ? String(this.model.classes[c]) : "";
+  }
+
+  atoms() {
+    return this.rules ? atomsOf(this.sketch) : null;
+  }
+
+  // ------------------------------------------------------------------ where graphs come from
+
+  // The sketch of an example.
+  sketchOf(g) {
+    const graph = this.examples[g], { arrays } = this;
+    if (!this.rules || !arrays.has("atoms.elements")) {
+      const places = place(graph.n, graph.edges), width = this.kind.n_inputs;
+      const vertices = places.map(([x, y], v) => ({
+        x, y, label: graph.labels?.[v] ?? null,
+        features: graph.features ? Array.from(graph.features.subarray(v * width, (v + 1) * width)) : null,
+      }));
+      const edges = graph.edges.map(([u, v], e) => ({ u, v, label: graph.edgeLabels?.[e] ?? null, weight: graph.weights?.[e] ?? null }));
+      return new Sketch(vertices, edges, graph.directed);
+    }
+    return this.moleculeSketch(g);
+  }
+
+  moleculeSketch(g) {
+    const graph = this.examples[g], get = (name) => this.arrays.get(`atoms.${name}`).data;
+    const [elements, charges, hydrogens, aromatic, places, bonds] =
+      ["elements", "charges", "hydrogens", "aromatic", "places", "bonds"].map(get);
+    const n_bonds = get("n_bonds"), width = this.kind.n_inputs;
+    const firstBond = n_bonds.subarray(0, g).reduce((sum, n) => sum + n, 0);
+    const vertices = Array.from({ length: graph.n }, (_, v) => {
+      const i = graph.first + v;
+      return {
+        x: places[2 * i] / 1000, y: places[2 * i + 1] / 1000, label: graph.labels?.[v],
+        features: graph.features ? Array.from(graph.features.subarray(v * width, (v + 1) * width)) : undefined,
+        atom: { element: this.content.graphs.elements[elements[i]], charge: charges[i], hydrogens: hydrogens[i], aromatic: aromatic[i] === 1 },
+      };
+    });
+    const edges = Array.from({ length: n_bonds[g] }, (_, b) => {
+      const [u, v, twice] = bonds.subarray(3 * (firstBond + b), 3 * (firstBond + b) + 3);
+      return { u, v, order: twice / 2 };
+    });
+    const given = new Map(graph.edges.map(([u, v], e) => [`${Math.min(u, v)} ${Math.max(u, v)}`, graph.edgeLabels?.[e]]));
+    for (const edge of edges) edge.label = given.get(`${Math.min(edge.u, edge.v)} ${Math.max(edge.u, edge.v)}`) ?? null;
+    return withGivenAtoms(new Sketch(vertices, edges, false));
+  }
+
+  show(g) {
+    this.example = g;
+    this.history = new History(this.sketchOf(g));
+    this.target = null;
+    this.tell();
+  }
+
+  start(sketch) {
+    this.example = null;
+    this.history = new History(sketch);
+    this.target = null;
+    this.tell();
+  }
+}

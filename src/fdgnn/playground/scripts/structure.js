@@ -1,0 +1,99 @@
+// A graph as the encoders read it: for each vertex the vertices whose states flow into it.
+
+// `graph` has n vertices, edges [[u, v], ...], and, or null, for each edge a weight or a label. In an
+// undirected graph each edge is listed once. Rows and their entries ascend, as in Python.
+export function structureOf(graph) {
+  const { n, edges, weights = null, edgeLabels = null, directed = false } = graph;
+  const arcs = [];
+  edges.forEach(([u, v], e) => {
+    arcs.push([v, u, e]);
+    if (!directed && u !== v) arcs.push([u, v, e]);
+  });
+  arcs.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+  const indptr = new Int32Array(n + 1);
+  for (const [v] of arcs) indptr[v + 1] += 1;
+  for (let v = 0; v < n; v++) indptr[v + 1] += indptr[v];
+  return {
+    n, directed, indptr,
+    neighbors: Int32Array.from(arcs, (arc) => arc[1]),
+    weights: weights && Float64Array.from(arcs, (arc) => weights[arc[2]]),
+    arcLabels: edgeLabels && arcs.map((arc) => edgeLabels[arc[2]]),
+  };
+}
+
+// Several graphs as one; vertex v of graph g becomes starts[g] + v.
+export function union(structures) {
+  const starts = new Int32Array(structures.length + 1);
+  structures.forEach((s, g) => { starts[g + 1] = starts[g] + s.n; });
+  const n_arcs = structures.reduce((sum, s) => sum + s.neighbors.length, 0);
+  const indptr = new Int32Array(starts[structures.length] + 1), neighbors = new Int32Array(n_arcs);
+  const weighted = structures.some((s) => s.weights);
+  const weights = weighted ? new Float64Array(n_arcs) : null;
+  let arc = 0;
+  structures.forEach((s, g) => {
+    for (let v = 0; v < s.n; v++) indptr[starts[g] + v + 1] = arc + s.indptr[v + 1];
+    for (let a = 0; a < s.neighbors.length; a++) {
+      neighbors[arc + a] = starts[g] + s.neighbors[a];
+      if (weighted) weights[arc + a] = s.weights ? s.weights[a] : 1;
+    }
+    arc += s.neighbors.length;
+  });
+  return { n: starts[structures.length], directed: structures[0].directed, indptr, neighbors, weights, starts };
+}
+
+// sums[v] = the sum of x over the neighbors of v; both begin at places of larger arrays.
+export function sumNeighbors({ n, indptr, neighbors, weights }, x, from, sums, to) {
+  for (let v = 0; v < n; v++) {
+    let total = 0;
+    const end = indptr[v + 1];
+    if (weights) for (let a = indptr[v]; a < end; a++) total += weights[a] * x[from + neighbors[a]];
+    else for (let a = indptr[v]; a < end; a++) total += x[from + neighbors[a]];
+    sums[to + v] = total;
+  }
+}
+
+// An upper bound of rho(|A|): max_v (A x)_v / x_v for x <- (A + I) x, as src/kernels/spectral.hpp has it.
+export function spectralBound({ n, indptr, neighbors, weights }) {
+  if (n === 0) return 0;
+  const size = (a) => (weights ? Math.abs(weights[a]) : 1);
+  let scale = 0;
+  for (let v = 0; v < n; v++) {
+    let total = 0;
+    for (let a = indptr[v]; a < indptr[v + 1]; a++) total += size(a);
+    scale = Math.max(scale, total);
+  }
+  scale += 1;
+  let x = new Float64Array(n).fill(1), y = new Float64Array(n), bound = Infinity;
+  for (let step = 0; step < 500; step++) {
+    const checked = step % 4 === 0;
+    let ratio = 0;
+    for (let v = 0; v < n; v++) {
+      let total = 0;
+      for (let a = indptr[v]; a < indptr[v + 1]; a++) total += x[neighbors[a]] * size(a);
+      if (checked) ratio = Math.max(ratio, total / x[v]);
+      y[v] = (total + x[v]) / scale;
+    }
+    [x, y] = [y, x];
+    if (!checked) continue;
+    const done = ratio > bound * (1 - 1e-3);
+    bound = Math.min(bound, ratio);
+    if (done) break;
+    const peak = x.reduce((a, b) => Math.max(a, b));
+    for (let v = 0; v < n; v++) x[v] = Math.max(x[v] / peak, 1e-150);
+  }
+  return bound * (1 + 1e-12);
+}
+
+// The largest neighborhood of a graph: the sum of the sizes of the weights of its arcs.
+export function largestDegree({ n, indptr, weights }) {
+  let largest = 0;
+  for (let v = 0; v < n; v++) {
+    let total = indptr[v + 1] - indptr[v];
+    if (weights) {
+      total = 0;
+      for (let a = indptr[v]; a < indptr[v + 1]; a++) total += Math.abs(weights[a]);
+    }
+    largest = Math.max(largest, total);
+  }
+  return largest;
+}

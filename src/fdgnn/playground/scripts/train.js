@@ -1,0 +1,181 @@
+// Training by moving a slider: settings, and what follows from them.
+
+import { byId, copies, element, shape } from "./elements.js";
+import { histogram } from "./plots.js";
+import { trainedModel } from "./training.js";
+
+const SLIDERS = [
+  { name: "rho", label: "ρ", words: "effective spectral radius: how far a vertex hears", min: 0.02, max: 1.5, step: 0.02, value: 0.9 },
+  { name: "omega1", label: "ω(1)", words: "how loud the labels of vertices are", min: 0.02, max: 2, step: 0.02, value: 1 },
+  { name: "omega", label: "ω", words: "how loud a layer is for the next", min: 0.02, max: 2, step: 0.02, value: 1 },
+  { name: "depth", label: "Layers", words: "each reads the one below", min: 1, max: 6, step: 1, value: 3 },
+  { name: "units", label: "Units", words: "neurons in each layer", min: 5, max: 100, step: 5, value: 50 },
+  { name: "penalty", label: "λ", words: "penalty of the readout: large is smooth", min: -6, max: 3, step: 0.25, value: -3 },
+  { name: "seed", label: "Network", words: "other random weights: random_state", min: 0, max: 50, step: 1, value: 0 },
+];
+const SIGNS = ["M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0", "M-4 -4h8v8h-8z", "M0 -5l5 9h-10z", "M-5 0l5 -5l5 5l-5 5z", "M-4.5 -1.5h3v-3h3v3h3v3h-3v3h-3v-3h-3z"];
+
+export class Train {
+  constructor(stage, background, play, openPlay) {
+    this.stage = stage;
+    this.background = background;
+    this.openPlay = openPlay;
+    this.best = 0;
+    this.training = stage.content.training;
+    const { graphs } = stage.content, some = graphs.ids.length;
+    byId("train-lead").textContent = `The paper's model on ${some === graphs.n_all ? `the ${some}` : `${some} of the ${graphs.n_all}`} graphs of ${stage.content.dataset}. Nothing in it is trained but a linear readout, so a move of a slider draws the network, embeds all graphs, solves the readout and tries it on graphs held out, in this page.`;
+    this.makeSliders();
+    copies(byId("copy-code"), () => this.code());
+    byId("map").addEventListener("click", ({ target }) => this.showGraph(target));
+    byId("map").addEventListener("keydown", (event) => {
+      if (event.key === "Enter") this.showGraph(event.target);
+    });
+  }
+
+  makeSliders() {
+    const form = byId("sliders");
+    for (const { name, label, words, min, max, step, value } of SLIDERS) {
+      const input = element("input", { type: "range", name, min, max, step, value, "aria-label": `${label}, ${words}` });
+      const output = element("output", {});
+      input.addEventListener("input", () => this.moved());
+      form.append(element("label", {}, output, element("b", {}, label), input, element("small", {}, words)));
+    }
+    const use = element("button", { type: "button", id: "use-trained" }, "Play with this model");
+    use.addEventListener("click", () => this.use());
+    const back = element("button", { type: "button", id: "use-own", hidden: "" }, "Back to the page's model");
+    back.addEventListener("click", () => this.useOwn());
+    form.append(use, back);
+    form.addEventListener("submit", (event) => event.preventDefault());
+  }
+
+  // What is set: as the worker takes it.
+  settings() {
+    const set = Object.fromEntries(SLIDERS.map(({ name }) => [name, Number(byId("sliders").elements[name].value)]));
+    return { ...set, alpha: Number((10 ** set.penalty).toPrecision(6)) };
+  }
+
+  tellSettings(settings) {
+    const texts = { ...settings, penalty: settings.alpha.toPrecision(2) };
+    for (const { name, step } of SLIDERS) {
+      const output = byId("sliders").elements[name].closest("label").querySelector("output");
+      output.textContent = typeof texts[name] === "string" ? Number(texts[name]).toString() : texts[name].toFixed(step < 1 ? 2 : 0);
+    }
+  }
+
+  open() {
+    if (!this.opened) this.moved();
+    this.opened = true;
+  }
+
+  async moved() {
+    const settings = this.settings(), start = performance.now();
+    this.tellSettings(settings);
+    byId("code").textContent = this.code();
+    const result = await this.background.ask("train", { settings, latest: true });
+    this.result = result;
+    this.show(result);
+    const all = performance.now() - start;
+    byId("train").dataset.milliseconds = all.toFixed(1);
+    byId("train").dataset.trained = JSON.stringify(settings);
+    this.cards(result, all);
+  }
+
+  cards(result, milliseconds) {
+    const { graphs } = this.stage.content, n = graphs.ids.length;
+    const card = (value, words) => element("div", {}, element("p", { class: "value" }, value), element("p", {}, words));
+    const made = result.accuracy === null
+      ? [card("–", "The readout has no solution with this penalty: give a larger one.")]
+      : [card(`${(100 * result.accuracy).toFixed(1)} %`, `accuracy on graphs held out, ${this.training.n_folds} folds; the most common class has ${(100 * this.majority()).toFixed(1)} %`)];
+    made.push(card(`${result.contractions.filter((c) => c < 1).length} of ${n}`, "graphs certified to have just one state at rest"));
+    made.push(card(`${milliseconds.toFixed(0)} ms`, `from the slider to here; ${result.times.embedding.toFixed(0)} for the graphs, ${result.times.readout.toFixed(0)} for the readout`));
+    byId("train-cards").replaceChildren(...made);
+  }
+
+  majority() {
+    const counts = new Map();
+    for (const { answer } of this.stage.examples) counts.set(answer, (counts.get(answer) ?? 0) + 1);
+    return Math.max(...counts.values()) / this.stage.examples.length;
+  }
+
+  show(result) {
+    this.showMap(result);
+    const beyond = result.contractions.filter((c) => !(c < 1)).length;
+    histogram(byId("stability"), result.contractions, { across: "ρ(|W|) ρ(A) of each graph", words: `Histogram of the contraction of ${result.contractions.length} graphs; ${beyond} are at 1 or above` });
+    byId("stability-words").textContent = `Left of 1 the states of a graph come to rest in one way only. ${beyond ? `${beyond} graphs are beyond: there the paper's loop is followed for 50 steps.` : "All graphs are there."}`;
+  }
+
+  showMap({ places, shares, right }) {
+    const svg = byId("map"), { examples } = this.stage, xs = places.map((p) => p[0]), ys = places.map((p) => p[1]);
+    const scale = 180 / Math.max(...xs.map(Math.abs), ...ys.map(Math.abs), 1e-9);
+    svg.setAttribute("viewBox", "-200 -200 400 400");
+    svg.replaceChildren(...places.map(([x, y], g) => {
+      const { answer } = examples[g], kind = right && !right[g] ? " wrong" : "";
+      const point = shape("path", {
+        d: SIGNS[answer % SIGNS.length], transform: `translate(${(x * scale).toFixed(1)} ${(-y * scale).toFixed(1)})`,
+        class: `point${kind}`, style: `fill: var(--c${(answer % 7) + 1})`,
+      });
+      point.dataset.graph = g;
+      point.append(shape("title", {}, `graph ${examples[g].id}, class ${this.training.classes[answer]}${kind ? ", answered wrongly" : ""}`));
+      return point;
+    }));
+    const key = this.training.classes.map((name, c) => {
+      const sign = shape("svg", { viewBox: "-6 -6 12 12" });
+      sign.append(shape("path", { d: SIGNS[c % SIGNS.length], style: `fill: var(--c${(c % 7) + 1})` }));
+      return element("li", {}, sign, `class ${String(name)}`);
+    });
+    const outlined = shape("svg", { viewBox: "-6 -6 12 12" });
+    outlined.append(shape("path", { d: SIGNS[0], style: "fill: none; stroke: var(--ink); stroke-width: 1.6px" }));
+    byId("map-key").replaceChildren(...key, element("li", {}, outlined, "answered wrongly when held out"));
+    byId("map-words").textContent = `Graphs that the network finds alike lie close together: two principal components, with ${shares.map((s) => `${(100 * s).toFixed(0)} %`).join(" and ")} of the variance. A click opens the graph.`;
+  }
+
+  showGraph(target) {
+    const { graph } = target.dataset;
+    if (graph === undefined) return;
+    this.stage.show(Number(graph));
+    this.openPlay();
+  }
+
+  // ------------------------------------------------------------------ the model that is set
+
+  async use() {
+    const weights = await this.background.ask("weights", { settings: this.settings() });
+    if (!weights) return;
+    const { graphs } = this.stage.content;
+    const kind = { ...this.stage.kind, labels: graphs.labels, n_inputs: graphs.labels?.length ?? this.stage.kind.n_inputs };
+    const details = { kind, classes: this.training.classes };
+    this.stage.use(trainedModel(weights, details));
+    byId("use-own").hidden = false;
+    this.onUse?.(weights, details);
+    this.openPlay();
+  }
+
+  useOwn() {
+    this.stage.use(this.stage.own);
+    byId("use-own").hidden = true;
+    this.onUse?.(null, {});
+    this.openPlay();
+  }
+
+  // Python that gives the same network, readout and held-out accuracy.
+  code() {
+    const { depth, units, rho, omega1, omega, alpha, seed } = this.settings();
+    return [
+      "import numpy as np",
+      "from sklearn.linear_model import Ridge",
+      "from sklearn.model_selection import StratifiedKFold, cross_val_predict",
+      ...this.training.code, "",
+      "model = FDGNNClassifier(",
+      `    n_layers=${depth}, n_units=${units}, effective_spectral_radius=${rho}, input_scaling=${omega1},`,
+      `    inter_layer_scaling=${omega}, alpha=${alpha}, random_state=${seed}, tol=1e-9,`,
+      ").fit(graphs, y)", "",
+      "# The accuracy on graphs that the readout has not seen, as on the page",
+      "X = model.networks_[0].features(graphs)",
+      "targets = np.where(y[:, None] == model.classes_, 1.0, -1.0)",
+      `folds = StratifiedKFold(${this.training.n_folds}, shuffle=True, random_state=0)`,
+      `ridge = Ridge(alpha=${alpha}, solver="svd")`,
+      "outputs = cross_val_predict(ridge, X, targets, cv=list(folds.split(X, y)))",
+      'print("held-out accuracy", (model.classes_[outputs.argmax(axis=1)] == y).mean())',
+    ].join("\n");
+  }
+}

@@ -1,0 +1,320 @@
+// Training in the page: networks drawn as in Python, all graphs embedded, the readout solved in closed form.
+
+import { cholesky, gram, largestEigenvalue, principalMap, products, solveLower, solveUpper } from "./algebra.js";
+import { Model, Network } from "./model.js";
+import { Expansion, LinearReadout } from "./readouts.js";
+import { firstDrive, Layer, pooled, Reservoir } from "./reservoir.js";
+import { MATRIX, Stream } from "./streams.js";
+import { spectralBound, structureOf, union } from "./structure.js";
+
+const SETTLED = 1e-13; // a state that moves by less in a sweep is taken for settled
+const TOL = 1e-9, MOST_STEPS = 50; // of the paper's loop, for graphs without a certificate; as in the code that is given
+
+// ---------------------------------------------------------------------- drawing
+
+// The wiring of one layer before it is scaled, as `fdgnn.reservoir.drawing` draws it for one connection each.
+function drawLayer(seed, i, H, n_sources) {
+  const stream = (matrix) => new Stream([seed], [0, i, matrix]);
+  const connect = (rng, columns) => ({ sources: rng.integers(columns, H), values: rng.uniform(H) });
+  return {
+    inputs: connect(stream(MATRIX.input), n_sources),
+    recurrent: connect(stream(MATRIX.recurrent), H),
+    bias: stream(MATRIX.bias).uniform(H),
+  };
+}
+
+// rho(W_H) for one connection per neuron: the largest geometric mean of |w| along a cycle.
+function radiusOf({ parts, recurrent }) {
+  let largest = 0;
+  for (const { neurons, cycles } of parts) {
+    if (!cycles) continue;
+    const logs = neurons.reduce((sum, h) => sum + Math.log(Math.abs(recurrent.values[h])), 0);
+    largest = Math.max(largest, Math.exp(logs / neurons.length));
+  }
+  return largest;
+}
+
+const scaled = ({ sources, values }, factor) => ({ sources, values: values.map((w) => w * factor) });
+
+// W_phi of unit norm, 2 H x H.
+function drawExpansion(seed, H) {
+  const W = new Stream([seed], [0, 0, MATRIX.projection]).uniform(2 * H * H);
+  const norm = Math.sqrt(largestEigenvalue(gram(W, 2 * H, H), H));
+  return new Expansion(W.map((w) => w / norm), H);
+}
+
+// Remember the last few results of a function of one text.
+function remembered(make, most = 24) {
+  const known = new Map();
+  return (key, ...rest) => {
+    if (!known.has(key)) {
+      if (known.size >= most) known.delete(known.keys().next().value);
+      known.set(key, make(...rest));
+    }
+    return known.get(key);
+  };
+}
+
+// ---------------------------------------------------------------------- the readout
+
+// Outputs (n, q) of each sample by the ridge regression that has not seen its fold. With e_F the errors of a
+// fold that was left out: (I - H_FF) e_F = (Y - H Y)_F, in the smaller of the two dimensions.
+export function heldOut(X, n, P, Y, q, alpha, fold) {
+  const { mean, level, Z, T } = centered(X, n, P, Y, q);
+  const tall = n - Math.max(...counts(fold)) > P;
+  const solve = tall ? byFeatures(Z, n, P, alpha) : bySamples(Z, n, P, alpha);
+  if (!solve) return null;
+  const outputs = new Float64Array(n * q), residuals = solve.residuals(T, q);
+  for (const members of membersOf(fold)) {
+    const m = members.length, system = new Float64Array(m * m), errors = new Float64Array(m * q);
+    members.forEach((i, a) => {
+      members.forEach((j, b) => { system[a * m + b] = solve.entry(i, j); });
+      for (let c = 0; c < q; c++) errors[a * q + c] = residuals[i * q + c];
+    });
+    if (!cholesky(system, m)) return null;
+    solveLower(system, m, errors, q);
+    solveUpper(system, m, errors, q);
+    members.forEach((i, a) => { for (let c = 0; c < q; c++) outputs[i * q + c] = Y[i * q + c] - errors[a * q + c]; });
+  }
+  return outputs;
+}
+
+function centered(X, n, P, Y, q) {
+  const means = (A, width) => {
+    const mean = new Float64Array(width);
+    for (let i = 0; i < n; i++) for (let k = 0; k < width; k++) mean[k] += A[i * width + k] / n;
+    return mean;
+  };
+  const mean = means(X, P), level = means(Y, q);
+  return { mean, level, Z: X.map((x, i) => x - mean[i % P]), T: Y.map((y, i) => y - level[i % q]) };
+}
+
+// I - H = I - 1/n - Z (Z^T Z + alpha)^-1 Z^T, by B = L^-1 Z^T.
+function byFeatures(Z, n, P, alpha) {
+  const L = gram(Z, n, P), B = new Float64Array(P * n);
+  for (let p = 0; p < P; p++) L[p * P + p] += alpha;
+  if (!cholesky(L, P)) return null;
+  for (let i = 0; i < n; i++) for (let p = 0; p < P; p++) B[p * n + i] = Z[i * P + p];
+  solveLower(L, P, B, n);
+  const R = Float64Array.from({ length: n * P }, (_, k) => B[(k % P) * n + Math.floor(k / P)]); // rows are samples
+  const along = (i, j) => {
+    let total = 0;
+    for (let p = 0; p < P; p++) total += R[i * P + p] * R[j * P + p];
+    return total;
+  };
+  return {
+    entry: (i, j) => Number(i === j) - 1 / n - along(i, j),
+    residuals(T, q) {
+      const moment = new Float64Array(P * q), left = Float64Array.from(T);
+      for (let i = 0; i < n; i++) for (let p = 0; p < P; p++) for (let c = 0; c < q; c++) moment[p * q + c] += R[i * P + p] * T[i * q + c];
+      for (let i = 0; i < n; i++) for (let p = 0; p < P; p++) for (let c = 0; c < q; c++) left[i * q + c] -= R[i * P + p] * moment[p * q + c];
+      return left;
+    },
+  };
+}
+
+// I - H = alpha S with S = G - g g^T / (1^T g), G = (K + alpha)^-1; the factor alpha cancels.
+function bySamples(Z, n, P, alpha) {
+  const L = products(Z, n, P), G = new Float64Array(n * n);
+  for (let i = 0; i < n; i++) {
+    L[i * n + i] += alpha;
+    G[i * n + i] = 1;
+  }
+  if (!cholesky(L, n)) return null;
+  solveLower(L, n, G, n);
+  solveUpper(L, n, G, n);
+  const g = new Float64Array(n);
+  let total = 0;
+  for (let i = 0; i < n; i++) {
+    for (let j = 0; j < n; j++) g[i] += G[i * n + j];
+    total += g[i];
+  }
+  const entry = (i, j) => G[i * n + j] - (g[i] * g[j]) / total;
+  return {
+    entry,
+    residuals(T, q) {
+      const found = new Float64Array(n * q);
+      for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) {
+        const s = entry(i, j);
+        for (let c = 0; c < q; c++) found[i * q + c] += s * T[j * q + c];
+      }
+      return found;
+    },
+  };
+}
+
+const counts = (fold) => {
+  const found = [];
+  for (const f of fold) found[f] = (found[f] ?? 0) + 1;
+  return found;
+};
+
+function membersOf(fold) {
+  const found = [];
+  fold.forEach((f, i) => (found[f] ??= []).push(i));
+  return found.filter(Boolean);
+}
+
+// The readout on all samples: weights q x P and the intercept.
+export function fitRidge(X, n, P, Y, q, alpha) {
+  const { mean, level, Z, T } = centered(X, n, P, Y, q);
+  const W = new Float64Array(P * q);
+  const moment = (S) => {
+    for (let i = 0; i < n; i++) for (let p = 0; p < P; p++) for (let c = 0; c < q; c++) W[p * q + c] += Z[i * P + p] * S[i * q + c];
+  };
+  const shifted = n > P ? gram(Z, n, P) : products(Z, n, P), size = Math.min(n, P);
+  for (let i = 0; i < size; i++) shifted[i * size + i] += alpha;
+  if (!cholesky(shifted, size)) return null;
+  const right = n > P ? W : Float64Array.from(T);
+  if (n > P) moment(T);
+  solveLower(shifted, size, right, q);
+  solveUpper(shifted, size, right, q);
+  if (n <= P) moment(right);
+  const weights = Array.from({ length: q }, (_, c) => Float64Array.from({ length: P }, (_, p) => W[p * q + c]));
+  const intercept = weights.map((w, c) => level[c] - w.reduce((sum, x, p) => sum + x * mean[p], 0));
+  return { weights, intercept };
+}
+
+// ---------------------------------------------------------------------- the trainer
+
+export class Trainer {
+  constructor(graphs, { classes, degree }, kind, fold) {
+    this.graphs = graphs;
+    this.classes = classes;
+    this.degree = degree;
+    this.kind = kind;
+    this.fold = fold;
+    this.structures = graphs.map(structureOf);
+    this.bounds = this.structures.map(spectralBound);
+    this.q = classes.length === 2 ? 1 : classes.length;
+    this.Y = Float64Array.from(graphs.flatMap(({ answer }) =>
+      this.q === 1 ? [answer === 1 ? 1 : -1] : classes.map((_, c) => (c === answer ? 1 : -1))));
+    this.layerOf = remembered(drawLayer, 200);
+    this.expansionOf = remembered(drawExpansion, 6);
+    this.statesOf = remembered(() => ({ layers: [], states: null, pooled: [], settled: null }), 4);
+    this.partOf = remembered((some) => union(some.map((g) => this.structures[g])), 4);
+    this.axes = null;
+  }
+
+  n_inputs() {
+    return this.kind.vertices === "nothing" ? 1 : this.kind.n_inputs;
+  }
+
+  // The layers of a network with these settings, scaled; those drawn before are used again.
+  layersOf({ seed, units, rho, omega1, omega }, depth) {
+    return Array.from({ length: depth }, (_, i) => {
+      const n_sources = i ? units : this.n_inputs();
+      const drawn = this.layerOf(`${seed} ${i} ${units}`, seed, i, units, n_sources);
+      const scaling = i ? omega : omega1;
+      const bare = new Layer(scaled(drawn.inputs, scaling), drawn.recurrent, drawn.bias.map((b) => b * scaling));
+      const factor = rho / (radiusOf(bare) * (this.degree || 1));
+      return new Layer(bare.inputs, scaled(drawn.recurrent, factor), bare.bias);
+    });
+  }
+
+  // Pooled states (n_graphs, H) of the last layer. Certified graphs are solved all together.
+  embed(settings) {
+    const { seed, units, rho, omega1, omega, depth } = settings;
+    const known = this.statesOf([seed, units, rho, omega1, omega].join(" "));
+    if (known.pooled.length < depth) {
+      known.layers = this.layersOf(settings, depth);
+      const certified = this.bounds.map((bound, g) => ({ g, ok: known.layers.every((layer) => radiusOf(layer) * bound < 1) }));
+      const some = certified.filter((each) => each.ok).map((each) => each.g);
+      known.others = certified.filter((each) => !each.ok).map((each) => each.g);
+      const sums = known.layers.map(() => new Float64Array(this.graphs.length * units));
+      if (some.length) this.solve(known.layers, some, sums);
+      for (const g of known.others) this.follow(known.layers, g, sums);
+      known.pooled = sums;
+    }
+    return known;
+  }
+
+  inputsOf(some) {
+    const graphs = some.map((g) => this.graphs[g]);
+    if (this.kind.vertices === "labels") {
+      this.codes ??= new Map(this.kind.labels.map((label, i) => [label, i]));
+      return { codes: graphs.flatMap((graph) => graph.labels.map((label) => this.codes.get(label) ?? -1)) };
+    }
+    if (this.kind.vertices === "features") {
+      return { features: Float64Array.from(graphs.flatMap((graph) => [...graph.features])), n_inputs: this.kind.n_inputs };
+    }
+    return {};
+  }
+
+  solve(layers, some, sums) {
+    const structure = this.partOf(some.join(" "), some), H = layers[0].H, n = structure.n;
+    let states = null;
+    layers.forEach((layer, i) => {
+      const D = i ? layer.drive(states, n) : firstDrive(layer, n, this.inputsOf(some));
+      states = layer.solve(structure, D, SETTLED);
+      for (let h = 0; h < H; h++)
+        some.forEach((g, k) => {
+          let total = 0;
+          for (let v = structure.starts[k]; v < structure.starts[k + 1]; v++) total += states[h * n + v];
+          sums[i][g * H + h] = total;
+        });
+    });
+  }
+
+  // Graphs without a certificate: the paper's loop, as Python runs it.
+  follow(layers, g, sums) {
+    const structure = this.structures[g], H = layers[0].H;
+    let states = null;
+    layers.forEach((layer, i) => {
+      const D = i ? layer.drive(states, structure.n) : firstDrive(layer, structure.n, this.inputsOf([g]));
+      ({ states } = layer.iterate(structure, D, TOL, MOST_STEPS));
+      sums[i].set(pooled(states, H, structure.n), g * H);
+    });
+  }
+
+  features(settings) {
+    const known = this.embed(settings), H = settings.units, n = this.graphs.length;
+    const expansion = this.expansionOf(`${settings.seed} ${H}`, settings.seed, H);
+    const X = new Float64Array(n * expansion.P), sums = known.pooled[settings.depth - 1];
+    for (let g = 0; g < n; g++) X.set(expansion.expand(sums.subarray(g * H, (g + 1) * H)), g * expansion.P);
+    return { X, P: expansion.P, expansion, known };
+  }
+
+  // Everything that follows from the settings: held-out outputs and accuracy, the map, the certificates.
+  train(settings) {
+    const start = performance.now(), n = this.graphs.length;
+    const { X, P, known } = this.features(settings);
+    const embedded = performance.now();
+    const outputs = heldOut(X, n, P, this.Y, this.q, settings.alpha, this.fold);
+    const solved = performance.now();
+    const map = principalMap(X, n, P, this.axes?.[0].length === P ? this.axes : null);
+    this.axes = map.axes;
+    const answers = outputs && this.graphs.map((_, g) => winner(outputs.subarray(g * this.q, (g + 1) * this.q)));
+    const right = answers && answers.map((answer, g) => answer === this.graphs[g].answer);
+    const radius = Math.max(...known.layers.map(radiusOf));
+    return {
+      outputs: outputs && [...outputs], answers, right,
+      accuracy: right && right.filter(Boolean).length / n,
+      places: map.places, shares: map.shares,
+      contractions: this.bounds.map((bound) => bound * radius),
+      times: { embedding: embedded - start, readout: solved - embedded, all: performance.now() - start },
+    };
+  }
+
+  // The weights of the model with these settings, trained on all graphs.
+  weights(settings) {
+    const { X, P, expansion, known } = this.features(settings);
+    const readout = fitRidge(X, this.graphs.length, P, this.Y, this.q, settings.alpha);
+    const layers = known.layers.slice(0, settings.depth).map(({ inputs, recurrent, bias }) => ({ inputs, recurrent, bias }));
+    return readout && { layers, projection: expansion.weights, units: settings.units, ...readout };
+  }
+}
+
+const winner = (outputs) => (outputs.length === 1 ? Number(outputs[0] > 0) : outputs.indexOf(Math.max(...outputs)));
+
+// A model from weights that a trainer gave.
+export function trainedModel({ layers, projection, units, weights, intercept }, { kind, classes }) {
+  const made = layers.map(({ inputs, recurrent, bias }) => new Layer(inputs, recurrent, bias));
+  const reservoir = new Reservoir({
+    layers: made, radii: made.map(radiusOf), n_inputs: kind.n_inputs,
+    vocabulary: kind.vertices === "labels" ? kind.labels : null,
+    parameters: { pooled_layers: "last", solver: "auto", tol: TOL, max_iter: MOST_STEPS, handle_unknown: "ignore" },
+  });
+  const block = { encoder: reservoir, expansion: new Expansion(projection, units), scale: 1 };
+  return new Model({ networks: [Network.of("reservoir", block, new LinearReadout(weights, intercept))], classes, kind });
+}

@@ -1,0 +1,273 @@
+// Watching a part of the model at work: states that come to rest, or colors that are refined.
+
+import { draw, windowOf } from "./drawing.js";
+import { byId, element, shape } from "./elements.js";
+import { signed } from "./numbers.js";
+import { curves, heat } from "./plots.js";
+import { structureOf } from "./structure.js";
+
+const SHOWN_STEPS = 60, STILL = 1e-6, HEAVIEST = 8, INKS = 7;
+
+export class Watch {
+  constructor(stage) {
+    this.stage = stage;
+    this.step = 0;
+    this.timer = null;
+    this.lit = null;
+    byId("member").addEventListener("change", () => this.begin());
+    byId("step").addEventListener("input", () => {
+      this.pause();
+      this.go(Number(byId("step").value));
+    });
+    byId("run-steps").addEventListener("click", () => (this.timer ? this.pause() : this.run()));
+    stage.listeners.push(({ moved }) => {
+      if (!moved) this.stale = true;
+      if (!byId("watch").hidden) this.open();
+    });
+    this.stale = true;
+  }
+
+  open() {
+    if (this.stale) this.fill();
+    this.stale = false;
+  }
+
+  // Parts of the model: each encoder of each network.
+  parts() {
+    return this.stage.model.networks.flatMap((network, i) => network.blocks.map((block, b) => ({
+      network, block, b, i,
+      name: [network.name || `network ${i + 1}`, network.blocks.length > 1 ? block.encoder.kind : ""].filter(Boolean).join(", "),
+    })));
+  }
+
+  fill() {
+    const list = byId("member"), before = list.selectedIndex;
+    list.replaceChildren(...this.parts().map(({ name }, i) => element("option", { value: i }, name)));
+    list.selectedIndex = Math.max(0, Math.min(before, list.options.length - 1));
+    this.begin();
+  }
+
+  begin() {
+    this.pause();
+    this.lit = null;
+    const { stage } = this, part = this.parts()[byId("member").selectedIndex];
+    const graph = stage.graph(), empty = stage.explanation.empty || stage.explanation.refused;
+    byId("watch-panel").replaceChildren();
+    if (empty || !part) {
+      byId("watch-lead").textContent = "There is no graph that the model takes.";
+      this.film = null;
+      byId("watched").replaceChildren();
+      return;
+    }
+    this.film = part.block.encoder.kind === "reservoir" ? new ReservoirFilm(stage, graph, part) : new ColorFilm(stage, graph, part, this);
+    byId("watch-lead").textContent = this.film.lead;
+    byId("step").max = String(this.film.length - 1);
+    byId("watch-panel").replaceChildren(...this.film.panel);
+    this.go(0);
+  }
+
+  go(step) {
+    if (!this.film) return;
+    this.step = Math.min(step, this.film.length - 1);
+    byId("step").value = String(this.step);
+    byId("step-name").textContent = this.film.name(this.step);
+    byId("step-words").textContent = this.film.words(this.step);
+    const { stage } = this, { sketch } = stage;
+    draw(byId("watched"), sketch, {
+      window: windowOf(sketch.vertices), molecule: stage.molecule, nameOf: (v) => stage.nameOf(v), edgeNameOf: (e) => stage.edgeName(e),
+      lit: this.lit, ...this.film.view(this.step),
+    });
+    this.film.shown?.(this.step);
+  }
+
+  run() {
+    if (!this.film) return;
+    if (this.step >= this.film.length - 1) this.go(0);
+    byId("run-steps").textContent = "Pause";
+    this.timer = setInterval(() => {
+      if (this.step >= this.film.length - 1) this.pause();
+      else this.go(this.step + 1);
+    }, this.film.pace);
+  }
+
+  pause() {
+    clearInterval(this.timer);
+    this.timer = null;
+    byId("run-steps").textContent = "Play";
+  }
+}
+
+// ---------------------------------------------------------------------- states that come to rest
+
+// Between the two inks of the page: −1 blue, 0 gray, +1 red; told apart by color-blind people, and by depth.
+const inkOf = (value) => {
+  const ends = value < 0 ? [31, 102, 176] : [194, 49, 47], middle = [226, 228, 231], share = Math.min(1, Math.abs(value));
+  return middle.map((m, i) => Math.round(m + (ends[i] - m) * share));
+};
+
+class ReservoirFilm {
+  constructor(stage, graph, { block }) {
+    const { encoder } = block;
+    this.stage = stage;
+    this.encoder = encoder;
+    this.structure = structureOf(graph);
+    this.layers = encoder.trajectory(graph, this.structure, STILL, SHOWN_STEPS);
+    this.frames = this.layers.flatMap((steps, layer) => steps.map((_, i) => ({ layer, i })));
+    this.length = this.frames.length;
+    this.pace = 160;
+    this.neuron = 0;
+    this.lead = "Each layer begins at zero and is updated again and again: a vertex hears its neighbors, until nothing moves any more. What is left is what the next layer, and in the end the readout, sees.";
+    this.panel = this.parts();
+  }
+
+  parts() {
+    this.chart = shape("svg");
+    this.heat = element("canvas", { class: "heat", role: "img", "aria-label": "States of all neurons (columns) at all vertices (rows)" });
+    const list = element("select", {}, ...Array.from({ length: this.encoder.H }, (_, h) => element("option", { value: h }, `neuron ${h}`)));
+    this.neuron = this.liveliest();
+    list.value = String(this.neuron);
+    list.addEventListener("change", () => {
+      this.neuron = Number(list.value);
+      byId("step").dispatchEvent(new Event("input"));
+    });
+    const box = (...children) => element("div", { class: "side" }, ...children);
+    return [
+      box(element("h3", {}, "How far a step moves the states"), this.chart),
+      box(element("h3", {}, "All neurons at all vertices"), this.heat, element("p", { class: "note" }, "Rows are vertices, columns neurons; blue −1, red +1. ")),
+      box(element("div", { class: "steps" }, element("label", {}, "The picture shows ", list))),
+      box(this.certificate()),
+    ];
+  }
+
+  // The neuron whose states differ most between vertices, in the last layer.
+  liveliest() {
+    const { states } = this.layers.at(-1).at(-1), n = this.structure.n;
+    const spread = (h) => {
+      const own = states.subarray(h * n, (h + 1) * n);
+      return Math.max(...own) - Math.min(...own);
+    };
+    return Array.from({ length: this.encoder.H }, (_, h) => h).reduce((a, b) => (spread(b) > spread(a) ? b : a), 0);
+  }
+
+  certificate() {
+    const bounds = this.encoder.contractions(this.structure), worst = Math.max(...bounds);
+    const found = element("p", { class: "certificate" });
+    found.append(element("b", {}, worst < 1 ? "Certified. " : "Not certified. "),
+      `ρ(|W|) ρ(A) is at most ${worst.toFixed(3)} in ${bounds.length > 1 ? "every layer" : "the layer"}. `,
+      worst < 1
+        ? "Below 1 there is just one state at rest, wherever the iteration begins, and any order of evaluation finds it."
+        : `At 1 or above there may be several, or none: the model takes the states after ${this.encoder.parameters.max_iter} steps from zero, or when they hardly move.`);
+    return found;
+  }
+
+  name(step) {
+    const { layer, i } = this.frames[step];
+    return `Layer ${layer + 1} of ${this.layers.length}, step ${i + 1} of ${this.layers[layer].length}`;
+  }
+
+  words(step) {
+    const { layer, i } = this.frames[step];
+    return `This step moved the states by ${this.layers[layer][i].distance.toExponential(1)} in all.`;
+  }
+
+  view(step) {
+    const { layer, i } = this.frames[step], n = this.structure.n;
+    const { states } = this.layers[layer][i];
+    return {
+      paint: Array.from({ length: n }, (_, v) => `rgb(${inkOf(states[this.neuron * n + v])} / 0.85)`),
+      titleOf: (v) => `${this.stage.vertexInWords(v)}: ${signed(states[this.neuron * n + v])}`,
+    };
+  }
+
+  shown(step) {
+    const { layer, i } = this.frames[step], n = this.structure.n, { states } = this.layers[layer][i];
+    const all = this.layers.map((steps, l) => ({ values: steps.map((s) => s.distance), marked: l === layer }));
+    curves(this.chart, all, { now: i, across: "step", up: "distance", words: "Distance of successive states, by step and layer" });
+    heat(this.heat, n, this.encoder.H, (v, h) => states[h * n + v], inkOf);
+    this.heat.style.height = `${Math.min(16, Math.max(5, 0.45 * n))}rem`;
+  }
+}
+
+// ---------------------------------------------------------------------- colors that are refined
+
+class ColorFilm {
+  constructor(stage, graph, { network, block, b }, watch) {
+    this.stage = stage;
+    this.watch = watch;
+    const structure = structureOf(graph), encoded = network.encode(graph, structure);
+    const { outputs, target } = stage.explanation;
+    const signs = stage.model.signs(target, outputs.length);
+    const direction = encoded.split(network.readout.direction(encoded.features, signs))[b];
+    const part = encoded.parts[b];
+    this.rows = part.own.rows;
+    this.shares = part.own.shares(part.back(direction));
+    const first = this.rows[0].channel;
+    this.frames = this.rows.flatMap((row, t) => (row.channel === first || row.round === 0 ? [t] : []));
+    this.frames = [...new Set([...this.frames, ...this.rows.keys()])].sort((x, y) => x - y);
+    this.length = this.frames.length;
+    this.pace = 1200;
+    this.graph = graph;
+    this.lead = "At first a vertex's color is what it carries. In each round it is mixed with the colors of its neighbors, so that after r rounds it names everything up to r steps away. The model counts colors; a color adds its weight to the score as often as it occurs.";
+    this.panel = [this.heaviest(), this.facts()];
+  }
+
+  facts() {
+    const counts = this.rows.map((row) => `${row.channel}, round ${row.round}: ${Math.max(...row.groups) + 1}`);
+    const shown = counts.length > 8 ? [...counts.slice(0, 8), "…"] : counts;
+    return element("div", { class: "side" }, element("h3", {}, "Different colors in this graph"), element("p", { class: "note" }, shown.join("; ")));
+  }
+
+  // The colors that add most to the score of the class, or take most from it.
+  heaviest() {
+    const found = this.shares.flatMap(({ sums, sizes }, t) => sums.map((sum, group) => ({ t, group, sum, size: sizes[group] })));
+    found.sort((a, b) => Math.abs(b.sum) - Math.abs(a.sum));
+    const list = element("ul", { class: "colors-list" });
+    for (const each of found.slice(0, HEAVIEST)) {
+      const swatch = element("span", { class: "swatch" }, String(each.group + 1));
+      swatch.style.cssText = this.ink(each.group);
+      const button = element("button", { type: "button", "aria-pressed": "false" }, swatch,
+        element("span", {}, `${this.describe(each)}${each.size > 1 ? `, ${each.size} times` : ""}`), element("b", {}, signed(each.sum)));
+      button.addEventListener("click", () => {
+        const on = button.getAttribute("aria-pressed") === "false";
+        for (const other of list.querySelectorAll("button")) other.setAttribute("aria-pressed", "false");
+        button.setAttribute("aria-pressed", String(on));
+        this.watch.pause();
+        this.watch.lit = on ? new Set([...this.rows[each.t].groups].flatMap((g, v) => (g === each.group ? [v] : []))) : null;
+        this.watch.go(this.frames.indexOf(each.t));
+      });
+      list.append(element("li", {}, button));
+    }
+    const words = this.stage.model.classes ? `for class ${this.stage.className(this.stage.explanation.target)}` : "for the number";
+    return element("div", { class: "side" }, element("h3", {}, `The heaviest colors ${words}`), list);
+  }
+
+  describe({ t, group }) {
+    const row = this.rows[t], v = row.groups.indexOf(group), name = this.stage.nameOf(v);
+    const what = row.channel === "label" || this.stage.rules ? name || "vertex" : row.channel;
+    if (row.round === 0) return row.channel === "label" ? `${what}` : `${what}, as at vertex ${v}`;
+    return `${what} with all up to ${row.round} step${row.round > 1 ? "s" : ""} away`;
+  }
+
+  ink(group) {
+    return `background: color-mix(in srgb, var(--c${(group % INKS) + 1}) 45%, var(--soft))`;
+  }
+
+  name(step) {
+    const row = this.rows[this.frames[step]];
+    return `${row.channel === "label" ? "" : `${row.channel}, `}round ${row.round}`;
+  }
+
+  words(step) {
+    const row = this.rows[this.frames[step]], n = Math.max(...row.groups) + 1;
+    return `${n} different color${n > 1 ? "s" : ""}; vertices with the same number have the same surroundings so far.`;
+  }
+
+  view(step) {
+    const { groups } = this.rows[this.frames[step]];
+    return {
+      paint: Array.from(groups, (g) => `color-mix(in srgb, var(--c${(g % INKS) + 1}) 45%, var(--soft))`),
+      inside: Array.from(groups, (g) => String(g + 1)),
+      titleOf: (v) => this.stage.vertexInWords(v),
+    };
+  }
+}

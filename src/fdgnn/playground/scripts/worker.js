@@ -1,0 +1,70 @@
+// What takes long runs here, beside the page: trying single changes, and training.
+
+import { graphsOf, kindOf, unpack } from "./content.js";
+import { applied, singleEdits } from "./edits.js";
+import { modelOf } from "./model.js";
+import { graphOf, Sketch } from "./sketch.js";
+import { trainedModel, Trainer } from "./training.js";
+
+let content = null, arrays = null, model = null, trainer = null, newest = 0;
+
+const pause = () => new Promise((resolve) => setTimeout(resolve));
+
+// How far the winner is ahead: its score less the best of the others; with one output, its score.
+function margin(outputs, winner, classes) {
+  if (!classes) return outputs[winner];
+  if (outputs.length === 1) return winner ? outputs[0] : -outputs[0];
+  return outputs[winner] - Math.max(...outputs.filter((_, q) => q !== winner));
+}
+
+// Try all single changes; tell of progress, and give those that change the answer, or come nearest to it.
+async function tryEdits({ id, sketch, palette, kind, rules }) {
+  const start = new Sketch(sketch.vertices, sketch.edges, sketch.directed);
+  const scored = (one) => model.outputs(graphOf(one, kind, rules));
+  const before = scored(start), winner = model.winner(before), first = margin(before, winner, model.classes);
+  const edits = singleEdits(start, palette), tried = [];
+  for (let i = 0; i < edits.length; i++) {
+    const graph = graphOf(applied(start, edits[i], palette), kind, rules);
+    if (!model.refused(graph).length) {
+      const outputs = model.outputs(graph);
+      const left = margin(outputs, winner, model.classes);
+      tried.push({ edit: edits[i], outputs, answer: model.winner(outputs), left, change: left - first });
+    }
+    if (i % 20 === 19) {
+      postMessage({ id, progress: (i + 1) / edits.length });
+      await pause();
+      if (newest !== id) return;
+    }
+  }
+  const order = model.classes ? (a, b) => a.left - b.left : (a, b) => Math.abs(b.change) - Math.abs(a.change);
+  tried.sort(order);
+  postMessage({ id, result: { tried: tried.slice(0, 8), n: tried.length, winner, first } });
+}
+
+const tasks = {
+  load({ buffer }) {
+    ({ content, arrays } = unpack(buffer));
+    model = modelOf(content.model.record, arrays, content.model);
+    if (content.training) {
+      const fold = arrays.get("training.folds").data;
+      trainer = new Trainer(graphsOf(content, arrays), content.training, kindOf(content.graphs), fold);
+    }
+    return true;
+  },
+  use({ weights, kind, classes }) {
+    model = weights ? trainedModel(weights, { kind, classes }) : modelOf(content.model.record, arrays, content.model);
+    return true;
+  },
+  train: ({ settings }) => trainer.train(settings),
+  weights: ({ settings }) => trainer.weights(settings),
+  flip: tryEdits,
+  nothing: () => undefined,
+};
+
+self.onmessage = async ({ data }) => {
+  newest = data.id;
+  await pause(); // so that a newer question of the same kind can overtake this one
+  if (data.latest && newest !== data.id) return;
+  const result = await tasks[data.task](data);
+  if (result !== undefined) postMessage({ id: data.id, result });
+};

@@ -1,0 +1,449 @@
+"""The playground in a real browser: its numbers are Python's, and it can be played with."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+
+import numpy as np
+import pytest
+
+from fdgnn import (
+    ColorCounts,
+    FDGNNClassifier,
+    FDGNNRegressor,
+    Graph,
+    as_batch,
+    explain,
+    playground,
+)
+from fdgnn.datasets import make_motif_graphs
+from fdgnn.exceptions import FDGNNWarning
+from report_examples import HOSTILE, HOSTILE_END, HOSTILE_IMAGE
+
+pytest.importorskip("jinja2", reason="a page needs Jinja2: pip install 'fdgnn[report]'")
+
+AGREES = 1e-9
+N_GRAPHS = 120
+
+
+def random_graphs(n, rng, *, labels=None, features=0, directed=False, weighted=False):
+    """Small graphs of every kind, whose classes depend on their shape."""
+    made, classes = [], []
+    for _ in range(n):
+        size = int(rng.integers(2, 13))
+        pairs = np.unique(rng.integers(0, size, size=(int(rng.integers(1, 3 * size)), 2)), axis=0)
+        pairs = pairs if directed else np.unique(np.sort(pairs, axis=1), axis=0)
+        m = len(pairs)
+        made.append(
+            Graph(
+                pairs.T,
+                n_vertices=size,
+                labels=None if labels is None else rng.choice(labels, size),
+                features=rng.normal(size=(size, features)).round(1) if features else None,
+                weights=rng.normal(size=m).round(2) if weighted else None,
+                arc_labels=None if labels is None else rng.choice(["x", "y"], m),
+                directed=directed,
+            )
+        )
+        classes.append("many" if m > 1.6 * size else "some" if m > size else "few")
+    return as_batch(made), np.array(classes)
+
+
+def fitted(graphs, y, **parameters):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FDGNNWarning)
+        return FDGNNClassifier(random_state=3, **parameters).fit(graphs, y)
+
+
+@pytest.fixture(scope="module")
+def cases():
+    """Models and graphs by name: both encoders, both readouts, joined, committees, many classes."""
+    rng = np.random.default_rng(0)
+    labeled = random_graphs(N_GRAPHS, rng, labels=["C", "N", "it's \U0001f600"])
+    directed = random_graphs(60, rng, features=2, directed=True, weighted=True)
+    motifs = make_motif_graphs(60, random_state=0)
+    two = labeled[0], labeled[1] == "many"
+    several = {"n_networks": 2, "n_connections": 3, "n_units": 20}
+    made = {
+        "reservoir": (*two, {"probability": True}),
+        "several networks": (*labeled, {**several, "effective_spectral_radius": 1.2}),
+        "colors, Gaussian": (*labeled, {"encoder": "colors", "probability": True}),
+        "colors, linear": (*two, {"encoder": "colors", "readout": "linear"}),
+        "colors, exact": (*two, {"encoder": ColorCounts(n_buckets=None, counts="presence")}),
+        "both": (*labeled, {"encoder": "both", "n_units": 20}),
+        "auto": (*two, {"encoder": "auto", "probability": True}),
+        "auto, no labels": (*motifs, {"encoder": "auto"}),
+        "directed, reservoir": (*directed, {"n_layers": 2}),
+        "directed, colors": (*directed, {"encoder": "colors"}),
+    }
+    found = {name: (g, y, fitted(g, y, **settings)) for name, (g, y, settings) in made.items()}
+    sizes = np.diff(labeled[0].vertex_offsets).astype(float)
+    regressor = FDGNNRegressor(encoder="colors", random_state=0).fit(labeled[0], sizes)
+    return found | {"regression": (labeled[0], None, regressor)}
+
+
+@pytest.fixture(scope="module")
+def pages(cases, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("playgrounds")
+    code = ["from fdgnn import FDGNNClassifier", "graphs, y = given"]
+    return {
+        name: playground.write(folder / f"{i}.html", model, graphs, y, code=code)
+        for i, (name, (graphs, y, model)) in enumerate(cases.items())
+    }
+
+
+@pytest.fixture
+def visit(browser, pages):
+    """``visit("auto")``: the page when it runs; whatever it complains of fails the test."""
+    contexts, complaints = [], []
+
+    def visit(name, *, width=1280, **options):
+        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(120_000)
+        address = (pages[name] if isinstance(name, str) else name).as_uri()
+
+        def check(request):
+            if request.url != address and not request.url.startswith("blob:"):
+                complaints.append(f"fetches {request.url}")
+
+        page.on("console", lambda m: m.type == "error" and complaints.append(m.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", check)
+        page.goto(address)
+        page.wait_for_selector("html[data-ready=yes]", state="attached")
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert not complaints
+
+
+# ---------------------------------------------------------------------- the numbers are Python's
+
+
+def encoders_of(model):
+    for network in model.networks_:
+        blocks = getattr(network.encoder, "blocks_", None)
+        yield from [network.encoder] if blocks is None else [block.encoder for block in blocks]
+
+
+def precise(model, graphs):
+    """The same model at the true fixed points; and whether each graph is certified to have one.
+
+    That is told for each network, (n_networks, n_graphs): they may differ.
+    """
+    exact, certified = copy.deepcopy(model), [np.ones(len(graphs), dtype=bool)]
+    for encoder in encoders_of(exact):
+        if hasattr(encoder, "reservoir_"):
+            encoder.tol = 1e-11
+            certified.append(encoder.reservoir_.radii.max() * graphs.spectral_radii < 1)
+    return exact, np.array(certified[1:] or certified)
+
+
+EXPLAIN = """() => {
+  const { stage } = playground;
+  return stage.examples.map((graph) => {
+    const found = stage.model.explain(graph);
+    return [found.outputs, [...found.vertices], found.score, found.base, found.probabilities];
+  });
+}"""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "reservoir", "several networks", "colors, Gaussian", "colors, linear", "colors, exact",
+        "both", "auto", "auto, no labels", "directed, reservoir", "directed, colors", "regression",
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore::fdgnn.exceptions.FDGNNWarning")
+def test_scores_and_contributions_are_those_of_python(visit, cases, name):
+    graphs, _, model = cases[name]
+    outputs, vertices, scores, base, chances = zip(*visit(name).evaluate(EXPLAIN), strict=True)
+    exact, certified = precise(model, graphs)
+    sure, loose = certified.all(axis=0), ~certified.any(axis=0)
+    # A certified graph gets the fixed point, which Python finds to any tolerance; another one the
+    # states at which the paper's loop ends, at the model's own tolerance.
+    for some, python in ((sure, exact), (loose, model)):
+        rows = np.flatnonzero(some)
+        if len(rows):
+            assert np.abs(np.array(outputs)[rows] - python.outputs(graphs[rows])).max() < AGREES
+        for g, one in zip(rows, explain(python, graphs[rows]), strict=True):
+            assert np.abs(one.vertices - vertices[g]).max() < AGREES
+            assert abs(one.score - scores[g]) < AGREES
+            assert abs(one.base_score - base[g]) < AGREES
+    if name == "several networks":
+        assert sure.sum() > 20
+        assert loose.sum() > 20
+    else:
+        assert (sure | loose).sum() > 0.9 * len(graphs)
+    if getattr(model, "probability", False):
+        chance = exact.predict_proba(graphs)
+        assert np.abs(np.array(chances) - chance)[sure].max() < AGREES
+
+
+OUTPUTS = "() => playground.stage.examples.map((g) => playground.stage.model.outputs(g))"
+TRAIN = """async (settings) => {
+  const form = document.getElementById("sliders");
+  for (const [name, value] of Object.entries(settings)) form.elements[name].value = value;
+  const { dataset } = document.getElementById("train");
+  delete dataset.trained;
+  form.elements.rho.dispatchEvent(new Event("input"));
+  while (!dataset.trained) await new Promise((go) => setTimeout(go, 20));
+  const { accuracy, outputs, contractions } = playground.train.result;
+  return [document.getElementById("code").textContent, accuracy, outputs, contractions];
+}"""
+
+
+@pytest.mark.parametrize("name", ["reservoir", "several networks"])
+@pytest.mark.filterwarnings("ignore::fdgnn.exceptions.FDGNNWarning")
+def test_training_gives_what_its_python_code_gives(visit, cases, name):
+    page = visit(name)
+    page.click("#tab-train")
+    page.wait_for_selector("#train[data-trained]")
+    graphs, y, _ = cases[name]
+    scales = {"omega1": 0.4, "omega": 1.3}
+    for settings in (
+        {**scales, "rho": 0.6, "depth": 2, "units": 15, "penalty": -1, "seed": 7},
+        {**scales, "rho": 0.6, "depth": 3, "units": 75, "penalty": 0, "seed": 1},
+        {**scales, "rho": 1.5, "depth": 1, "units": 15, "penalty": -1, "seed": 7},
+    ):
+        code, accuracy, outputs, contractions = page.evaluate(TRAIN, settings)
+        names = {"given": (graphs, y)}
+        exec(code, names)
+        assert accuracy == (names["model"].classes_[names["outputs"].argmax(axis=1)] == y).mean()
+        held_out = np.array(outputs).reshape(len(graphs), -1)
+        expected = names["outputs"][:, 1:] if held_out.shape[1] == 1 else names["outputs"]
+        assert np.abs(held_out - expected).max() < 1e-6
+        encoder = names["model"].networks_[0].encoder
+        bounds = encoder.reservoir_.radii.max() * graphs.spectral_radii
+        assert np.abs(np.array(contractions) - bounds).max() < AGREES
+    page.click("#use-trained")
+    page.wait_for_selector("#play:not([hidden])")
+    found = page.evaluate(
+        "() => playground.stage.examples.map((g) => playground.stage.model.outputs(g))"
+    )
+    assert np.abs(np.array(found) - names["model"].outputs(graphs)).max() < 1e-6
+
+
+# ---------------------------------------------------------------------- it can be played with
+
+SKETCH = """() => {
+  const { vertices, edges } = playground.stage.sketch;
+  return [vertices.map((v) => v.label), edges.map((e) => [e.u, e.v, e.label])];
+}"""
+
+
+def scored(page):
+    return page.evaluate("() => playground.stage.explanation.outputs[0]")
+
+
+def place_of(page, v):
+    box = page.locator(f"#canvas [data-vertex='{v}']").bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def python_score(model, page):
+    """Python's score of the graph that is on the canvas."""
+    labels, edges = page.evaluate(SKETCH)
+    ends = np.array([edge[:2] for edge in edges], dtype=int).reshape(-1, 2).T
+    graph = Graph(ends, n_vertices=len(labels), labels=labels, arc_labels=[e[2] for e in edges])
+    return model.outputs([graph])[0, 0]
+
+
+def test_edits_by_mouse_and_undo(visit, cases):
+    model, page = cases["colors, linear"][2], visit("colors, linear")
+    page.select_option("#example", "5")
+    first, before = page.evaluate(SKETCH), scored(page)
+    n, m = len(first[0]), len(first[1])
+    page.check("#tools input[value=add]", force=True)
+    page.mouse.click(*place_of(page, 0))
+    assert [len(part) for part in page.evaluate(SKETCH)] == [n + 1, m + 1]
+    assert abs(scored(page) - python_score(model, page)) < AGREES
+    page.check("#tools input[value=connect]", force=True)
+    page.mouse.move(*place_of(page, n))
+    page.mouse.down()
+    page.mouse.move(*place_of(page, 1), steps=4)
+    page.mouse.up()
+    page.check("#tools input[value=delete]", force=True)
+    page.mouse.click(*place_of(page, 0))
+    assert len(page.evaluate(SKETCH)[0]) == n
+    assert abs(scored(page) - python_score(model, page)) < AGREES
+    page.check("#tools input[value=move]", force=True)
+    page.mouse.move(*place_of(page, 0))
+    page.mouse.down()
+    page.mouse.move(300, 400, steps=4)
+    page.mouse.up()
+    page.select_option("#strip select", label="N")
+    assert page.evaluate(SKETCH)[0][0] == "N"
+    assert abs(scored(page) - python_score(model, page)) < AGREES
+    while page.locator("#undo").is_enabled():
+        page.click("#undo")
+    assert page.evaluate(SKETCH) == first
+    assert scored(page) == before
+    while page.locator("#redo").is_enabled():
+        page.click("#redo")
+    assert page.evaluate(SKETCH)[0][0] == "N"
+
+
+def test_keyboard_and_typing(visit, cases):
+    model, page = cases["colors, linear"][2], visit("colors, linear")
+    page.click("#pasting summary")
+    page.fill("#text", "a:C-b:N b-c:C c-a d")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert page.evaluate(SKETCH)[0] == ["C", "N", "C", "C"]
+    assert abs(scored(page) - python_score(model, page)) < AGREES
+    page.focus("#canvas")
+    for key in ("ArrowRight", "a", "Shift+ArrowDown", "c"):
+        page.keyboard.press(key)
+    for key in ("ArrowLeft", "ArrowUp", "ArrowRight", "ArrowDown") * 4:
+        if page.evaluate("playground.play.chosen.v") not in (0, 4):  # 4 is new, and beside 0
+            break
+        page.keyboard.press(key)
+    page.keyboard.press("Enter")
+    labels, edges = page.evaluate(SKETCH)
+    assert (len(labels), len(edges)) == (5, 5)
+    page.keyboard.press("Delete")
+    assert len(page.evaluate(SKETCH)[1]) == 4
+    page.keyboard.press("Control+z")
+    page.keyboard.press("Control+z")
+    assert len(page.evaluate(SKETCH)[1]) == 4
+    assert abs(scored(page) - python_score(model, page)) < AGREES
+    page.fill("#text", "a:Xy-b")
+    page.click("#paste button")
+    assert "no vertex label “Xy”" in page.inner_text("#paste-problem")
+    page.focus("#tab-play")
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#watch").is_visible()
+
+
+def test_the_change_that_flips_the_class(visit, cases):
+    model, page = cases["colors, linear"][2], visit("colors, linear")
+    page.select_option("#example", "3")
+    before = scored(page)
+    page.click("#flip")
+    page.wait_for_selector("#flips button")
+    page.locator("#flips button").first.click()
+    after = scored(page)
+    assert after != before
+    assert abs(after - python_score(model, page)) < AGREES
+    # No single change of labels does better, of all that Python tries.
+    page.click("#undo")
+    labels, edges = page.evaluate(SKETCH)
+    ends = np.array([edge[:2] for edge in edges]).T
+    others = [[*labels[:v], x, *labels[v + 1 :]] for v in range(len(labels)) for x in "CN"]
+    tried = model.outputs(
+        [Graph(ends, labels=x, arc_labels=[e[2] for e in edges], n_vertices=len(x)) for x in others]
+    )[:, 0]
+    sign = 1 if before > 0 else -1
+    assert (sign * after <= sign * tried + AGREES).all()
+
+
+def test_watching_ends_at_the_state_that_is_pooled(visit, cases):
+    page = visit("reservoir")
+    page.evaluate(
+        """() => {
+      const { stage } = playground, { encoder } = stage.model.networks[0].blocks[0];
+      for (let g = 0; g < stage.examples.length; g++) {
+        stage.show(g);
+        const found = encoder.contractions(playground.structureOf(stage.graph()));
+        if (stage.sketch.vertices.length > 4 && found.every((c) => c < 0.9)) return;
+      }
+    }"""
+    )
+    page.click("#tab-watch")
+    last = page.locator("#step").get_attribute("max")
+    page.evaluate("(step) => playground.watch.go(Number(step))", last)
+    assert "Layer 3 of 3" in page.inner_text("#step-name")
+    assert "Certified." in page.inner_text("#watch-panel")
+    film, states = page.evaluate(
+        """() => {
+      const { watch, stage } = playground, graph = stage.graph();
+      const { encoder } = stage.model.networks[0].blocks[0];
+      const whole = encoder.states(graph, watch.film.structure);
+      return [[...watch.film.layers.at(-1).at(-1).states], [...whole.at(-1)]];
+    }"""
+    )
+    assert np.abs(np.array(film) - states).max() < 1e-4
+    page.click("#run-steps")
+    assert page.inner_text("#run-steps") == "Pause"
+    other = visit("colors, Gaussian")
+    other.click("#tab-watch")
+    other.locator(".colors-list button").first.click()
+    assert other.locator("#watched .lit").count() >= 1
+
+
+SMILES = (
+    "CCO", "CC(=O)Oc1ccccc1C(=O)O", "Cn1cnc2c1c(=O)n(C)c(=O)n2C", "[O-][N+](=O)c1ccc2[nH]ccc2c1",
+    "C1=CC=CC=C1", "O=C1NC(=NC(=C1)CCC)N", "c1ccccc1-c1ccccc1", "c1ccc2c(c1)Cc1ccccc12",
+    "C1CC1.[Cl-]", "N[C@@H](CS)C(=O)O", "C/C=C/C#N", "OB(O)c1ccccc1", "CS(=O)(=O)c1ccsc1",
+    "FC(F)(F)C[NH2+]C", "C%12CCCC%12", "OP(=O)(O)O", "c1ccc2cccc2cc1", "BrC1CCCCC1I",
+)  # fmt: skip
+READ = """(all) => all.map((smiles) => {
+  const { stage } = playground;
+  stage.start(playground.read(smiles).sketch);
+  return stage.explanation.outputs[0];
+})"""
+
+
+CHANGE = """([smiles, how, ...what]) => {
+  const { play, stage, read } = playground;
+  stage.start(read(smiles).sketch);
+  play[how](...what);
+}"""
+
+
+def test_molecules_are_read_and_changed_as_rdkit_reads_them(visit, tmp_path):
+    pytest.importorskip("rdkit", reason="molecules need RDKit: pip install 'fdgnn[chem]'")
+    molecules = list(SMILES)
+    y = np.arange(len(molecules)) % 2
+    model = fitted(molecules, y, encoder="colors", readout="linear")
+    page = visit(playground.write(tmp_path / "molecules.html", model, molecules, y))
+    wanted = model.outputs(molecules)
+    assert np.abs(np.array(page.evaluate(READ, molecules)) - wanted[:, 0]).max() < AGREES
+    assert np.abs(np.array(page.evaluate(OUTPUTS)) - wanted).max() < AGREES
+    # An atom, a bond, a charge, one atom less, a ring, an atom more; RDKit reads what comes out.
+    for change, end in (
+        (["CCO", "relabel", 2, "N"], "CCN"),
+        (["CC=CC", "retype", 1, "3"], "CC#CC"),
+        (["CC(=O)O", "recharge", 3, -1], "CC(=O)[O-]"),
+        (["C1CC1CO", "remove", {"v": 0}], "CCCO"),
+        (["CCCCCC", "connect", 0, 5], "C1CCCCC1"),
+        (["Cc1ccccc1", "addNeighbor", 3], "Cc1cccc(C)c1"),
+    ):
+        page.evaluate(CHANGE, change)
+        assert abs(scored(page) - model.outputs([end])[0, 0]) < AGREES, change
+    page.click("#pasting summary")
+    for text, why in (("C1CC", "is not closed"), ("C*C", "not known"), ("[H]C", "leave them out")):
+        page.fill("#text", text)
+        page.click("#paste button")
+        assert why in page.inner_text("#paste-problem")
+
+
+def test_labels_of_strangers_stay_text(visit, tmp_path):
+    labels = [HOSTILE, HOSTILE_END, HOSTILE_IMAGE, "__proto__"]
+    graphs, _ = random_graphs(30, np.random.default_rng(1), labels=labels)
+    y = np.where(np.arange(30) % 2, HOSTILE_IMAGE, "constructor")
+    model = fitted(graphs, y, encoder="colors")
+    path = playground.write(
+        tmp_path / "hostile.html", model, graphs, y, title=HOSTILE, ids=[HOSTILE_END] * 30,
+        dataset=HOSTILE_IMAGE,
+    )  # fmt: skip
+    page = visit(path, width=390)
+    assert page.title() == HOSTILE
+    assert page.locator("img, iframe").count() == 0
+    for tab in ("watch", "train", "play"):
+        page.click(f"#tab-{tab}")
+    page.wait_for_selector("#train[data-trained]", state="attached")
+    assert page.locator("img, iframe").count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    found = page.evaluate(
+        "() => playground.stage.examples.map((g) => playground.stage.model.outputs(g))"
+    )
+    assert np.abs(np.array(found) - model.outputs(graphs)).max() < AGREES
+    assert page.evaluate("window.__pwned") is None

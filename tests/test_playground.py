@@ -1,0 +1,129 @@
+"""Playground pages: what is in them, what they refuse; in the browser they are tested elsewhere."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+
+import numpy as np
+import pytest
+
+from commands import assert_one_clear_line, fdgnn
+from fdgnn import FDGNNClassifier, FDGNNRegressor, as_batch, playground, save_model
+from fdgnn.datasets import make_motif_graphs
+from fdgnn.exceptions import PlaygroundError
+from fdgnn.pages import joined_script, modules_of
+from fdgnn.playground import page as pages
+from fdgnn.playground.graphs import MOST_GRAPHS, MOST_VERTICES, chosen_graphs
+
+pytest.importorskip("jinja2", reason="a page needs Jinja2: pip install 'fdgnn[report]'")
+
+SCRIPTS = pages._HERE / "scripts"
+
+
+@pytest.fixture(scope="module")
+def motifs():
+    graphs, y = make_motif_graphs(60, random_state=0)
+    return graphs, y, FDGNNClassifier(random_state=0).fit(graphs, y)
+
+
+def content_of(path):
+    """The records of a page, and the names of its arrays."""
+    text = re.search(r'id="data">(.*?)</script>', path.read_text(), flags=re.DOTALL).group(1)
+    whole = gzip.decompress(base64.b64decode(text))
+    size = int.from_bytes(whole[:4], "little")
+    header = json.loads(whole[8 : 8 + size])
+    return header["content"], header["arrays"], whole[8 + size :]
+
+
+def test_a_page_holds_the_model_and_the_graphs(motifs, tmp_path):
+    graphs, y, model = motifs
+    path = playground.write(tmp_path / "play.html", model, graphs, y, dataset="motifs")
+    assert path.stat().st_size < pages.LARGEST
+    content, arrays, rest = content_of(path)
+    assert content["model"]["record"]["classes"]["values"] == model.classes_.tolist()
+    assert content["training"]["n_folds"] == 10
+    place = arrays["0.encoder.rec_values"]
+    values = np.frombuffer(rest, "<f8", int(np.prod(place["shape"])), place["start"])
+    assert (values == model.networks_[0].encoder.reservoir_.weights.rec_values.ravel()).all()
+    assert "0.projection" not in arrays  # it is drawn again from the seed
+    assert content["model"]["projections"]["0.projection"]["rows"] == 100
+    edges = int(np.prod(arrays["graphs.sources"]["shape"]))
+    assert edges == graphs.n_arcs // 2
+
+
+def test_a_projection_that_no_seed_gives_is_kept(motifs, tmp_path):
+    graphs, y, _ = motifs
+    model = FDGNNClassifier(random_state=0).fit(graphs, y)
+    model.networks_[0].expansion.projection_ = model.projection_ * 0.5
+    _, arrays, _ = content_of(playground.write(tmp_path / "play.html", model))
+    assert arrays["0.projection"]["shape"] == [100, 50]
+
+
+def test_of_many_graphs_a_random_part_is_taken(motifs):
+    graphs = as_batch([graph for graph in motifs[0]] * 12)
+    chosen = chosen_graphs(graphs)
+    assert len(chosen) <= MOST_GRAPHS
+    assert np.diff(graphs.vertex_offsets)[chosen].sum() <= MOST_VERTICES
+    assert (np.diff(chosen) > 0).all()
+    assert len(chosen) > 400
+
+
+def test_models_that_a_page_cannot_run_are_refused(motifs, tmp_path, monkeypatch):
+    graphs, y, model = motifs
+    path = tmp_path / "play.html"
+    with pytest.raises(PlaygroundError, match="nothing to play with"):
+        playground.write(path)
+    described = graphs.with_descriptors({"mass": np.arange(60.0)})
+    with pytest.raises(PlaygroundError, match="fit it without descriptors"):
+        playground.write(path, FDGNNClassifier(random_state=0).fit(described, y))
+    several = FDGNNClassifier(random_state=0).fit(graphs, {"a": y, "b": y})
+    with pytest.raises(PlaygroundError, match="several targets; choose one: 'a', 'b'"):
+        playground.write(path, several)
+    assert playground.write(path, several, target="b").exists()
+    monkeypatch.setattr(pages, "LARGEST", 1000)
+    with pytest.raises(PlaygroundError, match="more than"):
+        playground.write(path, model)
+
+
+def test_the_command(motifs, tmp_path):
+    graphs, y, model = motifs
+    rows = [
+        {"edge_index": np.asarray(g.edge_index).tolist(), "num_nodes": g.n_vertices, "y": int(c)}
+        for g, c in zip(graphs, y, strict=True)
+    ]
+    data = tmp_path / "motifs.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    save_model(model, tmp_path / "model.fdgnn")
+    output = tmp_path / "play.html"
+    words = ("--data", data, "--target", "y", "-o", output, "--json")
+    done = fdgnn("playground", tmp_path / "model.fdgnn", *words)
+    assert json.loads(done.stdout)["bytes"] == output.stat().st_size
+    content = content_of(output)[0]
+    assert content["training"]["code"][1] == f"table = read_graphs({str(data)!r}, target='y')"
+    done = fdgnn("playground", data, "--data", data, "-o", output)
+    assert_one_clear_line(done, "--data is for model files")
+
+
+@pytest.mark.parametrize("name", ["main.js", "worker.js"])
+def test_modules_share_no_names(name):
+    """They are joined to one scope, where a second one of a name would be an error."""
+    homes = {}
+    head = re.compile(r"^(?:export )?(?:async )?(?:function|class|const|let) (\w+)", re.MULTILINE)
+    for module, text in modules_of(SCRIPTS / name).items():
+        for found in head.findall(text):
+            homes.setdefault(found, []).append(module)
+    assert {found: files for found, files in homes.items() if len(files) > 1} == {}
+    script = joined_script(SCRIPTS / name)
+    assert not re.search(r"^(import|export) ", script, flags=re.MULTILINE)
+    assert "</script" not in script
+
+
+def test_a_regressor_has_a_page(motifs, tmp_path):
+    graphs = motifs[0]
+    sizes = np.diff(graphs.vertex_offsets).astype(float)
+    model = FDGNNRegressor(random_state=0).fit(graphs, sizes)
+    content = content_of(playground.write(tmp_path / "play.html", model, graphs, sizes))[0]
+    assert content["training"] is None
