@@ -692,7 +692,7 @@ def test_damaged_lines_of_a_rival_do_not_count(study, tmp_path):
     with turn.lines.path.open("a") as file:
         file.write('{"kind": "trials"}\n{"kind": "fold", "outer": 1}\nnonsense\n{"kind": "fo')
     assert list(turn.lines.lines()) == [whole, other, fold, None, None, None, None]
-    assert contest._scored(turn.lines, SimpleNamespace(inner_folds=3)) == {"a": whole}
+    assert contest._scored(turn.lines, SimpleNamespace(inner_folds=3), turn.search) == {"a": whole}
     assert contest._folds_of(turn.lines) == {2: fold}
 
 
