@@ -135,7 +135,7 @@ def test_killed_at_any_write_it_goes_on_where_it_was(model, data, tmp_path):
     (data / "c.csv").unlink()
     words = ["predict", str(model), str(data), "-o", "out/"]
     run = subprocess.run(
-        [sys.executable, ROOT / "fault_driver.py", "killed", "1", "out/b.csv", "--", *words],
+        [sys.executable, ROOT / "fault_driver.py", "killed", "0", "1", "out/b.csv", "--", *words],
         cwd=tmp_path, capture_output=True, text=True, check=True,
     )  # fmt: skip
     found = json.loads(run.stdout)

@@ -108,7 +108,9 @@ def test_a_strange_item_does_not_take_the_others_down():
     pytest.importorskip("rdkit")
     smiles = ["CCO", "CCN", "CCC", "CCCO", "CCCN", "CC=O"] * 3
     model = FDGNNClassifier(encoder="colors").fit(smiles, np.arange(18) % 2)
-    with pytest.raises(GraphError, match=r"^graph 1: its SMILES 'C1' .*`usable` of the model"):
+    with pytest.raises(
+        GraphError, match=r"^graph 1: its SMILES 'C1' .*errors=\"missing\".*`usable`"
+    ):
         model.predict(["CCO", "C1"])
     found = model.usable(["CCO", "C1", None, "CCN"])
     assert (found.rows.tolist(), sorted(found.faults)) == ([0, 3], [1, 2])

@@ -93,7 +93,7 @@ class _Child:
         expansion.add(self._answer())
         try:
             yield from pa.ipc.open_stream(self._process.stdout)
-        except pa.ArrowException as error:  # mostly that there are fewer bytes than expected
+        except (pa.ArrowException, OSError) as error:  # mostly fewer bytes than expected
             raise ValueError(self._why() or str(error)) from error
         if why := self._why():
             raise ValueError(why)
