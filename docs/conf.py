@@ -39,13 +39,15 @@ source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 templates_path = [str(Path(__file__).parent / "_templates")]
 
 # Markdown as forges render it; anchors of headings are those of forges, too.
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
 
 # What is not found is an error. Types in docstrings are words, not references.
 nitpicky = True
 nitpick_ignore = [("py:class", "fdgnn.records.Record")]  # the base of `Encoder.Facts`, not public
 autodoc_typehints = "none"
+default_role = "name"  # of `members`: in a docstring, `name` is a link if it is a public one
+toc_object_entries_show_parents = "hide"
 autosummary_generate = True
 autosummary_context = {"plumbing": PLUMBING}
 numpydoc_show_class_members = False

@@ -14,25 +14,17 @@ import fdgnn
 from fdgnn.exceptions import ConvergenceWarning
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", range(2))
 def test_python_in_the_readme_runs(block):
     pytest.importorskip("grakel", reason="MUTAG comes with GraKeL")
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     code = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    assert len(code) == 4
+    assert len(code) == 2
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         exec(compile(code[block], "README.md", "exec"), {})
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-        if "://" not in target:
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
 @pytest.mark.parametrize("name", ["GraphReservoir", "FDGNNClassifier", "FDGNNSearchCV"])

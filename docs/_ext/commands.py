@@ -44,19 +44,13 @@ def _section(name: str, command: Any) -> Iterator[str]:
     context = command.make_context(name, [], resilient_parsing=True)
     records = [p.get_help_record(context) for p in command.get_params(context)]
     if rows := [record for record in records if record]:
-        yield "| | |\n|---|---|"
-        yield from (f"| `{_cell(names)}` | {_cell(_text(help))} |" for names, help in rows)
-        yield ""
+        yield from (f"`{names}`\n: {_text(help)}\n" for names, help in rows)
 
 
 def _text(help: str) -> str:
     """One line, in which what looks like an option or a file name is written as code."""
     line = re.sub(r"([<*_])", r"\\\1", " ".join(help.split()))
     return re.sub(r"(?<![\w`-])(--?[a-z][\w-]*)", r"`\1`", line)
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
 
 
 def setup(app: Any) -> dict[str, bool]:

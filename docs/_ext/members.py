@@ -1,9 +1,15 @@
-"""Which members of a class the reference has: ours, without those that only other rooms call."""
+"""Which members of a class the reference has, and what it links to."""
 
 from __future__ import annotations
 
 import inspect
 from typing import Any
+
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.util.docutils import SphinxRole
+
+import fdgnn
 
 # Methods by which the rooms of the library talk to each other; of an encoder of one's own they are
 # the protocol, and so the page of `Encoder` has them.
@@ -23,7 +29,20 @@ def skip(app: Any, what: str, name: str, member: Any, skipped: bool, options: An
     return True if home is None or not home.startswith("fdgnn") else None
 
 
+class Name(SphinxRole):
+    """What a docstring has in single backticks: a link to a public name, or else code."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Write the text as code, below a reference if it is public."""
+        code = nodes.literal(self.rawtext, self.text)
+        if self.text not in fdgnn.__all__ or inspect.ismodule(getattr(fdgnn, self.text)):
+            return [code], []
+        target = {"refdomain": "py", "reftype": "obj", "reftarget": f"fdgnn.{self.text}"}
+        return [pending_xref("", code, refdoc=self.env.docname, refexplicit=True, **target)], []
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Register with Sphinx."""
+    app.add_role("name", Name())
     app.connect("autodoc-skip-member", skip)
     return {"parallel_read_safe": True}
