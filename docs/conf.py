@@ -30,6 +30,7 @@ extensions = [
     "commands",
     "hubs",
     "members",
+    "playground_page",
 ]
 
 include_patterns = ["docs/**", "results/**", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md"]
