@@ -255,6 +255,29 @@ def python_score(model, page):
     return model.outputs([graph])[0, 0]
 
 
+def test_tanh_is_tanh(visit):
+    x = np.concatenate([np.linspace(-25, 25, 20_001), np.geomspace(1e-300, 1, 300)])
+    found = visit("colors, linear").evaluate(
+        "(x) => [x.map(playground.tanh), x.map((t) => playground.tanh(-t)), playground.tanh(NaN)]",
+        x.tolist(),
+    )
+    assert np.abs(np.array(found[0]) - np.tanh(x)).max() < 1e-15
+    assert np.abs(np.array(found[1]) + np.tanh(x)).max() < 1e-15
+    assert np.isnan(found[2])
+
+
+def test_what_the_data_says_is_told_as_it_is_in_the_data(visit, cases, tmp_path):
+    """Also where the graphs have some of the model's classes only, and where they have numbers."""
+    graphs, y, model = cases["several networks"]
+    rows = np.flatnonzero(y == "some")[:5]
+    page = visit(playground.write(tmp_path / "some.html", model, graphs[rows], y[rows]))
+    assert "In the data: class some." in page.inner_text("#verdict-more")
+    model = cases["regression"][2]
+    page = visit(playground.write(tmp_path / "numbers.html", model, graphs[rows], [-2.5] * 5))
+    assert "In the data: −2.5." in page.inner_text("#verdict-more")
+    assert page.inner_text("#example option >> nth=1") == "1: −2.5"
+
+
 def test_edits_by_mouse_and_undo(visit, cases):
     model, page = cases["colors, linear"][2], visit("colors, linear")
     page.select_option("#example", "5")
@@ -370,6 +393,11 @@ def test_watching_ends_at_the_state_that_is_pooled(visit, cases):
     }"""
     )
     assert np.abs(np.array(film) - states).max() < 1e-4
+    painted = page.locator("#watched .painted").evaluate_all(
+        "(all) => all.map((vertex) => getComputedStyle(vertex).fill)"
+    )
+    assert len(set(painted)) > 1
+    assert "rgb(0, 0, 0)" not in painted  # what a browser paints that does not know the color
     page.click("#run-steps")
     assert page.inner_text("#run-steps") == "Pause"
     other = visit("colors, Gaussian")

@@ -92,6 +92,9 @@ BONDS = {
     "PTC_MR": {"0": "triple", "1": "double", "2": "single", "3": "aromatic"},
 }
 
+# What classes mean, by their codes; 125 of the 188 compounds of MUTAG are mutagenic.
+CLASSES = {"MUTAG": {"-1": "not mutagenic", "1": "mutagenic"}}
+
 REFERENCES = {
     "this": "Gallicchio & Micheli, AAAI 2020 (this paper)",
     "uwents2011": "Uwents et al., Neural networks for relational learning, 2011",

@@ -146,7 +146,7 @@ def _page(
     dataset: str,
     code: Sequence[str] | None,
 ) -> bytes:
-    shown, arrays = page_model(model, "")
+    shown, arrays = page_model(model)
     graphs = training = None
     names: dict[str, str] = {}
     edge_names: dict[str, str] = {}
@@ -170,9 +170,13 @@ def _page(
             notes.append(f"The page holds {len(part)} of the {len(batch)} graphs, drawn at random.")
         names = atoms_of_labels(dataset, batch)
         edge_names = paper.BONDS.get(dataset, {}) if names else {}
-        if y is not None and hasattr(model, "classes_"):
-            training, own = _training(part, np.asarray(y)[chosen], chosen, len(batch), code)
-            arrays |= own
+        if y is not None:
+            classes, answers = _answers(model, np.asarray(y)[chosen])
+            graphs = msgspec.structs.replace(graphs, classes=classes)
+            arrays["graphs.answers"] = answers
+            if classes is not None:
+                training, own = _training(part, answers, chosen, len(batch), code)
+                arrays |= own
     content = PageContent(
         title=title,
         version=__version__,
@@ -183,6 +187,7 @@ def _page(
         molecules=rules,
         names=names,
         edge_names=edge_names,
+        class_names=paper.CLASSES.get(dataset, {}) if names else {},
         notes=notes,
     )
     return render(content, arrays, _summary(model))
@@ -198,28 +203,30 @@ def _summary(model: Any) -> str:
     )
 
 
+def _answers(model: Any, y: Array) -> tuple[list[Any] | None, Array]:
+    """Give the classes and their numbers, or, for a model of numbers, the numbers themselves."""
+    if not hasattr(model, "classes_"):
+        return None, y.astype(np.float64)
+    classes, codes = np.unique(y, return_inverse=True)
+    return classes.tolist(), codes.astype(np.int32)
+
+
 def _training(
-    part: GraphBatch, y: Array, chosen: Ints, n_all: int, code: Sequence[str] | None
+    part: GraphBatch, answers: Array, chosen: Ints, n_all: int, code: Sequence[str] | None
 ) -> tuple[PageTraining | None, dict[str, Array]]:
-    """Folds and classes for training in the page; nothing where a class is too small for folds."""
+    """Folds for training in the page; nothing where a class is too small for folds."""
     from sklearn.model_selection import StratifiedKFold
 
-    classes, codes = np.unique(y, return_inverse=True)
-    fewest = int(np.bincount(codes).min())
-    if len(classes) < 2 or fewest < 2:
-        return None, {"graphs.answers": codes.astype(np.int32)}
-    n_folds = min(_FOLDS, fewest)
-    fold = np.empty(len(y), dtype=np.uint8)
+    sizes = np.bincount(answers)
+    if len(sizes) < 2 or sizes.min() < 2:
+        return None, {}
+    n_folds = min(_FOLDS, int(sizes.min()))
+    fold = np.empty(len(answers), dtype=np.uint8)
     splitter = StratifiedKFold(n_folds, shuffle=True, random_state=0)
-    for f, (_, members) in enumerate(splitter.split(codes, codes)):
+    for f, (_, members) in enumerate(splitter.split(answers, answers)):
         fold[members] = f
     lines = list(code or ("from fdgnn import FDGNNClassifier", "graphs, y = ...  # your own"))
     if len(part) < n_all:
         lines += [f"some = np.array({chosen.tolist()})", "graphs, y = graphs[some], y[some]"]
-    facts = PageTraining(
-        classes=classes.tolist(),
-        degree=float(part.max_degrees.mean()),
-        n_folds=n_folds,
-        code=lines,
-    )
-    return facts, {"graphs.answers": codes.astype(np.int32), "training.folds": fold}
+    facts = PageTraining(degree=float(part.max_degrees.mean()), n_folds=n_folds, code=lines)
+    return facts, {"training.folds": fold}

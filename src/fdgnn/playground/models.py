@@ -46,7 +46,7 @@ def one_model(model: Any, target: Any = None) -> Any:
     return model
 
 
-def page_model(model: Any, score: str) -> tuple[PageModel, dict[str, Array]]:
+def page_model(model: Any) -> tuple[PageModel, dict[str, Array]]:
     """Describe a model as its file would, with its arrays but for what the page can draw again."""
     arrays = {
         name: array
@@ -64,7 +64,7 @@ def page_model(model: Any, score: str) -> tuple[PageModel, dict[str, Array]]:
                 del arrays[f"{place}projection"]
     record = msgspec.structs.replace(describe(model, None), trust=TrustRecord())
     raw = msgspec.Raw(as_json(record))
-    return PageModel(record=raw, radii=radii, projections=projections, score=score), arrays
+    return PageModel(record=raw, radii=radii, projections=projections), arrays
 
 
 def _encoders(network: Any, place: str) -> list[tuple[str, Encoder, RandomExpansion | None]]:

@@ -27,7 +27,6 @@ class PageModel(Record, frozen=True, kw_only=True):
     record: msgspec.Raw  # `fdgnn.model_files.description.ModelRecord`
     radii: dict[str, list[float]]  # rho(|W_H|) of the layers, by the place of the encoder
     projections: dict[str, DrawnProjection]  # those that are drawn again, by name
-    score: str = ""  # how well it does on graphs held out, in words
 
 
 class MoleculeRules(Record, frozen=True, kw_only=True):
@@ -50,12 +49,12 @@ class PageGraphs(Record, frozen=True, kw_only=True):
     weighted: bool
     elements: list[str] | None = None  # of atoms, that arrays have numbers of
     n_all: int  # how many graphs the dataset has, of which these may be some
+    classes: list[Label | bool | float] | None = None  # that the array of answers has numbers of
 
 
 class PageTraining(Record, frozen=True, kw_only=True):
     """What training in the page needs besides the graphs."""
 
-    classes: list[Label | bool | float]
     degree: float  # k: the mean over graphs of the largest neighborhood
     n_folds: int
     code: list[str]  # lines of Python that give `graphs` and `y`
@@ -73,4 +72,5 @@ class PageContent(Record, frozen=True, kw_only=True):
     molecules: MoleculeRules | None
     names: dict[str, str]  # what vertex labels are called, by their text
     edge_names: dict[str, str]
+    class_names: dict[str, str]
     notes: list[str]

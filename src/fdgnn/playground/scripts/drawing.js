@@ -3,6 +3,8 @@
 import { BOND_ORDERS } from "./chemistry.js";
 import { letters, shape } from "./elements.js";
 
+const BESIDE = 0.16; // between the lines of a bond
+
 // The window onto the graph: all vertices with some room, and no fewer than a few units wide.
 export function windowOf(vertices, room = 0.9) {
   const xs = vertices.map((v) => v.x), ys = vertices.map((v) => v.y);
@@ -14,7 +16,7 @@ export function windowOf(vertices, room = 0.9) {
 }
 
 // `view`: window, molecule (draw as one), nameOf(v), edgeNameOf(e), and, each optional: values (a number per
-// vertex, or colors), chosen {v} or {e}, from (a vertex an edge begins at), pointer, lit and changed vertices.
+// vertex), paint and inks (colors of vertices and of what is shown on them), chosen {v} or {e}, from (a vertex an edge begins at), pointer, lit and changed vertices.
 export function draw(svg, sketch, view) {
   const { x, y, width, height } = view.window;
   svg.setAttribute("viewBox", `${x} ${y} ${width} ${height}`);
@@ -41,19 +43,19 @@ function drawEdge(layer, hits, sketch, edge, e, view) {
   }
   const length = Math.hypot(b.x - a.x, b.y - a.y) || 1;
   const along = [(b.x - a.x) / length, (b.y - a.y) / length], side = [-along[1], along[0]];
-  const line = (shift, kind, to = layer) => to.append(shape("line", {
-    x1: a.x + shift * side[0], y1: a.y + shift * side[1], x2: b.x + shift * side[0], y2: b.y + shift * side[1],
-    class: kind,
+  // A line beside the edge, `shift` to the side and shorter by `cut` at both ends.
+  const line = (shift, kind, { cut = 0, to = layer } = {}) => to.append(shape("line", {
+    x1: a.x + shift * side[0] + cut * along[0], y1: a.y + shift * side[1] + cut * along[1],
+    x2: b.x + shift * side[0] - cut * along[0], y2: b.y + shift * side[1] - cut * along[1], class: kind,
   }));
   if (view.chosen?.e === e) line(0, "chosen-edge");
-  const order = view.molecule ? orderOf(edge, name) : 1, gap = 0.075;
-  if (order === 2) [-gap, gap].forEach((shift) => line(shift, "bond"));
-  else if (order === 3) [-2 * gap, 0, 2 * gap].forEach((shift) => line(shift, "bond"));
-  else if (order === 1.5) { // the broken line lies inside of the ring, where the other neighbors are
-    const inward = inside(sketch, edge, a, b, side) ? 1 : -1;
-    line(-gap * inward, "bond");
-    line(gap * inward, "bond aromatic");
-  } else line(0, "bond");
+  const order = view.molecule ? orderOf(edge, name) : 1, inner = { cut: 0.16 };
+  if (order === 2 && hangs(sketch, edge)) [-BESIDE / 2, BESIDE / 2].forEach((shift) => line(shift, "bond"));
+  else {
+    line(0, "bond");
+    if (order === 3) [-BESIDE, BESIDE].forEach((shift) => line(shift, "bond", inner));
+    else if (order > 1) line(inward(sketch, edge, a, b, side) * BESIDE, order === 2 ? "bond" : "bond aromatic", inner);
+  }
   if (!view.molecule && name && sketch.edges.length <= 60) {
     layer.append(shape("text", { x: (a.x + b.x) / 2 + 0.14 * side[0], y: (a.y + b.y) / 2 + 0.14 * side[1], class: "edge-name" }, short(name)));
   }
@@ -63,13 +65,16 @@ function drawEdge(layer, hits, sketch, edge, e, view) {
     layer.append(shape("polygon", { points: [tip, wing(1), wing(-1)].join(" "), class: "arrow" }));
   }
   if (view.editable) {
-    line(0, "hit-edge", hits);
+    line(0, "hit-edge", { to: hits });
     hits.lastChild.dataset.edge = e;
   }
 }
 
-// Whether the neighbors of an edge's ends lie on the side that `side` points to.
-function inside(sketch, edge, a, b, side) {
+// Whether nothing else hangs on one of the edge's ends: such a double bond is drawn as two equal lines.
+const hangs = ({ edges }, { u, v }) => [u, v].some((end) => edges.filter((e) => e.u === end || e.v === end).length === 1);
+
+// 1 if the other neighbors of an edge's ends lie on the side that `side` points to, else -1: a ring is there.
+function inward(sketch, edge, a, b, side) {
   let sum = 0;
   for (const { u, v } of sketch.edges) {
     const other = u === edge.u || u === edge.v ? v : v === edge.u || v === edge.v ? u : -1;
@@ -77,7 +82,7 @@ function inside(sketch, edge, a, b, side) {
     const { x, y } = sketch.vertices[other];
     sum += (x - (a.x + b.x) / 2) * side[0] + (y - (a.y + b.y) / 2) * side[1];
   }
-  return sum >= 0;
+  return sum >= 0 ? 1 : -1;
 }
 
 const short = (text) => {
@@ -88,20 +93,21 @@ const short = (text) => {
 function drawVertex({ halos, dots, names, marks, hits }, sketch, vertex, v, view) {
   const { x: cx, y: cy } = vertex, name = view.nameOf(v);
   const bare = view.molecule && name === "C" && sketch.edges.some((e) => e.u === v || e.v === v);
-  const written = name !== "" && !bare && sketch.vertices.length <= 150;
+  const shown = name !== "" && !bare && sketch.vertices.length <= 150;
   const value = view.values?.[v] ?? 0, strength = view.values ? Math.abs(value) / view.most : 0;
-  if (view.molecule && written) halos.append(shape("circle", { cx, cy, r: 0.24 }));
-  const least = view.molecule ? (written ? 0.22 : 0.13) : 0.2;
-  const r = least + (view.molecule ? 0.2 : 0.1) * strength;
-  if (!view.molecule) halos.append(shape("circle", { cx, cy, r }));
-  const paint = view.paint?.[v];
-  const dot = shape("circle", { cx, cy, r: paint ? 0.27 : r, class: `vertex ${paint ? "painted" : !view.values ? "plain" : value >= 0 ? "for" : "against"}` });
+  const least = view.molecule ? (shown ? 0.22 : 0.13) : 0.2, paint = view.paint?.[v];
+  const r = paint ? 0.27 : least + (view.molecule ? 0.2 : 0.1) * strength;
+  halos.append(shape("circle", { cx, cy, r: view.molecule && shown ? Math.max(r, 0.24) : r })); // edges end there
+  const dot = shape("circle", { cx, cy, r, class: `vertex ${paint ? "painted" : !view.values ? "plain" : value >= 0 ? "for" : "against"}` });
   if (paint) dot.setAttribute("style", `fill: ${paint}; stroke: currentColor`);
   else if (view.values) dot.setAttribute("fill-opacity", (0.06 + 0.58 * strength).toFixed(2));
   if (view.titleOf) dot.append(shape("title", {}, view.titleOf(v)));
   dots.append(dot);
-  const text = view.inside ? view.inside[v] : written ? short(name) : "";
-  if (text) names.append(shape("text", { x: cx, y: cy, "font-size": 0.4 / Math.sqrt(Math.max(1, letters(text).length / 2)) }, text));
+  const text = view.inside ? view.inside[v] : shown ? short(name) : "";
+  if (text) {
+    const size = 0.4 / Math.sqrt(Math.max(1, letters(text).length / 1.5));
+    names.append(shape("text", { x: cx, y: cy, "font-size": size, ...(view.inks && { style: `fill: ${view.inks[v]}` }) }, text));
+  }
   if (view.chosen?.v === v || view.from === v) marks.append(shape("circle", { cx, cy, r: 0.38, class: "chosen" }));
   if (view.lit?.has(v)) marks.append(shape("circle", { cx, cy, r: 0.36, class: "lit" }));
   if (view.changed?.has(v)) marks.append(shape("circle", { cx, cy, r: 0.44, class: "changed" }));

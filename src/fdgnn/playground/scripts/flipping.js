@@ -2,7 +2,7 @@
 
 import { applied, inWords, touched } from "./edits.js";
 import { byId, element } from "./elements.js";
-import { signed } from "./numbers.js";
+import { signed, written } from "./numbers.js";
 
 export function flipping(stage, play, background) {
   const button = byId("flip"), progress = byId("flip-progress"), list = byId("flips");
@@ -62,7 +62,7 @@ export function flipping(stage, play, background) {
       const words = inWords(edit, before, names());
       const result = classes
         ? `${answer === winner ? "still" : "then"} class ${stage.className(answer)}, ${signed(change, 2)} for class ${stage.className(winner)}`
-        : `${outputs[0].toPrecision(4)}, ${signed(change)}`;
+        : `${written(outputs[0], 4)}, ${signed(change)}`;
       const apply = element("button", { type: "button" }, words, element("small", {}, result));
       const mark = (on) => () => {
         play.changed = new Set(on ? touched(edit, before) : []);

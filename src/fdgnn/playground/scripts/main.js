@@ -9,18 +9,15 @@ import { Play } from "./play.js";
 import { Stage } from "./stage.js";
 import { structureOf } from "./structure.js";
 import { tabbed } from "./tabs.js";
+import { tanh } from "./tanh.js";
 import { Background } from "./tasks.js";
 import { themed } from "./theme.js";
 import { Train } from "./train.js";
 import { Watch } from "./watch.js";
 
 function fillExamples(stage) {
-  const list = byId("example"), { examples, content } = stage;
-  const classes = content.training?.classes;
-  list.append(...examples.map(({ id, answer }, g) => {
-    const known = classes && answer !== null ? `, class ${String(classes[answer])}` : "";
-    return element("option", { value: g }, `${id}${known}`);
-  }));
+  const list = byId("example"), { examples } = stage;
+  list.append(...examples.map(({ id }, g) => element("option", { value: g }, [id, stage.truthOf(g)].filter(Boolean).join(": "))));
   const step = (by) => stage.show(((stage.example ?? 0) + by + examples.length) % examples.length);
   list.addEventListener("change", () => stage.show(Number(list.value)));
   byId("before").addEventListener("click", () => step(-1));
@@ -78,7 +75,7 @@ async function main() {
   byId("content").hidden = false;
   play.fit();
   // For the console, and for tests.
-  window.playground = { stage, play, watch, structureOf, get train() { return train; }, read: (text) => read(stage, text) };
+  window.playground = { stage, play, watch, structureOf, tanh, get train() { return train; }, read: (text) => read(stage, text) };
   root.dataset.ready = "yes";
 }
 

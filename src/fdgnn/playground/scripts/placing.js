@@ -1,8 +1,9 @@
 // Where vertices lie: distances on the picture follow distances in the graph (stress majorization).
 
+const CLOSEST = 0.85; // of most vertices to their nearest neighbors, in lengths of an edge
 const GAP = 1.6; // between parts that are not connected, in lengths of an edge
 
-// Places [[x, y], ...] with edges of about length 1.
+// Places [[x, y], ...] with edges of about length 1, or longer where vertices would lie upon each other.
 export function place(n, edges) {
   const near = Array.from({ length: n }, () => []);
   for (const [u, v] of edges) {
@@ -67,7 +68,7 @@ function placePart(part, near) {
       return [x / total, y / total];
     });
   }
-  return lying(at);
+  return spread(lying(at));
 }
 
 // Turn a part so that its longest direction is from left to right.
@@ -77,6 +78,14 @@ function lying(at) {
   const angle = 0.5 * Math.atan2(2 * moment(0, 1), moment(0, 0) - moment(1, 1));
   const [c, s] = [Math.cos(angle), Math.sin(angle)];
   return at.map(([x, y]) => [c * (x - mean[0]) + s * (y - mean[1]), c * (y - mean[1]) - s * (x - mean[0])]);
+}
+
+// Make a part larger if most of its vertices are too close to their nearest neighbor to be told apart.
+function spread(at) {
+  const nearest = at.map((p, i) => at.reduce((least, q, j) => (j === i ? least : Math.min(least, Math.hypot(p[0] - q[0], p[1] - q[1]))), Infinity));
+  const usual = nearest.sort((a, b) => a - b)[nearest.length >> 1];
+  const factor = Math.min(8, Math.max(1, CLOSEST / (usual || 1)));
+  return at.map(([x, y]) => [factor * x, factor * y]);
 }
 
 // A place beside vertex v that is far from the others.

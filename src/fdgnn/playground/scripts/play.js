@@ -202,9 +202,7 @@ export class Play {
     if (stage.rules) {
       const charges = [-1, 0, 1].map((c) => [String(c), c === 0 ? "none" : c > 0 ? "+1" : "−1"]);
       parts.push(choice("recharge", "charge", charges, String(vertex.atom.charge), (value) => this.recharge(v, Number(value))));
-      const atom = stage.atoms()[v];
-      const facts = [`${atom.hydrogens} H`, atom.aromatic ? "aromatic" : "", atom.ring ? "in a ring" : "", atom.over ? "too many bonds" : ""];
-      parts.push(element("span", { class: "quiet-words" }, facts.filter(Boolean).join(", ")));
+      parts.push(element("span", { class: "quiet-words" }, stage.atomFacts(v).join(", ")));
     }
     return parts;
   }

@@ -2,7 +2,7 @@
 
 import { shape } from "./elements.js";
 
-const WIDTH = 420, HEIGHT = 190, LEFT = 46, BOTTOM = 34, TOP = 12;
+const WIDTH = 420, HEIGHT = 190, LEFT = 46, BOTTOM = 34, TOP = 22;
 
 function frame(svg, words) {
   svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
@@ -37,7 +37,7 @@ export function curves(svg, all, { now = null, limit = null, across, up, words }
     svg.append(text(LEFT - 5, y(10 ** power) + 4, `1e${power}`, "end"));
   }
   svg.append(text(x(0), HEIGHT - BOTTOM + 15, "1"), text(x(most - 1), HEIGHT - BOTTOM + 15, String(most)));
-  svg.append(text((LEFT + WIDTH) / 2, HEIGHT - 4, across), text(4, 9, up, "start"));
+  svg.append(text((LEFT + WIDTH) / 2, HEIGHT - 4, across), text(LEFT - 5, 10, up, "start"));
 }
 
 // How many values fall into each of `n` columns from 0 to `top`, with a line at 1.
@@ -54,7 +54,7 @@ export function histogram(svg, values, { across, words, n = 30 }) {
   });
   svg.append(shape("line", { x1: x(1), x2: x(1), y1: TOP, y2: HEIGHT - BOTTOM, class: "limit" }));
   svg.append(text(x(1), HEIGHT - BOTTOM + 15, "1"), text(x(0), HEIGHT - BOTTOM + 15, "0"), text(x(top), HEIGHT - BOTTOM + 15, String(top)));
-  svg.append(text(LEFT - 5, TOP + 8, String(most), "end"), text((LEFT + WIDTH) / 2, HEIGHT - 4, across), text(4, 9, "graphs", "start"));
+  svg.append(text(LEFT - 5, TOP + 8, String(most), "end"), text((LEFT + WIDTH) / 2, HEIGHT - 4, across), text(LEFT - 5, 10, "graphs", "start"));
 }
 
 // Columns of numbers between −1 and 1 as colors; `color` gives red, green, blue of a number.

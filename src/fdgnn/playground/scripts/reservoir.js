@@ -5,6 +5,7 @@
 // States are kept neuron after neuron: X[h * n + v] is what neuron h says of vertex v.
 
 import { spectralBound, sumNeighbors } from "./structure.js";
+import { tanh } from "./tanh.js";
 
 const SWEEPS = 20000; // around a cycle of neurons, at most
 
@@ -50,6 +51,11 @@ export function partsOf(sources, H, C) {
   return parts;
 }
 
+// to[i] += w from[j] along a row of n.
+function addRow(to, i, w, from, j, n) {
+  for (let v = 0; v < n; v++) to[i + v] += w * from[j + v];
+}
+
 const reads = (sources, C, h, s) => sources.subarray(h * C, h * C + C).includes(s);
 
 // The neurons of a cycle in the order in which states travel around it.
@@ -76,26 +82,21 @@ export class Layer {
 
   // U W_I^T + bias for the states U of the layer below.
   drive(below, n) {
-    const { sources, values } = this.inputs, C = sources.length / this.H;
-    const D = new Float64Array(this.H * n);
-    for (let h = 0; h < this.H; h++)
-      for (let v = 0; v < n; v++) {
-        let total = this.bias[h];
-        for (let k = h * C; k < h * C + C; k++) total += values[k] * below[sources[k] * n + v];
-        D[h * n + v] = total;
-      }
+    const { sources, values } = this.inputs, C = sources.length / this.H, D = new Float64Array(this.H * n);
+    for (let h = 0; h < this.H; h++) {
+      D.fill(this.bias[h], h * n, (h + 1) * n);
+      for (let k = h * C; k < h * C + C; k++) addRow(D, h * n, values[k], below, sources[k] * n, n);
+    }
     return D;
   }
 
   // Set x[h] to tanh(D[h] + sum of W_H[h, s] (A x)[s]); give the largest change.
   evaluate(h, n, D, S, X) {
-    const { sources, values } = this.recurrent, C = this.C, first = h * n;
+    const { sources, values } = this.recurrent, C = this.C, first = h * n, total = D.slice(first, first + n);
+    for (let k = h * C; k < h * C + C; k++) addRow(total, 0, values[k], S, sources[k] * n, n);
     let change = 0;
     for (let v = 0; v < n; v++) {
-      let total = D[first + v];
-      for (let k = h * C; k < h * C + C; k++) total += values[k] * S[sources[k] * n + v];
-      const x = Math.tanh(total);
-      const step = Math.abs(x - X[first + v]);
+      const x = tanh(total[v]), step = Math.abs(x - X[first + v]);
       if (step > change) change = step;
       X[first + v] = x;
     }

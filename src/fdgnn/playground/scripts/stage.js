@@ -2,6 +2,7 @@
 
 import { BOND_NAMES } from "./chemistry.js";
 import { graphsOf } from "./content.js";
+import { written } from "./numbers.js";
 import { place } from "./placing.js";
 import { atomsOf, graphOf, History, Sketch, withGivenAtoms } from "./sketch.js";
 
@@ -17,6 +18,7 @@ export class Stage {
     this.examples = content.graphs ? graphsOf(content, arrays) : [];
     this.names = new Map(Object.entries(content.names));
     this.edgeNames = new Map(Object.entries(content.edge_names));
+    this.classNames = new Map(Object.entries(content.class_names));
     this.molecule = Boolean(this.rules) || [...this.names.values()].includes("C"); // drawn as one
     this.palette = this.paletteOf();
     this.listeners = [];
@@ -118,11 +120,26 @@ export class Stage {
   }
 
   className(c) {
-    return this.model.classes ? String(this.model.classes[c]) : "";
+    return this.model.classes ? this.nameOfClass(this.model.classes[c]) : "";
   }
 
-  atoms() {
-    return this.rules ? atomsOf(this.sketch) : null;
+  nameOfClass(code) {
+    const name = this.classNames.get(String(code));
+    return name ? `${code} (${name})` : String(code);
+  }
+
+  // What the data says of an example, in words; nothing where it says nothing.
+  truthOf(g) {
+    const answer = this.examples[g]?.answer ?? null, classes = this.content.graphs?.classes;
+    if (answer === null) return "";
+    return classes ? `class ${this.nameOfClass(classes[answer])}` : written(answer);
+  }
+
+  // What is known of an atom beside its element; nothing where graphs are no molecules.
+  atomFacts(v) {
+    if (!this.rules) return [];
+    const { hydrogens, aromatic, ring, over } = atomsOf(this.sketch)[v];
+    return [aromatic ? "aromatic" : "", ring && !aromatic ? "in a ring" : "", `${hydrogens || "no"} H`, over ? "too many bonds" : ""].filter(Boolean);
   }
 
   // ------------------------------------------------------------------ where graphs come from

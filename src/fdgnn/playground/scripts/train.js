@@ -5,7 +5,7 @@ import { histogram } from "./plots.js";
 import { trainedModel } from "./training.js";
 
 const SLIDERS = [
-  { name: "rho", label: "ρ", words: "effective spectral radius: how far a vertex hears", min: 0.02, max: 1.5, step: 0.02, value: 0.9 },
+  { name: "rho", label: "ρ", words: "how far a vertex hears (effective spectral radius)", min: 0.02, max: 1.5, step: 0.02, value: 0.9 },
   { name: "omega1", label: "ω(1)", words: "how loud the labels of vertices are", min: 0.02, max: 2, step: 0.02, value: 1 },
   { name: "omega", label: "ω", words: "how loud a layer is for the next", min: 0.02, max: 2, step: 0.02, value: 1 },
   { name: "depth", label: "Layers", words: "each reads the one below", min: 1, max: 6, step: 1, value: 3 },
@@ -38,7 +38,7 @@ export class Train {
       const input = element("input", { type: "range", name, min, max, step, value, "aria-label": `${label}, ${words}` });
       const output = element("output", {});
       input.addEventListener("input", () => this.moved());
-      form.append(element("label", {}, output, element("b", {}, label), input, element("small", {}, words)));
+      form.append(element("label", {}, output, element("b", {}, label), " ", element("small", {}, words), input));
     }
     const use = element("button", { type: "button", id: "use-trained" }, "Play with this model");
     use.addEventListener("click", () => this.use());
@@ -106,8 +106,9 @@ export class Train {
 
   showMap({ places, shares, right }) {
     const svg = byId("map"), { examples } = this.stage, xs = places.map((p) => p[0]), ys = places.map((p) => p[1]);
-    const scale = 180 / Math.max(...xs.map(Math.abs), ...ys.map(Math.abs), 1e-9);
-    svg.setAttribute("viewBox", "-200 -200 400 400");
+    const [wide, high] = [xs, ys].map((all) => Math.max(...all.map(Math.abs), 1e-9));
+    const scale = 180 / Math.max(wide, high), half = Math.max(110, high * scale + 20);
+    svg.setAttribute("viewBox", `-200 ${-half} 400 ${2 * half}`);
     svg.replaceChildren(...places.map(([x, y], g) => {
       const { answer } = examples[g], kind = right && !right[g] ? " wrong" : "";
       const point = shape("path", {
@@ -115,13 +116,13 @@ export class Train {
         class: `point${kind}`, style: `fill: var(--c${(answer % 7) + 1})`,
       });
       point.dataset.graph = g;
-      point.append(shape("title", {}, `graph ${examples[g].id}, class ${this.training.classes[answer]}${kind ? ", answered wrongly" : ""}`));
+      point.append(shape("title", {}, `graph ${examples[g].id}, ${this.stage.truthOf(g)}${kind ? ", answered wrongly" : ""}`));
       return point;
     }));
-    const key = this.training.classes.map((name, c) => {
+    const key = this.stage.content.graphs.classes.map((name, c) => {
       const sign = shape("svg", { viewBox: "-6 -6 12 12" });
       sign.append(shape("path", { d: SIGNS[c % SIGNS.length], style: `fill: var(--c${(c % 7) + 1})` }));
-      return element("li", {}, sign, `class ${String(name)}`);
+      return element("li", {}, sign, `class ${this.stage.nameOfClass(name)}`);
     });
     const outlined = shape("svg", { viewBox: "-6 -6 12 12" });
     outlined.append(shape("path", { d: SIGNS[0], style: "fill: none; stroke: var(--ink); stroke-width: 1.6px" }));
@@ -143,7 +144,7 @@ export class Train {
     if (!weights) return;
     const { graphs } = this.stage.content;
     const kind = { ...this.stage.kind, labels: graphs.labels, n_inputs: graphs.labels?.length ?? this.stage.kind.n_inputs };
-    const details = { kind, classes: this.training.classes };
+    const details = { kind, classes: this.stage.content.graphs.classes };
     this.stage.use(trainedModel(weights, details));
     byId("use-own").hidden = false;
     this.onUse?.(weights, details);

@@ -7,7 +7,8 @@ import { firstDrive, Layer, pooled, Reservoir } from "./reservoir.js";
 import { MATRIX, Stream } from "./streams.js";
 import { spectralBound, structureOf, union } from "./structure.js";
 
-const SETTLED = 1e-13; // a state that moves by less in a sweep is taken for settled
+const SETTLED = 1e-11; // a state that moves by less in a sweep is taken for settled
+const CHUNK = 256; // vertices that are solved together: their states stay in the processor's cache
 const TOL = 1e-9, MOST_STEPS = 50; // of the paper's loop, for graphs without a certificate; as in the code that is given
 
 // ---------------------------------------------------------------------- drawing
@@ -178,7 +179,7 @@ export function fitRidge(X, n, P, Y, q, alpha) {
 // ---------------------------------------------------------------------- the trainer
 
 export class Trainer {
-  constructor(graphs, { classes, degree }, kind, fold) {
+  constructor(graphs, { graphs: { classes }, training: { degree } }, kind, fold) {
     this.graphs = graphs;
     this.classes = classes;
     this.degree = degree;
@@ -192,7 +193,7 @@ export class Trainer {
     this.layerOf = remembered(drawLayer, 200);
     this.expansionOf = remembered(drawExpansion, 6);
     this.statesOf = remembered(() => ({ layers: [], states: null, pooled: [], settled: null }), 4);
-    this.partOf = remembered((some) => union(some.map((g) => this.structures[g])), 4);
+    this.chunksOf = remembered((some) => this.chunked(some), 4);
     this.axes = null;
   }
 
@@ -222,7 +223,7 @@ export class Trainer {
       const some = certified.filter((each) => each.ok).map((each) => each.g);
       known.others = certified.filter((each) => !each.ok).map((each) => each.g);
       const sums = known.layers.map(() => new Float64Array(this.graphs.length * units));
-      if (some.length) this.solve(known.layers, some, sums);
+      if (some.length) for (const chunk of this.chunksOf(some.join(" "), some)) this.solve(known.layers, chunk, sums);
       for (const g of known.others) this.follow(known.layers, g, sums);
       known.pooled = sums;
     }
@@ -241,18 +242,34 @@ export class Trainer {
     return {};
   }
 
-  solve(layers, some, sums) {
-    const structure = this.partOf(some.join(" "), some), H = layers[0].H, n = structure.n;
+  // Graphs in groups of about CHUNK vertices, each a union with its inputs.
+  chunked(some) {
+    const groups = [[]];
+    let n = 0;
+    for (const g of some) {
+      if (n && n + this.structures[g].n > CHUNK) {
+        groups.push([]);
+        n = 0;
+      }
+      groups.at(-1).push(g);
+      n += this.structures[g].n;
+    }
+    return groups.map((group) => (
+      { group, structure: union(group.map((g) => this.structures[g])), inputs: this.inputsOf(group) }));
+  }
+
+  solve(layers, { group, structure, inputs }, sums) {
+    const { n, starts } = structure, H = layers[0].H;
     let states = null;
     layers.forEach((layer, i) => {
-      const D = i ? layer.drive(states, n) : firstDrive(layer, n, this.inputsOf(some));
-      states = layer.solve(structure, D, SETTLED);
-      for (let h = 0; h < H; h++)
-        some.forEach((g, k) => {
+      states = layer.solve(structure, i ? layer.drive(states, n) : firstDrive(layer, n, inputs), SETTLED);
+      group.forEach((g, k) => {
+        for (let h = 0; h < H; h++) {
           let total = 0;
-          for (let v = structure.starts[k]; v < structure.starts[k + 1]; v++) total += states[h * n + v];
+          for (let v = h * n + starts[k]; v < h * n + starts[k + 1]; v++) total += states[v];
           sums[i][g * H + h] = total;
-        });
+        }
+      });
     });
   }
 

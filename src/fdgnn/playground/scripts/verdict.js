@@ -1,57 +1,54 @@
-// What the model says of the graph, in words, bars and a table.
+// What the model says of the graph: the answer, and below it words, bars and a table.
 
 import { byId, element } from "./elements.js";
-import { signed } from "./numbers.js";
+import { signed, written } from "./numbers.js";
 
 const percent = (p) => `${(100 * p).toFixed(p > 0.995 || p < 0.005 ? 1 : 0)} %`;
 
 export function told(stage) {
-  const { explanation, model } = stage, place = byId("verdict");
-  if (explanation.empty) place.replaceChildren(element("h2", {}, "No graph"), element("p", {}, "Add a vertex, or choose a graph."));
-  else if (explanation.refused) {
-    const names = explanation.refused.slice(0, 4).map((label) => `“${stage.labelName(label)}”`).join(", ");
-    place.replaceChildren(element("h2", {}, "No answer"),
-      element("p", { class: "problem" }, `The model was not trained on graphs with the vertex label ${names}, and was fitted to refuse such graphs.`));
-  } else place.replaceChildren(...(model.classes ? classParts(stage) : numberParts(stage)));
+  const { answer, more } = verdictOf(stage);
+  byId("verdict").replaceChildren(...answer);
+  byId("verdict-more").replaceChildren(...more);
   tellTable(stage);
 }
 
-function classParts(stage) {
-  const { explanation, model } = stage, { outputs, probabilities } = explanation;
-  const winner = model.winner(outputs), sure = probabilities?.[winner];
-  const truth = stage.example !== null && stage.history.place === 0 ? stage.examples[stage.example].answer : null;
-  const told = [];
-  if (probabilities) told.push(`probability ${percent(sure)}`);
-  told.push(`score ${signed(explanation.score)}`);
-  const parts = [element("h2", {}, `Class ${stage.className(winner)}`), element("p", {}, told.join(", "))];
-  const known = stage.content.training?.classes ?? model.classes;
-  if (truth !== null && truth >= 0 && known) {
-    parts.push(element("p", {}, `In the data it is of class ${String(known[truth])}.`));
+function verdictOf(stage) {
+  const { explanation, model } = stage, words = (...children) => element("p", {}, ...children);
+  if (explanation.empty) return { answer: [element("h2", {}, "No graph")], more: [words("Add a vertex, or choose a graph.")] };
+  if (explanation.refused) {
+    const names = explanation.refused.slice(0, 4).map((label) => `“${stage.labelName(label)}”`).join(", ");
+    const why = `The model was not trained on graphs with the vertex label ${names}, and was fitted to refuse such graphs.`;
+    return { answer: [element("h2", {}, "No answer")], more: [element("p", { class: "problem" }, why)] };
   }
-  const bars = element("div", { class: "bars" });
-  model.classes.forEach((name, c) => {
+  const added = `${signed(explanation.base)} for an empty graph, and ${signed(explanation.score - explanation.base)} from ${explanation.vertices.length === 1 ? "its vertex" : `its ${explanation.vertices.length} vertices`}.`;
+  const truth = stage.truthOf(stage.example), known = truth && stage.history.place === 0 ? [words(`In the data: ${truth}.`)] : [];
+  if (!model.classes) {
+    return { answer: [element("h2", {}, explanation.outputs.map((y) => written(y)).join(", "))], more: [...known, words(added)] };
+  }
+  const { outputs, probabilities } = explanation, winner = model.winner(outputs);
+  const facts = [...(probabilities ? [`probability ${percent(probabilities[winner])}`] : []), `score ${signed(explanation.score)}`];
+  return {
+    answer: [element("h2", {}, `Class ${stage.className(winner)}`), words(facts.join(", "))],
+    more: [...known, classBars(stage, winner), words(`The vertices add up: ${added}`)],
+  };
+}
+
+function classBars(stage, winner) {
+  const { explanation: { outputs, probabilities }, model } = stage, bars = element("div", { class: "bars" });
+  model.classes.forEach((_, c) => {
     const share = probabilities ? probabilities[c] : barOf(outputs, c);
     const text = probabilities ? percent(share) : signed(outputs.length === 1 ? (c ? outputs[0] : -outputs[0]) : outputs[c], 2);
     const bar = element("span", { class: `bar${c === winner ? " first" : ""}`, "aria-hidden": "true" }, element("i", {}));
     bar.firstChild.style.width = `${(100 * Math.min(1, Math.max(0, share))).toFixed(1)}%`;
-    bars.append(element("b", {}, String(name)), bar, element("span", {}, text));
+    bars.append(element("b", {}, stage.className(c)), bar, element("span", {}, text));
   });
-  parts.push(bars);
-  parts.push(element("p", { class: "note" }, `The vertices add up: ${signed(explanation.base)} for an empty graph, and ${signed(explanation.score - explanation.base)} from ${explanation.vertices.length === 1 ? "its vertex" : `its ${explanation.vertices.length} vertices`}.`));
-  return parts;
+  return bars;
 }
 
 // Without probabilities: how far an output is from −1 to +1.
 function barOf(outputs, c) {
   const own = outputs.length === 1 ? (c ? outputs[0] : -outputs[0]) : outputs[c];
   return (own + 1) / 2;
-}
-
-function numberParts({ explanation }) {
-  return [
-    element("h2", {}, explanation.outputs.map((y) => y.toPrecision(5)).join(", ")),
-    element("p", {}, `${explanation.base.toPrecision(4)} for an empty graph, and ${signed(explanation.score - explanation.base)} from the vertices.`),
-  ];
 }
 
 function tellTable(stage) {

@@ -44,6 +44,7 @@ export class Watch {
     const list = byId("member"), before = list.selectedIndex;
     list.replaceChildren(...this.parts().map(({ name }, i) => element("option", { value: i }, name)));
     list.selectedIndex = Math.max(0, Math.min(before, list.options.length - 1));
+    list.parentElement.hidden = list.options.length < 2;
     this.begin();
   }
 
@@ -172,10 +173,11 @@ class ReservoirFilm {
 
   view(step) {
     const { layer, i } = this.frames[step], n = this.structure.n;
-    const { states } = this.layers[layer][i];
+    const { states } = this.layers[layer][i], own = states.subarray(this.neuron * n, (this.neuron + 1) * n);
     return {
-      paint: Array.from({ length: n }, (_, v) => `rgb(${inkOf(states[this.neuron * n + v])} / 0.85)`),
-      titleOf: (v) => `${this.stage.vertexInWords(v)}: ${signed(states[this.neuron * n + v])}`,
+      paint: Array.from(own, (x) => `rgb(${inkOf(x).join(" ")})`),
+      inks: Array.from(own, (x) => (Math.abs(x) > 0.5 ? "#ffffff" : "#1b2026")),
+      titleOf: (v) => `${this.stage.vertexInWords(v)}: ${signed(own[v])}`,
     };
   }
 
@@ -242,10 +244,10 @@ class ColorFilm {
   }
 
   describe({ t, group }) {
-    const row = this.rows[t], v = row.groups.indexOf(group), name = this.stage.nameOf(v);
-    const what = row.channel === "label" || this.stage.rules ? name || "vertex" : row.channel;
+    const { stage } = this, row = this.rows[t], v = row.groups.indexOf(group);
+    const what = row.channel === "label" || stage.rules ? [stage.nameOf(v) || "vertex", ...stage.atomFacts(v)].join(", ") : row.channel;
     if (row.round === 0) return row.channel === "label" ? `${what}` : `${what}, as at vertex ${v}`;
-    return `${what} with all up to ${row.round} step${row.round > 1 ? "s" : ""} away`;
+    return `${what}${what.includes(",") ? "," : ""} with all up to ${row.round} step${row.round > 1 ? "s" : ""} away`;
   }
 
   ink(group) {

@@ -47,7 +47,7 @@ const tasks = {
     model = modelOf(content.model.record, arrays, content.model);
     if (content.training) {
       const fold = arrays.get("training.folds").data;
-      trainer = new Trainer(graphsOf(content, arrays), content.training, kindOf(content.graphs), fold);
+      trainer = new Trainer(graphsOf(content, arrays), content, kindOf(content.graphs), fold);
     }
     return true;
   },
