@@ -130,20 +130,26 @@ def numbers(name: str, data: Molecules) -> list[dict[str, Any]]:
 
 def tuned_svr(X: Any, y: Any, train: Any, test: Any) -> tuple[float, dict[str, float]]:
     """RMSE of a support vector machine with a Gaussian kernel, tuned inside the training part."""
-    squares = (X**2).sum(axis=1)
-    distance = np.maximum(squares[:, None] + squares - 2 * X @ X.T, 0.0)
-    unit = distance[np.ix_(train, train)].mean()
-    held_out, rest = train[: len(train) // 5], train[len(train) // 5 :]
+    order = np.random.default_rng(0).permutation(train)  # a table may be sorted
+    held_out, rest = order[: len(order) // 5], order[len(order) // 5 :]
+    unit = _distances(X[order], X[order]).mean()
 
     def error(gamma: float, C: float, fitted: Any, tested: Any) -> float:
-        K = np.exp(-gamma * distance / unit)
+        def kernel(rows: Any) -> Any:
+            return np.exp(_distances(X[rows], X[fitted]) * (-gamma / unit))
+
         machine = SVR(kernel="precomputed", C=C, epsilon=0.1, cache_size=1000)
-        machine.fit(K[np.ix_(fitted, fitted)], y[fitted])
-        return _rmse(machine.predict(K[np.ix_(tested, fitted)]), y[tested])
+        machine.fit(kernel(fitted), y[fitted])
+        return _rmse(machine.predict(kernel(tested)), y[tested])
 
     grid = list(itertools.product((0.3, 1.0, 3.0), (1.0, 5.0, 25.0)))
     gamma, C = min(grid, key=lambda point: error(*point, rest, held_out))
     return error(gamma, C, train, test), {"gamma": gamma, "C": C}
+
+
+def _distances(A: Any, B: Any) -> Any:
+    """Squared distances of the rows of `A` to those of `B`."""
+    return np.maximum((A**2).sum(1)[:, None] + (B**2).sum(1) - 2 * A @ B.T, 0.0)
 
 
 def _rmse(predicted: Any, y: Any) -> float:
