@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -202,6 +203,9 @@ def test_twins_across_folds_are_counted():
     assert (found.n_graphs, found.n_same, found.n_contradicting) == (46, 12, 4)
     assert found.n_near >= 12
     assert "12 of 46 graphs have a twin in another fold (4 of them one with" in found.in_words()
+    near = f"; {found.n_near} have one that is at least nearly the same"
+    assert found.in_words().endswith(near)
+    assert "; 12 of 20 looked at have" in replace(found, n_looked_at=20, n_near=12).in_words()
     together = find_repeats(twice, labels, np.zeros(46, dtype=int))
     assert together.n_same == together.n_near == 0
     assert together.in_words() is None
@@ -236,7 +240,7 @@ def test_the_command_prints_all_of_it(molecules, run_fdgnn, tmp_path):
     (["--split", "group", "famly"], "no column 'famly' for --split; did you mean 'family'"),
     (["--split=group", "famly"], "did you mean 'family'"),
     (["--scoring", "rmse"], "--scoring rmse: for classes, expected one of accuracy"),
-    (["--threshold", "r2"], "--threshold r2: expected one of None, accuracy, balanced_accuracy"),
+    (["--threshold", "r2"], "--threshold r2: expected one of accuracy, balanced_accuracy"),
     (["--task", "regression", "--threshold", "f1"], "--threshold is for classes"),
     (["--task", "regression", "--class-weight", "balanced"], "--class-weight is for classes"),
 ])  # fmt: skip

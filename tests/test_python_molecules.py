@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -169,10 +171,10 @@ def test_encoders_and_searches_keep_the_reading(tmp_path):
 def test_a_model_of_other_graphs_refuses_molecules(model):
     graphs, y = make_motif_graphs(20, random_state=0)
     other = FDGNNClassifier(random_state=0).fit(graphs, y)
-    with pytest.raises(GraphError, match=r"graph 0: it is a molecule, but the model was not"):
+    with pytest.raises(GraphError, match=r"graph 0: .* model that was not fitted on molecules"):
         other.predict(["CCO"])
     unread = colors().fit(list(as_batch(SMILES)), Y)
-    with pytest.raises(GraphError, match=r"it is a molecule, but the model was not"):
+    with pytest.raises(GraphError, match="a model that was not fitted on molecules"):
         unread.predict(["CCO"])
     assert (model.predict(list(as_batch(SMILES))) == Y).all()  # graphs are graphs
 
@@ -330,6 +332,53 @@ def test_one_bad_molecule_does_not_take_the_others_down(bad):
         assert np.isnan(numbers.predict_interval([bad, "CO"], errors="missing")[0]).all()
     with pytest.warns(UnusableGraphWarning, match="2 of 2"):
         assert np.isnan(numbers.predict([bad, bad], errors="missing")).all()
+
+
+def test_a_search_sets_and_novelty_answer_the_others_too():
+    good, y = ["CCO", "CCCO", "CO", "CCN", "CCCN", "CN"] * 4, [0, 0, 0, 1, 1, 1] * 4
+    estimator = FDGNNClassifier(encoder="colors", probability=True, alpha=1.0, random_state=0)
+    search = FDGNNSearchCV(estimator, depths=(1,), n_configurations=1, n_guesses=1, cv=2)
+    model = search.fit(good, y).best_estimator_
+    for name in ("predict", "decision_function", "predict_proba", "predict_set"):
+        with pytest.warns(UnusableGraphWarning, match="1 of 2 graphs"):
+            found = getattr(search, name)(["C((", "CCO"], errors="missing")
+        np.testing.assert_array_equal(found[1:], getattr(model, name)(["CCO"]))
+    assert model.predict_set(["CCO"]).tolist() == [[True, False]]
+    assert found[0].all()  # nothing is ruled out
+    with pytest.warns(UnusableGraphWarning):
+        novelty = model.novelty([None, "CCO"], errors="missing")
+    np.testing.assert_array_equal(novelty, [np.nan, *model.novelty(["CCO"])])
+    numbers = FDGNNRegressor(intervals=True, random_state=0)
+    search = FDGNNSearchCV(numbers, depths=(1,), n_configurations=1, n_guesses=1, cv=2)
+    with pytest.warns(UnusableGraphWarning):
+        ends = search.fit(good, y).predict_interval(["C((", "CCO"], errors="missing")
+    np.testing.assert_array_equal(ends[1:], search.predict_interval(["CCO"]))
+
+
+def test_strange_members_of_a_list_never_take_the_others_down():
+    fitted = colors().fit(SMILES, Y)
+    strange = [{}, [1, 2], nx.path_graph(2), Graph([[0], [1]], labels=["C", "O"])]
+    assert fitted.usable([*strange, "CCO"]).rows.tolist() == [4]
+    assert fitted.usable([None, float("nan")]).faults[0] == "its SMILES is missing"
+    plain, y = make_motif_graphs(10, random_state=0)
+    found = colors().fit(plain, y).usable(["CCO", "CCN", plain[0]])
+    assert found.rows.tolist() == [2]
+    assert "nor to a model that was not fitted on molecules" in found.faults[0]
+
+
+def test_graphs_that_lack_what_arcs_carry_never_take_the_others_down():
+    plain, alone = Graph([[0], [1]], labels=["a", "b"]), Graph([[], []], labels=["a"])
+    labeled = dataclasses.replace(plain, arc_labels=["s"])
+    weighted = dataclasses.replace(plain, weights=[2.0])
+    for own, what in ((labeled, "labels on arcs"), (weighted, "weights")):
+        for encoder in ("colors", "both"):
+            model = FDGNNClassifier(encoder=encoder, random_state=0).fit([own] * 4, [0, 1] * 2)
+            found = model.usable([plain, plain, own])
+            assert found.rows.tolist() == [2]
+            assert found.faults[0].startswith(f"it has no {what}, but the model was fitted on")
+    assert colors().fit([labeled] * 4, [0, 1] * 2).usable([alone, labeled]).faults == {}
+    found = colors().fit([plain] * 4, [0, 1] * 2).usable([weighted, plain, alone, plain])
+    assert found.rows.tolist() == [1, 2, 3]
 
 
 def test_errors_is_one_of_two():

@@ -11,7 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fdgnn import Graph, GraphBatch, iter_graphs, read_graphs
+from fdgnn import (
+    FDGNNClassifier,
+    Graph,
+    GraphBatch,
+    iter_graphs,
+    model_info,
+    read_graphs,
+    save_model,
+)
+from fdgnn.cli.describing import model_in_words
 from fdgnn.datasets.molecules import smiles_column
 from fdgnn.exceptions import DatasetFormatError
 from fdgnn.graphs.molecules import ATOM_FEATURES
@@ -298,6 +307,10 @@ def test_a_reading_keeps_how_molecules_were_cleaned(tmp_path):
     again = read_graphs(path, like=first.reading)
     assert_same(again.graphs, first.graphs)
     assert (again.reading, again.changes) == (first.reading, first.changes)
+    model = FDGNNClassifier(encoder="colors", alpha=1.0).fit(first.graphs, [0, 1])
+    save_model(model, tmp_path / "m.fdgnn")
+    told = model_in_words(model_info(tmp_path / "m.fdgnn"))["read from"]
+    assert told.endswith("standardized, largest fragment; stereo told")
     with pytest.raises(ValueError, match=r"`standardize` is 'tautomer', but .* leave .* out"):
         read_graphs(path, like=first.reading, standardize="tautomer")
     with pytest.raises(ValueError, match="`stereo` is False, but"):

@@ -51,7 +51,7 @@ class OneOf:
 
     def expected(self, value: Any) -> str | None:
         """Say what was expected, or None if the value is fine."""
-        names = ", ".join(map(str, self.values))
+        names = ", ".join(str(known) for known in self.values if known is not None)
         return None if value in self.values else f"expected one of {names}"
 
 

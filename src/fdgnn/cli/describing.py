@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fdgnn.model_files.trust import TrustRecord
 
 _CLASSES = 10  # that are named
+_STANDARDIZED = {"parent": "largest fragment", "tautomer": "canonical tautomer"}
 _VERTICES = {"labels": "vertex labels", "features": "features per vertex"}
 
 
@@ -31,7 +32,7 @@ def model_in_words(info: ModelInfo) -> dict[str, object]:
         words["classes"] = f"{len(values)}: {', '.join(map(str, values[:_CLASSES]))}{more}"
         words["probabilities"] = "no" if info.calibration is None else "yes"
     elif info.targets:
-        words["targets"] = "\n".join(map(_target, info.targets))
+        words["targets"] = [_target(target) for target in info.targets]
     elif info.n_outputs:
         words["predicts"] = "a number" if info.single_output else f"{info.n_outputs} numbers"
     if info.score is not None:
@@ -90,6 +91,8 @@ def _reading_in_words(reading: Reading) -> str:
         "vertices": ", ".join(reading.vertex_attributes),
         "edges": reading.edge_attribute,
         "arcs": None if reading.arc_labels == "ignore" else f"as {reading.arc_labels}",
+        "standardized,": _STANDARDIZED.get(reading.standardize or ""),
+        "stereo": "told" if reading.stereo else None,
     }
     found = [f"{name} {value}" for name, value in known.items() if value]
     return "; ".join([reading.source, *found])

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fdgnn.cli.app import app, command_line, say
-from fdgnn.cli.options import AsJson, Format, IdColumn, Quiet, Smiles, SomeTargets, asked_targets
+from fdgnn.cli.options import (
+    AsJson,
+    Format,
+    IdColumn,
+    Quiet,
+    Smiles,
+    SomeTargets,
+    TargetList,
+    asked_targets,
+)
 
 if TYPE_CHECKING:
     from fdgnn.context import Context
@@ -57,6 +66,7 @@ def report(
         typer.Option(help="Graphs to try the model files on: a name, file or folder."),
     ] = None,
     target: SomeTargets = None,
+    targets: TargetList = None,
     held_out: Annotated[
         bool, typer.Option("--held-out", help="The models have not seen these graphs in training.")
     ] = False,
@@ -75,7 +85,7 @@ def report(
     check_writable(output)
     context = Context(quiet=quiet, command=command_line())
     found: list[Path | Subject] = list(subjects)
-    options = _DataOptions(asked_targets(target, None), format, id_column, smiles, held_out)
+    options = _DataOptions(asked_targets(target, targets), format, id_column, smiles, held_out)
     if data is None:
         options.refuse()
     else:

@@ -260,6 +260,10 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Positions of the graphs that the encoder cannot take, and why; by default none."""
         return {}
 
+    def lacking(self, kind: Kind) -> str | None:
+        """What graphs of a kind lack that the encoder needs, in words; by default nothing."""
+        return None
+
     @property
     def uses_arc_labels(self) -> bool:
         """Whether labels of arcs make a difference; else files need not have them."""

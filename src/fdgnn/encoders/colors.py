@@ -20,6 +20,7 @@ from fdgnn.encoders.wording import number_in_words
 from fdgnn.exceptions import GraphError, ModelFileError
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.colors import first_colors, hash_values
+from fdgnn.graphs.union import Kind
 from fdgnn.limits import MAX_BINS, MAX_BUCKETS, MAX_ROUNDS
 from fdgnn.parameters import Number, OneOf, Rule
 from fdgnn.records import Record
@@ -27,7 +28,7 @@ from fdgnn.scikit import check_is_fitted
 
 DEFAULT_BUCKETS = 2**18
 WEIGHT_BINS = 8
-_MISSING = "the graphs have no {0}, but the model was fitted on graphs with some"
+_MISSING = "{0}, but the model was fitted on graphs with some"
 _LARGEST = 2.0**62  # weights beyond are all the same
 
 
@@ -258,11 +259,11 @@ class ColorCounts(Encoder):
         if self.labeled_arcs_:
             codes, values = graphs.arc_label_codes, graphs.arc_label_values
             if codes is None or values is None:
-                raise GraphError(_MISSING.format("labels on arcs"))
+                raise GraphError(_MISSING.format("the graphs have no labels on arcs"))
             bits = hash_values(values.tolist())[codes]
         if self.weighted_arcs_:
             if graphs.weights is None:
-                raise GraphError(_MISSING.format("weights"))
+                raise GraphError(_MISSING.format("the graphs have no weights"))
             weights = channels.hashed(self._weight_levels(graphs.weights), "weight")
             bits = bits ^ weights if len(bits) else weights
         return bits
@@ -434,6 +435,14 @@ class ColorCounts(Encoder):
     def unseen(self, graphs: GraphBatch) -> dict[int, str]:
         """Graphs that are taken, though they have a vertex label that was not seen during fit."""
         return unseen_in_words(graphs, self.vocabulary_) if self._takes_unseen else {}
+
+    def lacking(self, kind: Kind) -> str | None:
+        """Labels and weights of arcs are needed where they are part of the colors."""
+        if self.labeled_arcs_ and kind.arc_labels is None:
+            return _MISSING.format("it has no labels on arcs")
+        if self.weighted_arcs_ and not kind.weighted:
+            return _MISSING.format("it has no weights")
+        return None
 
     def refusals(self, graphs: GraphBatch) -> dict[int, str]:
         """Graphs with a vertex label that was not seen during fit, unless they are taken."""

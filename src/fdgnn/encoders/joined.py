@@ -22,6 +22,7 @@ from fdgnn.encoders.records import (
 from fdgnn.exceptions import ModelFileError
 from fdgnn.expansion import RandomExpansion, expanded
 from fdgnn.graphs import GraphBatch
+from fdgnn.graphs.union import Kind
 from fdgnn.parameters import LARGEST_WHOLE
 from fdgnn.records import Record
 
@@ -158,6 +159,11 @@ class JoinedEncoder(Encoder):
         blocks = getattr(self, "blocks_", ())
         encoders = [block.encoder for block in blocks] or self.encoders
         return any(encoder.uses_arc_labels for encoder in encoders)
+
+    def lacking(self, kind: Kind) -> str | None:
+        """What one of the encoders needs."""
+        found = (block.encoder.lacking(kind) for block in self.blocks_)
+        return next(filter(None, found), None)
 
     def refusals(self, graphs: GraphBatch) -> dict[int, str]:
         """Graphs that one of the encoders cannot take."""

@@ -7,7 +7,7 @@ here puts them together under scikit-learn's contract.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -38,6 +38,7 @@ from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.checks import check_finite
 from fdgnn.graphs.converters import Sifted, as_batch, items_of, sift
 from fdgnn.graphs.reading import check_choice
+from fdgnn.graphs.union import Kind
 from fdgnn.networks import (
     DrawnNetwork,
     Goal,
@@ -280,11 +281,16 @@ class GraphModel(ModelParameters):
         if isinstance(X, GraphBatch):
             found = Sifted(self.check_graphs(X), np.arange(len(X)), {})
         else:
-            found = sift(items_of(X), like=self, fits=self.graph_kind_.refusal)
+            found = sift(items_of(X), like=self, fits=self._refusal)
         if len(found.graphs) == 0:
             return found
         refused = _of_all(network.encoder.refusals(found.graphs) for network in self.networks_)
         return found.without(refused) if refused else found
+
+    def _refusal(self, kind: Kind) -> str | None:
+        """Say why the model cannot take graphs of a kind; None if it can."""
+        lacks = (network.encoder.lacking(kind) for network in self.networks_)
+        return self.graph_kind_.refusal(kind) or next(filter(None, lacks), None)
 
     def refusals(self, X: Any) -> dict[int, str]:
         """Positions of the graphs that the model cannot take, and why; see `usable`."""
@@ -298,8 +304,7 @@ class GraphModel(ModelParameters):
         them.
         """
         if errors != "raise":
-            check_choice("errors", errors, ("raise", "missing"))
-            return self._outputs_of_usable(X)
+            return self._of_usable(X, errors, self.outputs)
         graphs = self.check_graphs(X)
         if len(graphs) == 0:
             return np.empty((0, self.n_outputs_))
@@ -314,20 +319,27 @@ class GraphModel(ModelParameters):
         check_finite(mean, "its output")
         return mean
 
-    def _outputs_of_usable(self, X: Any) -> Floats:
-        """Outputs (n_graphs, q) that are NaN where a graph cannot be used, which is told once."""
+    def _of_usable(self, X: Any, errors: str, answer: Callable[[GraphBatch], Floats]) -> Floats:
+        """Answers (n_graphs, ...) that are NaN where a graph cannot be used, which is told once."""
+        check_choice("errors", errors, ("raise", "missing"))
+        found = self._told_usable(X)
+        answers = answer(found.graphs)
+        spread = np.full((len(found.rows) + len(found.faults), *answers.shape[1:]), np.nan)
+        spread[found.rows] = answers
+        return spread
+
+    def _told_usable(self, X: Any) -> Sifted:
+        """Sift graphs as `usable` does, and tell by a warning how many cannot be used."""
         found = self.usable(X)
-        outputs = np.full((len(found.rows) + len(found.faults), self.n_outputs_), np.nan)
-        outputs[found.rows] = self.outputs(found.graphs)
         if found.faults:
             first, reason = next(iter(found.faults.items()))
             warnings.warn(
-                f"{len(found.faults)} of {len(outputs)} graphs cannot be used, and have no answer; "
-                f"the first is graph {first}: {reason}",
+                f"{len(found.faults)} of {len(found.rows) + len(found.faults)} graphs cannot be "
+                f"used, and have no answer; the first is graph {first}: {reason}",
                 UnusableGraphWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
-        return outputs
+        return found
 
     def unseen(self, X: Any) -> dict[int, str]:
         """Positions of graphs that the model takes, though it has not seen their labels, and why.
@@ -347,12 +359,14 @@ class GraphModel(ModelParameters):
         check_is_fitted(self)
         return self.networks_[0].descriptors
 
-    def novelty(self, X: Any) -> Floats:
+    def novelty(self, X: Any, errors: str = "raise") -> Floats:
         """How unlike the training graphs each graph is, (n_graphs,), from 0 to 1.
 
         The share of what the graph has that no training graph has, or, for a model without colors,
-        its leverage (`fdgnn.novelty`).
+        its leverage (`fdgnn.novelty`). `errors` is that of `outputs`.
         """
+        if errors != "raise":
+            return self._of_usable(X, errors, self.novelty)
         graphs = self.check_graphs(X)
         if self.novelty_ is None:
             raise ValueError(

@@ -434,7 +434,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         return probabilities(outputs + getattr(self, "threshold_", 0.0), self.calibration_)
 
     def predict_set(
-        self, X: Any, coverage: float = 0.9, *, by_class: bool = False
+        self, X: Any, coverage: float = 0.9, *, by_class: bool = False, errors: str = "raise"
     ) -> npt.NDArray[np.bool_] | list[npt.NDArray[np.bool_]]:
         """Tell which classes each graph may have, so that the true one is among them that often.
 
@@ -446,6 +446,8 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         by_class : bool, default=False
             Whether that holds for the graphs of each class, too, and not only for all together.
             Sets are larger then. A class with too few training graphs is in every set.
+        errors : {"raise", "missing"}, default="raise"
+            As in `predict`. Sets of graphs that cannot be used hold all classes.
 
         Returns
         -------
@@ -453,7 +455,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
             Whether a class, in the order of `classes_`, is in the set. A set may be empty: then
             the model is usually much surer than it is of this graph. For several targets a list.
         """
-        outputs = self.outputs(X)
+        outputs = self.outputs(X, errors)
         if self.each_:
             pairs = self.shared_out(outputs)
             return [one.sets_of(own, coverage, by_class=by_class) for one, own in pairs]
@@ -462,11 +464,11 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
     def sets_of(
         self, outputs: Floats, coverage: float, *, by_class: bool = False
     ) -> npt.NDArray[np.bool_]:
-        """Sets as in `predict_set`, for outputs (n_graphs, q) of this model."""
+        """Sets as in `predict_set`, for outputs (n_graphs, q) of this model; NaN rules out none."""
         coverage = check_coverage(coverage)
         scores = self._conformal_scores("probability")
         limits = scores.limits_by_class(coverage) if by_class else scores.limit(coverage)
-        return np.asarray(1.0 - self.chances(outputs) <= limits)
+        return ~np.asarray(1.0 - self.chances(outputs) > limits)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy; for several targets its mean over targets, each where it is known."""

@@ -120,7 +120,8 @@ class GraphBatch(Sequence[Graph]):
         """Join the graphs that are good, and find out what is wrong with the others.
 
         The first graph that can be read on its own says of which kind all must be. With `fits`,
-        graphs of a kind of which it says that something is wrong are bad from the beginning.
+        graphs of a kind of which it says that something is wrong are bad from the beginning, and
+        the most common kind of the others counts.
 
         Returns
         -------

@@ -206,8 +206,8 @@ def sift(
     anything is.
     """
     names, reading = names or AttributeNames(), reading_of(like)
-    if _are_molecules(items):
-        known = (molecules or MoleculeChoices()).reading(like is not None, reading)
+    if _are_molecules(items) if like is None else _go_as_molecules(items, reading):
+        known = (molecules or MoleculeChoices()).reading(reading)
         return _packed(items, MoleculeReader.of(known), known)
     columns = None if like is None else () if reading is None else reading.label_columns
     if reading is not None and reading.source == "networks" and any(map(is_networkx, items)):
@@ -287,26 +287,17 @@ class MoleculeChoices:
     standardize: Standardize | None = None
     stereo: bool | None = None
 
-    def reading(self, restricted: bool, known: Reading | None) -> Reading:
-        """Give the reading of a model, or else the one that was asked for.
-
-        `restricted` says that there is a model, which may have no reading of molecules.
-        """
-        if not restricted:
-            check_choice("atoms", self.atoms, (None, *get_args(Atoms)))
-            check_choice("standardize", self.standardize, (None, *get_args(Standardize)))
-            return molecule_reading(self.atoms or "typed", self.standardize, bool(self.stereo))
-        if self != MoleculeChoices():
+    def reading(self, known: Reading | None) -> Reading:
+        """Give the reading of a model, if it is `known`, or else the one that was asked for."""
+        if known is not None and self != MoleculeChoices():
             raise ValueError(
                 "the model says how molecules are read; leave atoms, standardize and stereo out"
             )
-        if known is None or known.source != "molecules":
-            raise GraphError(
-                "it is a molecule, but the model was not fitted on molecules; give it graphs such "
-                "as those that it was fitted on",
-                0,
-            )
-        return known
+        if known is not None:
+            return known
+        check_choice("atoms", self.atoms, (None, *get_args(Atoms)))
+        check_choice("standardize", self.standardize, (None, *get_args(Standardize)))
+        return molecule_reading(self.atoms or "typed", self.standardize, bool(self.stereo))
 
 
 # ---------------------------------------------------------------------- which kind is it?
@@ -353,10 +344,13 @@ def _as_graph(item: Any, directed: bool, names: AttributeNames) -> Graph:
         raise GraphError("it is a batch of graphs itself; pass its to_data_list() instead")
     if hasattr(item, "edge_index"):
         return from_pyg(item, **names.arguments(), directed=directed)
-    raise GraphError(
-        f"it is {_described(item)}, not a graph; pass a list of Graph objects, (edge_index, x) "
-        "pairs, SciPy sparse adjacency matrices, networkx graphs, PyG Data, SMILES or RDKit Mols"
+    remedy = (
+        "molecules go neither with other graphs, nor to a model that was not fitted on molecules"
+        if is_molecule(item)
+        else "pass a list of Graph objects, (edge_index, x) pairs, SciPy sparse adjacency "
+        "matrices, networkx graphs, PyG Data, SMILES or RDKit Mols"
     )
+    raise GraphError(f"it is {_described(item)}, not a graph; {remedy}")
 
 
 def _from_pair(pair: Sequence[Any], directed: bool) -> Graph:
@@ -377,13 +371,21 @@ def _is_graph(item: Any) -> bool:
 
 
 def _are_molecules(items: Sequence[Any]) -> bool:
-    """Tell whether most items of a list are molecules.
-
-    None or a number, as NaN, may stand for one that is missing: neither can be a graph.
-    """
+    """Tell whether most items of a list, but for those that are missing, are molecules."""
     n_molecules = sum(map(is_molecule, items))
-    n_missing = sum(item is None or isinstance(item, Number) for item in items)
-    return n_molecules > len(items) - n_missing - n_molecules
+    return n_molecules > len(items) - sum(map(_is_missing, items)) - n_molecules
+
+
+def _go_as_molecules(items: Sequence[Any], reading: Reading | None) -> bool:
+    """Tell whether a model reads a list as molecules: if some are, whatever the others may be."""
+    if reading is None or reading.source != "molecules":
+        return False
+    return any(map(is_molecule, items)) or all(map(_is_missing, items))
+
+
+def _is_missing(item: Any) -> bool:
+    """Tell None and numbers, as NaN, which cannot be graphs, so that a molecule is missing."""
+    return item is None or isinstance(item, Number)
 
 
 def _is_pyg_dataset(item: Any) -> bool:

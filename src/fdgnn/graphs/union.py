@@ -6,6 +6,7 @@ checked on the joined arrays (`join`, `Union.faults`), so that a long list costs
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -24,6 +25,9 @@ Faults = Mapping[int, str]  # what is wrong, by the graph's position in the unio
 _WIDE = 2**24  # bytes of texts of one width, up to which it does not matter that most are short
 
 
+ANY = "any"  # goes with others
+
+
 class Kind(NamedTuple):
     """What all graphs of a batch have in common."""
 
@@ -31,7 +35,7 @@ class Kind(NamedTuple):
     labels: str | None
     n_features: int | None
     weighted: bool
-    arc_labels: str | None  # of a graph without arcs it says nothing
+    arc_labels: str | None  # ANY of a graph without arcs
     descriptors: tuple[str, ...] | None = None  # their names
 
     def __str__(self) -> str:
@@ -41,7 +45,7 @@ class Kind(NamedTuple):
         elif self.n_features is not None:
             carried = f"{self.n_features} features per vertex"
         weights = "" if self.weighted else "out"
-        arcs = "" if self.arc_labels is None else f", with {self.arc_labels} arc labels"
+        arcs = "" if self.arc_labels in (None, ANY) else f", with {self.arc_labels} arc labels"
         direction = "" if self.directed else "un"
         columns = (
             "" if self.descriptors is None else f", described by {', '.join(self.descriptors)}"
@@ -116,36 +120,45 @@ class Union(NamedTuple):
 def read_parts(
     graphs: Sequence[Graph], fits: Callable[[Kind], str | None] | None = None
 ) -> tuple[list[GraphPart], list[GraphError]]:
-    """Read each graph as arrays; the first good one says of which kind they must be."""
+    """Read each graph as arrays; all must be of one kind, which is that of the first good one.
+
+    With `fits`, which tells what is wrong with a kind, it is the most common one that is right.
+    """
     parts: list[GraphPart] = []
     errors: list[GraphError] = []
-    with_arcs: GraphPart | None = None  # the first one that says of which kind arc labels are
     for i, graph in enumerate(graphs):
         try:
             part = _read(graph, i)
             if fits is not None and (reason := fits(part.kind)) is not None:
                 raise GraphError(reason)
-            first = parts[0] if with_arcs is None and parts else with_arcs
-            if first is not None and part.kind != first.kind:
-                _check_kind(part, first)
-            if with_arcs is None and part.arcs.shape[1]:
-                with_arcs = part
             parts.append(part)
         except GraphError as error:
             errors.append(GraphError(error.reason, i))
+    kinds = Counter(part.kind for part in parts)
+    if len(kinds) > 1:
+        kind = parts[0].kind if fits is None else kinds.most_common(1)[0][0]
+        parts, others = _of_one_kind(parts, next(part for part in parts if part.kind == kind))
+        errors += others
     return parts, errors
 
 
-def _check_kind(part: GraphPart, first: GraphPart) -> None:
-    """Refuse a graph of another kind; one without arcs goes with any kind of arc labels."""
-    kind, expected = part.kind, first.kind
-    if part.arcs.shape[1] == 0 or first.arcs.shape[1] == 0:
-        kind = kind._replace(arc_labels=expected.arc_labels)
-    if kind != expected:
-        raise GraphError(
-            f"it is {part.kind}, but graph {first.position} is {expected}; "
-            "all graphs of a batch must be of one kind"
-        )
+def _of_one_kind(
+    parts: list[GraphPart], model: GraphPart
+) -> tuple[list[GraphPart], list[GraphError]]:
+    """Take the graphs of the model's kind; if it has no arcs, another says what arcs carry."""
+    same, errors = [], []
+    for part in parts:
+        if part.kind not in (model.kind, model.kind._replace(arc_labels=ANY)):
+            if model.kind != part.kind._replace(arc_labels=ANY):
+                reason = (
+                    f"it is {part.kind}, but graph {model.position} is {model.kind}; "
+                    "all graphs of a batch must be of one kind"
+                )
+                errors.append(GraphError(reason, part.position))
+                continue
+            model = part
+        same.append(part)
+    return same, errors
 
 
 def _read(graph: Graph, position: int) -> GraphPart:
@@ -167,7 +180,7 @@ def _read(graph: Graph, position: int) -> GraphPart:
         _label_kind(labels),
         None if features is None else features.shape[1],
         weights is not None,
-        _label_kind(arc_labels),
+        _label_kind(arc_labels) if arcs.shape[1] else ANY,
         None if graph.descriptors is None else tuple(graph.descriptors),
     )
     return GraphPart(position, kind, arcs, n, labels, features, weights, arc_labels)

@@ -326,41 +326,44 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         classes: Array = self.best_estimator_.classes_
         return classes
 
-    def predict(self, X: Any) -> Array:
-        """Predict with the best model."""
+    def predict(self, X: Any, errors: str = "raise") -> Array:
+        """Predict with the best model; `errors` is that of its `predict`, here and below."""
         check_is_fitted(self)
-        predictions: Array = self.best_estimator_.predict(X)
+        predictions: Array = self.best_estimator_.predict(X, errors)
         return predictions
 
     @available_if(lambda self: self.estimator is None or is_classifier(self.estimator))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: Any, errors: str = "raise") -> Floats:
         """Decision values of the best model."""
         check_is_fitted(self)
-        values: Floats = self.best_estimator_.decision_function(X)
+        values: Floats = self.best_estimator_.decision_function(X, errors)
         return values
 
     @OfferedIf(lambda self: getattr(self.estimator, "probability", False), _WITH_PROBABILITY)
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Any, errors: str = "raise") -> Floats:
         """Probabilities of the best model, where the given estimator has ``probability=True``."""
         check_is_fitted(self)
-        probabilities: Floats = self.best_estimator_.predict_proba(X)
+        probabilities: Floats = self.best_estimator_.predict_proba(X, errors)
         return probabilities
 
     @OfferedIf(lambda self: getattr(self.estimator, "probability", False), _WITH_PROBABILITY)
-    def predict_set(self, X: Any, coverage: float = 0.9, *, by_class: bool = False) -> Array:
+    def predict_set(
+        self, X: Any, coverage: float = 0.9, *, by_class: bool = False, errors: str = "raise"
+    ) -> Array:
         """Sets of classes of the best model, where the estimator has ``probability=True``."""
         check_is_fitted(self)
-        sets: Array = self.best_estimator_.predict_set(X, coverage, by_class=by_class)
+        best = self.best_estimator_
+        sets: Array = best.predict_set(X, coverage, by_class=by_class, errors=errors)
         return sets
 
     @OfferedIf(
         lambda self: getattr(self.estimator, "intervals", False),
         "search with FDGNNRegressor(intervals=True)",
     )
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
+    def predict_interval(self, X: Any, coverage: float = 0.9, *, errors: str = "raise") -> Floats:
         """Intervals of the best model, where the estimator has ``intervals=True``."""
         check_is_fitted(self)
-        intervals: Floats = self.best_estimator_.predict_interval(X, coverage)
+        intervals: Floats = self.best_estimator_.predict_interval(X, coverage, errors=errors)
         return intervals
 
     def score(self, X: Any, y: Any) -> float:

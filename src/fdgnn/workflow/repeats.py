@@ -44,8 +44,8 @@ class Repeats:
         text = f"{self.n_same} of {self.n_graphs} graphs have a twin in another fold"
         if self.n_contradicting:
             text += f" ({self.n_contradicting} of them one with another target)"
-        near = 100 * self.n_near / max(self.n_looked_at, 1)
-        return f"{text}; {near:.0f} % have one that is nearly the same"
+        among = "" if self.n_looked_at == self.n_graphs else f" of {self.n_looked_at} looked at"
+        return f"{text}; {self.n_near}{among} have one that is at least nearly the same"
 
 
 def find_repeats(graphs: GraphBatch, y: Array, fold: Ints, seed: int = 0) -> Repeats:
