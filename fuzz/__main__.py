@@ -27,7 +27,7 @@ def main() -> int:
     if asked.replay:
         outcomes = _kept(asked.keep, chosen)
     else:
-        outcomes = run_rounds(chosen, ledger, asked.seconds, asked.rounds, asked.cases)
+        outcomes = run_rounds(chosen, ledger, asked.seconds, asked.rounds, asked.cases, asked.jobs)
     n_found = 0
     for n_done, (target, outcome) in enumerate(outcomes, 1):
         if outcome.tally.n_found:
@@ -47,6 +47,7 @@ def _asked(names: list[str]) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=60.0, help="how long, about")
     parser.add_argument("--rounds", type=int, help="so many children of each target, instead")
     parser.add_argument("--cases", type=int, default=CASES, help="of one child")
+    parser.add_argument("--jobs", type=int, default=1, help="children at a time")
     parser.add_argument("--only", nargs="*", choices=names, metavar="NAME", help=", ".join(names))
     parser.add_argument("--replay", action="store_true", help="run the kept cases again, only")
     parser.add_argument("--ledger", type=Path, default=ROOT / "results" / "fuzz.json")
@@ -68,10 +69,12 @@ def _keep(folder: Path, target: Target, case: bytes) -> Path:
 
 
 def _show(ledger: Ledger) -> None:
-    titles = f"{'cases':>9} {'crashes':>8} {'hangs':>6} {'wrong':>6} {'slowest':>8} {'MB':>6}"
-    print(f"{'target':14} {titles}")
-    for name, one in sorted(ledger.targets.items()):
-        counts = f"{one.cases:9} {one.crashes:8} {one.hangs:6} {one.wrong:6}"
+    print(
+        f"{'target':14} {'cases':>9} {'clean':>9} {'crashes':>8} {'hangs':>6} {'wrong':>6} "
+        f"{'slowest':>8} {'MB':>6}"
+    )
+    for name, one in [*sorted(ledger.targets.items()), ("total", ledger.total)]:
+        counts = f"{one.cases:9} {one.clean:9} {one.crashes:8} {one.hangs:6} {one.wrong:6}"
         print(f"{name:14} {counts} {one.slowest:7.2f}s {one.largest / 1e6:6.0f}")
 
 

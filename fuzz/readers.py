@@ -1,56 +1,118 @@
-"""Readers of Parquet and Arrow files as forks of this process, which has imported pyarrow.
+"""One reader of Parquet and Arrow files for many files, as a fork of this process.
 
 The library starts a new Python for each file, which is safe beside threads, and slow for a million
-files.
+files. Here a process that has imported pyarrow serves one file after the other, by the same code
+with the same limits. It is replaced if a file has ended it, and after some files, since its limit
+of CPU time counts them all.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import socket
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, Any, NoReturn
+
+MOST_FILES = 500  # of one process
+
+
+class Server:
+    """A process that reads files; for each it gets the ends of three pipes by a socket."""
+
+    def __init__(self) -> None:
+        self.owner, self.n_files, self.is_idle = os.getpid(), 0, True
+        self._exit_code: int | None = None
+        self._socket, other = socket.socketpair()
+        self._pid = os.fork()
+        if self._pid == 0:
+            self._socket.close()
+            _serve(other)
+        other.close()
+
+    def start(self, complaints: IO[bytes]) -> Reader:
+        """Let it read a file."""
+        told, tell = os.pipe()
+        hear, answer = os.pipe()
+        socket.send_fds(self._socket, [b"."], [told, answer, complaints.fileno()])
+        for theirs in (told, answer):
+            os.close(theirs)
+        self.n_files, self.is_idle = self.n_files + 1, False
+        return Reader(self, os.fdopen(tell, "wb"), os.fdopen(hear, "rb"))
+
+    def wait(self) -> int:
+        """How reading the file ended; a negative number is the signal that ended the process."""
+        found = b"" if self._exit_code is not None else self._socket.recv(1)
+        self.is_idle = bool(found)
+        return found[0] if found else self.end()
+
+    def end(self) -> int:
+        """End it, if it runs."""
+        if self._exit_code is None:
+            if not self.is_idle and not self._has_ended():
+                os.kill(self._pid, signal.SIGKILL)
+            self._socket.close()
+            self._exit_code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+        return self._exit_code
+
+    def _has_ended(self) -> bool:
+        return os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it may be given another file, by this process."""
+        return self._exit_code is None and self.is_idle and self.n_files < MOST_FILES
 
 
 @dataclass
-class Forked:
-    """A forked process, with what `fdgnn.datasets.arrow` uses of `subprocess.Popen`."""
+class Reader:
+    """The reading of one file, with what `fdgnn.datasets.arrow` uses of `subprocess.Popen`."""
 
-    pid: int
+    server: Server
     stdin: IO[bytes]
     stdout: IO[bytes]
     returncode: int | None = None
 
     def wait(self) -> int:
-        """Wait for its end; a negative number is a signal."""
+        """Wait for its end."""
         if self.returncode is None:
-            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+            self.returncode = self.server.wait()
         return self.returncode
 
     def kill(self) -> None:
-        """End it, if it runs."""
-        if self.returncode is None:
-            os.kill(self.pid, signal.SIGKILL)
+        """Do nothing: it ends without its pipes, since `arrow_child.main` has nobody to tell."""
 
 
-def start_forked_reader(complaints: Any) -> Forked:
-    """Do what `fdgnn.datasets.arrow.start_reader` does, by a fork."""
+_servers: list[Server] = []  # the last one is in use
+
+
+def start_shared_reader(complaints: Any) -> Reader:
+    """Do what `fdgnn.datasets.arrow.start_reader` does, by a process that reads many files."""
+    last = _servers.pop() if _servers else None
+    if last is not None and last.owner == os.getpid() and not last.is_ready:
+        last.end()
+    ready = last is not None and last.owner == os.getpid() and last.is_ready
+    server = last if last is not None and ready else Server()
+    _servers.append(server)
+    return server.start(complaints)
+
+
+def _serve(channel: socket.socket) -> NoReturn:
+    """Read files as long as somebody asks."""
     from fdgnn.datasets import arrow_child
 
-    told, tell = os.pipe()
-    hear, answer = os.pipe()
-    pid = os.fork()
-    if pid:
-        os.close(told)
-        os.close(answer)
-        return Forked(pid, os.fdopen(tell, "wb"), os.fdopen(hear, "rb"))
-    code = 1
     try:
         signal.setitimer(signal.ITIMER_PROF, 0)
-        os.close(tell)
-        os.close(hear)
-        os.dup2(complaints.fileno(), 2)
-        with os.fdopen(told, "rb") as a, os.fdopen(answer, "wb") as b, os.fdopen(2, "wb") as c:
-            code = arrow_child.main(a, b, c)
+        while pipes := socket.recv_fds(channel, 1, 3)[1]:
+            os.dup2(pipes[2], 2)
+            told, answers, complaints = (
+                os.fdopen(pipe, mode) for pipe, mode in zip(pipes, ("rb", "wb", "wb"), strict=True)
+            )
+            with told, complaints:
+                code = arrow_child.main(told, answers, complaints)
+                with suppress(BrokenPipeError):
+                    answers.close()
+            channel.send(bytes([code]))
     finally:
-        os._exit(code)
+        os._exit(0)

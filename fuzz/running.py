@@ -3,10 +3,12 @@
 A case follows from the name of its target and its number. A child tries some thousand cases of one
 target, and writes the number of each into memory that it shares with its parent. So after its
 death, whatever the reason, the last case is known. One that raises an error is made smaller first.
+Several children, of different targets, may run at a time.
 """
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 import mmap
@@ -19,8 +21,9 @@ import tempfile
 import time
 import traceback
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any, NoReturn
@@ -28,8 +31,8 @@ from typing import Any, NoReturn
 CPU_SECONDS = 20  # of one case: the slowest valid ones take a tenth of a second
 WALL_SECONDS = 600  # of a child that waits for something that does not come
 MEMORY = 2**30  # bytes that a child may take beyond what it begins with
-CASES = 1000  # of one child, at most
-TURN_SECONDS = 5.0  # of CPU, after which a child gives way to one of another target
+CASES = 2000  # of one child, at most
+TURN_SECONDS = 4.0  # of CPU, after which a child gives way to one of another target
 SHRINK_SECONDS = 10.0  # of CPU, to make a case smaller
 RECORD = struct.Struct("<qqdq")  # of `_Record`
 
@@ -61,6 +64,7 @@ class Tally:
     """What happened to the cases of one target, in all runs."""
 
     cases: int = 0
+    clean: int = 0  # those since the last one that was not handled as it should be
     crashes: int = 0
     hangs: int = 0
     wrong: int = 0
@@ -68,7 +72,8 @@ class Tally:
     largest: int = 0  # bytes that a child took beyond what it began with
 
     def add(self, other: Tally) -> None:
-        """Add the counts of another run."""
+        """Add the counts of a later run."""
+        self.clean = other.clean + (0 if other.n_found else self.clean)
         for name in ("cases", "crashes", "hangs", "wrong"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.slowest = max(self.slowest, other.slowest)
@@ -87,6 +92,7 @@ class Outcome:
     tally: Tally
     case: bytes | None = None  # that which was not handled as it should be
     story: str = ""  # what happened to it
+    seconds: float = 0.0  # of CPU, with the processes that it started
 
 
 class _Record:
@@ -102,42 +108,57 @@ class _Record:
     def read(self) -> tuple[int, Tally]:
         """Give the number of the last case, and what was counted before it."""
         number, cases, slowest, largest = RECORD.unpack_from(self._memory)
-        return number, Tally(cases=cases, slowest=slowest, largest=largest)
+        return number, Tally(cases=cases, clean=cases, slowest=slowest, largest=largest)
+
+
+class Child:
+    """A process that tries cases of a target, from number `first` on."""
+
+    def __init__(self, target: Target, first: int, n_cases: int) -> None:
+        home = "/dev/shm" if Path("/dev/shm").is_dir() else None
+        self.target = target
+        self._folder = tempfile.TemporaryDirectory(prefix="fdgnn-fuzz-", dir=home)
+        self._place, self._record = Path(self._folder.name), _Record()
+        self._end = time.monotonic() + WALL_SECONDS
+        sys.stdout.flush()
+        self._pid = os.fork()
+        if self._pid == 0:
+            numbers = range(first, first + n_cases)
+            _be_the_child(target, numbers, self._place, self._record)
+
+    def outcome(self) -> Outcome:
+        """Wait for its end, and tell what it did."""
+        with self._folder:
+            status, seconds = self._wait()
+            return replace(
+                _outcome(status, self.target, self._place, self._record), seconds=seconds
+            )
+
+    def _wait(self) -> tuple[int, float]:
+        """Wait; end it if it neither works nor ends."""
+        pause = 0.001
+        while True:
+            found, status, used = os.wait4(self._pid, os.WNOHANG)
+            if found:
+                return status, used.ru_utime + used.ru_stime
+            if time.monotonic() > self._end:
+                os.kill(self._pid, signal.SIGKILL)
+                used = os.wait4(self._pid, 0)[2]
+                return int(signal.SIGXCPU), used.ru_utime + used.ru_stime
+            time.sleep(pause)
+            pause = min(2 * pause, 0.05)
 
 
 def run_child(target: Target, first: int, n_cases: int = CASES) -> Outcome:
     """Run cases of a target in a child, from number `first` on."""
-    home = "/dev/shm" if Path("/dev/shm").is_dir() else None
-    with tempfile.TemporaryDirectory(prefix="fdgnn-fuzz-", dir=home) as folder:
-        place, record = Path(folder), _Record()
-        sys.stdout.flush()
-        child = os.fork()
-        if child == 0:
-            _be_the_child(target, range(first, first + n_cases), place, record)
-        return _outcome(_wait(child), target, place, record)
-
-
-def _wait(child: int) -> int:
-    """Wait for a child; end it if it neither works nor ends."""
-    end = time.monotonic() + WALL_SECONDS
-    pause = 0.001
-    while True:
-        found, status = os.waitpid(child, os.WNOHANG)
-        if found:
-            return status
-        if time.monotonic() > end:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            return int(signal.SIGXCPU)
-        time.sleep(pause)
-        pause = min(2 * pause, 0.05)
+    return Child(target, first, n_cases).outcome()
 
 
 def _outcome(status: int, target: Target, place: Path, record: _Record) -> Outcome:
     number, done = record.read()
     if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0:
         return Outcome(done)
-    done.cases += 1
+    done.cases, done.clean = done.cases + 1, 0
     smaller, story = place / "case", place / "story"
     case = smaller.read_bytes() if smaller.exists() else target.case(number)
     if os.WIFEXITED(status):
@@ -174,6 +195,7 @@ def _limit_memory() -> None:
 def _try_cases(target: Target, numbers: range, place: Path, record: _Record) -> None:
     tally, before, start = Tally(), _resident(), time.process_time()
     warnings.simplefilter("ignore")
+    gc.freeze()  # what the parent has made stays
     for number in numbers:
         case = target.case(number)
         record.write(number, tally)
@@ -187,7 +209,7 @@ def _try_cases(target: Target, numbers: range, place: Path, record: _Record) -> 
             (place / "case").write_bytes(smaller)
             raise error
         ended = time.process_time()
-        tally.cases += 1
+        tally.cases, tally.clean = tally.cases + 1, tally.clean + 1
         tally.slowest = max(tally.slowest, ended - began)
         tally.largest = max(tally.largest, _resident() - before)
         if ended - start > TURN_SECONDS:
@@ -230,8 +252,9 @@ class Ledger:
     """The tallies of all targets, kept in a file over several runs."""
 
     path: Path
-    seconds: float = 0.0
+    seconds: float = 0.0  # of CPU
     targets: dict[str, Tally] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)  # written by hand
 
     @classmethod
     def read(cls, path: Path) -> Ledger:
@@ -240,18 +263,16 @@ class Ledger:
             return cls(path)
         held: dict[str, Any] = json.loads(path.read_text())
         tallies = {name: Tally(**one) for name, one in held["targets"].items()}
-        return cls(path, held["seconds"], tallies)
+        return cls(path, held["seconds"], tallies, held["notes"])
 
-    def add(self, name: str, tally: Tally, seconds: float) -> None:
+    def add(self, name: str, outcome: Outcome) -> None:
         """Count what a child did, and write it down."""
-        self.targets.setdefault(name, Tally()).add(tally)
-        self.seconds += seconds
-        total = Tally()
-        for one in self.targets.values():
-            total.add(one)
+        self.targets.setdefault(name, Tally()).add(outcome.tally)
+        self.seconds += outcome.seconds
         facts = {
+            "notes": self.notes,
             "seconds": round(self.seconds, 1),
-            "total": asdict(total),
+            "total": asdict(self.total),
             "targets": {name: asdict(one) for name, one in sorted(self.targets.items())},
         }
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -259,24 +280,52 @@ class Ledger:
         aside.write_text(json.dumps(facts, indent=1) + "\n")
         aside.replace(self.path)
 
+    @property
+    def total(self) -> Tally:
+        """All targets together."""
+        total = Tally()
+        for one in self.targets.values():
+            clean = total.clean + one.clean
+            total.add(one)
+            total.clean = clean
+        return total
+
 
 def run_rounds(
-    targets: list[Target], ledger: Ledger, seconds: float, rounds: int | None, n_cases: int = CASES
+    targets: list[Target],
+    ledger: Ledger,
+    seconds: float,
+    rounds: int | None,
+    n_cases: int = CASES,
+    jobs: int = 1,
 ) -> Iterator[tuple[Target, Outcome]]:
     """Run a child of each target, round by round, until the time is over or all rounds are done.
 
-    Cases begin where the ledger ends, so that each run tries others.
+    Cases begin where the ledger ends, so that each run tries others; for that, no two children
+    have the same target at a time.
     """
     end = time.monotonic() + seconds
+    running: deque[Child] = deque()
+
+    def finished() -> tuple[Target, Outcome]:
+        child = running.popleft()
+        outcome = child.outcome()
+        ledger.add(child.target.name, outcome)
+        return child.target, outcome
+
     for _ in itertools.count() if rounds is None else range(rounds):
         for target in targets:
-            start = time.monotonic()
-            if rounds is None and start >= end:
-                return
+            if len(running) == min(jobs, len(targets)):
+                yield finished()
+            if rounds is None and time.monotonic() >= end:
+                break
             first = ledger.targets.get(target.name, Tally()).cases
-            outcome = run_child(target, first, n_cases)
-            ledger.add(target.name, outcome.tally, time.monotonic() - start)
-            yield target, outcome
+            running.append(Child(target, first, n_cases))
+        else:
+            continue
+        break
+    while running:
+        yield finished()
 
 
 def run_again(target: Target, case: bytes) -> Outcome:

@@ -10,12 +10,13 @@ import sys
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fdgnn import load_tu
 from fdgnn.datasets import files
 from fdgnn.exceptions import DatasetError, DatasetFormatError, UnsafeArchiveError
-from fdgnn.files import write_aside
+from fdgnn.files import read_arrays, write_aside
 from tu_files import TEXTS, write_folder, write_zip
 
 
@@ -151,10 +152,38 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path):
     path.write_bytes(b"old")
     script = (
         "import os, pathlib, sys\n"
-        "from fdgnn.files import write_aside\n"
+        "from fdgnn.files import read_arrays, write_aside\n"
         "with write_aside(pathlib.Path(sys.argv[1])) as file:\n"
         "    file.write(b'all of it'); file.flush(); os._exit(9)\n"
     )
     assert subprocess.run([sys.executable, "-c", script, str(path)], check=False).returncode == 9
     assert path.read_bytes() == b"old"
     assert len([p for p in Path(tmp_path).iterdir() if p.suffix == ".part"]) == 1
+
+
+def test_every_bit_of_a_kept_array_counts(tmp_path):
+    """Damage is an error, or it changes nothing that is read."""
+    path = tmp_path / "arrays.npz"
+    np.savez(path, a=np.arange(4), b=np.array(["x"]))
+    whole, plain = path.read_bytes(), {"a": np.arange(4), "b": np.array(["x"])}
+    n_refused = 0
+    for at in range(len(whole)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :])
+        try:
+            found = read_arrays(path)
+        except ValueError:
+            n_refused += 1
+            continue
+        assert list(found) == list(plain)
+        for name, array in plain.items():
+            assert found[name].dtype == array.dtype
+            assert np.array_equal(found[name], array)
+    assert n_refused > 0.6 * len(whole)
+    for damaged in (b"", whole[:-1]):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match="not a zip file"):
+            read_arrays(path)
+    path.write_bytes(whole)
+    assert list(read_arrays(path, "b".__eq__)) == ["b"]
+    with pytest.raises(ValueError, match="No such file"):
+        read_arrays(tmp_path / "none")

@@ -333,6 +333,8 @@ def test_pieces_that_cannot_be():
     y = [row["y"] for row in table]
     with pytest.raises(ValueError, match="needs all `classes`"):
         FDGNNClassifier().partial_fit(graphs, y)
+    with pytest.raises(ValueError, match="there are no classes"):
+        FDGNNClassifier().partial_fit(graphs, y, classes=[])
     with pytest.raises(ValueError, match="has the class 7"):
         FDGNNClassifier().partial_fit(graphs, [*y[:-1], 7], classes=[0, 1])
     with pytest.raises(ValueError, match="learn probabilities"):

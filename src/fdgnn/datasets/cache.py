@@ -20,7 +20,7 @@ from fdgnn.arrays import Array, Ints
 from fdgnn.datasets.files import TextFile
 from fdgnn.datasets.home import cache_home
 from fdgnn.exceptions import FDGNNWarning
-from fdgnn.files import write_aside
+from fdgnn.files import read_arrays, write_aside
 from fdgnn.graphs import GraphBatch, Reading
 from fdgnn.records import decode, encode
 
@@ -52,17 +52,14 @@ def _key(files: Iterable[TextFile], variant: str) -> str:
 
 
 def _load(path: Path, key: str) -> Dataset | None:
-    # Every array has a checksum, and the header lists all arrays. Damage shows as one of many
-    # exceptions.
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = dict(archive)
+        arrays = read_arrays(path)
         if arrays.pop("header").tolist() != [key, *sorted(arrays)]:
             return None
         y, reading = arrays.pop("y"), decode(arrays.pop("reading").item(), Reading)
         fields = {name: _plain(array) for name, array in arrays.items()}
         return GraphBatch(**fields, reading=reading), y
-    except Exception:
+    except (ValueError, KeyError, TypeError):  # damaged, or not one of ours
         return None
 
 

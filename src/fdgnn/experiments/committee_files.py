@@ -13,8 +13,6 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +21,7 @@ import numpy as np
 from fdgnn.exceptions import RunMismatchError, StudyError
 from fdgnn.experiments.records import Asked, CommitteeResult, CommitteeSettings
 from fdgnn.experiments.rundir import check_same, read_file, read_if_there
-from fdgnn.files import is_leftover, write_aside
+from fdgnn.files import is_leftover, read_arrays, write_aside
 from fdgnn.records import write_record
 from fdgnn.selection.committees import MemberOutputs
 
@@ -129,12 +127,12 @@ def read_member(directory: Path, number: int, shape: tuple[int, ...]) -> MemberO
     path = member_path(directory, number)
     shapes = {"penalties": shape[:1], "scores": shape[:1], "outputs": shape, "seconds": ()}
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            parts = {name: arrays[name] for name in shapes}
-        for name, part in parts.items():
+        parts = read_arrays(path)
+        for name in shapes:
+            part = parts[name]
             if part.dtype != np.float64 or part.shape != shapes[name]:
                 raise ValueError(f"its {name} are not numbers of the shape {shapes[name]}")
-    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+    except (ValueError, KeyError) as error:
         raise StudyError(f"{path}: it is damaged ({error}); delete it and run again") from None
     return MemberOutputs(
         number, parts["penalties"], parts["scores"], parts["outputs"], float(parts["seconds"])

@@ -118,6 +118,8 @@ def _check_scale(weights: Floats, what: str) -> None:
 
 def check_two_classes(y: Array) -> None:
     """Raise ValueError unless there is something to tell apart."""
+    if len(y) == 0:
+        raise ValueError("there are no classes; a classifier needs at least two")
     if (y == y[0]).all():
         raise ValueError(f"y has one class only ({y[0]!s}); a classifier needs at least two")
 

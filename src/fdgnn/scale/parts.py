@@ -7,8 +7,7 @@ killed is found again, and a changed file or another setting has another name.
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +19,7 @@ from fdgnn.arrays import Array, Features, Floats, Ints
 from fdgnn.datasets.rows import GraphTable, Reject
 from fdgnn.encoders import Encoder
 from fdgnn.exceptions import DatasetFormatError, StudyError
-from fdgnn.files import write_aside
+from fdgnn.files import read_arrays, write_aside
 from fdgnn.graphs import GraphBatch
 from fdgnn.records import decode, encode
 from fdgnn.scale.shards import Shard, ShardRequest
@@ -134,7 +133,14 @@ def _answer_arrays(answers: PartTargets) -> dict[str, Array]:
     return arrays
 
 
-def _answers_of(arrays: Any) -> PartTargets:
+def _load(path: Path, wanted: Callable[[str], bool] | None = None) -> dict[str, Array]:
+    try:
+        return read_arrays(path, wanted)
+    except ValueError as error:
+        raise StudyError(f"{path}: it is damaged ({error}); delete it and run again") from None
+
+
+def _answers_of(arrays: dict[str, Array]) -> PartTargets:
     n_targets = sum(name.startswith("known") for name in arrays)
     each = range(n_targets)
     return PartTargets(
@@ -169,8 +175,7 @@ def save_parsed(path: Path, part: ParsedPart) -> None:
 
 def load_parsed(path: Path) -> ParsedPart:
     """Read a part again."""
-    with np.load(path, allow_pickle=False) as archive:
-        arrays = dict(archive)
+    arrays = _load(path)
     own = {n.removeprefix("graphs."): a for n, a in arrays.items() if n.startswith("graphs.")}
     plain = {name: a.item() if a.ndim == 0 else a for name, a in own.items()}
     graphs = GraphBatch(**plain) if plain else None
@@ -180,11 +185,10 @@ def load_parsed(path: Path) -> ParsedPart:
 
 def load_answers(path: Path) -> PartTargets:
     """Read of a part what is known beside the graphs."""
-    with np.load(path, allow_pickle=False) as archive:
-        return _answers_of(archive)
+    return _answers_of(_load(path, lambda name: name.startswith(("signatures", "y", "known"))))
 
 
-def _reports(arrays: Any) -> tuple[tuple[Reject, ...], Survey | None]:
+def _reports(arrays: dict[str, Array]) -> tuple[tuple[Reject, ...], Survey | None]:
     found = decode(arrays["rejects"].item(), list[tuple[int, str, str]])
     survey = decode(arrays["survey"].item(), Survey | None)  # type: ignore[arg-type]
     return tuple(Reject(row, name, why) for row, name, why in found), survey
@@ -198,8 +202,7 @@ def save_encoded(path: Path, part: EncodedPart) -> None:
 
 def load_encoded(path: Path) -> EncodedPart:
     """Read a part again."""
-    with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as archive:
-        arrays = dict(archive)
+    arrays = _load(path)
     own = arrays["indptr"], arrays["indices"], arrays["values"]
     return EncodedPart(*own, _answers_of(arrays))
 
@@ -285,9 +288,9 @@ def parse_block(asked: ShardRequest, block: Block, folder: Path | None) -> tuple
 def _report(block: Block, files: Sequence[Path], n_new: int) -> Report:
     found = []
     for path in files:
-        with np.load(path, allow_pickle=False) as archive:
-            rejects, survey = _reports(archive)
-            found.append((survey, rejects, int(archive["n_rows"])))
+        arrays = _load(path, {"rejects", "survey", "n_rows"}.__contains__)
+        rejects, survey = _reports(arrays)
+        found.append((survey, rejects, int(arrays["n_rows"])))
     return _joined_report(block, found, n_new)
 
 

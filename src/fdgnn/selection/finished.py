@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -14,7 +12,7 @@ import numpy as np
 
 from fdgnn._version import __version__
 from fdgnn.arrays import Array
-from fdgnn.files import write_aside
+from fdgnn.files import read_arrays, write_aside
 from fdgnn.selection.scores import SelectionTask
 
 _ENDING = ".part.npz"
@@ -60,9 +58,9 @@ class FinishedParts:
         if self.directory is None or not (path := self._path(part)).is_file():
             return None
         try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                return [arrays[f"arr_{i}"] for i in range(len(arrays.files))]
-        except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error):
+            arrays = read_arrays(path)
+            return [arrays[f"arr_{i}"] for i in range(len(arrays))]
+        except (ValueError, KeyError):
             return None
 
 
