@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from fdgnn import load_tu
+from fdgnn.arrays import read_arrays
 from fdgnn.datasets import files
 from fdgnn.exceptions import DatasetError, DatasetFormatError, UnsafeArchiveError
-from fdgnn.files import read_arrays, write_aside
+from fdgnn.files import write_aside
 from tu_files import TEXTS, write_folder, write_zip
 
 
@@ -152,7 +153,7 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path):
     path.write_bytes(b"old")
     script = (
         "import os, pathlib, sys\n"
-        "from fdgnn.files import read_arrays, write_aside\n"
+        "from fdgnn.files import write_aside\n"
         "with write_aside(pathlib.Path(sys.argv[1])) as file:\n"
         "    file.write(b'all of it'); file.flush(); os._exit(9)\n"
     )

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn.arrays import Array, Ints
+from fdgnn.arrays import Array, Ints, read_arrays
 from fdgnn.datasets.files import TextFile
 from fdgnn.datasets.home import cache_home
 from fdgnn.exceptions import FDGNNWarning
-from fdgnn.files import read_arrays, write_aside
+from fdgnn.files import write_aside
 from fdgnn.graphs import GraphBatch, Reading
 from fdgnn.records import decode, encode
 

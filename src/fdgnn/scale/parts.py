@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fdgnn.arrays import Array, Features, Floats, Ints
+from fdgnn.arrays import Array, Features, Floats, Ints, read_arrays
 from fdgnn.datasets.rows import GraphTable, Reject
 from fdgnn.encoders import Encoder
 from fdgnn.exceptions import DatasetFormatError, StudyError
-from fdgnn.files import read_arrays, write_aside
+from fdgnn.files import write_aside
 from fdgnn.graphs import GraphBatch
 from fdgnn.records import decode, encode
 from fdgnn.scale.shards import Shard, ShardRequest
@@ -177,7 +177,7 @@ def load_parsed(path: Path) -> ParsedPart:
     """Read a part again."""
     arrays = _load(path)
     own = {n.removeprefix("graphs."): a for n, a in arrays.items() if n.startswith("graphs.")}
-    plain = {name: a.item() if a.ndim == 0 else a for name, a in own.items()}
+    plain: dict[str, Any] = {n: a.item() if a.ndim == 0 else a for n, a in own.items()}
     graphs = GraphBatch(**plain) if plain else None
     rejects, survey = _reports(arrays)
     return ParsedPart(graphs, _answers_of(arrays), survey, rejects, int(arrays["n_rows"]))

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from fdgnn._version import __version__
-from fdgnn.arrays import Array
-from fdgnn.files import read_arrays, write_aside
+from fdgnn.arrays import Array, read_arrays
+from fdgnn.files import write_aside
 from fdgnn.selection.scores import SelectionTask
 
 _ENDING = ".part.npz"
