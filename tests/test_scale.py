@@ -188,6 +188,24 @@ def test_what_is_finished_is_found_again(shards, tmp_path, monkeypatch):
     assert read(shards, work)[0].n_new == 3
 
 
+def test_damage_in_a_work_directory_is_told_or_mended(shards, tmp_path):
+    graphs, _ = in_memory(20)
+    work = tmp_path / "w"
+    expected = trained(shards, work, colors()).model.decision_function(graphs)
+    files = [path for path in work.rglob("*") if path.is_file()]
+    assert sum(path.suffix == ".npz" for path in files) == 18  # as they were read, and encoded
+    for path in files:
+        content = path.read_bytes()
+        path.write_bytes(content[: len(content) // 2])
+        if path.suffix == ".npz":
+            with pytest.raises(StudyError, match=f"{path.name}: it is damaged"):
+                trained(shards, work, colors())
+        else:  # the list of parts of a file, which is then looked through again
+            found = trained(shards, work, colors()).model.decision_function(graphs)
+            assert np.array_equal(found, expected)
+        path.write_bytes(content)
+
+
 def test_parts_that_do_not_fit_in_memory_are_read_again(shards, tmp_path):
     found, executor = read(shards, tmp_path / "w")
     kept = train_on_shards(colors(), found, ("y",), executor, QUIET).model

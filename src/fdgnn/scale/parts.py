@@ -251,9 +251,9 @@ def parse_block(asked: ShardRequest, block: Block, folder: Path | None) -> tuple
     """Read the parts of a block; with a folder, keep them there, and read those that are not."""
     own = None if folder is None else folder / "parsed" / block.shard.key(asked.settings)
     whole = None if own is None else own / f"whole-{block.first}-of-{block.stride}"
-    if own is not None and whole is not None and whole.exists():
-        names = [own / name for name in whole.read_text().split()]
-        return Parts(files=names), _report(block, names, 0)
+    if own is not None and whole is not None and (names := _listed(whole)) is not None:
+        there = [own / name for name in names]
+        return Parts(files=there), _report(block, there, 0)
     held: list[ParsedPart] = []
     files: list[Path] = []
     n_new = 0
@@ -278,11 +278,19 @@ def parse_block(asked: ShardRequest, block: Block, folder: Path | None) -> tuple
     if whole is not None:
         whole.parent.mkdir(parents=True, exist_ok=True)
         with write_aside(whole) as file:
-            file.write("\n".join(path.name for path in files).encode())
+            file.write(encode([path.name for path in files]))
         return Parts(files=files), _report(block, files, n_new)
     return Parts(held), _joined_report(
         block, [(p.survey, p.rejects, p.n_rows) for p in held], n_new
     )
+
+
+def _listed(whole: Path) -> list[str] | None:
+    """Give the names of all parts of a block; None if they were not all made, or it is damaged."""
+    try:
+        return decode(whole.read_bytes(), list[str])
+    except (OSError, ValueError):
+        return None
 
 
 def _report(block: Block, files: Sequence[Path], n_new: int) -> Report:
