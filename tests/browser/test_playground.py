@@ -186,6 +186,33 @@ def test_scores_and_contributions_are_those_of_python(visit, cases, name):
         assert np.abs(np.array(chances) - chance)[sure].max() < AGREES
 
 
+WITHOUT = """() => {
+  const { examples, model } = playground.stage;
+  return examples.slice(0, 40).map((graph) => [...model.vertexEffects(graph, 0)]);
+}"""
+
+
+@pytest.mark.parametrize(
+    "name", ["reservoir", "colors, Gaussian", "directed, colors", "regression"]
+)
+@pytest.mark.filterwarnings("ignore::fdgnn.exceptions.FDGNNWarning")
+def test_what_the_score_loses_without_each_vertex_is_that_of_python(visit, cases, name):
+    graphs, _, model = cases[name]
+    some = graphs[:40]
+    exact, certified = precise(model, some)
+    target = None if name == "regression" else model.classes_[0]
+    right = explain(exact, some, target=target, groups=[{}] * len(some))
+    page = visit(name)
+    for sure, one, found in zip(certified.all(axis=0), right, page.evaluate(WITHOUT), strict=True):
+        if sure:  # a part of a certified graph is certified, too
+            assert np.abs(one.vertex_effects - found).max() < AGREES
+    first = page.evaluate("() => [...playground.stage.explanation.vertices]")
+    assert page.evaluate("() => [...playground.play.effects.values]") == first
+    page.select_option("#shows", "without")
+    page.wait_for_function("() => playground.play.effects.values")
+    assert page.evaluate("() => [...playground.play.effects.values]") != first
+
+
 OUTPUTS = "() => playground.stage.examples.map((g) => playground.stage.model.outputs(g))"
 TRAIN = """async (settings) => {
   const form = document.getElementById("sliders");

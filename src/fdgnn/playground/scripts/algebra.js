@@ -1,19 +1,27 @@
 // Small dense linear algebra; matrices are Float64Array, row after row.
 
+// The two loops that all others are made of. They are functions of their own, since browsers compile short functions
+// that are called often much better than loops inside of loops.
+
+// to[i ...] += w from[j ...], n entries.
+export function addRow(to, i, w, from, j, n) {
+  for (let k = 0; k < n; k++) to[i + k] += w * from[j + k];
+}
+
+// The sum of a[i ...] b[j ...], n entries.
+export function dotRow(a, i, b, j, n) {
+  let total = 0;
+  for (let k = 0; k < n; k++) total += a[i + k] * b[j + k];
+  return total;
+}
+
 // The lower Cholesky factor of a symmetric positive definite matrix, in its own place; false if it is none.
 export function cholesky(A, n) {
-  for (let j = 0; j < n; j++) {
-    let diagonal = A[j * n + j];
-    for (let k = 0; k < j; k++) diagonal -= A[j * n + k] * A[j * n + k];
-    if (!(diagonal > 0)) return false;
-    const root = Math.sqrt(diagonal);
-    A[j * n + j] = root;
-    for (let i = j + 1; i < n; i++) {
-      let total = A[i * n + j];
-      const a = i * n, b = j * n;
-      for (let k = 0; k < j; k++) total -= A[a + k] * A[b + k];
-      A[a + j] = total / root;
-    }
+  for (let i = 0; i < n; i++) {
+    for (let j = 0; j < i; j++) A[i * n + j] = (A[i * n + j] - dotRow(A, i * n, A, j * n, j)) / A[j * n + j];
+    const square = A[i * n + i] - dotRow(A, i * n, A, i * n, i);
+    if (!(square > 0)) return false;
+    A[i * n + i] = Math.sqrt(square);
   }
   return true;
 }
@@ -21,37 +29,27 @@ export function cholesky(A, n) {
 // Solve L x = b in place, for a column b of m entries per row: B (n, m).
 export function solveLower(L, n, B, m) {
   for (let i = 0; i < n; i++) {
-    const row = i * m;
-    for (let k = 0; k < i; k++) {
-      const factor = L[i * n + k], other = k * m;
-      if (factor !== 0) for (let c = 0; c < m; c++) B[row + c] -= factor * B[other + c];
-    }
-    const diagonal = L[i * n + i];
-    for (let c = 0; c < m; c++) B[row + c] /= diagonal;
+    for (let k = 0; k < i; k++) if (L[i * n + k] !== 0) addRow(B, i * m, -L[i * n + k], B, k * m, m);
+    divideRow(B, i * m, L[i * n + i], m);
   }
 }
 
 // Solve L^T x = b in place.
 export function solveUpper(L, n, B, m) {
   for (let i = n - 1; i >= 0; i--) {
-    const row = i * m;
-    for (let k = i + 1; k < n; k++) {
-      const factor = L[k * n + i], other = k * m;
-      for (let c = 0; c < m; c++) B[row + c] -= factor * B[other + c];
-    }
-    const diagonal = L[i * n + i];
-    for (let c = 0; c < m; c++) B[row + c] /= diagonal;
+    for (let k = i + 1; k < n; k++) addRow(B, i * m, -L[k * n + i], B, k * m, m);
+    divideRow(B, i * m, L[i * n + i], m);
   }
+}
+
+function divideRow(B, i, by, n) {
+  for (let k = 0; k < n; k++) B[i + k] /= by;
 }
 
 // X^T X (P, P) of X (n, P).
 export function gram(X, n, P) {
   const G = new Float64Array(P * P);
-  for (let r = 0; r < n; r++)
-    for (let i = 0; i < P; i++) {
-      const x = X[r * P + i], row = i * P, own = r * P;
-      if (x !== 0) for (let j = 0; j <= i; j++) G[row + j] += x * X[own + j];
-    }
+  for (let r = 0; r < n; r++) for (let i = 0; i < P; i++) addRow(G, i * P, X[r * P + i], X, r * P, i + 1);
   for (let i = 0; i < P; i++) for (let j = i + 1; j < P; j++) G[i * P + j] = G[j * P + i];
   return G;
 }
@@ -59,12 +57,7 @@ export function gram(X, n, P) {
 // X X^T (n, n) of X (n, P).
 export function products(X, n, P) {
   const K = new Float64Array(n * n);
-  for (let i = 0; i < n; i++)
-    for (let j = 0; j <= i; j++) {
-      let total = 0;
-      for (let k = 0; k < P; k++) total += X[i * P + k] * X[j * P + k];
-      K[i * n + j] = K[j * n + i] = total;
-    }
+  for (let i = 0; i < n; i++) for (let j = 0; j <= i; j++) K[i * n + j] = K[j * n + i] = dotRow(X, i * P, X, j * P, P);
   return K;
 }
 
@@ -84,17 +77,13 @@ export function largestEigenvalue(matrix, n) {
     let norm = 0;
     for (let i = k + 1; i < n; i++) norm += v[i] * v[i];
     if (norm === 0) continue;
-    for (let i = k + 1; i < n; i++) {
-      let total = 0;
-      for (let j = k + 1; j < n; j++) total += A[i * n + j] * v[j];
-      w[i] = (2 * total) / norm;
+    const from = k + 1, m = n - from;
+    for (let i = from; i < n; i++) w[i] = (2 * dotRow(A, i * n + from, v, from, m)) / norm;
+    addRow(w, from, -dotRow(v, from, w, from, m) / norm, v, from, m);
+    for (let i = from; i < n; i++) {
+      addRow(A, i * n + from, -v[i], w, from, m);
+      addRow(A, i * n + from, -w[i], v, from, m);
     }
-    let along = 0;
-    for (let i = k + 1; i < n; i++) along += v[i] * w[i];
-    along /= norm;
-    for (let i = k + 1; i < n; i++) w[i] -= along * v[i];
-    for (let i = k + 1; i < n; i++)
-      for (let j = k + 1; j < n; j++) A[i * n + j] -= v[i] * w[j] + w[i] * v[j];
   }
   if (n > 1) e[n - 1] = A[(n - 1) * n + n - 2];
   for (let i = 0; i < n; i++) d[i] = A[i * n + i];
@@ -117,38 +106,30 @@ export function largestEigenvalue(matrix, n) {
   return (low + high) / 2;
 }
 
-// Two principal components (n, 2) of the rows of X (n, P), and their shares of the variance. The search begins
-// at `start`, the axes of last time, so that a map turns as little as it must.
-export function principalMap(X, n, P, start = null) {
-  const mean = new Float64Array(P), Z = Float64Array.from(X);
-  for (let i = 0; i < n; i++) for (let p = 0; p < P; p++) mean[p] += X[i * P + p] / n;
-  for (let i = 0; i < n; i++) for (let p = 0; p < P; p++) Z[i * P + p] -= mean[p];
-  const G = gram(Z, n, P);
+// Two principal components (n, 2) of the centered rows of Z (n, P), and their shares of the variance. The search
+// begins at `start`, the axes of last time, so that a map turns as little as it must.
+export function principalMap(Z, n, P, start = null) {
   let axes = start ?? [0, 1].map((k) => Float64Array.from({ length: P }, (_, p) => Math.cos(1 + p * (k + 1.3))));
   const values = [0, 0];
-  for (let round = 0; round < 60; round++) {
-    axes = axes.map((axis) => times(G, P, axis));
+  for (let round = 0, turned = 1; round < 60 && turned > 1e-7; round++) {
+    const next = axes.map((axis) => momentOf(Z, n, P, axis));
     for (const k of [0, 1]) {
-      if (k) {
-        const along = dot(axes[0], axes[1]);
-        axes[1] = axes[1].map((x, p) => x - along * axes[0][p]);
-      }
-      values[k] = Math.sqrt(dot(axes[k], axes[k]));
-      if (values[k] > 0) axes[k] = axes[k].map((x) => x / values[k]);
+      if (k) addRow(next[1], 0, -dot(next[0], next[1]), next[0], 0, P);
+      values[k] = Math.sqrt(dot(next[k], next[k]));
+      if (values[k] > 0) divideRow(next[k], 0, values[k], P);
     }
+    turned = Math.max(...axes.map((axis, k) => 1 - Math.abs(dot(axis, next[k]))));
+    axes = next;
   }
-  let total = 0;
-  for (let p = 0; p < P; p++) total += G[p * P + p];
-  const places = Array.from({ length: n }, (_, i) => axes.map((axis) => dot(axis, Z.subarray(i * P, (i + 1) * P))));
-  return { places, axes, shares: values.map((value) => value / (total || 1)) };
+  const places = Array.from({ length: n }, (_, i) => axes.map((axis) => dotRow(axis, 0, Z, i * P, P)));
+  return { places, axes, shares: values.map((value) => value / (dot(Z, Z) || 1)) };
 }
 
-function times(G, P, x) {
-  return Float64Array.from(x, (_, i) => dot(G.subarray(i * P, (i + 1) * P), x));
+// Z^T Z x.
+function momentOf(Z, n, P, x) {
+  const found = new Float64Array(P);
+  for (let i = 0; i < n; i++) addRow(found, 0, dotRow(Z, i * P, x, 0, P), Z, i * P, P);
+  return found;
 }
 
-function dot(a, b) {
-  let total = 0;
-  for (let i = 0; i < a.length; i++) total += a[i] * b[i];
-  return total;
-}
+const dot = (a, b) => dotRow(a, 0, b, 0, a.length);

@@ -1,6 +1,7 @@
 // The playground: a model that runs in the page.
 
 import { unpack, unzip } from "./content.js";
+import { Effects } from "./effects.js";
 import { byId, element, root, shape } from "./elements.js";
 import { flipping } from "./flipping.js";
 import { modelOf } from "./model.js";
@@ -54,7 +55,7 @@ async function main() {
   const { content, arrays } = unpack(buffer);
   const stage = new Stage(content, arrays, modelOf(content.model.record, arrays, content.model));
   const source = byId("worker").textContent, background = () => new Background(source, buffer.slice(0));
-  const play = new Play(stage), watch = new Watch(stage), tester = background();
+  const effects = new Effects(stage, background), play = new Play(stage, effects), watch = new Watch(stage), tester = background();
   flipping(stage, play, tester);
   fillExamples(stage);
   fillKey(stage);
@@ -66,7 +67,10 @@ async function main() {
     else watch.pause();
     if (name === "train") {
       train ??= new Train(stage, background(), play, () => open("play"));
-      train.onUse = (weights, details) => tester.ask("use", { weights, ...details });
+      train.onUse = (weights, details) => {
+        tester.ask("use", { weights, ...details });
+        effects.use({ weights, ...details });
+      };
       train.open();
     }
   });

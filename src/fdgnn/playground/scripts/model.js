@@ -201,6 +201,16 @@ export class Model {
     return probabilities(outputs.map((s) => s + this.threshold), this.calibration);
   }
 
+  // What the score of `target` loses without each vertex.
+  vertexEffects(graph, target) {
+    const score = (one) => {
+      const outputs = this.outputs(one), signs = this.signs(target, outputs.length);
+      return outputs.reduce((sum, s, q) => sum + s * signs[q], 0);
+    };
+    const whole = score(graph);
+    return Float64Array.from({ length: graph.n }, (_, v) => whole - score(withoutVertex(graph, v)));
+  }
+
   // Outputs, probabilities, and what each vertex adds to the score of `target`, by default the winner.
   explain(graph, target = null) {
     const structure = structureOf(graph), vertices = new Float64Array(graph.n);
@@ -219,6 +229,20 @@ export class Model {
     });
     return { outputs, target: meant, score: dot(outputs), base, vertices, probabilities: this.probabilities(outputs) };
   }
+}
+
+// The graph without one vertex and its edges; labels stay as they were.
+export function withoutVertex(graph, gone) {
+  const kept = graph.edges.flatMap(([u, v], e) => (u === gone || v === gone ? [] : [e]));
+  const ofEdges = (values) => values && kept.map((e) => values[e]);
+  const width = graph.features ? graph.features.length / graph.n : 0;
+  return {
+    ...graph, n: graph.n - 1,
+    edges: kept.map((e) => graph.edges[e].map((u) => u - (u > gone))),
+    labels: graph.labels && graph.labels.filter((_, v) => v !== gone),
+    features: graph.features && graph.features.filter((_, i) => Math.floor(i / width) !== gone),
+    edgeLabels: ofEdges(graph.edgeLabels), weights: ofEdges(graph.weights),
+  };
 }
 
 // A model from the record and the arrays of its file, with what Python found out besides: `extras` has the

@@ -10,8 +10,9 @@ import { pasting } from "./pasting.js";
 import { told } from "./verdict.js";
 
 export class Play {
-  constructor(stage) {
+  constructor(stage, effects) {
     this.stage = stage;
+    this.effects = effects;
     this.svg = byId("canvas");
     this.chosen = null; // {v} or {e}
     this.from = undefined; // where an edge begins
@@ -20,6 +21,10 @@ export class Play {
     this.listen();
     pasting(stage, (sketch) => stage.start(sketch));
     stage.listeners.push(({ moved }) => this.refresh(moved));
+    effects.listeners.push(() => {
+      this.paint();
+      this.tellChosen();
+    });
   }
 
   get tool() {
@@ -158,8 +163,7 @@ export class Play {
   }
 
   paint() {
-    const { stage } = this, { explanation, sketch } = stage;
-    const values = explanation.vertices?.length === sketch.vertices.length ? explanation.vertices : null;
+    const { stage } = this, { sketch } = stage, { values } = this.effects;
     draw(this.svg, sketch, {
       window: this.window, molecule: stage.molecule, editable: true, values,
       most: values ? Math.max(...[...values].map(Math.abs), 1e-12) : 1,
@@ -170,7 +174,7 @@ export class Play {
   }
 
   vertexWords(v) {
-    const { stage } = this, value = stage.explanation.vertices?.[v];
+    const { stage } = this, value = this.effects.values?.[v];
     return stage.vertexInWords(v) + (value === undefined ? "" : `: ${signed(value)}`);
   }
 

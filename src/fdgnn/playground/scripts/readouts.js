@@ -4,6 +4,9 @@
 // The gradient of a score, averaged on the straight way from the empty graph to a graph, times the graph's
 // features is what the graph adds to the score. It has a closed form for each of these parts.
 
+import { addRow, dotRow } from "./algebra.js";
+import { tanh } from "./tanh.js";
+
 // tanh(W_phi x): `weights` (P, n_features), row after row.
 export class Expansion {
   constructor(weights, n_features) {
@@ -15,16 +18,12 @@ export class Expansion {
   // W_phi x for dense features x.
   project(x) {
     const found = new Float64Array(this.P);
-    for (let p = 0; p < this.P; p++) {
-      let total = 0;
-      for (let j = 0; j < this.width; j++) total += this.weights[p * this.width + j] * x[j];
-      found[p] = total;
-    }
+    for (let p = 0; p < this.P; p++) found[p] = dotRow(this.weights, p * this.width, x, 0, this.width);
     return found;
   }
 
   expand(x) {
-    return this.project(x).map(Math.tanh);
+    return this.project(x).map(tanh);
   }
 
   // Mean gradient of w . tanh(W_phi x) on the way from 0 to x: W_phi^T (w tanh(a) / a), a = W_phi x.
@@ -32,7 +31,7 @@ export class Expansion {
     const a = this.project(x), found = new Float64Array(this.width);
     for (let p = 0; p < this.P; p++) {
       const factor = w[p] * (Math.abs(a[p]) > 1e-9 ? Math.tanh(a[p]) / a[p] : 1);
-      for (let j = 0; j < this.width; j++) found[j] += factor * this.weights[p * this.width + j];
+      addRow(found, 0, factor, this.weights, p * this.width, this.width);
     }
     return found;
   }

@@ -4,6 +4,7 @@
 //
 // States are kept neuron after neuron: X[h * n + v] is what neuron h says of vertex v.
 
+import { addRow } from "./algebra.js";
 import { spectralBound, sumNeighbors } from "./structure.js";
 import { tanh } from "./tanh.js";
 
@@ -51,11 +52,6 @@ export function partsOf(sources, H, C) {
   return parts;
 }
 
-// to[i] += w from[j] along a row of n.
-function addRow(to, i, w, from, j, n) {
-  for (let v = 0; v < n; v++) to[i + v] += w * from[j + v];
-}
-
 const reads = (sources, C, h, s) => sources.subarray(h * C, h * C + C).includes(s);
 
 // The neurons of a cycle in the order in which states travel around it.
@@ -92,11 +88,13 @@ export class Layer {
 
   // Set x[h] to tanh(D[h] + sum of W_H[h, s] (A x)[s]); give the largest change.
   evaluate(h, n, D, S, X) {
-    const { sources, values } = this.recurrent, C = this.C, first = h * n, total = D.slice(first, first + n);
-    for (let k = h * C; k < h * C + C; k++) addRow(total, 0, values[k], S, sources[k] * n, n);
+    const { sources, values } = this.recurrent, C = this.C, first = h * n, last = h * C + C - 1;
+    const total = C > 1 ? D.slice(first, first + n) : D.subarray(first, first + n); // all but the last connection
+    for (let k = h * C; k < last; k++) addRow(total, 0, values[k], S, sources[k] * n, n);
+    const w = values[last], from = sources[last] * n;
     let change = 0;
     for (let v = 0; v < n; v++) {
-      const x = tanh(total[v]), step = Math.abs(x - X[first + v]);
+      const x = tanh(total[v] + w * S[from + v]), step = Math.abs(x - X[first + v]);
       if (step > change) change = step;
       X[first + v] = x;
     }

@@ -21,6 +21,48 @@ export function structureOf(graph) {
   };
 }
 
+// Vertices that look alike have equal states, so it is enough to follow one of each kind: the smaller graph of kinds,
+// with `sizes`, how many vertices are of each, and `ones`, one of them. `first` is what each vertex brings.
+export function quotientOf(structure, first) {
+  const { indptr, neighbors, weights } = structure, kinds = kindsOf(structure, first), ones = [], sizes = [];
+  kinds.forEach((kind, v) => {
+    if (kind === ones.length) ones.push(v);
+    sizes[kind] = (sizes[kind] ?? 0) + 1;
+  });
+  const starts = [0], near = [], counts = [];
+  for (const v of ones) {
+    const found = new Map(); // kinds of its neighbors, with the sums of their weights
+    for (let a = indptr[v]; a < indptr[v + 1]; a++) {
+      const kind = kinds[neighbors[a]];
+      found.set(kind, (found.get(kind) ?? 0) + (weights ? weights[a] : 1));
+    }
+    near.push(...found.keys());
+    counts.push(...found.values());
+    starts.push(near.length);
+  }
+  return { n: ones.length, indptr: starts, neighbors: near, weights: counts, sizes, ones };
+}
+
+// Color refinement: the kind of each vertex, kinds numbered as they appear.
+function kindsOf({ n, indptr, neighbors, weights }, first) {
+  const numbered = (keys) => {
+    const known = new Map();
+    const found = keys.map((key) => known.get(key) ?? (known.set(key, known.size), known.size - 1));
+    return { found, count: known.size };
+  };
+  let now = numbered(first);
+  for (;;) {
+    const kinds = now.found;
+    const next = numbered(kinds.map((kind, v) => {
+      const near = [];
+      for (let a = indptr[v]; a < indptr[v + 1]; a++) near.push(weights ? `${kinds[neighbors[a]]} ${weights[a]}` : kinds[neighbors[a]]);
+      return `${kind}: ${near.sort()}`;
+    }));
+    if (next.count === now.count) return kinds;
+    now = next;
+  }
+}
+
 // Several graphs as one; vertex v of graph g becomes starts[g] + v.
 export function union(structures) {
   const starts = new Int32Array(structures.length + 1);

@@ -1,11 +1,11 @@
 // Training in the page: networks drawn as in Python, all graphs embedded, the readout solved in closed form.
 
-import { cholesky, gram, largestEigenvalue, principalMap, products, solveLower, solveUpper } from "./algebra.js";
+import { addRow, cholesky, gram, largestEigenvalue, principalMap, products, solveLower, solveUpper } from "./algebra.js";
 import { Model, Network } from "./model.js";
 import { Expansion, LinearReadout } from "./readouts.js";
 import { firstDrive, Layer, pooled, Reservoir } from "./reservoir.js";
 import { MATRIX, Stream } from "./streams.js";
-import { spectralBound, structureOf, union } from "./structure.js";
+import { quotientOf, spectralBound, structureOf, union } from "./structure.js";
 
 const SETTLED = 1e-11; // a state that moves by less in a sweep is taken for settled
 const CHUNK = 256; // vertices that are solved together: their states stay in the processor's cache
@@ -58,19 +58,30 @@ function remembered(make, most = 24) {
 
 // ---------------------------------------------------------------------- the readout
 
+// Features and targets less their means, which `mean` and `level` are.
+function centered(X, n, P, Y, q) {
+  const [mean, Z] = withoutMeans(X, n, P), [level, T] = withoutMeans(Y, n, q);
+  return { mean, level, Z, T };
+}
+
+function withoutMeans(A, n, width) {
+  const mean = new Float64Array(width), rest = Float64Array.from(A);
+  for (let i = 0; i < n; i++) addRow(mean, 0, 1 / n, A, i * width, width);
+  for (let i = 0; i < n; i++) addRow(rest, i * width, -1, mean, 0, width);
+  return [mean, rest];
+}
+
 // Outputs (n, q) of each sample by the ridge regression that has not seen its fold. With e_F the errors of a
-// fold that was left out: (I - H_FF) e_F = (Y - H Y)_F, in the smaller of the two dimensions.
-export function heldOut(X, n, P, Y, q, alpha, fold) {
-  const { mean, level, Z, T } = centered(X, n, P, Y, q);
-  const tall = n - Math.max(...counts(fold)) > P;
-  const solve = tall ? byFeatures(Z, n, P, alpha) : bySamples(Z, n, P, alpha);
-  if (!solve) return null;
-  const outputs = new Float64Array(n * q), residuals = solve.residuals(T, q);
+// fold that was left out: (I - H_FF) e_F = (Y - H Y)_F, where I - H may be known but for a factor.
+export function heldOut({ Z, T }, n, P, Y, q, alpha, fold) {
+  const M = n - Math.max(...counts(fold)) > P ? leftByFeatures(Z, n, P, alpha) : leftBySamples(Z, n, P, alpha);
+  if (!M) return null;
+  const outputs = new Float64Array(n * q);
   for (const members of membersOf(fold)) {
     const m = members.length, system = new Float64Array(m * m), errors = new Float64Array(m * q);
     members.forEach((i, a) => {
-      members.forEach((j, b) => { system[a * m + b] = solve.entry(i, j); });
-      for (let c = 0; c < q; c++) errors[a * q + c] = residuals[i * q + c];
+      members.forEach((j, b) => { system[a * m + b] = M[i * n + j]; });
+      for (let j = 0; j < n; j++) addRow(errors, a * q, M[i * n + j], T, j * q, q);
     });
     if (!cholesky(system, m)) return null;
     solveLower(system, m, errors, q);
@@ -80,43 +91,21 @@ export function heldOut(X, n, P, Y, q, alpha, fold) {
   return outputs;
 }
 
-function centered(X, n, P, Y, q) {
-  const means = (A, width) => {
-    const mean = new Float64Array(width);
-    for (let i = 0; i < n; i++) for (let k = 0; k < width; k++) mean[k] += A[i * width + k] / n;
-    return mean;
-  };
-  const mean = means(X, P), level = means(Y, q);
-  return { mean, level, Z: X.map((x, i) => x - mean[i % P]), T: Y.map((y, i) => y - level[i % q]) };
-}
-
 // I - H = I - 1/n - Z (Z^T Z + alpha)^-1 Z^T, by B = L^-1 Z^T.
-function byFeatures(Z, n, P, alpha) {
+function leftByFeatures(Z, n, P, alpha) {
   const L = gram(Z, n, P), B = new Float64Array(P * n);
   for (let p = 0; p < P; p++) L[p * P + p] += alpha;
   if (!cholesky(L, P)) return null;
   for (let i = 0; i < n; i++) for (let p = 0; p < P; p++) B[p * n + i] = Z[i * P + p];
   solveLower(L, P, B, n);
-  const R = Float64Array.from({ length: n * P }, (_, k) => B[(k % P) * n + Math.floor(k / P)]); // rows are samples
-  const along = (i, j) => {
-    let total = 0;
-    for (let p = 0; p < P; p++) total += R[i * P + p] * R[j * P + p];
-    return total;
-  };
-  return {
-    entry: (i, j) => Number(i === j) - 1 / n - along(i, j),
-    residuals(T, q) {
-      const moment = new Float64Array(P * q), left = Float64Array.from(T);
-      for (let i = 0; i < n; i++) for (let p = 0; p < P; p++) for (let c = 0; c < q; c++) moment[p * q + c] += R[i * P + p] * T[i * q + c];
-      for (let i = 0; i < n; i++) for (let p = 0; p < P; p++) for (let c = 0; c < q; c++) left[i * q + c] -= R[i * P + p] * moment[p * q + c];
-      return left;
-    },
-  };
+  const M = gram(B, P, n).map((x) => -x - 1 / n);
+  for (let i = 0; i < n; i++) M[i * n + i] += 1;
+  return M;
 }
 
-// I - H = alpha S with S = G - g g^T / (1^T g), G = (K + alpha)^-1; the factor alpha cancels.
-function bySamples(Z, n, P, alpha) {
-  const L = products(Z, n, P), G = new Float64Array(n * n);
+// I - H = alpha S with S = G - g g^T / (1^T g), G = (K + alpha)^-1; this gives S.
+function leftBySamples(Z, n, P, alpha) {
+  const L = products(Z, n, P), G = new Float64Array(n * n), g = new Float64Array(n);
   for (let i = 0; i < n; i++) {
     L[i * n + i] += alpha;
     G[i * n + i] = 1;
@@ -124,24 +113,10 @@ function bySamples(Z, n, P, alpha) {
   if (!cholesky(L, n)) return null;
   solveLower(L, n, G, n);
   solveUpper(L, n, G, n);
-  const g = new Float64Array(n);
-  let total = 0;
-  for (let i = 0; i < n; i++) {
-    for (let j = 0; j < n; j++) g[i] += G[i * n + j];
-    total += g[i];
-  }
-  const entry = (i, j) => G[i * n + j] - (g[i] * g[j]) / total;
-  return {
-    entry,
-    residuals(T, q) {
-      const found = new Float64Array(n * q);
-      for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) {
-        const s = entry(i, j);
-        for (let c = 0; c < q; c++) found[i * q + c] += s * T[j * q + c];
-      }
-      return found;
-    },
-  };
+  for (let i = 0; i < n; i++) addRow(g, 0, 1, G, i * n, n);
+  const total = g.reduce((sum, x) => sum + x, 0);
+  for (let i = 0; i < n; i++) addRow(G, i * n, -g[i] / total, g, 0, n);
+  return G;
 }
 
 const counts = (fold) => {
@@ -157,11 +132,10 @@ function membersOf(fold) {
 }
 
 // The readout on all samples: weights q x P and the intercept.
-export function fitRidge(X, n, P, Y, q, alpha) {
-  const { mean, level, Z, T } = centered(X, n, P, Y, q);
+export function fitRidge({ mean, level, Z, T }, n, P, q, alpha) {
   const W = new Float64Array(P * q);
   const moment = (S) => {
-    for (let i = 0; i < n; i++) for (let p = 0; p < P; p++) for (let c = 0; c < q; c++) W[p * q + c] += Z[i * P + p] * S[i * q + c];
+    for (let i = 0; i < n; i++) for (let p = 0; p < P; p++) addRow(W, p * q, Z[i * P + p], S, i * q, q);
   };
   const shifted = n > P ? gram(Z, n, P) : products(Z, n, P), size = Math.min(n, P);
   for (let i = 0; i < size; i++) shifted[i * size + i] += alpha;
@@ -187,6 +161,7 @@ export class Trainer {
     this.fold = fold;
     this.structures = graphs.map(structureOf);
     this.bounds = this.structures.map(spectralBound);
+    this.quotients = this.structures.map((structure, g) => quotientOf(structure, this.firstOf(g)));
     this.q = classes.length === 2 ? 1 : classes.length;
     this.Y = Float64Array.from(graphs.flatMap(({ answer }) =>
       this.q === 1 ? [answer === 1 ? 1 : -1] : classes.map((_, c) => (c === answer ? 1 : -1))));
@@ -213,52 +188,59 @@ export class Trainer {
     });
   }
 
-  // Pooled states (n_graphs, H) of the last layer. Certified graphs are solved all together.
+  // Pooled states (n_graphs, H) of the last layer. Certified graphs are solved in chunks.
   embed(settings) {
     const { seed, units, rho, omega1, omega, depth } = settings;
     const known = this.statesOf([seed, units, rho, omega1, omega].join(" "));
     if (known.pooled.length < depth) {
       known.layers = this.layersOf(settings, depth);
-      const certified = this.bounds.map((bound, g) => ({ g, ok: known.layers.every((layer) => radiusOf(layer) * bound < 1) }));
-      const some = certified.filter((each) => each.ok).map((each) => each.g);
-      known.others = certified.filter((each) => !each.ok).map((each) => each.g);
+      known.radius = Math.max(...known.layers.map(radiusOf));
       const sums = known.layers.map(() => new Float64Array(this.graphs.length * units));
-      if (some.length) for (const chunk of this.chunksOf(some.join(" "), some)) this.solve(known.layers, chunk, sums);
-      for (const g of known.others) this.follow(known.layers, g, sums);
+      const some = [...this.graphs.keys()].filter((g) => known.radius * this.bounds[g] < 1), certified = new Set(some);
+      for (const chunk of this.chunksOf(some.join(" "), some)) this.solve(known.layers, chunk, sums);
+      for (const g of this.graphs.keys()) if (!certified.has(g)) this.follow(known.layers, g, sums);
       known.pooled = sums;
     }
     return known;
   }
 
-  inputsOf(some) {
-    const graphs = some.map((g) => this.graphs[g]);
+  // What the first layer reads at some vertices of a graph: numbers of labels, or features.
+  inputsOf(g, vertices) {
+    const { labels, features } = this.graphs[g], width = this.kind.n_inputs;
     if (this.kind.vertices === "labels") {
       this.codes ??= new Map(this.kind.labels.map((label, i) => [label, i]));
-      return { codes: graphs.flatMap((graph) => graph.labels.map((label) => this.codes.get(label) ?? -1)) };
+      return { codes: vertices.map((v) => this.codes.get(labels[v]) ?? -1) };
     }
-    if (this.kind.vertices === "features") {
-      return { features: Float64Array.from(graphs.flatMap((graph) => [...graph.features])), n_inputs: this.kind.n_inputs };
-    }
-    return {};
+    if (this.kind.vertices !== "features") return {};
+    return { features: vertices.flatMap((v) => [...features.subarray(v * width, (v + 1) * width)]), n_inputs: width };
   }
 
-  // Graphs in groups of about CHUNK vertices, each a union with its inputs.
+  // What a vertex brings, as a text.
+  firstOf(g) {
+    return [...Array(this.graphs[g].n).keys()].map((v) => Object.values(this.inputsOf(g, [v])).join(" "));
+  }
+
+  // Graphs in groups of about CHUNK vertices: each is a union of quotients, with its inputs.
   chunked(some) {
-    const groups = [[]];
-    let n = 0;
+    const groups = [];
+    let n = Infinity;
     for (const g of some) {
-      if (n && n + this.structures[g].n > CHUNK) {
+      n += this.quotients[g].n;
+      if (n > CHUNK) {
         groups.push([]);
-        n = 0;
+        n = this.quotients[g].n;
       }
       groups.at(-1).push(g);
-      n += this.structures[g].n;
     }
-    return groups.map((group) => (
-      { group, structure: union(group.map((g) => this.structures[g])), inputs: this.inputsOf(group) }));
+    return groups.map((group) => {
+      const quotients = group.map((g) => this.quotients[g]), each = group.map((g) => this.inputsOf(g, this.quotients[g].ones));
+      const joined = (name) => each[0][name] && each.flatMap((inputs) => inputs[name]);
+      const inputs = { codes: joined("codes"), features: joined("features"), n_inputs: this.kind.n_inputs };
+      return { group, structure: union(quotients), sizes: Float64Array.from(quotients.flatMap(({ sizes }) => sizes)), inputs };
+    });
   }
 
-  solve(layers, { group, structure, inputs }, sums) {
+  solve(layers, { group, structure, sizes, inputs }, sums) {
     const { n, starts } = structure, H = layers[0].H;
     let states = null;
     layers.forEach((layer, i) => {
@@ -266,7 +248,7 @@ export class Trainer {
       group.forEach((g, k) => {
         for (let h = 0; h < H; h++) {
           let total = 0;
-          for (let v = h * n + starts[k]; v < h * n + starts[k + 1]; v++) total += states[v];
+          for (let v = starts[k]; v < starts[k + 1]; v++) total += sizes[v] * states[h * n + v];
           sums[i][g * H + h] = total;
         }
       });
@@ -278,7 +260,7 @@ export class Trainer {
     const structure = this.structures[g], H = layers[0].H;
     let states = null;
     layers.forEach((layer, i) => {
-      const D = i ? layer.drive(states, structure.n) : firstDrive(layer, structure.n, this.inputsOf([g]));
+      const D = i ? layer.drive(states, structure.n) : firstDrive(layer, structure.n, this.inputsOf(g, [...Array(structure.n).keys()]));
       ({ states } = layer.iterate(structure, D, TOL, MOST_STEPS));
       sums[i].set(pooled(states, H, structure.n), g * H);
     });
@@ -296,19 +278,18 @@ export class Trainer {
   train(settings) {
     const start = performance.now(), n = this.graphs.length;
     const { X, P, known } = this.features(settings);
-    const embedded = performance.now();
-    const outputs = heldOut(X, n, P, this.Y, this.q, settings.alpha, this.fold);
+    const embedded = performance.now(), data = centered(X, n, P, this.Y, this.q);
+    const outputs = heldOut(data, n, P, this.Y, this.q, settings.alpha, this.fold);
     const solved = performance.now();
-    const map = principalMap(X, n, P, this.axes?.[0].length === P ? this.axes : null);
+    const map = principalMap(data.Z, n, P, this.axes?.[0].length === P ? this.axes : null);
     this.axes = map.axes;
     const answers = outputs && this.graphs.map((_, g) => winner(outputs.subarray(g * this.q, (g + 1) * this.q)));
     const right = answers && answers.map((answer, g) => answer === this.graphs[g].answer);
-    const radius = Math.max(...known.layers.map(radiusOf));
     return {
       outputs: outputs && [...outputs], answers, right,
       accuracy: right && right.filter(Boolean).length / n,
       places: map.places, shares: map.shares,
-      contractions: this.bounds.map((bound) => bound * radius),
+      contractions: this.bounds.map((bound) => bound * known.radius),
       times: { embedding: embedded - start, readout: solved - embedded, all: performance.now() - start },
     };
   }
@@ -316,7 +297,7 @@ export class Trainer {
   // The weights of the model with these settings, trained on all graphs.
   weights(settings) {
     const { X, P, expansion, known } = this.features(settings);
-    const readout = fitRidge(X, this.graphs.length, P, this.Y, this.q, settings.alpha);
+    const n = this.graphs.length, readout = fitRidge(centered(X, n, P, this.Y, this.q), n, P, this.q, settings.alpha);
     const layers = known.layers.slice(0, settings.depth).map(({ inputs, recurrent, bias }) => ({ inputs, recurrent, bias }));
     return readout && { layers, projection: expansion.weights, units: settings.units, ...readout };
   }

@@ -57,6 +57,7 @@ const tasks = {
   },
   train: ({ settings }) => trainer.train(settings),
   weights: ({ settings }) => trainer.weights(settings),
+  without: ({ graph, target }) => model.vertexEffects(graph, target),
   flip: tryEdits,
   nothing: () => undefined,
 };
