@@ -43,6 +43,17 @@ def pytest_configure(config: pytest.Config) -> None:
     _block_network()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let one worker run all tests of a file (`--dist loadgroup`), so that fixtures are made once.
+
+    The tests in tests/browser share a browser as well.
+    """
+    for item in items:
+        folder = item.path.parent
+        group = folder.name if folder.name == "browser" else item.path.name
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 def pytest_unconfigure() -> None:
     _patch.undo()
     for folder in _cache:
