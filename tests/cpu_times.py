@@ -65,5 +65,5 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         for name, seconds in found.most_common(n_shown):
             terminalreporter.write_line(f"{seconds:8.2f}  {name}")
     terminalreporter.write_line(f"{sum(tests.values()):8.2f}  all tests")
-    # pytest-xdist's workers have ended by now, so they count as children do
-    terminalreporter.write_line(f"{spent():8.2f}  this run as a whole: user and system, `time pytest`")
+    # pytest-xdist's workers have ended by now: they are children like others
+    terminalreporter.write_line(f"{spent():8.2f}  the whole run, user and system, as `time` gives")

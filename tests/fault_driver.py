@@ -1,12 +1,11 @@
 """Run one command again and again, each time with a fault at another of its writes.
 
-    python tests/fault_driver.py FAULT FIRST STEP WATCHED -- WORDS...
-
-A write is one of three moments: a file is opened to be written, its content goes to the disk, or it
-is moved to its place. A child runs the command with a fault at the moment number FIRST; then the
-next child runs it with one at FIRST + STEP, and so on, until a child has no such moment any more.
-Prints a JSON object with an entry for each child: its exit code, what it told, and the hash of the
-watched file afterwards.
+As a process it imports the library once, reads lines with the arguments of `drive` (JSON), and
+answers each with a line. A write is one of three moments: a file is opened to be written, its
+content goes to the disk, or it is moved to its place. A child runs the command with a fault at the
+moment number `first`; then the next child runs it with one at `first` + `step`, and so on, until a
+child has no such moment any more. The answer has an entry for each child: its exit code, what it
+told, and the hash of the watched file afterwards.
 """
 
 from __future__ import annotations
@@ -24,12 +23,16 @@ import traceback
 from pathlib import Path
 
 # Slow to import: here, so that not every child has to.
+import altair  # noqa: F401
+import jinja2  # noqa: F401
+import pydantic.fields  # noqa: F401
 import scipy.stats  # noqa: F401
 import sklearn.model_selection  # noqa: F401
 
 import fdgnn.cli
 import fdgnn.experiments.comparison.runner
 import fdgnn.experiments.study
+import fdgnn.kernels
 import fdgnn.report
 import fdgnn.selection.search
 import fdgnn.workflow.explaining
@@ -40,6 +43,7 @@ KINDS = ("disk full", "permission lost", "killed")
 CLOCK = "clock moved"  # it ends nothing: ten years back, and at the next fault ten years ahead
 TEN_YEARS = 10 * 365 * 86400.0
 MOST = 200  # children, so that a command that never ends is noticed
+Found = dict[str, list]
 
 
 class Faults:
@@ -92,6 +96,7 @@ def run(kind: str, at: int, words: list[str], log: Path) -> int:
     if child == 0:
         code = 99
         try:
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             told = log.open("w")
             os.dup2(told.fileno(), 1)
             os.dup2(told.fileno(), 2)
@@ -125,22 +130,21 @@ def state(path: Path) -> str | None:
     return hashlib.sha256(content).hexdigest()
 
 
-def main() -> None:
-    kind, first, step, watched = sys.argv[1], *map(int, sys.argv[2:4]), Path(sys.argv[4])
-    words = sys.argv[sys.argv.index("--") + 1 :]
-    log = Path("told")
-    found: dict[str, object] = {"codes": [], "told": [], "states": []}
-    happened = Path("happened")
+def drive(folder: str, kind: str, first: int, step: int, watched: str, words: list[str]) -> Found:
+    """Run the command in a folder with one fault after the other."""
+    os.chdir(folder)
+    happened, log = Path("happened"), Path("told")
+    found: Found = {"codes": [], "told": [], "states": []}
     for at in range(first, MOST, step):
         happened.unlink(missing_ok=True)
-        code = run(kind, at, words, log)
-        found["codes"].append(code)
+        found["codes"].append(run(kind, at, words, log))
         found["told"].append(log.read_text()[-300:])
-        found["states"].append(state(watched))
+        found["states"].append(state(Path(watched)))
         if not happened.exists():
             break
-    print(json.dumps(found))
+    return found
 
 
 if __name__ == "__main__":
-    main()
+    for line in sys.stdin:
+        print(json.dumps(drive(*json.loads(line))), flush=True)

@@ -28,6 +28,7 @@ from commands import fdgnn
 from fault_driver import CLOCK, KINDS
 from fdgnn import load_tu
 from fdgnn.datasets import make_motif_graphs
+from fdgnn.report.bundle import bundle
 from tu_files import write_batch
 
 ROOT = Path(__file__).parent
@@ -51,6 +52,7 @@ def data(tmp_path_factory):
                   "-o", folder / "model.fdgnn", "--configurations", 1)  # fmt: skip
     assert model.returncode == 0, model.stderr
     load_tu(folder / "MOTIFS")  # now its cache is there: without one, a command goes on
+    bundle()  # the same for what draws a page's charts
     return folder
 
 
@@ -83,27 +85,37 @@ def words_of(command, data):
     }[command]  # fmt: skip
 
 
-def drive(kind, command, data, folder):
-    words, watched = words_of(command, data)
-    first, step = 0, 7 if kind == CLOCK else 1
-    if command in SLOW and kind in KINDS:  # the three faults share the writes
-        first, step = 5 * KINDS.index(kind), 15
-    fault = (kind, str(first), str(step), watched)
-    return subprocess.run(
-        [sys.executable, ROOT / "fault_driver.py", *fault, "--", *map(str, words)],
-        cwd=folder, capture_output=True, text=True, check=False,
+@pytest.fixture(scope="module")
+def drive(data):
+    """``drive(kind, command, folder)``: what one `fault_driver` finds, asked by all tests."""
+    asked = subprocess.Popen(
+        [sys.executable, ROOT / "fault_driver.py"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
+    with asked:
+
+        def drive(kind, command, folder):
+            words, watched = words_of(command, data)
+            first, step = 0, 7 if kind == CLOCK else 1
+            if command in SLOW and kind in KINDS:  # the three faults share the writes
+                first, step = 5 * KINDS.index(kind), 15
+            fault = [str(folder), kind, first, step, watched, list(map(str, words))]
+            print(json.dumps(fault), file=asked.stdin, flush=True)
+            return json.loads(asked.stdout.readline())
+
+        yield drive
+        asked.stdin.close()
 
 
 @pytest.mark.parametrize("command", [*COMMANDS, "compare", "scale"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_fault_at_any_write_leaves_the_old_file_or_the_new_one(kind, command, data, tmp_path):
+def test_a_fault_at_any_write_leaves_the_old_file_or_the_new_one(
+    kind, command, data, drive, tmp_path
+):
     watched = tmp_path / words_of(command, data)[1]
     if command in DETERMINED:
         watched.write_bytes(b"what was there before")
-    done = drive(kind, command, data, tmp_path)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    found = drive(kind, command, tmp_path)
     codes, states = found["codes"], found["states"]
     assert codes[-1] == 0, found["told"][-1]  # in the end it works, with what was kept
     assert len(codes) > 1  # there were writes, and faults
@@ -125,10 +137,8 @@ def test_a_fault_at_any_write_leaves_the_old_file_or_the_new_one(kind, command, 
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_clock_that_is_moved_changes_nothing(command, data, tmp_path):
-    done = drive(CLOCK, command, data, tmp_path)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+def test_a_clock_that_is_moved_changes_nothing(command, drive, tmp_path):
+    found = drive(CLOCK, command, tmp_path)
     assert len(found["codes"]) > 1
     assert not any(found["codes"]), found["told"]
     assert "half" not in found["states"]
