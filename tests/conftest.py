@@ -46,12 +46,11 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let one worker run all tests of a file (`--dist loadgroup`), so that fixtures are made once.
 
-    The tests in tests/browser share a browser as well.
+    Tests that share more than that name their group: those with a browser, those with torch.
     """
     for item in items:
-        folder = item.path.parent
-        group = folder.name if folder.name == "browser" else item.path.name
-        item.add_marker(pytest.mark.xdist_group(group))
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
 
 
 def pytest_unconfigure() -> None:

@@ -496,6 +496,7 @@ def test_pyg_batches_and_datasets():
     assert len(as_batch(type("TUDataset", (base,), members)())) == 2
 
 
+@pytest.mark.xdist_group("torch")
 def test_real_pyg():
     torch = pytest.importorskip("torch", reason="torch is not installed")
     pyg = pytest.importorskip("torch_geometric.data", reason="PyG is not installed")

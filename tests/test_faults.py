@@ -71,7 +71,8 @@ def words_of(command, data):
             "run/result.json",
         ),
         "compare": (
-            ("compare", data / "MOTIFS", "--with", "fdgnn-colors", "--out", "run", *few[:2]),
+            ("compare", data / "MOTIFS", "--with", "fdgnn-colors", "--out", "run", "--no-report",
+             *few[:2]),
             "run/compare.json",
         ),
         "scale": (

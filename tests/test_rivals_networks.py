@@ -16,15 +16,18 @@ from fdgnn.experiments.rivals.gin import GINClassifier
 from fdgnn.experiments.rivals.scarselli import GNNClassifier
 from fdgnn.experiments.rivals.training import GraphTensors, VertexInputs
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("torch_geometric")
+pytestmark = pytest.mark.xdist_group("torch")
 
 EPOCHS = {GINClassifier: 12, DGCNNClassifier: 25, GNNClassifier: 60}
 MODELS = list(EPOCHS)
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _one_thread():
+def _torch_in_one_thread():
+    """Import it now: to collect the tests would import it in each process, which takes seconds."""
+    global torch
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch_geometric")
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

@@ -13,6 +13,7 @@ from report_examples import HOSTILE, HOSTILE_END, HOSTILE_IMAGE, write_run
 pytest.importorskip("altair", reason="a page needs Vega-Altair: pip install 'fdgnn[report]'")
 expect = pytest.importorskip("playwright.sync_api", reason="pip install playwright").expect
 
+pytestmark = pytest.mark.xdist_group("browser")
 N_GRAPHS = 30
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"  # one letter of five characters
 EMOJI = (f"ab{FAMILY}cde", FAMILY * 5, "\U0001f600" * 6)

@@ -23,6 +23,7 @@ from report_examples import HOSTILE, HOSTILE_END, HOSTILE_IMAGE
 
 pytest.importorskip("jinja2", reason="a page needs Jinja2: pip install 'fdgnn[report]'")
 
+pytestmark = pytest.mark.xdist_group("browser")
 AGREES = 1e-9
 N_GRAPHS = 120
 
