@@ -27,7 +27,13 @@ from fdgnn import (
     load_tu,
     substructures,
 )
-from fdgnn.datasets import make_motif_graphs, make_random_graphs, make_stars, read_graphs
+from fdgnn.datasets import (
+    make_cycles,
+    make_motif_graphs,
+    make_random_graphs,
+    make_stars,
+    read_graphs,
+)
 from fdgnn.encoders import Encoder, Encoding
 from fdgnn.exceptions import (
     ConvergenceWarning,
@@ -37,6 +43,7 @@ from fdgnn.exceptions import (
 )
 from fdgnn.experiments.running import run_study
 from fdgnn.experiments.study import Protocol, Study
+from fdgnn.pictures import placing
 from fdgnn.pictures.placing import place_vertices
 from fdgnn.portrait import (
     Portrait,
@@ -532,6 +539,22 @@ def test_parts_lie_side_by_side():
     lengths = np.linalg.norm(places[ends[0]] - places[ends[1]], axis=1)
     np.testing.assert_allclose(lengths, 1, atol=0.05)
     np.testing.assert_array_equal(place_vertices(rings), places)
+    placing._place_exactly.cache_clear()
+    np.testing.assert_array_equal(place_vertices(rings), places)
+
+
+def test_parts_that_repeat_are_placed_once(monkeypatch):
+    import networkx as nx
+
+    sizes, layout = [], nx.kamada_kawai_layout
+    monkeypatch.setattr(
+        nx, "kamada_kawai_layout", lambda g, **options: sizes.append(len(g)) or layout(g, **options)
+    )
+    placing._place_exactly.cache_clear()
+    for n in (3, 4, 3):
+        place_vertices(make_cycles([n, n])[0])
+    place_vertices(make_stars([4])[0])  # as many vertices as a cycle, other edges
+    assert sizes == [3, 4, 4]
 
 
 def test_paths_lie_flat_and_large_graphs_have_places():
@@ -554,6 +577,7 @@ def test_threads_of_blas_do_not_wait_for_each_other_in_a_layout(monkeypatch):
         return layout(*args, **options)
 
     monkeypatch.setattr(nx, "kamada_kawai_layout", watched)
+    placing._place_exactly.cache_clear()
     with threadpool_limits(2):
         place_vertices(make_stars([5])[0])
     assert set(threads) == {1}

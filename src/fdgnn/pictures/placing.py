@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, shortest_path
@@ -47,22 +49,38 @@ def _place_part(A: sp.csr_array) -> Floats:
 
     A is the adjacency matrix of the part, above the diagonal.
     """
-    import networkx as nx
-
-    n = A.shape[0]
+    n, edges = A.shape[0], np.array(A.nonzero(), dtype=np.int64)
     if n == 1:
         return np.zeros((1, 2))
-    if n <= EXACT_UP_TO:
-        # SciPy computes the distances for the layout ten times faster than networkx.
-        distances = shortest_path(A, directed=False, unweighted=True).tolist()
-        by_vertex = nx.kamada_kawai_layout(
-            nx.empty_graph(n), dist={v: dict(enumerate(row)) for v, row in enumerate(distances)}
-        )
-    else:
-        by_vertex = nx.spring_layout(nx.from_scipy_sparse_array(A), seed=0)
-    places = _lying(np.array([by_vertex[v] for v in range(n)]))
-    lengths = np.linalg.norm(np.subtract(*places[np.array(A.nonzero())]), axis=1)
+    places = _lying(_place_exactly(n, edges.tobytes()) if n <= EXACT_UP_TO else _place_fast(A))
+    lengths = np.linalg.norm(np.subtract(*places[edges]), axis=1)
     return np.asarray((places - places.min(axis=0)) / (np.median(lengths) or 1.0))
+
+
+@functools.lru_cache(maxsize=1000)
+def _place_exactly(n: int, edges: bytes) -> Floats:
+    """Place n vertices so that distances are numbers of edges; parts that repeat are placed once.
+
+    `edges` has the bytes of an integer array (2, n_edges).
+    """
+    import networkx as nx
+
+    arcs = np.frombuffer(edges, dtype=np.int64).reshape(2, -1)
+    A = sp.csr_array((np.ones(arcs.shape[1]), (arcs[0], arcs[1])), shape=(n, n))
+    # SciPy computes the distances for the layout ten times faster than networkx.
+    distances = shortest_path(A, directed=False, unweighted=True).tolist()
+    by_vertex = nx.kamada_kawai_layout(
+        nx.empty_graph(n), dist={v: dict(enumerate(row)) for v, row in enumerate(distances)}
+    )
+    return np.array([by_vertex[v] for v in range(n)])
+
+
+def _place_fast(A: sp.csr_array) -> Floats:
+    """Place many vertices by forces between them."""
+    import networkx as nx
+
+    by_vertex = nx.spring_layout(nx.from_scipy_sparse_array(A), seed=0)
+    return np.array([by_vertex[v] for v in range(A.shape[0])])
 
 
 def _lying(places: Floats) -> Floats:
