@@ -71,8 +71,8 @@ def altair() -> Any:
 
 
 def inline(rows: Rows) -> Any:
-    """Rows that are part of the specification."""
-    return altair().InlineData(values=list(rows))
+    """Rows that are part of the specification; Altair copies lists often, and tuples never."""
+    return altair().InlineData(values=tuple(rows))
 
 
 def finish(chart: Any, height: float) -> Spec:
