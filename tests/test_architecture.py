@@ -22,8 +22,8 @@ SOURCE = ROOT / "src" / "fdgnn"
 ROOMS = [
     "_version", "exceptions", "limits", "standins", "texts", "arrays", "extras", "files", "places",
     "records",
-    "progress", "context", "scikit", "seeds", "parameters", "kernels", "threads", "graphs",
-    "stability", "datasets", "reservoir",
+    "progress", "context", "clusters", "scikit", "seeds", "parameters", "kernels", "threads",
+    "graphs", "stability", "datasets", "reservoir",
     "expansion", "encoders", "readout", "committee", "networks", "novelty", "estimators",
     "explanations",
     "pictures", "selection", "model_files", "workflow", "scale", "experiments", "portrait", "plot",

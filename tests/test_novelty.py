@@ -36,7 +36,7 @@ def novelty_of(encoder, train, new):
     fitted = encoder.fit(train)
     X = fitted.encode(train).features[0]
     found = Novelty.fit([fitted], [Encoding([X])], train)
-    return found.of(fitted, new)
+    return found.of(fitted, new, fitted.encode(new))
 
 
 # ---------------------------------------------------------------------- leaving out

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from fdgnn import GraphBatch, iter_graphs
+from fdgnn.exceptions import GraphError
 from fdgnn.graphs import packed
 from fdgnn.graphs.molecules import _PANEL, MoleculeReader, molecule_reading
 from fdgnn.graphs.packed import PackedMolecule, unpack
@@ -66,12 +67,12 @@ def test_what_the_kernel_does_not_know_is_read_atom_by_atom(unusual):
 def test_an_rdkit_that_writes_otherwise_is_not_trusted(monkeypatch):
     from fdgnn.graphs import molecules
 
+    assert molecules._kernel_agrees()  # which is kept, also for the tests after this one
     monkeypatch.setattr(packed, "_RING", (40, 1))
     packed._label.cache_clear()
     agrees = molecules._kernel_agrees.__wrapped__()
     packed._label.cache_clear()
     assert not agrees
-    assert molecules._kernel_agrees()
 
 
 def test_damaged_bytes_are_never_read_past_their_end():
@@ -103,3 +104,18 @@ def test_rows_keep_descriptors_targets_and_reasons(tmp_path):
     assert table.y.tolist() == [1, 1]
     assert table.graphs[0].descriptors == {"w": 0.5}
     assert np.isnan(table.graphs[1].descriptors["w"] or np.nan)
+
+
+def test_many_at_once_are_read_as_one_by_one():
+    reader = MoleculeReader("typed")
+    items = ["CCO", " CN", "", "  ", "C1CC", None, 3, Chem.MolFromSmiles("CC"), "C(C)(C)(C)(C)C"]
+
+    def one(item):
+        try:
+            return reader.pack(item)
+        except GraphError as error:
+            return error
+
+    for fast, slow in zip(reader.pack_all(items), map(one, items), strict=True):
+        assert type(fast) is type(slow)
+        assert str(fast) == str(slow)

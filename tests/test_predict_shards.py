@@ -194,7 +194,7 @@ def test_any_file_system_of_fsspec(model, data, tmp_path):
 
 def test_an_address_that_nobody_answers_at(model, data, tmp_path, monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr(shards, "SECONDS_TO_ANSWER", 0.3)
+    monkeypatch.setattr("fdgnn.clusters.SECONDS_TO_ANSWER", 0.3)
     run = fdgnn("predict", model, data, "-o", tmp_path / "out", "--cluster", "tcp://127.0.0.1:9")
     assert_one_clear_line(run, "no Dask scheduler answers at tcp://127.0.0.1:9")
 

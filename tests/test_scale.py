@@ -280,7 +280,7 @@ def test_nothing_to_find(tmp_path):
     assert is_many("shards/*.csv")
     assert is_many("s3://bucket/shards")
     assert not is_many(str(tmp_path))
-    with pytest.raises(DatasetNotFoundError, match="no such files"):
+    with pytest.raises(DatasetNotFoundError, match="no file has such a name"):
         find_shards(str(tmp_path / "*.csv"))
 
 

@@ -10,8 +10,9 @@ import sys
 import numpy as np
 import pytest
 
+from fdgnn.clusters import connected
 from fdgnn.exceptions import StudyError
-from fdgnn.scale.cluster import Cluster, connected
+from fdgnn.scale.cluster import Cluster
 from fdgnn.scale.shards import ShardRequest, find_shards
 from fdgnn.scale.training import read_shards, train_on_shards
 from test_scale import QUIET, _small, colors, in_memory, read, shards  # noqa: F401
@@ -76,10 +77,10 @@ def test_errors_of_workers_are_those_of_this_machine(client, shards, tmp_path): 
 
 
 def test_an_address_nobody_answers_at(monkeypatch):
-    monkeypatch.setattr("fdgnn.scale.cluster._SECONDS", 0.5)
+    monkeypatch.setattr("fdgnn.clusters.SECONDS_TO_ANSWER", 0.5)
     with (
         pytest.raises(StudyError, match=r"answers at tcp://127.0.0.1:9"),
-        connected("tcp://127.0.0.1:9", None, QUIET),
+        connected("tcp://127.0.0.1:9", QUIET),
     ):
         pass
 
@@ -92,4 +93,4 @@ def test_one_line_and_an_exit_code(tmp_path):
     run = subprocess.run(command, capture_output=True, text=True)
     assert run.returncode == 1
     assert run.stderr.count("\n") == 1
-    assert "no such files" in run.stderr
+    assert "no file has such a name" in run.stderr

@@ -161,10 +161,9 @@ class Novelty:
         """Take a measure, and the novelty (n,) of training graphs beside each other."""
         return cls(network, measure, _limit(own))
 
-    def of(self, encoder: Encoder, graphs: GraphBatch, n_jobs: int | None = None) -> Floats:
+    def of(self, encoder: Encoder, graphs: GraphBatch, encoding: Encoding) -> Floats:
         """Give the novelty of checked graphs, (n,), by the encoder of `network`."""
-        X = encoder.encode(graphs, n_jobs=n_jobs).features[0]
-        return self.measure.of(encoder, graphs, X)
+        return self.measure.of(encoder, graphs, encoding.features[0])
 
     def told(self, values: Floats) -> dict[int, str]:
         """Positions of graphs that are unlike the training graphs, and why, in words."""
@@ -184,13 +183,14 @@ def _percent(share: float) -> str:
 
 def _bit_of(columns: npt.NDArray[np.integer]) -> tuple[Ints, Words]:
     """The word of each column, and a word with its bit."""
-    word, bit = np.divmod(columns.astype(np.int64), 64)
-    return word, np.uint64(1) << bit.astype(np.uint64)
+    return (columns >> 6).astype(np.int64), np.uint64(1) << (columns & 63).astype(np.uint64)
 
 
 def _share(counts: sp.csr_array, chosen: npt.NDArray[np.bool_]) -> Floats:
     """Share of each row's counts that are chosen."""
-    row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-    part = np.bincount(row, counts.data * chosen, minlength=counts.shape[0])
-    whole = np.bincount(row, counts.data, minlength=counts.shape[0])
+    shape, together = (counts.shape[0], 1), np.zeros_like(counts.indices)
+    part, whole = (
+        sp.csr_array((data, together, counts.indptr), shape=shape) @ np.ones(1)
+        for data in (counts.data * chosen, counts.data)
+    )
     return np.asarray(part / np.where(whole > 0, whole, 1.0))

@@ -32,6 +32,11 @@ def inside(folder: str, *names: str) -> str:
     return "/".join([folder.rstrip("/"), *names]) if is_url(folder) else str(Path(folder, *names))
 
 
+def absolute(place: str) -> str:
+    """Name a file so that other processes find it."""
+    return place if is_url(place) else str(Path(place).resolve())
+
+
 def is_pattern(place: str) -> bool:
     """Tell whether a name has wildcards, and is not the name of a file."""
     return glob.has_magic(place) and (is_url(place) or not Path(place).exists())

@@ -168,9 +168,9 @@ def predict_directory(
     restart: bool,
 ) -> None:
     """Predict each input file into a file of a directory."""
-    from fdgnn.workflow.shards import ShardWork, find_shards, predict_shards
+    from fdgnn.workflow.shards import ShardWork, plan_shards, predict_shards
 
-    shards = find_shards(asked.data, asked.output, kind)
+    shards = plan_shards(asked.data, asked.output, kind)
     options = {**asked.how.arguments, "chunk_size": asked.chunk}
     work = ShardWork.of(predictor, asked.model.read_bytes(), options, asked.guard)
     found = predict_shards(work, shards, context, cluster=cluster, restart=restart)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fdgnn.datasets.request import ArcLabels
+from fdgnn.exceptions import GraphError
 from fdgnn.graphs.molecules import BONDS, MoleculeReader
 from fdgnn.graphs.raw import Raw
 
@@ -30,6 +31,10 @@ class MoleculeColumn:
         """Read the molecule of a row; raise GraphError if there is none."""
         found = row.get(self.column)
         return self.reader.pack(found) if self.packed else self.reader.read(found)
+
+    def many(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Raw | GraphError]:
+        """Read the molecules of rows, which are packed."""
+        return self.reader.pack_all(row.get(self.column) for row in rows)
 
 
 def bonds_of(arc_labels: ArcLabels) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -163,6 +163,18 @@ class FileRows:
         reader = getattr(self.read, "reader", None)
         return nullcontext() if reader is None else reader.quietly()
 
+    def read_all(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Raw | GraphError]:
+        """Read a graph from each row; for one that has none, give the error that says why."""
+        if getattr(self.read, "packed", False):
+            return self.read.many(rows)  # type: ignore[attr-defined, no-any-return]
+        return map(self._tried, rows)
+
+    def _tried(self, row: Mapping[str, Any]) -> Raw | GraphError:
+        try:
+            return self.read(row)
+        except GraphError as error:
+            return error
+
     def settle(self, given: Sequence[Raw], request: ReadRequest) -> Reading:
         """Decide how to read the file; a reading that is given says all but the file's names."""
         # Packed molecules come with a reading, and only their names are still to be found.
@@ -267,29 +279,33 @@ class _Chunk:
         self, file: FileRows, request: ReadRequest, rows: Sequence[Row], start: int
     ) -> None:
         self.file, self.request, self.start = file, request, start
-        self.ids = tuple(self._id(i, row) for i, row in enumerate(rows))
-        self.rejects: dict[int, str] = {}
+        good = {i: row for i, row in enumerate(rows) if not isinstance(row, BadRow)}
+        self.ids = self._ids(rows)
+        self.rejects = {i: row.reason for i, row in enumerate(rows) if isinstance(row, BadRow)}
         self.targets: dict[int, Any] = {}
         self.raws: dict[int, Raw] = {}
         self.beside: dict[int, list[Any]] = {}  # values in the further columns
-        with self.file.quietly():
-            for i, row in enumerate(rows):
-                self._read(i, row)
+        wanted = request.targets or request.columns or request.described_by
+        with file.quietly():
+            for (i, row), found in zip(good.items(), file.read_all(good.values()), strict=True):
+                if isinstance(found, GraphError):
+                    self.rejects[i] = found.reason
+                elif wanted:
+                    self._take(i, row, found)
+                else:
+                    self.raws[i] = found
 
-    def _id(self, i: int, row: Row) -> Any:
+    def _ids(self, rows: Sequence[Row]) -> tuple[Any, ...]:
+        """What the id column says of each row, or else the row's number."""
         column = self.request.id_column or self.file.id_column
-        if isinstance(row, BadRow):
-            found = row.id
-        else:
-            found = None if column is None else plain(row.get(column))
-        return self.start + i if found is None else found
+        found = [
+            row.id if isinstance(row, BadRow) else column and plain(row.get(column)) for row in rows
+        ]
+        return tuple(self.start + i if each is None else each for i, each in enumerate(found))
 
-    def _read(self, i: int, row: Row) -> None:
-        if isinstance(row, BadRow):
-            self.rejects[i] = row.reason
-            return
+    def _take(self, i: int, row: Mapping[str, Any], raw: Raw) -> None:
+        """Take a graph, and what else is wanted of its row."""
         try:
-            raw = self.file.read(row)
             if self.request.has_several:
                 cells = {name: row.get(name) for name in self.request.targets}
                 self.targets[i] = read_targets(cells, self.request.numeric)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import os
 import sys
+from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,7 +46,7 @@ def read_lines(path: Source) -> Iterator[Line]:
         if isinstance(line, BadRow):
             yield line
             continue
-        text = line.decode("utf-8-sig", errors="replace").rstrip("\r\n")
+        text = line.removeprefix(BOM_UTF8).decode("utf-8", "replace").rstrip("\r\n")
         if text and not text.isspace():
             yield text
 
@@ -162,31 +163,39 @@ def read_csv(path: Source, delimiter: str | None = None) -> tuple[Columns, Itera
 
 def _csv_rows(lines: Iterator[Line], columns: Columns, delimiter: str) -> Iterator[Row]:
     waiting: deque[Line] = deque()
-    while waiting or (waiting := deque(islice(lines, 1))):
-        first, n_lines = waiting[0], 1
-        if isinstance(first, BadRow):
-            waiting.popleft()
-            yield first
+    while (line := waiting.popleft() if waiting else next(lines, None)) is not None:
+        if isinstance(line, BadRow):
+            yield line
             continue
-        fields = _fields([first], delimiter, strict=True)
-        if first.count('"') % 2 and (fields is None or len(fields) != len(columns)):
-            # A quoted field may span lines, but a stray quote must not swallow the rest.
-            fields, n_lines = _spanning(_look_ahead(waiting, lines), columns, delimiter)
-        if fields is None:
-            fields = _fields([first], delimiter, strict=False) or []
-        for _ in range(n_lines):
-            waiting.popleft()
+        if '"' not in line and "\r" not in line:
+            fields = line.split(delimiter)  # as the csv module would, in less time
+        else:
+            fields = _quoted_fields(line, waiting, lines, columns, delimiter)
         if len(fields) == len(columns):
             yield dict(zip(columns, map(unguarded, fields), strict=True))
         else:
             yield BadRow(f"it has {len(fields)} fields, but the header has {len(columns)}")
 
 
-def _look_ahead(waiting: deque[Line], lines: Iterator[Line]) -> list[str]:
+def _quoted_fields(
+    line: str, waiting: deque[Line], lines: Iterator[Line], columns: Columns, delimiter: str
+) -> list[str]:
+    """Split a line that has quotes, and the next ones, if need be; these are taken away."""
+    fields = _fields([line], delimiter, strict=True)
+    if line.count('"') % 2 and (fields is None or len(fields) != len(columns)):
+        # A quoted field may span lines, but a stray quote must not swallow the rest.
+        ahead = _look_ahead(line, waiting, lines)
+        fields, n_lines = _spanning(ahead, columns, delimiter)
+        for _ in range(n_lines - 1):
+            waiting.popleft()
+    return _fields([line], delimiter, strict=False) or [] if fields is None else fields
+
+
+def _look_ahead(first: str, waiting: deque[Line], lines: Iterator[Line]) -> list[str]:
     """Give the lines that a row may span, no longer together than a line may be."""
-    found: list[str] = []
-    left = MAX_ROW_BYTES.value
-    for i in range(LOOK_AHEAD):
+    found = [first]
+    left = MAX_ROW_BYTES.value - len(first)
+    for i in range(LOOK_AHEAD - 1):
         if i == len(waiting):
             waiting.extend(islice(lines, 1))
         if i == len(waiting) or isinstance(line := waiting[i], BadRow) or len(line) > left:

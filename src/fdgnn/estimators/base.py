@@ -309,7 +309,25 @@ class GraphModel(ModelParameters):
         if len(graphs) == 0:
             return np.empty((0, self.n_outputs_))
         tell_unseen(len(self._unseen(graphs)), len(graphs))
-        encodings = [n.encoder.encode(graphs, n_jobs=self.n_jobs) for n in self.networks_]
+        return self._outputs_of(graphs, self._encodings(graphs))
+
+    def outputs_and_novelty(self, graphs: GraphBatch) -> tuple[Floats, Floats | None]:
+        """Give both of checked graphs, of which there are some, encoded once.
+
+        Novelty is None where the model cannot tell. Labels that were not seen are not told.
+        """
+        encodings = self._encodings(graphs)
+        outputs, known = self._outputs_of(graphs, encodings), self.novelty_
+        if known is None:
+            return outputs, None
+        network = self.networks_[known.network]
+        return outputs, known.of(network.encoder, graphs, encodings[known.network])
+
+    def _encodings(self, graphs: GraphBatch) -> list[Encoding]:
+        return [n.encoder.encode(graphs, n_jobs=self.n_jobs) for n in self.networks_]
+
+    def _outputs_of(self, graphs: GraphBatch, encodings: Sequence[Encoding]) -> Floats:
+        """Outputs (n_graphs, q) of graphs that were encoded by each network."""
         settlings = [found.settling for found in encodings if found.settling is not None]
         if settlings:
             self._tell_unsettled(settlings)
@@ -374,7 +392,8 @@ class GraphModel(ModelParameters):
                 "older, or its encoder has too many features; fit it again, or with colors"
             )
         encoder = self.networks_[self.novelty_.network].encoder
-        return self.novelty_.of(encoder, graphs, self.n_jobs)
+        encoding = encoder.encode(graphs, n_jobs=self.n_jobs)
+        return self.novelty_.of(encoder, graphs, encoding)
 
     def unlike(self, X: Any) -> dict[int, str]:
         """Positions of graphs that are unlike the training graphs, and why.

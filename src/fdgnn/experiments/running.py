@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import joblib
 import msgspec
 
+from fdgnn.clusters import connected
 from fdgnn.context import Context
 from fdgnn.exceptions import RunMismatchError, StudyError
 from fdgnn.experiments.choice import Selection, select
@@ -20,7 +20,6 @@ from fdgnn.experiments.records import Asked, NetworkScores, RunResult
 from fdgnn.experiments.rundir import RunDirectory, read_file
 from fdgnn.experiments.study import Study
 from fdgnn.experiments.summary import summarize
-from fdgnn.extras import require
 from fdgnn.selection.scores import CandidateScores, SelectionTask, score_candidates
 
 
@@ -148,19 +147,8 @@ def _workers(cluster: str | None, context: Context) -> Iterator[Context]:
     if cluster is None:
         yield context
         return
-    distributed = require("distributed", "cluster", "clusters")
-    try:
-        address = _local_cluster(distributed, context) if cluster == "local" else cluster
-        client = distributed.Client(address, timeout=10)
-    except (OSError, ValueError) as error:
-        raise StudyError(f"no Dask scheduler answers at {cluster} ({error})") from error
-    with client, joblib.parallel_config("dask", client=client):
+    with connected(cluster, context) as client, joblib.parallel_config("dask", client=client):
         yield replace(context, n_jobs=-1)
-
-
-def _local_cluster(distributed: Any, context: Context) -> Any:
-    n_workers = joblib.effective_n_jobs(context.n_jobs or -1)
-    return distributed.LocalCluster(n_workers=n_workers, threads_per_worker=1)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ A molecule is a SMILES or an RDKit ``Mol``. Arcs carry the bonds' types, as text
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
@@ -137,6 +137,22 @@ class MoleculeReader:
         given = item if found.changes and isinstance(item, str) else None
         binary = found.mol.ToBinary(self._without_properties)
         return PackedMolecule(binary, self._unpacked, found.smiles, found.changes, given)
+
+    def pack_all(self, items: Iterable[Any]) -> Iterator[PackedMolecule | GraphError]:
+        """Pack many molecules; for one that cannot be used, give the error of `pack`."""
+        parse, most = self._chem.MolFromSmiles, MAX_SMILES.value
+        usual = self._standardizer is None
+        for item in items:
+            if usual and isinstance(item, str) and len(item) <= most:
+                mol = parse(item)
+                if mol is not None and mol.GetNumAtoms():
+                    binary = mol.ToBinary(self._without_properties)
+                    yield PackedMolecule(binary, self._unpacked, item)
+                    continue
+            try:
+                yield self.pack(item)
+            except GraphError as error:
+                yield error
 
     @property
     def packs(self) -> bool:

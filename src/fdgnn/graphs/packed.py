@@ -39,7 +39,7 @@ _ELEMENT_BITS = np.uint64(0xFF)
 Codes = npt.NDArray[np.uint64]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)  # not frozen: millions of them are made
 class PackedMolecule:
     """A molecule in RDKit's binary form, beside what `RawGraph` has of molecules."""
 

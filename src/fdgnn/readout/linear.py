@@ -54,6 +54,9 @@ class LinearReadout(NamedTuple):
         return SparseReadout(columns, values, self.intercept, self.coef.shape[1])
 
 
+_SEARCHES = 20  # a table of all columns is made while one in so many of them is searched for
+
+
 class SparseReadout(NamedTuple):
     """A linear readout that knows only the columns whose weights are not all zero.
 
@@ -81,6 +84,8 @@ class SparseReadout(NamedTuple):
             return np.asarray(X @ self.coef.T) + self.intercept
         if len(self.columns) == 0:
             return np.zeros((X.shape[0], len(self.intercept))) + self.intercept
+        if X.nnz > self.n_features / _SEARCHES:
+            return np.asarray(X @ self.coef.T) + self.intercept
         place = np.minimum(np.searchsorted(self.columns, X.indices), len(self.columns) - 1)
         known = self.columns[place] == X.indices
         parts = X.data * known, place.astype(X.indices.dtype), X.indptr

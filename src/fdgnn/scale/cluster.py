@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import time
 from asyncio import CancelledError as LoopCancelledError
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
-
-import joblib
 
 from fdgnn.context import Context
 from fdgnn.encoders import Encoder
@@ -29,31 +26,9 @@ from fdgnn.scale.parts import Block, Report
 from fdgnn.scale.shards import ShardRequest
 
 Result = TypeVar("Result")
-_SECONDS = 10  # for a scheduler to answer
 _LOOK_AGAIN = 30  # seconds after which it is looked whether any worker is left
 _PAUSE = 1.0  # seconds before a pass is tried again: a scheduler has to see who is gone
 _TRIES = 5  # of a pass whose step was lost with the workers that had it
-
-
-@contextmanager
-def connected(address: str, folder: Path | None, context: Context) -> Iterator[Cluster]:
-    """Give the cluster at an address; "local" starts one of processes on this machine."""
-    distributed = require("distributed", "cluster", "clusters")
-    try:
-        given: Any = address
-        if address == "local":
-            n = joblib.effective_n_jobs(context.n_jobs or -1)
-            given = distributed.LocalCluster(n_workers=n, threads_per_worker=1)
-        client = distributed.Client(given, timeout=_SECONDS)
-        client.wait_for_workers(1, timeout=_SECONDS)
-    except (OSError, ValueError, TimeoutError) as error:
-        raise StudyError(
-            f"no Dask scheduler with workers answers at {address} ({error})"
-        ) from error
-    with client:
-        yield Cluster(client, folder, context)
-    if address == "local":
-        given.close()
 
 
 @dataclass(frozen=True)

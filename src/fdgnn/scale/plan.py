@@ -10,6 +10,7 @@ from typing import Any
 
 import joblib
 
+from fdgnn.clusters import connected
 from fdgnn.context import Context
 from fdgnn.estimators import AUTO, FDGNNClassifier, FDGNNRegressor
 from fdgnn.scale.executors import Executor, Local, all_memory, memory_of
@@ -64,10 +65,10 @@ def executor_for(
         folder.mkdir(parents=True, exist_ok=True)
         yield Local(folder, plan.cache, context)
         return
-    from fdgnn.scale.cluster import connected
+    from fdgnn.scale.cluster import Cluster
 
-    with connected(cluster, shared, context) as executor:
-        yield executor
+    with connected(cluster, context, n_workers=1) as client:
+        yield Cluster(client, shared, context)
 
 
 def new_model(

@@ -73,7 +73,7 @@ def read_shards(
     settled = asked.settled(shards[0])
     blocks = [block for shard in shards for block in _blocks(shard, len(shards), executor)]
     reports: list[Report] = []
-    progress = _Progress(len(blocks), sum(s.size for s in shards), context)
+    progress = _Progress(len(blocks), context)
 
     def told(report: Report) -> None:
         reports.append(report)
@@ -92,16 +92,20 @@ def read_shards(
 
 
 def _blocks(shard: Shard, n_shards: int, executor: Executor) -> list[Block]:
-    """Cut a shard into blocks, if there are few shards for the workers, or it is large."""
-    wanted = max(1, -(-_BLOCKS_PER_WORKER * executor.n_workers // n_shards))
-    stride = wanted if executor.n_workers > 1 else 1
+    """Cut a shard into blocks, if there are few shards for the workers.
+
+    Each block goes through the lines of its whole shard, so that there are no more of them than
+    workers.
+    """
+    wanted = -(-_BLOCKS_PER_WORKER * executor.n_workers // n_shards)
+    stride = min(wanted, executor.n_workers)
     return [Block(shard, first, stride) for first in range(stride)]
 
 
 class _Progress:
     """Blocks as they are read, the rate of graphs, and the time left."""
 
-    def __init__(self, n_blocks: int, n_bytes: int, context: Context) -> None:
+    def __init__(self, n_blocks: int, context: Context) -> None:
         self.left, self.context, self.n_graphs = n_blocks, context, 0
         self.items = context.track(iter(lambda: 0, 1), n_blocks, "blocks of rows")
 

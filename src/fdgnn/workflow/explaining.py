@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fdgnn.datasets import GraphTable, Reject
-from fdgnn.exceptions import GraphError
+from fdgnn.exceptions import GraphError, UnseenLabelWarning
 from fdgnn.explanations import Explanation, explain
 from fdgnn.explanations.fragments import atom_symbols
 from fdgnn.graphs import Graph
 from fdgnn.pictures.drawing import draw_explanation, draw_molecule
 from fdgnn.scikit import is_classifier
 from fdgnn.workflow.grouping import NO_GROUPS, GroupChoice
-from fdgnn.workflow.predicting import unseen_labels_ignored, usable_rows
+from fdgnn.workflow.predicting import usable_rows
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ def explain_table(
     rows = [table.start + int(table.rows[g]) for g in chosen]
     smiles = [None if table.smiles is None else table.smiles[g] for g in chosen]
     unseen = model.unseen(graphs)
-    with unseen_labels_ignored():
+    with _unseen_labels_ignored():
         explanations = explain(
             model, graphs, target=_as_class(model, target), edges=edges,
             groups=groups.of(graphs, rows, smiles),
@@ -117,3 +119,11 @@ def draw_all(explained: Iterable[Explained], folder: Path) -> None:
             draw_molecule(one.smiles, one.explanation, path)
         except GraphError:  # or bonds are vertices of their own, and a molecule cannot show these
             draw_explanation(one.graph, one.explanation, path, labels=one.labels)
+
+
+@contextmanager
+def _unseen_labels_ignored() -> Iterator[None]:
+    """Leave the model's warning out where rows say it: of many tables, each would have its own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnseenLabelWarning)
+        yield

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +13,6 @@ import numpy as np
 from fdgnn.arrays import Floats, Ints
 from fdgnn.datasets import GraphTable, Reject
 from fdgnn.encoders import Encoder
-from fdgnn.exceptions import UnseenLabelWarning
 from fdgnn.graphs import GraphBatch
 from fdgnn.model_files import load_model
 from fdgnn.scikit import is_classifier
@@ -110,13 +107,11 @@ class Predictor:
         graphs = table.graphs if len(usable) == len(table.graphs) else table.graphs[usable]
         rows = table.rows[usable].tolist()
         unseen = model.unseen(graphs)
-        with unseen_labels_ignored():
-            outputs = model.outputs(graphs)  # (n, q)
+        outputs, novelty = model.outputs_and_novelty(graphs)
         parts = model.shared_out(outputs) if model.each_ else [(model, outputs)]
         for target, (_, own) in zip(self._targets, parts, strict=True):
             for name, values in target.values(own, self.coverage).items():
                 _put(found[name], rows, values)
-        novelty = None if model.novelty_ is None else model.novelty(graphs)
         if novelty is not None:
             _put(found["novelty"], rows, novelty.tolist())
         unlike = model.told_unlike(graphs, novelty)
@@ -190,14 +185,6 @@ def predict_tables(
     """Predict table by table."""
     predictor.model.set_params(n_jobs=n_jobs)
     return map(predictor.predict, tables)
-
-
-@contextmanager
-def unseen_labels_ignored() -> Iterator[None]:
-    """Leave the model's warning out where rows say it: of many tables, each would have its own."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnseenLabelWarning)
-        yield
 
 
 def usable_rows(model: Any, table: GraphTable) -> tuple[Ints, list[Reject]]:

@@ -12,7 +12,6 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures import as_completed as as_finished
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import PurePosixPath
@@ -21,10 +20,11 @@ from typing import Any
 import joblib
 
 from fdgnn import places
+from fdgnn.clusters import connected
 from fdgnn.context import Context
 from fdgnn.datasets import iter_graphs
-from fdgnn.datasets.formats import SUFFIXES, TABLES
-from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, FDGNNError, StudyError
+from fdgnn.datasets.shards import fetched_shard, shard_places, split_name
+from fdgnn.exceptions import FDGNNError, StudyError
 from fdgnn.extras import require
 from fdgnn.records import Record, decode, encode
 from fdgnn.threads import one_blas_thread
@@ -33,7 +33,6 @@ from fdgnn.workflow.predicting import PredictedRows, Predictor, predict_tables
 
 SHOWN = 5  # bad rows of a shard that its record has; a file lists all of them
 _RECORDS = ".fdgnn"
-SECONDS_TO_ANSWER = 10  # for a scheduler of Dask
 
 
 class ShardRecord(Record, frozen=True, kw_only=True):
@@ -111,7 +110,7 @@ class ShardWork:
         found = ShardRecord(stamp=places.stamp_of(shard.source), made_by=self.made_by)
         rejects = []
         kind = PurePosixPath(shard.target).suffix
-        with places.fetched(shard.source) as path, _named(path, shard.source):
+        with fetched_shard(shard.source) as path:
             tables = iter_graphs(path, like=self.predictor.model, **self.options)
             with (
                 places.write_place(shard.target) as file,
@@ -151,25 +150,16 @@ class ShardWork:
         return found if found.stamp == places.stamp_of(shard.source) else None
 
 
-@contextmanager
-def _named(path: Any, source: str) -> Iterator[None]:
-    """Let messages name the file as the user did, not its copy."""
-    try:
-        yield
-    except DatasetFormatError as error:
-        raise DatasetFormatError(str(error).replace(str(path), source)) from error
-
-
 # ---------------------------------------------------------------------- which shards there are
 
 
-def find_shards(given: Sequence[str], folder: str, kind: str | None = None) -> list[PredictedShard]:
+def plan_shards(given: Sequence[str], folder: str, kind: str | None = None) -> list[PredictedShard]:
     """Find the shards that names, patterns and folders stand for, in order.
 
     An output has the name of its input, with the ending of `kind`; by default that of the input,
     if results can be written so, and else ``.csv``.
     """
-    sources = [source for each in given for source in _sources(each)]
+    sources = [source for each in given for source in shard_places(each)]
     shards = [
         PredictedShard(each, places.inside(folder, _target_name(each, kind))) for each in sources
     ]
@@ -186,36 +176,8 @@ def find_shards(given: Sequence[str], folder: str, kind: str | None = None) -> l
     return [PredictedShard(source, target) for target, source in by_target.items()]
 
 
-def _sources(given: str) -> list[str]:
-    if places.is_pattern(given):
-        found = places.matching(given)
-        if not found:
-            raise DatasetNotFoundError(f"{given}: no file has such a name")
-        return found
-    inside = places.files_in(given)
-    if inside is None:
-        return [given]
-    found = [each for each in inside if _format(each) in TABLES]
-    if not found:
-        raise DatasetNotFoundError(
-            f"{given}: it has no files of tables, such as .csv, .jsonl or .parquet"
-        )
-    return found
-
-
-def _suffixes(place: str) -> tuple[str, str]:
-    """Split a name into what comes before its ending, and its ending, without that of gzip."""
-    name = PurePosixPath(places.name_of_place(place))
-    name = PurePosixPath(name.stem) if name.suffix.lower() == ".gz" else name
-    return name.stem, name.suffix.lower()
-
-
-def _format(place: str) -> str | None:
-    return SUFFIXES.get(_suffixes(place)[1])
-
-
 def _target_name(source: str, kind: str | None) -> str:
-    stem, suffix = _suffixes(source)
+    stem, suffix = split_name(source)
     return stem + (kind or (suffix if suffix in KINDS else ".csv"))
 
 
@@ -247,7 +209,9 @@ def predict_shards(
     records = {} if restart else _finished(work, shards)
     waiting = [shard for shard in shards if shard.target not in records]
     n_skipped, failures = len(records), dict[str, str]()
-    results = _on_cluster(work, waiting, cluster) if cluster else _here(work, waiting, context)
+    results = (
+        _on_cluster(work, waiting, cluster, context) if cluster else _here(work, waiting, context)
+    )
     for shard, found in context.track(results, len(shards), "shards", done=n_skipped):
         if isinstance(found, ShardRecord):
             records[shard.target] = found
@@ -315,15 +279,11 @@ def _work(shard: PredictedShard) -> ShardRecord | Exception:
 
 
 def _on_cluster(
-    work: ShardWork, shards: Sequence[PredictedShard], address: str
+    work: ShardWork, shards: Sequence[PredictedShard], address: str, context: Context
 ) -> Iterator[Answer]:
     """Send shards to Dask's workers; those of a worker that is lost go to others."""
     distributed = require("distributed", "cluster", "clusters")
-    try:
-        client = distributed.Client(address, timeout=SECONDS_TO_ANSWER)
-    except (OSError, ValueError) as error:
-        raise StudyError(f"no Dask scheduler answers at {address} ({error})") from error
-    with client:
+    with connected(address, context) as client:
         sent = client.scatter(work, broadcast=True, hash=False)
         waiting = {
             client.submit(_tried, sent, each, pure=False, retries=3): each for each in shards
