@@ -1,17 +1,24 @@
-"""Training out of core on molecules of MOSES, from ten thousand to all 1.58 million.
+"""Training out of core on molecules of MOSES, up to all 1.58 million: what issue-sized claims cost.
 
-    python -m benchmarks.scale [--sizes 10000 30000 100000] [--check 200000] [--beside 50000]
-                               [--workers] [--folder DIR]
+    python -m benchmarks.scale [PART ...] [--folder DIR] [--again]
 
-For each size: ``fdgnn fit FILE --model colors --rounds 3 --memory 2GB -j 2`` from a packed CSV,
-whose target is whether RDKit counts more than two rings, then the same fit again from the encoded
-parts. Printed and written to ``results/scale.json`` are seconds, seconds on a processor of all
+Parts: ``sizes whole memory numbers killed workers lost cost``; without one, all that
+``results/scale.json`` does not have yet. What is measured is written at once, and tables, models
+and encoded parts stay in the folder, so that a benchmark that is stopped goes on where it was.
+
+The target is whether RDKit counts more than two rings (``numbers``: logP). Rows are drawn at random
+from the whole file: it is sorted by series of alike molecules, so that rows further down are of
+other series, and harder than any held out of the same rows. 100,000 are for testing; the others
+train, all of them (``whole``), or 10,000 to 300,000 of them (``sizes``), always by::
+
+    fdgnn fit TABLE.csv.gz --target y --model colors --rounds 3 --memory 2GB -j 2
+
+then the same again from the encoded parts. Written are seconds, seconds on a processor of all
 processes, the largest sum of proportional memory (PSS) of all processes at a time, and the accuracy
-on other molecules. ``--check`` is a size that the model of cost is not fitted to. ``--beside``
-compares with a fit in memory: largest difference of scores beside their range, and seconds on a
-processor. A command that is killed and given again must do nothing twice and give the same scores.
-``--workers`` adds one and two workers of a Dask cluster. What is measured is written at once, so
-that a benchmark that is stopped has kept it.
+on graphs held out and on the others. ``memory`` fits 50,000 in memory as well; ``killed`` ends a
+fit by kill -9 and gives the command again; ``workers`` fits on one and two workers of a Dask
+cluster, ``lost`` on two of which one is killed; ``cost`` fits seconds to sizes, and tells ``whole``.
+``python -m benchmarks.predict_many`` measures prediction.
 """
 
 from __future__ import annotations
@@ -29,46 +36,55 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
 
+from benchmarks.predict_many import moses, parsing_seconds
+
 RESULT = Path(__file__).parent.parent / "results" / "scale.json"
-N_TEST = 100_000
-COMMAND = ("--target", "y", "--model", "colors", "--rounds", "3", "--json", "-q")
+SIZES, BESIDE, N_TEST = (10_000, 30_000, 100_000, 300_000), 50_000, 100_000
+TEST, WHOLE = "test", "whole"
+COMMAND = ("--model", "colors", "--rounds", "3", "--json", "-q")
 
 
 # ---------------------------------------------------------------------- the data
 
 
-def write_tables(source: Path, folder: Path, sizes: list[int], n_test: int) -> dict[int, Path]:
-    """Write a packed table for each size, all from the beginning of MOSES, and one to test."""
+def write_tables(folder: Path) -> None:
+    """Write a packed table for each size, one of all rows, and one to test."""
     from rdkit import Chem
+    from rdkit.Chem.Crippen import MolLogP
 
-    most = max(sizes)
-    paths = {n: folder / f"{n}.csv.gz" for n in (*sizes, 0)}  # 0: to test
-    if all(path.exists() for path in paths.values()):
-        return paths
-    with ExitStack() as files, gzip.open(source, "rt") as smiles:
+    sizes = {str(n): n for n in (*SIZES, BESIDE)}
+    if table(folder, WHOLE).exists():
+        return
+    smiles = list(moses())
+    rank = np.random.default_rng(0).permutation(len(smiles)) - N_TEST  # below 0: to test
+    with ExitStack() as files:
         opened = {
-            n: files.enter_context(gzip.open(path, "wt", compresslevel=1))
-            for n, path in paths.items()
+            name: files.enter_context(gzip.open(folder / f"{name}.part", "wt", compresslevel=1))
+            for name in (*sizes, TEST, WHOLE)
         }
-        for file in opened.values():
-            file.write("smiles,y\n")
-        rows = csv.reader(smiles)
-        next(rows)
-        for i, (text,) in enumerate(islice(rows, most + n_test)):
+        for name, file in opened.items():
+            file.write("smiles,y,logp\n" if name == str(BESIDE) else "smiles,y\n")
+        for text, place in zip(smiles, rank.tolist(), strict=True):
             molecule = Chem.MolFromSmiles(text, sanitize=False)
             Chem.FastFindRings(molecule)
-            line = f"{text},{int(molecule.GetRingInfo().NumRings() > 2)}\n"
-            for n, file in opened.items():
-                if i < n or (n == 0 and i >= most):
-                    file.write(line)
-    return paths
+            line = f"{text},{int(molecule.GetRingInfo().NumRings() > 2)}"
+            for name in [n for n, size in sizes.items() if 0 <= place < size]:
+                logp = f",{MolLogP(Chem.MolFromSmiles(text)):.4f}" if name == str(BESIDE) else ""
+                opened[name].write(f"{line}{logp}\n")
+            opened[TEST if place < 0 else WHOLE].write(f"{line}\n")
+    for name in (*sizes, TEST, WHOLE):  # the whole one last: it says that all are there
+        (folder / f"{name}.part").rename(table(folder, name))
+
+
+def table(folder: Path, name: str) -> Path:
+    """Where a table lies."""
+    return folder / f"{name}.csv.gz"
 
 
 # ---------------------------------------------------------------------- what a command costs
@@ -77,25 +93,30 @@ def write_tables(source: Path, folder: Path, sizes: list[int], n_test: int) -> d
 def pss(process: psutil.Process) -> int:
     """Bytes of a process and its children, shared ones counted once."""
     total = 0
-    try:
-        for one in (process, *process.children(recursive=True)):
+    for one in (process, *process.children(recursive=True)):
+        try:
             total += one.memory_full_info().pss
-    except psutil.Error:
-        pass
+        except psutil.Error:  # it has just ended
+            continue
     return total
 
 
-def run(words: list[str], stop_after: float | None = None) -> tuple[dict[str, float], Any]:
-    """Run a command of fdgnn; give what it cost, and what it printed."""
+def run(words: list[str], watch: Any = lambda seconds, process: None) -> tuple[dict, Any]:
+    """Run a command of fdgnn; give what it cost, and what it printed.
+
+    `watch` is called every now and then with the seconds since the start and the process.
+    """
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     command = [sys.executable, "-m", "fdgnn", *words]
     with tempfile.TemporaryFile("w+") as out:
         process = subprocess.Popen(command, stdout=out, start_new_session=True)
         watched, largest = psutil.Process(process.pid), 0
         while process.poll() is None:
-            largest = max(largest, pss(watched))
-            if stop_after is not None and time.perf_counter() - start > stop_after:
-                os.killpg(process.pid, signal.SIGKILL)
+            try:
+                largest = max(largest, pss(watched))
+                watch(time.perf_counter() - start, watched)
+            except psutil.Error:
+                pass
             time.sleep(0.2)
         out.seek(0)
         text = out.read()
@@ -105,144 +126,214 @@ def run(words: list[str], stop_after: float | None = None) -> tuple[dict[str, fl
         "seconds": time.perf_counter() - start,
         "processor_seconds": busy,
         "largest_mb": largest / 1e6,
+        "load_average": os.getloadavg()[1],
     }
-    if process.returncode and stop_after is None:
+    if process.returncode not in (0, -signal.SIGKILL):
         raise RuntimeError(f"{' '.join(words)} ended with {process.returncode}")
     return cost, json.loads(text) if text.strip() else None
 
 
-def fitted(table: Path, model: Path, work: Path, *more: str) -> tuple[dict[str, float], Any]:
-    """Fit out of core."""
-    words = ["fit", str(table), "-o", str(model), "--work-dir", str(work), "--memory", "2GB"]
-    return run([*words, "-j", "2", *COMMAND, *more])
+def words_of(folder: Path, name: str, model: str, work: str, *more: str) -> list[str]:
+    """Give the command that fits out of core."""
+    files = [str(table(folder, name)), "-o", str(folder / f"{model}.fdgnn")]
+    where = ["--work-dir", str(folder / f"work-{work}"), "--memory", "2GB", "-j", "2"]
+    target = [] if "--target" in more else ["--target", "y"]
+    return ["fit", *files, *where, *COMMAND, *target, *more]
 
 
-def accuracy_and_scores(model: Path, table: Path) -> tuple[float, np.ndarray]:
-    """Predict a table, and compare with its column y."""
-    with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder, "out.csv")
-        run(["predict", str(model), str(table), "-o", str(output), "--json", "-q"])
-        with output.open() as file, gzip.open(table, "rt") as truth:
-            pairs = list(zip(csv.DictReader(file), csv.DictReader(truth), strict=True))
-    right = np.mean([row["prediction"] == true["y"] for row, true in pairs])
-    return float(right), np.array([float(row["score"]) for row, _ in pairs])
+def accuracy_and_scores(folder: Path, model: str) -> tuple[float, np.ndarray]:
+    """Predict the molecules to test, and compare with their targets."""
+    output, tested = folder / f"{model}.predicted.csv", table(folder, TEST)
+    words = ["predict", str(folder / f"{model}.fdgnn"), str(tested), "-o", str(output), "--json"]
+    run([*words, "-q", "-j", "2"])
+    with output.open() as file, gzip.open(tested, "rt") as truth:
+        pairs = [
+            (row["prediction"] == true["y"], float(row["score"]))
+            for row, true in zip(csv.DictReader(file), csv.DictReader(truth), strict=True)
+        ]
+    right, scores = zip(*pairs, strict=True)
+    return float(np.mean(right)), np.array(scores)
 
 
 # ---------------------------------------------------------------------- the questions
 
 
-def in_memory(table: Path, model: Path) -> dict[str, float]:
-    """Fit the same model in memory, in a process of its own."""
+def sized(folder: Path, name: str) -> dict[str, Any]:
+    """Fit a table, and again from what is encoded."""
+    shutil.rmtree(folder / f"work-{name}", ignore_errors=True)
+    first, told = run(words_of(folder, name, name, name))
+    again, _ = run(words_of(folder, name, "again", name))
+    right, _ = accuracy_and_scores(folder, name)
+    return {
+        "graphs": told["graphs"], "first": first, "again": again, "told_seconds": told["seconds"],
+        "accuracy": right, "held_out_accuracy": told["scores"]["accuracy"],
+        "held_out": told["held_out"], "penalty": told["penalties"],
+        "work_dir_mb": {
+            kind: sum(f.stat().st_size for f in folder.glob(f"work-{name}/{kind}/**/*.npz")) / 1e6
+            for kind in ("parsed", "encoded")
+        },
+    }  # fmt: skip
+
+
+def whole(folder: Path) -> dict[str, Any]:
+    """Fit all rows but those to test; say the share of parsing."""
+    parsing = parsing_seconds(folder)
+    found = sized(folder, WHOLE)
+    parsing = (parsing + parsing_seconds(folder)) / 2 * found["graphs"]
+    share = parsing / found["first"]["processor_seconds"]
+    return found | {"parsing_processor_seconds": parsing, "parsing_share": share}
+
+
+def in_memory(folder: Path) -> dict[str, Any]:
+    """Fit the same model in memory, in a process of its own, and compare."""
     script = (
-        "import sys, time, json; from fdgnn import *\n"
-        "from fdgnn.encoders import ColorCounts\n"
+        "import sys; from fdgnn import *\n"
         "t = read_graphs(sys.argv[1], target='y', atoms='typed')\n"
         "m = FDGNNClassifier(encoder='colors', n_rounds=3, readout='linear', probability=True,"
         " random_state=0).fit(t.graphs, t.y)\n"
         "save_model(m, sys.argv[2])\n"
     )
+    name = str(BESIDE)
+    here = sized(folder, name)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, "-c", script, str(table), str(model)], check=True)
+    words = [str(table(folder, name)), str(folder / "memory.fdgnn")]
+    subprocess.run([sys.executable, "-c", script, *words], check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     busy = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {"processor_seconds": busy, "largest_mb": after.ru_maxrss / 1024}
+    right, scores = accuracy_and_scores(folder, "memory")
+    _, own = accuracy_and_scores(folder, name)
+    return {
+        "graphs": BESIDE, "out_of_core": here, "accuracy_in_memory": right,
+        "in_memory_processor_seconds": busy,
+        "times": here["first"]["processor_seconds"] / busy,
+        "difference_beside_range": float(np.abs(own - scores).max() / np.ptp(scores)),
+    }  # fmt: skip
 
 
-def killed_and_repeated(table: Path, folder: Path, whole: Path, seconds: float) -> dict[str, Any]:
-    """Kill a fit in the middle of reading, and give the command again."""
-    model, work = folder / "killed.fdgnn", folder / "killed"
-    words = ["fit", str(table), "-o", str(model), "--work-dir", str(work), "--memory", "2GB"]
-    run([*words, "-j", "2", *COMMAND], stop_after=seconds)
-    kept = len(list(work.glob("parsed/*/*.npz")))
-    cost, told = run([*words, "-j", "2", *COMMAND])
-    made = len(list(work.glob("parsed/*/*.npz")))
-    same = model.read_bytes() == whole.read_bytes()
-    return {"kept": kept, "parts": made, "made_again": told["new_parts"] - (made - kept),
-            "same_bytes": same, **cost}  # fmt: skip
+def numbers(folder: Path) -> dict[str, Any]:
+    """Fit logP, from graphs that are encoded already."""
+    name = str(BESIDE)
+    cost, told = run(words_of(folder, name, "logp", name, "--target", "logp"))
+    return {"graphs": told["graphs"], **cost, "held_out": told["scores"]}
 
 
-def on_workers(table: Path, folder: Path, n: int) -> dict[str, float]:
-    """Fit on so many workers of a Dask cluster on this machine."""
+def killed(folder: Path) -> dict[str, Any]:
+    """Kill a fit while it reads, and once more while it solves; then let it end."""
+    name = str(BESIDE)
+    work = folder / "work-killed"
+    shutil.rmtree(work, ignore_errors=True)
+    words = words_of(folder, name, "killed", "killed")
+    kept = {}
+
+    def at(pattern: str, n: int) -> Any:
+        def watch(seconds: float, process: psutil.Process) -> None:
+            if len(list(work.glob(pattern))) >= n:
+                os.killpg(process.pid, signal.SIGKILL)
+
+        return watch
+
+    run(words, at("parsed/*/*.npz", 2))
+    kept["parsed"] = stamps(work, "parsed")
+    run(words, at("encoded/*/*/*.npz", 5))
+    kept["encoded"] = stamps(work, "encoded")
+    cost, told = run(words)
+    same = (folder / "killed.fdgnn").read_bytes() == (folder / f"{name}.fdgnn").read_bytes()
+    twice = {kind: len(set(old.items()) - set(stamps(work, kind).items())) for kind, old in
+             kept.items()}  # fmt: skip
+    return {
+        "kept": {kind: len(old) for kind, old in kept.items()}, "made_twice": twice,
+        "same_bytes": same, **cost,
+    }  # fmt: skip
+
+
+def stamps(work: Path, kind: str) -> dict[str, int]:
+    """When each finished part was written."""
+    return {str(path): path.stat().st_mtime_ns for path in work.glob(f"{kind}/**/*.npz")}
+
+
+def on_workers(folder: Path, n: int, watch: Any = lambda seconds, process: None) -> dict[str, Any]:
+    """Fit on workers of a Dask cluster on this machine."""
     model = folder / f"workers-{n}.fdgnn"
-    words = ["fit", str(table), "-o", str(model), "--cluster", "local", "-j", str(n)]
-    return run([*words, *COMMAND])[0]
+    words = ["fit", str(table(folder, str(BESIDE))), "-o", str(model), "--cluster", "local"]
+    return run([*words, "-j", str(n), "--target", "y", *COMMAND], watch)[0]
 
 
-def model_of_cost(sizes: dict[str, Any]) -> dict[str, Any]:
-    """Fit seconds on a processor as a + b n, for reading with encoding, and for solving."""
-    n = np.array([float(size) for size in sizes])
-    found: dict[str, Any] = {}
+def workers(folder: Path) -> dict[str, Any]:
+    """Compare one worker with two."""
+    one, two = (on_workers(folder, n) for n in (1, 2))
+    return {"one": one, "two": two, "faster": one["seconds"] / two["seconds"]}
+
+
+def lost(folder: Path) -> dict[str, Any]:
+    """Kill one of two workers while they solve, and compare the model with that of one machine."""
+    victims: list[int] = []
+
+    def watch(seconds: float, process: psutil.Process) -> None:
+        busy = [one for one in process.children(recursive=True) if one.cpu_times().user > 25]
+        if busy and not victims:
+            victims.append(busy[0].pid)
+            busy[0].kill()
+
+    cost = on_workers(folder, 2, watch)
+    _, scores = accuracy_and_scores(folder, "workers-2")
+    _, own = accuracy_and_scores(folder, str(BESIDE))
+    difference = float(np.abs(own - scores).max() / np.ptp(scores))
+    return {"killed": len(victims), "difference_beside_range": difference, **cost}
+
+
+def cost(found: dict[str, Any]) -> dict[str, Any]:
+    """Fit seconds on a processor as a + b n to sizes with one fold held out; tell the largest."""
+    sizes = [each for each in found["sizes"].values() if each["graphs"] >= N_TEST]
+    n = np.array([float(each["graphs"]) for each in sizes])
+    told: dict[str, Any] = {}
     for what in ("read_and_encode", "solve"):
-        second = np.array([each["again"]["processor_seconds"] for each in sizes.values()])
-        first = np.array([each["first"]["processor_seconds"] for each in sizes.values()])
-        y = second if what == "solve" else first - second
-        slope, fixed = np.polyfit(n, y, 1)
-        found[what] = {"fixed_seconds": fixed, "microseconds_a_graph": 1e6 * slope}
-    total = np.array([each["first"]["processor_seconds"] for each in sizes.values()])
-    found["growth"] = float(np.polyfit(np.log(n), np.log(total), 1)[0])
-    return found
+        again = np.array([each["again"]["processor_seconds"] for each in sizes])
+        first = np.array([each["first"]["processor_seconds"] for each in sizes])
+        slope, fixed = np.polyfit(n, again if what == "solve" else first - again, 1)
+        told[what] = {"fixed_seconds": fixed, "microseconds_a_graph": 1e6 * slope}
+    if "whole" in found:
+        every = [*found["sizes"].values(), found["whole"]]
+        graphs = np.log([each["graphs"] for each in every])
+        spent = np.log([each["first"]["processor_seconds"] for each in every])
+        told["growth"] = float(np.polyfit(graphs, spent, 1)[0])
+        told["whole_processor_seconds"] = sum(
+            each["fixed_seconds"] + 1e-6 * each["microseconds_a_graph"] * found["whole"]["graphs"]
+            for each in (told["read_and_encode"], told["solve"])
+        )
+    return told
+
+
+PARTS = {
+    "whole": whole, "memory": in_memory, "numbers": numbers, "killed": killed, "workers": workers,
+    "lost": lost,
+}  # fmt: skip
 
 
 def main() -> None:
     """Measure, print and write."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 30_000, 100_000])
-    parser.add_argument("--check", type=int, default=0)
-    parser.add_argument("--beside", type=int, default=50_000)
-    parser.add_argument("--test", type=int, default=N_TEST)
-    parser.add_argument("--workers", action="store_true")
-    parser.add_argument("--folder", type=Path)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", choices=["sizes", *PARTS, "cost", []], metavar="PART")
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir(), "fdgnn-scale"))
+    parser.add_argument("--again", action="store_true", help="measure what is there, too")
     asked = parser.parse_args()
-    folder = asked.folder or Path(tempfile.mkdtemp())
-    folder.mkdir(exist_ok=True)
-    source = Path(os.environ["FDGNN_DATA"]) / "chem" / "MOSES.csv.gz"
-    others = [n for n in (asked.check, asked.beside) if n]
-    paths = write_tables(source, folder, sorted({*asked.sizes, *others}), asked.test)
-    found: dict[str, Any] = {"sizes": {}, "load_average": os.getloadavg()[1]}
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    write_tables(asked.folder)
+    found: dict[str, Any] = json.loads(RESULT.read_text()) if RESULT.exists() else {}
 
     def keep(what: str, value: Any) -> None:
         found[what] = value
         print(what, json.dumps(value), flush=True)
         RESULT.write_text(json.dumps(found, indent=1) + "\n")
 
-    def sized(n: int) -> dict[str, Any]:
-        model, work = folder / f"{n}.fdgnn", folder / f"work-{n}"
-        shutil.rmtree(work, ignore_errors=True)
-        first, _ = fitted(paths[n], model, work)
-        again, told = fitted(paths[n], folder / "again.fdgnn", work)
-        right, scores = accuracy_and_scores(model, paths[0])
-        np.save(folder / f"scores-{n}.npy", scores)
-        return {"first": first, "again": again, "accuracy": right, "penalty": told["penalties"],
-                "held_out_accuracy": told["scores"]["accuracy"]}  # fmt: skip
-
-    for n in asked.sizes:
-        keep("sizes", found["sizes"] | {str(n): sized(n)})
-    if len(asked.sizes) > 1:
-        keep("cost", model_of_cost(found["sizes"]))
-    if asked.beside:
-        n = asked.beside
-        here = found["sizes"].get(str(n)) or sized(n)
-        cost = in_memory(paths[n], folder / "memory.fdgnn")
-        right, scores = accuracy_and_scores(folder / "memory.fdgnn", paths[0])
-        own = np.load(folder / f"scores-{n}.npy")
-        keep("beside_memory", {
-            "graphs": n, "in_memory": cost, "out_of_core": here, "accuracy_in_memory": right,
-            "difference_beside_range": float(np.abs(own - scores).max() / np.ptp(scores)),
-            "times": here["first"]["processor_seconds"] / cost["processor_seconds"],
-        })  # fmt: skip
-        half = here["first"]["seconds"] / 3
-        keep("killed", killed_and_repeated(paths[n], folder, folder / f"{n}.fdgnn", half))
-    if asked.workers:
-        n = asked.beside or asked.sizes[-1]
-        one, two = (on_workers(paths[n], folder, workers) for workers in (1, 2))
-        keep("workers", {"one": one, "two": two, "faster": one["seconds"] / two["seconds"]})
-    if asked.check:
-        measured, cost = sized(asked.check), found["cost"]
-        told = sum(
-            cost[what]["fixed_seconds"] + 1e-6 * cost[what]["microseconds_a_graph"] * asked.check
-            for what in ("read_and_encode", "solve")
-        )
-        keep("check", {"graphs": asked.check, **measured, "predicted_processor_seconds": told})
+    for part in asked.parts or ["sizes", *PARTS, "cost"]:
+        if part == "sizes":
+            for n in SIZES:
+                if asked.again or str(n) not in found.get("sizes", {}):
+                    keep("sizes", found.get("sizes", {}) | {str(n): sized(asked.folder, str(n))})
+        elif part == "cost":
+            keep("cost", cost(found))
+        elif asked.again or part not in found:
+            keep(part, PARTS[part](asked.folder))
 
 
 if __name__ == "__main__":

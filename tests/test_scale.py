@@ -11,6 +11,7 @@ import os
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 
 import fdgnn.committee as committees
 import fdgnn.estimators.base as estimators
@@ -19,8 +20,9 @@ from fdgnn.context import Context
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, GraphError, StudyError
 from fdgnn.readout import conjugate, linear
+from fdgnn.readout.calibration import signature_folds
 from fdgnn.scale import parts, training
-from fdgnn.scale.coding import Coding
+from fdgnn.scale.coding import N_FOLDS, Coding
 from fdgnn.scale.executors import Local, memory_of
 from fdgnn.scale.plan import new_model, plan_memory
 from fdgnn.scale.shards import ShardRequest, find_shards, is_many
@@ -157,6 +159,22 @@ def test_of_many_graphs_one_fold_chooses(shards, tmp_path, monkeypatch):
     np.testing.assert_allclose(found.model.coef_, whole.model.coef_, atol=1e-6)
 
 
+def test_held_out_scores_are_those_of_models_that_have_not_seen_the_graphs(shards, tmp_path):
+    graphs, table = in_memory()
+    y = np.array([row["y"] for row in table])
+    found = trained(shards, tmp_path / "w", colors(alpha=0.1))
+    salt = networks.salt_of(found.model.seed_)
+    folds = signature_folds(graphs.coloring.signatures, salt, N_FOLDS)
+    outputs = np.empty(len(y))
+    for fold in range(N_FOLDS):
+        train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        alone = colors(alpha=0.1).fit(graphs[train], y[train])
+        outputs[test] = alone.decision_function(graphs[test])
+    assert found.n_held_out == len(y)
+    assert found.scores["accuracy"] == pytest.approx(((outputs > 0) == y).mean())
+    assert found.scores["ROC AUC"] == pytest.approx(roc_auc_score(y, outputs), abs=1e-3)
+
+
 # ---------------------------------------------------------------------- nothing done twice
 
 
@@ -212,6 +230,17 @@ def test_parts_that_do_not_fit_in_memory_are_read_again(shards, tmp_path):
     small = Local(tmp_path / "w", 0)
     again = train_on_shards(colors(), found, ("y",), small, QUIET).model
     assert (again.coef_ == kept.coef_).all()
+
+
+def test_what_is_kept_of_one_fit_is_not_taken_for_another(shards, tmp_path):
+    found, executor = read(shards, tmp_path / "w")
+
+    def scores(seed, executor):  # with another seed, other graphs are held out together
+        model = colors(alpha=1.0).set_params(random_state=seed)
+        return train_on_shards(model, found, ("y",), executor, QUIET).scores
+
+    first, second = scores(0, executor), scores(1, executor)
+    assert second == scores(1, Local(tmp_path / "w", 10**9)) != first
 
 
 def test_bad_rows_are_told_with_their_numbers(shards, tmp_path):

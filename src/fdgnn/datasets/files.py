@@ -9,7 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import IO, cast
 
@@ -34,12 +34,13 @@ class Expansion:
     name: str
     packed: int  # bytes
     unpacked: int = 0
+    most: float = field(default_factory=lambda: MAX_EXPANSION.value)  # asked for once, not by line
 
     def add(self, n_bytes: int) -> None:
         """Count some more; raise UnsafeArchiveError where it becomes too much."""
         self.unpacked += n_bytes
         ratio = self.unpacked / max(self.packed, 1)
-        if self.unpacked > RATIO_MATTERS_FROM and MAX_EXPANSION.is_below(ratio):
+        if self.unpacked > RATIO_MATTERS_FROM and ratio > self.most:
             raise UnsafeArchiveError(
                 f"{self.name}: it unpacks to {self.unpacked / 1e9:.1f} GB or more, {ratio:.0f} "
                 f"times its own size; {MAX_EXPANSION.in_words}"

@@ -44,7 +44,7 @@ from scipy.linalg import lapack
 from fdgnn.arrays import Floats, Ints
 from fdgnn.exceptions import ConvergenceWarning
 from fdgnn.readout.dual import fit_dual, with_intercept
-from fdgnn.readout.passes import Passes, SamplePart, Totals
+from fdgnn.readout.passes import STRIPS, Passes, SamplePart, Totals
 from fdgnn.readout.products import row_products
 from fdgnn.threads import one_blas_thread
 
@@ -54,9 +54,9 @@ MOST_STEPS = 2_000
 _MOST_FINE_STEPS = 50  # from here on a factor in double precision is the faster way
 _RANK = 100  # random vectors of a sketch: more of them take longer than the steps they save
 _AT_ONCE = 25  # of them, in one pass
-MOST_NUMBERS = (
-    2**23
-)  # of one matrix of unknowns: 64 MB; more unknowns are solved one lot after another
+# Numbers of one matrix of unknowns: 64 MB. More unknowns are solved one lot after another.
+MOST_NUMBERS = 2**23
+_MATRICES = 16  # such matrices that are there at a time, with temporary ones and sums of strips
 
 Singles = npt.NDArray[np.float32]
 Places = npt.NDArray[np.int32]
@@ -228,6 +228,13 @@ def _inverse_root(matrix: Singles) -> Singles:
 # ---------------------------------------------------------------------- many samples
 
 
+def least_bytes(n_columns: int) -> int:
+    """Memory that `SparseRidge` needs at least, beside that of the passes: for its sketch."""
+    singles = 3 * _RANK * 4  # the probes, their products, and the sketch
+    doubles = _AT_ONCE * 8 * (STRIPS + 3)  # some probes, their sums over strips, temporary ones
+    return n_columns * (singles + doubles)
+
+
 class SparseRidge:
     """Ridge regression on samples in parts, for all systems at once.
 
@@ -236,12 +243,19 @@ class SparseRidge:
     passes : Passes
     tell : callable, optional
         Called before each step with the number of steps done and of systems that are not solved.
+    n_bytes : int, optional
+        Memory to keep to, beside that of the passes; `least_bytes` or more.
     """
 
     def __init__(
-        self, passes: Passes, tell: Callable[[int, int], None] = lambda steps, left: None
+        self,
+        passes: Passes,
+        tell: Callable[[int, int], None] = lambda steps, left: None,
+        n_bytes: int | None = None,
     ) -> None:
         self.passes, self._tell = passes, tell
+        most = MOST_NUMBERS if n_bytes is None else n_bytes // (8 * _MATRICES)
+        self._most_numbers = min(most, MOST_NUMBERS)
         (n,), sums, squares = passes.total(_ColumnSums(passes.n_columns))
         self.n, self.squares = float(n), float(squares.sum())
         self.used = np.flatnonzero(squares)  # others weigh nothing
@@ -261,7 +275,7 @@ class SparseRidge:
     def fit(self, systems: Systems) -> tuple[Floats, Floats]:
         """Give the weights (n_used, k) of the columns `used`, and intercepts (k,)."""
         n_used = max(len(self.used), 1)
-        lot = max(int(MOST_NUMBERS // n_used), 1)
+        lot = max(int(self._most_numbers // n_used), 1)
         starts = range(0, len(systems.alpha), lot)
         with one_blas_thread():
             found = [self._solved(systems.some(slice(s, s + lot))) for s in starts]

@@ -12,6 +12,7 @@ import numpy as np
 
 from fdgnn.context import Context
 from fdgnn.datasets.rows import GraphTable
+from fdgnn.encoders.colors import DEFAULT_BUCKETS
 from fdgnn.exceptions import GraphError
 from fdgnn.graphs.converters import as_batch
 from fdgnn.scale.executors import Local
@@ -60,7 +61,8 @@ def fit_batches(
     (3,)
     """
     context = Context(n_jobs=n_jobs)
-    plan = plan_memory(memory, context)
+    n_columns = getattr(model.encoder, "n_buckets", None) or DEFAULT_BUCKETS
+    plan = plan_memory(memory, context, n_columns)
     with tempfile.TemporaryDirectory(dir=work_dir) as place:
         folder = Path(place)
         files, surveys, reading = [], [], None
@@ -81,5 +83,5 @@ def fit_batches(
         request = ShardRequest(reading=reading)
         read = ReadShards([Parts(files=files)], request, survey, (), survey.n_rows, 0, 0.0)
         task: Any = "classification" if is_classifier(model) else "regression"
-        executor = Local(folder, plan.cache, context)
+        executor = Local(folder, plan.cache, context, plan.solver)
         return train_on_shards(model, read, ("y",), executor, context, task=task).model

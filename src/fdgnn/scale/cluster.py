@@ -48,10 +48,15 @@ class Cluster:
     folder : Path or None
         A folder that all workers see, where parts are kept; None: they keep them in memory.
     context : Context
+    solver_bytes : int, optional
+        Memory of a solver in this process.
     """
 
-    def __init__(self, client: Any, folder: Path | None, context: Context) -> None:
+    def __init__(
+        self, client: Any, folder: Path | None, context: Context, solver_bytes: int | None = None
+    ) -> None:
         self.client, self.folder, self.context = client, folder, context
+        self.solver_bytes = solver_bytes
 
     @property
     def n_workers(self) -> int:

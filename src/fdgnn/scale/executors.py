@@ -99,6 +99,8 @@ class AsTargets:
 class Executor(Protocol):
     """Somebody who does the work."""
 
+    solver_bytes: int | None  # memory of this process for a solver, beside parts
+
     @property
     def n_workers(self) -> int:
         """How many do the work."""
@@ -146,13 +148,17 @@ class Local:
     folder : Path
     cache_bytes : int
         Memory in which loaded parts are kept; the others are read again in each pass.
+    solver_bytes : int, optional
+        Memory of a solver, beside that.
     """
 
     folder: Path
     cache_bytes: int
     context: Context = field(default_factory=Context)
+    solver_bytes: int | None = None
     _kept: dict[Any, Any] = field(default_factory=dict)
     _kept_bytes: int = 0
+    _kept_for: Loader | None = None
 
     @property
     def n_workers(self) -> int:
@@ -190,19 +196,17 @@ class Local:
             return list(pool.map(lambda ref: function(self._load(loader, ref)), refs))
 
     def _load(self, loader: Loader, ref: Path) -> Any:
-        if ref in self._kept:
+        """Load a part, or take it from what is kept for this loader."""
+        if loader is self._kept_for and ref in self._kept:
             return self._kept[ref]
         part = loader.load(ref)
         size = loader.n_bytes(part)
+        if size and loader is not self._kept_for:  # from here on its parts are kept, no other's
+            self._kept, self._kept_bytes, self._kept_for = {}, 0, loader
         if size and self._kept_bytes + size <= self.cache_bytes:
             self._kept_bytes += size
             self._kept[ref] = part
         return part
-
-    def forget(self) -> None:
-        """Give back the memory of parts that are kept."""
-        self._kept.clear()
-        self._kept_bytes = 0
 
     def _each(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
         """Do the work in processes, in the order of the items."""

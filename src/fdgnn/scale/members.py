@@ -125,7 +125,7 @@ class _Sparse:
         self.passes = ExecutedPasses(
             task.executor, handles, AsSamples(task.coding), encoder.n_buckets
         )
-        self.ridge = SparseRidge(self.passes, tell)
+        self.ridge = SparseRidge(self.passes, tell, task.executor.solver_bytes)
         self.unit = (self.ridge.spread or 1.0) if relative else 1.0
         self.novelty: tuple[SeenColors, Floats] | None = None
 

@@ -12,14 +12,15 @@ import joblib
 
 from fdgnn.clusters import connected
 from fdgnn.context import Context
+from fdgnn.encoders.colors import DEFAULT_BUCKETS
 from fdgnn.estimators import AUTO, FDGNNClassifier, FDGNNRegressor
+from fdgnn.readout.conjugate import least_bytes
 from fdgnn.scale.executors import Executor, Local, all_memory, memory_of
 from fdgnn.workflow.asking import TaskName
 
 MOST_ROWS = 10_000  # of a part
 _PROCESS = 150_000_000  # bytes of a process before it has read anything, with its libraries
 _ROW = 20_000  # bytes of a row while it is read, about: a molecule as Python objects
-_SOLVER = 700_000_000  # bytes of the solver's vectors, sketch and sums for 2^18 columns
 
 
 @dataclass(frozen=True)
@@ -32,28 +33,39 @@ class MemoryPlan:
         Bytes in all processes together.
     n_rows : int
         Rows of a part, which a process reads at once.
+    solver : int
+        Bytes of the solver's vectors and sums.
     cache : int
-        Bytes in which the solver keeps encoded parts.
+        Bytes in which it keeps encoded parts; others are read again in each pass.
     """
 
     total: int
     n_rows: int
+    solver: int
     cache: int
 
 
-def plan_memory(asked: str | None, context: Context) -> MemoryPlan:
-    """Share the memory that is allowed; raise ValueError if it is too little."""
+def plan_memory(
+    asked: str | None, context: Context, n_columns: int = DEFAULT_BUCKETS
+) -> MemoryPlan:
+    """Share the memory that is allowed; raise ValueError if it is too little.
+
+    First all processes read and encode, then one of them solves. Half of what is left beside the
+    libraries is for the solver, or as much as it needs, and the rest for parts.
+    """
     total = all_memory() // 2 if asked is None else memory_of(asked)
     n_jobs = int(joblib.effective_n_jobs(context.n_jobs))
     for_reading = (total - (n_jobs + 1) * _PROCESS) // max(n_jobs, 1)
     n_rows = min(MOST_ROWS, for_reading // (2 * _ROW))
-    if n_rows < 100 or total < _PROCESS + _SOLVER:
-        least = max((n_jobs + 1) * _PROCESS + 200 * n_jobs * _ROW, _PROCESS + _SOLVER)
+    for_solving, needed = total - _PROCESS, least_bytes(n_columns)
+    if n_rows < 100 or for_solving < needed:
+        least = max((n_jobs + 1) * _PROCESS + 200 * n_jobs * _ROW, _PROCESS + needed)
         raise ValueError(
             f"`memory`: {n_jobs} processes and the solver need {least / 1e6:.0f} MB at least; "
             "allow more, or use fewer processes"
         )
-    return MemoryPlan(total, int(n_rows), max(total - _PROCESS - _SOLVER, 0))
+    solver = max(needed, for_solving // 2)
+    return MemoryPlan(total, int(n_rows), solver, for_solving - solver)
 
 
 @contextmanager
@@ -63,12 +75,12 @@ def executor_for(
     """Give somebody who does the work: this machine, or a cluster."""
     if cluster is None:
         folder.mkdir(parents=True, exist_ok=True)
-        yield Local(folder, plan.cache, context)
+        yield Local(folder, plan.cache, context, plan.solver)
         return
     from fdgnn.scale.cluster import Cluster
 
     with connected(cluster, context, n_workers=1) as client:
-        yield Cluster(client, shared, context)
+        yield Cluster(client, shared, context, plan.solver)
 
 
 def new_model(
