@@ -17,7 +17,7 @@ then the same again from the encoded parts. Written are seconds, seconds on a pr
 processes, the largest sum of proportional memory (PSS) of all processes at a time, and the accuracy
 on graphs held out and on the others. ``memory`` fits 50,000 in memory as well; ``killed`` ends a
 fit by kill -9 and gives the command again; ``workers`` fits on one and two workers of a Dask
-cluster, ``lost`` on two of which one is killed; ``cost`` fits seconds to sizes, and tells ``whole``.
+cluster, ``lost`` on two of which one is killed; ``cost`` fits seconds to sizes and tells ``whole``.
 ``python -m benchmarks.predict_many`` measures prediction.
 """
 
@@ -236,13 +236,13 @@ def killed(folder: Path) -> dict[str, Any]:
     kept["parsed"] = stamps(work, "parsed")
     run(words, at("encoded/*/*/*.npz", 5))
     kept["encoded"] = stamps(work, "encoded")
-    cost, told = run(words)
+    spent, _ = run(words)
     same = (folder / "killed.fdgnn").read_bytes() == (folder / f"{name}.fdgnn").read_bytes()
     twice = {kind: len(set(old.items()) - set(stamps(work, kind).items())) for kind, old in
              kept.items()}  # fmt: skip
     return {
         "kept": {kind: len(old) for kind, old in kept.items()}, "made_twice": twice,
-        "same_bytes": same, **cost,
+        "same_bytes": same, **spent,
     }  # fmt: skip
 
 
