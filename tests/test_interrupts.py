@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from fdgnn import ColorCounts, Graph, GraphReservoir, as_batch, kernels
 from fdgnn.graphs import colors
@@ -82,11 +83,20 @@ WORK = {
         0, 1, *structure(g), np.zeros(g.n_vertices, dtype=np.int64)
     ),
     "add_row_products": lambda g: products_with(ONES, Columns.of(ONES)),
+    "add_normal_products": lambda g: add_normal_products(),
     "parse_rows": lambda g: kernels.parse_rows(
         np.frombuffer(b"\n".join([b"1"] * 300_000), dtype=np.uint8),
         np.zeros((1, 300_000), dtype=np.int64),
     ),
 }  # fmt: skip
+
+
+def add_normal_products(n=1_000):
+    X = sp.random_array((n, 50), density=1.0, format="csr", dtype=np.float64)
+    D, w = np.ones((50, 50)), np.ones((n, 1))
+    group, places = np.zeros(50, dtype=np.int32), np.arange(50, dtype=np.int32)
+    rows = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, places
+    kernels.add_normal_products(*rows, w, group, D, np.zeros((50, 50)))
 
 
 def a_thread_that_is_told_to_end():

@@ -313,7 +313,7 @@ def test_nothing_to_find(tmp_path):
         find_shards(str(tmp_path / "*.csv"))
 
 
-@pytest.mark.parametrize("text", ["2", "much", "GB", "2 G"])
+@pytest.mark.parametrize("text", ["2", "much", "GB", "2 G", "1e400GB", "nanGB", "-1GB"])
 def test_amounts_of_memory(text):
     assert memory_of("2GB") == 2 * memory_of("1000 MB") == 2_000_000_000
     with pytest.raises(ValueError, match="such as 2GB"):

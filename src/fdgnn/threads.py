@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -47,14 +47,21 @@ def over_chunks(
         for a, b in chunks:
             kernel(a, b, *arguments)
         return
+    with obedient_threads(n_threads) as pool:
+        jobs = [pool.submit(kernel, a, b, *arguments) for a, b in chunks]
+        for job in jobs:
+            job.result()
+
+
+@contextmanager
+def obedient_threads(n_threads: int) -> Iterator[ThreadPoolExecutor]:
+    """Give threads whose kernels end if the caller is interrupted, or meets another error."""
     from fdgnn.kernels import obey
 
     told_to_end = np.zeros(1, dtype=np.int32)
     with ThreadPoolExecutor(n_threads, initializer=obey, initargs=(told_to_end,)) as pool:
         try:
-            jobs = [pool.submit(kernel, a, b, *arguments) for a, b in chunks]
-            for job in jobs:
-                job.result()
+            yield pool
         except BaseException:  # an interrupt above all, which only the main thread hears
             told_to_end[0] = 1
             pool.shutdown(wait=False, cancel_futures=True)

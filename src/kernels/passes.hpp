@@ -21,7 +21,10 @@ void add_normal_products(const Sparse<double>& X, Span<const i32> places, const 
     const i64 k = D.columns;
     std::vector<double> sums(static_cast<size_t>(k));
     double* RESTRICT y = sums.data();
+    Pulse pulse;
+    look_around();  // each time: a pass is many calls for parts that may be small
     for (i64 i = 0; i + 1 < X.starts.size; i++) {
+        pulse.spend(k * (1 + X.starts[i + 1] - X.starts[i]));
         std::fill(sums.begin(), sums.end(), 0.0);
         for (i64 a = X.starts[i]; a < X.starts[i + 1]; a++) {
             const i64 place = places[X.places[a]];

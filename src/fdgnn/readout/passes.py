@@ -8,7 +8,6 @@ of where parts lie: `Passes` brings them together.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -18,6 +17,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from fdgnn.arrays import Array, Floats, Ints
+from fdgnn.threads import obedient_threads
 
 NOBODY = -1  # the fold that is left out where none is
 PART = 10_000  # samples of a part, where they are in memory
@@ -101,7 +101,7 @@ def in_strips(step: Step, parts: Sequence[Any], load: Any, n_jobs: int | None) -
     if n_threads <= 1:
         found = list(map(one, strips))
     else:
-        with ThreadPoolExecutor(n_threads) as pool:
+        with obedient_threads(n_threads) as pool:
             found = list(pool.map(one, strips))
     totals = found[0]
     for more in found[1:]:

@@ -278,10 +278,16 @@ def memory_of(text: str) -> int:
         number = cleaned.removesuffix(unit)
         if number != cleaned:
             try:
-                return int(float(number) * size)
-            except ValueError:
+                return _positive(int(float(number) * size))
+            except (ValueError, OverflowError):
                 break
     raise ValueError(f"`memory`: expected an amount such as 2GB or 500MB, got {text!r}")
+
+
+def _positive(number: int) -> int:
+    if number <= 0:
+        raise ValueError(f"{number} is not positive")
+    return number
 
 
 def all_memory() -> int:
