@@ -159,11 +159,13 @@ def _outcome(status: int, target: Target, place: Path, record: _Record) -> Outco
     if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0:
         return Outcome(done)
     done.cases, done.clean = done.cases + 1, 0
-    smaller, story = place / "case", place / "story"
-    case = smaller.read_bytes() if smaller.exists() else target.case(number)
+    if (place / "story").exists():
+        done.wrong += 1
+        return Outcome(done, (place / "case").read_bytes(), (place / "story").read_text())
+    case = target.case(number)
     if os.WIFEXITED(status):
         done.wrong += 1
-        return Outcome(done, case, story.read_text() if story.exists() else "?")
+        return Outcome(done, case, f"the process ended itself with {os.WEXITSTATUS(status)}")
     by = signal.Signals(os.WTERMSIG(status))
     if by in (signal.SIGPROF, signal.SIGXCPU):
         done.hangs += 1
@@ -179,11 +181,19 @@ def _be_the_child(target: Target, numbers: range, place: Path, record: _Record) 
         _limit_memory()
         _try_cases(target, numbers, place, record)
         code = 0
-    except BaseException:  # whatever it is, it is told, and the child ends here
-        (place / "story").write_text(traceback.format_exc()[-4000:], errors="replace")
+    except BaseException as error:  # whatever it is, it is told, and the child ends here
+        if not (place / "story").exists():
+            _tell(place, b"", error)
     finally:
         sys.stdout.flush()
         os._exit(code)
+
+
+def _tell(place: Path, case: bytes, error: BaseException) -> None:
+    """Leave what happened for the parent."""
+    story = "".join(traceback.format_exception(error))
+    (place / "case").write_bytes(case)
+    (place / "story").write_text(story[-4000:], errors="replace")
 
 
 def _limit_memory() -> None:
@@ -204,10 +214,9 @@ def _try_cases(target: Target, numbers: range, place: Path, record: _Record) -> 
         try:
             target.check(case)
         except BaseException as error:
-            smaller, error = _smaller(target, case, error)
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            (place / "case").write_bytes(smaller)
-            raise error
+            _tell(place, case, error)  # at once: a smaller case may do anything
+            _tell(place, *_smaller(target, case, error))
+            raise
         ended = time.process_time()
         tally.cases, tally.clean = tally.cases + 1, tally.clean + 1
         tally.slowest = max(tally.slowest, ended - began)

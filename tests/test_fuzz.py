@@ -48,6 +48,13 @@ for check, kind in ((crash, "crashes"), (hang, "hangs"), (hungry, "wrong")):
     again = run_again(Target(check.__name__, cases, check), b"bad")
     assert getattr(again.tally, kind) == 1
     assert run_again(Target(check.__name__, cases, check), b"good").tally.n_found == 0
+def slow_when_smaller(case):
+    while len(case) < 6:
+        pass
+    assert not case
+
+both = run_child(Target("slow_when_smaller", lambda rng: b"123456", slow_when_smaller), 0)
+assert both.tally.wrong == both.tally.n_found == 1 and both.case == b"123456", both
 smaller = run_child(Target("wrong", lambda rng: rng.randbytes(rng.randrange(50)), wrong), 0)
 assert len(smaller.case) == 3, smaller
 assert "AssertionError" in smaller.story

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from fdgnn import limits
+from fdgnn import RandomExpansion, limits
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -38,3 +39,13 @@ def test_each_limit_can_be_changed(limit, monkeypatch):
         assert limit.is_below(12)
         assert limit.is_below(float("nan"))
     assert limit.value == 7
+
+
+def test_a_random_expansion_of_many_units_is_refused_before_it_is_drawn():
+    with pytest.raises(ValueError, match=r"131,070 features .*FDGNN_MAX_PROJECTION"):
+        RandomExpansion().fit(np.zeros((1, 65_535)))
+    with (
+        limits.changed(FDGNN_MAX_PROJECTION=7),
+        pytest.raises(ValueError, match="up to 7 weights"),
+    ):
+        RandomExpansion(4).fit(np.zeros((1, 2)))

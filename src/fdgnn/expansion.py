@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fdgnn.arrays import Features, Floats
-from fdgnn.limits import MAX_UNITS
+from fdgnn.limits import MAX_PROJECTION, MAX_UNITS
 from fdgnn.parameters import Number, check_parameters
 from fdgnn.scikit import BaseEstimator, TransformerMixin, check_array, check_is_fitted
 from fdgnn.seeds import Matrix, seed_sequence, stream
@@ -24,6 +24,11 @@ def unscaled_projection(
     seed: np.random.SeedSequence, n_features: int, n_projections: int
 ) -> Floats:
     """W_phi (P, H) before it is rescaled."""
+    if MAX_PROJECTION.is_below(n_projections * n_features):
+        raise ValueError(
+            f"a random expansion from {n_features:,} to {n_projections:,} features has too many "
+            f"weights; {MAX_PROJECTION.in_words}; take fewer units, or set `n_projections`"
+        )
     rng = stream(seed, 0, Matrix.PROJECTION)
     return rng.uniform(-1, 1, size=(n_projections, n_features))
 

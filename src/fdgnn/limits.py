@@ -161,6 +161,10 @@ MAX_UNITS = _limit(
     "FDGNN_MAX_UNITS", 10**6, "models of up to {} units are taken",
     "of a layer, of its connections, and of a random expansion; the paper's have at most 500",
 )  # fmt: skip
+MAX_PROJECTION = _limit(
+    "FDGNN_MAX_PROJECTION", 5 * 10**8, "random expansions of up to {} weights are drawn",
+    "of W_phi, which is dense: new features times features, 4 GB; the paper's have half a million",
+)  # fmt: skip
 MAX_DENSE_UNITS = _limit(
     "FDGNN_MAX_DENSE_UNITS", 5000, "components of up to {} units can be scaled",
     "of neurons that read each other by several connections, when a reservoir is drawn; the "
