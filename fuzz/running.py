@@ -310,11 +310,15 @@ def run_rounds(
 ) -> Iterator[tuple[Target, Outcome]]:
     """Run a child of each target, round by round, until the time is over or all rounds are done.
 
-    Cases begin where the ledger ends, so that each run tries others; for that, no two children
-    have the same target at a time.
+    A round begins with the targets of which the fewest cases were tried, so that short runs are
+    fair as well. Cases begin where the ledger ends, so that each run tries others; for that, no
+    two children have the same target at a time.
     """
     end = time.monotonic() + seconds
     running: deque[Child] = deque()
+
+    def n_tried(target: Target) -> int:
+        return ledger.targets.get(target.name, Tally()).cases
 
     def finished() -> tuple[Target, Outcome]:
         child = running.popleft()
@@ -323,13 +327,12 @@ def run_rounds(
         return child.target, outcome
 
     for _ in itertools.count() if rounds is None else range(rounds):
-        for target in targets:
+        for target in sorted(targets, key=n_tried):
             if len(running) == min(jobs, len(targets)):
                 yield finished()
             if rounds is None and time.monotonic() >= end:
                 break
-            first = ledger.targets.get(target.name, Tally()).cases
-            running.append(Child(target, first, n_cases))
+            running.append(Child(target, n_tried(target), n_cases))
         else:
             continue
         break
