@@ -328,7 +328,7 @@ def run_rounds(
 
     for _ in itertools.count() if rounds is None else range(rounds):
         for target in sorted(targets, key=n_tried):
-            if len(running) == min(jobs, len(targets)):
+            while len(running) == jobs or any(child.target is target for child in running):
                 yield finished()
             if rounds is None and time.monotonic() >= end:
                 break
