@@ -238,7 +238,7 @@ def test_training_gives_what_its_python_code_gives(visit, cases, name):
     for settings in (
         {**scales, "rho": 0.6, "depth": 2, "units": 15, "penalty": -1, "seed": 7},
         {**scales, "rho": 0.6, "depth": 3, "units": 75, "penalty": 0, "seed": 1},
-        {**scales, "rho": 1.5, "depth": 1, "units": 15, "penalty": -1, "seed": 7},
+        {**scales, "rho": 1.5, "depth": 2, "units": 35, "penalty": -1, "seed": 7},
     ):
         code, accuracy, outputs, contractions = page.evaluate(TRAIN, settings)
         names = {"given": (graphs, y)}

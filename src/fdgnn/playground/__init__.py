@@ -198,8 +198,8 @@ def _summary(model: Any) -> str:
     networks = [network.name or network.encoder.kind for network in model.networks_]
     parts = networks[0] if len(networks) == 1 else f"{len(networks)} parts, averaged"
     return (
-        f"Change a graph and see what the model makes of it. The model ({parts}) runs in this "
-        "page; nothing leaves your computer."
+        f"Change a graph and see what the model says. It runs in this page ({parts}), and nothing "
+        "leaves your computer."
     )
 
 

@@ -52,6 +52,17 @@ export function partsOf(sources, H, C) {
   return parts;
 }
 
+// x[k ...] = tanh(d[i ...] + w s[j ...]), n entries; give the largest change.
+export function squashRow(D, i, w, S, j, X, k, n) {
+  let change = 0;
+  for (let v = 0; v < n; v++) {
+    const x = tanh(D[i + v] + w * S[j + v]), step = Math.abs(x - X[k + v]);
+    if (step > change) change = step;
+    X[k + v] = x;
+  }
+  return change;
+}
+
 const reads = (sources, C, h, s) => sources.subarray(h * C, h * C + C).includes(s);
 
 // The neurons of a cycle in the order in which states travel around it.
@@ -77,8 +88,8 @@ export class Layer {
   }
 
   // U W_I^T + bias for the states U of the layer below.
-  drive(below, n) {
-    const { sources, values } = this.inputs, C = sources.length / this.H, D = new Float64Array(this.H * n);
+  drive(below, n, D = new Float64Array(this.H * n)) {
+    const { sources, values } = this.inputs, C = sources.length / this.H;
     for (let h = 0; h < this.H; h++) {
       D.fill(this.bias[h], h * n, (h + 1) * n);
       for (let k = h * C; k < h * C + C; k++) addRow(D, h * n, values[k], below, sources[k] * n, n);
@@ -91,19 +102,13 @@ export class Layer {
     const { sources, values } = this.recurrent, C = this.C, first = h * n, last = h * C + C - 1;
     const total = C > 1 ? D.slice(first, first + n) : D.subarray(first, first + n); // all but the last connection
     for (let k = h * C; k < last; k++) addRow(total, 0, values[k], S, sources[k] * n, n);
-    const w = values[last], from = sources[last] * n;
-    let change = 0;
-    for (let v = 0; v < n; v++) {
-      const x = tanh(total[v] + w * S[from + v]), step = Math.abs(x - X[first + v]);
-      if (step > change) change = step;
-      X[first + v] = x;
-    }
-    return change;
+    return squashRow(total, 0, values[last], S, sources[last] * n, X, first, n);
   }
 
-  // The fixed point, part by part; a cycle of neurons is swept until no state moves by more than `tol`.
-  solve(structure, D, tol = 1e-15) {
-    const n = structure.n, X = new Float64Array(this.H * n), S = new Float64Array(this.H * n);
+  // The fixed point, part by part; a cycle of neurons is swept until no state moves by more than `tol`. X and S, the
+  // states and their sums over neighbors, may be given as room to work in.
+  solve(structure, D, tol = 1e-15, [X, S] = [0, 1].map(() => new Float64Array(this.H * structure.n))) {
+    const { n } = structure;
     for (const { neurons, cycles } of this.parts) {
       for (let sweep = 0; sweep < (cycles ? SWEEPS : 1); sweep++) {
         let change = 0;
@@ -142,9 +147,8 @@ export class Layer {
 
 // What the first layer receives from a graph's labels (numbers in the vocabulary, -1 for none), features
 // (n rows of n_inputs), or, where there are neither, from the constant 1.
-export function firstDrive(layer, n, { codes = null, features = null, n_inputs = 1 }) {
+export function firstDrive(layer, n, { codes = null, features = null, n_inputs = 1 }, D = new Float64Array(layer.H * n)) {
   const { sources, values } = layer.inputs, C = sources.length / layer.H;
-  const D = new Float64Array(layer.H * n);
   for (let h = 0; h < layer.H; h++)
     for (let v = 0; v < n; v++) {
       let total = layer.bias[h];

@@ -1,9 +1,10 @@
 // Training in the page: networks drawn as in Python, all graphs embedded, the readout solved in closed form.
 
 import { addRow, cholesky, gram, largestEigenvalue, principalMap, products, solveLower, solveUpper } from "./algebra.js";
+import { follow } from "./following.js";
 import { Model, Network } from "./model.js";
 import { Expansion, LinearReadout } from "./readouts.js";
-import { firstDrive, Layer, pooled, Reservoir } from "./reservoir.js";
+import { firstDrive, Layer, Reservoir } from "./reservoir.js";
 import { MATRIX, Stream } from "./streams.js";
 import { quotientOf, spectralBound, structureOf, union } from "./structure.js";
 
@@ -188,7 +189,7 @@ export class Trainer {
     });
   }
 
-  // Pooled states (n_graphs, H) of the last layer. Certified graphs are solved in chunks.
+  // Pooled states (n_graphs, H) of the last layer. Graphs are solved in chunks, certified ones apart.
   embed(settings) {
     const { seed, units, rho, omega1, omega, depth } = settings;
     const known = this.statesOf([seed, units, rho, omega1, omega].join(" "));
@@ -196,9 +197,10 @@ export class Trainer {
       known.layers = this.layersOf(settings, depth);
       known.radius = Math.max(...known.layers.map(radiusOf));
       const sums = known.layers.map(() => new Float64Array(this.graphs.length * units));
-      const some = [...this.graphs.keys()].filter((g) => known.radius * this.bounds[g] < 1), certified = new Set(some);
-      for (const chunk of this.chunksOf(some.join(" "), some)) this.solve(known.layers, chunk, sums);
-      for (const g of this.graphs.keys()) if (!certified.has(g)) this.follow(known.layers, g, sums);
+      for (const certified of [true, false]) {
+        const some = [...this.graphs.keys()].filter((g) => known.radius * this.bounds[g] < 1 === certified);
+        for (const chunk of this.chunksOf(some.join(" "), some)) this.solve(known.layers, chunk, certified, sums);
+      }
       known.pooled = sums;
     }
     return known;
@@ -240,29 +242,28 @@ export class Trainer {
     });
   }
 
-  solve(layers, { group, structure, sizes, inputs }, sums) {
-    const { n, starts } = structure, H = layers[0].H;
-    let states = null;
+  // Four arrays to work in, which are used again and again.
+  roomFor(size) {
+    if (!(this.room?.[0].length >= size)) this.room = [0, 1, 2, 3].map(() => new Float64Array(size));
+    return this.room;
+  }
+
+  // Certified graphs get their fixed point, others the state at which the paper's loop ends.
+  solve(layers, { group, structure, sizes, inputs }, certified, sums) {
+    const { n, starts } = structure, H = layers[0].H, [D, S, ...states] = this.roomFor(H * n);
     layers.forEach((layer, i) => {
-      states = layer.solve(structure, i ? layer.drive(states, n) : firstDrive(layer, n, inputs), SETTLED);
+      const X = states[i % 2].fill(0, 0, H * n);
+      if (i) layer.drive(states[(i + 1) % 2], n, D);
+      else firstDrive(layer, n, inputs, D);
+      if (certified) layer.solve(structure, D, SETTLED, [X, S.fill(0, 0, H * n)]);
+      else follow(layer, structure, D, MOST_STEPS, SETTLED, X);
       group.forEach((g, k) => {
         for (let h = 0; h < H; h++) {
           let total = 0;
-          for (let v = starts[k]; v < starts[k + 1]; v++) total += sizes[v] * states[h * n + v];
+          for (let v = starts[k]; v < starts[k + 1]; v++) total += sizes[v] * X[h * n + v];
           sums[i][g * H + h] = total;
         }
       });
-    });
-  }
-
-  // Graphs without a certificate: the paper's loop, as Python runs it.
-  follow(layers, g, sums) {
-    const structure = this.structures[g], H = layers[0].H;
-    let states = null;
-    layers.forEach((layer, i) => {
-      const D = i ? layer.drive(states, structure.n) : firstDrive(layer, structure.n, this.inputsOf(g, [...Array(structure.n).keys()]));
-      ({ states } = layer.iterate(structure, D, TOL, MOST_STEPS));
-      sums[i].set(pooled(states, H, structure.n), g * H);
     });
   }
 
