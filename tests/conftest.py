@@ -6,7 +6,7 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let one worker run all tests of a file (`--dist loadgroup`), so that fixtures are made once.
 
-    Tests that share more than that name their group: those with a browser, those with torch.
+    Tests that share more than that name their group: those with a browser, torch, or faults.
     """
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
@@ -92,6 +92,18 @@ def _check_local(host: Any) -> None:
     own = ("localhost", "::1", "0.0.0.0", "::", socket.gethostname())
     if name not in own and not name.startswith("127."):
         raise NetworkBlockedError(f"a test tried to reach {name}; tests have no network")
+
+
+# ---------------------------------------------------------------------- faults
+
+
+@pytest.fixture(scope="session")
+def faults() -> Iterator[Callable[..., dict[str, list[Any]]]]:
+    """`fault_driver.drive`, in one process for all tests."""
+    from fault_driver import started
+
+    with started() as drive:
+        yield drive
 
 
 # ---------------------------------------------------------------------- real data

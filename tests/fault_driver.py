@@ -1,11 +1,11 @@
 """Run one command again and again, each time with a fault at another of its writes.
 
-As a process it imports the library once, reads lines with the arguments of `drive` (JSON), and
-answers each with a line. A write is one of three moments: a file is opened to be written, its
-content goes to the disk, or it is moved to its place. A child runs the command with a fault at the
-moment number `first`; then the next child runs it with one at `first` + `step`, and so on, until a
-child has no such moment any more. The answer has an entry for each child: its exit code, what it
-told, and the hash of the watched file afterwards.
+`started` is a process that imports the library once and runs `drive` for whoever asks. A write is
+one of three moments: a file is opened to be written, its content goes to the disk, or it is moved
+to its place. A child runs the command with a fault at the moment number `first`; then the next
+child runs it with one at `first` + `step`, and so on, until a child has no such moment any more.
+The answer has an entry for each child: its exit code, what it told, and the hash of the watched
+file afterwards.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ import io
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 # Slow to import: here, so that not every child has to.
@@ -143,6 +146,22 @@ def drive(folder: str, kind: str, first: int, step: int, watched: str, words: li
         if not happened.exists():
             break
     return found
+
+
+@contextmanager
+def started() -> Iterator[Callable[..., Found]]:
+    """Start this file as a process, which runs `drive` with what it is given."""
+    process = subprocess.Popen(
+        [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+
+    def ask(*arguments: object) -> Found:
+        print(json.dumps(arguments, default=str), file=process.stdin, flush=True)
+        return json.loads(process.stdout.readline())
+
+    with process:
+        yield ask
+        process.stdin.close()
 
 
 if __name__ == "__main__":

@@ -18,9 +18,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -31,7 +28,7 @@ from fdgnn.datasets import make_motif_graphs
 from fdgnn.report.bundle import bundle
 from tu_files import write_batch
 
-ROOT = Path(__file__).parent
+pytestmark = pytest.mark.xdist_group("faults")
 COMMANDS = ("fit", "evaluate", "predict", "explain", "report")
 SLOW = ("compare", "scale")  # the first starts processes, the second has many writes
 DETERMINED = ("fit", "predict", "explain")  # their files have the same bits each time
@@ -86,26 +83,18 @@ def words_of(command, data):
     }[command]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def drive(data):
-    """``drive(kind, command, folder)``: what one `fault_driver` finds, asked by all tests."""
-    asked = subprocess.Popen(
-        [sys.executable, ROOT / "fault_driver.py"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    with asked:
+@pytest.fixture
+def drive(faults, data):
+    """``drive(kind, command, folder)``: what is found at some or all of a command's writes."""
 
-        def drive(kind, command, folder):
-            words, watched = words_of(command, data)
-            first, step = 0, 7 if kind == CLOCK else 1
-            if command in SLOW and kind in KINDS:  # the three faults share the writes
-                first, step = 5 * KINDS.index(kind), 15
-            fault = [str(folder), kind, first, step, watched, list(map(str, words))]
-            print(json.dumps(fault), file=asked.stdin, flush=True)
-            return json.loads(asked.stdout.readline())
+    def drive(kind, command, folder):
+        words, watched = words_of(command, data)
+        first, step = 0, 7 if kind == CLOCK else 1
+        if command in SLOW and kind in KINDS:  # the three faults share the writes
+            first, step = 5 * KINDS.index(kind), 15
+        return faults(folder, kind, first, step, watched, list(map(str, words)))
 
-        yield drive
-        asked.stdin.close()
+    return drive
 
 
 @pytest.mark.parametrize("command", [*COMMANDS, "compare", "scale"])

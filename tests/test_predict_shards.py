@@ -7,8 +7,6 @@ import errno
 import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -131,14 +129,11 @@ def test_a_full_disk_stops_at_once_and_keeps_what_is_finished(model, data, tmp_p
     assert_all_there(model, data, out, tmp_path)
 
 
-def test_killed_at_any_write_it_goes_on_where_it_was(model, data, tmp_path):
+@pytest.mark.xdist_group("faults")
+def test_killed_at_any_write_it_goes_on_where_it_was(model, data, faults, tmp_path):
     (data / "c.csv").unlink()
     words = ["predict", str(model), str(data), "-o", "out/"]
-    run = subprocess.run(
-        [sys.executable, ROOT / "fault_driver.py", "killed", "0", "1", "out/b.csv", "--", *words],
-        cwd=tmp_path, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    found = json.loads(run.stdout)
+    found = faults(tmp_path, "killed", 0, 1, "out/b.csv", words)
     codes = found["codes"]
     assert len(codes) > 6
     assert codes[-1] == 0
