@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import builtins
 import errno
+import fcntl
 import hashlib
 import io
 import json
@@ -41,6 +42,7 @@ import fdgnn.selection.search
 import fdgnn.workflow.explaining
 import fdgnn.workflow.predicting
 import fdgnn.workflow.training
+from fdgnn.experiments.study import PROTOCOLS, Protocol
 
 KINDS = ("disk full", "permission lost", "killed")
 CLOCK = "clock moved"  # it ends nothing: ten years back, and at the next fault ten years ahead
@@ -82,6 +84,8 @@ class Faults:
             return self.open(file, mode, *more, **options)
 
         def synced(descriptor):
+            if self.n == self.at and self.kind != CLOCK and not _appends(descriptor):
+                os.ftruncate(descriptor, os.fstat(descriptor).st_size // 2)  # half is on the disk
             self.moment("content")
             return self.fsync(descriptor)
 
@@ -91,6 +95,10 @@ class Faults:
 
         io.open = builtins.open = opened
         os.fsync, os.replace = synced, moved
+
+
+def _appends(descriptor: int) -> bool:
+    return bool(fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_APPEND)
 
 
 def run(kind: str, at: int, words: list[str], log: Path) -> int:
@@ -165,5 +173,6 @@ def started() -> Iterator[Callable[..., Found]]:
 
 
 if __name__ == "__main__":
+    PROTOCOLS["quick"] = Protocol("quick", n_configurations=1, n_guesses=1)  # of `compare`
     for line in sys.stdin:
         print(json.dumps(drive(*json.loads(line))), flush=True)

@@ -38,7 +38,7 @@ from fdgnn.experiments.rivals.base import Rival
 from fdgnn.experiments.rivals.graph_kernels import KernelContestant
 from fdgnn.experiments.rivals.networks import NetworkContestant, smoothed
 from fdgnn.experiments.running import run_study
-from fdgnn.experiments.study import PROTOCOLS, plan
+from fdgnn.experiments.study import PROTOCOLS, Protocol, plan
 from fdgnn.records import decode
 from fdgnn.selection.folds import nested_folds
 from tu_files import write_batch
@@ -73,6 +73,12 @@ def in_this_process(monkeypatch):
         return "finished", None
 
     monkeypatch.setattr(runner, "_run", take_here)
+
+
+@pytest.fixture
+def few_networks(monkeypatch):
+    """Let commands, which have no option for that, search FDGNN's own parameters in no time."""
+    monkeypatch.setitem(PROTOCOLS, "quick", Protocol("quick", n_configurations=2, n_guesses=1))
 
 
 def few(n_configurations, **options):
@@ -589,7 +595,7 @@ def test_a_killed_contestant_is_a_failed_one(study, tmp_path, monkeypatch):
 # ---------------------------------------------------------------------- doors
 
 
-@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.usefixtures("in_this_process", "few_networks")
 def test_own_graphs_in_code(motifs):
     graphs, y = motifs
     rows = compare(list(graphs), np.where(y, "yes", "no").tolist(), ["wl"], n_outer=2, n_inner=2,
@@ -632,6 +638,7 @@ def test_a_missing_library_is_told_before_anything_runs(study, tmp_path, monkeyp
         run(study, tmp_path / "run", [])
 
 
+@pytest.mark.usefixtures("few_networks")
 def test_command(tmp_path, motifs, monkeypatch):
     folder = write_batch(tmp_path / "MOTIFS", *motifs)
     monkeypatch.chdir(tmp_path)

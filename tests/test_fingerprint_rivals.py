@@ -18,6 +18,7 @@ from fdgnn.datasets import make_motif_graphs
 from fdgnn.experiments.comparison import Search
 from fdgnn.experiments.measures import fit_and_test
 from fdgnn.experiments.rivals import Task, contestant
+from fdgnn.experiments.study import PROTOCOLS, Protocol
 from fdgnn.selection.folds import nested_folds
 from fdgnn.workflow.chemistry import baseline_answers, morgan_counts, murcko_scaffolds
 from tu_files import write_batch
@@ -113,6 +114,13 @@ def test_a_forest_has_nothing_to_choose_and_is_the_same_again(task):
     assert np.mean(first == Y[1::2]) > 0.8
 
 
+@pytest.fixture
+def few_networks(monkeypatch):
+    """Search FDGNN's own parameters in no time."""
+    monkeypatch.setitem(PROTOCOLS, "quick", Protocol("quick", n_configurations=2, n_guesses=1))
+
+
+@pytest.mark.usefixtures("few_networks")
 def test_molecules_in_code():
     few = {"n_outer": 2, "n_inner": 2, "search": Search(n_configurations=1)}
     rows = compare([Chem.MolFromSmiles(one) for one in SMILES], Y, ["ecfp-lr"], **few)
@@ -131,6 +139,7 @@ def written(folder, target=Y, more=""):
     return path
 
 
+@pytest.mark.usefixtures("few_networks")
 def test_a_file_of_molecules_from_the_shell(tmp_path, monkeypatch):
     path = written(tmp_path, more="C1CC,1\n")
     monkeypatch.chdir(tmp_path)

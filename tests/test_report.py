@@ -1255,7 +1255,7 @@ def test_page_of_large_portraits_stays_small(tmp_path):
     portrait = large_portrait()
     assert len(json.dumps(portrait)) > 1_500_000
     sources = [
-        read_subject(write_run(tmp_path / str(i), portrait=portrait, n_configurations=100))
+        read_subject(write_run(tmp_path / str(i), portrait=portrait, n_configurations=10))
         for i in range(5)
     ]
     shown = make(tmp_path, *sources)
