@@ -1,27 +1,32 @@
 """Faults x commands: the old file or the new one, never half of it, and nothing lost.
 
-=================  ======  ========  ========  =======  =======  ======  ===============
-                   fit     evaluate  compare   predict  explain  report  fit out of core
-=================  ======  ========  ========  =======  =======  ======  ===============
-disk full          x       x         x         x        x        x       x
-permission lost    x       x         x         x        x        x       x
-killed             x       x         x         x        x        x       x
-clock moved        x       x                   x        x        x
-=================  ======  ========  ========  =======  =======  ======  ===============
+================  =====  ==========  =========  =========  =========  ========  ==========
+                  fit    evaluate    compare    predict    explain    report    playground
+================  =====  ==========  =========  =========  =========  ========  ==========
+disk full         x      x           x          x          x          x         x
+permission lost   x      x           x          x          x          x         x
+killed            x      x           x          x          x          x         x
+clock moved       x      x                      x          x          x         x
+worker gone       x      x                      x
+================  =====  ==========  =========  =========  =========  ========  ==========
 
-Each fault happens at every write of the command (of `compare` and of `fit` out of core, each at
-some of them), one after the other (`fault_driver`). A clock that is moved ends nothing. A worker
-that is gone is in tests/test_study.py, for `evaluate`, which has workers.
+`fit` and `predict` stand for themselves and for `fit --memory`, which encodes shards, and for the
+prediction of a directory. Each fault happens at every write of the command (of those that are
+slow, each at some of them), one after the other (`fault_driver`). A clock that is moved ends
+nothing. Workers of a Dask cluster that are gone are in test_study, test_scale_cluster and
+test_predict_shards.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from pathlib import Path
 
 import pytest
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from commands import fdgnn
+from commands import assert_one_clear_line, fdgnn
 from fault_driver import CLOCK, KINDS
 from fdgnn import load_tu
 from fdgnn.datasets import make_motif_graphs
@@ -29,8 +34,10 @@ from fdgnn.report.bundle import bundle
 from tu_files import write_batch
 
 pytestmark = pytest.mark.xdist_group("faults")
-COMMANDS = ("fit", "evaluate", "predict", "explain", "report")
-SLOW = ("compare", "scale")  # the first starts processes, the second has many writes
+COMMANDS = (
+    "fit", "evaluate", "predict", "explain", "report", "playground", "fit shards", "predict shards",
+)  # fmt: skip
+SLOW = ("compare", "fit shards")  # the first starts processes, the second has many writes
 DETERMINED = ("fit", "predict", "explain")  # their files have the same bits each time
 
 
@@ -44,7 +51,11 @@ def data(tmp_path_factory):
         {"edge_index": [[0, 1, 2], [1, 2, i % 2]], "node_feat": [i % 3, 1, 2], "y": i % 2}
         for i in range(24)
     ]
-    (folder / "table.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    lines = [json.dumps(row) for row in rows]
+    (folder / "table.jsonl").write_text("\n".join(lines))
+    (folder / "shards").mkdir()
+    for name, some in (("a", lines[:8]), ("b", lines[8:])):
+        (folder / "shards" / f"{name}.jsonl").write_text("\n".join(some))
     model = fdgnn("fit", folder / "table.jsonl", "--target", "y", "--model", "paper",
                   "-o", folder / "model.fdgnn", "--configurations", 1)  # fmt: skip
     assert model.returncode == 0, model.stderr
@@ -72,10 +83,17 @@ def words_of(command, data):
              *few[:2]),
             "run/compare.json",
         ),
-        "scale": (
-            ("fit", table, "--target", "y", "--model", "colors", "--memory", "1GB", "-o",
+        "fit shards": (
+            ("fit", data / "shards", "--target", "y", "--model", "colors", "--memory", "1GB", "-o",
              "big.fdgnn"),
             "big.fdgnn",
+        ),
+        "predict shards": (
+            ("predict", data / "model.fdgnn", data / "shards", "-o", "out"),
+            "out/a.jsonl",
+        ),
+        "playground": (
+            ("playground", data / "model.fdgnn", "-o", "play.html"), "play.html",
         ),
         "explain": (("explain", data / "model.fdgnn", table, "-o", "out.jsonl"), "out.jsonl"),
         "report": (("report", data / "model.fdgnn", "-o", "page.html"), "page.html"),
@@ -97,7 +115,7 @@ def drive(faults, data):
     return drive
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "compare", "scale"])
+@pytest.mark.parametrize("command", [*COMMANDS, "compare"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_fault_at_any_write_leaves_the_old_file_or_the_new_one(
     kind, command, data, drive, tmp_path
@@ -120,7 +138,7 @@ def test_a_fault_at_any_write_leaves_the_old_file_or_the_new_one(
     else:  # results with more and more rows
         assert states[0] is None or codes[0] == 0
         assert "half" not in states
-    if command == "scale":
+    if command.endswith("shards"):
         assert set(states) <= {None, new}
     if kind != "killed":
         assert not list(tmp_path.rglob("*.part"))
@@ -134,3 +152,27 @@ def test_a_clock_that_is_moved_changes_nothing(command, drive, tmp_path):
     assert "half" not in found["states"]
     if command in DETERMINED:
         assert len(set(found["states"])) == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "work"),
+    [
+        ("fit", "fdgnn.selection.configurations.score_candidates"),
+        ("fit shards", "fdgnn.scale.executors._ahead"),
+        ("evaluate", "fdgnn.experiments.running.score_candidates"),
+        ("predict", "fdgnn.workflow.processes.predict_tables"),
+    ],
+)
+@pytest.mark.parametrize("why", ["killed", "no memory"])
+def test_a_worker_that_is_gone_is_told_in_one_line(command, work, why, data, tmp_path, monkeypatch):
+    def gone(*_, **__):
+        raise TerminatedWorkerError("killed") if why == "killed" else MemoryError("64 GiB")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(work, gone)
+    words, watched = words_of(command, data)
+    Path(watched).parent.mkdir(exist_ok=True)
+    more = ("-j", 2) if command == "fit shards" else ()
+    told = "process was killed" if why == "killed" else "memory ran out"
+    assert_one_clear_line(fdgnn(*words, *more), told)
+    assert not Path(watched).exists()

@@ -21,7 +21,6 @@ from fdgnn.workflow.predicting import Predictor
 pytest.importorskip("rdkit")
 
 SMILES = ["CCO", "CCN", "c1ccccc1", "CC(=O)O", "C1CC", "CCCl", "CCBr", "OCCO", "CC#N", "C=C"]
-ROOT = Path(__file__).parent
 
 
 @pytest.fixture(scope="module")
@@ -127,19 +126,6 @@ def test_a_full_disk_stops_at_once_and_keeps_what_is_finished(model, data, tmp_p
     monkeypatch.undo()
     assert "1 of 3 shards were finished" in fdgnn("predict", model, data, "-o", out).stderr
     assert_all_there(model, data, out, tmp_path)
-
-
-@pytest.mark.xdist_group("faults")
-def test_killed_at_any_write_it_goes_on_where_it_was(model, data, faults, tmp_path):
-    (data / "c.csv").unlink()
-    words = ["predict", str(model), str(data), "-o", "out/"]
-    found = faults(tmp_path, "killed", 0, 1, "out/b.csv", words)
-    codes = found["codes"]
-    assert len(codes) > 6
-    assert codes[-1] == 0
-    assert set(codes[:-1]) == {-signal.SIGKILL}
-    assert "finished before" in found["told"][-1]
-    assert_all_there(model, data, tmp_path / "out", tmp_path)
 
 
 def test_formats_names_that_collide_and_options_that_need_a_directory(model, data, tmp_path):

@@ -117,6 +117,25 @@ def main() -> None:
     except (FDGNNError, ValueError, OSError) as error:
         say(f"error: {one_line(error)}")
         sys.exit(1)
+    except (RuntimeError, MemoryError) as error:
+        if not (told := _lack_of_memory(error)):
+            raise
+        say(f"error: {told}")
+        sys.exit(1)
+
+
+def _lack_of_memory(error: Exception) -> str:
+    """Say what to do if memory ran out, here or in another process; nothing of other errors."""
+    from concurrent.futures import BrokenExecutor
+
+    if isinstance(error, MemoryError):
+        return f"memory ran out ({one_line(error)})" if str(error) else "memory ran out"
+    if isinstance(error, BrokenExecutor):
+        return (
+            "a worker process was killed, perhaps because memory ran out; run the same command "
+            "again, if need be with fewer processes"
+        )
+    return ""
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
