@@ -174,7 +174,7 @@ def test_an_answer_without_end(site, nothing_here, monkeypatch):
 
 def test_no_network(nothing_here, site, monkeypatch):
     monkeypatch.setattr(home, "URL", "http://127.0.0.1:9/{name}.zip")
-    refused(nothing_here, "could not be downloaded")
+    refused(nothing_here, r"could not be downloaded \(127.0.0.1:9 cannot be reached\)")
 
 
 def test_a_data_home_one_cannot_write_to(site, nothing_here):

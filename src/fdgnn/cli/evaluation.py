@@ -114,8 +114,8 @@ def demo(
     if page is not None:
         check_writable(page)
     study = _demo_study()
+    say(f"{study.dataset}: {study.graphs!r}", quiet)
     say(
-        f"{study.dataset}: {study.graphs!r}\n"
         f"{study.protocol.n_configurations} configurations x {study.protocol.n_guesses} "
         f"networks, {study.protocol.n_outer} outer x {study.protocol.n_inner} inner folds",
         quiet,

