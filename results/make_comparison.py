@@ -1,14 +1,23 @@
-"""Write results/compare/README.md from the rows that ``fdgnn compare`` left beside it."""
+"""Write results/compare/README.md from the rows that ``fdgnn compare`` left beside it.
+
+    python results/make_comparison.py [--add runs/NAME/compare.json ...]
+
+``--add`` puts the rows of further runs into NAME.json first. A model that has a row already gets
+the new one, except for FDGNN itself, whose row comes from the paper's whole protocol.
+"""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
 from fdgnn.cli.tables import times
 from fdgnn.experiments import paper
 from fdgnn.experiments.records import ComparisonRow, PublishedAccuracy
+from fdgnn.experiments.rivals import RIVALS
 from fdgnn.experiments.rundir import read_file
+from fdgnn.records import write_record
 
 HERE = Path(__file__).parent / "compare"
 
@@ -108,7 +117,20 @@ def page() -> str:
     return HEAD + "".join("\n" + "\n".join(lines) + "\n" for lines in sections)
 
 
+def add(rows: Sequence[ComparisonRow]) -> None:
+    """Put rows of one dataset into its file, in the order of ``fdgnn compare``."""
+    path = HERE / f"{rows[0].dataset}.json"
+    known = read_file(path, list[ComparisonRow]) if path.exists() else []
+    by_model = {row.model: row for row in rows} | {r.model: r for r in known if r.model == "fdgnn"}
+    by_model = {row.model: row for row in known} | by_model
+    write_record(path, [by_model[name] for name in ("fdgnn", *RIVALS) if name in by_model])
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description="The page of rivals, made from their rows.")
+    parser.add_argument("--add", nargs="*", type=Path, default=[], help="compare.json of new runs")
+    for path in parser.parse_args().add:
+        add(read_file(path, list[ComparisonRow]))
     (HERE / "README.md").write_text(page())
     timed = HERE / "table4.json"
     if timed.exists():
