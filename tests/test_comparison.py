@@ -300,14 +300,15 @@ def test_weights_that_training_sets(task):
 # ---------------------------------------------------------------------- the protocol
 
 
-def test_training_is_timed_without_preparation_and_repeated(motifs):
+def test_training_is_timed_without_preparation_and_repeated(motifs, monkeypatch):
     graphs, y = motifs
-    made, prepared = [], []
+    made, prepared, clock = [], [], [0.0]
+    monkeypatch.setattr("fdgnn.experiments.measures.time.process_time", lambda: clock[0])
 
     class Slow:
         def fit(self, graphs, y):
             made.append(self)
-            time.sleep(0.01)
+            clock[0] += 0.01
             return self
 
         def predict(self, graphs):
@@ -315,14 +316,15 @@ def test_training_is_timed_without_preparation_and_repeated(motifs):
 
     def prepare(mask):
         prepared.append(mask)
-        time.sleep(0.05)
+        clock[0] += 0.05
         return graphs[mask]
 
     fold = nested_folds(y, 3, 3, seed=0)[0]
     found = fit_and_test(Slow, prepare, y, fold)
     assert len(made) == 5
     assert len(prepared) == 10
-    assert 0.01 <= found.train_seconds < 0.05
+    assert found.train_seconds == pytest.approx(0.01)
+    assert found.test_seconds == 0.0
     assert found.accuracy == np.mean(y[fold < 0] == y[0])
 
 
