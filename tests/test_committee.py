@@ -419,8 +419,8 @@ def test_whole_weights_are_repeated_graphs(labeled, encoder):
     # colors it counts in units of the features, which are others if some graphs are repeated.
     more = times.mean()
     if encoder == "colors":
-        X = dense(model.networks_[0].features(graphs))
-        units = [((Z - Z.mean(axis=0)) ** 2).sum(axis=1).mean() for Z in (X, X[again])]
+        X = model.networks_[0].features(graphs)
+        units = [(Z**2).sum() / Z.shape[0] - (Z.mean(axis=0) ** 2).sum() for Z in (X, X[again])]
         more *= units[0] / units[1]
     repeated = clone(model).set_params(alpha=0.3 * more).fit(graphs[again], y[again])
     np.testing.assert_allclose(weighted, repeated.outputs(graphs), atol=1e-6)
