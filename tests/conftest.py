@@ -106,6 +106,17 @@ def faults() -> Iterator[Callable[..., dict[str, list[Any]]]]:
         yield drive
 
 
+# ---------------------------------------------------------------------- small searches
+
+
+@pytest.fixture
+def few_networks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search two of FDGNN's configurations, in commands that have no option for it."""
+    from fdgnn.experiments.study import PROTOCOLS, Protocol
+
+    monkeypatch.setitem(PROTOCOLS, "quick", Protocol("quick", n_configurations=2, n_guesses=1))
+
+
 # ---------------------------------------------------------------------- real data
 
 

@@ -10,7 +10,6 @@ import pytest
 from commands import assert_one_clear_line, fdgnn, fdgnn_process
 from fdgnn import __version__
 from fdgnn.datasets import make_motif_graphs
-from fdgnn.experiments.study import PROTOCOLS, Protocol
 from tu_files import write_batch
 
 SMALL = ["--protocol", "quick", "--configurations", "2", "--guesses", "1", "--units", "10"]
@@ -106,9 +105,9 @@ def test_too_few_members_of_a_class(tmp_path):
     assert_one_clear_line(fdgnn("evaluate", folder, "--out", tmp_path / "out"), "3 graphs")
 
 
+@pytest.mark.usefixtures("few_networks")
 def test_demo_runs_on_generated_graphs_where_mutag_is_not_at_hand(tmp_path, monkeypatch):
     """Python does not find GraKeL: this stands for a machine without it."""
-    monkeypatch.setitem(PROTOCOLS, "quick", Protocol("quick", n_configurations=3, n_guesses=1))
     real = importlib.util.find_spec
     hidden = lambda name, *more: None if name == "grakel" else real(name, *more)  # noqa: E731
     monkeypatch.setattr(importlib.util, "find_spec", hidden)

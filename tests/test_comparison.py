@@ -38,7 +38,7 @@ from fdgnn.experiments.rivals.base import Rival
 from fdgnn.experiments.rivals.graph_kernels import KernelContestant
 from fdgnn.experiments.rivals.networks import NetworkContestant, smoothed
 from fdgnn.experiments.running import run_study
-from fdgnn.experiments.study import PROTOCOLS, Protocol, plan
+from fdgnn.experiments.study import PROTOCOLS, plan
 from fdgnn.records import decode
 from fdgnn.selection.folds import nested_folds
 from tu_files import write_batch
@@ -73,12 +73,6 @@ def in_this_process(monkeypatch):
         return "finished", None
 
     monkeypatch.setattr(runner, "_run", take_here)
-
-
-@pytest.fixture
-def few_networks(monkeypatch):
-    """Let commands, which have no option for that, search FDGNN's own parameters in no time."""
-    monkeypatch.setitem(PROTOCOLS, "quick", Protocol("quick", n_configurations=2, n_guesses=1))
 
 
 def few(n_configurations, **options):

@@ -18,7 +18,6 @@ from fdgnn.datasets import make_motif_graphs
 from fdgnn.experiments.comparison import Search
 from fdgnn.experiments.measures import fit_and_test
 from fdgnn.experiments.rivals import Task, contestant
-from fdgnn.experiments.study import PROTOCOLS, Protocol
 from fdgnn.selection.folds import nested_folds
 from fdgnn.workflow.chemistry import baseline_answers, morgan_counts, murcko_scaffolds
 from tu_files import write_batch
@@ -112,12 +111,6 @@ def test_a_forest_has_nothing_to_choose_and_is_the_same_again(task):
     trees = models[0].classifier.estimators_
     assert models[0].n_parameters_ == sum(tree.tree_.node_count for tree in trees)
     assert np.mean(first == Y[1::2]) > 0.8
-
-
-@pytest.fixture
-def few_networks(monkeypatch):
-    """Search FDGNN's own parameters in no time."""
-    monkeypatch.setitem(PROTOCOLS, "quick", Protocol("quick", n_configurations=2, n_guesses=1))
 
 
 @pytest.mark.usefixtures("few_networks")
