@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let one worker run all tests of a file (`--dist loadgroup`), so that fixtures are made once.
 
-    Tests that share more than that name their group: those with a browser, torch, or faults.
+    Tests that share more than that name their group: those with a browser, torch, Dask, or faults.
     """
     for item in items:
         if item.get_closest_marker("xdist_group") is None:

@@ -180,6 +180,7 @@ def test_an_address_that_nobody_answers_at(model, data, tmp_path, monkeypatch):
     assert_one_clear_line(run, "no Dask scheduler answers at tcp://127.0.0.1:9")
 
 
+@pytest.mark.xdist_group("dask")
 def test_workers_read_and_write_and_one_may_be_lost(model, data, tmp_path):
     distributed = pytest.importorskip("distributed")
     deadly = tmp_path / "in" / "b.csv"

@@ -18,7 +18,10 @@ from fdgnn.scale.training import read_shards, train_on_shards
 from test_scale import QUIET, _small, colors, in_memory, read, shards  # noqa: F401
 
 distributed = pytest.importorskip("distributed")
-pytestmark = pytest.mark.filterwarnings("ignore")  # of distributed's own
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),  # of distributed's own
+    pytest.mark.xdist_group("dask"),
+]
 
 
 @pytest.fixture(scope="module")

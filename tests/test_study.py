@@ -325,6 +325,7 @@ def test_plans_take_the_papers_sizes():
 # ---------------------------------------------------------------------- on a cluster
 
 
+@pytest.mark.xdist_group("dask")
 def test_a_dask_cluster_that_loses_a_worker_gives_the_same_bits(undisturbed, tmp_path):
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
