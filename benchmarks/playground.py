@@ -1,7 +1,7 @@
 """The playground in Chromium: how fast it trains on MUTAG, and how well it reads SMILES.
 
-``python -m benchmarks.playground --json results/playground.json``; with ``--picture FILE`` only a
-picture of the page is taken, for the documentation.
+``python -m benchmarks.playground --json results/playground.json``; with ``--only`` the other part
+of that file stays. With ``--picture FILE`` a picture of the page is taken, for the documentation.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--moves", type=int, default=40)
-    parser.add_argument("--only", choices=["training"])
+    parser.add_argument("--only", choices=["training", "smiles"])
     parser.add_argument("--picture", type=Path)
     arguments = parser.parse_args()
     from playwright.sync_api import sync_playwright
@@ -58,13 +58,16 @@ def main() -> None:
         if arguments.picture:
             picture(browser, Path(folder), arguments.picture)
             return
-        found: dict[str, Any] = {"training": training(browser, Path(folder), arguments.moves)}
+        found: dict[str, Any] = {}
+        if arguments.only != "smiles":
+            found["training"] = training(browser, Path(folder), arguments.moves)
         if arguments.only != "training":
             found["smiles"] = [smiles(browser, Path(folder), name) for name in ("BACE", "BBBP")]
         browser.close()
     print(json.dumps(found, indent=1))
     if arguments.json:
-        arguments.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        known = json.loads(arguments.json.read_text("utf-8")) if arguments.json.exists() else {}
+        arguments.json.write_text(json.dumps(known | found, indent=1) + "\n", encoding="utf-8")
 
 
 def opened(browser: Any, path: Path) -> Any:
@@ -81,7 +84,7 @@ def picture(browser: Any, folder: Path, output: Path) -> None:
     page = opened(
         browser, playground.write(folder / "mutag.html", None, graphs, y, dataset="MUTAG")
     )
-    page.set_viewport_size({"width": 1280, "height": 812})
+    page.set_viewport_size({"width": 1280, "height": 772})
     page.screenshot(path=output)
 
 

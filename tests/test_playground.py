@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -119,6 +120,19 @@ def test_modules_share_no_names(name):
     script = joined_script(SCRIPTS / name)
     assert not re.search(r"^(import|export) ", script, flags=re.MULTILINE)
     assert "</script" not in script
+
+
+def test_the_counts_of_the_documentation_are_those_of_the_benchmark():
+    root = Path(__file__).parent.parent
+    read = json.loads((root / "results" / "playground.json").read_text("utf-8"))["smiles"]
+    n, same, refused = (
+        sum(each[part] for each in read) for part in ("molecules", "same", "refused")
+    )
+    told = " ".join((root / "docs" / "playground.md").read_text("utf-8").split())
+    assert f"reads {same:,} of {n:,} as RDKit does" in told
+    assert (
+        f"it refuses {refused} with hydrogens in brackets, and reads {n - same - refused}" in told
+    )
 
 
 def test_a_regressor_has_a_page(motifs, tmp_path):
