@@ -341,6 +341,25 @@ def test_edits_by_mouse_and_undo(visit, cases):
     assert page.evaluate(SKETCH)[0][0] == "N"
 
 
+def test_fingers_add_connect_and_delete(visit, cases):
+    model, page = cases["colors, linear"][2], visit("colors, linear", width=390, has_touch=True)
+    page.click("#pasting summary")
+    page.fill("#text", "a:C-b:N b-c:C")
+    page.click("#paste button")
+    page.locator("#canvas").scroll_into_view_if_needed()
+    for tool, vertices, size in (
+        ("add", [2], [4, 3]),
+        ("connect", [0, 2], [4, 4]),
+        ("delete", [1], [3, 2]),
+    ):
+        page.check(f"#tools input[value={tool}]", force=True)
+        for v in vertices:
+            page.touchscreen.tap(*place_of(page, v))
+        assert [len(part) for part in page.evaluate(SKETCH)] == size
+        assert abs(scored(page) - python_score(model, page)) < AGREES
+    assert page.locator("#verdict").is_visible()
+
+
 def test_keyboard_and_typing(visit, cases):
     model, page = cases["colors, linear"][2], visit("colors, linear")
     page.click("#pasting summary")

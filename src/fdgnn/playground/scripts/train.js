@@ -27,9 +27,6 @@ export class Train {
     this.makeSliders();
     copies(byId("copy-code"), () => this.code());
     byId("map").addEventListener("click", ({ target }) => this.showGraph(target));
-    byId("map").addEventListener("keydown", (event) => {
-      if (event.key === "Enter") this.showGraph(event.target);
-    });
   }
 
   makeSliders() {
@@ -85,9 +82,9 @@ export class Train {
     const card = (value, words) => element("div", {}, element("p", { class: "value" }, value), element("p", {}, words));
     const made = result.accuracy === null
       ? [card("–", "The readout has no solution with this penalty: give a larger one.")]
-      : [card(`${(100 * result.accuracy).toFixed(1)} %`, `accuracy on graphs held out, ${this.training.n_folds} folds; the most common class has ${(100 * this.majority()).toFixed(1)} %`)];
-    made.push(card(`${result.contractions.filter((c) => c < 1).length} of ${n}`, "graphs certified to have just one state at rest"));
-    made.push(card(`${milliseconds.toFixed(0)} ms`, `from the slider to here; ${result.times.embedding.toFixed(0)} for the graphs, ${result.times.readout.toFixed(0)} for the readout`));
+      : [card(`${(100 * result.accuracy).toFixed(1)} %`, `accuracy held out, ${this.training.n_folds} folds; the most common class has ${(100 * this.majority()).toFixed(1)} %`)];
+    made.push(card(`${result.contractions.filter((c) => c < 1).length} of ${n}`, "graphs are certified to come to rest in one way"));
+    made.push(card(`${milliseconds.toFixed(0)} ms`, `from slider to here: graphs ${result.times.embedding.toFixed(0)}, readout ${result.times.readout.toFixed(0)}`));
     byId("train-cards").replaceChildren(...made);
   }
 
