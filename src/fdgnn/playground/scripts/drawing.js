@@ -21,7 +21,7 @@ export function draw(svg, sketch, view) {
   const { x, y, width, height } = view.window;
   svg.setAttribute("viewBox", `${x} ${y} ${width} ${height}`);
   svg.setAttribute("preserveAspectRatio", "xMidYMid meet");
-  svg.setAttribute("class", `graph${view.molecule ? " molecule" : ""}${sketch.edges.length > 3 * sketch.vertices.length ? " dense" : ""}`);
+  svg.setAttribute("class", `graph${view.molecule ? " molecule" : ""}${sketch.edges.length > Math.min(3 * sketch.vertices.length, 500) ? " dense" : ""}`);
   const layers = ["edges", "halos", "vertices", "names", "marks", "hits"].map((name) => shape("g", { class: name }));
   const [edges, halos, dots, names, marks, hits] = layers;
   sketch.edges.forEach((edge, e) => drawEdge(edges, hits, sketch, edge, e, view));

@@ -1,5 +1,6 @@
 // Where vertices lie: distances on the picture follow distances in the graph (stress majorization).
 
+const MOST_OTHERS = 400; // vertices by whose distances the places of a part are found
 const CLOSEST = 0.85; // of most vertices to their nearest neighbors, in lengths of an edge
 const GAP = 1.6; // between parts that are not connected, in lengths of an edge
 
@@ -11,8 +12,7 @@ export function place(n, edges) {
     near[u].push(v);
     near[v].push(u);
   }
-  const places = new Array(n), seen = new Array(n).fill(false);
-  let left = 0;
+  const places = new Array(n), seen = new Array(n).fill(false), parts = [];
   for (let v = 0; v < n; v++) {
     if (seen[v]) continue;
     const part = [v];
@@ -22,50 +22,62 @@ export function place(n, edges) {
         seen[u] = true;
         part.push(u);
       }
-    const own = placePart(part, near);
-    const low = Math.min(...own.map((p) => p[0])), high = Math.max(...own.map((p) => p[0]));
-    part.forEach((u, i) => { places[u] = [own[i][0] - low + left, own[i][1]]; });
-    left += high - low + GAP;
+    parts.push({ part, ...boxOf(placePart(part, near)) });
+  }
+  // Parts lie side by side in rows, the largest first.
+  parts.sort((a, b) => b.part.length - a.part.length);
+  const wide = Math.max(parts[0]?.width, 1.5 * Math.sqrt(parts.reduce((sum, { width, height }) => sum + (width + GAP) * (height + GAP), 0)));
+  let left = 0, top = 0, row = 0;
+  for (const { part, own, width, height } of parts) {
+    if (left && left + width > wide) [left, top, row] = [0, top + row + GAP, 0];
+    part.forEach((u, i) => { places[u] = [own[i][0] + left, own[i][1] + top]; });
+    left += width + GAP;
+    row = Math.max(row, height);
   }
   return places;
 }
 
-function distances(part, near) {
-  const number = new Map(part.map((v, i) => [v, i]));
-  return part.map((start) => {
-    const found = new Float64Array(part.length).fill(-1), queue = [start];
-    found[number.get(start)] = 0;
-    for (const v of queue)
-      for (const u of near[v]) {
-        const i = number.get(u);
-        if (found[i] < 0) {
-          found[i] = found[number.get(v)] + 1;
-          queue.push(u);
-        }
-      }
-    return found;
-  });
+// Places from zero on, and how much room they take.
+function boxOf(at) {
+  const [lows, highs] = [Math.min, Math.max].map((most) => [0, 1].map((k) => at.reduce((found, p) => most(found, p[k]), at[0][k])));
+  return { own: at.map(([x, y]) => [x - lows[0], y - lows[1]]), width: highs[0] - lows[0], height: highs[1] - lows[1] };
 }
 
-// One connected part, by repeated averages of where each vertex's distances to the others want it.
-function placePart(part, near) {
+// Steps from vertex `start` to all others; `near` are lists of neighbors.
+function distancesFrom(start, near) {
+  const found = new Int32Array(near.length).fill(-1), queue = [start];
+  found[start] = 0;
+  for (const v of queue)
+    for (const u of near[v]) if (found[u] < 0) {
+      found[u] = found[v] + 1;
+      queue.push(u);
+    }
+  return found;
+}
+
+// One connected part, by repeated averages of where each vertex's distances to the others want it; in a large part
+// to some of the others.
+function placePart(part, all) {
   const n = part.length;
   if (n === 1) return [[0, 0]];
-  const wanted = distances(part, near);
+  const number = new Map(part.map((v, i) => [v, i])), near = part.map((v) => all[v].map((u) => number.get(u)));
+  const others = part.flatMap((_, i) => (i % Math.ceil(n / MOST_OTHERS) ? [] : [i]));
+  const wanted = others.map((j) => distancesFrom(j, near));
   let at = part.map((_, i) => [Math.cos(2.4 * i) * Math.sqrt(i + 1) * 0.6, Math.sin(2.4 * i) * Math.sqrt(i + 1) * 0.6]);
-  const rounds = Math.max(30, Math.min(400, Math.floor(4e6 / (n * n))));
+  const rounds = Math.max(30, Math.min(400, Math.floor(4e6 / (n * others.length))));
   for (let round = 0; round < rounds; round++) {
     at = at.map((p, i) => {
       let x = 0, y = 0, total = 0;
-      for (let j = 0; j < n; j++) {
+      for (let k = 0; k < others.length; k++) {
+        const j = others[k], far = wanted[k][i], q = at[j];
         if (j === i) continue;
-        const weight = 1 / wanted[i][j] ** 2, dx = p[0] - at[j][0], dy = p[1] - at[j][1];
-        const pull = wanted[i][j] / (Math.hypot(dx, dy) || 1e-6);
-        x += weight * (at[j][0] + pull * dx);
-        y += weight * (at[j][1] + pull * dy);
+        const weight = 1 / (far * far), dx = p[0] - q[0], dy = p[1] - q[1];
+        const pull = far / (Math.sqrt(dx * dx + dy * dy) || 1e-6);
+        x += weight * (q[0] + pull * dx);
+        y += weight * (q[1] + pull * dy);
         total += weight;
       }
-      return [x / total, y / total];
+      return total ? [x / total, y / total] : p;
     });
   }
   return spread(lying(at));
@@ -82,7 +94,14 @@ function lying(at) {
 
 // Make a part larger if most of its vertices are too close to their nearest neighbor to be told apart.
 function spread(at) {
-  const nearest = at.map((p, i) => at.reduce((least, q, j) => (j === i ? least : Math.min(least, Math.hypot(p[0] - q[0], p[1] - q[1]))), Infinity));
+  const nearest = at.map(([x, y], i) => {
+    let least = Infinity;
+    for (let j = 0; j < at.length; j++) {
+      const dx = x - at[j][0], dy = y - at[j][1], square = dx * dx + dy * dy;
+      if (j !== i && square < least) least = square;
+    }
+    return Math.sqrt(least);
+  });
   const usual = nearest.sort((a, b) => a - b)[nearest.length >> 1];
   const factor = Math.min(8, Math.max(1, CLOSEST / (usual || 1)));
   return at.map(([x, y]) => [factor * x, factor * y]);
