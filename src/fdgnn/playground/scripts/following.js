@@ -8,28 +8,33 @@ import { squashRow } from "./reservoir.js";
 import { sumNeighbors } from "./structure.js";
 
 // The states after `most` steps from zero, to X, which is zero. A cycle that moves by less than `still` is at rest.
-export function follow(layer, structure, D, most, still, X) {
-  const { n } = structure, { sources, values } = layer.recurrent, lags = lagsOf(layer);
-  const sums = new Array(layer.H); // sums[h][l] is A x[h], l steps before the last; just one where h is at rest
-  const step = (h, S) => squashRow(D, h * n, values[h], S, 0, X, h * n, n);
+// `roomFor(size)` gives an array to work in.
+export function follow(layer, structure, D, most, still, X, roomFor) {
+  const { n } = structure, { sources, values } = layer.recurrent, lags = (layer.lags ??= lagsOf(layer));
+  const n_rows = lags.reduce((sum, lag) => sum + lag + 1, 0), room = roomFor(n_rows * n).fill(0, 0, n_rows * n);
+  const rows = new Array(layer.H); // rows[h][l] is where A x[h] is, l steps before the last; just one where h is at rest
+  const step = (h, row) => squashRow(D, h * n, values[h], room, row, X, h * n, n);
+  const sum = (h, row) => sumNeighbors(structure, X, h * n, room, row);
+  let used = 0;
+  for (let h = 0; h < layer.H; h++) rows[h] = Array.from({ length: lags[h] + 1 }, () => n * used++);
   for (const { neurons, cycles } of layer.parts) {
-    for (const h of neurons) sums[h] = Array.from({ length: lags[h] + 1 }, () => new Float64Array(n));
-    if (!cycles) {
-      const [h] = neurons, before = sums[sources[h]];
-      if (before.length === 1) sums[h].length = 1;
-      for (let l = Math.min(sums[h].length, most) - 1; l >= 0; l--) {
+    if (cycles) {
+      for (let t = 0, change = Infinity; t < most && change > still; t++) {
+        change = 0;
+        for (const h of neurons) change = Math.max(change, step(h, rows[sources[h]][0]));
+        for (const h of neurons) {
+          rows[h].unshift(rows[h].pop());
+          sum(h, rows[h][0]);
+        }
+        if (change <= still) for (const h of neurons) rows[h].length = 1;
+      }
+    } else {
+      const [h] = neurons, before = rows[sources[h]];
+      if (before.length === 1) rows[h].length = 1;
+      for (let l = Math.min(rows[h].length, most) - 1; l >= 0; l--) {
         step(h, before[Math.min(l + 1, before.length - 1)]);
-        sumNeighbors(structure, X, h * n, sums[h][l], 0);
+        if (layer.read[h]) sum(h, rows[h][l]);
       }
-      continue;
-    }
-    for (let t = 0, change = Infinity; t < most && change > still; t++) {
-      change = Math.max(...neurons.map((h) => step(h, sums[sources[h]][0])));
-      for (const h of neurons) {
-        sums[h].unshift(sums[h].pop());
-        sumNeighbors(structure, X, h * n, sums[h][0], 0);
-      }
-      if (change <= still) for (const h of neurons) sums[h].length = 1;
     }
   }
 }

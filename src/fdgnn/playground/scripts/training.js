@@ -171,6 +171,7 @@ export class Trainer {
     this.statesOf = remembered(() => ({ layers: [], states: null, pooled: [], settled: null }), 4);
     this.chunksOf = remembered((some) => this.chunked(some), 4);
     this.axes = null;
+    this.rooms = {};
   }
 
   n_inputs() {
@@ -242,21 +243,21 @@ export class Trainer {
     });
   }
 
-  // Four arrays to work in, which are used again and again.
-  roomFor(size) {
-    if (!(this.room?.[0].length >= size)) this.room = [0, 1, 2, 3].map(() => new Float64Array(size));
-    return this.room;
+  // Arrays to work in, which are used again and again.
+  roomFor(size, name, count) {
+    if (!(this.rooms[name]?.[0].length >= size)) this.rooms[name] = Array.from({ length: count }, () => new Float64Array(size));
+    return this.rooms[name];
   }
 
   // Certified graphs get their fixed point, others the state at which the paper's loop ends.
   solve(layers, { group, structure, sizes, inputs }, certified, sums) {
-    const { n, starts } = structure, H = layers[0].H, [D, S, ...states] = this.roomFor(H * n);
+    const { n, starts } = structure, H = layers[0].H, [D, S, ...states] = this.roomFor(H * n, "solving", 4);
     layers.forEach((layer, i) => {
       const X = states[i % 2].fill(0, 0, H * n);
       if (i) layer.drive(states[(i + 1) % 2], n, D);
       else firstDrive(layer, n, inputs, D);
       if (certified) layer.solve(structure, D, SETTLED, [X, S.fill(0, 0, H * n)]);
-      else follow(layer, structure, D, MOST_STEPS, SETTLED, X);
+      else follow(layer, structure, D, MOST_STEPS, SETTLED, X, (size) => this.roomFor(size, "following", 1)[0]);
       group.forEach((g, k) => {
         for (let h = 0; h < H; h++) {
           let total = 0;
