@@ -272,16 +272,23 @@ class SparseRidge:
         found = length - float(self.mean @ self.mean)
         return found if found > 1e-12 * length else 0.0
 
-    def fit(self, systems: Systems) -> tuple[Floats, Floats]:
-        """Give the weights (n_used, k) of the columns `used`, and intercepts (k,)."""
+    def fit(self, systems: Systems, start: Floats | None = None) -> tuple[Floats, Floats]:
+        """Give the weights (n_used, k) of the columns `used`, and intercepts (k,).
+
+        `start` (n_used, k) are weights that may be near.
+        """
         n_used = max(len(self.used), 1)
         lot = max(int(self._most_numbers // n_used), 1)
         starts = range(0, len(systems.alpha), lot)
         with one_blas_thread():
-            found = [self._solved(systems.some(slice(s, s + lot))) for s in starts]
+            lots = [slice(first, first + lot) for first in starts]
+            found = [
+                self._solved(systems.some(own), None if start is None else start[:, own])
+                for own in lots
+            ]
         return np.hstack([c for c, _ in found]), np.concatenate([b for _, b in found])
 
-    def _solved(self, systems: Systems) -> tuple[Floats, Floats]:
+    def _solved(self, systems: Systems, start: Floats | None) -> tuple[Floats, Floats]:
         left_out, output, problem = systems.problems
         (w, y, yy), x, xy = self.passes.total(
             _TargetSums(left_out, output, self.places, len(self.used))
@@ -308,7 +315,7 @@ class SparseRidge:
             return np.asarray(found)
 
         precondition = self._sketch.solver(systems.alpha, weight / self.n)
-        C, ready = _solve(product, precondition, right, goal, MOST_STEPS, self._tell)
+        C, ready = _solve(product, precondition, right, goal, MOST_STEPS, self._tell, start)
         if not ready:
             warnings.warn(
                 f"the readout was not solved to {TOLERANCE:g} in {MOST_STEPS} steps; "
@@ -367,6 +374,7 @@ def _solve(
     goal: Floats,
     most_steps: int,
     tell: Callable[[int, int], None] = lambda steps, left: None,
+    start: Floats | None = None,
 ) -> tuple[Floats, bool]:
     """Conjugate gradients on all columns at once; a column that is at its goal is put aside.
 
@@ -376,6 +384,8 @@ def _solve(
     solution = np.zeros_like(right)
     which = np.arange(right.shape[1])
     C, R = np.zeros_like(right), right.copy()
+    if start is not None:
+        C, R = start.copy(), right - product(start, which)
     D = S = precondition(R, which)
     size = (R * S).sum(axis=0)
     for n_steps in range(most_steps):

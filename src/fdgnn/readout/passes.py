@@ -20,6 +20,7 @@ from fdgnn.arrays import Array, Floats, Ints
 from fdgnn.threads import obedient_threads
 
 NOBODY = -1  # the fold that is left out where none is
+FEW = -2  # in place of a fold: all samples are left out but some, by which penalties are tried
 PART = 10_000  # samples of a part, where they are in memory
 STRIPS = 4  # parts are added up in so many sums, whatever the number of threads: the same bits
 
@@ -37,6 +38,7 @@ class SamplePart(NamedTuple):
     weights: Floats | None  # (n,) or (n, q)
     fold: Ints  # (n,); below 0 for samples that train nothing
     sampled: npt.NDArray[np.bool_] | None = None  # (n,) whose held-out outputs are wanted
+    few: npt.NDArray[np.bool_] | None = None  # (n,) which ones train where `FEW` do
 
     def rows(self, n_columns: int, places: npt.NDArray[np.int32] | None = None) -> sp.csr_array:
         """Give the features as a matrix; with `places`, its columns are renumbered."""
@@ -47,6 +49,8 @@ class SamplePart(NamedTuple):
     def trains(self, left_out: Ints, output: Ints) -> Floats:
         """Give by what each sample counts where a fold is left out and an output is learned."""
         some = (self.fold[:, None] >= 0) & (self.fold[:, None] != left_out)
+        if self.few is not None:
+            some &= self.few[:, None] | (left_out != FEW)
         some &= ~np.isnan(self.Y[:, output])
         if self.weights is None:
             return np.asarray(some, dtype=np.float64)

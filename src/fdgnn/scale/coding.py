@@ -18,9 +18,10 @@ from fdgnn.scale.survey import ColumnSurvey, Survey
 from fdgnn.workflow.asking import MOST_CLASSES, TaskName
 
 N_FOLDS = 5
-MANY = 100_000  # graphs from which on one fold of them is enough to choose by, held out alone
+MANY = 100_000  # graphs that are enough to choose by: of more, one fold alone is held out
 MOST_HELD_OUT = 2**20  # graphs whose held-out outputs choose penalties and make probabilities
 _OF_SAMPLE = np.uint64(0x5851F42D4C957F2D)
+_OF_TRIED = np.uint64(0x14057B7EF767814F)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +42,8 @@ class Coding:
         Of graphs whose held-out outputs are kept.
     left_out : tuple of int
         The folds that are held out: all, or of many graphs the first alone.
+    tried : float or None
+        Share of the other graphs on which penalties are tried; None if that is all of them.
     """
 
     names: tuple[str, ...]
@@ -49,19 +52,22 @@ class Coding:
     share: float = 1.0
     class_weights: tuple[Floats, ...] | None = None
     left_out: tuple[int, ...] = tuple(range(N_FOLDS))
+    tried: float | None = None
 
     @classmethod
     def of(cls, names: tuple[str, ...], survey: Survey, task: TaskName, salt: int) -> Coding:
         """Take the classes that were found."""
-        left_out = tuple(range(N_FOLDS)) if survey.n_graphs <= MANY else (0,)
+        few = survey.n_graphs <= MANY
+        left_out = tuple(range(N_FOLDS)) if few else (0,)
         held_out = survey.n_graphs * len(left_out) / N_FOLDS
         share = min(1.0, MOST_HELD_OUT / held_out)
+        tried = None if few else min(1.0, MANY / (survey.n_graphs - held_out))
         if task == "regression":
             for name, column in zip(names, survey.columns, strict=True):
                 _check_numbers(name, column)
-            return cls(names, None, salt, share, None, left_out)
+            return cls(names, None, salt, share, None, left_out, tried)
         each = [_classes(n, column) for n, column in zip(names, survey.columns, strict=True)]
-        return cls(names, tuple(each), salt, share, None, left_out)
+        return cls(names, tuple(each), salt, share, None, left_out, tried)
 
     def balanced(self, survey: Survey) -> Coding:
         """Give all classes of a target the same weight in total."""
@@ -114,17 +120,29 @@ class Coding:
 
     def sampled(self, answers: PartTargets) -> npt.NDArray[np.bool_]:
         """Tell whose held-out outputs are kept."""
-        bits = mixed_bits(answers.signatures ^ _OF_SAMPLE)
-        some = bits <= np.uint64(min(int(self.share * 2**64), 2**64 - 1))
+        some = _drawn(answers, _OF_SAMPLE, self.share)
         return np.asarray(some & np.isin(self.folds(answers), self.left_out))
+
+    def few(self, answers: PartTargets) -> npt.NDArray[np.bool_] | None:
+        """Tell on which graphs penalties are tried; None if that is all that are not held out."""
+        if self.tried is None:
+            return None
+        held_out = np.isin(self.folds(answers), self.left_out)
+        return np.asarray(_drawn(answers, _OF_TRIED, self.tried) & ~held_out)
 
     def samples(self, part: EncodedPart) -> SamplePart:
         """Give a part as the solver takes it."""
         values, answers = self.values(part.answers), part.answers
         return SamplePart(
             part.indptr, part.indices, part.values, values.coded, self.weights(values),
-            self.folds(answers), self.sampled(answers),
+            self.folds(answers), self.sampled(answers), self.few(answers),
         )  # fmt: skip
+
+
+def _drawn(answers: PartTargets, salt: np.uint64, share: float) -> npt.NDArray[np.bool_]:
+    """Draw a share of graphs, wherever they stand; equal ones together."""
+    bits = mixed_bits(answers.signatures ^ salt)
+    return np.asarray(bits <= np.uint64(min(int(share * 2**64), 2**64 - 1)))
 
 
 def task_of_survey(survey: Survey, names: tuple[str, ...]) -> TaskName:

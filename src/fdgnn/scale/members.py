@@ -17,7 +17,7 @@ from fdgnn.networks import Goal, Network, draw_expansion
 from fdgnn.novelty import Novelty, SeenColors
 from fdgnn.readout.conjugate import SparseRidge, Systems
 from fdgnn.readout.linear import LinearReadout
-from fdgnn.readout.passes import NOBODY, SamplePart, Totals
+from fdgnn.readout.passes import FEW, NOBODY, SamplePart, Totals
 from fdgnn.readout.ridge import Moments
 from fdgnn.scale.coding import N_FOLDS, Coding
 from fdgnn.scale.executors import AsGraphs, AsSamples, ExecutedPasses, Executor
@@ -60,7 +60,8 @@ class MemberTask:
             trainer = _Dense(self, encoder, seed, relative)
         outputs = trainer.held_out(np.array(alphas, dtype=np.float64))
         found = goal.best(outputs, alphas)
-        readout = trainer.readout(goal.penalty_of_outputs(found.penalty))
+        readout, outputs = trainer.finished(goal.penalty_of_outputs(found.penalty))
+        found = found if outputs is None else found._replace(outputs=outputs)
         network = Network(encoder, trainer.expansion, readout, found.penalty, member.name)
         return TrainedMember(network, found, trainer.novelty)
 
@@ -130,29 +131,52 @@ class _Sparse:
         self.novelty: tuple[SeenColors, Floats] | None = None
 
     def held_out(self, alphas: Floats) -> Floats:
-        q, left_out = self.task.coding.n_outputs, self.task.coding.left_out
-        systems = Systems.all_of(np.array(left_out), q, alphas * self.unit)
-        coef, intercept = self.ridge.fit(systems)
-        shape = len(left_out), len(alphas), q
-        alone = np.zeros(self.passes.n_columns, dtype=np.int64)
-        alone[self.ridge.used[self.ridge.mean * self.ridge.n <= 1.5]] = 1
-        step = _OwnOutputs(
-            coef.reshape(-1, *shape), intercept.reshape(shape), left_out, self.ridge.places, alone
-        )
-        passes = self.passes
+        """Outputs (alphas, n, q) of graphs held out, by models that have not seen their folds.
+
+        Of many graphs, these models are trained on some of the others only.
+        """
+        q, coding = self.task.coding.n_outputs, self.task.coding
+        left_out = np.array(coding.left_out if coding.tried is None else [FEW])
+        coef, intercept = self.ridge.fit(Systems.all_of(left_out, q, alphas * self.unit))
+        shape = len(coding.left_out), len(alphas), q
+        coef, intercept = coef.reshape(-1, *shape), intercept.reshape(shape)
+        self.tried = alphas, coef[:, 0]
+        return self._outputs(coef, intercept)
+
+    def _outputs(self, coef: Floats, intercept: Floats) -> Floats:
+        """Outputs (alphas, n, q) of the sampled graphs, each by the model without its fold."""
+        passes, ridge = self.passes, self.ridge
+        alone = np.zeros(passes.n_columns, dtype=np.int64)
+        alone[ridge.used[ridge.mean * ridge.n <= 1.5]] = 1
+        step = _OwnOutputs(coef, intercept, self.task.coding.left_out, ridge.places, alone)
         found = passes.executor.gather(step, passes.handles, passes.loader)
         self.novelty = (
-            SeenColors.of_columns(self.ridge.used, passes.n_columns),
+            SeenColors.of_columns(ridge.used, passes.n_columns),
             np.concatenate([share for _, share in found]),
         )
         return np.concatenate([outputs for outputs, _ in found]).transpose(1, 0, 2)
 
-    def readout(self, alpha: float | Floats) -> LinearReadout:
-        q = self.task.coding.n_outputs
-        each = np.broadcast_to(np.asarray(alpha, dtype=np.float64) * self.unit, (q,))
-        nobody = np.full(q, NOBODY)
-        coef, intercept = self.ridge.fit(Systems(nobody, np.arange(q), np.array(each)))
-        return LinearReadout(self.ridge.spread_out(coef), intercept)
+    def finished(self, alpha: float | Floats) -> tuple[LinearReadout, Floats | None]:
+        """The readout of all graphs, and outputs (n, q) of graphs held out, if these are new.
+
+        Where penalties were tried on some graphs, the model without the fold is trained on all
+        others together with that of all graphs; both begin with what was found on these few.
+        """
+        q, coding = self.task.coding.n_outputs, self.task.coding
+        each = np.broadcast_to(np.asarray(alpha, dtype=np.float64), (q,))
+        outputs = np.arange(q)
+        if coding.tried is None:
+            systems = Systems(np.full(q, NOBODY), outputs, each * self.unit)
+            coef, intercept = self.ridge.fit(systems)
+            return LinearReadout(self.ridge.spread_out(coef), intercept), None
+        alphas, tried = self.tried
+        start = np.stack([tried[:, np.argmax(alphas == a), j] for j, a in enumerate(each)], axis=1)
+        left_out = np.repeat([coding.left_out[0], NOBODY], q)
+        systems = Systems(left_out, np.tile(outputs, 2), np.tile(each * self.unit, 2))
+        coef, intercept = self.ridge.fit(systems, np.tile(start, 2))
+        own, level = coef[:, :q].reshape(-1, 1, 1, q), intercept[:q].reshape(1, 1, q)
+        readout = LinearReadout(self.ridge.spread_out(coef[:, q:]), intercept[q:])
+        return readout, self._outputs(own, level)[0]
 
 
 def fingerprint(encoder: ColorCounts) -> str:
@@ -293,11 +317,11 @@ class _Dense:
         found = self.task.executor.gather(step, self.task.handles, AsGraphs())
         return np.concatenate(found).transpose(1, 0, 2)
 
-    def readout(self, alpha: float | Floats) -> LinearReadout:
+    def finished(self, alpha: float | Floats) -> tuple[LinearReadout, None]:
         q = self.task.coding.n_outputs
         each = np.broadcast_to(np.asarray(alpha, dtype=np.float64) * self.unit, (q,))
         coef, intercept = self._solved(np.arange(N_FOLDS), each)
-        return LinearReadout(np.ascontiguousarray(coef.T), intercept)
+        return LinearReadout(np.ascontiguousarray(coef.T), intercept), None
 
 
 def novelty_of(trained: Sequence[TrainedMember]) -> Novelty | None:
