@@ -27,6 +27,7 @@ from fdgnn.scale.executors import Local, memory_of
 from fdgnn.scale.plan import new_model, plan_memory
 from fdgnn.scale.shards import ShardRequest, find_shards, is_many
 from fdgnn.scale.training import read_shards, task_asked, train_on_shards
+from fdgnn.workflow.searching import Wishes
 
 QUIET = Context()
 
@@ -140,7 +141,7 @@ def test_several_targets_with_unknown_values(shards, tmp_path):
 
 
 def test_committees_and_weights(shards, tmp_path):
-    model = new_model("auto", {}, "classification", 0, class_weight="balanced", threshold="f1")
+    model = new_model(Wishes(class_weight="balanced", threshold="f1"), "classification")
     found = trained(shards, tmp_path / "w", model)
     assert found.task == "classification"
     assert set(found.members) <= {
@@ -267,6 +268,9 @@ def test_another_schema(shards, tmp_path):
     write(shards / "d.jsonl", [{"smiles": "CCO", "y": 1}])
     with pytest.raises(DatasetFormatError, match=r"d\.jsonl.*edge_index"):
         read(shards, tmp_path / "w")
+    write(shards / "a.jsonl", [{"smiles": "CCO", "y": 1}])
+    with pytest.raises(DatasetFormatError, match=r"b\.jsonl\.gz: there is no column with SMILES"):
+        read(shards, tmp_path / "w")
 
 
 def test_an_unreadable_shard(shards, tmp_path):
@@ -334,7 +338,7 @@ def test_too_little_memory():
 
 def test_what_is_not_trained_out_of_core():
     with pytest.raises(ValueError, match="'both' cannot be trained out of core"):
-        new_model("both", {}, "classification", 0)
+        new_model(Wishes(model="both"), "classification")
 
 
 # ---------------------------------------------------------------------- folds

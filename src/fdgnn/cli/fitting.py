@@ -160,42 +160,12 @@ def fit(
     changed = ChangesFile.beside(output, changes, how.standardizing)
     _check_files(data, output, bad_rows, page)
     asked = asked_targets(target, targets)
-    if scale.wanted(data):
-        unused = {
-            "split": split if split != "random" else None, "search-on": search_on, "page": page,
-            "descriptors": descriptors, "categories": categories, "changes": changes,
-            "configurations": configurations, "search": search or None,
-        }  # fmt: skip
-        check_in_core(unused)
-        if asked is None:
-            raise ValueError("it is not known which column is the target; name it by `target`")
-        options = _with_atoms(how, model).arguments
-        options |= {"target": asked, "numeric": task is TaskName.regression}
-        job = ScaleJob(
-            data, output, (asked,) if isinstance(asked, str) else tuple(asked), options,
-            model.value, parameters | ({"n_networks": guesses} if guesses else {}),
-            task.value if task else None, scoring, threshold,
-            None if class_weight is Weighting.none else class_weight.value,
-            None if handle_unknown is None else handle_unknown.value, seed,
-        )  # fmt: skip
-        fit_out_of_core(job, scale, bad_rows, context, as_json)
-        return
-    held_out = AskedSplit.of(split)
-    table = _with_atoms(how, model).read(
-        data, target=asked, numeric=task is TaskName.regression, columns=held_out.columns,
-        descriptors=names_in(descriptors), categories=names_in(categories),
-    )  # fmt: skip
-    listed = bad_rows.write(table.rejects, table.n_rows, context)
-    listed |= changed.write(table.changes, len(table.rows), context)
-    graphs, y = check_targets(table, task.value if task else None)
-    say(f"{graphs!r}", context.quiet)
     wishes = Wishes(
         task=task.value if task else None,
         model=model.value,
         scoring=scoring,
         threshold=threshold,
         class_weight=None if class_weight is Weighting.none else class_weight.value,
-        split=held_out.of_table(table, context),
         handle_unknown=None if handle_unknown is None else handle_unknown.value,
         search=search is not False,
         n_configurations=configurations or 20,
@@ -205,6 +175,29 @@ def fit(
         work_dir=parts,
         seed=seed,
     )
+    reading = _with_atoms(how, model)
+    of_target = {"target": asked, "numeric": task is TaskName.regression}
+    if scale.wanted(data):
+        unused = {
+            "split": split if split != "random" else None, "search-on": search_on, "page": page,
+            "descriptors": descriptors, "categories": categories, "changes": changes,
+            "configurations": configurations, "search": search or None,
+        }  # fmt: skip
+        check_in_core(unused)
+        own = replace(wishes, settings=parameters | ({"n_networks": guesses} if guesses else {}))
+        job = ScaleJob(data, output, asked, reading.arguments | of_target, own)
+        fit_out_of_core(job, scale, bad_rows, context, as_json)
+        return
+    held_out = AskedSplit.of(split)
+    table = reading.read(
+        data, **of_target, columns=held_out.columns,
+        descriptors=names_in(descriptors), categories=names_in(categories),
+    )  # fmt: skip
+    listed = bad_rows.write(table.rejects, table.n_rows, context)
+    listed |= changed.write(table.changes, len(table.rows), context)
+    graphs, y = check_targets(table, wishes.task)
+    say(f"{graphs!r}", context.quiet)
+    wishes = replace(wishes, split=held_out.of_table(table, context))
     training = train(graphs, y, wishes, smiles=table.smiles, context=context)
     save_model(training.model, output, score=training.score, nested=True)
     forget(parts)

@@ -16,6 +16,7 @@ from fdgnn.cli.rejects import RejectsFile
 if TYPE_CHECKING:
     from fdgnn.context import Context
     from fdgnn.scale.training import ReadShards, ScaledTraining
+    from fdgnn.workflow.searching import Wishes
 
 
 @dataclass(frozen=True)
@@ -57,16 +58,16 @@ class ScaleJob:
 
     data: str
     output: Path
-    names: tuple[str, ...]
+    target: str | list[str] | None
     reading: Mapping[str, Any]  # arguments of `iter_graphs`
-    model: str
-    settings: Mapping[str, Any]
-    task: str | None
-    scoring: str | None
-    threshold: str | None
-    class_weight: str | None
-    handle_unknown: str | None
-    seed: int
+    wishes: Wishes
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the targets, which cannot be guessed from one of many files."""
+        if self.target is None:
+            raise ValueError("it is not known which column is the target; name it by `target`")
+        return (self.target,) if isinstance(self.target, str) else tuple(self.target)
 
 
 def check_in_core(given: Mapping[str, object]) -> None:
@@ -87,20 +88,17 @@ def fit_out_of_core(
     from fdgnn.scale.shards import ShardRequest, find_shards
     from fdgnn.scale.training import read_shards, task_asked, train_on_shards
 
-    shards = find_shards(job.data)
+    names, shards = job.names, find_shards(job.data)
     folder = options.work_dir or Path(f"{job.output}.work")
     plan = plan_memory(options.memory, context)
     with executor_for(options.cluster, options.work_dir, folder, plan, context) as executor:
         asked = ShardRequest(job.reading, n_rows=plan.n_rows)
         read = read_shards(shards, asked, executor, context)
         listed = bad_rows.write([r for _, r in read.rejects], read.n_rows, context)
-        task = task_asked(read.survey, job.names, job.task)
+        task = task_asked(read.survey, names, job.wishes.task)
         say(f"{read.survey.n_graphs} graphs of {len(shards)} files", context.quiet)
-        model = new_model(
-            job.model, job.settings, task, job.seed, scoring=job.scoring, threshold=job.threshold,
-            class_weight=job.class_weight, handle_unknown=job.handle_unknown,
-        )  # fmt: skip
-        training = train_on_shards(model, read, job.names, executor, context, task=task)
+        model = new_model(job.wishes, task)
+        training = train_on_shards(model, read, names, executor, context, task=task)
     training.model.training_scores_ = training.scores
     save_model(training.model, job.output, score=training.score, nested=False)
     _print(training, read, job, listed, as_json)

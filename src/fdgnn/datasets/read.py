@@ -415,8 +415,9 @@ def _smiles(name: str, columns: Sequence[str], request: ReadRequest) -> str:
     chosen = request.smiles_column or (known if known in columns else smiles_column(columns))
     if chosen is None or chosen not in columns:
         missing = "column with SMILES" if chosen is None else f"column {chosen!r}"
+        what = f"no {missing}" if EDGES in columns else f"neither an {EDGES} nor a {missing}"
         raise DatasetFormatError(
-            f"{name}: there is neither an {EDGES} nor a {missing}; its columns are "
+            f"{name}: there is {what}; its columns are "
             f"{', '.join(columns)}; name the column with SMILES by `smiles_column`"
         )
     return chosen

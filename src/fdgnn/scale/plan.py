@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +17,11 @@ from fdgnn.estimators import AUTO, FDGNNClassifier, FDGNNRegressor
 from fdgnn.readout.conjugate import least_bytes
 from fdgnn.scale.executors import Executor, Local, all_memory, memory_of
 from fdgnn.workflow.asking import TaskName
+from fdgnn.workflow.searching import Wishes
 
 MOST_ROWS = 10_000  # of a part
 _PROCESS = 150_000_000  # bytes of a process before it has read anything, with its libraries
+_OF_MODELS = ("scoring", "threshold", "class_weight", "handle_unknown")  # wishes as parameters
 _ROW = 20_000  # bytes of a row while it is read, about: a molecule as Python objects
 
 
@@ -61,8 +63,8 @@ def plan_memory(
     if n_rows < 100 or for_solving < needed:
         least = max((n_jobs + 1) * _PROCESS + 200 * n_jobs * _ROW, _PROCESS + needed)
         raise ValueError(
-            f"`memory`: {n_jobs} processes and the solver need {least / 1e6:.0f} MB at least; "
-            "allow more, or use fewer processes"
+            f"`memory`: the solver, and reading with `n_jobs`={n_jobs}, need {least / 1e6:.0f} MB "
+            "at least; allow more, or use fewer processes"
         )
     solver = max(needed, for_solving // 2)
     return MemoryPlan(total, int(n_rows), solver, for_solving - solver)
@@ -83,21 +85,19 @@ def executor_for(
         yield Cluster(client, shared, context, plan.solver)
 
 
-def new_model(
-    name: str, settings: Mapping[str, Any], task: TaskName, seed: int, **wishes: Any
-) -> Any:
+def new_model(wishes: Wishes, task: TaskName) -> Any:
     """Make the model that a command asks for, not fitted."""
-    classify = task == "classification"
+    classify, name, settings = task == "classification", wishes.model, wishes.settings
     for what in ("threshold", "class_weight"):
-        if not classify and wishes.get(what) is not None:
+        if not classify and getattr(wishes, what) is not None:
             raise ValueError(f"`{what}` is for classes, but the target is a number")
     if name == "both":
         raise ValueError("model 'both' cannot be trained out of core; choose auto, colors or paper")
     kind = FDGNNClassifier if classify else FDGNNRegressor
-    model = kind(random_state=seed)
+    model = kind(random_state=wishes.seed)
     model.set_params(**{"probability" if classify else "intervals": True})
-    given = {what: value for what, value in wishes.items() if value is not None}
-    model.set_params(**given)
+    given = {what: getattr(wishes, what) for what in _OF_MODELS}
+    model.set_params(**{what: value for what, value in given.items() if value is not None})
     if name == "paper":
         return model.set_params(encoder="reservoir", **settings)
     if name == "colors" and settings:
