@@ -117,7 +117,7 @@ def run(words: list[str], watch: Any = lambda seconds, process: None) -> tuple[d
                 watch(time.perf_counter() - start, watched)
             except psutil.Error:
                 pass
-            time.sleep(0.2)
+            time.sleep(0.5)
         out.seek(0)
         text = out.read()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
