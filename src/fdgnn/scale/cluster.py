@@ -2,7 +2,8 @@
 
 Blocks of parts are futures. They stay in the memory of the workers, which spill to disk by Dask's
 own rules; a block that is lost with its worker is read again by another one. For each pass the step
-goes to all workers, and their sums are added two by two, so that the driver gets one of them.
+goes from worker to worker, and their sums are added two by two, so that the driver sends one and
+gets one of them.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class Cluster:
         """Add up a step over all parts: on each worker, then two by two."""
 
         def add_up() -> Totals:
-            sent = self.client.scatter(_Shipment(step, loader), broadcast=True, hash=False)
+            sent = self._sent(step, loader)
             sums = [self.client.submit(_total, sent, each, pure=False) for each in handles]
             while len(sums) > 1:
                 pairs = [sums[i : i + 2] for i in range(0, len(sums), 2)]
@@ -107,11 +108,18 @@ class Cluster:
         """Collect what a function says of each part, in their order."""
 
         def collect() -> list[Result]:
-            sent = self.client.scatter(_Shipment(function, loader), broadcast=True, hash=False)
+            sent = self._sent(function, loader)
             work = [self.client.submit(_gathered, sent, each, pure=False) for each in handles]
             return [found for each in work for found in self._result(each)]
 
         return self._tried(collect)
+
+    def _sent(self, step: Any, loader: Loader) -> Any:
+        """Send a step to one worker; the others have it from each other, as their tasks need it.
+
+        Dask's broadcast would wait for ever for a worker that was just lost.
+        """
+        return self.client.scatter(_Shipment(step, loader), hash=False)
 
     def _tried(self, work: Callable[[], Result]) -> Result:
         """Try again if what was sent was lost with the workers that had it."""
