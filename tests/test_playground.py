@@ -122,17 +122,21 @@ def test_modules_share_no_names(name):
     assert "</script" not in script
 
 
-def test_the_counts_of_the_documentation_are_those_of_the_benchmark():
+def test_the_figures_of_the_documentation_are_those_of_the_benchmark():
     root = Path(__file__).parent.parent
-    read = json.loads((root / "results" / "playground.json").read_text("utf-8"))["smiles"]
-    n, same, refused = (
-        sum(each[part] for each in read) for part in ("molecules", "same", "refused")
-    )
+    results = json.loads((root / "results" / "playground.json").read_text("utf-8"))
     told = " ".join((root / "docs" / "playground.md").read_text("utf-8").split())
+    n, same, refused = (
+        sum(file[part] for file in results["smiles"]) for part in ("molecules", "same", "refused")
+    )
     assert f"reads {same:,} of {n:,} as RDKit does" in told
     assert (
-        f"it refuses {refused} with hydrogens in brackets, and reads {n - same - refused}" in told
+        f"refuses {refused} with hydrogens in brackets, and reads {n - same - refused} oth" in told
     )
+    moves = results["training"]["one slider"]
+    assert f"of {moves['moves']} moves of one slider" in told
+    assert f"{moves['within 200 ms']} were shown within 200 ms" in told
+    assert f"half of them within {moves['shown_ms']['median']:.0f} ms" in told
 
 
 def test_a_regressor_has_a_page(motifs, tmp_path):
