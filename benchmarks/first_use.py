@@ -6,8 +6,9 @@ Figures are CPU seconds, of whole processes where a row does not say otherwise, 
 tries, on molecules of BACE (``FDGNN_DATA``); the model is that of ``fdgnn fit``, unless a row says
 otherwise. ``--beside`` names the interpreter of an environment in which another state of fdgnn is
 installed: it takes its turn after ours in each try, and makes its own models. Empty caches are new
-folders for parsed data and for numba, which earlier states used. ``--json`` writes all figures and
-the ratios, and leaves other entries of the file as they are.
+folders for parsed data and for numba, which earlier states used. Byte code is made beforehand, as
+pip does where it installs a package. ``--json`` writes all figures and the ratios, and leaves other
+entries of the file as they are.
 """
 
 from __future__ import annotations
@@ -86,6 +87,8 @@ class Installed:
         folder.mkdir()
         self.model, self.papers = str(folder / "auto.fdgnn"), str(folder / "paper.fdgnn")
         self.environment = os.environ | self._caches("warm") | {"OMP_NUM_THREADS": "1"}
+        _, package = self.run(["-c", "import fdgnn; print(*fdgnn.__path__)"])
+        self.run(["-m", "compileall", "-q", package.strip()])
 
     def _caches(self, name: str) -> dict[str, str]:
         return {
