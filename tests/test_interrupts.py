@@ -75,7 +75,7 @@ WORK = {
     "solve_blocks": lambda g: embed(g, reservoir(g, 0.5), tol=1e-3, max_iter=5),
     "follow_graphs": lambda g: embed(g, reservoir(g, 5.0), tol=1e-3, max_iter=5),
     "iterate_layers": lambda g: embed(g, reservoir(g, 0.5), tol=1e-3, max_iter=5, solver="paper"),
-    "refine_colors": lambda g: colors.refine(g.structure, g._first_colors),
+    "refine_colors": lambda g: colors.refine(g.structure, g.first_colors),
     "build_quotients": lambda g: colors.quotients(g.structure, g.coloring),
     "spectral_radii": lambda g: kernels.spectral_radii(*g.structure),
     "color_rounds": lambda g: ColorCounts(n_rounds=2).fit_transform(g),

@@ -26,7 +26,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy import linalg
+from scipy.linalg import lapack
 
 from fdgnn.arrays import Features, Floats, Ints
 from fdgnn.encoders import Encoder, Encoding
@@ -91,7 +91,7 @@ class Leverage:
 
     n_graphs: int
     mean: Floats  # (H,)
-    factor: Floats  # (H, H) Cholesky factor, lower, of Z^T Z + d I
+    factor: Floats  # (H, H) Cholesky factor, lower, of Z^T Z + d I; columns end to end
 
     @classmethod
     def fit(cls, X: Floats) -> tuple[Leverage, Floats]:
@@ -101,7 +101,10 @@ class Leverage:
         gram = Z.T @ Z
         damping = _DAMPING * max(float(np.trace(gram)) / len(gram), np.finfo(float).tiny)
         gram.flat[:: len(gram) + 1] += damping
-        found = cls(len(X), mean, linalg.cholesky(gram, lower=True, check_finite=False))
+        factor, info = lapack.dpotrf(gram, lower=True)
+        if info:
+            raise np.linalg.LinAlgError("the features of the training graphs are too large")
+        found = cls(len(X), mean, factor)
         return found, found.lengths(X)
 
     def of(self, encoder: Encoder, graphs: GraphBatch, X: Features) -> Floats:
@@ -111,7 +114,7 @@ class Leverage:
 
     def lengths(self, X: Floats) -> Floats:
         """Give l(x) of features (n, H)."""
-        Z = linalg.solve_triangular(self.factor, (X - self.mean).T, lower=True, check_finite=False)
+        Z, _ = lapack.dtrtrs(self.factor, (X - self.mean).T, lower=True)
         return np.asarray(1.0 / self.n_graphs + (Z**2).sum(axis=0))
 
     def in_words(self, value: float, limit: float) -> str:

@@ -51,8 +51,9 @@ class OneOf:
 
     def expected(self, value: Any) -> str | None:
         """Say what was expected, or None if the value is fine."""
-        names = ", ".join(str(known) for known in self.values if known is not None)
-        return None if value in self.values else f"expected one of {names}"
+        if value in self.values:
+            return None
+        return f"expected one of {', '.join(str(v) for v in self.values if v is not None)}"
 
 
 class Jobs:

@@ -84,5 +84,8 @@ def blas_threads_for(n_samples: int) -> AbstractContextManager[Any]:
 
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Hold BLAS to one thread: processes run side by side, and sums keep their order."""
+    libraries = _threadpools().lib_controllers
+    if all(each.get_num_threads() == 1 for each in libraries if each.user_api == "blas"):
+        return nullcontext()  # asking takes a small part of the time of setting
     limiter: AbstractContextManager[Any] = _threadpools().limit(limits=1, user_api="blas")
     return limiter

@@ -19,7 +19,6 @@ from fdgnn.encoders.unseen import HANDLE_UNKNOWN, unseen_in_words
 from fdgnn.encoders.wording import number_in_words
 from fdgnn.exceptions import GraphError, ModelFileError
 from fdgnn.graphs import GraphBatch
-from fdgnn.graphs.colors import first_colors, hash_values
 from fdgnn.graphs.union import Kind
 from fdgnn.limits import MAX_BINS, MAX_BUCKETS, MAX_ROUNDS
 from fdgnn.parameters import Number, OneOf, Rule
@@ -217,8 +216,7 @@ class ColorCounts(Encoder):
             graphs.encode_labels(self.vocabulary_)  # raises the error
         found: list[tuple[str, Colors, int]] = []
         if self._first == "labels":
-            labels = first_colors(graphs.n_vertices, graphs.label_codes, graphs.label_values, None)
-            found.append(("label", labels, n_rounds))
+            found.append(("label", graphs.first_colors, n_rounds))
         elif self._first == "features":
             found += self._feature_channels(graphs, n_rounds)
         elif self._first == "nothing":
@@ -257,10 +255,9 @@ class ColorCounts(Encoder):
         if graphs.n_arcs == 0:
             return bits
         if self.labeled_arcs_:
-            codes, values = graphs.arc_label_codes, graphs.arc_label_values
-            if codes is None or values is None:
+            if graphs.arc_colors is None:
                 raise GraphError(_MISSING.format("the graphs have no labels on arcs"))
-            bits = hash_values(values.tolist())[codes]
+            bits = graphs.arc_colors
         if self.weighted_arcs_:
             if graphs.weights is None:
                 raise GraphError(_MISSING.format("the graphs have no weights"))

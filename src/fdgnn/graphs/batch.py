@@ -377,15 +377,23 @@ class GraphBatch(Sequence[Graph]):
         arrays = (self.vertex_offsets, self.indptr, self.neighbors, weights)
         return colors.Structure(*frozen(*arrays))
 
-    @property
-    def _first_colors(self) -> npt.NDArray[np.uint64]:
+    @cached_property
+    def first_colors(self) -> npt.NDArray[np.uint64]:
+        """A hash of what each vertex brings: its label, its features, or nothing."""
         inputs = (self.label_codes, self.label_values, self.features)
-        return colors.first_colors(self.n_vertices, *inputs)
+        return frozen(colors.first_colors(self.n_vertices, *inputs))[0]
+
+    @cached_property
+    def arc_colors(self) -> npt.NDArray[np.uint64] | None:
+        """A hash of the label of each arc, in the order of `neighbors`, or None."""
+        if self.arc_label_codes is None or self.arc_label_values is None:
+            return None
+        return frozen(colors.hash_values(self.arc_label_values.tolist())[self.arc_label_codes])[0]
 
     @cached_property
     def coloring(self) -> colors.Coloring:
         """The stable color classes of each graph (1-WL)."""
-        return colors.refine(self.structure, self._first_colors)
+        return colors.refine(self.structure, self.first_colors)
 
     @cached_property
     def quotients(self) -> colors.Quotients:
@@ -396,7 +404,7 @@ class GraphBatch(Sequence[Graph]):
     def colors(self) -> Ints:
         """The stable color of each vertex, the same number for the same color in all graphs."""
         n_rounds = int(self.coloring.n_rounds.max(initial=0))
-        return colors.common_colors(self.structure, self._first_colors, n_rounds)
+        return colors.common_colors(self.structure, self.first_colors, n_rounds)
 
     @property
     def n_distinct_graphs(self) -> int:
@@ -422,10 +430,10 @@ class GraphBatch(Sequence[Graph]):
         """Positions of graphs with a vertex label that the vocabulary lacks, and the first such."""
         if vocabulary is None or self.label_codes is None or self.label_values is None:
             return {}
-        known = set(vocabulary)
-        new = np.array([label not in known for label in self.label_values.tolist()])
-        if not new.any():
+        known, labels_here = set(vocabulary), self.label_values.tolist()
+        if known.issuperset(labels_here):  # most often
             return {}
+        new = np.array([label not in known for label in labels_here])
         vertices = np.flatnonzero(new[self.label_codes])
         graphs, first = np.unique(self.graph_of_vertex[vertices], return_index=True)
         labels = self.label_values[self.label_codes[vertices[first]]]

@@ -206,10 +206,12 @@ def sift(
     anything is.
     """
     names, reading = names or AttributeNames(), reading_of(like)
+    columns = None if like is None else () if reading is None else reading.label_columns
+    if items and all(type(item) is Graph for item in items):
+        return _collected(dict(enumerate(items)), {}, fits, columns)[0]
     if _are_molecules(items) if like is None else _go_as_molecules(items, reading):
         known = (molecules or MoleculeChoices()).reading(reading)
         return _packed(items, MoleculeReader.of(known), known)
-    columns = None if like is None else () if reading is None else reading.label_columns
     if reading is not None and reading.source == "networks" and any(map(is_networkx, items)):
         if not columns:
             return _joined(items, partial(network_by, reading), reading)
@@ -251,30 +253,45 @@ def _converted(
             graphs[i] = item if type(item) is Graph else _as_graph(item, directed, names)
         except GraphError as error:
             faults[i] = error.reason
-    columns: tuple[str | int, ...] = ()
-    if known != () and any(map(has_both, graphs.values())):
-        graphs, columns, more = beside_features(graphs, known)
-        faults |= more
     given, found = [items[i] for i in graphs], list(graphs.values())
     if any(graph.weights is not None for graph in found):
         pairs = zip(given, found, strict=True)
         found = [_with_weights(graph) if _has_matrix(item) else graph for item, graph in pairs]
     if names.arc_labels is None and any(graph.arc_labels is not None for graph in found):
         found = found_in_all(given, found)
-    batch, _, errors = GraphBatch.collect(found, fits)
+    sifted, columns = _collected(dict(zip(graphs, found, strict=True)), faults, fits, known)
+    if len(sifted.graphs) == 0:
+        return sifted
+    if all(map(is_networkx, given)):
+        reading = network_reading(sifted.graphs, names, columns)
+        sifted = replace(sifted, graphs=replace(sifted.graphs, reading=reading))
+    tell_unused(given, names)
+    return sifted
+
+
+def _collected(
+    graphs: dict[int, Graph],
+    faults: dict[int, str],
+    fits: Callable[[Kind], str | None] | None,
+    known: tuple[str | int, ...] | None,
+) -> tuple[Sifted, tuple[str | int, ...]]:
+    """Join graphs, given by their positions; say for which labels there are columns, too."""
+    columns: tuple[str | int, ...] = ()
+    n = len(graphs) + len(faults)
+    if known != () and any(map(has_both, graphs.values())):
+        graphs, columns, more = beside_features(graphs, known)
+        faults |= more
+    batch, _, errors = GraphBatch.collect(list(graphs.values()), fits)
     places = list(graphs)
     faults |= {places[error.graph]: error.reason for error in errors if error.graph is not None}
-    if batch is None:
-        return _sifted(GraphBatch.empty(), faults, len(items))
-    if all(map(is_networkx, given)):
-        batch = replace(batch, reading=network_reading(batch, names, columns))
-    if columns and batch.reading is None:
+    if batch is not None and columns:
         batch = replace(batch, reading=reading_with(batch, columns))
-    tell_unused(given, names)
-    return _sifted(batch, faults, len(items))
+    return _sifted(GraphBatch.empty() if batch is None else batch, faults, n), columns
 
 
 def _sifted(graphs: GraphBatch, faults: dict[int, str], n: int) -> Sifted:
+    if not faults:
+        return Sifted(graphs, np.arange(n), faults)
     rows = np.array([i for i in range(n) if i not in faults], dtype=np.int64)
     return Sifted(graphs, rows, dict(sorted(faults.items())))
 

@@ -121,7 +121,7 @@ def _restored_novelty(record: NoveltyRecord, model: Any, arrays: dict[str, Array
     H = len(mean)
     if len(below) != H * (H + 1) // 2 or encoder.n_features_out not in (None, H):
         _refuse("its leverage does not fit the features of its encoder")
-    factor = np.zeros((H, H))
+    factor = np.zeros((H, H), order="F")
     factor[np.tril_indices(H)] = below
     if record.n_graphs is None or not (factor.diagonal() > 0).all():
         _refuse("its leverage is not that of any graphs")
