@@ -11,8 +11,10 @@ import pytest
 from fdgnn import Graph, GraphBatch
 from fdgnn.datasets import make_cliques, make_random_graphs
 from fdgnn.exceptions import ModelFileError
+from fdgnn.expansion import unscaled_projection
 from fdgnn.reservoir import DeepReservoir, ReservoirConfig, draw_reservoir, embed, weights
-from fdgnn.seeds import seed_sequence
+from fdgnn.reservoir.drawing import _draw_cycles, _draw_wiring
+from fdgnn.seeds import Matrix, seed_sequence, stream
 from fdgnn.threads import over_chunks
 
 GRAPHS = make_random_graphs(12, random_state=0)
@@ -29,6 +31,34 @@ def taken(arrays, n_layers=3, n_connections=1, **options):
     return DeepReservoir.from_arrays(
         arrays, n_layers=n_layers, n_connections=n_connections, **{**sizes, **options}
     )
+
+
+# ---------------------------------------------------------------------- drawn
+
+
+WAYS = _draw_cycles, _draw_wiring
+SEEDS = [0, 1, 2**32, 2**70, [1, 2, 3], np.random.SeedSequence(5, spawn_key=(2**40, 3))]
+
+
+@pytest.mark.parametrize("state", SEEDS, ids=range(len(SEEDS)))
+@pytest.mark.parametrize(("n_units", "n_inputs"), [(50, 7), (1, 1), (2**16 + 1, 1000)])
+def test_the_kernel_draws_what_numpy_draws(state, n_units, n_inputs):
+    seed = seed_sequence(state)
+    config = ReservoirConfig(n_layers=3, n_units=n_units)
+    ours, numpys = (draw(config, n_inputs, seed) for draw in WAYS)
+    for name, one, other in zip(weights.Weights._fields, ours, numpys, strict=True):
+        assert one.dtype == other.dtype, name
+        np.testing.assert_array_equal(one, other, err_msg=name)
+    W_phi = unscaled_projection(seed, 5, n_units)
+    rng = stream(seed, 0, Matrix.PROJECTION)
+    np.testing.assert_array_equal(W_phi, rng.uniform(-1, 1, size=W_phi.shape))
+
+
+def test_numbers_below_a_bound_are_drawn_again_as_numpy_does():
+    """Of these draws a quarter is thrown away, so that each way through is gone."""
+    config = ReservoirConfig(n_layers=1, n_units=2000)
+    ours, numpys = (d(config, 2**30 + 7, seed_sequence(3)) for d in WAYS)
+    np.testing.assert_array_equal(ours.first_sources, numpys.first_sources)
 
 
 # ---------------------------------------------------------------------- computed once

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from fdgnn import Graph, GraphBatch, load_tu
 from fdgnn.datasets import make_cliques, make_cycles, make_random_graphs, make_stars
 from fdgnn.kernels import tanh_sum
-from fdgnn.reservoir import ReservoirConfig, average_degree, draw_reservoir, embed
+from fdgnn.reservoir import (
+    ReservoirConfig,
+    average_degree,
+    contractions,
+    draw_reservoir,
+    embed,
+    engine,
+)
 from fdgnn.seeds import seed_sequence
 from strategies import batches
 
@@ -55,6 +62,31 @@ def test_arcs_that_weigh_next_to_nothing():
     ours = embed(graphs, reservoir, tol=1e-6, max_iter=500)
     literal = embed(graphs, reservoir, tol=1e-6, max_iter=500, solver="paper")
     np.testing.assert_allclose(ours.pooled, literal.pooled, atol=1e-4)
+
+
+@given(batches(), st.integers(0, 3), st.sampled_from(["all", "last"]), st.sampled_from([0.5, 2.0]))
+def test_few_graphs_are_solved_by_one_call_with_the_same_bits(graphs, seed, layers, rho):
+    reservoir = reservoir_for(graphs, seed, n_layers=3, effective_spectral_radius=rho)
+    found = embed(graphs, reservoir, layers=layers)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "_at_once", lambda *_: None)
+        one_by_one = embed(graphs, reservoir, layers=layers)
+    for name in ("pooled", "n_iter", "residual", "certified"):
+        ours, theirs = getattr(found, name), getattr(one_by_one, name)
+        assert (ours.dtype, ours.tobytes()) == (theirs.dtype, theirs.tobytes()), name
+
+
+def test_the_one_call_knows_what_it_must_leave_to_others():
+    certified = make_cycles([3, 4, 4])
+    reservoir = reservoir_for(certified, effective_spectral_radius=0.9)
+    for graphs, tol, is_done in (
+        (certified, 1e-3, True),
+        (certified, 1e-9, False),  # finer than float32
+        (make_cliques([3, 9]), 1e-3, False),  # not all certified
+    ):
+        bounds = contractions(reservoir, graphs)
+        found = engine._at_once(graphs, reservoir, bounds, graphs.quotients, tol, (1,))
+        assert (found is not None) == is_done
 
 
 @given(batches(), st.integers(1, 3), st.integers(0, 3), st.sampled_from([0.5, 0.9, 2.0]))

@@ -31,7 +31,7 @@ def called(monkeypatch):
     return counts
 
 
-def test_kernels_are_called_once_for_the_graph_and_twice_for_each_network(called, monkeypatch):
+def test_kernels_are_called_once_for_the_graph_and_once_for_each_network(called, monkeypatch):
     graphs, y = make_motif_graphs(40, random_state=0)
     model = FDGNNClassifier(n_units=10, n_networks=3, random_state=0, n_jobs=-1).fit(graphs, y)
     model.predict([graphs[0]])  # what is kept with the model is made now
@@ -43,9 +43,8 @@ def test_kernels_are_called_once_for_the_graph_and_twice_for_each_network(called
     monkeypatch.setattr(threads, "one_blas_thread", refused)
     called.clear()
     model.predict([graphs[1]])
-    once = ("merge_arcs", "refine_colors", "build_quotients", "bind_quotients", "spectral_radii")
-    each = ("choose_ways", "solve_blocks")
-    assert called == dict.fromkeys(once, 1) | dict.fromkeys(each, 3)
+    once = ("merge_arcs", "refine_colors", "build_quotients", "spectral_radii")
+    assert called == dict.fromkeys(once, 1) | {"solve_at_once": 3}
 
 
 def test_what_kernels_find_is_kept_with_the_batch_and_the_model(called):

@@ -11,7 +11,7 @@ from fdgnn.arrays import Features, Floats
 from fdgnn.limits import MAX_PROJECTION, MAX_UNITS
 from fdgnn.parameters import Number, check_parameters
 from fdgnn.scikit import BaseEstimator, TransformerMixin, check_array, check_is_fitted
-from fdgnn.seeds import Matrix, seed_sequence, stream
+from fdgnn.seeds import Matrix, seed_sequence, stream_words
 
 
 def draw_projection(seed: np.random.SeedSequence, n_features: int, n_projections: int) -> Floats:
@@ -24,13 +24,16 @@ def unscaled_projection(
     seed: np.random.SeedSequence, n_features: int, n_projections: int
 ) -> Floats:
     """W_phi (P, H) before it is rescaled."""
+    from fdgnn.kernels import draw_uniform
+
     if MAX_PROJECTION.is_below(n_projections * n_features):
         raise ValueError(
             f"a random expansion from {n_features:,} to {n_projections:,} features has too many "
             f"weights; {MAX_PROJECTION.in_words}; take fewer units, or set `n_projections`"
         )
-    rng = stream(seed, 0, Matrix.PROJECTION)
-    return rng.uniform(-1, 1, size=(n_projections, n_features))
+    W_phi = np.empty((n_projections, n_features))
+    draw_uniform(stream_words(seed, 0, Matrix.PROJECTION), W_phi)
+    return W_phi
 
 
 def projection_norm(W_phi: Floats) -> float:

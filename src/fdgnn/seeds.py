@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 
 class Matrix:
@@ -60,6 +61,23 @@ def child_seed(seed: np.random.SeedSequence, *key: int) -> np.random.SeedSequenc
 def stream(seed: np.random.SeedSequence, *key: int) -> np.random.Generator:
     """Give the random numbers of the child at `key`."""
     return np.random.Generator(np.random.PCG64(child_seed(seed, *key)))
+
+
+def stream_words(seed: np.random.SeedSequence, *key: int) -> npt.NDArray[np.uint32]:
+    """Give the words that NumPy mixes into the stream of the child at `key`, for the kernels."""
+    words = words_of(seed.entropy)
+    words += [0] * (4 - len(words))  # so that keys are no part of shorter seeds
+    return np.array(words + words_of((*seed.spawn_key, *key)), dtype=np.uint32)
+
+
+def words_of(value: Any) -> list[int]:
+    """Split whole numbers into words of 32 bits, as SeedSequence does."""
+    if isinstance(value, str):  # SeedSequence takes texts in lists
+        value = int(value, 0)
+    if not isinstance(value, int | np.integer):
+        return [word for each in value for word in words_of(each)]
+    n_words = max(1, -(-int(value).bit_length() // 32))
+    return [int(value) >> 32 * i & 0xFFFFFFFF for i in range(n_words)]
 
 
 def integer_seed(root: np.random.SeedSequence, *key: int) -> int:

@@ -4,6 +4,7 @@
 #include "python.hpp"
 #include "scheduled.hpp"
 #include "trajectory.hpp"
+#include "ways.hpp"
 
 #include <variant>
 
@@ -72,6 +73,32 @@ void bind_tanh(nb::module_& m) {
           nb::arg() = 1);
 }
 
+// Solve all blocks of quotients in float32, if that is the way of each of them, or give None.
+static nb::object solve_at_once(const Array2<const double>& bounds, const nb::capsule& q,
+                                const Array1<const i32>& codes, const Array2<const double>& features,
+                                const nb::capsule& program, double tol, double target) {
+    const auto& given = views_of<BoundQuotients>(q, QUOTIENTS);
+    const auto& p = std::get<Program<float>>(views_of<AnyProgram>(program, PROGRAM));
+    const i64 n = given.graphs.size, L = p.weights.n_layers(), H = p.weights.n_units();
+    const Span<const i64> slots = p.schedule.slots;
+    const i64 n_slots = *std::max_element(slots.begin(), slots.end()) + 1;
+    const Ways ways = choose_ways(view(bounds), given.graphs, given.quotients.row_offsets,
+                                  given.quotients.sizes, tol, true);
+    if (ways.counts[SINGLE] < n) return nb::none();
+    std::vector<double> pooled(n_slots * n * H, 0.0), residual(L * n, 0.0);
+    std::vector<i32> n_iter(L * n, 0);
+    unlocked([&] {
+        solve_blocks(0, given.block_offsets.size - 1, given.block_offsets, given.blocks,
+                     given.quotients, Inputs{view(codes), view(features)}, p.weights, p.schedule,
+                     Goal{{ways.contractions.data(), L, n}, target, span(ways.resolution)},
+                     Outputs{{pooled.data(), n_slots, n, H}, {n_iter.data(), L, n},
+                             {residual.data(), L, n}, {nullptr, 0, 0, 0}});
+    });
+    return nb::cast(std::make_tuple(
+        shaped(std::move(pooled), {size_t(n_slots), size_t(n), size_t(H)}),
+        numpy(std::move(n_iter), L), numpy(std::move(residual), L)));
+}
+
 // Whether this processor has the instructions that _engine_avx2 and _engine_avx512 are compiled for.
 static bool has_avx2() {
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -135,6 +162,8 @@ NB_MODULE(FDGNN_MODULE, m) {
               unlocked([&] { std::visit(solve, views_of<AnyProgram>(program, PROGRAM)); });
           },
           nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
+    m.def("solve_at_once", &solve_at_once, nb::arg().noconvert(), nb::arg(),
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
     m.def("follow_graphs",
           [](i64 first, i64 last, const Array1<const i64>& graphs, const nb::capsule& q,

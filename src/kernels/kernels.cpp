@@ -5,6 +5,7 @@
 #include "products.hpp"
 #include "python.hpp"
 #include "quotient.hpp"
+#include "random.hpp"
 #include "refinement.hpp"
 #include "spectral.hpp"
 #include "text.hpp"
@@ -83,16 +84,23 @@ NB_MODULE(_kernels, m) {
           [](nb::handle structure, const Array1<const i32>& classes,
              const Array1<const i64>& n_classes, const Array1<const u64>& signatures) {
               const Structure s = structure_of(structure);
-              BuiltQuotients q = unlocked([&] {
-                  return build_quotients(s, view(classes), view(n_classes), view(signatures));
+              auto* built = new BuiltQuotients;
+              const nb::capsule owner(
+                  built, [](void* p) noexcept { delete static_cast<BuiltQuotients*>(p); });
+              unlocked([&] {
+                  *built = build_quotients(s, view(classes), view(n_classes), view(signatures));
               });
+              const BuiltQuotients& q = *built;
+              const BoundQuotients views{{span(q.row_offsets), span(q.sizes), span(q.indptr),
+                                          span(q.sources), span(q.multiplicities), span(q.bands)},
+                                         span(q.graphs), span(q.block_offsets), span(q.blocks)};
               return std::make_tuple(
-                  numpy(std::move(q.quotient_of)), numpy(std::move(q.graphs)),
-                  numpy(std::move(q.row_of_vertex)), numpy(std::move(q.row_offsets)),
-                  numpy(std::move(q.representatives)), numpy(std::move(q.sizes)),
-                  numpy(std::move(q.indptr)), numpy(std::move(q.sources)),
-                  numpy(std::move(q.multiplicities)), numpy(std::move(q.bands)),
-                  numpy(std::move(q.block_offsets)), numpy(std::move(q.blocks)));
+                  fixed(q.quotient_of, owner), fixed(q.graphs, owner), fixed(q.row_of_vertex, owner),
+                  fixed(q.row_offsets, owner), fixed(q.representatives, owner),
+                  fixed(q.sizes, owner), fixed(q.indptr, owner), fixed(q.sources, owner),
+                  fixed(q.multiplicities, owner), fixed(q.bands, owner),
+                  fixed(q.block_offsets, owner), fixed(q.blocks, owner),
+                  bound(QUOTIENTS, views, {owner}));
           },
           nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
     m.def("spectral_radii",
@@ -155,15 +163,17 @@ NB_MODULE(_kernels, m) {
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
     m.def("bind_quotients", [](nb::handle q) {
-        const auto graphs = field<Array1<const i64>>(q, "graphs");
-        return bound(QUOTIENTS, BoundQuotients{quotients_of(q), graphs}, {q});
+        const BoundQuotients views{quotients_of(q), field<Array1<const i64>>(q, "graphs"),
+                                   field<Array1<const i64>>(q, "block_offsets"),
+                                   field<Array1<const i64>>(q, "blocks")};
+        return bound(QUOTIENTS, views, {q});
     });
     m.def("choose_ways",
           [](const Array2<const double>& bounds, const nb::capsule& q, double tol,
              bool fits_single) {
-              const auto& [quotients, graphs] = views_of<BoundQuotients>(q, QUOTIENTS);
-              Ways found = choose_ways(view(bounds), graphs, quotients.row_offsets,
-                                       quotients.sizes, tol, fits_single);
+              const auto& given = views_of<BoundQuotients>(q, QUOTIENTS);
+              Ways found = choose_ways(view(bounds), given.graphs, given.quotients.row_offsets,
+                                       given.quotients.sizes, tol, fits_single);
               const i64 L = length(bounds.shape(0));
               return std::make_tuple(numpy(std::move(found.ways)), found.counts[SINGLE],
                                      found.counts[DOUBLE], found.counts[STEPS],
@@ -171,6 +181,20 @@ NB_MODULE(_kernels, m) {
                                      numpy(std::move(found.resolution)));
           },
           nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
+    m.def("draw_layers",
+          [](const Array1<const u32>& entropy, i64 L, i64 H, i64 n_inputs) {
+              DrawnLayers found = draw_layers(view(entropy), L, H, n_inputs);
+              return std::make_tuple(
+                  numpy(std::move(found.inputs), L), numpy(std::move(found.input_values), L),
+                  numpy(std::move(found.recurrent), L), numpy(std::move(found.recurrent_values), L),
+                  numpy(std::move(found.bias), L));
+          },
+          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
+    m.def("draw_uniform",
+          [](const Array1<const u32>& entropy, const Array2<double>& out) {
+              Stream(view(entropy), {nullptr, 0}).fill_uniform(flat(view(out)));
+          },
+          nb::arg().noconvert(), nb::arg().noconvert());
     m.def("color_rounds",
           [](i64 g0, i64 g1, nb::handle structure, const Array1<const u64>& arc_bits,
              bool directed, const Array1<const i64>& n_rounds, const Array2<u64>& colors) {

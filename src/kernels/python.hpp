@@ -94,6 +94,7 @@ constexpr const char* QUOTIENTS = "fdgnn.quotients";
 struct BoundQuotients {
     Quotients quotients;
     Span<const i64> graphs;  // the first graph of each quotient
+    Span<const i64> block_offsets, blocks;
 };
 
 // ---------------------------------------------------------------------- arrays out
@@ -102,13 +103,23 @@ template <class T>
 using Numpy = nb::ndarray<nb::numpy, T>;
 
 template <class T>
-Numpy<T> numpy(std::vector<T>&& values, i64 rows = -1) {
+Numpy<T> shaped(std::vector<T>&& values, std::initializer_list<size_t> shape) {
     auto* kept = new std::vector<T>(std::move(values));
     nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    const size_t n = kept->size();
-    if (rows < 0) return Numpy<T>(kept->data(), {n}, owner);
-    const size_t r = static_cast<size_t>(rows);
-    return Numpy<T>(kept->data(), {r, r ? n / r : 0}, owner);
+    return Numpy<T>(kept->data(), shape, owner);
+}
+
+template <class T>
+Numpy<T> numpy(std::vector<T>&& values, i64 rows = -1) {
+    const size_t n = values.size(), r = static_cast<size_t>(rows);
+    if (rows < 0) return shaped(std::move(values), {n});
+    return shaped(std::move(values), {r, r ? n / r : 0});
+}
+
+// A list that somebody else owns, as an array that nobody may write to.
+template <class T>
+nb::ndarray<nb::numpy, const T> fixed(const std::vector<T>& values, nb::handle owner) {
+    return {values.data(), {values.size()}, owner};
 }
 
 // ---------------------------------------------------------------------- interrupts

@@ -3,10 +3,8 @@
 
 #include <cmath>
 #include <numeric>
-#include <unordered_map>
 
-#include "graphs.hpp"
-#include "pulse.hpp"
+#include "refinement.hpp"
 
 namespace fdgnn {
 
@@ -36,64 +34,86 @@ struct ColoredGraph {
     i64 class_of(i64 arc) const { return classes[v0 + s.neighbors[arc]]; }
 };
 
-// The classes in Cuthill-McKee order: by breadth, then by degree, then by number.
-inline std::vector<i64> breadth_first(const ColoredGraph& g, const std::vector<i64>& first) {
-    const i64 m = g.n_classes;
-    std::vector<i64> degree(m), by_degree(m), rank(m), order(m);
-    for (i64 c = 0; c < m; c++) degree[c] = g.s.indptr[first[c] + 1] - g.s.indptr[first[c]];
-    std::iota(by_degree.begin(), by_degree.end(), 0);
-    std::stable_sort(by_degree.begin(), by_degree.end(),
-                     [&](i64 a, i64 b) { return degree[a] < degree[b]; });
-    for (i64 i = 0; i < m; i++) rank[by_degree[i]] = i;
-    std::vector<char> queued(m, 0);
-    i64 tail = 0;
-    for (i64 root : by_degree) {
-        if (queued[root]) continue;
-        i64 head = tail;
-        order[tail++] = root;
-        queued[root] = 1;
-        while (head < tail) {
-            const i64 v = first[order[head++]], start = tail;
-            for (i64 a = g.s.indptr[v]; a < g.s.indptr[v + 1]; a++) {
-                const i64 c = g.class_of(a);
-                if (queued[c]) continue;
-                queued[c] = 1;
-                order[tail++] = rank[c];
-            }
-            std::sort(order.begin() + start, order.begin() + tail);
-            for (i64 i = start; i < tail; i++) order[i] = by_degree[order[i]];
+// Puts the classes of one graph after another in an order; its memory serves all of them.
+class RowOrder {
+public:
+    // Fill the part of a graph, from row r0 on, of the last three arguments.
+    void find(const ColoredGraph& g, i64 r0, std::vector<i64>& places,
+              std::vector<i64>& representatives, std::vector<double>& sizes) {
+        first.assign(g.n_classes, -1);
+        size.assign(g.n_classes, 0.0);
+        for (i64 v = g.v0; v < g.v1; v++) {
+            size[g.classes[v]] += 1.0;
+            if (first[g.classes[v]] < 0) first[g.classes[v]] = v;
+        }
+        sort_by_degree(g);
+        breadth_first(g);
+        for (i64 i = 0; i < g.n_classes; i++) {
+            places[r0 + order[i]] = i;
+            representatives[r0 + i] = first[order[i]];
+            sizes[r0 + i] = size[order[i]];
         }
     }
-    return order;
-}
 
-// Put the classes of a graph in order; fill its part, from row r0 on, of the last three arguments.
-inline void order_rows(const ColoredGraph& g, i64 r0, std::vector<i64>& places,
-                       std::vector<i64>& representatives, std::vector<double>& sizes) {
-    std::vector<i64> first(g.n_classes, -1);
-    std::vector<double> size(g.n_classes, 0.0);
-    for (i64 v = g.v0; v < g.v1; v++) {
-        size[g.classes[v]] += 1.0;
-        if (first[g.classes[v]] < 0) first[g.classes[v]] = v;
-    }
-    const std::vector<i64> order = breadth_first(g, first);
-    for (i64 i = 0; i < g.n_classes; i++) {
-        places[r0 + order[i]] = i;
-        representatives[r0 + i] = first[order[i]];
-        sizes[r0 + i] = size[order[i]];
-    }
-}
+private:
+    std::vector<i64> first, by_degree, rank, order, starts;
+    std::vector<double> size;
+    std::vector<char> queued;
 
-// The half-width of the band with the least cost of diagonals and arcs outside it.
-inline i64 best_band(i64 m, const i64* indptr, const std::vector<i32>& sources) {
-    std::vector<i64> at_distance(m, 0);
+    // By degree, then by number: by_degree has the classes, rank the place of each.
+    void sort_by_degree(const ColoredGraph& g) {
+        const auto degree = [&](i64 c) { return g.s.indptr[first[c] + 1] - g.s.indptr[first[c]]; };
+        i64 largest = 0;
+        for (i64 c = 0; c < g.n_classes; c++) largest = std::max(largest, degree(c));
+        starts.assign(largest + 2, 0);
+        for (i64 c = 0; c < g.n_classes; c++) starts[degree(c) + 1]++;
+        std::partial_sum(starts.begin(), starts.end(), starts.begin());
+        by_degree.resize(g.n_classes);
+        rank.resize(g.n_classes);
+        for (i64 c = 0; c < g.n_classes; c++) {
+            rank[c] = starts[degree(c)]++;
+            by_degree[rank[c]] = c;
+        }
+    }
+
+    // Cuthill-McKee order: by breadth, then by degree, then by number.
+    void breadth_first(const ColoredGraph& g) {
+        order.resize(g.n_classes);
+        queued.assign(g.n_classes, 0);
+        i64 tail = 0;
+        for (i64 root : by_degree) {
+            if (queued[root]) continue;
+            i64 head = tail;
+            order[tail++] = root;
+            queued[root] = 1;
+            while (head < tail) {
+                const i64 v = first[order[head++]], start = tail;
+                for (i64 a = g.s.indptr[v]; a < g.s.indptr[v + 1]; a++) {
+                    const i64 c = g.class_of(a);
+                    if (queued[c]) continue;
+                    queued[c] = 1;
+                    order[tail++] = rank[c];
+                }
+                std::sort(order.begin() + start, order.begin() + tail);
+                for (i64 i = start; i < tail; i++) order[i] = by_degree[order[i]];
+            }
+        }
+    }
+};
+
+// The half-width of the band with the least cost of diagonals and arcs outside it. What is counted at
+// each distance is for this function alone.
+inline i64 best_band(i64 m, const i64* indptr, const std::vector<i32>& sources,
+                     std::vector<i64>& at_distance) {
+    at_distance.assign(m, 0);
     for (i64 i = 0; i < m; i++)
         for (i64 a = indptr[i]; a < indptr[i + 1]; a++) at_distance[std::abs(i - sources[a])]++;
     i64 outside = indptr[m] - indptr[0], best = -1, n_diagonals = 0;
     double best_cost = OUTSIDE_ARC * outside;
     for (i64 d = 0; d < m; d++) {
+        if (at_distance[d] == 0) continue;  // it would cost the same
         outside -= at_distance[d];
-        if (at_distance[d] > 0) n_diagonals += d > 0 ? 2 : 1;
+        n_diagonals += d > 0 ? 2 : 1;
         const double cost = n_diagonals * m / DIAGONAL_LANES + OUTSIDE_ARC * outside;
         if (cost < best_cost) {
             best = d;
@@ -132,15 +152,13 @@ inline void pack_blocks(BuiltQuotients& q) {
 
 // Find the first graph of each signature, ascending, and the number of each graph's own.
 inline void find_distinct(Span<const u64> signatures, BuiltQuotients& q) {
-    std::unordered_map<u64, i64> known;
-    known.reserve(signatures.size);
-    q.quotient_of.resize(signatures.size);
-    for (i64 g = 0; g < signatures.size; g++) {
-        const auto [place, is_new] =
-            known.try_emplace(signatures[g], static_cast<i64>(q.graphs.size()));
-        if (is_new) q.graphs.push_back(g);
-        q.quotient_of[g] = place->second;
-    }
+    const i64 n = signatures.size;
+    std::vector<i32> table(table_size(n), -1), numbers(n);
+    std::vector<u64> distinct(n);
+    number_colors(signatures, table.data(), distinct.data(), numbers.data());
+    q.quotient_of.assign(numbers.begin(), numbers.end());
+    for (i64 g = 0; g < n; g++)
+        if (numbers[g] == static_cast<i64>(q.graphs.size())) q.graphs.push_back(g);
 }
 
 // Build the quotients of graphs; those with one signature have one quotient.
@@ -165,15 +183,18 @@ inline BuiltQuotients build_quotients(const Structure& s, Span<const i32> classe
     q.sizes.resize(n_rows);
     q.indptr.assign(1, 0);
     q.indptr.reserve(n_rows + 1);
+    q.sources.reserve(s.neighbors.size);
+    q.multiplicities.reserve(s.neighbors.size);
     std::vector<double> totals(largest);
-    std::vector<i64> stamps(largest, -1);
+    std::vector<i64> stamps(largest, -1), at_distance;
+    RowOrder rows;
     Pulse pulse;
     for (i64 k = 0; k < n; k++) {
         const i64 g = q.graphs[k], r0 = q.row_offsets[k], r1 = q.row_offsets[k + 1];
         const ColoredGraph graph{s, classes, s.vertex_offsets[g], s.vertex_offsets[g + 1],
                                  n_classes[g]};
         pulse.spend(s.indptr[graph.v1] - s.indptr[graph.v0] + graph.v1 - graph.v0);
-        order_rows(graph, r0, places, q.representatives, q.sizes);
+        rows.find(graph, r0, places, q.representatives, q.sizes);
         for (i64 r = r0; r < r1; r++) {  // the arcs into a vertex, merged by their source's class
             const i64 v = q.representatives[r], start = static_cast<i64>(q.sources.size());
             for (i64 a = s.indptr[v]; a < s.indptr[v + 1]; a++) {
@@ -190,7 +211,7 @@ inline BuiltQuotients build_quotients(const Structure& s, Span<const i32> classe
                 q.multiplicities.push_back(totals[q.sources[a]]);
             q.indptr.push_back(static_cast<i64>(q.sources.size()));
         }
-        q.bands.push_back(best_band(r1 - r0, q.indptr.data() + r0, q.sources));
+        q.bands.push_back(best_band(r1 - r0, q.indptr.data() + r0, q.sources, at_distance));
     }
     q.sources.shrink_to_fit();
     q.multiplicities.shrink_to_fit();

@@ -58,13 +58,32 @@ inline void refine_once(const Structure& s, i64 v0, Span<u64> color, Span<const 
     }
 }
 
-// Number the classes of one graph by ascending color.
-inline void sort_classes(Span<const u64> distinct, Span<i32> classes) {
-    std::vector<i32> order(distinct.size), number(distinct.size);
-    std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(), [&](i32 a, i32 b) { return distinct[a] < distinct[b]; });
-    for (i64 c = 0; c < distinct.size; c++) number[order[c]] = static_cast<i32>(c);
-    for (i32& each : classes) each = number[each];
+// Numbers the classes of one graph after another by ascending color.
+class ClassOrder {
+public:
+    void sort(Span<const u64> distinct, Span<i32> classes) {
+        order.resize(distinct.size);
+        number.resize(distinct.size);
+        std::iota(order.begin(), order.end(), 0);
+        std::sort(order.begin(), order.end(),
+                  [&](i32 a, i32 b) { return distinct[a] < distinct[b]; });
+        for (i64 c = 0; c < distinct.size; c++) number[order[c]] = static_cast<i32>(c);
+        for (i32& each : classes) each = number[each];
+    }
+
+private:
+    std::vector<i32> order, number;
+};
+
+// Tell whether vertices of one class have one color still; the classes then have these colors. A class
+// only ever splits, so that nothing has to be numbered again if none did.
+inline bool keeps_classes(Span<const u64> color, const i32* classes, i64 count, u64* distinct) {
+    i64 known = 0;
+    for (i64 v = 0; v < color.size; v++) {
+        if (classes[v] == known) distinct[known++] = color[v];  // numbered as they appear
+        if (distinct[classes[v]] != color[v]) return false;
+    }
+    return known == count;
 }
 
 // Hash the colors of a graph, in any order, and how long it was refined.
@@ -86,6 +105,7 @@ inline Refined refine(const Structure& s, Span<const u64> weight_bits, Span<u64>
                   std::vector<u64>(n)};
     std::vector<u64> mixed(largest), distinct(largest);
     std::vector<i32> table(table_size(largest), -1);
+    ClassOrder order;
     Pulse pulse;
     for (i64 g = 0; g < n; g++) {
         const i64 v0 = s.vertex_offsets[g], v1 = s.vertex_offsets[g + 1];
@@ -100,13 +120,14 @@ inline Refined refine(const Structure& s, Span<const u64> weight_bits, Span<u64>
             refine_once(s, v0, color, weight_bits, mixed.data(), pulse);
             t++;
             before = count;
-            count = number_colors(fixed, table.data(), distinct.data(), classes);
+            if (!keeps_classes(fixed, classes, count, distinct.data()))
+                count = number_colors(fixed, table.data(), distinct.data(), classes);
         }
         found.rounds[g] = t;
         found.signatures[g] = signature(fixed, t);
         found.n_classes[g] = count == before ? count : color.size;
         if (count == before) {
-            sort_classes({distinct.data(), count}, {classes, color.size});
+            order.sort({distinct.data(), count}, {classes, color.size});
         } else {
             std::iota(classes, classes + color.size, 0);
             found.signatures[g] = mix(found.signatures[g] ^ mix(static_cast<u64>(g)));

@@ -99,7 +99,7 @@ class Quotients(NamedTuple):
 
     @classmethod
     def of(cls, arrays: Sequence[Array]) -> Quotients:
-        """Take all arrays, read-only from now on."""
+        """Take all arrays that another batch had, read-only from now on."""
         from fdgnn.kernels import bind_quotients
 
         quotients = cls(*frozen(*arrays))
@@ -196,4 +196,4 @@ def quotients(structure: Structure, coloring: Coloring) -> Quotients:
     """Build the quotient of each graph that the coloring tells apart."""
     from fdgnn.kernels import build_quotients
 
-    return Quotients.of(build_quotients(structure, *coloring[:2], coloring.signatures))
+    return Quotients(*build_quotients(structure, *coloring[:2], coloring.signatures))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from numbers import Integral
 from typing import Annotated, Any, Literal, NoReturn
 
 import msgspec
@@ -38,6 +37,7 @@ from fdgnn.model_files.targets import (
 from fdgnn.model_files.trust import TrustRecord, describe_trust
 from fdgnn.parameters import LARGEST_WHOLE
 from fdgnn.records import Record, decode, encode
+from fdgnn.seeds import words_of
 
 Words = Annotated[list[Annotated[int, msgspec.Meta(ge=0, lt=2**32)]], msgspec.Meta(max_length=64)]
 MODELS: dict[str, Any] = {c.__name__: c for c in (FDGNNClassifier, FDGNNRegressor)}
@@ -52,21 +52,11 @@ class SeedRecord(Record, frozen=True, kw_only=True):
     @classmethod
     def of(cls, seed: np.random.SeedSequence) -> SeedRecord:
         """Describe a seed."""
-        return cls(entropy=_words(seed.entropy), spawn_key=_words(seed.spawn_key))
+        return cls(entropy=words_of(seed.entropy), spawn_key=words_of(seed.spawn_key))
 
     def sequence(self) -> np.random.SeedSequence:
         """Give a seed with the same random streams, and with the same children."""
         return np.random.SeedSequence(self.entropy, spawn_key=tuple(self.spawn_key))
-
-
-def _words(value: Any) -> list[int]:
-    """Split whole numbers into words of 32 bits, as SeedSequence does."""
-    if isinstance(value, str):  # SeedSequence takes texts in lists
-        value = int(value, 0)
-    if not isinstance(value, Integral):
-        return [word for each in value for word in _words(each)]
-    n_words = max(1, -(-int(value).bit_length() // 32))
-    return [int(value) >> 32 * i & 0xFFFFFFFF for i in range(n_words)]
 
 
 class ClassWeight(Record, frozen=True, kw_only=True):
@@ -290,7 +280,7 @@ def set_seed(record: ModelRecord, estimator: Any) -> None:
     state = parameters.get("random_state")
     if state is None and "random_state" in parameters:
         estimator.random_state = seed
-    elif state is not None and record.seed != SeedRecord(entropy=_words(state), spawn_key=[]):
+    elif state is not None and record.seed != SeedRecord(entropy=words_of(state), spawn_key=[]):
         _refuse("its seed is not that of its random_state")
 
 

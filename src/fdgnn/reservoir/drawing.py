@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fdgnn.arrays import largest_of
+from fdgnn.arrays import Array, Floats, largest_of
 from fdgnn.exceptions import GraphError
 from fdgnn.graphs import GraphBatch
 from fdgnn.limits import MAX_NUMBER
-from fdgnn.reservoir.weights import Connections, DeepReservoir, Layer
-from fdgnn.seeds import Matrix, stream
+from fdgnn.reservoir.weights import DeepReservoir, Weights
+from fdgnn.seeds import Matrix, stream, stream_words
 from fdgnn.stability import wiring_radii
 
 
@@ -52,16 +52,16 @@ def draw_reservoir(
     beginning of a deeper one.
     """
     vocabulary = None if graphs.label_values is None else tuple(graphs.label_values.tolist())
-    sizes = [n_inputs(graphs)] + [config.n_units] * (config.n_layers - 1)
-    drawn = [_draw_layer(config, i, size, seed) for i, size in enumerate(sizes)]
-    layers = _scaled(drawn, config.effective_spectral_radius, degree)
-    _check_weights(layers, degree)
-    return DeepReservoir.from_layers(layers, vocabulary)
+    n = n_inputs(graphs)
+    draw = _draw_cycles if config.n_connections == 1 else _draw_wiring
+    weights = _scaled(draw(config, n, seed), config, degree)
+    _check_weights(weights, degree)
+    return DeepReservoir(weights, n, vocabulary)
 
 
-def _check_weights(layers: list[Layer], degree: float) -> None:
+def _check_weights(weights: Weights, degree: float) -> None:
     """Refuse weights that cannot be computed with: a k next to zero makes them very large."""
-    largest = max(largest_of(layer.recurrent.values) for layer in layers)
+    largest = largest_of(weights.rec_values)
     if MAX_NUMBER.is_below(largest):
         raise GraphError(
             f"k, the reservoir's degree, is {degree:g}, so that its recurrent weights would be "
@@ -70,36 +70,57 @@ def _check_weights(layers: list[Layer], degree: float) -> None:
         )
 
 
-def _draw_layer(
-    config: ReservoirConfig, i: int, n_sources: int, seed: np.random.SeedSequence
-) -> Layer:
-    """W_I and the bias uniform in [-omega, omega]; W_H uniform in [-1, 1], not scaled yet."""
-    scaling = config.input_scaling if i == 0 else config.inter_layer_scaling
-    bias_scaling = scaling if config.bias_scaling is None else config.bias_scaling
-    H, C = config.n_units, config.n_connections
-    W_I = _connect(stream(seed, i, Matrix.INPUT), H, n_sources, C)
-    W_H = _connect(stream(seed, i, Matrix.RECURRENT), H, H, C)
-    bias = stream(seed, i, Matrix.BIAS).uniform(-1, 1, size=H)
-    return Layer(W_I.scaled(scaling), W_H, bias_scaling * bias)
+def _draw_cycles(config: ReservoirConfig, n_inputs: int, seed: np.random.SeedSequence) -> Weights:
+    """Sources, and weights uniform in [-1, 1], of neurons with one connection each way."""
+    from fdgnn.kernels import draw_layers
+
+    shape = config.n_layers, config.n_units
+    drawn = draw_layers(stream_words(seed), *shape, n_inputs)
+    sources, values, rec_sources, rec_values = (array[:, :, None] for array in drawn[:4])
+    return Weights(
+        sources[0], values[0], sources[1:], values[1:], rec_sources, rec_values, drawn[4]
+    )
 
 
-def _scaled(layers: list[Layer], rho: float, degree: float) -> list[Layer]:
-    """Scale W_H of each layer to rho(W_H) k = rho."""
-    recurrent = [layer.recurrent for layer in layers]
-    radii = wiring_radii(*(np.array(each) for each in list(zip(*recurrent, strict=True))[:2]))
+def _draw_wiring(config: ReservoirConfig, n_inputs: int, seed: np.random.SeedSequence) -> Weights:
+    """The same for any number of connections."""
+    L, H, C = config.n_layers, config.n_units, config.n_connections
+    sizes = [n_inputs] + [H] * (L - 1)
+    inputs = [_connect(stream(seed, i, Matrix.INPUT), H, n, C) for i, n in enumerate(sizes)]
+    recurrent = [_connect(stream(seed, i, Matrix.RECURRENT), H, H, C) for i in range(L)]
+    bias = [stream(seed, i, Matrix.BIAS).uniform(-1, 1, size=H) for i in range(L)]
+    return Weights(*inputs[0], *_stacked(inputs[1:], H), *_stacked(recurrent, H), np.array(bias))
+
+
+def _stacked(layers: list[tuple[Array, Floats]], H: int) -> tuple[Array, Floats]:
+    """Sources and weights (n, H, C) of several layers."""
+    if not layers:
+        return np.empty((0, H, 1), dtype=np.int32), np.empty((0, H, 1))
+    return np.array([sources for sources, _ in layers]), np.array([values for _, values in layers])
+
+
+def _scaled(drawn: Weights, config: ReservoirConfig, degree: float) -> Weights:
+    """W_I and bias in [-omega, omega], W_H with rho(W_H) k = rho, of weights drawn in [-1, 1]."""
+    omega = np.full(config.n_layers, config.inter_layer_scaling)
+    omega[0] = config.input_scaling
+    radii = wiring_radii(drawn.rec_sources, drawn.rec_values)
     # Graphs without arcs have k = 0. There W_H multiplies nothing, so any scale will do.
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # see `_check_weights`
-        factors = (rho / (radii * (degree or 1.0))).tolist()
-    pairs = zip(layers, factors, strict=True)
-    return [layer._replace(recurrent=layer.recurrent.scaled(f)) for layer, f in pairs]
+        factors = config.effective_spectral_radius / (radii * (degree or 1.0))
+        rec_values = drawn.rec_values * factors[:, None, None]
+    return drawn._replace(
+        first_values=drawn.first_values * omega[0],
+        in_values=drawn.in_values * config.inter_layer_scaling,
+        rec_values=rec_values,
+        bias=drawn.bias * (omega[:, None] if config.bias_scaling is None else config.bias_scaling),
+    )
 
 
-def _connect(rng: np.random.Generator, rows: int, columns: int, C: int) -> Connections:
+def _connect(rng: np.random.Generator, rows: int, columns: int, C: int) -> tuple[Array, Floats]:
     """Draw C sources among the columns for each row, and weights uniform in [-1, 1]."""
     C = min(C, columns)
     if C == 1:
         sources = rng.integers(columns, size=(rows, 1))
     else:
         sources = np.sort(np.argsort(rng.random((rows, columns)), axis=1)[:, :C], axis=1)
-    values = rng.uniform(-1, 1, size=(rows, C))
-    return Connections(sources.astype(np.int32), values, columns)
+    return sources.astype(np.int32), rng.uniform(-1, 1, size=(rows, C))

@@ -22,6 +22,7 @@ from fdgnn.threads import over_chunks
 
 MARGIN = 1e-2  # cycles are solved this much finer than tol: trees and layers amplify their errors
 _NO_CODES, _NO_FEATURES = np.empty(0, dtype=np.int32), np.empty((0, 1))
+_NO_STATES = np.empty((0, 0, 0))
 _FINER = 2.0**-29  # the rounding of float64 beside that of float32
 
 
@@ -54,14 +55,16 @@ class Outputs(NamedTuple):
 
     def of_graphs(self, q: Quotients) -> Outputs:
         """Give each graph what its quotient has, and each vertex what its row has."""
-        states = self.states[q.row_of_vertex] if len(self.states) else self.states
+        found = self
+        if len(self.states):
+            found = found._replace(states=self.states[q.row_of_vertex])
         if len(q.graphs) == len(q.quotient_of):  # all graphs differ: quotient k is graph k
-            return self._replace(states=states)
+            return found
         return Outputs(
             self.pooled.take(q.quotient_of, axis=1),
             self.n_iter.take(q.quotient_of, axis=1),
             self.residual.take(q.quotient_of, axis=1),
-            states,
+            found.states,
         )
 
 
@@ -101,6 +104,10 @@ def solve(
     from fdgnn.kernels import DOUBLE, SINGLE, STEPS, choose_ways
 
     q = graphs.quotients if quotient else quotients(graphs.structure, discrete(graphs.structure))
+    if len(q.block_offsets) == 2 and not keep_states:  # few graphs
+        found = _at_once(graphs, reservoir, bounds, q, tol, wanted)
+        if found is not None:
+            return found.of_graphs(q)
     fits_single = reservoir.single is not None
     ways, n_single, n_double, n_steps, contractions, resolution = choose_ways(
         bounds, q.bound, float(tol), fits_single
@@ -110,8 +117,7 @@ def solve(
         # Sums of arc weights that are too large for float32 are made in float64.
         ways = np.where(large & (ways == SINGLE), DOUBLE, ways)
         n_single, n_double, n_steps = np.bincount(ways, minlength=3).tolist()
-    # Where A is not symmetric the bound of `_freeze` need not hold in this norm.
-    goal = Goal(contractions, 0.0 if graphs.directed else tol * MARGIN, resolution)
+    goal = Goal(contractions, _target(graphs, tol), resolution)
     n_rows = len(q.sizes) if keep_states else 0
     out = Outputs.zeros(len(wanted), reservoir.n_layers, len(q.graphs), reservoir.n_units, n_rows)
     run = _Run(q, reservoir, _inputs(graphs, reservoir, q), wanted, n_jobs, out)
@@ -123,6 +129,38 @@ def solve(
     if n_steps:
         run.follow(np.flatnonzero(ways == STEPS), tol, max_iter)
     return out.of_graphs(q)
+
+
+def _at_once(
+    graphs: GraphBatch,
+    reservoir: DeepReservoir,
+    bounds: Floats,
+    q: Quotients,
+    tol: float,
+    wanted: tuple[int, ...],
+) -> Outputs | None:
+    """Solve all quotients by one call, which is most of the time of a graph; None if one cannot.
+
+    The result is the same as by the calls one by one.
+    """
+    from fdgnn.kernels import solve_at_once
+
+    single = reservoir.single is not None and graphs.weights is None
+    if not single or graphs.n_vertices > reservoir.largest_single_degree:
+        return None
+    program = reservoir.program(wanted, single=True)
+    inputs = _inputs(graphs, reservoir, q)
+    target = _target(graphs, tol)
+    found = solve_at_once(bounds, q.bound, *inputs, program, float(tol), target)
+    return None if found is None else Outputs(*found, _NO_STATES)
+
+
+def _target(graphs: GraphBatch, tol: float) -> float:
+    """How near to the fixed point is proven to be near enough; 0 if nothing is proven.
+
+    Where A is not symmetric the bound of `freeze` (scheduled.hpp) need not hold in this norm.
+    """
+    return 0.0 if graphs.directed else tol * MARGIN
 
 
 class _Run(NamedTuple):

@@ -18,7 +18,7 @@ sum_v x(v)                pooled                             (n_graphs, H)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -41,10 +41,6 @@ class Connections(NamedTuple):
     sources: npt.NDArray[np.int32]  # (H, C), ascending in each row
     values: Floats  # (H, C)
     n_sources: int
-
-    def scaled(self, factor: float) -> Connections:
-        """Give the same connections with weights multiplied by a factor."""
-        return self._replace(values=self.values * factor)
 
     def matrix(self) -> sp.csr_array:
         """Give the same as a sparse matrix (H, n_sources), which shares the weights."""
@@ -123,21 +119,6 @@ class DeepReservoir:
         return DeepReservoir, (self.weights, self.n_inputs, self.vocabulary, self.blank_unseen)
 
     # ------------------------------------------------------------------ ways in and out
-
-    @classmethod
-    def from_layers(
-        cls, layers: Sequence[Layer], vocabulary: tuple[Any, ...] | None = None
-    ) -> DeepReservoir:
-        """Stack layers of one size."""
-        first, H = layers[0], len(layers[0].bias)
-        weights = Weights(
-            np.array(first.inputs.sources),
-            np.array(first.inputs.values),
-            *_stacked([layer.inputs for layer in layers[1:]], H),
-            *_stacked([layer.recurrent for layer in layers], H),
-            np.array([layer.bias for layer in layers]),
-        )
-        return cls(weights, first.inputs.n_sources, vocabulary)
 
     @classmethod
     def from_arrays(
@@ -259,13 +240,6 @@ class DeepReservoir:
         """The neurons that have dynamics and those that follow them, all layers evaluated."""
         schedule = self.schedule(tuple(range(self.n_layers)))
         return trees(self.weights.rec_sources, schedule)
-
-
-def _stacked(connections: Sequence[Connections], H: int) -> tuple[Array, Floats]:
-    """Give the connections of several layers as (n, H, C) sources and values."""
-    if not connections:
-        return np.empty((0, H, 1), dtype=np.int32), np.empty((0, H, 1))
-    return np.array([c.sources for c in connections]), np.array([c.values for c in connections])
 
 
 def _check_array(
