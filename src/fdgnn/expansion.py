@@ -77,7 +77,8 @@ class RandomExpansion(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def draw(self, n_features: int, seed: np.random.SeedSequence) -> Self:
         """Draw W_phi for so many features, with this seed."""
-        self.projection_ = draw_projection(seed, n_features, self.n_projections or 2 * n_features)
+        P = int(self.n_projections or 2 * n_features)  # it may be a NumPy integer of few bits
+        self.projection_ = draw_projection(seed, n_features, P)
         return self
 
     @property

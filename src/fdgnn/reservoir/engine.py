@@ -152,7 +152,10 @@ def _at_once(
     inputs = _inputs(graphs, reservoir, q)
     target = _target(graphs, tol)
     found = solve_at_once(bounds, q.bound, *inputs, program, float(tol), target)
-    return None if found is None else Outputs(*found, _NO_STATES)
+    if found is None:
+        return None
+    pooled, n_iter, residual = found
+    return Outputs(pooled, n_iter, residual, _NO_STATES)
 
 
 def _target(graphs: GraphBatch, tol: float) -> float:
