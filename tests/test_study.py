@@ -353,6 +353,8 @@ def test_an_unreachable_scheduler_is_told(tmp_path):
     pytest.importorskip("distributed")
     with pytest.raises(StudyError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
         run_study(study_of(), tmp_path, cluster="tcp://127.0.0.1:9")
+    with pytest.raises(StudyError, match=r"answers at tls:.* \(TLS expects"):
+        run_study(study_of(), tmp_path, cluster="tls://127.0.0.1:9")
 
 
 @pytest.mark.parametrize(

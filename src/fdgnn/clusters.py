@@ -34,7 +34,7 @@ def connected(address: str, context: Context, *, n_workers: int = 0) -> Iterator
             closing.callback(client.close)
             if n_workers:
                 client.wait_for_workers(n_workers, timeout=SECONDS_TO_ANSWER)
-        except (OSError, ValueError, TimeoutError) as error:
+        except (OSError, ValueError, TimeoutError, TypeError) as error:  # the last: no TLS here
             what = "scheduler with workers" if n_workers else "scheduler"
             raise StudyError(f"no Dask {what} answers at {address} ({error})") from error
         yield client
