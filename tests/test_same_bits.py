@@ -12,6 +12,7 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from fdgnn import FDGNNClassifier, FDGNNRegressor, load_model, save_model
 from fdgnn.datasets import make_motif_graphs
@@ -68,21 +69,41 @@ def test_files_and_outputs_have_the_same_bits(runs, name):
     assert all(other == first for other in others)
 
 
-def test_the_place_in_a_batch_changes_nothing_but_rounding(tmp_path):
+KINDS = {
+    "paper": FDGNNClassifier(n_units=50, random_state=0),
+    "colors": FDGNNClassifier(encoder="colors", random_state=0),
+    "both": FDGNNClassifier(encoder="both", n_units=20, random_state=0),
+    "auto": FDGNNClassifier(encoder="auto", random_state=0),
+    "number": FDGNNRegressor(n_units=50, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_place_in_a_batch_changes_nothing_but_rounding(name, tmp_path):
     graphs, y = make_motif_graphs(80, random_state=3)
-    for model in (
-        FDGNNClassifier(n_units=50, random_state=0),
-        FDGNNClassifier(encoder="auto", random_state=0),
-        FDGNNRegressor(n_units=50, random_state=0),
-    ):
-        model.fit(graphs, np.arange(80.0) if isinstance(model, FDGNNRegressor) else y)
-        save_model(model, tmp_path / "model")
-        loaded = load_model(tmp_path / "model")
-        together = loaded.outputs(graphs)
-        order = np.random.default_rng(0).permutation(80)
-        mixed = loaded.outputs(graphs[order])
-        alone = np.vstack([loaded.outputs(graphs[[i]]) for i in range(20)])
-        most = 1e-12 * np.abs(together).max()
-        assert np.abs(mixed - together[order]).max() <= most
-        assert np.abs(alone - together[:20]).max() <= most
-        np.testing.assert_array_equal(loaded.outputs(graphs), model.outputs(graphs))
+    model = KINDS[name].fit(graphs, np.arange(80.0) if name == "number" else y)
+    save_model(model, tmp_path / "model")
+    loaded = load_model(tmp_path / "model")
+    together = loaded.outputs(graphs)
+    order = np.random.default_rng(0).permutation(80)
+    mixed = loaded.outputs(graphs[order])
+    alone = np.vstack([loaded.outputs(graphs[[i]]) for i in range(20)])
+    most = 1e-12 * np.abs(together).max()
+    assert np.abs(mixed - together[order]).max() <= most
+    assert np.abs(alone - together[:20]).max() <= most
+    np.testing.assert_array_equal(loaded.outputs(graphs), model.outputs(graphs))
+    for network in loaded.networks_:  # states and counts
+        features, others = (network.encoder.encode(g).features[0] for g in (graphs, graphs[order]))
+        assert not np.abs(features[order] - others).max()
+
+
+@pytest.mark.parametrize("name", ["paper", "colors", "both", "number"])
+def test_the_order_of_training_graphs_changes_nothing_but_rounding(name):
+    graphs, y = make_motif_graphs(80, random_state=3)
+    y = np.arange(80.0) if name == "number" else y
+    order = np.random.default_rng(0).permutation(80)
+    first = KINDS[name].fit(graphs, y)
+    alphas, outputs = [n.alpha for n in first.networks_], first.outputs(graphs)
+    second = clone(KINDS[name]).fit(graphs[order], y[order])
+    assert [n.alpha for n in second.networks_] == alphas  # or the next sentence is about nothing
+    assert np.abs(second.outputs(graphs) - outputs).max() <= 1e-10 * np.abs(outputs).max()
