@@ -12,7 +12,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from fdgnn import FDGNNClassifier, FDGNNRegressor, Graph, save_model
+import numpy as np
+
+from fdgnn import FDGNNClassifier, FDGNNRegressor, Graph, GraphBatch, save_model
 from fdgnn.datasets import make_motif_graphs
 
 ROWS: list[dict[str, Any]] = [
@@ -133,6 +135,14 @@ def graphs() -> tuple[list[Graph], Any]:
     return [batch[i] for i in range(len(batch))], y
 
 
+def with_facts(batch: GraphBatch) -> GraphBatch:
+    """Give the same graphs with a number and a category beside them."""
+    n = len(batch)
+    return batch.with_descriptors(
+        {"mass": np.arange(n) + 0.5, "kind": ["ab"[i % 2] for i in range(n)]}
+    )
+
+
 @cache
 def models() -> dict[str, bytes]:
     """Model files of every kind of model."""
@@ -147,6 +157,11 @@ def models() -> dict[str, bytes]:
         "number": lambda: FDGNNRegressor(n_units=5, intervals=True, random_state=0).fit(
             batch, [float(len(str(c))) + i for i, c in enumerate(y)]
         ),
+        "several": lambda: FDGNNClassifier(n_units=5, probability=True, random_state=0).fit(
+            batch, [[c, i % 3] for i, c in enumerate(y)]
+        ),
+        "described": lambda: FDGNNClassifier(n_units=5, random_state=0).fit(with_facts(batch), y),
+        "auto": lambda: FDGNNClassifier(encoder="auto", random_state=0).fit(batch, y),
     }
     with TemporaryDirectory() as folder:
         found = {}

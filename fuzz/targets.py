@@ -154,7 +154,8 @@ def _load(case: bytes) -> None:
     path.write_bytes(case)
     try:
         model = load_model(path)
-        graphs = files.graphs()[0][:3]
+        graphs = as_batch(files.graphs()[0][:3])
+        graphs = graphs if model.descriptors_ is None else files.with_facts(graphs)
         answers = np.asarray(model.predict(graphs))
     except FDGNNError:
         return
