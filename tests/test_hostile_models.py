@@ -10,6 +10,7 @@ import dataclasses
 import re
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -144,6 +145,21 @@ def test_seeds_have_at_most_64_words(content, file):
 def test_expansions_have_limits():
     with pytest.raises(ValueError, match="n_projections=1000001: models of up to 1,000,000 units"):
         RandomExpansion(10**6 + 1).fit(np.ones((2, 2)))
+
+
+@pytest.mark.parametrize("solver", ["paper", "auto"])
+@pytest.mark.parametrize(("n_layers", "n_units"), [(3, 50), (1000, 2)])
+def test_an_iteration_takes_time_in_proportion_to_the_file(file, solver, n_layers, n_units):
+    graph, n_iter = GRAPHS[:1], 100
+    reservoir = GraphReservoir(
+        n_layers=n_layers, n_units=n_units, tol=0.0, max_iter=n_iter, solver=solver,
+        effective_spectral_radius=3.0, random_state=0,
+    )  # fmt: skip
+    save_model(reservoir.fit(GRAPHS), file)
+    loaded, start = load_model(file), time.process_time()
+    loaded.transform(graph)
+    work = n_iter * file.stat().st_size * (graph.n_vertices + graph.n_arcs)
+    assert time.process_time() - start < 0.1 + 3e-9 * work
 
 
 # ---------------------------------------------------------------------- what has none
