@@ -184,7 +184,7 @@ def _pieces(rng: Random) -> Any:
 def _fit_pieces(case: bytes) -> None:
     told = of_json(case)
     model = FDGNNClassifier(
-        encoder=told["encoder"], n_units=3, n_projections=4, n_rounds=1, random_state=0
+        encoder=told["encoder"], n_units=3, n_projections=4, n_rounds=1, alpha=1.0, random_state=0
     )
     try:
         for piece in told["pieces"]:

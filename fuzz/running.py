@@ -31,7 +31,7 @@ from typing import Any, NoReturn
 CPU_SECONDS = 20  # of one case: the slowest valid ones take a tenth of a second
 WALL_SECONDS = 600  # of a child that waits for something that does not come
 MEMORY = 2**30  # bytes that a child may take beyond what it begins with
-CASES = 2000  # of one child, at most
+CASES = 4000  # of one child, at most
 TURN_SECONDS = 4.0  # of CPU, after which a child gives way to one of another target
 SHRINK_SECONDS = 10.0  # of CPU, to make a case smaller
 RECORD = struct.Struct("<qqdq")  # of `_Record`
