@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fdgnn import RandomExpansion, limits
+from fdgnn import RandomExpansion, limits, read_graphs
+from fdgnn.datasets import arrow
+from fdgnn.exceptions import DatasetFormatError, StudyError
+from fdgnn.experiments.records import RunSettings
+from fdgnn.experiments.rundir import read_file
+from fdgnn.portrait.records import read_portrait
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -49,3 +55,26 @@ def test_a_random_expansion_of_many_units_is_refused_before_it_is_drawn():
         pytest.raises(ValueError, match="up to 7 weights"),
     ):
         RandomExpansion(4).fit(np.zeros((1, 2)))
+
+
+@pytest.mark.parametrize("read", [read_portrait, lambda path: read_file(path, RunSettings)])
+def test_files_of_runs_have_a_limit(read, tmp_path):
+    (tmp_path / "x.json").write_text("{}")
+    with (
+        limits.changed(FDGNN_MAX_RUN_FILE_BYTES=1),
+        pytest.raises(StudyError, match=r"x\.json: it is too large; .* of up to 1 bytes"),
+    ):
+        read(tmp_path / "x.json")
+
+
+def test_readers_of_arrow_files_have_a_limit_of_time(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+
+    def out_of_time(complaints):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        return subprocess.Popen(["sh", "-c", "kill -XCPU $$"], **pipes)
+
+    monkeypatch.setattr(arrow, "start_reader", out_of_time)
+    (tmp_path / "x.arrow").write_bytes(b"ARROW1")
+    with pytest.raises(DatasetFormatError, match=r"too long; 60 seconds.*FDGNN_MAX_READER_SEC"):
+        read_graphs(tmp_path / "x.arrow")

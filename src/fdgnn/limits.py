@@ -146,6 +146,14 @@ MAX_UNPACKED_BYTES = _limit(
     "FDGNN_MAX_UNPACKED_BYTES", 2**33, "files that unpack to up to {} bytes are taken",
     "of a zip, which is read as a whole; other files can be read part by part",
 )  # fmt: skip
+MAX_READER_SECONDS = _limit(
+    "FDGNN_MAX_READER_SECONDS", 60, "{} seconds, and one more for each 50 kB, are taken",
+    "of processor time, for an Arrow or Parquet file, which a process of its own reads",
+)  # fmt: skip
+MAX_RUN_FILE_BYTES = _limit(
+    "FDGNN_MAX_RUN_FILE_BYTES", 2**26, "such files of up to {} bytes are taken",
+    "of a JSON file of a run directory or of a page's facts; ours have less than two million",
+)  # fmt: skip
 MAX_DOWNLOAD_BYTES = _limit(
     "FDGNN_MAX_DOWNLOAD_BYTES", 2**30, "downloads of up to {} bytes are taken",
     "of a TU dataset from the official site",

@@ -28,8 +28,7 @@ BATCH = 4096  # rows in memory at a time
 ENTRIES = 1 << 24  # entries of a Parquet column in memory at a time, about
 EMPTY_ROW = 64  # bytes that a row takes here, at least
 LEAST_MEMORY = 2**30  # bytes that reading any file may take
-LEAST_SECONDS = 60  # of CPU that reading any file may take ...
-BYTES_PER_SECOND = 50_000  # ... and a second more for so many bytes, which may unpack to 10 MB
+BYTES_PER_SECOND = 50_000  # a second more for so many bytes, which may unpack to 10 MB
 
 Reader = tuple[list[str], Callable[[Sequence[str]], Iterator[Row]]]
 
@@ -81,7 +80,7 @@ class _Child:
             "path": str(path.absolute()), "format": format, "sys_path": sys.path,
             "rows": BATCH, "entries": ENTRIES,
             "bytes": int(max(LEAST_MEMORY, 2 * limits.MAX_EXPANSION.value * size)),
-            "seconds": int(LEAST_SECONDS + size / BYTES_PER_SECOND),
+            "seconds": int(limits.MAX_READER_SECONDS.value + size / BYTES_PER_SECOND),
         })  # fmt: skip
         self.columns: list[str] = self._answer()
 
@@ -113,7 +112,9 @@ class _Child:
         """Why the process ended; None if it did all that it was told."""
         code = self._process.wait()
         if code < 0:
-            return f"reading it ended a process by {signal.Signals(-code).name}"
+            name = signal.Signals(-code).name
+            too_long = f"reading it took too long; {limits.MAX_READER_SECONDS.in_words}"
+            return too_long if name == "SIGXCPU" else f"reading it ended a process by {name}"
         self._complaints.seek(0)
         lines = self._complaints.read().splitlines()
         if code and lines and lines[-1].startswith(b'"'):

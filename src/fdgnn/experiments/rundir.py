@@ -26,10 +26,10 @@ from fdgnn.exceptions import RunMismatchError, StudyError
 from fdgnn.experiments.lines import RecordLines
 from fdgnn.experiments.records import Asked, ComparisonRow, NetworkScores, RunResult, RunSettings
 from fdgnn.files import is_leftover
+from fdgnn.limits import MAX_RUN_FILE_BYTES
 from fdgnn.records import Record, decode, write_record
 
 T = TypeVar("T")
-LARGEST_FILE = 64 * 2**20  # bytes of a JSON file; the ones we write have less than two million
 
 # ---------------------------------------------------------------------- reading
 
@@ -122,8 +122,8 @@ def read_run(path: Path) -> Run:
 def read_file(path: Path, kind: type[T]) -> T:
     """Read one file of a run, or raise StudyError if that is not possible."""
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise StudyError(f"{path}: it is too large to be a file of a run")
+        if MAX_RUN_FILE_BYTES.is_below(path.stat().st_size):
+            raise StudyError(f"{path}: it is too large; {MAX_RUN_FILE_BYTES.in_words}")
         return decode(path.read_bytes(), kind)
     except OSError as error:
         raise StudyError(f"{path}: it cannot be read ({error.strerror or error})") from error

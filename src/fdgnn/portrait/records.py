@@ -17,10 +17,10 @@ from msgspec import Meta, field
 
 from fdgnn.exceptions import StudyError
 from fdgnn.files import write_aside
+from fdgnn.limits import MAX_RUN_FILE_BYTES
 from fdgnn.records import Record, decode, encode
 
 FORMAT = 2  # of Portrait.format
-LARGEST_FILE = 64 * 2**20  # bytes; a portrait that this library writes has less than two million
 
 MAPPED = 1000  # graphs on the map, at most
 MISTAKES = 12  # graphs listed as mistakes, at most
@@ -377,8 +377,8 @@ def read_portrait(path: str | os.PathLike[str]) -> Portrait:
         The file cannot be read, is no portrait, or is damaged; the message says where.
     """
     try:
-        if Path(path).stat().st_size > LARGEST_FILE:
-            raise StudyError(f"{path}: it is too large for a portrait")
+        if MAX_RUN_FILE_BYTES.is_below(Path(path).stat().st_size):
+            raise StudyError(f"{path}: it is too large; {MAX_RUN_FILE_BYTES.in_words}")
         content = Path(path).read_bytes()
     except OSError as error:
         raise StudyError(f"{path}: it cannot be read ({error.strerror or error})") from error
