@@ -14,7 +14,12 @@ import numpy as np
 import pytest
 
 from fdgnn import Graph, as_batch, iter_graphs, limits, read_graphs
-from fdgnn.exceptions import DatasetFormatError, GraphError, UnsafeArchiveError
+from fdgnn.exceptions import DatasetFormatError, FDGNNError, GraphError, UnsafeArchiveError
+from fdgnn.experiments.lines import RecordLines
+from fdgnn.experiments.records import NetworkScores, RunSettings
+from fdgnn.experiments.rundir import read_file
+from fdgnn.portrait.records import read_portrait
+from fdgnn.workflow.grouping import read_vertex_sets
 from model_file_tools import memory_below
 from tu_files import write_folder
 
@@ -362,3 +367,30 @@ def test_rows_are_bounded_in_parts_as_well(tmp_path):
     rows = [EDGE, {"edge_index": [[], []], "num_nodes": 10**7}, EDGE]
     found = list(iter_graphs(write(tmp_path / "g.jsonl", rows), chunk_size=1))
     assert [len(table.rows) for table in found] == [1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        read_vertex_sets,
+        read_portrait,
+        lambda path: read_file(path, RunSettings),
+        lambda path: list(RecordLines(path, NetworkScores)),
+    ],
+)
+def test_a_pipe_is_not_waited_for(read, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with suppress(FDGNNError):
+        assert read(tmp_path / "pipe") == []
+
+
+def test_lines_of_vertex_sets_have_a_limit_and_errors_their_number(tmp_path):
+    path = tmp_path / "sets.jsonl"
+    path.write_bytes(b'\n{"row": 0, "name": "a", "vertices": [0]}\n\xff\xfe\n')
+    with pytest.raises(DatasetFormatError, match=r"sets\.jsonl, line 3: not a set of vertices"):
+        read_vertex_sets(path)
+    with (
+        limits.changed(FDGNN_MAX_ROW_BYTES=10),
+        pytest.raises(DatasetFormatError, match=r"line 2: .*its line is too long"),
+    ):
+        read_vertex_sets(path)

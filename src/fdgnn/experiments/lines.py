@@ -28,7 +28,7 @@ class RecordLines(Generic[T]):
 
     def lines(self) -> Iterator[T | None]:
         """Give the records in their order, and None for each line that cannot be read."""
-        if self.path.exists():
+        if self.path.is_file():
             with self.path.open("rb") as lines:
                 yield from map(self._record, lines)
 
@@ -43,7 +43,7 @@ class RecordLines(Generic[T]):
 
     def drop_torn_line(self) -> None:
         """Remove what a killed process has left of its last line, before others append."""
-        if self.path.exists():
+        if self.path.is_file():
             data = self.path.read_bytes()
             complete = data.rfind(b"\n") + 1
             if complete < len(data):

@@ -121,6 +121,8 @@ def read_run(path: Path) -> Run:
 
 def read_file(path: Path, kind: type[T]) -> T:
     """Read one file of a run, or raise StudyError if that is not possible."""
+    if not path.is_file():  # a pipe would be waited for
+        raise StudyError(f"{path}: it cannot be read (there is no such file)")
     try:
         if MAX_RUN_FILE_BYTES.is_below(path.stat().st_size):
             raise StudyError(f"{path}: it is too large; {MAX_RUN_FILE_BYTES.in_words}")

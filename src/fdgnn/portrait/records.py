@@ -376,6 +376,8 @@ def read_portrait(path: str | os.PathLike[str]) -> Portrait:
     StudyError
         The file cannot be read, is no portrait, or is damaged; the message says where.
     """
+    if not Path(path).is_file():  # a pipe would be waited for
+        raise StudyError(f"{path}: it cannot be read (there is no such file)")
     try:
         if MAX_RUN_FILE_BYTES.is_below(Path(path).stat().st_size):
             raise StudyError(f"{path}: it is too large; {MAX_RUN_FILE_BYTES.in_words}")

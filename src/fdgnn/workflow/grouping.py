@@ -11,7 +11,9 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
-from fdgnn.exceptions import DatasetFormatError
+from fdgnn.datasets.rows import BadRow
+from fdgnn.datasets.text import raw_lines
+from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError
 from fdgnn.explanations import VertexGroup, connected_parts, molecule_groups
 from fdgnn.explanations.fragments import check_smarts
 from fdgnn.explanations.groups import GroupsOfGraph
@@ -87,17 +89,20 @@ NO_GROUPS = GroupChoice(wanted=False)
 
 def read_vertex_sets(path: Path) -> dict[int, list[VertexGroup]]:
     """Read a file of JSON lines, each a `VertexSet`."""
+    if not path.is_file():
+        raise DatasetNotFoundError(f"{path}: no such file")
     found: dict[int, list[VertexGroup]] = defaultdict(list)
-    with path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
+    for number, line in enumerate(raw_lines(path), 1):
+        try:
+            if isinstance(line, BadRow):
+                raise ValueError(line.reason)
             if not line.strip():
                 continue
-            try:
-                one = decode(line, VertexSet)
-            except ValueError as error:
-                raise DatasetFormatError(
-                    f"{path}, line {number}: not a set of vertices ({error}); expected "
-                    '{"row": 0, "name": "head", "vertices": [0, 1]}'
-                ) from None
-            found[one.row].append(VertexGroup(one.name, np.array(one.vertices)))
+            one = decode(line, VertexSet)
+        except ValueError as error:
+            raise DatasetFormatError(
+                f"{path}, line {number}: not a set of vertices ({error}); expected "
+                '{"row": 0, "name": "head", "vertices": [0, 1]}'
+            ) from None
+        found[one.row].append(VertexGroup(one.name, np.array(one.vertices)))
     return dict(found)
