@@ -29,7 +29,7 @@ from random import Random
 from typing import Any, NoReturn
 
 CPU_SECONDS = 20  # of one case: the slowest valid ones take a tenth of a second
-WALL_SECONDS = 600  # of a child that waits for something that does not come
+WALL_SECONDS = 1800  # of a child that waits for something that does not come; others may be busy
 MEMORY = 2**30  # bytes that a child may take beyond what it begins with
 CASES = 4000  # of one child, at most
 TURN_SECONDS = 4.0  # of CPU, after which a child gives way to one of another target
