@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import shutil
 from itertools import product
@@ -50,6 +51,14 @@ def test_the_chemists_hour_runs_on_made_up_molecules(tmp_path, monkeypatch):
         table.writerows([["C", "CI"]] * 1000 + _made_up(1000))
     monkeypatch.chdir(tmp_path)
     run_page(HOURS / "chemist.md", compare=False)
+
+
+def test_the_service_takes_what_its_benchmark_measured():
+    results = HOURS.parent.parent / "results" / "service.json"
+    found = json.loads(results.read_text(encoding="utf-8"))
+    paper, auto = (f"{found[encoder]['median_ms']:.1f} ms" for encoder in ("reservoir", "auto"))
+    told = (HOURS / "engineer.md").read_text(encoding="utf-8")
+    assert f"A request takes {paper} with the paper's model and {auto} with `auto`" in told
 
 
 def test_a_page_that_shows_something_else_is_found(tmp_path):

@@ -136,6 +136,9 @@ def test_the_figures_of_the_documentation_are_those_of_the_benchmark():
     moves = results["training"]["one slider"]
     assert f"of {moves['moves']} moves of one slider" in told
     assert f"{moves['within 200 ms']} were shown within 200 ms" in told
+    together = results["training"]["all sliders at once"]
+    assert f"of {together['moves']} moves of all sliders at once" in told
+    assert f"at random, {together['within 200 ms']} were" in told
     assert f"half of them within {moves['shown_ms']['median']:.0f} ms" in told
 
 
