@@ -22,7 +22,7 @@ class Server:
     """A process that reads files; for each it gets the ends of three pipes by a socket."""
 
     def __init__(self) -> None:
-        self.owner, self.n_files, self.is_idle = os.getpid(), 0, True
+        self.n_files, self.is_idle = 0, True
         self._exit_code: int | None = None
         self._socket, other = socket.socketpair()
         self._pid = os.fork()
@@ -61,7 +61,7 @@ class Server:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it may be given another file, by this process."""
+        """Whether it may be given another file."""
         return self._exit_code is None and self.is_idle and self.n_files < MOST_FILES
 
 
@@ -84,18 +84,17 @@ class Reader:
         """Do nothing: it ends without its pipes, since `arrow_child.main` has nobody to tell."""
 
 
-_servers: list[Server] = []  # the last one is in use
+_servers: dict[int, Server] = {}  # that of each process; a fork does not use its parent's
 
 
 def start_shared_reader(complaints: Any) -> Reader:
     """Do what `fdgnn.datasets.arrow.start_reader` does, by a process that reads many files."""
-    last = _servers.pop() if _servers else None
-    if last is not None and last.owner == os.getpid() and not last.is_ready:
-        last.end()
-    ready = last is not None and last.owner == os.getpid() and last.is_ready
-    server = last if last is not None and ready else Server()
-    _servers.append(server)
-    return server.start(complaints)
+    own = _servers.get(os.getpid())
+    if own is None or not own.is_ready:
+        if own is not None:
+            own.end()
+        own = _servers[os.getpid()] = Server()
+    return own.start(complaints)
 
 
 def _serve(channel: socket.socket) -> NoReturn:
