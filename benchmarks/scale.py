@@ -43,6 +43,7 @@ import numpy as np
 import psutil
 
 from benchmarks.predict_many import moses, parsing_seconds
+from fdgnn.scale.coding import MANY
 
 RESULT = Path(__file__).parent.parent / "results" / "scale.json"
 SIZES, BESIDE, N_TEST = (10_000, 30_000, 100_000, 300_000), 50_000, 100_000
@@ -283,7 +284,7 @@ def lost(folder: Path) -> dict[str, Any]:
 
 def cost(found: dict[str, Any]) -> dict[str, Any]:
     """Fit seconds on a processor as a + b n to sizes with one fold held out; tell the largest."""
-    sizes = [each for each in found["sizes"].values() if each["graphs"] >= N_TEST]
+    sizes = [each for each in found["sizes"].values() if each["graphs"] > MANY]
     n = np.array([float(each["graphs"]) for each in sizes])
     told: dict[str, Any] = {}
     for what in ("read_and_encode", "solve"):
@@ -314,6 +315,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", choices=["sizes", *PARTS, "cost", []], metavar="PART")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir(), "fdgnn-scale"))
+    parser.add_argument("--sizes", type=int, nargs="+", choices=SIZES, default=SIZES)
     parser.add_argument("--again", action="store_true", help="measure what is there, too")
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
@@ -327,7 +329,7 @@ def main() -> None:
 
     for part in asked.parts or ["sizes", *PARTS, "cost"]:
         if part == "sizes":
-            for n in SIZES:
+            for n in asked.sizes:
                 if asked.again or str(n) not in found.get("sizes", {}):
                     keep("sizes", found.get("sizes", {}) | {str(n): sized(asked.folder, str(n))})
         elif part == "cost":

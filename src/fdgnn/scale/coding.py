@@ -18,7 +18,7 @@ from fdgnn.scale.survey import ColumnSurvey, Survey
 from fdgnn.workflow.asking import MOST_CLASSES, TaskName
 
 N_FOLDS = 5
-MANY = 100_000  # graphs that are enough to choose by: of more, one fold alone is held out
+MANY = 50_000  # graphs that are enough to choose by: of more, one fold alone is held out
 MOST_HELD_OUT = 2**20  # graphs whose held-out outputs choose penalties and make probabilities
 _OF_SAMPLE = np.uint64(0x5851F42D4C957F2D)
 _OF_TRIED = np.uint64(0x14057B7EF767814F)
