@@ -1,10 +1,11 @@
 """Training out of core on molecules of MOSES, up to all 1.58 million: what issue-sized claims cost.
 
-    python -m benchmarks.scale [PART ...] [--folder DIR] [--again]
+    python -m benchmarks.scale [PART ...] [--folder DIR] [--again] [--sitting SECONDS]
 
 Parts: ``sizes whole memory numbers killed workers lost cost``; without one, all that
 ``results/scale.json`` does not have yet. What is measured is written at once, and tables, models
-and encoded parts stay in the folder, so that a benchmark that is stopped goes on where it was.
+and encoded parts stay in the folder, so that a benchmark that is stopped goes on where it was. With
+``--sitting`` it stops itself: where others want the machine, a long fit is made in several goes.
 
 The target is whether RDKit counts more than two rings (``numbers``: logP). Rows are drawn at random
 from the whole file: it is sorted by series of alike molecules, so that rows further down are of
@@ -134,6 +135,33 @@ def run(words: list[str], watch: Any = lambda seconds, process: None) -> tuple[d
     return cost, json.loads(text) if text.strip() else None
 
 
+def finished(folder: Path, key: str, words: list[str], seconds: float) -> tuple[dict, Any]:
+    """Run a command, if need be in several sittings; give what it cost in all of them.
+
+    A sitting ends by kill -9 after so many seconds. What the last one printed is kept in a file, so
+    that a command that is finished is not run again.
+    """
+    path = folder / f"{key}.cost.json"
+    known = json.loads(path.read_text()) if path.exists() else {"sittings": [], "told": None}
+    if known["told"] is None:
+        cost, known["told"] = run(words, lambda now, process: now > seconds and kill(process))
+        known["sittings"].append(cost)
+        path.write_text(json.dumps(known))
+    if known["told"] is None:
+        raise SystemExit(f"{key}: {seconds:g} s are over; give the command again to go on")
+    sittings = known["sittings"]
+    total = {
+        what: sum(each[what] for each in sittings) for what in ("seconds", "processor_seconds")
+    }
+    most = {what: max(each[what] for each in sittings) for what in ("largest_mb", "load_average")}
+    return {"sittings": len(sittings), **total, **most}, known["told"]
+
+
+def kill(process: psutil.Process) -> None:
+    """Kill a command and all of its processes."""
+    os.killpg(process.pid, signal.SIGKILL)
+
+
 def words_of(folder: Path, name: str, model: str, work: str, *more: str) -> list[str]:
     """Give the command that fits out of core."""
     files = [str(table(folder, name)), "-o", str(folder / f"{model}.fdgnn")]
@@ -159,11 +187,13 @@ def accuracy_and_scores(folder: Path, model: str) -> tuple[float, np.ndarray]:
 # ---------------------------------------------------------------------- the questions
 
 
-def sized(folder: Path, name: str) -> dict[str, Any]:
+def sized(folder: Path, name: str, seconds: float) -> dict[str, Any]:
     """Fit a table, and again from what is encoded."""
-    shutil.rmtree(folder / f"work-{name}", ignore_errors=True)
-    first, told = run(words_of(folder, name, name, name))
-    again, _ = run(words_of(folder, name, "again", name))
+    if not (folder / f"{name}.cost.json").exists():
+        shutil.rmtree(folder / f"work-{name}", ignore_errors=True)
+    first, told = finished(folder, name, words_of(folder, name, name, name), seconds)
+    second = words_of(folder, name, f"{name}-again", name)
+    again, _ = finished(folder, f"{name}-again", second, seconds)
     right, _ = accuracy_and_scores(folder, name)
     return {
         "graphs": told["graphs"], "first": first, "again": again, "told_seconds": told["seconds"],
@@ -176,16 +206,16 @@ def sized(folder: Path, name: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def whole(folder: Path) -> dict[str, Any]:
+def whole(folder: Path, seconds: float) -> dict[str, Any]:
     """Fit all rows but those to test; say the share of parsing."""
     parsing = parsing_seconds(folder)
-    found = sized(folder, WHOLE)
+    found = sized(folder, WHOLE, seconds)
     parsing = (parsing + parsing_seconds(folder)) / 2 * found["graphs"]
     share = parsing / found["first"]["processor_seconds"]
     return found | {"parsing_processor_seconds": parsing, "parsing_share": share}
 
 
-def in_memory(folder: Path) -> dict[str, Any]:
+def in_memory(folder: Path, seconds: float) -> dict[str, Any]:
     """Fit the same model in memory, in a process of its own, and compare."""
     script = (
         "import sys; from fdgnn import *\n"
@@ -195,7 +225,7 @@ def in_memory(folder: Path) -> dict[str, Any]:
         "save_model(m, sys.argv[2])\n"
     )
     name = str(BESIDE)
-    here = sized(folder, name)
+    here = sized(folder, name, seconds)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     words = [str(table(folder, name)), str(folder / "memory.fdgnn")]
     subprocess.run([sys.executable, "-c", script, *words], check=True)
@@ -211,14 +241,14 @@ def in_memory(folder: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def numbers(folder: Path) -> dict[str, Any]:
+def numbers(folder: Path, seconds: float) -> dict[str, Any]:
     """Fit logP, from graphs that are encoded already."""
     name = str(BESIDE)
     cost, told = run(words_of(folder, name, "logp", name, "--target", "logp"))
     return {"graphs": told["graphs"], **cost, "held_out": told["scores"]}
 
 
-def killed(folder: Path) -> dict[str, Any]:
+def killed(folder: Path, seconds: float) -> dict[str, Any]:
     """Kill a fit while it reads, and once more while it solves; then let it end."""
     name = str(BESIDE)
     work = folder / "work-killed"
@@ -227,9 +257,9 @@ def killed(folder: Path) -> dict[str, Any]:
     kept = {}
 
     def at(pattern: str, n: int) -> Any:
-        def watch(seconds: float, process: psutil.Process) -> None:
+        def watch(now: float, process: psutil.Process) -> None:
             if len(list(work.glob(pattern))) >= n:
-                os.killpg(process.pid, signal.SIGKILL)
+                kill(process)
 
         return watch
 
@@ -259,17 +289,17 @@ def on_workers(folder: Path, n: int, watch: Any = lambda seconds, process: None)
     return run([*words, "-j", str(n), "--target", "y", *COMMAND], watch)[0]
 
 
-def workers(folder: Path) -> dict[str, Any]:
+def workers(folder: Path, seconds: float) -> dict[str, Any]:
     """Compare one worker with two."""
     one, two = (on_workers(folder, n) for n in (1, 2))
     return {"one": one, "two": two, "faster": one["seconds"] / two["seconds"]}
 
 
-def lost(folder: Path) -> dict[str, Any]:
+def lost(folder: Path, seconds: float) -> dict[str, Any]:
     """Kill one of two workers while they solve, and compare the model with that of one machine."""
     victims: list[int] = []
 
-    def watch(seconds: float, process: psutil.Process) -> None:
+    def watch(now: float, process: psutil.Process) -> None:
         busy = [one for one in process.children(recursive=True) if one.cpu_times().user > 25]
         if busy and not victims:
             victims.append(busy[0].pid)
@@ -286,6 +316,8 @@ def cost(found: dict[str, Any]) -> dict[str, Any]:
     """Fit seconds on a processor as a + b n to sizes with one fold held out; tell the largest."""
     sizes = [each for each in found["sizes"].values() if each["graphs"] > MANY]
     n = np.array([float(each["graphs"]) for each in sizes])
+    if len(n) < 2:
+        return {"sizes_measured": len(n)}
     told: dict[str, Any] = {}
     for what in ("read_and_encode", "solve"):
         again = np.array([each["again"]["processor_seconds"] for each in sizes])
@@ -304,6 +336,19 @@ def cost(found: dict[str, Any]) -> dict[str, Any]:
     return told
 
 
+def unfinished(folder: Path) -> dict[str, Any]:
+    """Sittings of commands that are to be gone on with, and the parts that are kept of them."""
+    found = {}
+    for path in folder.glob("*.cost.json"):
+        known, name = json.loads(path.read_text()), path.name.split(".")[0]
+        if known["told"] is None:
+            kept = {
+                kind: len(stamps(folder / f"work-{name}", kind)) for kind in ("parsed", "encoded")
+            }
+            found[name] = {"sittings": known["sittings"], "parts_kept": kept}
+    return found
+
+
 PARTS = {
     "whole": whole, "memory": in_memory, "numbers": numbers, "killed": killed, "workers": workers,
     "lost": lost,
@@ -316,9 +361,13 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", choices=["sizes", *PARTS, "cost", []], metavar="PART")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir(), "fdgnn-scale"))
     parser.add_argument("--sizes", type=int, nargs="+", choices=SIZES, default=SIZES)
+    parser.add_argument("--sitting", type=float, default=float("inf"), metavar="SECONDS")
     parser.add_argument("--again", action="store_true", help="measure what is there, too")
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
+    if asked.again:
+        for path in asked.folder.glob("*.cost.json"):
+            path.unlink()
     write_tables(asked.folder)
     found: dict[str, Any] = json.loads(RESULT.read_text()) if RESULT.exists() else {}
 
@@ -327,15 +376,17 @@ def main() -> None:
         print(what, json.dumps(value), flush=True)
         RESULT.write_text(json.dumps(found, indent=1) + "\n")
 
+    keep("unfinished", unfinished(asked.folder))
     for part in asked.parts or ["sizes", *PARTS, "cost"]:
         if part == "sizes":
             for n in asked.sizes:
-                if asked.again or str(n) not in found.get("sizes", {}):
-                    keep("sizes", found.get("sizes", {}) | {str(n): sized(asked.folder, str(n))})
+                sizes = found.get("sizes", {})
+                if asked.again or str(n) not in sizes:
+                    keep("sizes", sizes | {str(n): sized(asked.folder, str(n), asked.sitting)})
         elif part == "cost":
             keep("cost", cost(found))
         elif asked.again or part not in found:
-            keep(part, PARTS[part](asked.folder))
+            keep(part, PARTS[part](asked.folder, asked.sitting))
 
 
 if __name__ == "__main__":
