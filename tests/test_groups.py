@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -327,6 +328,9 @@ def test_views_say_in_words_what_they_show(model):
     assert together.values[1] == larger.effect
     assert (together.values[3:] == 0).all()
     assert len(views_of(explain(model, GRAPHS[:1])[0])) == 1
+    number = [view.what for view in views_of(replace(one, of_class=False))]
+    assert number[:2] == ["What each vertex adds to the value",
+                          "What the value loses without each vertex"]  # fmt: skip
 
 
 def test_graphs_are_drawn_once_for_each_view(model, tmp_path):
@@ -337,8 +341,10 @@ def test_graphs_are_drawn_once_for_each_view(model, tmp_path):
     assert titles == [view.what for view in views_of(one)]
     assert "Score for class" in first.figure.get_suptitle()
     assert (tmp_path / "views.png").stat().st_size > 10_000
-    alone = draw_explanation(GRAPHS[0], explain(model, GRAPHS[:1])[0])
+    described = replace(explain(model, GRAPHS[:1])[0], descriptors={"pH": -0.2512})
+    alone = draw_explanation(GRAPHS[0], described)
     assert "Score for class" in alone.get_title()
+    assert alone.get_title().endswith("; pH adds -0.25")
 
 
 def test_molecules_are_drawn_once_for_each_view(tmp_path):

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 import report_examples as examples
 from fdgnn import FDGNNClassifier, FDGNNRegressor, paper, save_model
@@ -1361,6 +1362,10 @@ def test_command_shows_a_model_at_work(capsys, monkeypatch, tmp_path):
     right = int((model.predict(graphs) == y).sum())
     assert f"{60 - right} of 60 graphs are predicted wrongly" in shown.html
     assert "may have seen these graphs" not in shown.html
+    balanced = balanced_accuracy_score(y, model.predict(graphs))
+    assert f"counting alike, the accuracy is {numbers.percent(balanced)}." in shown.html
+    area = roc_auc_score(y, model.decision_function(graphs))
+    assert f"The area under the ROC curve is {numbers.percent(area)}." in shown.html
     assert f"fdgnn report {tmp_path / 'model.fdgnn'} --data {data}" in shown.all("code")[-1]["text"]
 
 

@@ -14,7 +14,7 @@ from fdgnn.exceptions import ConvergenceWarning
 _LIBRARIES = ("fdgnn.", "sklearn.", "joblib.")
 
 
-_REMEDY = "lower effective_spectral_radius or raise max_iter to let them settle"
+_REMEDY = "lower `effective_spectral_radius` or raise `max_iter` to let them settle"
 
 
 def tell_unsettled(settlings: Sequence[Settling], remedy: str = _REMEDY) -> None:

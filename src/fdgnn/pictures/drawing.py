@@ -148,7 +148,8 @@ def _check_size(explanation: Explanation, n_vertices: int) -> None:
 
 def _title(explanation: Explanation) -> str:
     score, base = explanation.score, explanation.base_score
-    return f"{explanation.speaks_for}: {score:.2f}; an empty graph has {base:.2f}"
+    beside = "".join(f"; {name} adds {own:.2f}" for name, own in explanation.descriptors.items())
+    return f"{explanation.speaks_for}: {score:.2f}; an empty graph has {base:.2f}{beside}"
 
 
 def _limit(values: Floats) -> float:

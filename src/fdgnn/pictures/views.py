@@ -39,9 +39,10 @@ def views_of(explanation: Explanation, vertex: str = "vertex") -> list[View]:
 
     `vertex` is what a vertex is called; those of molecules are atoms.
     """
+    score = "score" if explanation.of_class else "value"
     found = [
         View(
-            f"What each {vertex} adds to the score",
+            f"What each {vertex} adds to the {score}",
             f"red: more than the mean {vertex}, blue: less",
             SCALE,
             ("relative", "to mean"),
@@ -49,20 +50,20 @@ def views_of(explanation: Explanation, vertex: str = "vertex") -> list[View]:
         )
     ]
     if explanation.vertex_effects is not None:
-        found.append(_lost(f"each {vertex}", explanation.vertex_effects))
+        found.append(_lost(score, f"each {vertex}", explanation.vertex_effects))
     if explanation.groups:
         most = max(explanation.groups, key=lambda group: abs(group.effect))
         most_of_all = f"; most of all without: {most.name}"
-        found.append(_lost("each group", group_values(explanation), most_of_all))
+        found.append(_lost(score, "each group", group_values(explanation), most_of_all))
     return found
 
 
-def _lost(what: str, values: Floats, more: str = "") -> View:
+def _lost(score: str, what: str, values: Floats, more: str = "") -> View:
     return View(
-        f"What the score loses without {what}",
-        f"red: the score falls, blue: it rises{more}",
-        f"score lost without {what}",
-        ("score", "lost"),
+        f"What the {score} loses without {what}",
+        f"red: the {score} falls, blue: it rises{more}",
+        f"{score} lost without {what}",
+        (score, "lost"),
         values,
     )
 

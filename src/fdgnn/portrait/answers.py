@@ -20,7 +20,8 @@ class Answers:
 
     For a classification, `actual` and `predicted` are positions in `classes`, which are text. For
     a regression they are numbers, and there are no classes. `actual` is None where the truth is
-    not known. `score` is the output for the predicted class, or the predicted number.
+    not known. `score` is the output for the predicted class, or the predicted number; `outputs`
+    (n, q) are all of them, of classes that the models know.
     ``models[model_of[g]]`` answered for graph g, or, where the model that did is gone, is the one
     that explains the answer.
     """
@@ -32,6 +33,7 @@ class Answers:
     chances: Floats | None  # (n, n_classes), calibrated
     models: Sequence[Any]
     model_of: Ints
+    outputs: Floats
 
     @property
     def regression(self) -> bool:
@@ -65,7 +67,7 @@ def ask(models: Sequence[Any], model_of: Ints, graphs: GraphBatch, y: Array | No
         outputs[mine] = model.outputs(graphs if len(models) == 1 else graphs[mine])
     if not hasattr(models[0], "classes_"):
         targets = None if y is None else np.asarray(y, dtype=np.float64)
-        return Answers([], targets, outputs[:, 0], outputs[:, 0], None, models, model_of)
+        return Answers([], targets, outputs[:, 0], outputs[:, 0], None, models, model_of, outputs)
     return _of_classes(models, model_of, y, outputs, _chances(models, model_of, outputs))
 
 
@@ -94,6 +96,7 @@ def _of_classes(
         chances=chances,
         models=models,
         model_of=model_of,
+        outputs=outputs,
     )
 
 

@@ -26,6 +26,7 @@ from fdgnn.portrait import predictions
 from fdgnn.portrait.answers import Answers, ask, told
 from fdgnn.portrait.colors import examples_of, substructure_facts
 from fdgnn.portrait.data import data_facts
+from fdgnn.portrait.described import descriptor_facts
 from fdgnn.portrait.drawings import draw_graphs
 from fdgnn.portrait.dynamics import Dynamics, dynamics_facts, dynamics_of
 from fdgnn.portrait.machine import this_machine
@@ -307,6 +308,8 @@ def _portrait(occasion: _Occasion, answers: Answers, graphs: GraphBatch) -> Port
         members=members_of_model(model),
         dynamics_network=_network_of_dynamics(model, dynamics, shown),
         substructures=substructures,
+        roc_auc=predictions.roc_auc(answers),
+        descriptors=descriptor_facts(model, graphs, mapped),
         trust=trust_facts(answers, graphs, ids) if occasion.new else None,
     )
     return _with_atoms(portrait, atoms)

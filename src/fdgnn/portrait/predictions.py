@@ -17,6 +17,7 @@ from fdgnn.portrait.records import (
     RegressionFacts,
 )
 from fdgnn.portrait.text import clipped, short
+from fdgnn.readout import metrics
 
 
 def confusion(answers: Answers) -> list[list[int]] | None:
@@ -27,6 +28,15 @@ def confusion(answers: Answers) -> list[list[int]] | None:
     pairs = answers.actual * n + answers.predicted
     counts: list[list[int]] = np.bincount(pairs, minlength=n * n).reshape(n, n).tolist()
     return counts
+
+
+def roc_auc(answers: Answers) -> float | None:
+    """The area under the ROC curve; None for numbers, and where it cannot be told."""
+    n_known = max(answers.outputs.shape[1], 2)  # classes
+    if answers.regression or answers.actual is None or answers.actual.max() >= n_known:
+        return None
+    found = float(metrics.roc_auc(answers.actual, answers.outputs))
+    return short(found) if np.isfinite(found) else None
 
 
 def calibration(answers: Answers) -> CalibrationFacts | None:

@@ -33,6 +33,7 @@ CLASSES = 50  # classes that are shown one by one, at most
 BINS = 10  # bins of probability, at most
 SUBSTRUCTURES = 200  # of all classes together, at most
 MEMBERS = 200  # kinds of networks that are listed, at most
+DESCRIPTORS = 100  # columns beside the graphs that are listed, at most
 UNLIKE = 50  # graphs unlike those of training that are listed, at most
 
 T = TypeVar("T")
@@ -151,6 +152,15 @@ class SubstructureFacts(Record, frozen=True, kw_only=True):
     graph: Count  # the example
     steps: list[Annotated[int, Meta(ge=-1)]]  # of each vertex from the color; -1: it is not seen
     radius: Count  # edges are seen that have an end less than so many steps away
+
+
+class DescriptorFacts(Record, frozen=True, kw_only=True):
+    """A column that the model reads beside the graphs."""
+
+    name: str
+    values: str  # a range or the categories, as in training
+    n_missing: Count  # of all graphs
+    moves: Number  # the size of its contribution, averaged over the graphs on the map
 
 
 class LayerFacts(Record, frozen=True, kw_only=True):
@@ -327,6 +337,11 @@ class Portrait(Record, frozen=True, kw_only=True):
     dynamics_network: ShownNetwork | None = None  # where it is not that of the map
     # Over the graphs on the map; for each class those for it, and then those against it.
     substructures: Annotated[list[SubstructureFacts], Meta(max_length=SUBSTRUCTURES)] = field(
+        default_factory=list
+    )
+    roc_auc: Share | None = None  # None for a regression, or if it is not known
+    # What moves scores most comes first.
+    descriptors: Annotated[list[DescriptorFacts], Meta(max_length=DESCRIPTORS)] = field(
         default_factory=list
     )
     trust: TrustFacts | None = None  # where the graphs are new to the models that predict them

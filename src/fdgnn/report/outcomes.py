@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import mean
 
 from fdgnn.experiments import paper
 from fdgnn.experiments.records import CommitteeResult
+from fdgnn.portrait.records import Portrait
 from fdgnn.report.numbers import count, percent, plural, significant
 from fdgnn.report.subjects import Subject
 
@@ -48,7 +50,9 @@ def outcome_of(subject: Subject) -> Outcome | None:
     right = right_of(subject)
     if portrait is not None and portrait.held_out and right is not None:
         n, total = right
-        return Outcome(n / total, None, [], None, f"{plural(total, 'graph')}, held out")
+        how = f"{plural(total, 'graph')}, held out"
+        balanced, area = balanced_of(portrait), portrait.roc_auc
+        return Outcome(n / total, None, [], None, how, balanced=balanced, roc_auc=area)
     saved = saved_score(subject)
     if portrait is None or portrait.held_out or saved is None or is_regression(subject):
         return None
@@ -83,6 +87,12 @@ def right_of(subject: Subject) -> tuple[int, int] | None:
     confusion = (subject.portrait and subject.portrait.confusion) or []
     total = sum(map(sum, confusion))
     return (sum(row[i] for i, row in enumerate(confusion)), total) if total else None
+
+
+def balanced_of(portrait: Portrait) -> float:
+    """The share of graphs of a class that are predicted rightly, averaged over classes."""
+    rows = {i: row for i, row in enumerate(portrait.confusion or []) if sum(row)}
+    return mean(row[i] / sum(row) for i, row in rows.items())
 
 
 def is_regression(subject: Subject) -> bool:

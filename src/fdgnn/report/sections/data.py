@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from fdgnn.portrait.records import DataFacts, Histogram, SizeHistogram
+from fdgnn.portrait.records import DataFacts, Histogram, Portrait, SizeHistogram
 from fdgnn.report import charts
 from fdgnn.report.figures import Figure, Panel, Part, Row, Section, Table
 from fdgnn.report.numbers import count, listed, percent, plural, significant
@@ -39,6 +39,8 @@ def _part(run: int, subject: Subject) -> Part:
         figures.append(_targets(run, data.targets))
     if data.labels:
         figures.append(_labels(run, data))
+    if portrait.descriptors:
+        figures.append(_descriptors(run, portrait))
     if portrait.graphs:
         figures.append(graph_map.figure(run, portrait))
     return Part(run, subject.name, figures, facts=_facts(data), lead=" ".join(subject.notes))
@@ -207,6 +209,25 @@ def _classes(run: int, data: DataFacts, classes: Sequence[str]) -> Figure:
         caption=_classes_caption(rows),
         panels=[Panel(f"classes-{run}", bars)],
         table=_count_table("class", "graphs", rows),
+    )
+
+
+def _descriptors(run: int, portrait: Portrait) -> Figure:
+    """A table of the columns that the model reads beside the graphs."""
+    found, score = portrait.descriptors, "value" if portrait.task == "regression" else "score"
+    most = found[0]
+    return Figure(
+        id=f"descriptors-{run}",
+        title="Descriptors",
+        caption=f"The model reads {plural(len(found), 'column')} beside the graphs. "
+        f"What moves the {score} most is {most.name}, by {significant(most.moves, 2)} on average.",
+        table=Table(
+            ["column", "in training", "missing here", f"moves the {score} by"],
+            [[d.name, d.values, count(d.n_missing), significant(d.moves, 2)] for d in found],
+            note=f"The size of what a column adds to the {score}, averaged over the graphs on the "
+            "map; a column that adds nothing is as it is on average, or unknown.",
+        ),
+        open=True,
     )
 
 

@@ -90,7 +90,8 @@ def _card(subject: Subject, outcome: Outcome | None) -> Card:
 def _beside(subject: Subject, outcome: Outcome) -> str:
     """What to compare the accuracy with."""
     if subject.evaluation is None:
-        return _saved_beside(subject) if outcome.here else _other_measures(outcome).strip()
+        saved = _saved_beside(subject) if outcome.here else ""
+        return f"{saved}{_other_measures(outcome)}".strip()
     published = published_of(subject)
     if published is None:
         text = why_no_row(subject)

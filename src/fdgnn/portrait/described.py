@@ -1,0 +1,42 @@
+"""The descriptors that a model reads beside the graphs, and how much they move its scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fdgnn.encoders.descriptors import DescriptorColumn
+from fdgnn.explanations import explain
+from fdgnn.graphs import GraphBatch, Ints
+from fdgnn.graphs.descriptors import known_in
+from fdgnn.portrait.records import DESCRIPTORS, DescriptorFacts
+from fdgnn.portrait.text import clipped, short
+
+
+def descriptor_facts(model: Any, graphs: GraphBatch, mapped: Ints) -> list[DescriptorFacts]:
+    """Explain the mapped graphs, and list what moves their scores most first."""
+    block = model.descriptors_
+    if block is None or graphs.descriptors is None:
+        return []
+    part = graphs if len(mapped) == len(graphs) else graphs[mapped]
+    explained = [list(one.descriptors.values()) for one in explain(model, part)]
+    moves = np.abs(explained).mean(axis=0)
+    order = np.argsort(-moves, kind="stable")[:DESCRIPTORS].tolist()
+    return [
+        DescriptorFacts(
+            name=clipped(block.names[j]),
+            values=_values(block.columns[j]),
+            n_missing=int((~known_in(graphs.descriptors.column(block.names[j]))).sum()),
+            moves=short(moves[j]),
+        )
+        for j in order
+    ]
+
+
+def _values(column: DescriptorColumn) -> str:
+    """What the column had in training."""
+    if column.kind == "category":
+        return clipped(", ".join(column.categories))
+    known = column.low is not None and column.high is not None
+    return f"{column.low:.4g} to {column.high:.4g}" if known else "numbers"
