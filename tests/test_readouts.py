@@ -12,7 +12,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 
 from fdgnn.exceptions import ConvergenceWarning
-from fdgnn.readout import conjugate, linear, passes
+from fdgnn.readout import conjugate, dual, linear, passes
 from fdgnn.readout.conjugate import FINE_TOLERANCE, TOLERANCE, SparseRidge, Systems, fit_some
 from fdgnn.readout.dual import MOST_SAMPLES, fit_dual, held_out_by_inverse
 from fdgnn.readout.gaussian import GaussianRidge
@@ -331,3 +331,42 @@ def test_directions_of_a_line_are_its_weights(data):
     signs = np.array([[1.0, 0.0], [0.0, -1.0]])
     np.testing.assert_allclose(readout.directions(X[:2], signs), signs @ readout.coef)
     np.testing.assert_allclose(readout.outputs(sp.csr_array((1, 200)))[0], readout.base_outputs())
+
+
+# ---------------------------------------------------------------------- unknown targets
+
+
+def with_unknown(Y):
+    """Four outputs; the first and the third are unknown for the same samples."""
+    Y = np.hstack([Y, 2 * Y + 1])
+    Y[::3, 0] = Y[::3, 2] = Y[1::5, 1] = np.nan
+    return Y
+
+
+@pytest.mark.parametrize("recipe", [LinearRidge(), GaussianRidge()])
+def test_outputs_with_unknown_entries_are_those_of_the_known_samples_alone(data, recipe):
+    X, Y, _ = data
+    Y, folds = with_unknown(Y), nested(60, 3, 3)
+    fitted, held = recipe.fit(X, Y, 0.1), recipe.held_out(X, Y, ALPHAS, folds)
+    for column, known in enumerate(~np.isnan(Y).T):
+        some = (X[known], Y[known][:, [column]])
+        if isinstance(recipe, LinearRidge):  # a Gaussian takes its width from all samples
+            alone = recipe.fit(*some, 0.1).outputs(X)[:, 0]
+            np.testing.assert_allclose(fitted.outputs(X)[:, column], alone, rtol=1e-9)
+            alone = recipe.held_out(*some, ALPHAS, folds[:, known])
+            np.testing.assert_allclose(held[:, :, known, column], alone[..., 0], rtol=1e-6)
+        assert np.isnan(held[:, :, ~known, column]).all()
+
+
+def test_there_is_one_closed_form_for_each_pattern_of_unknown_entries(data, monkeypatch):
+    X, Y, _ = data
+    solved, fitted = [], linear._fitted
+    monkeypatch.setattr(linear, "_fitted", lambda *a: solved.append(a[1].shape) or fitted(*a))
+    LinearRidge().fit(X, with_unknown(Y), 0.1)
+    assert solved == [(40, 2), (48, 1), (60, 1)]
+    inverted, inverse = [], dual._inverse
+    monkeypatch.setattr(dual, "_inverse", lambda *a: inverted.append(len(a[0])) or inverse(*a))
+    few = np.hstack([Y, Y])
+    few[0, 0] = few[1, 1] = np.nan  # three patterns, of which one inverse serves all
+    LinearRidge().held_out(X, few, ALPHAS, nested(60, 2, 2))
+    assert inverted == [60] * len(ALPHAS)
