@@ -81,7 +81,7 @@ def test_models_that_a_page_cannot_run_are_refused(motifs, tmp_path, monkeypatch
     with pytest.raises(PlaygroundError, match="fit it without descriptors"):
         playground.write(path, FDGNNClassifier(random_state=0).fit(described, y))
     several = FDGNNClassifier(random_state=0).fit(graphs, {"a": y, "b": y})
-    with pytest.raises(PlaygroundError, match="several targets; choose one: 'a', 'b'"):
+    with pytest.raises(PlaygroundError, match="several targets; choose one by `target`: 'a', 'b'"):
         playground.write(path, several)
     assert playground.write(path, several, target="b").exists()
     monkeypatch.setattr(pages, "LARGEST", 1000)

@@ -25,7 +25,7 @@ from fdgnn.readout.several import (
     n_columns,
     number_targets,
 )
-from fdgnn.readout.targets import winning_class
+from fdgnn.readout.targets import class_labels, winning_class
 from model_file_tools import refused, with_record
 
 pytestmark = pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
@@ -97,6 +97,31 @@ def test_numbers_that_are_none_or_constant_are_one_line():
         FDGNNRegressor(**SMALL).fit(GRAPHS, {"a": ZEROS, "b": [np.inf] + [1.0] * (N - 1)})
     with pytest.raises(ValueError, match=r"target 'b' has one value only, 3.0"):
         FDGNNRegressor(**SMALL).fit(GRAPHS, {"a": ZEROS, "b": [3.0] * N})
+
+
+class Missing:
+    """As pandas' NA: equal to nothing, and not even unequal."""
+
+    def __eq__(self, other):
+        return self
+
+    __hash__ = None
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), np.nan, Missing()])
+def test_what_is_missing_beside_text_is_no_class(missing):
+    column = ["yes", missing, "no"] + ["yes"] * (N - 3)
+    for given in (column, np.array(column, dtype=object)):
+        found = class_targets({"a": given, "b": [1, 0] * (N // 2)}, GRAPHS)
+        assert found.classes[0].tolist() == ["no", "yes"]
+        assert found.known[:, 0].tolist() == [True, False] + [True] * (N - 2)
+        with pytest.raises(ValueError, match=r"y\[1\] is missing; leave such graphs out"):
+            class_labels(given, GRAPHS)
+    beside = GRAPHS.with_descriptors({"a": column}).descriptors.column("a")
+    assert beside[:3].tolist() == ["yes", None, "no"]
+    table = [[value, "c" if i % 2 else "d"] for i, value in enumerate(column)]
+    assert class_targets(table, GRAPHS).classes[0].tolist() == ["no", "yes"]
+    assert class_labels(["yes", "no"] * (N // 2), GRAPHS).dtype.kind == "U"
 
 
 def test_weights_of_another_length_are_one_line():

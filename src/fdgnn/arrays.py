@@ -37,6 +37,12 @@ def largest_of(values: Array) -> float:
     return float(np.maximum(values.max(initial=0.0), -values.min(initial=0.0)))
 
 
+def is_unknown(value: Any) -> bool:
+    """Tell None, NaN, and pandas' NA, which is not even unequal to itself."""
+    same = None if value is None else value == value
+    return not (isinstance(same, bool | np.bool_) and same)
+
+
 def offsets_of(lengths: Sequence[int] | Array) -> Ints:
     """Return the start of each list, if lists of these lengths lie end to end, and the last end."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fdgnn.arrays import Array, Ints
+from fdgnn.arrays import Array, Ints, is_unknown
 from fdgnn.exceptions import GraphError
 from fdgnn.graphs.cells import is_missing, number_in
 from fdgnn.limits import MAX_LABEL
@@ -80,7 +80,7 @@ class Descriptors:
     def row(self, graph: int) -> dict[str, Value]:
         """Give the values of one graph, by name; None where one is missing."""
         values = (column[graph : graph + 1].tolist()[0] for column in self.columns)
-        plain = [value if value == value else None for value in values]
+        plain = [None if is_unknown(value) else value for value in values]
         return dict(zip(self.names, plain, strict=True))
 
     def column(self, name: str) -> Array | None:
@@ -121,9 +121,10 @@ def _column(name: str, given: Any) -> Array:
     values = [value.item() if isinstance(value, np.generic) else value for value in values]
     if any(isinstance(value, list | tuple | np.ndarray) for value in values):
         raise GraphError(f"descriptor {name!r} has lists as values, expected one value per graph")
-    known = [value for value in values if value is not None and value == value]
+    values = [None if is_unknown(value) else value for value in values]
+    known = [value for value in values if value is not None]
     if categorical or (known and all(isinstance(value, str) for value in known)):
-        text = [str(value) if value is not None and value == value else None for value in values]
+        text = [None if value is None else str(value) for value in values]
         column: Array = np.empty(len(text), dtype=object)
         column[:] = text
         return column
@@ -163,7 +164,7 @@ def mixed_kinds(rows: Sequence[Mapping[str, Value]]) -> dict[int, str]:
         kinds = {
             g: "text" if isinstance(value, str) else "a number"
             for g, value in enumerate(row[name] for row in rows)
-            if value is not None and value == value
+            if not is_unknown(value)
         }
         first = next(iter(kinds.values()), None)
         faults |= {

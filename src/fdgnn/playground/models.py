@@ -30,7 +30,7 @@ def one_model(model: Any, target: Any = None) -> Any:
     if model.each_:
         if target is None:
             names = ", ".join(repr(each.name) for each in model.targets_[:10])
-            raise PlaygroundError(f"the model has several targets; choose one: {names}")
+            raise PlaygroundError(f"the model has several targets; choose one by `target`: {names}")
         model = model.for_target(target)
     if model.descriptors_ is not None:
         raise PlaygroundError(

@@ -23,11 +23,12 @@ def descriptor_facts(model: Any, graphs: GraphBatch, mapped: Ints) -> list[Descr
     explained = [list(one.descriptors.values()) for one in explain(model, part)]
     moves = np.abs(explained).mean(axis=0)
     order = np.argsort(-moves, kind="stable")[:DESCRIPTORS].tolist()
+    given = dict(zip(graphs.descriptors.names, graphs.descriptors.columns, strict=True))
     return [
         DescriptorFacts(
             name=clipped(block.names[j]),
             values=_values(block.columns[j]),
-            n_missing=int((~known_in(graphs.descriptors.column(block.names[j]))).sum()),
+            n_missing=int((~known_in(given[block.names[j]])).sum()),
             moves=short(moves[j]),
         )
         for j in order

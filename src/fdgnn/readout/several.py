@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn.arrays import Array, Floats, Ints
+from fdgnn.arrays import Array, Floats, Ints, is_unknown
 from fdgnn.graphs import GraphBatch
 from fdgnn.readout.groups import Mask
 from fdgnn.readout.metrics import rarest_share
 from fdgnn.readout.rare import rare_class, tell_rare
-from fdgnn.readout.targets import check_one_each, coded, sample_weights
+from fdgnn.readout.targets import as_given, check_one_each, coded, sample_weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,10 +224,10 @@ def _columns(y: Any, graphs: GraphBatch) -> tuple[tuple[str, ...], list[Array]]:
     """Names of the columns, and the columns with an entry for each graph."""
     if isinstance(y, Mapping) or hasattr(y, "columns"):
         keys = list(y) if isinstance(y, Mapping) else list(y.columns)
-        columns = [np.asarray(y[key]) for key in keys]
+        columns = [as_given(y[key]) for key in keys]
         names = tuple(map(str, keys))
     else:
-        table = np.asarray(y)
+        table = as_given(y)
         columns = list(table.T)
         names = tuple(map(str, range(len(columns))))
     if len(names) == 0:
@@ -249,7 +249,7 @@ def _known(column: Array) -> Mask:
         return np.asarray(~np.isnan(column))
     if column.dtype.kind != "O":
         return np.ones(len(column), dtype=bool)
-    return np.array([value is not None and value == value for value in column.tolist()])
+    return np.array([not is_unknown(value) for value in column.tolist()], dtype=bool)
 
 
 def _classes(name: str, column: Array) -> tuple[Ints, Array]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn.arrays import Array, Floats, largest_of
+from fdgnn.arrays import Array, Floats, is_unknown, largest_of
 from fdgnn.exceptions import GraphError
 from fdgnn.graphs import GraphBatch
 from fdgnn.limits import MAX_NUMBER
@@ -37,13 +37,22 @@ def class_labels(y: Any, graphs: GraphBatch) -> Array:
     """Give y as class labels (n_graphs,), or raise ValueError unless it has two at least."""
     # Integers, truth values and strings are class labels without a closer look.
     plain = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "iubU"
-    y = y if plain else column_or_1d(y, warn=True)
+    given, y = y, y if plain else column_or_1d(y, warn=True)
     check_one_each(graphs, y)
     if not plain:
         check_known(y)
+        check_known(as_given(given))
         check_classification_targets(y)
     check_two_classes(y)
     return np.asarray(y)
+
+
+def as_given(values: Any) -> Array:
+    """Make an array of values, of objects where text stands beside NaN, which is no text."""
+    found = np.asarray(values)
+    if found.dtype.kind != "U" or isinstance(values, np.ndarray):
+        return found
+    return np.asarray(values, dtype=object)
 
 
 def real_targets(y: Any, graphs: GraphBatch) -> Floats:
@@ -125,13 +134,15 @@ def check_two_classes(y: Array) -> None:
 
 
 def check_known(y: Array) -> None:
-    """Raise ValueError if a number of y is NaN or infinite."""
+    """Raise ValueError if an entry of y is missing, or a number that is NaN or infinite."""
     if y.dtype.kind == "f":
-        known = np.isfinite(y).reshape(len(y), -1).all(axis=1)
-        if not known.all():
-            raise ValueError(
-                f"y[{int(np.argmin(known))}] is NaN or infinite; leave such graphs out"
-            )
+        known, what = np.isfinite(y).reshape(len(y), -1).all(axis=1), "NaN or infinite"
+    elif y.dtype.kind == "O":
+        known, what = np.array([not is_unknown(value) for value in y.tolist()]), "missing"
+    else:
+        return
+    if not known.all():
+        raise ValueError(f"y[{int(np.argmin(known))}] is {what}; leave such graphs out")
 
 
 def check_one_each(graphs: GraphBatch, y: Array) -> None:
