@@ -308,6 +308,8 @@ def _lines(training: Training) -> dict[str, float | None]:
     lines: dict[str, float | None] = {
         f"{what}, nested cross validation, {training.split}": value
         for what, value in training.scores.items()
+        # Of several targets, each with its own unit, the mean of errors means nothing.
+        if what != "RMSE" or what == training.metric or not training.targets
     }
     lines[f"{training.metric}, always the {constant}"] = training.baseline
     rival = training.rival.get(training.metric)
