@@ -25,7 +25,7 @@ from fdgnn import (
     save_model,
 )
 from fdgnn.datasets import make_cycles, make_motif_graphs, make_random_graphs
-from fdgnn.exceptions import GraphError
+from fdgnn.exceptions import GraphError, UnusedDataWarning
 from fdgnn.explanations.fragments import FUNCTIONAL_GROUPS
 from fdgnn.explanations.groups import without_vertices
 from fdgnn.pictures.views import group_values, views_of
@@ -433,6 +433,13 @@ def test_other_graphs_have_groups_only_if_asked_for(folder, tmp_path):
         ("1", "half", "0 1")
     ]
     assert not any(r["effect"] for r in explained(folder, "typed.fdgnn", "new.csv", "--no-groups"))
+
+
+def test_a_smarts_that_no_molecule_has_is_told():
+    graphs, smiles = as_batch(["CCO", "CCN"]), ["CCO", "CCN"]
+    with pytest.warns(UnusedDataWarning, match="`smarts`: none of these molecules has 'S thio'"):
+        GroupChoice(smarts=("S thio", "O alcohol")).of(graphs, [0, 1], smiles)
+    GroupChoice(smarts=("N", "O alcohol")).of(graphs, [0, 1], smiles)  # nothing to tell
 
 
 def test_where_bonds_are_vertices_there_are_connected_parts_and_no_smarts():

@@ -124,6 +124,12 @@ def check_smarts(smarts: Sequence[str]) -> None:
         _query(one)
 
 
+def name_of_smarts(smarts: str) -> str:
+    """Give what follows a SMARTS after a space, or the SMARTS itself."""
+    pattern, name = _pattern_and_name(smarts)
+    return name or pattern
+
+
 def _molecule(molecule: Any, like: Any = None) -> Any:
     reading = reading_of(like)
     reader = MoleculeReader() if reading is None else MoleculeReader.of(reading)
@@ -135,9 +141,9 @@ def _molecule(molecule: Any, like: Any = None) -> Any:
 
 def _user_groups(mol: Any, smarts: Sequence[str]) -> Iterator[VertexGroup]:
     for one in smarts:
-        pattern, name = _pattern_and_name(one)
+        name = name_of_smarts(one)
         for match in mol.GetSubstructMatches(_query(one)):
-            yield VertexGroup(name or pattern, np.unique(match))
+            yield VertexGroup(name, np.unique(match))
 
 
 def _rings(mol: Any) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +14,9 @@ import numpy as np
 
 from fdgnn.datasets.rows import BadRow
 from fdgnn.datasets.text import raw_lines
-from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError
+from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, UnusedDataWarning
 from fdgnn.explanations import VertexGroup, connected_parts, molecule_groups
-from fdgnn.explanations.fragments import check_smarts
+from fdgnn.explanations.fragments import check_smarts, name_of_smarts
 from fdgnn.explanations.groups import GroupsOfGraph
 from fdgnn.graphs import Graph, GraphBatch
 from fdgnn.records import Record, decode
@@ -68,7 +69,16 @@ class GroupChoice:
             raise ValueError("`smarts` is for molecules, and there are none; leave it out")
         if self.wanted is False or (self.wanted is None and not molecules):
             return None
-        return [self._of_graph(graph, own) for graph, own in zip(graphs, smiles, strict=True)]
+        found = [self._of_graph(graph, own) for graph, own in zip(graphs, smiles, strict=True)]
+        self._tell_unmatched({group.name for own in found for group in own})
+        return list(found)
+
+    def _tell_unmatched(self, names: set[str]) -> None:
+        """Warn of substructures that none of the molecules has: they may be misspelt."""
+        for one in self.smarts:
+            if name_of_smarts(one) not in names:
+                message = f"`smarts`: none of these molecules has {one!r}"
+                warnings.warn(message, UnusedDataWarning, stacklevel=4)
 
     def _of_graph(self, graph: Graph, smiles: str | None) -> list[VertexGroup]:
         """A molecule's groups; or connected parts, also where bonds are vertices of their own."""
