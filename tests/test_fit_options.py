@@ -174,6 +174,18 @@ def test_what_is_for_classes_is_not_for_numbers(table, name):
         train(table.graphs, table.y, wishes)
 
 
+@pytest.mark.parametrize(
+    ("y", "task", "message"),
+    [
+        (["no"] * 19 + ["yes"], None, "class yes has 1 graph, too few for cross validation; add"),
+        (np.arange(5.0), "regression", "5 graphs are too few for cross validation; add some"),
+    ],
+)
+def test_too_few_graphs_are_told_in_the_words_of_the_task(table, y, task, message):
+    with pytest.raises(ValueError, match=message):
+        train(table.graphs[: len(y)], np.array(y), Wishes(task=task, model="colors"))
+
+
 # ---------------------------------------------------------------------- the baseline
 
 

@@ -148,17 +148,19 @@ def _n_folds(y: Any, classify: bool, split: Split) -> int:
     if isinstance(y, SeveralTargets):
         y.check_learnable(_LEAST_OF_SEVERAL)
         each = [_fewest(y.of_graphs(t), classify) for t in range(len(y.names))]
-        fewest, counts = min(each), np.concatenate(y.classes) if y.classes else np.empty(0)
+        fewest, who = min(each), f"a class of target {y.names[int(np.argmin(each))]!r}"
     else:
-        counts = np.unique(y, return_counts=True)[1]
+        values, counts = np.unique(y, return_counts=True)
         if len(counts) == 1:
             raise ValueError(f"the target has one value only, {y[0]!s}; there is nothing to learn")
-        fewest = _fewest(y, classify)
+        fewest, who = _fewest(y, classify), f"class {values[np.argmin(counts)]!s}"
     folds = [k for k in range(2, FOLDS + 1) if enough_for_nested_folds(fewest, k, k)]
+    if not folds and not classify:
+        raise ValueError(f"{len(y)} graphs are too few for cross validation; add some")
     if not folds:
         raise ValueError(
-            f"the smallest of the {len(counts)} classes has {fewest} graphs, too few for cross "
-            "validation; add graphs of it, leave it out, or, for quantities, choose regression"
+            f"{who} has {fewest} graph{'s' * (fewest > 1)}, too few for cross validation; add "
+            "some, leave the class out, or, for quantities, choose `task='regression'`"
         )
     if split.groups is None:
         return folds[-1]
