@@ -392,6 +392,43 @@ def test_keyboard_and_typing(visit, cases):
     assert page.locator("#watch").is_visible()
 
 
+def drawn(page, text):
+    """Type a graph, and give what the page finds wrong with it."""
+    page.evaluate("document.querySelector('#pasting').open = true")
+    page.fill("#text", text)
+    page.click("#paste button")
+    return page.inner_text("#paste-problem")
+
+
+@pytest.mark.parametrize("name", ["colors, linear", "directed, colors"])
+def test_graphs_without_edges_are_answered(visit, cases, name):
+    """Also from a model of labeled or weighted edges; without a vertex there is nothing to flip."""
+    page = visit(name)
+    drawn(page, "0-1")
+    page.focus("#canvas")
+    for key in ("ArrowRight", "e", "Delete"):
+        page.keyboard.press(key)
+    sizes = []
+    for key in (None, "ArrowRight", "ArrowRight", "a"):
+        if key == "ArrowRight":
+            page.keyboard.press(key)
+            page.keyboard.press("Delete")
+        elif key:
+            assert page.inner_text("#verdict") == "No graph"
+            assert page.locator("#flip").is_disabled()
+            page.keyboard.press(key)
+        sizes.append([len(part) for part in page.evaluate(SKETCH)])
+        if name == "colors, linear" and sizes[-1] != [0, 0]:
+            assert abs(scored(page) - python_score(cases[name][2], page)) < AGREES
+    assert sizes == [[2, 0], [1, 0], [0, 0], [1, 0]]
+    page.select_option("#shows", "without")
+    page.evaluate("() => playground.play.effects.tell()")
+    assert page.evaluate("() => playground.play.effects.values.length") == 1
+    page.click("#flip")
+    page.wait_for_selector("#flip:has-text('change')")
+    assert "single change" in page.inner_text("#flip-progress")
+
+
 def test_the_change_that_flips_the_class(visit, cases):
     model, page = cases["colors, linear"][2], visit("colors, linear")
     page.select_option("#example", "3")

@@ -113,11 +113,11 @@ export function channelsOf(graph, structure, settings) {
   return found;
 }
 
-// What each arc carries, [[high, low], ...], or null where that is nothing.
+// What each arc carries, [[high, low], ...], or null where that is nothing. A graph without arcs has no labels of them.
 export function arcBits({ arcLabels, weights }, { labeledArcs, weightedArcs, weightEdges }) {
-  const labels = labeledArcs ? arcLabels.map(hashLabel) : null;
+  const labels = labeledArcs ? (arcLabels ?? []).map(hashLabel) : null;
   if (!weightedArcs) return labels;
-  const levels = Array.from(weights, (w) => (weightEdges ? below(weightEdges, w) : roundToEven(w)));
+  const levels = Array.from(weights ?? [], (w) => (weightEdges ? below(weightEdges, w) : roundToEven(w)));
   const carried = hashed(levels, "weight");
   return labels ? carried.map(([h, l], a) => [(h ^ labels[a][0]) >>> 0, (l ^ labels[a][1]) >>> 0]) : carried;
 }

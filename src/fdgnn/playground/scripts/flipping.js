@@ -22,6 +22,7 @@ export function flipping(stage, play, background) {
   stage.listeners.push(({ moved }) => {
     if (moved) return;
     stop();
+    button.disabled = !stage.explanation.outputs;
     list.replaceChildren();
   });
 
