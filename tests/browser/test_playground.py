@@ -429,6 +429,18 @@ def test_graphs_without_edges_are_answered(visit, cases, name):
     assert "single change" in page.inner_text("#flip-progress")
 
 
+def test_text_that_is_no_graph_is_refused(visit):
+    page = visit("colors, linear")
+    before = page.evaluate(SKETCH)
+    for text in ("CCO", "hello", "c1ccccc1[N+](=O)[O-]", "CC(=O)O", "C=C"):
+        problem = drawn(page, text)
+        assert problem.startswith(f"“{text}” is no list of edges: this page takes pairs"), text
+        assert page.evaluate(SKETCH) == before
+    for text, size in (("0", 1), ("C1", 1), ("a:N", 1), ("a b", 2), ("x_1->é.2, 3", 3)):
+        assert drawn(page, text) == ""
+        assert len(page.evaluate(SKETCH)[0]) == size, text
+
+
 def test_the_change_that_flips_the_class(visit, cases):
     model, page = cases["colors, linear"][2], visit("colors, linear")
     page.select_option("#example", "3")

@@ -3,7 +3,7 @@
 import { withAromaticRings } from "./aromaticity.js";
 import { byId, element } from "./elements.js";
 import { place } from "./placing.js";
-import { readEdges, ReadingError, readSmiles } from "./reading.js";
+import { noEdges, readEdges, ReadingError, readSmiles } from "./reading.js";
 import { Sketch, withGivenAtoms } from "./sketch.js";
 
 const SMILES_HELP = "A SMILES: atoms B C N O P S F Cl Br I and [brackets], bonds, branches, rings, charges. Stereo marks are passed over.";
@@ -54,12 +54,12 @@ function plain(stage, text) {
   const places = place(names.length, edges);
   const byName = new Map((palette.labels ?? []).map((label) => [stage.labelName(label), label]));
   const known = new Map((palette.labels ?? []).map((label) => [String(label), label]));
+  const named = (name) => byName.get(name.replace(/[\d_]+$/, "")); // C1 and C2 are named after the label C
+  const alone = (name, v) => /^\d+$/.test(name) || labels[v] !== null || named(name) !== undefined;
+  if (!edges.length && !names.every(alone)) throw noEdges(text);
   const labelOf = (word, name) => {
     if (kind.vertices !== "labels") return null;
-    if (word === null) { // C1 and C2 are named after the label C
-      const start = name.replace(/[\d_]+$/, "");
-      return byName.get(start) ?? palette.labels[0];
-    }
+    if (word === null) return named(name) ?? palette.labels[0];
     const found = byName.get(word) ?? known.get(word);
     if (found === undefined) throw new ReadingError(`The model knows no vertex label “${word}”; it knows ${[...byName.keys()].slice(0, 12).join(", ")}.`);
     return found;

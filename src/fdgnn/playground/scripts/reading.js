@@ -79,6 +79,13 @@ function settleAromatic(atoms, bonds) {
 // ---------------------------------------------------------------------- lists of edges
 
 const LINK = /^(.+?)(->|--|-|,|\s)\s*(.+)$/;
+const NAME = /^[\p{L}\p{N}_.]+$/u;
+
+// What is told of a text that is no list of edges.
+export function noEdges(text) {
+  const short = text.trim().length > 40 ? `${text.trim().slice(0, 40)} …` : text.trim();
+  return new ReadingError(`“${short}” is no list of edges: this page takes pairs of vertices, such as 0-1 1-2 2-0, and no SMILES.`);
+}
 
 // Vertices by name, and edges: `0-1 1-2`, one pair per line or between spaces; `a b` per line as well.
 // A name may carry a label: `1:C-2:O`. A single name is a vertex without edges.
@@ -86,6 +93,7 @@ export function readEdges(text) {
   const names = new Map(), labels = [], edges = [];
   const vertex = (word) => {
     const [, name, label] = /^([^:]+)(?::(.+))?$/.exec(word.trim()) ?? [null, word.trim(), undefined];
+    if (!NAME.test(name)) throw noEdges(text);
     if (!names.has(name)) {
       names.set(name, names.size);
       labels.push(null);
