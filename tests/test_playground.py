@@ -12,7 +12,14 @@ import numpy as np
 import pytest
 
 from commands import assert_one_clear_line, fdgnn
-from fdgnn import FDGNNClassifier, FDGNNRegressor, as_batch, playground, save_model
+from fdgnn import (
+    FDGNNClassifier,
+    FDGNNRegressor,
+    as_batch,
+    playground,
+    read_graphs,
+    save_model,
+)
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.exceptions import PlaygroundError
 from fdgnn.pages import joined_script, modules_of
@@ -106,6 +113,24 @@ def test_the_command(motifs, tmp_path):
     assert content["training"]["code"][1] == f"table = read_graphs({str(data)!r}, target='y')"
     done = fdgnn("playground", data, "--data", data, "-o", output)
     assert_one_clear_line(done, "--data is for model files")
+
+
+@pytest.mark.parametrize(
+    "options", [{"atoms": "typed"}, {"atoms": "rich", "arc_labels": "ignore", "stereo": True}]
+)
+def test_the_code_reads_molecules_as_the_model_does(tmp_path, options):
+    pytest.importorskip("rdkit", reason="molecules need RDKit: pip install 'fdgnn[chem]'")
+    data, output = tmp_path / "molecules.csv", tmp_path / "play.html"
+    rows = "".join(f"{smiles},{i % 2}\n" for i, smiles in enumerate(["CCO", "CCN", "C=CC"] * 8))
+    data.write_text(f"smiles,y\n{rows}")
+    table = read_graphs(data, target="y", **options)
+    model = FDGNNClassifier(random_state=0).fit(table.graphs, table.y)
+    save_model(model, tmp_path / "model.fdgnn")
+    words = ("--data", data, "--target", "y", "-o", output)
+    fdgnn("playground", tmp_path / "model.fdgnn", *words)
+    found = {}
+    exec("\n".join(content_of(output)[0]["training"]["code"]), found)
+    assert (model.outputs(found["graphs"]) == model.outputs(table.graphs)).all()
 
 
 @pytest.mark.parametrize("name", ["main.js", "worker.js"])

@@ -121,21 +121,40 @@ def _described(
     table: GraphTable, source: str, how: FirstDataOptions, target: str | None
 ) -> dict[str, Any]:
     """Names and SMILES of the graphs, and the Python that reads them."""
-    named = "" if target is None else f", target={target!r}"
     if table.reading is not None and table.reading.source == "tu":
         code = [
             "from fdgnn import FDGNNClassifier, load_tu",
             f"graphs, y = load_tu({source!r})",
         ]
     else:
-        atoms = "" if how.atoms is None or table.smiles is None else f", atoms={how.atoms.value!r}"
+        given = {"target": target} | how.arguments | _of_molecules(table)
+        told = "".join(f", {name}={value!r}" for name, value in given.items() if _is_said(value))
         code = [
             "from fdgnn import FDGNNClassifier, read_graphs",
-            f"table = read_graphs({source!r}{named}{atoms})",
+            f"table = read_graphs({source!r}{told})",
             "graphs, y = table.graphs, table.y",
         ]
     ids = [table.ids[row] for row in table.rows]
     return {"ids": ids, "smiles": table.smiles, "code": code}
+
+
+def _of_molecules(table: GraphTable) -> dict[str, Any]:
+    """Arguments of `read_graphs` that read molecules as these were; nothing for other graphs."""
+    reading = table.reading
+    if reading is None or reading.atoms is None:
+        return {}
+    bonds = "auto" if reading.arc_labels == "labels" else reading.arc_labels
+    return {
+        "atoms": reading.atoms,
+        "arc_labels": bonds,
+        "standardize": reading.standardize,
+        "stereo": reading.stereo,
+    }
+
+
+def _is_said(value: Any) -> bool:
+    """Tell whether an argument of `read_graphs` differs from its default."""
+    return value is not None and value is not False and value != "auto"
 
 
 def _fitted(graphs: Any, y: Any, seed: int) -> Any:
