@@ -18,7 +18,7 @@ from fdgnn import (
     playground,
 )
 from fdgnn.datasets import make_motif_graphs
-from fdgnn.exceptions import FDGNNWarning
+from fdgnn.exceptions import FDGNNWarning, UnseenLabelWarning
 from report_examples import HOSTILE, HOSTILE_END, HOSTILE_IMAGE
 
 pytest.importorskip("jinja2", reason="a page needs Jinja2: pip install 'fdgnn[report]'")
@@ -542,7 +542,14 @@ def test_molecules_are_read_and_changed_as_rdkit_reads_them(visit, tmp_path):
     ):
         page.evaluate(CHANGE, change)
         assert abs(scored(page) - model.outputs([end])[0, 0]) < AGREES, change
-    page.click("#pasting summary")
+    # What the model has not seen is told, as Python warns of it.
+    assert "has not seen" not in page.inner_text("#notes")
+    drawn(page, "C[Si](C)(C)C")
+    assert "not seen the vertex label “Si 4 H0”: it knows" in page.inner_text("#notes")
+    with pytest.warns(UnseenLabelWarning):
+        assert abs(scored(page) - model.outputs(["C[Si](C)(C)C"])[0, 0]) < AGREES
+    drawn(page, "CCO")
+    assert "has not seen" not in page.inner_text("#notes")
     for text, why in (("C1CC", "is not closed"), ("C*C", "not known"), ("[H]C", "leave them out")):
         page.fill("#text", text)
         page.click("#paste button")

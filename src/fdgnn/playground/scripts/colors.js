@@ -68,10 +68,16 @@ export class ColorCounts {
     this.n_features = settings.n_features;
   }
 
-  refused(graph) {
-    const { vocabulary, takesUnseen } = this.settings;
-    if (takesUnseen || !vocabulary || !graph.labels) return [];
+  // Vertex labels that no training graph has.
+  unseen(graph) {
+    const { vocabulary } = this.settings;
+    if (!vocabulary || !graph.labels) return [];
     return [...new Set(graph.labels.filter((label) => !vocabulary.has(label)))];
+  }
+
+  // Those that are refused.
+  refused(graph) {
+    return this.settings.takesUnseen ? [] : this.unseen(graph);
   }
 
   // Colors by channel and round: [{channel, round, colors: [high, low], groups}, ...].

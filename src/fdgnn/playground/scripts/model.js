@@ -178,6 +178,11 @@ export class Model {
     return [...new Set(this.networks.flatMap((n) => n.blocks.flatMap((b) => b.encoder.refused(graph))))];
   }
 
+  // Labels that the model has not seen.
+  unseen(graph) {
+    return [...new Set(this.networks.flatMap((n) => n.blocks.flatMap((b) => b.encoder.unseen(graph))))];
+  }
+
   // The real-valued outputs, averaged over networks.
   outputs(graph, structure = structureOf(graph)) {
     const each = this.networks.map((n) => n.readout.outputs(n.encode(graph, structure).features));

@@ -80,5 +80,16 @@ export function noted(stage) {
       + (stage.rules.atoms === "rich" ? ", and hybridization is estimated from the bonds." : "."));
   }
   if (stage.kind.vertices === "features" && !stage.rules) notes.push("Vertices carry numbers, which the page keeps as they are. A new vertex has those of the vertex it is added to.");
-  byId("notes").replaceChildren(...notes.map((text) => element("p", { class: "note" }, text)));
+  stage.listeners.push(({ moved }) => {
+    if (moved) return;
+    byId("notes").replaceChildren(...[...unseenNotes(stage), ...notes].map((text) => element("p", { class: "note" }, text)));
+  });
+}
+
+// What is told of labels that the model has not seen, but takes.
+function unseenNotes(stage) {
+  const unseen = stage.explanation.unseen ?? [], names = unseen.slice(0, 8).map((label) => `“${stage.labelName(label)}”`);
+  if (!unseen.length) return [];
+  const more = unseen.length > names.length ? ` and ${unseen.length - names.length} more` : "";
+  return [`The model has not seen the vertex label${unseen.length > 1 ? "s" : ""} ${names.join(", ")}${more}: it knows nothing about ${unseen.length > 1 ? "these" : "it"}, so the answer rests on the rest of the graph.`];
 }

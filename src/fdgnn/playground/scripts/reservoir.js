@@ -188,10 +188,15 @@ export class Reservoir {
     return Array.from(this.radii, (radius) => radius * bound);
   }
 
-  // Vertex labels that the reservoir has not seen and would refuse.
-  refused(graph) {
-    if (!this.codes || this.parameters.handle_unknown === "ignore") return [];
+  // Vertex labels that no training graph has.
+  unseen(graph) {
+    if (!this.codes) return [];
     return [...new Set(graph.labels.filter((label) => !this.codes.has(label)))];
+  }
+
+  // Those that are refused.
+  refused(graph) {
+    return this.parameters.handle_unknown === "ignore" ? [] : this.unseen(graph);
   }
 
   inputs(graph) {

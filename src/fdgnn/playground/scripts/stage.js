@@ -81,7 +81,7 @@ export class Stage {
     if (!this.sketch.vertices.length) return { empty: true };
     const graph = this.graph(), refused = this.model.refused(graph);
     if (refused.length) return { refused, graph };
-    return { ...this.model.explain(graph, this.target ?? null), graph };
+    return { ...this.model.explain(graph, this.target ?? null), graph, unseen: this.model.unseen(graph) };
   }
 
   use(model) {
