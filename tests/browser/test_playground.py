@@ -429,6 +429,19 @@ def test_graphs_without_edges_are_answered(visit, cases, name):
     assert "single change" in page.inner_text("#flip-progress")
 
 
+def test_after_a_choice_by_keyboard_the_graph_is_in_focus(visit):
+    page = visit("colors, linear")
+    drawn(page, "a:C-b:C")
+    page.focus("#canvas")
+    for keys in (("ArrowRight", "l"), ("e", "l")):
+        before = page.evaluate(SKETCH)
+        for key in keys:
+            page.keyboard.press(key)
+        page.keyboard.press("ArrowDown")
+        assert page.evaluate(SKETCH) != before
+        assert page.evaluate("() => document.activeElement.id") == "canvas"
+
+
 def test_text_that_is_no_graph_is_refused(visit):
     page = visit("colors, linear")
     before = page.evaluate(SKETCH)

@@ -395,6 +395,9 @@ export class Play {
 function choice(name, words, options, now, changed) {
   const list = element("select", { name }, ...options.map(([value, text]) => element("option", { value }, text)));
   list.value = now;
-  list.addEventListener("change", () => changed(list.value));
+  list.addEventListener("change", () => {
+    changed(list.value);
+    byId("canvas").focus({ preventScroll: true }); // the list itself is gone with the change
+  });
   return element("label", {}, `${words} `, list);
 }
