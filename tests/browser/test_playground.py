@@ -442,6 +442,19 @@ def test_after_a_choice_by_keyboard_the_graph_is_in_focus(visit):
         assert page.evaluate("() => document.activeElement.id") == "canvas"
 
 
+def test_the_header_tells_which_model_answers(visit):
+    page = visit("auto")
+    own = page.inner_text("#summary")
+    page.click("#tab-train")
+    page.wait_for_selector("#train[data-trained]", state="attached")
+    page.click("#use-trained")
+    page.wait_for_selector("#play", state="visible")
+    assert "trained in this page answers (3 layers of 50 units)" in page.inner_text("#summary")
+    page.click("#tab-train")
+    page.click("#use-own")
+    assert page.inner_text("#summary") == own
+
+
 def test_text_that_is_no_graph_is_refused(visit):
     page = visit("colors, linear")
     before = page.evaluate(SKETCH)

@@ -21,6 +21,7 @@ export class Train {
     this.background = background;
     this.openPlay = openPlay;
     this.best = 0;
+    this.summary = byId("summary").textContent;
     this.training = stage.content.training;
     const { graphs } = stage.content, some = graphs.ids.length;
     byId("train-lead").textContent = `The paper's model on ${some === graphs.n_all ? `the ${some}` : `${some} of the ${graphs.n_all}`} graphs of ${stage.content.dataset}. Nothing in it is trained but a linear readout, so a move of a slider draws the network, embeds all graphs, solves the readout and tries it on graphs held out, in this page.`;
@@ -144,13 +145,20 @@ export class Train {
     const details = { kind, classes: this.stage.content.graphs.classes };
     this.stage.use(trainedModel(weights, details));
     byId("use-own").hidden = false;
+    this.tellTrained();
     this.onUse?.(weights, details);
     this.openPlay();
+  }
+
+  tellTrained() {
+    const { depth, units } = this.settings(), layers = depth === 1 ? "one layer" : `${depth} layers`;
+    byId("summary").textContent = `Change a graph and see what the model says: now the one that was trained in this page answers (${layers} of ${units} units). The Train tab leads back to the page's own model.`;
   }
 
   useOwn() {
     this.stage.use(this.stage.own);
     byId("use-own").hidden = true;
+    byId("summary").textContent = this.summary;
     this.onUse?.(null, {});
     this.openPlay();
   }
