@@ -473,6 +473,7 @@ def test_the_change_that_flips_the_class(visit, cases):
     before = scored(page)
     page.click("#flip")
     page.wait_for_selector("#flips button")
+    assert "changes the score of class" in page.inner_text("#flips")
     page.locator("#flips button").first.click()
     after = scored(page)
     assert after != before

@@ -62,8 +62,8 @@ export function flipping(stage, play, background) {
     list.replaceChildren(...(flips.length ? flips : tried).slice(0, 6).map(({ edit, outputs, answer, change }) => {
       const words = inWords(edit, before, names());
       const result = classes
-        ? `${answer === winner ? "still" : "then"} class ${stage.className(answer)}, ${signed(change, 2)} for class ${stage.className(winner)}`
-        : `${written(outputs[0], 4)}, ${signed(change)}`;
+        ? `${answer === winner ? "still" : "then"} class ${stage.className(answer)}: changes the ${outputs.length > 1 ? "lead" : "score"} of class ${stage.className(winner)} by ${signed(change, 2)}`
+        : `${written(outputs[0], 4)}: changes the number by ${signed(change)}`;
       const apply = element("button", { type: "button" }, words, element("small", {}, result));
       const mark = (on) => () => {
         play.changed = new Set(on ? touched(edit, before) : []);
