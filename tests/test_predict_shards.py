@@ -185,7 +185,7 @@ def test_workers_read_and_write_and_one_may_be_lost(model, data, tmp_path):
     distributed = pytest.importorskip("distributed")
     deadly = tmp_path / "in" / "b.csv"
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
     ) as cluster:
         with distributed.Client(cluster.scheduler_address) as client:
             client.run(_die_once, str(deadly), str(tmp_path / "died"))

@@ -245,7 +245,7 @@ def test_molecules_are_read_as_before(tmp_path):
     expected = read_graphs(train, smiles_column="molecule", **how).graphs
     assert_same(read_graphs(new, like=reading).graphs, expected[:1])
     assert_same(read_graphs(new, like=reading, smiles_column="other").graphs, expected[1:])
-    with pytest.raises(DatasetFormatError, match="nor a column with SMILES"):
+    with pytest.raises(DatasetFormatError, match="no column with SMILES"):
         read_graphs(write(tmp_path / "g.jsonl", ROW), like=reading)
 
 

@@ -329,7 +329,7 @@ def test_plans_take_the_papers_sizes():
 def test_a_dask_cluster_that_loses_a_worker_gives_the_same_bits(undisturbed, tmp_path):
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None
+        n_workers=2, threads_per_worker=1, dashboard_address=":0"
     ) as cluster:
         victim = next(iter(cluster.workers.values()))
         records = tmp_path / "records.jsonl"

@@ -28,7 +28,11 @@ def connected(address: str, context: Context, *, n_workers: int = 0) -> Iterator
             given: Any = address
             if address == LOCAL:
                 n = joblib.effective_n_jobs(context.n_jobs or -1)
-                given = distributed.LocalCluster(n_workers=n, threads_per_worker=1)
+                given = distributed.LocalCluster(
+                    n_workers=n,
+                    threads_per_worker=1,
+                    dashboard_address=":0",  # any free port: another cluster may have the usual one
+                )
                 closing.callback(given.close)
             client = distributed.Client(given, timeout=SECONDS_TO_ANSWER)
             closing.callback(client.close)
