@@ -12,7 +12,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 
 from fdgnn.exceptions import ConvergenceWarning
-from fdgnn.readout import conjugate, dual, linear, passes
+from fdgnn.readout import conjugate, dual, linear, passes, preconditioner
 from fdgnn.readout.conjugate import FINE_TOLERANCE, TOLERANCE, SparseRidge, Systems, fit_some
 from fdgnn.readout.dual import MOST_SAMPLES, fit_dual, held_out_by_inverse
 from fdgnn.readout.gaussian import GaussianRidge
@@ -85,7 +85,7 @@ def test_whole_weights_are_repeated_samples(data):
 @pytest.mark.parametrize("n_columns", [20, 200])  # fewer than samples, and more
 @pytest.mark.parametrize("given", ["alike", "weighted", "some left out"])
 def test_conjugate_gradients_are_within_their_tolerance(data, monkeypatch, n_columns, given):
-    monkeypatch.setattr(conjugate, "_RANK", 8)  # so that some steps are left to do
+    monkeypatch.setattr(preconditioner, "MOST_ROWS", 8)  # so that some steps are left to do
     X, Y, weights = data
     X = X[:, :n_columns]
     some_left_out = weights * (np.arange(60) % 3 > 0)
@@ -111,27 +111,51 @@ def solved(X, Y, alphas, weights=None, tell=None):
     return ridge.spread_out(coef).reshape(*shape, X.shape[1]), intercept.reshape(shape)
 
 
-def test_a_sketch_saves_steps(monkeypatch):
+def test_rows_that_are_drawn_save_steps(monkeypatch):
     rng = np.random.default_rng(0)
-    kinds = rng.random((20, 400)) < 0.3  # each row is nearly one of twenty
-    X = sp.csr_array((kinds[rng.integers(20, size=300)] ^ (rng.random((300, 400)) < 0.01)) * 1.0)
-    Y = rng.standard_normal((300, 1))
+    common = 1 / np.arange(1, 801)  # a few columns that most samples have, and many rare ones
+    X = sp.csr_array((rng.random((600, 800)) < common) * 1.0) @ sp.diags_array(np.full(800, 3.0))
+    Y = rng.standard_normal((600, 1))
     steps = {}
-    for rank in (1, 30):
-        monkeypatch.setattr(conjugate, "_RANK", rank)
+    for rows in (1, 150):
+        monkeypatch.setattr(preconditioner, "MOST_ROWS", rows)
         told = []
-        solved(X, Y, [0.1], tell=lambda *each, to=told: to.append(each))
-        steps[rank] = len(told)
-    assert steps[30] < steps[1] / 2
+        solved(sp.csr_array(X), Y, [0.3], tell=lambda *each, to=told: to.append(each))
+        steps[rows] = len(told)
+    assert steps[150] < 0.75 * steps[1], steps
+
+
+def test_rows_are_drawn_whatever_their_order_and_however_counts_are_written(data, monkeypatch):
+    X, _, _ = data
+    counts = sp.csr_array(sp.vstack([X.astype(bool) * 2.0, X[:9].astype(bool) * 1.0]))
+    n = counts.shape[0]
+    folds, order = np.zeros(n, dtype=np.int64), np.random.default_rng(0).permutation(n)
+    twice = np.repeat(counts.indices, counts.data.astype(int))
+    starts = np.concatenate([[0], np.cumsum(counts.data)])[counts.indptr].astype(int)
+    as_ones = sp.csr_array((np.ones(len(twice)), twice, starts), shape=counts.shape)
+    monkeypatch.setattr(preconditioner, "_SHARE", 0.5)
+
+    def drawn(X):
+        return preconditioner.draw_rows(InMemory(X, np.zeros((n, 1)), folds), n, n)
+
+    wanted = drawn(counts)
+    assert 0 < len(wanted.times) < n
+    monkeypatch.setattr(passes, "PART", 7)
+    for found in (drawn(counts[order]), drawn(as_ones)):
+        assert (found.keys == wanted.keys).all()
+        assert (found.X != wanted.X).nnz == 0
+    doubled = drawn(sp.csr_array(sp.vstack([counts, counts]))[:n])
+    assert (doubled.keys == wanted.keys).all()
 
 
 def test_parts_and_lots_change_nothing_that_matters(data, monkeypatch):
     X, Y, weights = data
+    monkeypatch.setattr(preconditioner, "_SHARE", 1.0)  # few steps: what is rounded off grows
     whole = solved(X, Y, ALPHAS, weights)
     monkeypatch.setattr(passes, "PART", 7)
     monkeypatch.setattr(conjugate, "MOST_NUMBERS", 2 * X.shape[1])
     for found, wanted in zip(solved(X, Y, ALPHAS, weights), whole, strict=True):
-        np.testing.assert_allclose(found, wanted, atol=1e-6)  # the sketch is in single precision
+        np.testing.assert_allclose(found, wanted, atol=1e-6)
 
 
 def test_the_number_of_threads_changes_no_bit(data, monkeypatch):
@@ -147,7 +171,7 @@ def test_the_number_of_threads_changes_no_bit(data, monkeypatch):
 def test_conjugate_gradients_that_do_not_end_are_told(data, monkeypatch):
     X, Y, _ = data
     monkeypatch.setattr(conjugate, "MOST_STEPS", 2)
-    monkeypatch.setattr(conjugate, "_RANK", 1)
+    monkeypatch.setattr(preconditioner, "MOST_ROWS", 1)
     with pytest.warns(ConvergenceWarning, match="not solved to 0.001 in 2 steps"):
         solved(X, Y, ALPHAS)
 

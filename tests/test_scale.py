@@ -19,7 +19,7 @@ from fdgnn import ColorCounts, FDGNNClassifier, FDGNNRegressor, fit_batches, net
 from fdgnn.context import Context
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, GraphError, StudyError
-from fdgnn.readout import conjugate, linear
+from fdgnn.readout import linear, preconditioner
 from fdgnn.readout.calibration import signature_folds
 from fdgnn.scale import parts, training
 from fdgnn.scale.coding import N_FOLDS, Coding
@@ -37,7 +37,7 @@ def _small(monkeypatch):
     """Take a hundred graphs for many, so that they are solved as a million would be."""
     for module in (committees, linear, estimators, networks, training):
         monkeypatch.setattr(module, "MOST_SAMPLES", 50)
-    monkeypatch.setattr(conjugate, "_RANK", 8)
+    monkeypatch.setattr(preconditioner, "MOST_ROWS", 8)
 
 
 def rows(n=120, seed=0):

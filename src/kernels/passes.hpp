@@ -4,6 +4,11 @@
 #include "products.hpp"
 
 #define RESTRICT __restrict
+#if defined(__GNUC__) || defined(__clang__)
+#define PREFETCH(address) __builtin_prefetch(address)
+#else
+#define PREFETCH(address) (void)(address)
+#endif
 
 namespace fdgnn {
 
@@ -15,22 +20,43 @@ struct SampleWeights {
 
 // out (P', k) += X^T (W o (X D)). Column j of X has row places[j] of D and out, or none if that is -1.
 // Values of X are all one where there are none. K is k, or 0 if that is not known when this is compiled.
+// Rows of D and out are all over the memory, so that those of the next sample are fetched ahead.
 template <bool ONES, int K>
 void add_normal_products(const Sparse<double>& X, Span<const i32> places, const SampleWeights& w,
                          Grid<const double> D, Grid<double> out) {
     const i64 k = K > 0 ? K : D.columns;
     std::vector<double> sums(static_cast<size_t>(k));
-    std::vector<i32> found;
+    std::vector<i32> found, next;
     double* RESTRICT y = sums.data();
     Pulse pulse;
     look_around();  // each time: a pass is many calls for parts that may be small
-    for (i64 i = 0; i + 1 < X.starts.size; i++) {
+    const i64 n_samples = X.starts.size - 1;
+    const auto used = [&](i64 i) {
+        const double* own = w.of_group[i];
+        return std::any_of(own, own + w.of_group.columns, [](double x) { return x != 0.0; });
+    };
+    const auto find = [&](i64 i, std::vector<i32>& into) {
         const i64 start = X.starts[i], n = X.starts[i + 1] - start;
-        pulse.spend(k * (1 + n));
+        into.resize(static_cast<size_t>(n));
+        for (i64 a = 0; a < n; a++) {
+            const i32 place = into[a] = places[X.places[start + a]];
+            if (K == 0 || place < 0) continue;  // rows of many numbers hide the wait themselves
+            PREFETCH(D[place]);
+            PREFETCH(out[place]);
+        }
+    };
+    i64 i = 0;
+    const auto skip = [&] { while (i < n_samples && !used(i)) i++; };
+    skip();
+    if (i < n_samples) find(i, next);
+    while (i < n_samples) {
+        const i64 start = X.starts[i], n = X.starts[i + 1] - start;
         const double* RESTRICT own = w.of_group[i];
-        if (std::all_of(own, own + w.of_group.columns, [](double x) { return x == 0.0; })) continue;
-        found.resize(static_cast<size_t>(n));
-        for (i64 a = 0; a < n; a++) found[a] = places[X.places[start + a]];
+        pulse.spend(k * (1 + n));
+        found.swap(next);
+        i++;
+        skip();
+        if (i < n_samples) find(i, next);
         std::fill(sums.begin(), sums.end(), 0.0);
         for (i64 a = 0; a < n; a++) {
             if (found[a] < 0) continue;

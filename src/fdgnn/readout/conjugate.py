@@ -13,11 +13,8 @@ when its residual r is small enough to prove that its fitted values M c are off 
 ``tol |T|``: r moves them by at most |r| / (2 sqrt(alpha)), as
 ``r^T S^-1 (S - alpha I) S^-1 r <= |r|^2 / (4 alpha)`` for the matrix S of the system.
 
-Steps are few because of the preconditioner ``B B^T + (d + alpha) I``: a sketch of M^T M from its
-products with some random vectors, whose eigenvectors are nearly those of the largest eigenvalues
-(Nystroem); d is the least of these eigenvalues, taken off the others in B. It is made once of all
-samples with equal weights, in single precision. The inverse is that of a small matrix, by
-Woodbury's formula.
+Steps are few because of the preconditioner (`fdgnn.readout.preconditioner`), which is made once of
+some samples and serves all systems.
 
 `fit_some` solves the n x n system of `fdgnn.readout.dual` instead, with V = W^1/2::
 
@@ -44,7 +41,8 @@ from scipy.linalg import lapack
 from fdgnn.arrays import Floats, Ints
 from fdgnn.exceptions import ConvergenceWarning
 from fdgnn.readout.dual import fit_dual, with_intercept
-from fdgnn.readout.passes import STRIPS, Passes, SamplePart, Totals
+from fdgnn.readout.passes import Passes, SamplePart, Totals
+from fdgnn.readout.preconditioner import RowPreconditioner, bytes_of, draw_rows, rows_within
 from fdgnn.readout.products import row_products
 from fdgnn.threads import one_blas_thread
 
@@ -52,13 +50,11 @@ TOLERANCE = 1e-3  # of fitted values, beside the size of the targets, for many s
 FINE_TOLERANCE = 1e-12  # the same for some thousand
 MOST_STEPS = 2_000
 _MOST_FINE_STEPS = 50  # from here on a factor in double precision is the faster way
-_RANK = 100  # random vectors of a sketch: more of them take longer than the steps they save
-_AT_ONCE = 25  # of them, in one pass
 # Numbers of one matrix of unknowns: 64 MB. More unknowns are solved one lot after another.
 MOST_NUMBERS = 2**23
+_FEWEST_ROWS = 2_000  # of the preconditioner, however little memory there is
 _MATRICES = 16  # such matrices that are there at a time, with temporary ones and sums of strips
 
-Singles = npt.NDArray[np.float32]
 Places = npt.NDArray[np.int32]
 
 
@@ -156,83 +152,12 @@ class _NormalProducts:
         add_normal_products(*rows, w, group.ravel().astype(np.int32), self.D, totals[0])
 
 
-@dataclass(frozen=True)
-class _PlainProducts:
-    """``X^T (X D)`` of all samples that train, whatever is known of them."""
-
-    D: Floats
-    places: Places
-
-    def begin(self) -> Totals:
-        return (np.zeros(self.D.shape),)
-
-    def add(self, totals: Totals, part: SamplePart) -> None:
-        from fdgnn.kernels import add_normal_products
-
-        w = (part.fold >= 0).astype(np.float64)[:, None]
-        group = np.zeros(self.D.shape[1], dtype=np.int32)
-        rows = part.indptr, part.indices, part.values, self.places
-        add_normal_products(*rows, np.ascontiguousarray(w), group, self.D, totals[0])
-
-
-# ---------------------------------------------------------------------- the preconditioner
-
-
-class _Sketch(NamedTuple):
-    """``E E^T + d I``, near a large symmetric matrix; the columns of E are orthogonal."""
-
-    E: Singles  # (size, rank)
-    values: Floats  # (rank,) squared lengths of these columns
-    d: float
-
-    @classmethod
-    def of(cls, product: Callable[[Floats], Floats], size: int) -> _Sketch:
-        """Sketch the matrix of a product."""
-        rng = np.random.default_rng(0)
-        rank = min(_RANK, size)
-        probes = rng.standard_normal((size, rank), dtype=np.float32)
-        found = np.empty_like(probes)
-        for start in range(0, rank, _AT_ONCE):
-            own = slice(start, start + _AT_ONCE)
-            found[:, own] = product(probes[:, own].astype(np.float64))
-        B = found @ _inverse_root(probes.T @ found)
-        del probes, found
-        if B.shape[1] == 0:  # of nothing
-            return cls(np.zeros((size, 1), dtype=np.float32), np.zeros(1), 0.0)
-        values, vectors = np.linalg.eigh((B.T @ B).astype(np.float64))
-        d = max(float(values[0]), 0.0)
-        share = np.sqrt(np.maximum(values - d, 0.0) / np.maximum(values, np.finfo(float).tiny))
-        E = B @ (vectors * share).astype(np.float32)
-        return cls(E, np.maximum(values - d, 0.0), d)
-
-    def solver(self, shifts: Floats, share: Floats) -> Callable[[Floats, Ints], Floats]:
-        """Give the inverses of ``share (E E^T + d I) + shift I``, a share and shift for each."""
-        raised = self.d * share + shifts
-
-        def inverse(R: Floats, which: Ints) -> Floats:
-            own = raised[which]
-            small = share[which] / (share[which] * self.values[:, None] + own)
-            inner = (self.E.T @ R.astype(np.float32)) * small.astype(np.float32)
-            return np.asarray((R - self.E @ inner) / own)
-
-        return inverse
-
-
-def _inverse_root(matrix: Singles) -> Singles:
-    """``matrix^-1/2`` without the directions that are nothing but rounding, as columns."""
-    values, vectors = np.linalg.eigh((matrix + matrix.T).astype(np.float64) / 2)
-    real = values > 1e-6 * max(values[-1], np.finfo(float).tiny)
-    return np.asarray(vectors[:, real] / np.sqrt(values[real]), dtype=np.float32)
-
-
 # ---------------------------------------------------------------------- many samples
 
 
 def least_bytes(n_columns: int) -> int:
-    """Memory that `SparseRidge` needs at least, beside that of the passes: for its sketch."""
-    singles = 3 * _RANK * 4  # the probes, their products, and the sketch
-    doubles = _AT_ONCE * 8 * (STRIPS + 3)  # some probes, their sums over strips, temporary ones
-    return n_columns * (singles + doubles)
+    """Memory that `SparseRidge` needs at least, beside that of the passes."""
+    return 2 * max(n_columns * 8 * _MATRICES, bytes_of(_FEWEST_ROWS))
 
 
 class SparseRidge:
@@ -254,8 +179,10 @@ class SparseRidge:
         n_bytes: int | None = None,
     ) -> None:
         self.passes, self._tell = passes, tell
-        most = MOST_NUMBERS if n_bytes is None else n_bytes // (8 * _MATRICES)
+        half = None if n_bytes is None else n_bytes // 2  # for unknowns, and the preconditioner
+        most = MOST_NUMBERS if half is None else half // (8 * _MATRICES)
         self._most_numbers = min(most, MOST_NUMBERS)
+        self._most_rows = rows_within(half)
         (n,), sums, squares = passes.total(_ColumnSums(passes.n_columns))
         self.n, self.squares = float(n), float(squares.sum())
         self.used = np.flatnonzero(squares)  # others weigh nothing
@@ -314,7 +241,7 @@ class SparseRidge:
             found += systems.alpha[which] * D
             return np.asarray(found)
 
-        precondition = self._sketch.solver(systems.alpha, weight / self.n)
+        precondition = self._preconditioner.solver(weight / self.n)
         C, ready = _solve(product, precondition, right, goal, MOST_STEPS, self._tell, start)
         if not ready:
             warnings.warn(
@@ -326,12 +253,9 @@ class SparseRidge:
         return C, level[problem] - np.einsum("ij,ij->j", mean[:, problem], C)
 
     @cached_property
-    def _sketch(self) -> _Sketch:
-        def product(D: Floats) -> Floats:
-            (found,) = self.passes.total(_PlainProducts(np.ascontiguousarray(D), self.places))
-            return np.asarray(found - self.n * np.outer(self.mean, self.mean @ D))
-
-        return _Sketch.of(product, len(self.used))
+    def _preconditioner(self) -> RowPreconditioner:
+        rows = draw_rows(self.passes, self.n, self._most_rows)
+        return RowPreconditioner(rows, self.used, self.mean, self.n)
 
     def spread_out(self, coef: Floats) -> Floats:
         """Give weights (n_used, k) of the used columns as weights (k, P) of all."""

@@ -7,9 +7,9 @@ of where parts lie: `Passes` brings them together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import joblib
 import numpy as np
@@ -25,6 +25,7 @@ PART = 10_000  # samples of a part, where they are in memory
 STRIPS = 4  # parts are added up in so many sums, whatever the number of threads: the same bits
 
 Totals = tuple[Array, ...]
+Result = TypeVar("Result")
 _ONES = np.empty(0)
 
 
@@ -77,6 +78,9 @@ class Passes(Protocol):
 
     def total(self, step: Step) -> Totals:
         """Go over all parts, and add up what the step says."""
+
+    def gather(self, function: Callable[[SamplePart], Result]) -> list[Result]:
+        """Collect what a function says of each part."""
 
 
 def added(step: Step, parts: Iterator[SamplePart]) -> Totals:
@@ -131,6 +135,10 @@ class InMemory:
     def total(self, step: Step) -> Totals:
         """Go over all parts, and add up what the step says."""
         return in_strips(step, range(0, len(self.Y), PART), self._part, self.n_jobs)
+
+    def gather(self, function: Callable[[SamplePart], Result]) -> list[Result]:
+        """Collect what a function says of each part."""
+        return [function(self._part(start)) for start in range(0, len(self.Y), PART)]
 
     def _part(self, start: int) -> SamplePart:
         rows = slice(start, start + PART)

@@ -135,6 +135,10 @@ class ExecutedPasses:
         """Go over all parts, and add up what the step says."""
         return self.executor.total(step, self.handles, self.loader)
 
+    def gather(self, function: Callable[[SamplePart], Result]) -> list[Result]:
+        """Collect what a function says of each part."""
+        return self.executor.gather(function, self.handles, self.loader)
+
 
 # ---------------------------------------------------------------------- this machine
 
