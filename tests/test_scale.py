@@ -8,6 +8,7 @@ import io
 import itertools
 import json
 import os
+import re
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from fdgnn.scale import parts, training
 from fdgnn.scale.coding import N_FOLDS, Coding
 from fdgnn.scale.executors import Local, memory_of
 from fdgnn.scale.plan import new_model, plan_memory
-from fdgnn.scale.shards import ShardRequest, find_shards, is_many
+from fdgnn.scale.shards import ShardRequest, find_shards, is_many, rows_about
 from fdgnn.scale.training import read_shards, task_asked, train_on_shards
 from fdgnn.workflow.searching import Wishes
 
@@ -409,3 +410,34 @@ def test_batches_from_an_iterator_are_one_fit():
     np.testing.assert_allclose(model.outputs(graphs), whole.outputs(graphs), atol=2e-6)
     with pytest.raises(GraphError, match="nothing to fit"):
         fit_batches(colors(), iter(()))
+
+
+# ---------------------------------------------------------------------- progress
+
+
+def test_rows_that_are_read_are_shown_with_their_rate_and_the_time_left(
+    shards, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr("fdgnn.progress._SECONDS_BETWEEN_LINES", 0.0)
+    for n_jobs in (1, 2):
+        context = Context(n_jobs=n_jobs, quiet=False)
+        executor = Local(tmp_path / f"w{n_jobs}", 10**9, context)
+        asked = ShardRequest({"target": "y"}, n_rows=10)
+        read_shards(find_shards(str(shards)), asked, executor, context)
+        lines = [line for line in capsys.readouterr().err.splitlines() if "rows read" in line]
+        assert len(lines) >= (2 if n_jobs == 1 else 1)
+        assert re.search(r"rows read: \d+ of \d+", lines[-1])
+        if n_jobs == 1:
+            assert re.search(r"a second, \d+ s left", lines[-1])
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+def test_rows_are_guessed_from_the_beginning_of_a_file(tmp_path, name):
+    opened, rng = gzip.open if name.endswith(".gz") else open, np.random.default_rng(0)
+    for number in range(2):
+        with opened(tmp_path / name.replace("a", f"a{number}"), "wt") as file:
+            file.writelines(f"{n:x},{n % 2}\n" for n in rng.integers(2**62, size=200_000))
+    found = rows_about(find_shards(str(tmp_path)))
+    assert found == pytest.approx(400_000, rel=0.2)
+    (tmp_path / "b.parquet").write_bytes(b"")
+    assert rows_about(find_shards(str(tmp_path / "b.parquet"))) is None

@@ -1,7 +1,8 @@
 """A Dask cluster as an executor: workers read their own shards, and answer with sums.
 
 Blocks of parts are futures. They stay in the memory of the workers, which spill to disk by Dask's
-own rules; a block that is lost with its worker is read again by another one. For each pass the step
+own rules; a block that is lost with its worker is read again by another one. Parts that many passes
+go over are brought into the form that these take once. For each pass the step
 goes from worker to worker, and their sums are added two by two, so that the driver sends one and
 gets one of them.
 """
@@ -22,7 +23,15 @@ from fdgnn.encoders import Encoder
 from fdgnn.exceptions import StudyError
 from fdgnn.extras import require
 from fdgnn.readout.passes import Totals, merge
-from fdgnn.scale.executors import Loader, encode_parts, gathered_of, parse_parts, total_of
+from fdgnn.scale.executors import (
+    Loader,
+    Watch,
+    encode_parts,
+    gathered_of,
+    loaded_of,
+    parse_parts,
+    total_of,
+)
 from fdgnn.scale.parts import Block, Report
 from fdgnn.scale.shards import ShardRequest
 
@@ -58,15 +67,15 @@ class Cluster:
     ) -> None:
         self.client, self.folder, self.context = client, folder, context
         self.solver_bytes = solver_bytes
+        self._kept_for: Loader | None = None
+        self._kept: list[Any] = []
 
     @property
     def n_workers(self) -> int:
         """Threads of all workers."""
         return max(int(sum(self.client.nthreads().values())), 1)
 
-    def parse(
-        self, asked: ShardRequest, blocks: Sequence[Block], told: Callable[[Report], None]
-    ) -> list[Any]:
+    def parse(self, asked: ShardRequest, blocks: Sequence[Block], watch: Watch) -> list[Any]:
         """Read blocks on the workers; gives futures of their parts."""
         work = [
             self.client.submit(parse_parts, asked, self.folder, block, pure=False)
@@ -74,8 +83,12 @@ class Cluster:
         ]
         handles = [self.client.submit(itemgetter(0), each, pure=False) for each in work]
         reports = [self.client.submit(itemgetter(1), each, pure=False) for each in work]
-        for report in reports:
-            told(self._result(report))
+        n_rows = 0
+        for future in reports:
+            report: Report = self._result(future)
+            n_rows += report.n_rows
+            watch.block(report)
+            watch.rows(n_rows)
         return handles
 
     def encode(self, handles: Sequence[Any], encoder: Encoder, name: str) -> list[Any]:
@@ -90,7 +103,8 @@ class Cluster:
 
         def add_up() -> Totals:
             sent = self._sent(step, loader)
-            sums = [self.client.submit(_total, sent, each, pure=False) for each in handles]
+            blocks = self._loaded(handles, loader)
+            sums = [self.client.submit(_total, sent, each, pure=False) for each in blocks]
             while len(sums) > 1:
                 pairs = [sums[i : i + 2] for i in range(0, len(sums), 2)]
                 sums = [
@@ -109,10 +123,20 @@ class Cluster:
 
         def collect() -> list[Result]:
             sent = self._sent(function, loader)
-            work = [self.client.submit(_gathered, sent, each, pure=False) for each in handles]
+            blocks = self._loaded(handles, loader)
+            work = [self.client.submit(_gathered, sent, each, pure=False) for each in blocks]
             return [found for each in work for found in self._result(each)]
 
         return self._tried(collect)
+
+    def _loaded(self, handles: Sequence[Any], loader: Loader) -> Sequence[Any]:
+        """Give blocks as the loader brings them in, made once, if it says that they are kept."""
+        if not loader.kept:
+            return handles
+        if loader is not self._kept_for:  # from here on its blocks are kept, no other's
+            self._kept_for = loader
+            self._kept = [self.client.submit(loaded_of, loader, h, pure=False) for h in handles]
+        return self._kept
 
     def _sent(self, step: Any, loader: Loader) -> Any:
         """Send a step to one worker; the others have it from each other, as their tasks need it.

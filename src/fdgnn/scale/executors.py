@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import joblib
 
@@ -47,11 +47,10 @@ Result = TypeVar("Result")
 class Loader(Protocol):
     """How a part is brought into the form that a step takes."""
 
-    def load(self, part: Any) -> Any:
-        """Load a part from its file, or take it as it is."""
+    kept: ClassVar[bool]  # whether loaded parts are kept in memory, as far as there is some
 
-    def n_bytes(self, part: Any) -> int:
-        """Say how much memory a loaded part takes; 0 if it is not to be kept."""
+    def load(self, part: Any) -> Any:
+        """Load a part from its file, or take it as it is; a loaded part stays as it is."""
 
 
 @dataclass(frozen=True)
@@ -59,41 +58,45 @@ class AsSamples:
     """Encoded parts, with targets and folds as the solver takes them."""
 
     coding: Coding
+    kept: ClassVar[bool] = True
 
     def load(self, part: Any) -> SamplePart:
         """Load an encoded part."""
+        if isinstance(part, SamplePart):
+            return part
         return self.coding.samples(load_encoded(part) if isinstance(part, Path) else part)
-
-    def n_bytes(self, part: SamplePart) -> int:
-        """Memory of its arrays."""
-        arrays = (part.indptr, part.indices, part.values, part.Y, part.fold)
-        return sum(array.nbytes for array in arrays)
 
 
 @dataclass(frozen=True)
 class AsGraphs:
-    """Parts as they were read."""
+    """Parts as they were read: graphs take more memory than what is made of them."""
+
+    kept: ClassVar[bool] = False
 
     def load(self, part: Any) -> ParsedPart:
         """Load a part."""
         return load_parsed(part) if isinstance(part, Path) else part
-
-    def n_bytes(self, part: ParsedPart) -> int:
-        """They are not kept: graphs take more memory than what is made of them."""
-        return 0
 
 
 @dataclass(frozen=True)
 class AsTargets:
     """What is known of parts beside the graphs."""
 
+    kept: ClassVar[bool] = False
+
     def load(self, part: Any) -> PartTargets:
         """Load the targets of a part."""
         return load_answers(part) if isinstance(part, Path) else part.answers
 
-    def n_bytes(self, part: PartTargets) -> int:
-        """They are not kept."""
-        return 0
+
+class Watch(Protocol):
+    """Somebody who is told how far reading is."""
+
+    def block(self, report: Report) -> None:
+        """Hear what is said of a block that was read."""
+
+    def rows(self, n_rows: int) -> None:
+        """Hear how many rows were read until now."""
 
 
 class Executor(Protocol):
@@ -105,9 +108,7 @@ class Executor(Protocol):
     def n_workers(self) -> int:
         """How many do the work."""
 
-    def parse(
-        self, asked: ShardRequest, blocks: Sequence[Block], told: Callable[[Report], None]
-    ) -> list[Any]:
+    def parse(self, asked: ShardRequest, blocks: Sequence[Block], watch: Watch) -> list[Any]:
         """Read blocks; gives their handles."""
 
     def encode(self, handles: Sequence[Any], encoder: Encoder, name: str) -> list[Any]:
@@ -169,13 +170,12 @@ class Local:
         """Processes, and threads."""
         return int(joblib.effective_n_jobs(self.context.n_jobs))
 
-    def parse(
-        self, asked: ShardRequest, blocks: Sequence[Block], told: Callable[[Report], None]
-    ) -> list[Parts]:
+    def parse(self, asked: ShardRequest, blocks: Sequence[Block], watch: Watch) -> list[Parts]:
         """Read blocks; gives their parts."""
         handles = []
-        for parts, report in self._each(partial(parse_parts, asked, self.folder), blocks):
-            told(report)
+        counter = _Counter.new(watch.rows)
+        for parts, report in self._each(partial(parse_parts, asked, self.folder), blocks, counter):
+            watch.block(report)
             handles.append(parts)
         return handles
 
@@ -204,40 +204,95 @@ class Local:
         if loader is self._kept_for and ref in self._kept:
             return self._kept[ref]
         part = loader.load(ref)
-        size = loader.n_bytes(part)
-        if size and loader is not self._kept_for:  # from here on its parts are kept, no other's
+        if not loader.kept:
+            return part
+        if loader is not self._kept_for:  # from here on its parts are kept, no other's
             self._kept, self._kept_bytes, self._kept_for = {}, 0, loader
-        if size and self._kept_bytes + size <= self.cache_bytes:
+        size = bytes_of_arrays(part)
+        if self._kept_bytes + size <= self.cache_bytes:
             self._kept_bytes += size
             self._kept[ref] = part
         return part
 
-    def _each(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+    def _each(
+        self,
+        work: Callable[[Item], Result],
+        items: Sequence[Item],
+        counter: _Counter | None = None,
+    ) -> Iterator[Result]:
         """Do the work in processes, in the order of the items."""
         n = min(self.n_workers, len(items))
         if n <= 1:
+            _count_in(counter)
             yield from map(work, items)
             return
-        with _told_of_dead_processes(), ProcessPoolExecutor(n, get_context("spawn")) as pool:
+        shared = None if counter is None else replace(counter, tell=None)
+        pool = ProcessPoolExecutor(n, get_context("spawn"), _count_in, (shared,))
+        with _told_of_dead_processes(), pool:
             try:
-                yield from _ahead(pool, work, items, 4 * n)
+                yield from _ahead(pool, work, items, 4 * n, counter)
             except BaseException:
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
 
 
+@dataclass(frozen=True)
+class _Counter:
+    """How many rows all processes have read; `tell` is for the process that shows it."""
+
+    value: Any
+    tell: Callable[[int], None] | None
+
+    @classmethod
+    def new(cls, tell: Callable[[int], None]) -> _Counter:
+        return cls(get_context("spawn").Value("q", 0), tell)
+
+    def add(self, n: int) -> None:
+        with self.value.get_lock():
+            self.value.value += n
+        self.look()
+
+    def look(self) -> None:
+        if self.tell is not None:
+            self.tell(self.value.value)
+
+
+_counter: _Counter | None = None  # of this process
+
+
+def _count_in(counter: _Counter | None) -> None:
+    """Let this process count what it reads."""
+    global _counter
+    _counter = counter
+
+
 def _ahead(
-    pool: ProcessPoolExecutor, work: Callable[[Item], Result], items: Iterable[Item], most: int
+    pool: ProcessPoolExecutor,
+    work: Callable[[Item], Result],
+    items: Iterable[Item],
+    most: int,
+    counter: _Counter | None,
 ) -> Iterator[Result]:
     """Give results in order, with at most so many items ahead."""
+
+    def look() -> None:
+        if counter is not None:
+            counter.look()
+
+    def first() -> Result:
+        while not wait([waiting[0]], timeout=1.0).done:
+            look()
+        look()
+        result: Result = waiting.pop(0).result()
+        return result
+
     waiting: list[Any] = []
     for item in items:
         waiting.append(pool.submit(work, item))
         if len(waiting) >= most:
-            wait([waiting[0]], return_when=FIRST_COMPLETED)
-            yield waiting.pop(0).result()
-    for future in waiting:
-        yield future.result()
+            yield first()
+    while waiting:
+        yield first()
 
 
 @contextmanager
@@ -253,13 +308,24 @@ def _told_of_dead_processes() -> Iterator[None]:
 
 def parse_parts(asked: ShardRequest, folder: Path | None, block: Block) -> tuple[Parts, Report]:
     """Read a block, as a function of the block alone."""
-    return parse_block(asked, block, folder)
+    counter = _counter
+    return parse_block(asked, block, folder, counter.add if counter else lambda n_rows: None)
 
 
 def encode_parts(encoder: Encoder, folder: Path | None, name: str, parts: Parts) -> Parts:
     """Encode a block, as a function of its parts alone."""
     with one_blas_thread():
         return encode_block(parts, encoder, folder, name)
+
+
+def bytes_of_arrays(part: Sequence[Any]) -> int:
+    """Memory of the arrays of a part."""
+    return sum(getattr(array, "nbytes", 0) for array in part)
+
+
+def loaded_of(loader: Loader, parts: Parts) -> Parts:
+    """Load the parts of one block."""
+    return Parts([loader.load(part) for part in (*parts.held, *parts.files)])
 
 
 def total_of(step: Any, loader: Loader, parts: Parts) -> Totals:

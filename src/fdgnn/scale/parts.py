@@ -247,8 +247,16 @@ class Parts:
         yield from map(load_encoded, self.files)
 
 
-def parse_block(asked: ShardRequest, block: Block, folder: Path | None) -> tuple[Parts, Report]:
-    """Read the parts of a block; with a folder, keep them there, and read those that are not."""
+def parse_block(
+    asked: ShardRequest,
+    block: Block,
+    folder: Path | None,
+    told: Callable[[int], None] = lambda n_rows: None,
+) -> tuple[Parts, Report]:
+    """Read the parts of a block; with a folder, keep them there, and read those that are not.
+
+    `told` is called with the rows of each part that is there.
+    """
     own = None if folder is None else folder / "parsed" / block.shard.key(asked.settings)
     whole = None if own is None else own / f"whole-{block.first}-of-{block.stride}"
     if own is not None and whole is not None and (names := _listed(whole)) is not None:
@@ -265,11 +273,13 @@ def parse_block(asked: ShardRequest, block: Block, folder: Path | None) -> tuple
             path = None if own is None else own / f"{number:06d}.npz"
             if path is not None and path.exists():
                 files.append(path)
+                told(len(chunk.rows))
                 continue
             table = tables.reader.read(chunk, reading)
             reading = reading or table.reading
             part = parsed(table, block.shard.path)
             n_new += 1
+            told(table.n_rows)
             if path is None:
                 held.append(part)
             else:

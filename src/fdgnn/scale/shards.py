@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from gzip import GzipFile
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ from fdgnn import places
 from fdgnn.datasets import iter_graphs
 from fdgnn.datasets.files import DAMAGE
 from fdgnn.datasets.rows import GraphTables
-from fdgnn.datasets.shards import fetched_shard, shard_places
+from fdgnn.datasets.shards import fetched_shard, shard_places, split_name
 from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, FDGNNError
 from fdgnn.graphs.reading import Reading
 from fdgnn.records import encode
+
+_BEGINNING = 2**20  # bytes of text by which rows are guessed
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,25 @@ def find_shards(data: str) -> list[Shard]:
         raise DatasetNotFoundError(f"{data}: there is no such file") from error
     except OSError as error:
         raise DatasetNotFoundError(f"{data}: it cannot be opened ({error})") from error
+
+
+def rows_about(shards: Sequence[Shard]) -> int | None:
+    """Guess how many rows shards have, from the beginning of the first; None if it is no text.
+
+    It is for showing the time left, so that an error of some percent does no harm.
+    """
+    first = Path(shards[0].path)
+    if places.is_url(shards[0].path) or split_name(first.name)[1] in (".parquet", ".arrow"):
+        return None
+    try:
+        with first.open("rb") as file:
+            packed = first.suffix.lower() == ".gz"
+            text = (GzipFile(fileobj=file) if packed else file).read(_BEGINNING)
+            n_bytes = min(file.tell(), len(text)) if not packed else file.tell()
+        size = sum(Path(shard.path).stat().st_size for shard in shards)
+    except DAMAGE:
+        return None  # whoever reads it tells
+    return round(text.count(b"\n") * size / max(n_bytes, 1)) or None
 
 
 @dataclass(frozen=True)

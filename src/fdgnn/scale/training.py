@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from fdgnn.scale.coding import Coding, task_of_survey
 from fdgnn.scale.executors import AsTargets, Executor
 from fdgnn.scale.members import MemberTask, TrainedMember, check_supported, novelty_of
 from fdgnn.scale.parts import Block, PartTargets, Report, joined_survey
-from fdgnn.scale.shards import Shard, ShardRequest
+from fdgnn.scale.shards import Shard, ShardRequest, rows_about
 from fdgnn.scale.survey import Survey, SurveyedGraphs
 from fdgnn.seeds import child_seed
 from fdgnn.workflow.asking import TaskName
@@ -72,14 +72,9 @@ def read_shards(
     start = time.perf_counter()
     settled = asked.settled(shards[0])
     blocks = [block for shard in shards for block in _blocks(shard, len(shards), executor)]
-    reports: list[Report] = []
-    progress = _Progress(len(blocks), context)
-
-    def told(report: Report) -> None:
-        reports.append(report)
-        progress.tell(report)
-
-    handles = executor.parse(settled, blocks, told)
+    watch = _Progress(rows_about(shards), context)
+    handles = executor.parse(settled, blocks, watch)
+    reports = watch.reports
     survey = joined_survey([report.survey for report in reports])
     rejects = [(r.block.shard.path, reject) for r in reports for reject in r.rejects]
     n_rows = sum(report.n_rows for report in reports)
@@ -103,14 +98,28 @@ def _blocks(shard: Shard, n_shards: int, executor: Executor) -> list[Block]:
 
 
 class _Progress:
-    """Blocks as they are read, the rate of graphs, and the time left."""
+    """Rows as they are read, their rate, and the time left for about as many as there are."""
 
-    def __init__(self, n_blocks: int, context: Context) -> None:
-        self.left, self.context, self.n_graphs = n_blocks, context, 0
-        self.items = context.track(iter(lambda: 0, 1), n_blocks, "blocks of rows")
+    def __init__(self, n_rows: int | None, context: Context) -> None:
+        self.reports: list[Report] = []
+        self._n = 0
+        self._new: list[int] = []
+        self._shown = context.track(self._each(), n_rows, "rows read", size=int)
 
-    def tell(self, report: Report) -> None:
-        next(self.items)
+    def _each(self) -> Iterator[int]:
+        while True:
+            yield self._new.pop()
+
+    def block(self, report: Report) -> None:
+        """Keep what is said of a block."""
+        self.reports.append(report)
+
+    def rows(self, n_rows: int) -> None:
+        """Show how many rows were read until now."""
+        if n_rows > self._n:
+            self._new.append(n_rows - self._n)
+            self._n = n_rows
+            next(self._shown)
 
 
 def task_asked(survey: Survey, names: tuple[str, ...], task: str | None) -> TaskName:
@@ -193,7 +202,7 @@ def _trained(model: Any, task: MemberTask, goal: Goal, context: Context) -> list
         trained.append(task.train(member, child_seed(model.seed_, i), alphas, goal, tell))
     if model.encoder == AUTO:
         outputs = [each.held_out.outputs for each in trained]
-        kept = kept_members(outputs, goal.targets, goal.codes is not None)
+        kept = kept_members(outputs, goal.targets, goal.codes is not None, goal.ranking)
         trained = [each for each, keep in zip(trained, kept, strict=True) if keep]
     return trained
 
