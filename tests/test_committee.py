@@ -132,6 +132,43 @@ def test_several_outputs_count_together():
     assert kept_members([one, worse], targets, False).tolist() == [True, False]
 
 
+def test_where_graphs_are_ranked_members_are_judged_by_their_order():
+    rng = np.random.default_rng(0)
+    targets = np.where(rng.random(400) < 0.1, 1.0, -1.0)[:, None]
+    good = 0.3 * targets + rng.normal(scale=0.3, size=(400, 1))
+    far_off = 0.2 * good - 0.7  # the same order, and other squared errors
+    reversed_ = -good
+    outputs = [good, far_off, reversed_]
+    assert kept_members(outputs, targets, True).tolist() == [False, True, False]
+    assert kept_members(outputs, targets, True, ranking=True).tolist() == [True, True, False]
+    errors = committees._misplaced(np.array(outputs), targets)
+    for mean, own in zip(errors.mean, outputs, strict=True):
+        assert mean == pytest.approx(1 - roc_auc_score(targets[:, 0], own[:, 0]))
+
+
+def test_the_standard_error_of_an_order_is_that_of_drawing_graphs_anew():
+    rng = np.random.default_rng(1)
+
+    def drawn(n=300):
+        targets = np.where(rng.random(n) < 0.3, 1.0, -1.0)[:, None]
+        return targets, [targets + rng.normal(scale=s, size=(n, 1)) for s in (1.5, 2.0)]
+
+    differences, told = [], []
+    for _ in range(400):
+        targets, outputs = drawn()
+        errors = committees._misplaced(np.array(outputs), targets)
+        differences.append(errors.mean[1] - errors.mean[0])
+        told.append(np.sqrt(((errors.parts[1] - errors.parts[0]) ** 2).sum()))
+    assert np.mean(told) == pytest.approx(np.std(differences), rel=0.1)
+
+
+def test_several_targets_are_ranked_each_among_the_graphs_that_have_it():
+    targets = np.array([[1.0, np.nan], [-1.0, 1.0], [1.0, -1.0], [-1.0, np.nan]])
+    right = np.nan_to_num(targets)
+    errors = committees._misplaced(np.array([right, -right, right * [1, -1]]), targets)
+    np.testing.assert_allclose(errors.mean, [0, 1, 0.5])
+
+
 def test_the_best_penalty_is_the_largest_among_equals():
     outputs = np.arange(8.0).reshape(4, 2, 1)
     found = at_best_penalty(outputs, np.array([0.5, 0.8, 0.8, 0.7]), (1e-3, 1e-2, 0.1, 1.0))

@@ -2,8 +2,10 @@
 
 A *member* is an encoder with a way to train its readout. Each member takes the penalty with the
 best held-out score. Then outputs are averaged over all members but those that are clearly worse:
-whose held-out squared error exceeds that of the best member by more than three standard errors of
-the difference, graph by graph, and by more than a hundredth. So a choice is made only where
+whose held-out error exceeds that of the best member by more than three standard errors of the
+difference, graph by graph, and by more than a hundredth. The error is the squared one, or, where
+graphs are to be ranked (ROC AUC, average precision), the share of pairs of a graph of a class and
+one of another that stand in the wrong order. So a choice is made only where
 validation can tell members apart, and where it matters; among equals, an average is better than the
 best of them (docs/decisions/0031-committee.md).
 """
@@ -189,42 +191,81 @@ def at_best_penalty(outputs: Floats, scores: Floats, alphas: Sequence[float]) ->
     return HeldOut(float(alphas[best]), outputs[best])
 
 
-def kept_members(outputs: Sequence[Floats] | Floats, targets: Floats, classify: bool) -> Mask:
+def kept_members(
+    outputs: Sequence[Floats] | Floats, targets: Floats, classify: bool, ranking: bool = False
+) -> Mask:
     """Tell which members are averaged: all but the clearly worse."""
-    return np.asarray(~clearly_worse(outputs, targets, classify))
+    return np.asarray(~clearly_worse(outputs, targets, classify, ranking))
 
 
 def clearly_worse(
     outputs: Sequence[Floats] | Floats,
     targets: Floats,
     classify: bool,
+    ranking: bool = False,
     limit: float = CLEARLY_WORSE,
 ) -> Mask:
     """Tell which members are worse than the best by more than `limit` standard errors, and 1 %.
 
     Outputs of each member and targets are (n, q), NaN where a target is unknown. All are compared
     on the same graphs, so that the difference of two errors has a small standard error where both
-    err alike.
+    err alike. With `ranking`, errors are pairs in the wrong order, for targets -1 and +1.
     """
     found = np.asarray(outputs)
-    if classify:
-        found = np.clip(found, -_BEYOND, _BEYOND)
-    errors = _mean_squares(found, targets, classify)  # (m, n)
-    best = errors[np.argmin(errors.mean(axis=1))]
-    worse = errors - best
-    standard_error = worse.std(axis=1) / np.sqrt(errors.shape[1])
-    least = np.maximum(limit * standard_error, _MATTERS * best.mean())
-    return np.asarray(worse.mean(axis=1) > least)
+    errors = _misplaced(found, targets) if ranking else _squared(found, targets, classify)
+    best = np.argmin(errors.mean)
+    worse = errors.mean - errors.mean[best]
+    standard_error = np.sqrt(((errors.parts - errors.parts[best]) ** 2).sum(axis=1))
+    least = np.maximum(limit * standard_error, _MATTERS * errors.mean[best])
+    return np.asarray(worse > least)
 
 
-def _mean_squares(outputs: Floats, targets: Floats, classify: bool) -> Floats:
-    """Squared error of each graph (m, n), the mean over its known targets.
+class _Errors(NamedTuple):
+    """The error of each member, and how far each graph moves it from its expectation."""
+
+    mean: Floats  # (m,)
+    parts: Floats  # (m, n), with the sum 0 for each member
+
+
+def _squared(outputs: Floats, targets: Floats, classify: bool) -> _Errors:
+    """The mean squared error of each member; the error of a graph is the mean over its targets.
 
     Several real targets count in units of their own deviations.
     """
-    squares = (outputs - targets) ** 2
+    found = np.clip(outputs, -_BEYOND, _BEYOND) if classify else outputs
+    squares = (found - targets) ** 2
     if targets.shape[1] > 1 and not classify:
         variance = np.nanvar(targets, axis=0)
         squares = squares / np.where(variance > 0, variance, 1.0)
-    mean = np.nanmean if np.isnan(targets).any() else np.mean
-    return np.asarray(mean(squares, axis=2))
+    mean_of = np.nanmean if np.isnan(targets).any() else np.mean
+    errors = np.asarray(mean_of(squares, axis=2))  # (m, n)
+    mean = errors.mean(axis=1)
+    return _Errors(mean, (errors - mean[:, None]) / errors.shape[1])
+
+
+def _misplaced(outputs: Floats, targets: Floats) -> _Errors:
+    """Share of pairs in the wrong order, 1 - ROC AUC, of each member; the mean over outputs.
+
+    What a graph adds is how far the share of the others' graphs that stand on its wrong side is
+    from the mean of its own class, over the number of graphs of that class (DeLong's variance).
+    """
+    m, n, q = outputs.shape
+    mean, parts, n_used = np.zeros(m), np.zeros((m, n)), 0
+    for column in range(q):
+        some, others = (np.flatnonzero(targets[:, column] == side) for side in (1.0, -1.0))
+        if len(some) == 0 or len(others) == 0:
+            continue
+        n_used += 1
+        for member in range(m):
+            ours, theirs = outputs[member, some, column], outputs[member, others, column]
+            for rows, wrong in ((some, _above(theirs, ours)), (others, 1 - _above(ours, theirs))):
+                parts[member, rows] += (wrong - wrong.mean()) / len(rows)
+            mean[member] += _above(theirs, ours).mean()
+    return _Errors(mean / max(n_used, 1), parts / max(n_used, 1))
+
+
+def _above(values: Floats, each: Floats) -> Floats:
+    """Share of values that are larger than each of some numbers; equal ones count half."""
+    ordered = np.sort(values)
+    below = np.searchsorted(ordered, each, "left") + np.searchsorted(ordered, each, "right")
+    return np.asarray(1 - below / (2 * len(values)))

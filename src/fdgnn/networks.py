@@ -24,7 +24,7 @@ from fdgnn.readout.calibration import (
 )
 from fdgnn.readout.dual import MOST_SAMPLES
 from fdgnn.readout.gaussian import GaussianReadout
-from fdgnn.readout.metrics import Metric
+from fdgnn.readout.metrics import Metric, ranks
 from fdgnn.readout.several import SeveralTargets, balanced_folds
 
 
@@ -85,6 +85,11 @@ class TrainingGoal:
         truth = self.targets if self.codes is None else self.codes
         return self.metric(truth, outputs, self.weights)
 
+    @property
+    def ranking(self) -> bool:
+        """Whether graphs are to be put in order, so that members are judged by that."""
+        return self.codes is not None and ranks(self.metric)
+
     def best(self, outputs: Floats, alphas: Sequence[float]) -> HeldOut:
         """Take the penalty with the best score of outputs (a, n, q)."""
         return at_best_penalty(outputs, self.score(outputs), alphas)
@@ -122,6 +127,11 @@ class SeveralGoals:
         if self.several.classes is None and self.several.known.all():
             return shuffled_folds(len(self.several), self.seed, n_folds)
         return balanced_folds(self.several, n_folds, self.seed)
+
+    @property
+    def ranking(self) -> bool:
+        """Whether graphs are to be put in order by all targets."""
+        return all(goal.ranking for goal in self.goals)
 
     def best(self, outputs: Floats, alphas: Sequence[float]) -> HeldOut:
         """Take the penalty with the best score of each target."""

@@ -197,7 +197,7 @@ class GraphModel(ModelParameters):
                 pairs.append((drawn, found or self._chosen(drawn, goal)))
         if self.encoder == AUTO and chosen is None:
             outputs = [found.outputs for _, found in pairs]
-            kept = kept_members(outputs, goal.targets, goal.codes is not None)
+            kept = kept_members(outputs, goal.targets, goal.codes is not None, goal.ranking)
             pairs = [pair for pair, keep in zip(pairs, kept, strict=True) if keep]
         self.networks_ = tuple(each.trained(goal, found.penalty) for each, found in pairs)
         encodings = [each.encoding for each, _ in pairs]

@@ -85,6 +85,11 @@ def average_precision(y: Array, outputs: Floats, weights: Floats | None = None) 
     return _over_classes(_average_precision, y, outputs, weights)
 
 
+def ranks(metric: Metric) -> bool:
+    """Tell whether a metric looks at the order of graphs only."""
+    return metric in (roc_auc, average_precision)
+
+
 def f1(y: Array, outputs: Floats, weights: Floats | None = None) -> Floats:
     """Harmonic mean of precision and recall."""
     w, found = _ones(y, weights), winning_class(outputs)

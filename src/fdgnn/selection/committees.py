@@ -14,6 +14,7 @@ from fdgnn.committee import HeldOut, Mask, Member, at_best_penalty, kept_members
 from fdgnn.encoders import GraphKind
 from fdgnn.graphs import Floats
 from fdgnn.networks import draw_network, joined_choices
+from fdgnn.readout.metrics import ranks
 from fdgnn.seeds import child_seed, seed_sequence
 from fdgnn.selection.scores import (
     SelectionTask,
@@ -119,8 +120,9 @@ def score_committee(
 ) -> CommitteeScores:
     """Apply the rule in each row of folds, by its validation graphs alone, and score the rest."""
     outputs = np.array([one.outputs for one in found])  # (m, n_rows, n, q)
+    ranking = classify and ranks(task.metric)
     kept = np.array([
-        kept_members(outputs[:, row, fold >= 0], task.targets[fold >= 0], classify)
+        kept_members(outputs[:, row, fold >= 0], task.targets[fold >= 0], classify, ranking)
         for row, fold in enumerate(task.folds)
     ])  # fmt: skip
     averaged = np.array([outputs[keep, row].mean(axis=0) for row, keep in enumerate(kept)])

@@ -1,0 +1,116 @@
+"""Rules by which a committee could decide where graphs are to be ranked (ROC AUC).
+
+    python -m benchmarks.ranking_rules [BACE BBBP HIV] [--folds 5]
+
+Molecules of ``chem`` under the data home (FDGNN_DATA), without the scaffolds that
+``benchmarks.molecules`` tests on. Each of five folds of whole scaffolds is a test part in turn. The
+members of ``auto`` are trained on the rest; a rule sees their outputs for graphs held out there,
+and is scored on the test part. Written to ``results/ranking_rules.json``: mean ROC AUC in %, and
+which members each rule took. Nothing of the last tenth of scaffolds is seen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from benchmarks.molecules import CLASSES, load, scaffold_split
+from fdgnn import FDGNNClassifier
+from fdgnn.committee import clearly_worse, members_of
+from fdgnn.encoders import GraphKind
+from fdgnn.estimators.base import FEWER_FOLDS, FOLDS
+from fdgnn.networks import TrainingGoal, draw_network, signatures_of_many
+from fdgnn.readout.dual import MOST_SAMPLES
+from fdgnn.readout.metrics import roc_auc
+from fdgnn.readout.targets import code_classes
+from fdgnn.seeds import child_seed, seed_sequence
+
+RESULT = Path(__file__).parent.parent / "results" / "ranking_rules.json"
+
+
+def scaffold_folds(smiles: list[str], n_folds: int) -> Any:
+    """Whole scaffolds, drawn at random, in folds of nearly the same size."""
+    from rdkit.Chem.Scaffolds.MurckoScaffold import MurckoScaffoldSmiles
+
+    names, number = np.unique([MurckoScaffoldSmiles(one) for one in smiles], return_inverse=True)
+    sizes, filled = np.bincount(number), np.zeros(n_folds)
+    fold = np.empty(len(names), dtype=np.int64)
+    for scaffold in np.random.default_rng(0).permutation(len(names)):
+        fold[scaffold] = np.argmin(filled)
+        filled[fold[scaffold]] += sizes[scaffold]
+    return fold[number]
+
+
+def outputs_of_members(graphs: Any, y: Any, new: Any) -> tuple[Any, Any, list[str], Any]:
+    """Outputs of each member for graphs held out and for new ones, the names, and the targets."""
+    model = FDGNNClassifier(encoder="auto")
+    _, targets = code_classes(y)
+    seed = seed_sequence(0)
+    goal = TrainingGoal(targets, y, None, seed, roc_auc, signatures_of_many(graphs))
+    n_folds = FOLDS if len(y) <= MOST_SAMPLES else FEWER_FOLDS
+    held_out, outputs, names = [], [], []
+    for i, member in enumerate(members_of(GraphKind.of(graphs), len(graphs))):
+        drawn = draw_network(member, graphs, child_seed(seed, i))
+        found = drawn.chosen(goal, model.penalties(len(graphs)), n_folds)
+        held_out.append(found.outputs)
+        network = drawn.trained(goal, found.penalty)
+        outputs.append(network.outputs(drawn.encoder.encode(new), new))
+        names.append(member.name)
+    return np.array(held_out), np.array(outputs), names, targets
+
+
+def rules(held: Any, targets: Any) -> dict[str, Any]:
+    """Which members each rule takes."""
+    area = np.array([roc_auc((targets[:, 0] > 0).astype(int), one) for one in held])
+    return {
+        "the best by ROC AUC": area == area.max(),
+        "all": np.ones(len(held), dtype=bool),
+        "all but the clearly worse by squared error": ~clearly_worse(held, targets, True),
+        "all but the clearly worse by ROC AUC": ~clearly_worse(held, targets, True, ranking=True),
+    }
+
+
+def measured(name: str, n_folds: int, home: Path) -> dict[str, Any]:
+    data = load(home / f"{name}.csv")
+    y = (data.y != "CI").astype(int) if data.y.dtype.kind == "U" else data.y
+    known, _ = scaffold_split(data.smiles, with_middle=True)
+    graphs, y = data.graphs[known], y[known]
+    fold = scaffold_folds([data.smiles[i] for i in known], n_folds)
+    areas: dict[str, list[float]] = {}
+    taken: dict[str, list[list[str]]] = {}
+    for f in range(n_folds):
+        train, test = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
+        held, new, names, targets = outputs_of_members(graphs[train], y[train], graphs[test])
+        for rule, kept in rules(held, targets).items():
+            own = new[kept].mean(axis=0)[:, 0]
+            areas.setdefault(rule, []).append(100 * roc_auc_score(y[test], own))
+            taken.setdefault(rule, []).append([n for n, k in zip(names, kept, strict=True) if k])
+        for n, one in zip(names, new, strict=True):
+            areas.setdefault(n, []).append(100 * roc_auc_score(y[test], one[:, 0]))
+        print(name, f, {rule: round(each[-1], 2) for rule, each in areas.items()}, flush=True)
+    mean = {rule: float(np.mean(each)) for rule, each in areas.items()}
+    return {"graphs": len(y), "roc_auc": mean, "folds": areas, "taken": taken}
+
+
+def main() -> None:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", default=list(CLASSES))
+    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("FDGNN_DATA", ".")))
+    asked = parser.parse_args()
+    found = json.loads(RESULT.read_text()) if RESULT.exists() else {}
+    for name in asked.names:
+        found[name] = measured(name, asked.folds, asked.data / "chem")
+        print(name, found[name]["roc_auc"])
+        RESULT.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
