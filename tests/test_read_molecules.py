@@ -23,7 +23,7 @@ from fdgnn import (
 from fdgnn.cli.describing import model_in_words
 from fdgnn.datasets.molecules import smiles_column
 from fdgnn.exceptions import DatasetFormatError
-from fdgnn.graphs.molecules import ATOM_FEATURES
+from fdgnn.graphs.molecules import ATOM_FEATURES, molecule_reading
 from strategies import assert_same
 
 rdkit = pytest.importorskip("rdkit")
@@ -214,10 +214,51 @@ def test_a_stray_quote_does_not_swallow_the_rest(tmp_path):
     assert table.n_rows == 5
 
 
-def test_foreign_bytes_and_blank_lines(tmp_path):
+def test_foreign_bytes_in_another_column_do_not_matter(tmp_path):
     path = tmp_path / "m.csv"
-    path.write_bytes(b"name,smiles\r\ncaf\xe9,CC\r\n\r\nb,CO\r\n\r\n")
+    path.write_bytes(b"name,smiles\r\ncaf\xe9,CC\r\nb,CO\r\n")
     assert read_graphs(path).rows.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("m.csv", ["", "name,smiles", "a,CC", "", "b,no molecule", " ", "\r", "c,CO", "", ""]),
+        ("m.smi", ["", "CC a", "", "?? b", " ", "\r", "CO c", "", ""]),
+        ("m.jsonl", ["", *(json.dumps({"smiles": s}) if s else "" for s in
+                           ("CC", "", "no molecule", "", "", "CO", "", ""))]),
+    ],
+)  # fmt: skip
+def test_a_blank_line_is_a_bad_row_and_the_others_keep_their_numbers(name, lines, tmp_path):
+    table = read_graphs(write(tmp_path / name, *lines))
+    assert table.n_rows == 6  # those at the ends of a file do not count
+    assert table.rows.tolist() == [0, 5]
+    assert [each.row for each in table.rejects] == [1, 2, 3, 4]
+    assert [each.row for each in table.rejects if "blank" in each.reason] == [1, 3, 4]
+
+
+@pytest.mark.parametrize("byte", [b"\xe9", "\u00e9".encode(), b"\x01", "\u200b".encode(), b"\xff"])
+def test_a_smiles_with_a_foreign_byte_at_an_end_is_a_bad_row(byte, tmp_path):
+    """RDKit takes such bytes off, and reads the rest."""
+    path = tmp_path / "m.csv"
+    path.write_bytes(b"smiles\nCCO" + byte + b"\n" + byte + b"CCO\nCCO\n")
+    for like in (None, molecule_reading("element")):  # each by its own way
+        table = read_graphs(path, like=like)
+        assert table.rows.tolist() == [2]
+        assert all("which no SMILES has" in each.reason for each in table.rejects)
+
+
+def test_blanks_around_a_smiles_and_a_name_after_it_are_no_fault():
+    given = [" CCO", "CCO\u00a0", "CCO caf\u00e9", "CCO\tname", "CCO"]
+    graphs = read_graphs(given).graphs
+    assert len(graphs) == 5
+    assert graphs.n_vertices == 15
+
+
+def test_a_quoted_field_may_have_blank_lines(tmp_path):
+    lines = ['"first', "", 'third",CC', "b,CO"]
+    table = read_graphs(write(tmp_path / "m.csv", "note,smiles", *lines), columns=["note"])
+    assert table.columns["note"] == ("first\n\nthird", "b")
 
 
 # ---------------------------------------------------------------------- further columns

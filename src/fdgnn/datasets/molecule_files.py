@@ -8,7 +8,15 @@ from itertools import chain, islice
 from typing import Any
 
 from fdgnn.datasets.rows import BadRow, Row
-from fdgnn.datasets.text import LOOK_AHEAD, Columns, Source, name_of, raw_lines, read_lines
+from fdgnn.datasets.text import (
+    BLANK,
+    LOOK_AHEAD,
+    Columns,
+    Source,
+    name_of,
+    raw_lines,
+    read_lines,
+)
 from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.extras import require
 from fdgnn.graphs.molecules import MoleculeReader
@@ -43,8 +51,8 @@ def read_smi(path: Source) -> tuple[Columns, Iterator[Row]]:
 
 
 def _smi_row(line: str | BadRow, columns: Columns, delimiter: str | None) -> Row:
-    if isinstance(line, BadRow):
-        return line
+    if isinstance(line, BadRow) or not line:
+        return line or BLANK
     words = [word.strip() for word in line.split(delimiter, len(columns) - 1)]
     return dict(zip(columns, words, strict=False))
 

@@ -12,7 +12,7 @@ from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import IO
 
@@ -29,6 +29,7 @@ LOOK_AHEAD = 100  # rows whose keys are the columns; also the lines that a quote
 Columns = list[str]
 Source = str | Path | Stream  # "-" is standard input
 Line = str | BadRow  # a line as text, or one that is too long
+BLANK = BadRow("its line is blank")
 
 
 def name_of(path: str | os.PathLike[str] | Stream) -> str:
@@ -37,18 +38,27 @@ def name_of(path: str | os.PathLike[str] | Stream) -> str:
 
 
 def read_lines(path: Source) -> Iterator[Line]:
-    """Yield the lines that are not blank, without their ends; one that is too long is a bad row.
+    """Yield the lines without their ends; one that is too long is a bad row.
 
-    Bytes that are not UTF-8 become replacement characters, so that a name with an accent in an
-    unused column does not stop the reading.
+    A blank line is an empty text, so that the lines after it keep their numbers. Those before the
+    first line that is not blank, and after the last one, are left out. Bytes that are not UTF-8
+    become replacement characters, so that a name with an accent in an unused column does not stop
+    the reading.
     """
+    n_blank, begun = 0, False
     for line in raw_lines(path):
-        if isinstance(line, BadRow):
-            yield line
+        text = line if isinstance(line, BadRow) else _decoded(line)
+        if not text:
+            n_blank += begun
             continue
-        text = line.removeprefix(BOM_UTF8).decode("utf-8", "replace").rstrip("\r\n")
-        if text and not text.isspace():
-            yield text
+        yield from repeat("", n_blank)
+        yield text
+        n_blank, begun = 0, True
+
+
+def _decoded(line: bytes) -> str:
+    text = line.removeprefix(BOM_UTF8).decode("utf-8", "replace").rstrip("\r\n")
+    return "" if text.isspace() else text
 
 
 def raw_lines(path: Source) -> Iterator[bytes | BadRow]:
@@ -122,8 +132,8 @@ def read_jsonl(path: Source, look_ahead: int = LOOK_AHEAD) -> tuple[Columns, Ite
 
 
 def _json_row(line: Line) -> Row:
-    if isinstance(line, BadRow):
-        return line
+    if isinstance(line, BadRow) or not line:
+        return line or BLANK
     try:
         record = parse_json(line)
     except ValueError as error:
@@ -164,8 +174,8 @@ def read_csv(path: Source, delimiter: str | None = None) -> tuple[Columns, Itera
 def _csv_rows(lines: Iterator[Line], columns: Columns, delimiter: str) -> Iterator[Row]:
     waiting: deque[Line] = deque()
     while (line := waiting.popleft() if waiting else next(lines, None)) is not None:
-        if isinstance(line, BadRow):
-            yield line
+        if isinstance(line, BadRow) or not line:
+            yield line or BLANK
             continue
         if '"' not in line and "\r" not in line:
             fields = line.split(delimiter)  # as the csv module would, in less time

@@ -143,7 +143,7 @@ class MoleculeReader:
         parse, most = self._chem.MolFromSmiles, MAX_SMILES.value
         usual = self._standardizer is None
         for item in items:
-            if usual and isinstance(item, str) and len(item) <= most:
+            if usual and isinstance(item, str) and len(item) <= most and _is_plain(item):
                 mol = parse(item)
                 if mol is not None and mol.GetNumAtoms():
                     binary = mol.ToBinary(self._without_properties)
@@ -295,12 +295,20 @@ def _parsed(Chem: Any, smiles: Any) -> Any:
         raise GraphError("its SMILES is missing")
     if MAX_SMILES.is_below(len(smiles)):
         raise GraphError(f"its SMILES has {len(smiles)} characters; {MAX_SMILES.in_words}")
+    foreign = [c for c in smiles.split(None, 1)[0] if not _is_plain(c)]
+    if foreign:  # RDKit takes them off both ends without a word
+        raise GraphError(f"its SMILES {_short(smiles)} has {foreign[0]!a}, which no SMILES has")
     mol = Chem.MolFromSmiles(smiles)
     if mol is None:
         raise GraphError(f"its SMILES {_short(smiles)} {_problem(Chem, smiles)}")
     if mol.GetNumAtoms() == 0:
         raise GraphError(f"its SMILES {_short(smiles)} has no atoms")
     return mol
+
+
+def _is_plain(text: str) -> bool:
+    """Tell whether a text has only characters that a SMILES can have, or blanks."""
+    return text.isascii() and text.isprintable()
 
 
 def _complete(Chem: Any, mol: Any) -> Any:
