@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import random
 import struct
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -159,7 +160,61 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path):
     )
     assert subprocess.run([sys.executable, "-c", script, str(path)], check=False).returncode == 9
     assert path.read_bytes() == b"old"
-    assert len([p for p in Path(tmp_path).iterdir() if p.suffix == ".part"]) == 1
+    assert [p.name for p in tmp_path.iterdir() if p != path] == [".file.part"]
+    with write_aside(path) as file:
+        file.write(b"new")
+    assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_two_writers_of_one_file_do_not_meet(tmp_path):
+    path = tmp_path / "file"
+    with write_aside(path) as first:
+        first.write(b"first")
+        with write_aside(path) as second:
+            second.write(b"second, and longer")
+        assert path.read_bytes() == b"second, and longer"
+    assert path.read_bytes() == b"first"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def _link(part, victim):
+    part.symlink_to(victim)
+
+
+def _second_name(part, victim):
+    part.hardlink_to(victim)
+
+
+def _pipe(part, victim):
+    os.mkfifo(part)
+
+
+def _folder(part, victim):
+    part.mkdir()
+
+
+@pytest.mark.parametrize("plant", [_link, _second_name, _pipe, _folder])
+def test_what_a_stranger_puts_beside_a_file_is_not_written(plant, tmp_path):
+    path, victim, part = tmp_path / "file", tmp_path / "victim", tmp_path / ".file.part"
+    victim.write_bytes(b"mine")
+    plant(part, victim)
+    with write_aside(path) as file:
+        file.write(b"new")
+    assert path.read_bytes() == b"new"
+    assert victim.read_bytes() == b"mine"
+    assert os.path.lexists(part)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG])
+def test_a_full_disk_is_told_with_the_name_of_the_file(number, tmp_path):
+    with (
+        pytest.raises(OSError, match="what the system says") as caught,
+        write_aside(tmp_path / "file"),
+    ):
+        raise OSError(number, "what the system says")
+    assert caught.value.filename == str(tmp_path / "file")
+    assert not list(tmp_path.iterdir())
 
 
 def test_every_bit_of_a_kept_array_counts(tmp_path):

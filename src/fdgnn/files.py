@@ -2,34 +2,90 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+try:
+    import fcntl
+except ImportError:  # on Windows there are no such locks
+    fcntl = None  # type: ignore[assignment]
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # no file is named by these
 
 
 @contextmanager
 def write_aside(path: Path) -> Iterator[io.BufferedRandom]:
     """Write a file next to `path` and move it there when complete, or leave no trace.
 
-    A process that is killed in between leaves a ``.part`` file, which nobody reads. Links are
-    followed. An existing path that is not a regular file, such as a device, is never replaced.
+    A process that is killed in between leaves a ``.part`` file, which nobody reads; whoever writes
+    `path` next writes over it (not on Windows, where it stays). Links are followed. An existing
+    path that is not a regular file, such as a device, is never replaced.
     """
     path = path.resolve()
     if path.exists() and not path.is_file():
         raise FileExistsError(f"{path}: it exists and is not a regular file")
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    file, lock = _part_of(path)
+    part = Path(file.name)
     try:
-        with part.open("x+b") as file:
+        with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
-    finally:
+    except BaseException as error:
         part.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            error.filename = error.filename or str(path)
+        raise
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def _part_of(path: Path) -> tuple[io.BufferedRandom, int | None]:
+    """Open an empty file beside `path`, which no other process has: a leftover, or a new one.
+
+    The second descriptor keeps the file locked until it is moved or deleted.
+    """
+    part = path.with_name(f".{path.name}.part")
+    if fcntl is not None:
+        try:
+            file: Any = open(part, "r+b", opener=_create)  # noqa: SIM115
+        except OSError:
+            if not os.path.lexists(part):
+                raise
+        else:
+            if _is_ours(file, part):
+                file.truncate()
+                return file, os.dup(file.fileno())
+            file.close()
+    return part.with_name(f".{path.name}.{secrets.token_hex(8)}.part").open("x+b"), None
+
+
+def _create(name: str, flags: int) -> int:
+    return os.open(name, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+
+
+def _is_ours(file: io.BufferedRandom, part: Path) -> bool:
+    """Lock a file; tell whether it still has its name, no second one, and no other owner.
+
+    Before the lock was free, the process that had it may have moved the file to its place.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        found, named = os.fstat(file.fileno()), part.lstat()
+    except OSError:  # another process writes it, or has moved it, or nothing can be locked here
+        return False
+    usual = stat.S_ISREG(found.st_mode) and found.st_nlink == 1 and found.st_uid == os.geteuid()
+    return usual and os.path.samestat(found, named)
 
 
 def is_leftover(path: Path) -> bool:

@@ -43,16 +43,18 @@ def is_pattern(place: str) -> bool:
 
 
 def matching(pattern: str) -> list[str]:
-    """Give the files that a name with wildcards stands for, in order."""
+    """Give what a name with wildcards stands for, in order: of this machine not only files."""
     if not is_url(pattern):
-        found = glob.glob(pattern, recursive=True)  # noqa: PTH207, it may be an absolute path
-        return sorted(each for each in found if Path(each).is_file())
+        return sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207, it may be absolute
     system, path = _system(pattern)
     return sorted(system.unstrip_protocol(each) for each in system.glob(path))
 
 
-def files_in(folder: str) -> list[str] | None:
-    """Give the files of a folder, in order; None if it is none."""
+def inside_of(folder: str) -> list[str] | None:
+    """Give what is in a folder, in order; None if it is none. Names with a dot first are left out.
+
+    Of this machine not only files are given.
+    """
     if is_url(folder):
         system, path = _system(folder)
         if not system.isdir(path):
@@ -60,7 +62,7 @@ def files_in(folder: str) -> list[str] | None:
         found = [each["name"] for each in system.ls(path, detail=True) if each["type"] == "file"]
         found = [system.unstrip_protocol(each) for each in found]
     elif Path(folder).is_dir():
-        found = [str(each) for each in Path(folder).iterdir() if each.is_file()]
+        found = [str(each) for each in Path(folder).iterdir()]
     else:
         return None
     return sorted(each for each in found if not name_of_place(each).startswith("."))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 import warnings
@@ -110,6 +111,7 @@ def main() -> None:
     from fdgnn.exceptions import FDGNNError
 
     warnings.showwarning = _show_warning
+    _fill_in_closed_streams()
     try:
         app()
     except BrokenPipeError:  # whoever read our output has seen enough
@@ -122,6 +124,20 @@ def main() -> None:
             raise
         say(f"error: {told}")
         sys.exit(1)
+
+
+def _fill_in_closed_streams() -> None:
+    """Keep the numbers of closed standard streams from files that are opened later.
+
+    Otherwise, what libraries tell on standard error would be written into our results.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # it gets the smallest number that is free
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
 
 
 def _lack_of_memory(error: Exception) -> str:

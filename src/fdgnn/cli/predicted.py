@@ -15,6 +15,7 @@ import typer
 from fdgnn.cli.app import say
 from fdgnn.cli.options import DataOptions
 from fdgnn.cli.rejects import RejectsFile, check_outputs
+from fdgnn.cli.wording import name_options
 
 if TYPE_CHECKING:
     from fdgnn.context import Context
@@ -66,8 +67,9 @@ class PredictionWanted:
 
         given = self.data[0]
         source = Path(given)
-        files = sorted(source.iterdir()) if source.is_dir() else [given]
-        stamps = [f"{each} {places.stamp_of(str(each))}" for each in files]
+        inside = sorted(source.iterdir()) if source.is_dir() else []
+        files = [str(each) for each in inside if each.is_file()] or [given]
+        stamps = [f"{each} {places.stamp_of(each)}" for each in files]
         asked = (predictor.coverage, self.how, self.chunk, self.guard, stamps)
         return hashlib.sha256(self.model.read_bytes() + repr(asked).encode()).hexdigest()
 
@@ -184,6 +186,7 @@ def predict_directory(
         where = f"listed in {asked.output.rstrip('/')}/rejects"
         say(f"{summary['rejected']} of {summary['rows']} rows rejected, {where}", context.quiet)
     for source, reason in list(found.failures.items())[:5]:
+        reason = name_options(reason)
         say(reason if source in reason else f"{source}: {reason}", context.quiet)
     if found.n_skipped:
         say(f"{found.n_skipped} of {len(shards)} shards were finished before", context.quiet)

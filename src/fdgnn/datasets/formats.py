@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from fdgnn.datasets.files import DAMAGE, open_unpacked
 from fdgnn.datasets.home import KNOWN_NAMES
 from fdgnn.datasets.sources import Stream
 from fdgnn.datasets.text import STANDARD_INPUT, standard_input
-from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError
+from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, UnusedDataWarning
 
 SUFFIXES = {
     ".zip": "tu",
@@ -59,7 +60,43 @@ def recognize(path: str | os.PathLike[str] | Stream, format: str | None = None) 
         return Found(format or _of_file(place), [place])
     if str(path) in KNOWN_NAMES and format in (None, "tu"):
         return Found("tu", [str(path)])
+    if os.path.lexists(place):
+        raise DatasetNotFoundError(
+            f"{path}: it is {_what_it_is(place)}, not a file or folder; a pipe can be read as "
+            "standard input, by the name -"
+        )
     raise DatasetNotFoundError(f"{path}: no such file or folder")
+
+
+def regular_files(where: str | Path, found: Iterable[Path]) -> list[Path]:
+    """Give the files among what was found in a place, and tell of what cannot be read.
+
+    These are pipes, devices and links to nothing, and folders with the name of a file, such as
+    ``part.csv``. Other folders are usual.
+    """
+    files, others = [], []
+    for path in found:
+        if path.is_file():
+            files.append(path)
+        elif not path.is_dir() or _suffix(path) in SUFFIXES:
+            others.append(path)
+    if others:
+        named = ", ".join(f"{path.name} ({_what_it_is(path)})" for path in others[:3])
+        more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+        warnings.warn(
+            f"{where}: what is not a file is left out: {named}{more}",
+            UnusedDataWarning,
+            stacklevel=2,
+        )
+    return files
+
+
+def _what_it_is(path: Path) -> str:
+    if path.is_dir():
+        return "a folder"
+    if path.is_fifo():
+        return "a pipe"
+    return "a device or a socket" if path.exists() else "a link to nothing"
 
 
 def _of_standard_input(format: str | None) -> str:
@@ -117,7 +154,8 @@ def _first_bytes(path: Path) -> bytes:
 
 def _in_folder(folder: Path, format: str | None) -> Found:
     """Find a TU dataset, else networks, else tables."""
-    files = sorted(p for p in folder.iterdir() if p.is_file() and not p.name.startswith("."))
+    entries = sorted(p for p in folder.iterdir() if not p.name.startswith("."))
+    files = regular_files(folder, entries)
     if format == "tu" or (format is None and any(p.name.endswith("_A.txt") for p in files)):
         return Found("tu", [folder])
     by_format: dict[str, list[Path]] = {}

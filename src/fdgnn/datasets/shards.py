@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from fdgnn import places
-from fdgnn.datasets.formats import SUFFIXES, TABLES
+from fdgnn.datasets.formats import SUFFIXES, TABLES, regular_files
 from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError
 
 
@@ -20,19 +20,25 @@ def shard_places(given: str) -> list[str]:
         There is none.
     """
     if places.is_pattern(given):
-        found = places.matching(given)
+        found = _files(given, places.matching(given))
         if not found:
             raise DatasetNotFoundError(f"{given}: no file has such a name")
         return found
-    inside = places.files_in(given)
+    inside = places.inside_of(given)
     if inside is None:
         return [given]
-    found = [each for each in inside if SUFFIXES.get(split_name(each)[1]) in TABLES]
+    found = [each for each in _files(given, inside) if SUFFIXES.get(split_name(each)[1]) in TABLES]
     if not found:
         raise DatasetNotFoundError(
             f"{given}: it has no files of tables, such as .csv, .jsonl or .parquet"
         )
     return found
+
+
+def _files(given: str, found: list[str]) -> list[str]:
+    if places.is_url(given):
+        return found
+    return [str(each) for each in regular_files(given, map(Path, found))]
 
 
 def split_name(place: str) -> tuple[str, str]:

@@ -158,20 +158,31 @@ def _writer(
     output: str, kind: str | None = None, guard: bool = True
 ) -> Iterator[Callable[[Table], None]]:
     if output == "-":
-        cell = _on_terminal if sys.stdout.isatty() else _cell(guard)
-        rows = _json_rows(sys.stdout) if kind == ".jsonl" else _csv_rows(sys.stdout, cell)
-
-        def write_now(table: Table) -> None:
-            rows(table)
-            sys.stdout.flush()  # for whoever waits at the other end of a pipe
-
-        yield write_now
+        yield _printer(kind, guard)
         return
     path = Path(output)
     kind = kind or kind_of(output)
     check_writable(path)
     with write_aside(path) as file, rows_writer(file, kind, guard) as write:
         yield write
+
+
+def _printer(kind: str | None, guard: bool) -> Callable[[Table], None]:
+    """Give a function that prints rows."""
+    if sys.stdout is None:
+        raise ValueError("standard output is closed; give -o NAME to write a file")
+    cell = _on_terminal if sys.stdout.isatty() else _cell(guard)
+    rows = _json_rows(sys.stdout) if kind == ".jsonl" else _csv_rows(sys.stdout, cell)
+
+    def write_now(table: Table) -> None:
+        try:
+            rows(table)
+            sys.stdout.flush()  # for whoever waits at the other end of a pipe
+        except OSError as error:
+            error.filename = error.filename or "standard output"
+            raise
+
+    return write_now
 
 
 def kind_of(output: str) -> str:
