@@ -245,6 +245,18 @@ def test_the_command_prints_all_of_it(molecules, run_fdgnn, tmp_path):
     assert "nested cross validation, split by time (year)" in " ".join(told.output.split())
 
 
+def test_rows_without_a_group_are_told(run_fdgnn, tmp_path):
+    path, out = tmp_path / "some.csv", tmp_path / "m.fdgnn"
+    rows = [f"{'C' * (1 + n // 2)}{'ON'[n % 2]},{n % 2},{'abc'[n % 3]}" for n in range(20)]
+    rows += [f"CC(C){'C' * n}{'ON'[n % 2]},{n % 2},{empty}" for n, empty in enumerate(("", "NA"))]
+    path.write_text("smiles,active,batch\n" + "\n".join(rows) + "\n")
+    words = ["fit", path, "--target", "active", "-o", out, "--model", "colors", "--rounds", 1]
+    run = run_fdgnn(*words, "--split", "group", "batch")
+    assert run.exit_code == 0, run.output
+    assert "2 of 22 graphs have no value in 'batch'; they are one group" in run.output
+    assert "have no value" not in run_fdgnn(*words).output
+
+
 @pytest.mark.parametrize(("options", "message"), [
     (["--split", "group"], "--split group needs a column: --split group COLUMN"),
     (["--split=time"], "--split time needs a column: --split time COLUMN"),

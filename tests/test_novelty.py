@@ -132,6 +132,17 @@ def test_words_say_how_new_and_beside_what():
     assert "leverage 1, of 99 % of the training graphs at most 0" in words
 
 
+def test_a_graph_of_which_nothing_is_known_is_always_told():
+    alone = [Graph([[0], [1]], labels=[name, name]) for name in "ABCDEFGH"]
+    model = FDGNNClassifier(encoder="colors", random_state=0).fit(alone, [0, 1] * 4)
+    assert model.novelty_.limit == 1  # no two of the training graphs have anything in common
+    new = Graph([[0], [1]], labels=["X", "X"])
+    assert model.novelty([new, alone[0]]).tolist() == [1, 0]
+    why = model.unlike([alone[0], new])
+    assert list(why) == [1]
+    assert why[1].startswith("none of the surroundings of its vertices is in a training graph")
+
+
 def test_the_limit_is_that_of_99_percent():
     for n, rank in ((50, 50), (99, 99), (150, 150), (199, 198), (999, 990)):
         X = np.random.default_rng(0).normal(size=(n, 3))

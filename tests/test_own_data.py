@@ -299,6 +299,9 @@ def test_predict_with_bad_words(fitted, table, tmp_path):
     assert_one_clear_line(fdgnn("explain", fitted[0], table, "--of", "barn"), "barn")
     assert_one_clear_line(fdgnn("explain", fitted[0], table, "--row", "5"), "row 5")
     assert_one_clear_line(fdgnn("explain", fitted[0], table, "--row", "500"), "from 0 to 59")
+    some = fdgnn("explain", fitted[0], table, "--row", "500", "--row", "1", "--row", "-1", "-q")
+    assert_one_clear_line(some, "--row -1, 500: there is no such row; rows are counted from 0")
+    assert some.stdout.splitlines()[1].startswith("1,")  # the others are explained
     assert_one_clear_line(fdgnn("explain", fitted[0], table, "--edges"), "jsonl")
     assert_one_clear_line(fdgnn("predict", fitted[0], table, "-o", table), "the input")
     strange = tmp_path / "strange.csv"

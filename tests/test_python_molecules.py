@@ -306,6 +306,10 @@ def test_attributes_that_are_not_used_are_told_once():
     with pytest.warns(UnusedDataWarning, match="not used: edges have 'color', 'weight';"):
         as_batch(graphs, label_attribute="atom")
     as_batch(graphs, feature_attributes=[], weight_attribute="weight")  # chosen: nothing to tell
+    others = [nx.cycle_graph(3), nx.cycle_graph(4)] * 3
+    with pytest.warns(UnusedDataWarning):
+        fitted = colors().fit([*graphs, *others], [0] * 3 + [1] * 6)
+    assert fitted.predict(graphs).tolist() == [0] * 3  # it was told by `fit`
 
 
 @pytest.mark.parametrize("bad", ["C((", None, float("nan"), 7])
@@ -313,7 +317,7 @@ def test_one_bad_molecule_does_not_take_the_others_down(bad):
     good = ["CCO", "CCCO", "CO", "CCN", "CCCN", "CN"] * 4
     names = ["alcohol"] * 3 + ["amine"] * 3
     model = FDGNNClassifier(probability=True, random_state=0).fit(good, names * 4)
-    with pytest.raises(GraphError, match=r'graph 1: .*predict\(..., errors="missing"\) answers'):
+    with pytest.raises(GraphError, match=r'graph 1: .*predict\(..., errors="missing"\) and'):
         model.predict(["CCCCO", bad, "CCCCN"])
     with pytest.warns(UnusableGraphWarning, match="1 of 3 graphs cannot be used, .* is graph 1: "):
         found = model.predict(["CCCCO", bad, "CCCCN"], errors="missing")
@@ -332,6 +336,28 @@ def test_one_bad_molecule_does_not_take_the_others_down(bad):
         assert np.isnan(numbers.predict_interval([bad, "CO"], errors="missing")[0]).all()
     with pytest.warns(UnusableGraphWarning, match="2 of 2"):
         assert np.isnan(numbers.predict([bad, bad], errors="missing")).all()
+
+
+def test_molecules_beside_a_bad_one_are_explained():
+    good, y = ["CCO", "CCCO", "CO", "CCN", "CCCN", "CN"] * 4, [0, 0, 0, 1, 1, 1] * 4
+    model = colors().fit(good, y)
+    groups = [{"end": [0]}, {}, {"other end": [2]}]
+    with pytest.warns(UnusableGraphWarning, match="1 of 3 graphs .* is graph 1: ") as told:
+        found = explain(model, ["CCO", "C((", "CCN"], groups=groups, errors="missing")
+    assert told[0].filename == __file__
+    assert found[1] is None
+    alone = explain(model, ["CCO", "CCN"], groups=groups[::2])
+    for one, same in zip(found[::2], alone, strict=True):
+        assert (one.target, one.score) == (same.target, same.score)
+        assert one.groups[0].name == same.groups[0].name
+        assert one.groups[0].effect == same.groups[0].effect
+        np.testing.assert_array_equal(one.vertices, same.vertices)
+    with pytest.raises(ValueError, match="groups has 2 entries; expected .* each of 3 graphs"):
+        explain(model, ["CCO", "CCC", "CCN"], groups=groups[:2], errors="missing")
+    with pytest.raises(ValueError, match="errors='skip': expected one of raise, missing"):
+        explain(model, ["CCO"], errors="skip")
+    with pytest.warns(UnusableGraphWarning):
+        assert explain(model, ["C(("], errors="missing") == [None]
 
 
 def test_a_search_sets_and_novelty_answer_the_others_too():

@@ -13,7 +13,8 @@ For a training graph left out, l / (1 + l) is its own leverage (by Sherman and M
 nothing has to be left out. d is small, and keeps columns apart that are almost the same.
 
 A graph is *unlike* the training graphs if its novelty is beyond that of 99 % of them. Of graphs
-that come as the training graphs did, about 1 % are.
+that come as the training graphs did, about 1 % are. A graph without any color of a training graph
+is always unlike them, also where the training graphs have nothing in common.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from fdgnn.encoders import Encoder, Encoding
 from fdgnn.graphs import GraphBatch
 
 USUAL = 0.99  # the share of training graphs that are not unlike the others
+ALL_NEW = 1.0  # the novelty of a graph of which nothing is known; a leverage never has it
 MOST_FEATURES = 2_000  # for a leverage, which needs a matrix of this size squared
 _DAMPING = 1e-6  # d, in units of the mean diagonal
 
@@ -79,6 +81,11 @@ class SeenColors:
 
     def in_words(self, value: float, limit: float) -> str:
         """Say why a graph is unlike the training graphs."""
+        if value >= ALL_NEW:
+            return (
+                "none of the surroundings of its vertices is in a training graph, so that the "
+                "model has learned nothing about it"
+            )
         return (
             f"{_percent(value)} of the surroundings of its vertices are in no training graph; of "
             f"{_percent(USUAL)} of the training graphs at most {_percent(limit)} are in no other"
@@ -170,7 +177,7 @@ class Novelty:
 
     def told(self, values: Floats) -> dict[int, str]:
         """Positions of graphs that are unlike the training graphs, and why, in words."""
-        beyond = np.flatnonzero(values > self.limit)
+        beyond = np.flatnonzero((values > self.limit) | (values >= ALL_NEW))
         return {int(g): self.measure.in_words(float(values[g]), self.limit) for g in beyond}
 
 

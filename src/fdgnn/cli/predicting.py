@@ -197,14 +197,24 @@ def explain(
             if draw is not None:
                 draw_all(explained, draw)
     listed = bad_rows.write(found, n_rows, context)
+    _check_rows(wanted or set(), n_rows)
     if n_explained == 0:
-        why = str(found[0]) if found else f"rows are counted from 0 to {n_rows - 1}"
-        raise ValueError(f"none of the rows asked for can be explained; {why}")
+        why = f"; {found[0]}" if found else ""
+        raise ValueError(f"none of the rows asked for can be explained{why}")
     tell_unseen(n_unseen, n_explained, context)
     pictures = "" if draw is None else f", drawn in {draw}"
     say(f"{n_explained} of {n_rows} rows explained{pictures}", context.quiet)
     summary = {"rows": n_rows, "explained": n_explained, "unseen_labels": n_unseen, **listed}
     print_summary(summary, output, as_json)
+
+
+def _check_rows(wanted: set[int], n_rows: int) -> None:
+    """Refuse rows that are not there; the others have been explained by then."""
+    absent = sorted(row for row in wanted if not 0 <= row < n_rows)
+    if absent:
+        rows = ", ".join(map(str, absent[:10]))
+        counted = f"rows are counted from 0 to {n_rows - 1}" if n_rows else "it has no rows"
+        raise ValueError(f"--row {rows}: there is no such row; {counted}")
 
 
 def _of_target(model: Any, target: str | None) -> Any:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from typer.core import TyperCommand
 
+from fdgnn.cli.app import say
+
 if TYPE_CHECKING:
     from fdgnn.context import Context
     from fdgnn.datasets import GraphTable
@@ -75,6 +77,17 @@ class AskedSplit:
             return Split("group", murcko_scaffolds(table.smiles, context.n_jobs), SCAFFOLD)
         import numpy as np
 
+        from fdgnn.graphs.cells import is_missing
+
         assert self.column is not None
         values = np.array(table.columns[self.column], dtype=object)
-        return Split("group" if self.name == "group" else "time", values, self.column)
+        if self.name == "time":
+            return Split("time", values, self.column)
+        missing = sum(is_missing(value) for value in values)
+        if missing:
+            say(
+                f"{missing} of {len(values)} graphs have no value in {self.column!r}; they are one "
+                "group, and held out together",
+                context.quiet,
+            )
+        return Split("group", values, self.column)

@@ -340,13 +340,13 @@ class GraphModel(ModelParameters):
     def _of_usable(self, X: Any, errors: str, answer: Callable[[GraphBatch], Floats]) -> Floats:
         """Answers (n_graphs, ...) that are NaN where a graph cannot be used, which is told once."""
         check_choice("errors", errors, ("raise", "missing"))
-        found = self._told_usable(X)
+        found = self.told_usable(X)
         answers = answer(found.graphs)
         spread = np.full((len(found.rows) + len(found.faults), *answers.shape[1:]), np.nan)
         spread[found.rows] = answers
         return spread
 
-    def _told_usable(self, X: Any) -> Sifted:
+    def told_usable(self, X: Any, stacklevel: int = 5) -> Sifted:
         """Sift graphs as `usable` does, and tell by a warning how many cannot be used."""
         found = self.usable(X)
         if found.faults:
@@ -355,7 +355,7 @@ class GraphModel(ModelParameters):
                 f"{len(found.faults)} of {len(found.rows) + len(found.faults)} graphs cannot be "
                 f"used, and have no answer; the first is graph {first}: {reason}",
                 UnusableGraphWarning,
-                stacklevel=5,
+                stacklevel=stacklevel,
             )
         return found
 

@@ -204,7 +204,9 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
             an array, a dictionary or a data frame; None and NaN are unknown values. Each target
             is learned from the graphs for which it is known.
         sample_weight : (n_graphs,), optional
-            How much each graph's error counts; graphs of weight 0 are left out.
+            How much each graph's error counts; graphs of weight 0 are left out. Only ratios
+            matter: weights, with those of classes, are scaled to a mean of 1, so that a penalty
+            means the same with them as without.
         chosen : sequence, optional
             Of each member of ``encoder="auto"``, what a search has found out about it.
         """

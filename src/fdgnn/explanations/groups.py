@@ -45,15 +45,27 @@ GroupsOfGraph = Mapping[str, Any] | Sequence[VertexGroup]
 
 def checked_groups(given: Sequence[GroupsOfGraph], graphs: GraphBatch) -> list[list[VertexGroup]]:
     """Give the groups of each graph, or raise an error that names graph and group."""
-    one = isinstance(given, str | Mapping)
-    if one or len(given) != len(graphs):
-        found = type(given).__name__ if one else f"{len(given)} entries"
-        raise ValueError(f"groups has {found}; expected an entry for each of {len(graphs)} graphs")
+    _check_entries(given, len(graphs))
     sizes = np.diff(graphs.vertex_offsets).tolist()
     return [
         [_checked(g, *pair, size) for pair in _named(own)]
         for g, (own, size) in enumerate(zip(given, sizes, strict=True))
     ]
+
+
+def groups_of_some(
+    given: Sequence[GroupsOfGraph], rows: Sequence[int], n_graphs: int
+) -> list[GroupsOfGraph]:
+    """Give the groups of some of so many graphs."""
+    _check_entries(given, n_graphs)
+    return [given[row] for row in rows]
+
+
+def _check_entries(given: Sequence[GroupsOfGraph], n_graphs: int) -> None:
+    one = isinstance(given, str | Mapping)
+    if one or len(given) != n_graphs:
+        found = type(given).__name__ if one else f"{len(given)} entries"
+        raise ValueError(f"groups has {found}; expected an entry for each of {n_graphs} graphs")
 
 
 def _named(own: GroupsOfGraph) -> list[tuple[str, Any]]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -32,9 +32,11 @@ from fdgnn.explanations.groups import (
     GroupsOfGraph,
     VertexGroup,
     checked_groups,
+    groups_of_some,
     without_vertices,
 )
 from fdgnn.graphs import Graph, GraphBatch
+from fdgnn.graphs.reading import check_choice
 from fdgnn.networks import Network
 from fdgnn.readout.linear import LinearReadout
 from fdgnn.readout.targets import winning_class
@@ -89,6 +91,7 @@ class Explanation:
         return f"Score for class {self.target}" if self.of_class else "Predicted value"
 
 
+@overload
 def explain(
     model: Any,
     graphs: Any,
@@ -96,7 +99,31 @@ def explain(
     target: Any = None,
     edges: bool = False,
     groups: Sequence[GroupsOfGraph] | None = None,
-) -> list[Explanation]:
+    errors: Literal["raise"] = "raise",
+) -> list[Explanation]: ...
+
+
+@overload
+def explain(
+    model: Any,
+    graphs: Any,
+    *,
+    target: Any = None,
+    edges: bool = False,
+    groups: Sequence[GroupsOfGraph] | None = None,
+    errors: str,
+) -> list[Explanation | None]: ...
+
+
+def explain(
+    model: Any,
+    graphs: Any,
+    *,
+    target: Any = None,
+    edges: bool = False,
+    groups: Sequence[GroupsOfGraph] | None = None,
+    errors: str = "raise",
+) -> list[Explanation] | list[Explanation | None]:
     """Explain a model's scores by the vertices of the graphs, and by groups of these.
 
     Parameters
@@ -114,6 +141,9 @@ def explain(
         0, or as `molecule_groups` and `connected_parts` give them. Then it is told what each group
         adds, and what the score loses without each group and without each single vertex; it takes
         as many runs.
+    errors : {"raise", "missing"}, default="raise"
+        With "missing", graphs of a list that cannot be used, such as a SMILES that does not parse,
+        have None instead of an explanation, and a warning counts them.
 
     Returns
     -------
@@ -131,6 +161,14 @@ def explain(
     True
     """
     model = checked_model(model)
+    if errors != "raise":
+        check_choice("errors", errors, ("raise", "missing"))
+        found = model.told_usable(graphs, stacklevel=3)
+        n_graphs, rows = len(found.rows) + len(found.faults), found.rows.tolist()
+        own = None if groups is None else groups_of_some(groups, rows, n_graphs)
+        some = explain(model, found.graphs, target=target, edges=edges, groups=own)
+        by_row = dict(zip(rows, some, strict=True))
+        return [by_row.get(row) for row in range(n_graphs)]
     if model.each_:
         one, of = one_target(model, target)
         explained = explain(one, graphs, target=of, edges=edges, groups=groups)
@@ -142,17 +180,15 @@ def explain(
         return []
     named = None if groups is None else checked_groups(groups, batch)
     number = _output_numbers(model, batch, target)
-    found: list[Explanation] = []
+    each: list[Explanation] = []
     for part, members in chunks(batch):
-        found += _explain_vertices(model, part, number[members])
+        each += _explain_vertices(model, part, number[members])
     if edges:
-        found = [
-            _with_edges(model, *one) for one in zip(batch, number.tolist(), found, strict=True)
-        ]
+        each = [_with_edges(model, *one) for one in zip(batch, number.tolist(), each, strict=True)]
     if named is not None:
-        rows = zip(batch, number.tolist(), found, named, strict=True)
-        found = [_with_groups(model, *one) for one in rows]
-    return found
+        grouped = zip(batch, number.tolist(), each, named, strict=True)
+        each = [_with_groups(model, *one) for one in grouped]
+    return each
 
 
 # ---------------------------------------------------------------------- which output

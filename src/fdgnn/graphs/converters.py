@@ -151,7 +151,10 @@ def as_batch(
     return found.graphs if descriptors is None else found.graphs.with_descriptors(descriptors)
 
 
-_REMEDY = '; predict(..., errors="missing") answers the others, and `usable` lists all such graphs'
+_REMEDY = (
+    '; predict(..., errors="missing") and explain(..., errors="missing") answer the others, and '
+    "`usable` lists all such graphs"
+)
 
 
 def _check_label_columns(graphs: GraphBatch, like: Any) -> None:
@@ -265,7 +268,8 @@ def _converted(
     if all(map(is_networkx, given)):
         reading = network_reading(sifted.graphs, names, columns)
         sifted = replace(sifted, graphs=replace(sifted.graphs, reading=reading))
-    tell_unused(given, names)
+    if known is None:  # what a model does not use was told when it was fitted
+        tell_unused(given, names)
     return sifted
 
 

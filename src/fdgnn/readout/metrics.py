@@ -261,13 +261,17 @@ def known_scoring(name: str, classify: bool) -> Scoring | None:
     return known.get(ALSO_CALLED.get(name, name))
 
 
-def named_scoring(name: str, classify: bool) -> Scoring:
-    """Give the scoring of a name, or raise ValueError with the names that there are."""
+def named_scoring(name: str, classify: bool, more: str = "") -> Scoring:
+    """Give the scoring of a name, or raise ValueError with the names that there are.
+
+    `more` says which others the caller knows.
+    """
     found = known_scoring(name, classify)
     if found is None:
         names = ", ".join(OF_CLASSES if classify else OF_NUMBERS)
         what = "classes" if classify else "numbers"
-        raise ValueError(f"scoring={name!r}: for {what}, expected one of {names}")
+        others = f", {more}" if more else ""
+        raise ValueError(f"scoring={name!r}: for {what}, expected one of {names}{others}")
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from fdgnn.graphs import Array, Floats
-from fdgnn.readout.metrics import Metric, Scoring, known_scoring, usual_scoring
+from fdgnn.readout.metrics import Metric, Scoring, known_scoring, named_scoring, usual_scoring
 from fdgnn.readout.targets import winning_class
 from fdgnn.scikit import BaseEstimator, ClassifierMixin, RegressorMixin
 
@@ -20,13 +20,26 @@ def scoring_of(given: Any, codes: Array | None, classes: Array | None) -> Scorin
     given : str, callable or None
     codes, classes : array or None
         Class of each graph, as a number, and the classes; None for real targets.
+
+    Raises
+    ------
+    ValueError
+        Neither fdgnn nor scikit-learn knows the name, or it is not for such targets.
     """
     if given is None:
         return usual_scoring(codes)
-    known = known_scoring(given, classes is not None) if isinstance(given, str) else None
-    if known is not None:
-        return known
+    if isinstance(given, str) and not _only_in_scikit(given, classes is not None):
+        return named_scoring(given, classes is not None, "or one of scikit-learn's for these")
     return Scoring(str(given), str(given), scorer_metric(given, classes))
+
+
+def _only_in_scikit(name: str, classify: bool) -> bool:
+    """Tell whether scikit-learn has a scorer that we do not have, for classes or for numbers."""
+    if known_scoring(name, classify) or known_scoring(name, not classify):
+        return False
+    from sklearn.metrics import get_scorer_names  # slow to import
+
+    return name in get_scorer_names()
 
 
 def scorer_metric(scoring: Any, classes: Array | None) -> Metric:
