@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from commands import assert_one_clear_line, fdgnn
-from fdgnn import explain, load_model, read_graphs
+from fdgnn import as_batch, explain, load_model, read_graphs
 from fdgnn.datasets import iter_graphs, load_tu, make_random_graphs
 from fdgnn.encoders import ColorCounts, GraphReservoir, JoinedEncoder
 from fdgnn.exceptions import RunMismatchError, StudyError
@@ -19,6 +19,7 @@ from fdgnn.experiments.models import CommitteeStudy, evaluate_committee
 from fdgnn.portrait import portrait_of_committee, read_portrait
 from fdgnn.readout.calibration import fit_slope, probabilities
 from fdgnn.workflow.predicting import Predictor, predict_tables
+from strategies import assert_same
 from tu_files import write_batch
 
 # Reservoirs of a committee have fixed parameters; some small graphs settle slowly.
@@ -443,8 +444,10 @@ def test_fit_labels_atoms_by_type_but_for_the_papers_model(molecules, tmp_path, 
     assert model.score(seen, read_graphs(molecules, target="shape").y) > 0.8
 
 
-def test_reading_keeps_elements_by_default(molecules):
-    assert read_graphs(molecules).reading.atoms == "element"
-    assert json.loads(fdgnn("datasets", "info", molecules, "--json").stdout)["n_labels"] == 2
-    typed = fdgnn("datasets", "info", molecules, "--atoms", "typed", "--json")
-    assert json.loads(typed.stdout)["n_labels"] == 4
+def test_atoms_are_labeled_by_type_in_files_as_in_lists(molecules):
+    table = read_graphs(molecules)
+    assert table.reading.atoms == "typed"
+    assert_same(table.graphs, as_batch(table.smiles))
+    assert json.loads(fdgnn("datasets", "info", molecules, "--json").stdout)["n_labels"] == 4
+    elements = fdgnn("datasets", "info", molecules, "--atoms", "element", "--json")
+    assert json.loads(elements.stdout)["n_labels"] == 2

@@ -97,7 +97,8 @@ def test_rows_keep_descriptors_targets_and_reasons(tmp_path):
     path.write_text("smiles,y,w\nCCO,1,0.5\nC1CC,0,1\nCCN,x,2\nc1ccccc1,0,many\nCC,1,\n")
     reading = replace(molecule_reading(), descriptors=(("w", "number"),), smiles_column="smiles")
     tables = iter_graphs(path, like=reading, target="y", numeric=True)
-    assert isinstance(tables.reader.file.read({"smiles": "C"}), PackedMolecule)
+    (packed,) = tables.reader.file.reader.many([{"smiles": "C"}])
+    assert isinstance(packed, PackedMolecule)
     (table,) = tables
     assert [reject.row for reject in table.rejects] == [1, 2, 3]
     assert table.rows.tolist() == [0, 4]

@@ -352,7 +352,7 @@ def test_molecules_beside_a_bad_one_are_explained():
         assert one.groups[0].name == same.groups[0].name
         assert one.groups[0].effect == same.groups[0].effect
         np.testing.assert_array_equal(one.vertices, same.vertices)
-    with pytest.raises(ValueError, match="groups has 2 entries; expected .* each of 3 graphs"):
+    with pytest.raises(ValueError, match=r"groups has 2 entries; expected .* each of 3 graphs"):
         explain(model, ["CCO", "CCC", "CCN"], groups=groups[:2], errors="missing")
     with pytest.raises(ValueError, match="errors='skip': expected one of raise, missing"):
         explain(model, ["CCO"], errors="skip")

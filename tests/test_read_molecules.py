@@ -48,7 +48,7 @@ def shipped_molecules():
 
 def test_atoms_are_labels_and_bonds_edges(tmp_path):
     path = write(tmp_path / "m.csv", "id,smiles,y", "a,CC(=O)[O-],1", "b,c1ccncc1.[Na+],0")
-    table = read_graphs(path, target="y", id_column="id")
+    table = read_graphs(path, target="y", id_column="id", atoms="element")
     ring = [[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 0]]
     expected = GraphBatch.from_graphs(
         [
@@ -68,7 +68,8 @@ def test_bond_orders(tmp_path):
     path = write(tmp_path / "m.csv", "smiles", "C=O", "c1ccccc1", "C#N", "[NH3]->[Cu]")
     graphs = read_graphs(path, arc_labels="weights").graphs
     assert [set(graph.weights) for graph in graphs] == [{2}, {1.5}, {3}, {1}]
-    names = read_graphs(path, arc_labels="vertices").graphs.label_values.tolist()
+    read = read_graphs(path, arc_labels="vertices", atoms="element")
+    names = read.graphs.label_values.tolist()
     assert names == ["C", "Cu", "N", "O", "edge 1", "edge 1.5", "edge 2", "edge 3"]
     assert read_graphs(path).graphs.weights is None
 
@@ -159,7 +160,7 @@ def test_atoms_and_bonds_are_those_rdkit_lists(tmp_path):
                 weights=[bond.GetBondTypeAsDouble() for bond in bonds],
             )
         )
-    found = read_graphs(path, arc_labels="weights").graphs
+    found = read_graphs(path, arc_labels="weights", atoms="element").graphs
     assert_same(found, GraphBatch.from_graphs(expected))
 
 

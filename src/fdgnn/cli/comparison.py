@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +13,6 @@ from fdgnn.cli.app import app, command_line, say, show
 from fdgnn.cli.evaluation import dataset_name
 from fdgnn.cli.options import (
     AsJson,
-    Atoms,
     Data,
     FirstDataOptions,
     Jobs,
@@ -150,14 +149,13 @@ def _named(rivals: str) -> list[str]:
 def _compared(
     data: str, target: list[str] | None, how: FirstDataOptions, context: Context
 ) -> Compared:
-    """Read a TU dataset, or a table, whose atoms are labeled by type unless told otherwise."""
+    """Read a TU dataset, or a table."""
     from fdgnn.readout.several import SeveralTargets
     from fdgnn.workflow.asking import check_targets, guess_task
 
     if not _is_table(data, how.format):
         return _tu_dataset(data, target, how)
-    typed = replace(how, atoms=how.atoms or Atoms.typed)
-    table = typed.read(data, target=asked_targets(target, None))
+    table = how.read(data, target=asked_targets(target, None))
     RejectsFile(None).write(table.rejects, table.n_rows, context)
     graphs, y = check_targets(table)
     if isinstance(y, SeveralTargets):

@@ -219,13 +219,13 @@ def _check_files(data: str, output: Path, bad_rows: RejectsFile, page: Path | No
 
 
 def _with_atoms(how: FirstDataOptions, model: ModelName) -> FirstDataOptions:
-    """Label the atoms of molecules by type, unless told otherwise; the paper's model by element.
+    """Label the atoms of molecules by element for the paper's model, unless told otherwise.
 
-    Colors take new labels, so that a large vocabulary costs them nothing.
+    It refuses new labels, of which a vocabulary of types has more. The other models take them.
     """
-    if how.atoms is not None or model is ModelName.paper:
+    if how.atoms is not None or model is not ModelName.paper:
         return how
-    return replace(how, atoms=Atoms.typed)
+    return replace(how, atoms=Atoms.element)
 
 
 def _page_command(model: Path, data: str, target: str | list[str] | None) -> str:

@@ -220,8 +220,8 @@ class FirstDataOptions(DataOptions):
         Atoms | None,
         typer.Option(
             help="Label atoms by element, or by their type (element, neighbors, hydrogens, charge, "
-            "aromatic, in a ring), or give them 21 features. 'fit' takes the type, with --model "
-            "paper the element."
+            "aromatic, in a ring), or give them 21 features. By default the type; with --model "
+            "paper of 'fit' the element."
         ),
     ] = None
     directed: Annotated[

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fdgnn.cli.app import app, say
-from fdgnn.cli.options import AsJson, Atoms, FirstDataOptions, Quiet, Seed, expand
+from fdgnn.cli.options import AsJson, FirstDataOptions, Quiet, Seed, expand
 
 if TYPE_CHECKING:
     from fdgnn.datasets import GraphTable
@@ -53,8 +52,6 @@ def playground(
     model = _model_of(subject)
     if model is None and data is not None:
         raise ValueError("--data is for model files; the first argument has the graphs already")
-    if model is None:
-        how = replace(how, atoms=how.atoms or Atoms.typed)
     source = subject if model is None else data
     table = None if source is None else _read(source, how, model, target)
     if table is None or table.graphs is None or source is None:

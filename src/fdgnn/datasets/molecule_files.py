@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
+from fdgnn.datasets.readers import Cells, RowByRow
 from fdgnn.datasets.rows import BadRow, Row
 from fdgnn.datasets.text import (
     BLANK,
@@ -20,7 +21,7 @@ from fdgnn.datasets.text import (
 from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.extras import require
 from fdgnn.graphs.molecules import MoleculeReader
-from fdgnn.graphs.raw import RawGraph
+from fdgnn.graphs.raw import Raw, RawGraph
 from fdgnn.limits import MAX_ROW_BYTES
 
 NAME = "name"  # the column with the names that such files give to molecules
@@ -118,12 +119,14 @@ class MolBlock:
 
     reader: MoleculeReader
 
-    def __call__(self, row: Mapping[str, Any]) -> RawGraph:
-        """Read the molecule of a record; raise GraphError if there is none."""
+    def many(self, rows: Iterable[Cells]) -> Iterator[Raw | GraphError]:
+        """Read the molecule of each record; for one that has none, give the error."""
+        with self.reader.quietly():
+            yield from RowByRow(self._read).many(rows)
+
+    def _read(self, row: Cells) -> RawGraph:
         Chem = require("rdkit.Chem", "chem", "SDF files")
-        with require("rdkit.rdBase", "chem", "SDF files").BlockLogs():
-            mol = Chem.MolFromMolBlock(row[BLOCK])
-            if mol is None:
-                raise GraphError("its mol block is not a molecule that RDKit can read")
-            smiles = Chem.MolToSmiles(mol)
-        return self.reader.read(smiles)
+        mol = Chem.MolFromMolBlock(row[BLOCK])
+        if mol is None:
+            raise GraphError("its mol block is not a molecule that RDKit can read")
+        return self.reader.read(Chem.MolToSmiles(mol))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fdgnn.datasets.readers import Cells, RowByRow
 from fdgnn.datasets.request import ArcLabels
 from fdgnn.exceptions import GraphError
 from fdgnn.graphs.molecules import BONDS, MoleculeReader
@@ -27,14 +28,13 @@ class MoleculeColumn:
     reader: MoleculeReader
     packed: bool = False  # for `join`, which reads many at once; nothing is settled on such rows
 
-    def __call__(self, row: Mapping[str, Any]) -> Raw:
-        """Read the molecule of a row; raise GraphError if there is none."""
-        found = row.get(self.column)
-        return self.reader.pack(found) if self.packed else self.reader.read(found)
-
-    def many(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Raw | GraphError]:
-        """Read the molecules of rows, which are packed."""
-        return self.reader.pack_all(row.get(self.column) for row in rows)
+    def many(self, rows: Iterable[Cells]) -> Iterator[Raw | GraphError]:
+        """Read the molecule of each row; for one that has none, give the error that says why."""
+        with self.reader.quietly():
+            if self.packed:
+                yield from self.reader.pack_all(row.get(self.column) for row in rows)
+            else:
+                yield from RowByRow(lambda row: self.reader.read(row.get(self.column))).many(rows)
 
 
 def bonds_of(arc_labels: ArcLabels) -> Any:

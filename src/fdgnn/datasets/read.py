@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -19,6 +19,7 @@ from fdgnn.datasets.files import open_dataset
 from fdgnn.datasets.formats import recognize
 from fdgnn.datasets.home import data_home, find
 from fdgnn.datasets.molecules import MoleculeColumn, bonds_of, smiles_column
+from fdgnn.datasets.readers import RowByRow, RowReader
 from fdgnn.datasets.request import ArcLabels, ReadRequest, VertexChoice
 from fdgnn.datasets.rows import FileRows, GraphTable, GraphTables, Row
 from fdgnn.datasets.sources import (
@@ -35,8 +36,7 @@ from fdgnn.datasets.text import LOOK_AHEAD, name_of, read_csv, read_jsonl
 from fdgnn.datasets.tu import load_tu
 from fdgnn.exceptions import DatasetFormatError, UnusedDataWarning
 from fdgnn.graphs.molecules import MoleculeReader
-from fdgnn.graphs.raw import Raw
-from fdgnn.graphs.reading import Atoms, Reading, Standardize, Vertex, reading_of
+from fdgnn.graphs.reading import USUAL_ATOMS, Atoms, Reading, Standardize, Vertex, reading_of
 
 CHUNK_SIZE = 10_000
 
@@ -107,9 +107,9 @@ def read_graphs(
         weight. Integers and text, and the types of bonds, are labels if all rows can be read so,
         and are ignored otherwise.
     atoms : {"element", "typed", "rich"}, optional
-        What the vertices of a molecule carry: the element as a label (the default); a label of
-        the atom's type, which is the element, its neighbors, hydrogens and charge, and whether
-        it is aromatic or in a ring; or 21 features.
+        What the vertices of a molecule carry: the element as a label; a label of the atom's type
+        (the default), which is the element, its neighbors, hydrogens and charge, and whether it
+        is aromatic or in a ring; or 21 features.
     directed : bool, optional
         By default the file decides; tables are read as undirected.
     columns : sequence of str, optional
@@ -315,8 +315,10 @@ def _network_rows(name: str, files: Sequence[Any], request: ReadRequest) -> File
         columns, rows = networks.file_rows(files)
     else:
         columns, rows = networks.labeled_rows(files[0].parent, files)
-    read = networks.network_reader(request)
-    return FileRows(name, "networks", columns, rows, read, text_only=True, id_column=networks.FILE)
+    reader = RowByRow(networks.network_reader(request))
+    return FileRows(
+        name, "networks", columns, rows, reader, text_only=True, id_column=networks.FILE
+    )
 
 
 def _object_rows(given: Any, request: ReadRequest) -> FileRows | None:
@@ -348,18 +350,16 @@ def _table_rows(
     """Give the rows of a table, and of the further files of it, with the columns that are used."""
     columns, open_rows = table
     smiles = None if _holds_graphs(name, columns, request) else _smiles(name, columns, request)
-    read: Callable[[Mapping[str, Any]], Raw]
+    reader: RowReader
     if smiles is None:
-        used, read = graph_columns(columns), graph_reader(columns, request.like)
+        used, reader = graph_columns(columns), RowByRow(graph_reader(columns, request.like))
     elif smiles == molecule_files.BLOCK:
-        used, read = (
-            [smiles, molecule_files.NAME],
-            molecule_files.MolBlock(_molecule_reader(request)),
-        )
+        used = [smiles, molecule_files.NAME]
+        reader = molecule_files.MolBlock(_molecule_reader(request))
     else:
-        reader = _molecule_reader(request)
-        packed = request.like is not None and reader.packs
-        used, read = [smiles], MoleculeColumn(smiles, reader, packed)
+        molecules = _molecule_reader(request)
+        packed = request.like is not None and molecules.packs
+        used, reader = [smiles], MoleculeColumn(smiles, molecules, packed)
     beside = (*request.columns, *request.described_by)
     asked = [c for c in (*request.targets, request.id_column, *beside) if c in columns]
     wanted = list(dict.fromkeys([*used, *asked]))
@@ -369,14 +369,14 @@ def _table_rows(
         source="table" if smiles is None else "molecules",
         columns=[c for c in columns if c != molecule_files.BLOCK],
         rows=chain(open_rows(wanted), chain.from_iterable(rows(wanted=wanted) for rows in more)),
-        read=read,
+        reader=reader,
         smiles_column=None if smiles == molecule_files.BLOCK else smiles,
     )
 
 
 def _molecule_reader(request: ReadRequest) -> MoleculeReader:
     return MoleculeReader(
-        request.atoms or "element",
+        request.atoms or USUAL_ATOMS,
         bonds_of(request.arc_labels),
         request.standardize,
         bool(request.stereo),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Literal
@@ -13,6 +12,7 @@ from msgspec.structs import replace as replace_fields
 
 from fdgnn.arrays import Array, Ints
 from fdgnn.datasets.layout import lists_pairs, settle
+from fdgnn.datasets.readers import RowReader
 from fdgnn.datasets.request import ReadRequest
 from fdgnn.datasets.targets import (
     plain,
@@ -25,7 +25,7 @@ from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.packed import PackedMolecule
 from fdgnn.graphs.raw import Joined, Raw, RawGraph, join
-from fdgnn.graphs.reading import Reading
+from fdgnn.graphs.reading import USUAL_ATOMS, Reading
 
 
 @dataclass(frozen=True)
@@ -153,27 +153,10 @@ class FileRows:
     source: Literal["table", "molecules", "networks"]
     columns: Sequence[str]
     rows: Iterator[Row]
-    read: Callable[[Mapping[str, Any]], Raw] = field(repr=False)
+    reader: RowReader = field(repr=False)
     text_only: bool = False  # numbers are written as text, as in CSV files
     id_column: str | None = None  # unless the user names another
     smiles_column: str | None = None
-
-    def quietly(self) -> Any:
-        """Keep RDKit from telling of what it cannot parse, if molecules are read."""
-        reader = getattr(self.read, "reader", None)
-        return nullcontext() if reader is None else reader.quietly()
-
-    def read_all(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Raw | GraphError]:
-        """Read a graph from each row; for one that has none, give the error that says why."""
-        if getattr(self.read, "packed", False):
-            return self.read.many(rows)  # type: ignore[attr-defined, no-any-return]
-        return map(self._tried, rows)
-
-    def _tried(self, row: Mapping[str, Any]) -> Raw | GraphError:
-        try:
-            return self.read(row)
-        except GraphError as error:
-            return error
 
     def settle(self, given: Sequence[Raw], request: ReadRequest) -> Reading:
         """Decide how to read the file; a reading that is given says all but the file's names."""
@@ -189,7 +172,7 @@ class FileRows:
         if reading.source != "table":
             changes["pairs"] = lists_pairs(raws)
         if self.source == "molecules":
-            changes["atoms"] = request.atoms or "element"
+            changes["atoms"] = request.atoms or USUAL_ATOMS
             changes["standardize"] = request.standardize
             changes["stereo"] = bool(request.stereo)
         if reading.vertex != "none":
@@ -286,14 +269,13 @@ class _Chunk:
         self.raws: dict[int, Raw] = {}
         self.beside: dict[int, list[Any]] = {}  # values in the further columns
         wanted = request.targets or request.columns or request.described_by
-        with file.quietly():
-            for (i, row), found in zip(good.items(), file.read_all(good.values()), strict=True):
-                if isinstance(found, GraphError):
-                    self.rejects[i] = found.reason
-                elif wanted:
-                    self._take(i, row, found)
-                else:
-                    self.raws[i] = found
+        for (i, row), found in zip(good.items(), file.reader.many(good.values()), strict=True):
+            if isinstance(found, GraphError):
+                self.rejects[i] = found.reason
+            elif wanted:
+                self._take(i, row, found)
+            else:
+                self.raws[i] = found
 
     def _ids(self, rows: Sequence[Row]) -> tuple[Any, ...]:
         """What the id column says of each row, or else the row's number."""

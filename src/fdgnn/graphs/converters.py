@@ -36,7 +36,14 @@ from fdgnn.graphs.libraries import (
 )
 from fdgnn.graphs.molecules import MoleculeReader, is_molecule, molecule_reading
 from fdgnn.graphs.raw import Raw, join
-from fdgnn.graphs.reading import Atoms, Reading, Standardize, check_choice, reading_of
+from fdgnn.graphs.reading import (
+    USUAL_ATOMS,
+    Atoms,
+    Reading,
+    Standardize,
+    check_choice,
+    reading_of,
+)
 from fdgnn.graphs.union import Kind
 
 __all__ = [
@@ -318,7 +325,7 @@ class MoleculeChoices:
             return known
         check_choice("atoms", self.atoms, (None, *get_args(Atoms)))
         check_choice("standardize", self.standardize, (None, *get_args(Standardize)))
-        return molecule_reading(self.atoms or "typed", self.standardize, bool(self.stereo))
+        return molecule_reading(self.atoms or USUAL_ATOMS, self.standardize, bool(self.stereo))
 
 
 # ---------------------------------------------------------------------- which kind is it?

@@ -18,6 +18,7 @@ Vertex = Literal["labels", "features", "none"]
 ArcUse = Literal["ignore", "labels", "weights", "vertices"]
 Atoms = Literal["element", "typed", "rich"]
 Standardize = Literal["parent", "tautomer"]
+USUAL_ATOMS: Atoms = "typed"  # unless someone says otherwise
 
 
 class Reading(Record, frozen=True, kw_only=True):
