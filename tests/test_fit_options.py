@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import sys
 import warnings
 from dataclasses import replace
@@ -14,12 +15,13 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from fdgnn import read_graphs
+from fdgnn import load_model, read_graphs
 from fdgnn.cli import main
 from fdgnn.cli.splitting import joined
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.graphs import GraphBatch
 from fdgnn.readout.metrics import OF_CLASSES
+from fdgnn.report.numbers import significant
 from fdgnn.selection.folds import TEST
 from fdgnn.selection.splits import Split
 from fdgnn.workflow.chemistry import baseline_answers, morgan_counts, murcko_scaffolds
@@ -243,6 +245,25 @@ def test_the_command_prints_all_of_it(molecules, run_fdgnn, tmp_path):
     assert '"split": "split by time (year)"' in by_year.output
     told = run_fdgnn("model", out)
     assert "nested cross validation, split by time (year)" in " ".join(told.output.split())
+
+
+def test_the_model_file_and_its_page_have_the_baseline_and_twins(molecules, run_fdgnn, tmp_path):
+    twice, out, page = tmp_path / "twice.csv", tmp_path / "m.fdgnn", tmp_path / "page.html"
+    lines = molecules.read_text().splitlines()
+    twice.write_text("\n".join([*lines, *lines[1:4]]) + "\n")
+    words = ["--model", "colors", "--rounds", 2, "--json", "-q", "--report", page]
+    run = run_fdgnn("fit", twice, "--target", "active", "-o", out, *words)
+    morgan = json.loads(run.output.splitlines()[0])["morgan"]
+    model = load_model(out)
+    assert model.training_rival_ == morgan
+    assert model.training_repeats_.startswith(f"6 of {len(lines) + 2} graphs have a twin in")
+    told = run_fdgnn("model", out).output
+    assert f"accuracy {morgan['accuracy']:.4f}, balanced accuracy" in told
+    assert model.training_repeats_ in told
+    shown = page.read_text()
+    assert model.training_repeats_ in shown
+    row = shown[shown.index("twice: Morgan counts and logistic regression") :]
+    assert f">{significant(morgan['accuracy'])}<" in row[: row.index("</tr>")]
 
 
 def test_rows_without_a_group_are_told(run_fdgnn, tmp_path):

@@ -97,8 +97,9 @@ def test_bad_shards_do_not_stop_the_others(model, data, tmp_path):
     (data / "d.csv").write_text("name,weight\nx,1\n")
     (data / "e.parquet").write_bytes(b"PAR1 nothing")
     names = [*sorted(map(str, data.iterdir())), data / "gone.csv"]
-    run = fdgnn("predict", model, *names, "-o", out)
+    run = fdgnn("predict", model, *names, "-o", out, "-q")  # errors are told all the same
     assert_one_clear_line(run, "3 of 6 shards cannot be predicted", "repeated command")
+    assert "its columns are name, weight; name the column with SMILES by --smiles" in run.stderr
     for name in ("d.csv", "e.parquet", "gone.csv"):
         assert name in run.stderr
         assert not (out / name).exists()

@@ -211,6 +211,7 @@ def test_settings_that_cannot_be_name_options(file, run_fdgnn, options, message)
      "--scoring chooses otherwise; --threshold f1 or --class-weight balanced predicts"),
     ("use `vertex='none'`, or `directed=False`", "use --vertex none, or --undirected"),
     ("target='a b' is none of the model's", "--target a b is none of the model's"),
+    ("`memory`: expected an amount", "--memory: expected an amount"),
     ("as_batch(graphs, descriptors=...)", "as_batch(graphs, descriptors=...)"),
     ("row 3: 'C=C' and tol=1e-5", "row 3: 'C=C' and tol=1e-5"),
 ])  # fmt: skip

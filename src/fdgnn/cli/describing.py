@@ -39,6 +39,10 @@ def model_in_words(info: ModelInfo) -> dict[str, object]:
         how = "by nested cross validation" if info.nested else "of the training"
         how += f", {info.split}" if info.split else ""
         words["score"] = f"{_scores(info.scores) or format(info.score, '.4f')} ({how})"
+    if info.rival:
+        words["Morgan counts"] = f"{_scores(info.rival)} (in the same folds)"
+    if info.repeats is not None:
+        words["twins"] = info.repeats
     if info.model is not None:
         classify = info.classes is not None or any(target.classes for target in info.targets)
         words["sets" if classify else "intervals"] = _held_out_in_words(info.trust)

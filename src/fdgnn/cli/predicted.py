@@ -186,8 +186,7 @@ def predict_directory(
         where = f"listed in {asked.output.rstrip('/')}/rejects"
         say(f"{summary['rejected']} of {summary['rows']} rows rejected, {where}", context.quiet)
     for source, reason in list(found.failures.items())[:5]:
-        reason = name_options(reason)
-        say(reason if source in reason else f"{source}: {reason}", context.quiet)
+        say(name_options(reason if source in reason else f"{source}: {reason}"))
     if found.n_skipped:
         say(f"{found.n_skipped} of {len(shards)} shards were finished before", context.quiet)
     if found.failures:

@@ -15,7 +15,7 @@ RENAMED = {
 }  # fmt: skip
 ARGUMENTS = {
     "target", "task", "threshold", "class_weight", "scoring", "descriptors", "categories",
-    "coverage", "by_class", "smarts", "vertex_sets", "handle_unknown", *RENAMED,
+    "coverage", "by_class", "smarts", "vertex_sets", "handle_unknown", "memory", *RENAMED,
     *(field.name for field in fields(FirstDataOptions)),
 }  # fmt: skip
 # As in `vertex='none'`, or bare: threshold="f1", n_units=0, scoring=

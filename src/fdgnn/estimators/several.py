@@ -35,7 +35,7 @@ from fdgnn.scikit import (
 # What a model of several targets knows that a model of one of them does not.
 _OF_ALL_TARGETS = (
     "each_", "targets_", "training_score_", "training_score_nested_", "training_scores_",
-    "conformal_",
+    "training_rival_", "conformal_",
 )  # fmt: skip
 
 

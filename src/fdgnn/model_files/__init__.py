@@ -122,7 +122,9 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     FDGNNClassifier, FDGNNRegressor or an encoder
         Fitted; ``training_score_`` is the score that it was saved with, or None, and
         ``training_scores_`` are those that `fdgnn fit` measured on graphs held out, by name, and
-        ``training_split_`` says in words how these were held out.
+        ``training_split_`` says in words how these were held out. ``training_rival_`` are those of
+        regression on Morgan counts in the same folds, if the graphs are molecules, and
+        ``training_repeats_`` says which graphs have a twin in another fold.
 
     Raises
     ------

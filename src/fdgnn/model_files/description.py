@@ -31,7 +31,7 @@ from fdgnn.model_files.targets import (
     check_answers,
     classes_record,
     describe_targets,
-    held_out_scores,
+    known_scores,
     restored_classes,
 )
 from fdgnn.model_files.trust import TrustRecord, describe_trust
@@ -107,6 +107,9 @@ class ModelRecord(Record, frozen=True, kw_only=True):
     # chosen by. Errors are positive.
     scores: dict[str, float] = msgspec.field(default_factory=dict)
     split: str | None = None  # how these graphs were held out, in words, where it is known
+    # The same for regression on Morgan counts, in the same folds.
+    rival: dict[str, float] = msgspec.field(default_factory=dict)
+    repeats: str | None = None  # what is to be said of graphs with a twin in another fold
     reading: Reading | None = None
     descriptors: list[DescriptorColumn] = msgspec.field(default_factory=list)
     trust: TrustRecord = TrustRecord()
@@ -142,8 +145,10 @@ def describe(model: Any, score: float | None, nested: bool = False) -> ModelReco
         threshold=getattr(model, "threshold_", None),
         score=None if score is None else float(score),
         nested=nested,
-        scores=held_out_scores(model),
+        scores=known_scores(model, "training_scores_"),
         split=getattr(model, "training_split_", None),
+        rival=known_scores(model, "training_rival_"),
+        repeats=getattr(model, "training_repeats_", None),
         reading=model.reading_,
         descriptors=[] if model.descriptors_ is None else list(model.descriptors_.columns),
         trust=describe_trust(model),
@@ -250,6 +255,8 @@ def build_model(record: ModelRecord) -> Any:
     model.training_score_nested_ = record.nested
     model.training_scores_ = record.scores
     model.training_split_ = record.split
+    model.training_rival_ = record.rival
+    model.training_repeats_ = record.repeats
     model.reading_ = record.reading
     if record.classes is not None:
         model.classes_ = restored_classes(record.classes)

@@ -35,6 +35,7 @@ class TargetRecord(Record, frozen=True, kw_only=True):
     calibration: float | None = None
     threshold: float | None = None
     scores: dict[str, float] = msgspec.field(default_factory=dict)  # as `ModelRecord` has them
+    rival: dict[str, float] = msgspec.field(default_factory=dict)
 
 
 class _Answers(Protocol):
@@ -62,15 +63,16 @@ def describe_targets(model: Any) -> list[TargetRecord]:
             classes=classes_record(target.classes),
             calibration=getattr(one, "calibration_", None),
             threshold=getattr(one, "threshold_", None),
-            scores=held_out_scores(one),
+            scores=known_scores(one, "training_scores_"),
+            rival=known_scores(one, "training_rival_"),
         )
         for one, target in zip(model.each_, model.targets_ if model.each_ else (), strict=True)
     ]
 
 
-def held_out_scores(model: Any) -> dict[str, float]:
-    """Give the scores that a model was given after its training, by name; none that is NaN."""
-    scores = getattr(model, "training_scores_", {})
+def known_scores(model: Any, attribute: str) -> dict[str, float]:
+    """Give scores that a model was given after its training, by name; none that is NaN."""
+    scores = getattr(model, attribute, {})
     return {name: float(score) for name, score in scores.items() if math.isfinite(score)}
 
 
@@ -146,6 +148,7 @@ def restore_targets(record: Any, model: Any) -> None:
     model.split(_targets(described))
     for one, target in zip(model.each_, described, strict=True):
         one.training_scores_, one.training_split_ = target.scores, model.training_split_
+        one.training_rival_ = target.rival
         if target.calibration is not None:
             one.calibration_ = target.calibration
         if target.threshold is not None:

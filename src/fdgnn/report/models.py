@@ -31,6 +31,11 @@ class ModelFacts:
         The same for each of the file's several targets.
     split : str, optional
         How these graphs were held out, in words.
+    rivals : mapping
+        Scores of regression on Morgan counts in the same folds: of a target by its name, else
+        of "".
+    repeats : str, optional
+        What is to be said of graphs with a twin in another fold.
     """
 
     kind: str
@@ -42,6 +47,8 @@ class ModelFacts:
     scores: Mapping[str, float] = field(default_factory=dict)
     targets: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     split: str | None = None
+    rivals: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    repeats: str | None = None
 
     @property
     def is_regressor(self) -> bool:
@@ -88,4 +95,6 @@ def _facts(info: ModelInfo) -> ModelFacts:
         scores=info.scores,
         targets={target.name: target.scores for target in info.targets},
         split=info.split,
+        rivals={"": info.rival} | {target.name: target.rival for target in info.targets},
+        repeats=info.repeats,
     )

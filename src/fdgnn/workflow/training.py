@@ -146,13 +146,12 @@ def _training(
     each = tuple(facts_of_targets(graphs, y, found, scoring, shown, X))
     several, tested = isinstance(y, SeveralTargets), _tested_by(found.nested_folds_)
     values = np.zeros(len(y)) if several else y  # of twins with other values
-    scores = {one.words: one.shown(found.nested_score_by(one.name)) for one in shown}
-    return Training(
-        model=_with_scores(found.best_estimator_, scores, each if several else (), wishes),
+    told = Training(
+        model=found.best_estimator_,
         task="classification" if classify else "regression",
         metric=scoring.words,
         score=scoring.shown(found.nested_score_),
-        scores=scores,
+        scores={one.words: one.shown(found.nested_score_by(one.name)) for one in shown},
         baseline=mean_or_none([one.baseline for one in each]),
         rival=mean_of_each([one.rival for one in each]),
         rare=None,
@@ -167,16 +166,16 @@ def _training(
         parameters=found.best_params_,
         members=[network.name for network in found.best_estimator_.networks_],
     )
+    _let_know(told.model, told)
+    return told
 
 
-def _with_scores(
-    model: Any, scores: dict[str, float], targets: Sequence[TargetFacts], wishes: Wishes
-) -> Any:
+def _let_know(model: Any, told: Training) -> None:
     """Let a model know how it does on graphs held out, so that its file and page can tell."""
-    model.training_scores_, model.training_split_ = scores, wishes.split.words
-    for one, facts in zip(model.each_, targets, strict=True):
-        one.training_scores_, one.training_split_ = facts.scores, wishes.split.words
-    return model
+    pairs: list[tuple[Any, Training | TargetFacts]] = [(model, told)]
+    for one, facts in [*pairs, *zip(model.each_, told.targets, strict=True)]:
+        one.training_scores_, one.training_rival_ = facts.scores, facts.rival
+        one.training_split_, one.training_repeats_ = told.split, told.repeats
 
 
 def _settled(wishes: Wishes, y: Any, classify: bool) -> tuple[Scoring, str | None]:

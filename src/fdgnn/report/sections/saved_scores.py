@@ -21,31 +21,38 @@ def figure(subjects: Sequence[Subject]) -> Figure | None:
     cells = [[name, *(_shown(scores.get(m)) for m in measures)] for name, scores in rows.items()]
     splits = dict.fromkeys(s.model.split for s in subjects if s.model and s.model.split)
     how = f" How graphs were held out: {'; '.join(splits)}." if splits else ""
+    twins = dict.fromkeys(f" {s.model.repeats}." for s in subjects if s.model and s.model.repeats)
     several = any(s.model is not None and s.model.targets for s in subjects)
     each = " Of several targets, each is scored on the graphs for which it is known."
     return Figure(
         id="saved-scores",
         title="Scores on graphs held out, saved with the model",
         caption="By nested cross validation: what was chosen and trained without a fold was scored "
-        f"on it.{how}{each if several else ''}",
+        f"on it.{how}{each if several else ''}{''.join(twins)}",
         table=Table(["model", *measures], cells),
         open=True,
     )
 
 
 def _rows(subject: Subject) -> Iterator[tuple[str, Scores]]:
-    """The model's own scores; of several targets, all that are in the file, and their mean."""
+    """The model's own scores; of several targets, all that are in the file, and their mean.
+
+    After each come those of Morgan counts, if there are any.
+    """
     model = subject.model
     if model is None:
         return
-    if not model.targets:
-        yield subject.name, model.scores
-        return
-    first = next(iter(model.targets.values()))
-    means = {m: mean(scores[m] for scores in model.targets.values() if m in scores) for m in first}
-    yield f"{subject.dataset}, mean of {len(model.targets)} targets", means
-    for name, scores in model.targets.items():
-        yield f"{subject.dataset}, {name}", scores
+    rival = f"Morgan counts and {'ridge' if model.is_regressor else 'logistic'} regression"
+    named = {subject.name: ("", model.scores)}
+    if model.targets:
+        first = next(iter(model.targets.values()))
+        each = model.targets.values()
+        means = {m: mean(scores[m] for scores in each if m in scores) for m in first}
+        named = {f"{subject.dataset}, mean of {len(each)} targets": ("", means)}
+        named |= {f"{subject.dataset}, {name}": (name, own) for name, own in model.targets.items()}
+    for title, (target, scores) in named.items():
+        yield title, scores
+        yield f"{title}: {rival}", model.rivals.get(target, {})
 
 
 def _shown(score: float | None) -> str:
