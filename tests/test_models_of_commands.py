@@ -419,6 +419,65 @@ def molecules(tmp_path_factory):
     return path
 
 
+def test_evaluate_takes_a_table_as_compare_does(molecules, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["evaluate", molecules, "--target", "shape", "--model", "colors", "--no-report"]
+    run = fdgnn(*words, "--json", "-q")
+    assert run.returncode == 0, run.stderr
+    told = json.loads(run.stdout)
+    assert (tmp_path / "runs" / "molecules" / "result.json").exists()
+    assert (told["dataset"], told["n_graphs"], told["split"]) == ("molecules", 30, "random split")
+    table = read_graphs(molecules, target="shape")
+    study = CommitteeStudy("molecules", table.graphs, table.y, "colors")
+    same = evaluate_committee(study, tmp_path / "same")
+    assert told["fold_accuracies"] == same.fold_accuracies
+
+
+def test_evaluate_holds_groups_out_together(tmp_path):
+    pytest.importorskip("rdkit")
+    path, out = tmp_path / "some.csv", tmp_path / "run"
+    ends = ["C" * n + "O" for n in range(1, 9)] + ["C" * n + "N" for n in range(1, 9)]
+    rings = ["C1CC1", "C1CCC1", "C1CCCC1", "C1CCCCC1", "c1ccccc1", "c1ccncc1"]
+    rows = [f"{end}{ring},{end[-1]},{ring}" for ring in rings for end in ends]
+    path.write_text("smiles,end,ring\n" + "\n".join(rows) + "\n")
+    words = ["evaluate", path, "--target", "end", "--model", "colors", "--json", "-q"]
+    run = fdgnn(*words, "--split", "scaffold", "--scoring", "roc_auc", "--out", out)
+    assert run.returncode == 0, run.stderr
+    told = json.loads(run.stdout)
+    assert (told["split"], len(told["fold_accuracies"])) == ("scaffold split", 3)
+    portrait = read_portrait(out / "portrait.json")
+    assert "one of 3 outer folds (scaffold split)" in portrait.how
+    rows = read_committee(out).settings
+    assert (rows.n_outer, rows.n_inner, rows.groups is not None) == (3, 3, True)
+    by_column = fdgnn(*words, "--split", "group", "ring", "--no-report", "--out", tmp_path / "c")
+    assert json.loads(by_column.stdout)["split"] == "split by group (ring)"
+    other = fdgnn(*words, "--split", "group", "end", "--no-report", "--out", out)
+    assert_one_clear_line(other, "only 2 different values of end")
+    again = fdgnn(*words, "--scoring", "roc_auc", "--out", out)
+    assert_one_clear_line(again, "split = scaffold split")
+
+
+@pytest.mark.parametrize(("words", "told"), [
+    (["--split", "time", "n"], "--split time is for fit; evaluate holds every graph out once"),
+    (["--split", "scaffold", "--model", "paper"], "--split is not for --model paper"),
+    (["--target", "n"], "evaluate takes one target, but there are 2"),
+])  # fmt: skip
+def test_what_cannot_be_evaluated_is_one_clear_line(molecules, tmp_path, words, told):
+    path, out = tmp_path / "numbered.csv", tmp_path / "run"
+    lines = molecules.read_text().splitlines()
+    rows = [f"{line},{i % 3}" for i, line in enumerate(lines[1:])]
+    path.write_text(f"{lines[0]},n\n" + "\n".join(rows) + "\n")
+    run = fdgnn("evaluate", path, "--target", "shape", "--out", out, *words)
+    assert_one_clear_line(run, told)
+    assert not out.exists()
+
+
+def test_a_tu_dataset_has_no_scaffolds(folder, tmp_path):
+    words = ["--model", "auto", "--split", "scaffold", "--out", tmp_path / "run"]
+    assert_one_clear_line(fdgnn("evaluate", folder, *words), "is for tables, and this is a TU")
+    assert_one_clear_line(fdgnn("evaluate", folder, "--target", "y", *words), "--target is for")
+
+
 @pytest.mark.parametrize(
     ("words", "atoms"),
     [

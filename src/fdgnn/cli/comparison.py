@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fdgnn.cli.app import app, command_line, say, show
-from fdgnn.cli.evaluation import dataset_name
+from fdgnn.cli.labeled import read_labeled
 from fdgnn.cli.options import (
     AsJson,
     Data,
@@ -21,16 +20,12 @@ from fdgnn.cli.options import (
     Seed,
     SomeTargets,
     Weighting,
-    asked_targets,
     expand,
 )
-from fdgnn.cli.pages import WantPage, dataset_of, show_run
-from fdgnn.cli.rejects import RejectsFile
+from fdgnn.cli.pages import WantPage, show_run
 
 if TYPE_CHECKING:
-    from fdgnn.context import Context
     from fdgnn.experiments.records import ComparisonRow
-    from fdgnn.graphs import Array, GraphBatch
 
 
 @app.command(epilog="Example: fdgnn compare molecules.csv --target active --time-limit 300")
@@ -105,7 +100,7 @@ def compare(
     if named is not None:  # before the graphs are read, which may take long
         check_models(named, molecules=True)
     context = Context(jobs, quiet, command_line())
-    found = _compared(data, target, how, context)
+    found = read_labeled(data, target, how, context, command="compare")
     models = named or default_models(found.smiles is not None)
     directory = out or Path("runs") / found.name
     study = plan(
@@ -129,58 +124,11 @@ def compare(
         raise typer.Exit(1)
 
 
-@dataclass(frozen=True)
-class Compared:
-    """Graphs and their classes; of molecules also the SMILES."""
-
-    name: str
-    graphs: GraphBatch
-    y: Array
-    smiles: Sequence[str] | None = None
-
-
 def _named(rivals: str) -> list[str]:
     names = [name.strip().lower() for name in rivals.split(",") if name.strip()]
     if not names:
         raise ValueError("--with is empty: name at least one system, or leave it out")
     return names
-
-
-def _compared(
-    data: str, target: list[str] | None, how: FirstDataOptions, context: Context
-) -> Compared:
-    """Read a TU dataset, or a table."""
-    from fdgnn.readout.several import SeveralTargets
-    from fdgnn.workflow.asking import check_targets, guess_task
-
-    if not _is_table(data, how.format):
-        return _tu_dataset(data, target, how)
-    table = how.read(data, target=asked_targets(target, None))
-    RejectsFile(None).write(table.rejects, table.n_rows, context)
-    graphs, y = check_targets(table)
-    if isinstance(y, SeveralTargets):
-        raise ValueError(f"compare takes one target, but there are {len(y.names)}; give one")
-    if guess_task(y) != "classification":
-        raise ValueError("compare is for classes, but the target is a number, which fit predicts")
-    return Compared(dataset_of(data), graphs, y, table.smiles)
-
-
-def _tu_dataset(data: str, target: list[str] | None, how: FirstDataOptions) -> Compared:
-    from fdgnn.datasets import load_tu
-
-    given = ["target"] if target else []
-    given += [f.name for f in fields(how) if getattr(how, f.name) != f.default]
-    if given:
-        raise ValueError(f"`{given[0]}` is for tables, and {data} is a TU dataset; leave it out")
-    graphs, y = load_tu(data)
-    return Compared(dataset_name(data), graphs, y)
-
-
-def _is_table(data: str, format: str | None) -> bool:
-    from fdgnn.datasets.formats import recognize
-
-    known = data == "-" or Path(data).expanduser().exists()
-    return known and recognize(data, format).format != "tu"
 
 
 def _print_rows(rows: Sequence[ComparisonRow], as_json: bool) -> None:

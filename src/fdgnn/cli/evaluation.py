@@ -8,34 +8,48 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fdgnn.cli.app import app, command_line, say, show
+from fdgnn.cli.labeled import is_table, read_labeled
 from fdgnn.cli.options import (
     AsJson,
+    Data,
+    FirstDataOptions,
     Jobs,
     ModelName,
     ProtocolName,
     Quiet,
     Seed,
+    SomeTargets,
     check_unused,
+    expand,
 )
 from fdgnn.cli.pages import PageFile, WantPage, show_committee, show_run
+from fdgnn.cli.splitting import AskedSplit, SplittingCommand, SplitWords
 
 if TYPE_CHECKING:
     from fdgnn.experiments.records import CommitteeResult, RunResult
     from fdgnn.experiments.study import Study
 
 
-@app.command(epilog="Example: fdgnn evaluate MUTAG --protocol quick --out runs/mutag")
+@app.command(
+    cls=SplittingCommand, epilog="Example: fdgnn evaluate MUTAG --protocol quick --out runs/mutag"
+)
+@expand
 def evaluate(
-    name_or_path: Annotated[str, typer.Argument(help="A dataset's name, or a TU folder or zip.")],
-    out: Annotated[Path, typer.Option(help="Run directory; the same command resumes it.")],
+    data: Data,
+    how: FirstDataOptions,
+    target: SomeTargets = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Run directory; the same command resumes it. By default runs/NAME."),
+    ] = None,
     model: Annotated[
-        ModelName,
+        ModelName | None,
         typer.Option(
-            help="paper is FDGNN as published. auto averages a few models of colors and "
-            "reservoirs, colors and both such of one kind; the options down to --units are not "
-            "for them."
+            help="paper is FDGNN as published, and the default for TU datasets. auto, the default "
+            "for tables, averages a few models of colors and reservoirs, colors and both such of "
+            "one kind; the options down to --units are not for them."
         ),
-    ] = ModelName.paper,
+    ] = None,
     protocol: Annotated[
         ProtocolName | None,
         typer.Option(help="How many configurations and networks are tried; by default 'paper'."),
@@ -57,6 +71,7 @@ def evaluate(
             "default), balanced_accuracy, roc_auc, average_precision, f1 or log_loss."
         ),
     ] = None,
+    split: SplitWords = "random",
     seed: Seed = 0,
     jobs: Jobs = 1,
     cluster: Annotated[
@@ -68,36 +83,52 @@ def evaluate(
 ) -> None:
     """Evaluate a model on a dataset by nested cross validation, as in the paper; resumable."""
     from fdgnn.context import Context
-    from fdgnn.datasets import load_tu
     from fdgnn.experiments.models import CommitteeStudy, evaluate_committee
     from fdgnn.experiments.running import run_study
     from fdgnn.experiments.study import PROTOCOLS, plan
 
+    context, held_out = Context(jobs, quiet, command_line()), AskedSplit.of(split)
+    if model is None:
+        model = ModelName.auto if is_table(data, how.format) else ModelName.paper
     if model is not ModelName.paper:
         given = {"protocol": protocol, "configurations": configurations, "guesses": guesses}
         check_unused(model, given | {"units": units, "cluster": cluster})
-    elif scoring is not None:
-        raise ValueError("--scoring is not for --model paper, whose protocol chooses by accuracy")
-    graphs, y = load_tu(name_or_path)
-    context = Context(jobs, quiet, command_line())
+    _check_evaluated(model, scoring, held_out)
+    reading = how.for_model(model) if is_table(data, how.format) else how
+    found = read_labeled(
+        data, target, reading, context, command="evaluate", columns=held_out.columns
+    )
+    out = out or Path("runs") / found.name
     if model is not ModelName.paper:
         committee = CommitteeStudy(
-            dataset_name(name_or_path), graphs, y, model.value, seed, scoring or "accuracy"
-        )
+            found.name, found.graphs, found.y, model.value, seed, scoring or "accuracy",
+            held_out.of_table(found.table, context),
+        )  # fmt: skip
         _print_result(evaluate_committee(committee, out, context), as_json)
         say(f"written to {out / 'result.json'}", quiet)
         if page:
             show_committee(committee, out, context)
         return
     study = plan(
-        dataset_name(name_or_path), graphs, y, PROTOCOLS[(protocol or ProtocolName.paper).value],
+        found.name, found.graphs, found.y, PROTOCOLS[(protocol or ProtocolName.paper).value],
         n_configurations=configurations, n_guesses=guesses, n_units=units, seed=seed,
+        smiles=found.smiles,
     )  # fmt: skip
     result = run_study(study, out, context, cluster=cluster)
     _print_result(result, as_json)
     say(f"written to {out / 'result.json'}", quiet)
     if page:
         show_run(study, result, out, out / "report.html", context)
+
+
+def _check_evaluated(model: ModelName, scoring: str | None, split: AskedSplit) -> None:
+    """Refuse what the paper's protocol does not have, and a split that tests only some graphs."""
+    if model is ModelName.paper and scoring is not None:
+        raise ValueError("--scoring is not for --model paper, whose protocol chooses by accuracy")
+    if model is ModelName.paper and split != AskedSplit():
+        raise ValueError("--split is not for --model paper, whose protocol splits at random")
+    if split.name == "time":
+        raise ValueError("--split time is for fit; evaluate holds every graph out once")
 
 
 @app.command(epilog="Example: fdgnn demo")
@@ -142,12 +173,6 @@ def _demo_study() -> Study:
         say("MUTAG was not found (no data home, no GraKeL): using generated graphs")
         name, (graphs, y) = "generated motif graphs", make_motif_graphs(200, random_state=0)
     return plan(name, graphs, y, PROTOCOLS["quick"])
-
-
-def dataset_name(name_or_path: str) -> str:
-    """Name a dataset that was given by name or path."""
-    path = Path(name_or_path)
-    return path.stem if path.suffix == ".zip" else path.name
 
 
 def _print_result(result: RunResult | CommitteeResult, as_json: bool) -> None:

@@ -15,7 +15,6 @@ from fdgnn.cli.app import app, command_line, say, show
 from fdgnn.cli.changes import ChangesFile
 from fdgnn.cli.options import (
     AsJson,
-    Atoms,
     Categories,
     Data,
     Descriptors,
@@ -39,7 +38,7 @@ from fdgnn.cli.pages import PageFile, dataset_of, show_model
 from fdgnn.cli.rejects import RejectsFile, check_outputs
 from fdgnn.cli.scaling import ScaleJob, ScaleOptions, check_in_core, fit_out_of_core
 from fdgnn.cli.settings import ModelSettings
-from fdgnn.cli.splitting import AskedSplit, SplittingCommand
+from fdgnn.cli.splitting import AskedSplit, SplittingCommand, SplitWords
 
 if TYPE_CHECKING:
     from fdgnn.workflow.training import Training
@@ -107,14 +106,7 @@ def fit(
             "class) is best on held-out graphs; by default f1 where a class is rare."
         ),
     ] = None,
-    split: Annotated[
-        str,
-        typer.Option(
-            metavar="random|scaffold|group COLUMN|time COLUMN",
-            help="How graphs are held out: at random; molecules of one scaffold together; rows "
-            "with one value in a column together; or rows that are later than the others.",
-        ),
-    ] = "random",
+    split: SplitWords = "random",
     handle_unknown: Annotated[
         HandleUnknown | None,
         typer.Option(
@@ -175,7 +167,7 @@ def fit(
         work_dir=parts,
         seed=seed,
     )
-    reading = _with_atoms(how, model)
+    reading = how.for_model(model)
     of_target = {"target": asked, "numeric": task is TaskName.regression}
     if scale.wanted(data):
         unused = {
@@ -216,16 +208,6 @@ def _check_files(data: str, output: Path, bad_rows: RejectsFile, page: Path | No
     check_outputs(data, str(output), bad_rows)
     if page is not None:
         check_writable(page)
-
-
-def _with_atoms(how: FirstDataOptions, model: ModelName) -> FirstDataOptions:
-    """Label the atoms of molecules by element for the paper's model, unless told otherwise.
-
-    It refuses new labels, of which a vocabulary of types has more. The other models take them.
-    """
-    if how.atoms is not None or model is not ModelName.paper:
-        return how
-    return replace(how, atoms=Atoms.element)
 
 
 def _page_command(model: Path, data: str, target: str | list[str] | None) -> str:

@@ -7,7 +7,7 @@ dataclass, such as `DataOptions` or `FirstDataOptions`, and `expand` turns its f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -258,6 +258,15 @@ class FirstDataOptions(DataOptions):
             "standardize": self.standardizing,
             "stereo": self.stereo or None,
         }
+
+    def for_model(self, model: ModelName) -> FirstDataOptions:
+        """Label the atoms of molecules by element for the paper's model, unless told otherwise.
+
+        It refuses new labels, of which a vocabulary of types has more. The other models take them.
+        """
+        if self.atoms is not None or model is not ModelName.paper:
+            return self
+        return replace(self, atoms=Atoms.element)
 
 
 def expand(command: Callable[..., None]) -> Callable[..., None]:

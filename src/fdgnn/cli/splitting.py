@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from typer.core import TyperCommand
 
 from fdgnn.cli.app import say
@@ -15,6 +16,14 @@ if TYPE_CHECKING:
     from fdgnn.selection.splits import Split
 
 OPTION = "--split"
+SplitWords = Annotated[
+    str,
+    typer.Option(
+        metavar="random|scaffold|group COLUMN|time COLUMN",
+        help="How graphs are held out: at random; molecules of one scaffold together; rows "
+        "with one value in a column together; or rows that are later than the others.",
+    ),
+]
 ALONE, OF_A_COLUMN = ("random", "scaffold"), ("group", "time")
 
 
@@ -63,12 +72,14 @@ class AskedSplit:
         """The columns that are to be read for it."""
         return [] if self.column is None else [self.column]
 
-    def of_table(self, table: GraphTable, context: Context) -> Split:
+    def of_table(self, table: GraphTable | None, context: Context) -> Split:
         """Make the split of a table that was read with these columns."""
         from fdgnn.selection.splits import SCAFFOLD, Split
 
         if self.name == "random":
             return Split()
+        if table is None:
+            raise ValueError(f"{OPTION} {self.name} is for tables, and this is a TU dataset")
         if self.name == "scaffold":
             if table.smiles is None:
                 raise ValueError(f"{OPTION} scaffold is for molecules, and these graphs are none")

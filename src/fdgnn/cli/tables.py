@@ -47,8 +47,8 @@ def result_table(result: RunResult) -> Table:
 
 def committee_table(result: CommitteeResult) -> Table:
     """Show how the members of a committee do alone, and their average."""
-    title = f"{result.dataset}, {result.model}, nested cross validation, seed {result.seed}"
-    table = Table(title=_shown(title))
+    how = f"nested cross validation, {result.split}, seed {result.seed}"
+    table = Table(title=_shown(f"{result.dataset}, {result.model}, {how}"))
     table.add_column("")
     table.add_column("accuracy, %", justify="right")
     table.add_column("averaged in", justify="right")

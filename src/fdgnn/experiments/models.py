@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -35,11 +36,12 @@ from fdgnn.selection.committees import (
     members,
     score_committee,
 )
-from fdgnn.selection.folds import TEST, nested_folds
+from fdgnn.selection.folds import TEST, Folds
 from fdgnn.selection.nested import NestedAnswers
 from fdgnn.selection.scores import SelectionTask, classification_task
+from fdgnn.selection.splits import Split
 
-N_OUTER = N_INNER = 10
+N_FOLDS = 10  # outer ones, and inner ones of each
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ class CommitteeStudy:
         Of the folds, and of reservoirs.
     scoring : str, default="accuracy"
         What penalties are chosen by (`fdgnn.readout.metrics`).
+    split : Split, optional
+        How graphs are held out: at random, with each class in every fold, or by groups.
     """
 
     dataset: str
@@ -64,6 +68,7 @@ class CommitteeStudy:
     model: str
     seed: int = 0
     scoring: str = "accuracy"
+    split: Split = field(default_factory=Split)
 
     def estimator(self) -> FDGNNClassifier:
         """The committee, not fitted."""
@@ -75,7 +80,7 @@ class CommitteeStudy:
     @cached_property
     def task(self) -> SelectionTask:
         """All outer and inner folds."""
-        folds = nested_folds(self.y, N_OUTER, N_INNER, self.seed)
+        folds = self.split.nested(self.y, N_FOLDS, self.seed)
         alphas = self.estimator().penalties(len(self.graphs))
         metric = named_scoring(self.scoring, classify=True).metric
         return classification_task(self.graphs, self.y, folds, alphas, metric)
@@ -88,14 +93,21 @@ class CommitteeStudy:
             data=_fingerprint(self.graphs, self.y),
             model=self.model,
             members=[member.name for member in members(self.task, self.estimator())],
-            n_outer=N_OUTER,
-            n_inner=N_INNER,
+            n_outer=len(self.task.folds),
+            n_inner=int(self.task.folds.max()) + 1,
             alphas=self.task.alphas.tolist(),
             seed=self.seed,
             engine=ENGINE,
             fdgnn=__version__,
             scoring=self.scoring,
+            split=self.split.words,
+            groups=None if self.split.groups is None else _digest(self.task.folds),
         )
+
+
+def _digest(folds: Folds) -> str:
+    """Tell folds from others, so that a run is not continued with other groups."""
+    return hashlib.sha256(np.ascontiguousarray(folds, dtype="<i8").tobytes()).hexdigest()[:16]
 
 
 def _fingerprint(graphs: GraphBatch, y: Array) -> str:
@@ -141,7 +153,7 @@ def _train_missing(
 
 
 def _read_members(study: CommitteeStudy, directory: Path, n_members: int) -> list[MemberOutputs]:
-    shape = (N_OUTER, *study.task.targets.shape)
+    shape = (len(study.task.folds), *study.task.targets.shape)
     return [read_member(directory, i, shape) for i in range(n_members)]
 
 
@@ -190,6 +202,7 @@ def _summary(
 ) -> CommitteeResult:
     scores = score_committee(task, found, classify=True)
     answers = NestedAnswers(task.y, task.folds == TEST, scores.outputs)
+    area = answers.score(OF_CLASSES["roc_auc"])  # NaN where no fold has all classes
     by_accuracy = replace(task, metric=accuracy)
     accuracies = score_committee(by_accuracy, found, classify=True).test
     alone = [score_committee(by_accuracy, [one], classify=True).test.mean() for one in found]
@@ -199,11 +212,12 @@ def _summary(
         n_graphs=len(task.graphs),
         seed=settings.seed,
         scoring=settings.scoring,
+        split=settings.split,
         accuracy_mean=float(accuracies.mean()),
         accuracy_std=float(accuracies.std(ddof=1)),
         fold_accuracies=accuracies.tolist(),
         balanced_accuracy_mean=answers.score(OF_CLASSES["balanced_accuracy"]),
-        roc_auc_mean=answers.score(OF_CLASSES["roc_auc"]),
+        roc_auc_mean=None if np.isnan(area) else area,
         members=settings.members,
         fold_kept=[np.flatnonzero(row).tolist() for row in scores.kept],
         fold_alphas=np.array([one.penalties for one in found]).T.tolist(),

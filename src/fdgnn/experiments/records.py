@@ -210,6 +210,7 @@ class CommitteeSettings(Record, frozen=True, kw_only=True):
     dataset: str
     data: str  # a fingerprint of graphs and classes
     model: str
+    split: str = "random split"  # how graphs are held out, in words
     members: Annotated[list[str], Meta(min_length=1)]
     n_outer: Count
     n_inner: Count
@@ -218,6 +219,7 @@ class CommitteeSettings(Record, frozen=True, kw_only=True):
     engine: int
     fdgnn: str
     scoring: str = "accuracy"  # what penalties are chosen by
+    groups: str | None = None  # a fingerprint of the folds, if graphs are held out in groups
 
 
 class CommitteeResult(Record, frozen=True, kw_only=True):

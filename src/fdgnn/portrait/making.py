@@ -153,9 +153,10 @@ def portrait_of_committee(
     occasion = _Occasion(
         dataset=study.dataset,
         held_out=True,
-        how=f"Each graph was held out in one of {settings.n_outer} outer folds and predicted by "
-        "the committee selected there, trained on the graphs of the others. The map, the "
-        "substructures and what each vertex adds are of the committee trained on all graphs.",
+        how=f"Each graph was held out in one of {settings.n_outer} outer folds ({settings.split}) "
+        "and predicted by the committee selected there, trained on the graphs of the others. The "
+        "map, the substructures and what each vertex adds are of the committee trained on all "
+        "graphs.",
         settings={
             "model": settings.model,
             "seed": settings.seed,

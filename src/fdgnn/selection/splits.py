@@ -13,7 +13,7 @@ import numpy as np
 from fdgnn.arrays import Array
 from fdgnn.readout.several import SeveralTargets
 from fdgnn.seeds import integer_seed, seed_sequence
-from fdgnn.selection.folds import Folds, held_out_once, outer_rows
+from fdgnn.selection.folds import Folds, held_out_once, nested_folds, outer_rows
 from fdgnn.selection.several import BalancedKFold, check_folds
 
 
@@ -202,6 +202,27 @@ class Split:
         kind = StratifiedKFold if classify else KFold
         shuffled = kind(n_folds, shuffle=True, random_state=seed)  # files are often sorted
         return Splitters(shuffled, n_folds, classify, seed)
+
+    def n_folds(self, n_graphs: int, most: int) -> int:
+        """Give the number of folds that its groups allow, inside of each other; at most so many."""
+        if self.groups is None:
+            return most
+        n_groups = len(np.unique(check_groups(self.groups, n_graphs, self.name)))
+        if n_groups < 4:
+            raise ValueError(
+                f"there are only {n_groups} different values of {self.name}, too few to hold some "
+                "out twice; choose another split"
+            )
+        return min(most, n_groups // 2)
+
+    def nested(self, y: Array, most: int, seed: int) -> Folds:
+        """Make folds of folds as `nested_folds` does: each graph is tested in one row."""
+        if self.kind == "time":
+            raise ValueError("in time not every graph can be held out; choose another split")
+        if self.kind == "random":
+            return nested_folds(y, most, most, seed)
+        n_folds, groups = self.n_folds(len(y), most), check_groups(self.groups, len(y), self.name)
+        return Splitters(n_folds, n_folds, True, seed).rows(y, groups)[:-1]
 
     def of(self, some: Array) -> Split:
         """Give the split of some of the graphs, which keep their order."""

@@ -18,7 +18,7 @@ from fdgnn.readout.several import SeveralTargets
 from fdgnn.selection.folds import enough_for_nested_folds
 from fdgnn.selection.search import FDGNNSearchCV
 from fdgnn.selection.space import depth_of
-from fdgnn.selection.splits import LastFold, Split, check_groups
+from fdgnn.selection.splits import LastFold, Split
 from fdgnn.workflow.asking import TaskName
 
 ModelName: TypeAlias = Literal["auto", "paper", "colors", "both"]
@@ -162,15 +162,7 @@ def _n_folds(y: Any, classify: bool, split: Split) -> int:
             f"{who} has {fewest} graph{'s' * (fewest > 1)}, too few for cross validation; add "
             "some, leave the class out, or, for quantities, choose `task='regression'`"
         )
-    if split.groups is None:
-        return folds[-1]
-    n_groups = len(np.unique(check_groups(split.groups, len(y), split.name)))
-    if n_groups < 4:
-        raise ValueError(
-            f"there are only {n_groups} different values of {split.name}, too few to hold some "
-            "out twice; choose another split"
-        )
-    return min(folds[-1], n_groups // 2)
+    return split.n_folds(len(y), folds[-1])
 
 
 def _fewest(y: Array, classify: bool) -> int:

@@ -1,0 +1,84 @@
+"""Graphs with one class each, for commands that evaluate: a TU dataset, or a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fdgnn.cli.options import FirstDataOptions, asked_targets
+from fdgnn.cli.pages import dataset_of
+from fdgnn.cli.rejects import RejectsFile
+
+if TYPE_CHECKING:
+    from fdgnn.context import Context
+    from fdgnn.datasets import GraphTable
+    from fdgnn.graphs import Array, GraphBatch
+
+
+@dataclass(frozen=True)
+class Labeled:
+    """Graphs and their classes; `table` is what they were read from, if it is one."""
+
+    name: str
+    graphs: GraphBatch
+    y: Array
+    table: GraphTable | None = None
+
+    @property
+    def smiles(self) -> Sequence[str] | None:
+        """What molecules were read from."""
+        return None if self.table is None else self.table.smiles
+
+
+def read_labeled(
+    data: str,
+    target: list[str] | None,
+    how: FirstDataOptions,
+    context: Context,
+    *,
+    command: str,
+    columns: Sequence[str] = (),
+) -> Labeled:
+    """Read a TU dataset, or a table with a column of classes; bad rows are told and left out."""
+    from fdgnn.readout.several import SeveralTargets
+    from fdgnn.workflow.asking import check_targets, guess_task
+
+    if not is_table(data, how.format):
+        return _tu_dataset(data, target, how)
+    table = how.read(data, target=asked_targets(target, None), columns=list(columns))
+    RejectsFile(None).write(table.rejects, table.n_rows, context)
+    graphs, y = check_targets(table)
+    if isinstance(y, SeveralTargets):
+        raise ValueError(f"{command} takes one target, but there are {len(y.names)}; give one")
+    if guess_task(y) != "classification":
+        raise ValueError(
+            f"{command} is for classes, but the target is a number, which fit predicts"
+        )
+    return Labeled(dataset_of(data), graphs, y, table)
+
+
+def is_table(data: str, format: str | None) -> bool:
+    """Tell a file of rows from a TU dataset."""
+    from fdgnn.datasets.formats import recognize
+
+    known = data == "-" or Path(data).expanduser().exists()
+    return known and recognize(data, format).format != "tu"
+
+
+def _tu_dataset(data: str, target: list[str] | None, how: FirstDataOptions) -> Labeled:
+    from fdgnn.datasets import load_tu
+
+    given = ["target"] if target else []
+    given += [f.name for f in fields(how) if getattr(how, f.name) != f.default]
+    if given:
+        raise ValueError(f"`{given[0]}` is for tables, and {data} is a TU dataset; leave it out")
+    graphs, y = load_tu(data)
+    return Labeled(dataset_name(data), graphs, y)
+
+
+def dataset_name(name_or_path: str) -> str:
+    """Name a TU dataset that was given by name or path."""
+    path = Path(name_or_path)
+    return path.stem if path.suffix == ".zip" else path.name
