@@ -13,24 +13,21 @@ import typer
 
 from fdgnn.cli.app import app, command_line, say, show
 from fdgnn.cli.changes import ChangesFile
+from fdgnn.cli.choosing import TrainingOptions
 from fdgnn.cli.options import (
     AsJson,
     Categories,
     Data,
     Descriptors,
     FirstDataOptions,
-    HandleUnknown,
     Jobs,
-    ModelName,
     Quiet,
     Rejects,
     Seed,
     SomeTargets,
     TargetList,
     TaskName,
-    Weighting,
     asked_targets,
-    check_unused,
     expand,
     names_in,
 )
@@ -38,7 +35,7 @@ from fdgnn.cli.pages import PageFile, dataset_of, show_model
 from fdgnn.cli.rejects import RejectsFile, check_outputs
 from fdgnn.cli.scaling import ScaleJob, ScaleOptions, check_in_core, fit_out_of_core
 from fdgnn.cli.settings import ModelSettings
-from fdgnn.cli.splitting import AskedSplit, SplittingCommand, SplitWords
+from fdgnn.cli.splitting import AskedSplit, SplittingCommand
 
 if TYPE_CHECKING:
     from fdgnn.workflow.training import Training
@@ -54,66 +51,9 @@ def fit(
     how: FirstDataOptions,
     settings: ModelSettings,
     scale: ScaleOptions,
+    asking: TrainingOptions,
     target: SomeTargets = None,
     targets: TargetList = None,
-    task: Annotated[
-        TaskName | None, typer.Option(help="What the target is, if it is not recognized.")
-    ] = None,
-    model: Annotated[
-        ModelName,
-        typer.Option(
-            help="auto averages a few models of colors and reservoirs; colors and both do so with "
-            "models of one kind; paper searches a reservoir's hyper-parameters."
-        ),
-    ] = ModelName.auto,
-    search: Annotated[
-        bool | None,
-        typer.Option(
-            "--search/--no-search",
-            help="With --model paper: choose hyper-parameters, or use the defaults.",
-        ),
-    ] = None,
-    configurations: Annotated[
-        int | None, typer.Option(min=1, help="With --model paper: configurations to try, or 20.")
-    ] = None,
-    guesses: Annotated[
-        int | None, typer.Option(min=1, help="With --model paper: networks to average, or 3.")
-    ] = None,
-    search_on: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Choose and score models on so many rows, drawn at random; train on all."
-        ),
-    ] = None,
-    class_weight: Annotated[
-        Weighting,
-        typer.Option(
-            help="balanced: errors on a rare class count more, so that all classes count alike."
-        ),
-    ] = Weighting.none,
-    scoring: Annotated[
-        str | None,
-        typer.Option(
-            help="What models are chosen by: accuracy, balanced_accuracy, roc_auc, "
-            "average_precision, f1 or log_loss; r2, rmse, mae or spearman. By default accuracy, "
-            "where a class is rare roc_auc, and r2 for numbers."
-        ),
-    ] = None,
-    threshold: Annotated[
-        str | None,
-        typer.Option(
-            help="Tell two classes apart where accuracy, balanced_accuracy or f1 (of the rarer "
-            "class) is best on held-out graphs; by default f1 where a class is rare."
-        ),
-    ] = None,
-    split: SplitWords = "random",
-    handle_unknown: Annotated[
-        HandleUnknown | None,
-        typer.Option(
-            help="Whether the model ignores vertex labels that no training graph has, or refuses "
-            "rows with some. By default only --model paper refuses them."
-        ),
-    ] = None,
     descriptors: Descriptors = None,
     categories: Categories = None,
     rejects: Rejects = None,
@@ -139,48 +79,26 @@ def fit(
     from fdgnn.model_files import save_model
     from fdgnn.selection.finished import forget
     from fdgnn.workflow.asking import check_targets
-    from fdgnn.workflow.searching import Wishes
     from fdgnn.workflow.training import train
 
-    searching = "no-search" if search is False else "search"
-    of_paper = {searching: search, "configurations": configurations, "guesses": guesses}
-    check_unused(model, of_paper)
-    parameters = settings.checked(model)
     parts = Path(f"{output}.parts")
+    wishes = asking.wishes(settings.checked(asking.model), parts, seed)
     context = Context(n_jobs=jobs, quiet=quiet, command=command_line())
     bad_rows = RejectsFile.beside(output, rejects)
     changed = ChangesFile.beside(output, changes, how.standardizing)
     _check_files(data, output, bad_rows, page)
     asked = asked_targets(target, targets)
-    wishes = Wishes(
-        task=task.value if task else None,
-        model=model.value,
-        scoring=scoring,
-        threshold=threshold,
-        class_weight=None if class_weight is Weighting.none else class_weight.value,
-        handle_unknown=None if handle_unknown is None else handle_unknown.value,
-        search=search is not False,
-        n_configurations=configurations or 20,
-        n_guesses=guesses or 3,
-        settings=parameters,
-        search_on=search_on,
-        work_dir=parts,
-        seed=seed,
-    )
-    reading = how.for_model(model)
-    of_target = {"target": asked, "numeric": task is TaskName.regression}
+    reading = how.for_model(asking.model)
+    of_target = {"target": asked, "numeric": asking.task is TaskName.regression}
     if scale.wanted(data):
-        unused = {
-            "split": split if split != "random" else None, "search-on": search_on, "page": page,
-            "descriptors": descriptors, "categories": categories, "changes": changes,
-            "configurations": configurations, "search": search or None,
-        }  # fmt: skip
-        check_in_core(unused)
-        own = replace(wishes, settings=parameters | ({"n_networks": guesses} if guesses else {}))
+        of_tables = {"descriptors": descriptors, "categories": categories, "changes": changes}
+        check_in_core({**asking.unused_out_of_core, **of_tables, "page": page})
+        networks = {"n_networks": asking.guesses} if asking.guesses else {}
+        own = replace(wishes, settings={**wishes.settings, **networks})
         job = ScaleJob(data, output, asked, reading.arguments | of_target, own)
         fit_out_of_core(job, scale, bad_rows, context, as_json)
         return
-    held_out = AskedSplit.of(split)
+    held_out = AskedSplit.of(asking.split)
     table = reading.read(
         data, **of_target, columns=held_out.columns,
         descriptors=names_in(descriptors), categories=names_in(categories),

@@ -1,0 +1,119 @@
+"""What `fit` is to train, and what it chooses models by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fdgnn.cli.options import HandleUnknown, ModelName, TaskName, Weighting, check_unused
+from fdgnn.cli.splitting import SplitWords
+
+if TYPE_CHECKING:
+    from fdgnn.workflow.searching import Wishes
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """The kind of model, how it is searched, and how graphs and errors count."""
+
+    task: Annotated[
+        TaskName | None, typer.Option(help="What the target is, if it is not recognized.")
+    ] = None
+    model: Annotated[
+        ModelName,
+        typer.Option(
+            help="auto averages a few models of colors and reservoirs; colors and both do so with "
+            "models of one kind; paper searches a reservoir's hyper-parameters."
+        ),
+    ] = ModelName.auto
+    search: Annotated[
+        bool | None,
+        typer.Option(
+            "--search/--no-search",
+            help="With --model paper: choose hyper-parameters, or use the defaults.",
+        ),
+    ] = None
+    configurations: Annotated[
+        int | None, typer.Option(min=1, help="With --model paper: configurations to try, or 20.")
+    ] = None
+    guesses: Annotated[
+        int | None, typer.Option(min=1, help="With --model paper: networks to average, or 3.")
+    ] = None
+    search_on: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Choose and score models on so many rows, drawn at random; train on all."
+        ),
+    ] = None
+    class_weight: Annotated[
+        Weighting,
+        typer.Option(
+            help="balanced: errors on a rare class count more, so that all classes count alike."
+        ),
+    ] = Weighting.none
+    scoring: Annotated[
+        str | None,
+        typer.Option(
+            help="What models are chosen by: accuracy, balanced_accuracy, roc_auc, "
+            "average_precision, f1 or log_loss; r2, rmse, mae or spearman. By default accuracy, "
+            "where a class is rare roc_auc, and r2 for numbers."
+        ),
+    ] = None
+    threshold: Annotated[
+        str | None,
+        typer.Option(
+            help="Tell two classes apart where accuracy, balanced_accuracy or f1 (of the rarer "
+            "class) is best on held-out graphs; by default f1 where a class is rare."
+        ),
+    ] = None
+    split: SplitWords = "random"
+    handle_unknown: Annotated[
+        HandleUnknown | None,
+        typer.Option(
+            help="Whether the model ignores vertex labels that no training graph has, or refuses "
+            "rows with some. By default only --model paper refuses them."
+        ),
+    ] = None
+
+    @property
+    def unused_out_of_core(self) -> dict[str, object]:
+        """What was given though training out of core has no such choice, by option."""
+        return {
+            "split": self.split if self.split != "random" else None,
+            "search-on": self.search_on,
+            "configurations": self.configurations,
+            "search": self.search or None,
+        }
+
+    def wishes(self, settings: Mapping[str, Any], work_dir: Path, seed: int) -> Wishes:
+        """Say the same to the library, but for the split, which the rows of a table are needed for.
+
+        Raises
+        ------
+        ValueError
+            Something was given that only another model has.
+        """
+        from fdgnn.workflow.searching import Wishes
+
+        searching = "no-search" if self.search is False else "search"
+        of_paper = {"configurations": self.configurations, "guesses": self.guesses}
+        check_unused(self.model, {searching: self.search, **of_paper})
+        return Wishes(
+            task=self.task.value if self.task else None,
+            model=self.model.value,
+            scoring=self.scoring,
+            threshold=self.threshold,
+            class_weight=None if self.class_weight is Weighting.none else self.class_weight.value,
+            handle_unknown=None if self.handle_unknown is None else self.handle_unknown.value,
+            search=self.search is not False,
+            n_configurations=self.configurations or 20,
+            n_guesses=self.guesses or 3,
+            settings=settings,
+            search_on=self.search_on,
+            work_dir=work_dir,
+            seed=seed,
+        )
