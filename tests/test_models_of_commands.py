@@ -472,6 +472,17 @@ def test_what_cannot_be_evaluated_is_one_clear_line(molecules, tmp_path, words, 
     assert not out.exists()
 
 
+def test_a_table_that_is_not_there_and_a_small_class(tmp_path):
+    gone = fdgnn("evaluate", tmp_path / "gone.csv", "--target", "y", "--out", tmp_path / "run")
+    assert_one_clear_line(gone, "gone.csv: no such file or folder")
+    path = tmp_path / "small.csv"
+    ends = ["C" * n + "O" for n in range(1, 30)] + ["C" * n + "N" for n in range(1, 6)]
+    path.write_text("smiles,end\n" + "".join(f"{end},{end[-1]}\n" for end in ends))
+    words = ["--target", "end", "--model", "colors", "--json", "-q", "--no-report"]
+    run = fdgnn("evaluate", path, *words, "--out", tmp_path / "run")
+    assert len(json.loads(run.stdout)["fold_accuracies"]) == 3  # of 5 graphs two may be tested
+
+
 def test_a_tu_dataset_has_no_scaffolds(folder, tmp_path):
     words = ["--model", "auto", "--split", "scaffold", "--out", tmp_path / "run"]
     assert_one_clear_line(fdgnn("evaluate", folder, *words), "is for tables, and this is a TU")

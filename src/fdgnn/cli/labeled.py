@@ -60,11 +60,12 @@ def read_labeled(
 
 
 def is_table(data: str, format: str | None) -> bool:
-    """Tell a file of rows from a TU dataset."""
+    """Tell a file of rows from a TU dataset; raise an error for a file that is not there."""
     from fdgnn.datasets.formats import recognize
 
-    known = data == "-" or Path(data).expanduser().exists()
-    return known and recognize(data, format).format != "tu"
+    path = Path(data).expanduser()
+    is_file = data == "-" or path.exists() or path.suffix != ""  # names of TU datasets have none
+    return is_file and recognize(data, format).format != "tu"
 
 
 def _tu_dataset(data: str, target: list[str] | None, how: FirstDataOptions) -> Labeled:

@@ -13,7 +13,13 @@ import numpy as np
 from fdgnn.arrays import Array
 from fdgnn.readout.several import SeveralTargets
 from fdgnn.seeds import integer_seed, seed_sequence
-from fdgnn.selection.folds import Folds, held_out_once, nested_folds, outer_rows
+from fdgnn.selection.folds import (
+    Folds,
+    enough_for_nested_folds,
+    held_out_once,
+    nested_folds,
+    outer_rows,
+)
 from fdgnn.selection.several import BalancedKFold, check_folds
 
 
@@ -216,11 +222,17 @@ class Split:
         return min(most, n_groups // 2)
 
     def nested(self, y: Array, most: int, seed: int) -> Folds:
-        """Make folds of folds as `nested_folds` does: each graph is tested in one row."""
+        """Make folds of folds as `nested_folds` does: each graph is tested in one row.
+
+        There are at most so many of both; fewer where a class, or the groups, are too few.
+        """
         if self.kind == "time":
             raise ValueError("in time not every graph can be held out; choose another split")
         if self.kind == "random":
-            return nested_folds(y, most, most, seed)
+            fewest = int(np.unique(y, return_counts=True)[1].min())
+            possible = [k for k in range(2, most + 1) if enough_for_nested_folds(fewest, k, k)]
+            n_folds = max(possible, default=2)
+            return nested_folds(y, n_folds, n_folds, seed)
         n_folds, groups = self.n_folds(len(y), most), check_groups(self.groups, len(y), self.name)
         return Splitters(n_folds, n_folds, True, seed).rows(y, groups)[:-1]
 
