@@ -287,6 +287,9 @@ def test_rows_without_a_group_are_told(run_fdgnn, tmp_path):
     (["--scoring", "rmse"], "--scoring rmse: for classes, expected one of accuracy"),
     (["--threshold", "r2"], "--threshold r2: expected one of accuracy, balanced_accuracy"),
     (["--task", "regression", "--threshold", "f1"], "--threshold is for classes"),
+    (["--memory", "2GB", "--split", "scaffold"], "--split is for training in memory"),
+    (["--memory", "2GB", "--report", "page.html"], "--report is for training in memory"),
+    (["--memory", "much"], "--memory: expected an amount such as 2GB"),
     (["--task", "regression", "--class-weight", "balanced"], "--class-weight is for classes"),
 ])  # fmt: skip
 def test_bad_choices_are_told_in_one_line(molecules, run_fdgnn, options, message, tmp_path):

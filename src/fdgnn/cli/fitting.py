@@ -92,7 +92,7 @@ def fit(
     of_target = {"target": asked, "numeric": asking.task is TaskName.regression}
     if scale.wanted(data):
         of_tables = {"descriptors": descriptors, "categories": categories, "changes": changes}
-        check_in_core({**asking.unused_out_of_core, **of_tables, "page": page})
+        check_in_core({**asking.unused_out_of_core, **of_tables, "report": page})
         networks = {"n_networks": asking.guesses} if asking.guesses else {}
         own = replace(wishes, settings={**wishes.settings, **networks})
         job = ScaleJob(data, output, asked, reading.arguments | of_target, own)
