@@ -97,3 +97,15 @@ def test_one_line_and_an_exit_code(tmp_path):
     assert run.returncode == 1
     assert run.stderr.count("\n") == 1
     assert "no file has such a name" in run.stderr
+
+
+def test_a_model_that_is_not_trained_out_of_core_is_refused_before_anything_is_read(tmp_path):
+    (tmp_path / "a.csv").write_text("smiles,y\nC,1\n")
+    command = [
+        sys.executable, "-m", "fdgnn", "fit", str(tmp_path / "*.csv"), "--target", "y",
+        "-o", str(tmp_path / "m.fdgnn"), "--model", "both",
+    ]  # fmt: skip
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 1
+    assert "cannot be trained out of core" in run.stderr
+    assert not (tmp_path / "m.fdgnn.work").exists()

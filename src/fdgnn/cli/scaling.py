@@ -84,10 +84,11 @@ def fit_out_of_core(
 ) -> None:
     """Train on shards, and save the model."""
     from fdgnn.model_files import save_model
-    from fdgnn.scale.plan import executor_for, new_model, plan_memory
+    from fdgnn.scale.plan import check_wishes, executor_for, new_model, plan_memory
     from fdgnn.scale.shards import ShardRequest, find_shards
     from fdgnn.scale.training import read_shards, task_asked, train_on_shards
 
+    check_wishes(job.wishes)
     names, shards = job.names, find_shards(job.data)
     folder = options.work_dir or Path(f"{job.output}.work")
     plan = plan_memory(options.memory, context)

@@ -85,14 +85,21 @@ def executor_for(
         yield Cluster(client, shared, context, plan.solver)
 
 
+def check_wishes(wishes: Wishes) -> None:
+    """Raise ValueError for models that are not trained out of core, before anything is read."""
+    if wishes.model == "both":
+        raise ValueError("model 'both' cannot be trained out of core; choose auto, colors or paper")
+    if wishes.settings and wishes.model not in ("paper", "colors"):
+        raise ValueError(f"model {wishes.model!r} has no settings; choose 'paper' or 'colors'")
+
+
 def new_model(wishes: Wishes, task: TaskName) -> Any:
     """Make the model that a command asks for, not fitted."""
+    check_wishes(wishes)
     classify, name, settings = task == "classification", wishes.model, wishes.settings
     for what in ("threshold", "class_weight"):
         if not classify and getattr(wishes, what) is not None:
             raise ValueError(f"`{what}` is for classes, but the target is a number")
-    if name == "both":
-        raise ValueError("model 'both' cannot be trained out of core; choose auto, colors or paper")
     kind = FDGNNClassifier if classify else FDGNNRegressor
     model = kind(random_state=wishes.seed)
     model.set_params(**{"probability" if classify else "intervals": True})
@@ -102,6 +109,4 @@ def new_model(wishes: Wishes, task: TaskName) -> Any:
         return model.set_params(encoder="reservoir", **settings)
     if name == "colors" and settings:
         return model.set_params(encoder="colors", readout="linear", **settings)
-    if settings:
-        raise ValueError(f"model {name!r} has no settings; choose 'paper' or 'colors'")
     return model.set_params(encoder=AUTO, candidates="all" if name == "auto" else name)
