@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import warnings
 
 import numpy as np
@@ -341,6 +342,67 @@ def test_edits_by_mouse_and_undo(visit, cases):
     assert page.evaluate(SKETCH)[0][0] == "N"
 
 
+def test_undo_goes_back_to_the_graph_before(visit):
+    page = visit("colors, linear")
+
+    def example():
+        return page.evaluate("() => playground.stage.example")
+
+    page.select_option("#example", "5")
+    assert page.locator("#undo").is_disabled()  # it was only looked at
+    page.evaluate("() => playground.play.addNeighbor(0)")
+    edited = page.evaluate(SKETCH)
+    for other in ("7", "8", "9"):
+        page.select_option("#example", other)
+    assert drawn(page, "a:C-b:N") == ""
+    typed = page.evaluate(SKETCH)
+    page.select_option("#example", "2")
+    page.click("#undo")
+    assert page.evaluate(SKETCH) == typed
+    assert page.evaluate("() => document.querySelector('#example').selectedIndex") == -1
+    page.click("#undo")
+    assert example() == 9
+    page.click("#undo")
+    assert example() == 5
+    assert page.input_value("#example") == "5"
+    assert page.evaluate(SKETCH) == edited
+    assert "In the data" not in page.inner_text("#verdict-more")
+    page.click("#reset")
+    assert "In the data" in page.inner_text("#verdict-more")
+    assert page.locator("#reset").is_disabled()
+    page.click("#undo")
+    assert page.evaluate(SKETCH) == edited
+    while page.locator("#undo").is_enabled():
+        page.click("#undo")
+    assert example() == 5
+    assert page.evaluate(SKETCH) != edited
+
+
+def test_colors_are_beside_the_mean_and_the_words_add_up(visit, cases):
+    """Of graphs whose vertices all add something of one sign, too."""
+    page = visit("regression")
+    model, graphs = cases["regression"][2], cases["regression"][0]
+    explained = explain(model, graphs)
+    alike = next(
+        g for g, one in enumerate(explained) if len(one.vertices) > 4 and one.vertices.min() > 0
+    )
+    page.select_option("#example", str(alike))
+    right = explained[alike].vertices
+    painted = page.locator("#canvas .vertex").evaluate_all(
+        "(all) => all.map((vertex) => vertex.classList.contains('for'))"
+    )
+    assert painted == (right >= right.mean()).tolist()
+    assert 0 < sum(painted) < len(right)
+    words = page.inner_text("#verdict-more").replace("\N{MINUS SIGN}", "-")
+    base, added, mean = map(float, re.findall(r"[+-]\d+\.\d+", words)[-3:])
+    assert base + added == pytest.approx(explained[alike].score, abs=2e-3)
+    assert mean == pytest.approx(right.mean(), abs=1e-3)
+    assert f"than the mean vertex, {mean:+.3f}" in page.inner_text("#key")
+    page.select_option("#shows", "without")
+    page.wait_for_function("() => playground.play.effects.values")
+    assert "the number falls without it" in page.inner_text("#key")
+
+
 def test_fingers_add_connect_and_delete(visit, cases):
     model, page = cases["colors, linear"][2], visit("colors, linear", width=390, has_touch=True)
     page.click("#pasting summary")
@@ -581,6 +643,42 @@ def test_molecules_are_read_and_changed_as_rdkit_reads_them(visit, tmp_path):
         page.fill("#text", text)
         page.click("#paste button")
         assert why in page.inner_text("#paste-problem")
+
+
+# Pairs of bonds that cross, and the least distance of two atoms.
+TANGLED = """(sketch) => {
+  const { vertices, edges } = sketch;
+  const turn = (a, b, c) => {
+    const [p, q, r] = [a, b, c].map((v) => vertices[v]);
+    return Math.sign((q.x - p.x) * (r.y - p.y) - (q.y - p.y) * (r.x - p.x));
+  };
+  const parted = (a, b) => turn(a.u, a.v, b.u) * turn(a.u, a.v, b.v) < 0;
+  const pairs = (all) => all.flatMap((a, i) => all.slice(i + 1).map((b) => [a, b]));
+  return [
+    pairs(edges).filter(([a, b]) => parted(a, b) && parted(b, a)).length,
+    Math.min(...pairs(vertices).map(([a, b]) => Math.hypot(a.x - b.x, a.y - b.y))),
+  ];
+}"""
+
+
+def test_fused_rings_and_ions_do_not_lie_upon_each_other(visit, tmp_path):
+    pytest.importorskip("rdkit", reason="molecules need RDKit: pip install 'fdgnn[chem]'")
+    salts = ["[O-][N+](=O)[O-].[O-][N+](=O)[O-].[Zn+2]", "[O-2].[O-2].[Ti+4]", "[Na+].CC(=O)[O-]"]
+    model = fitted(salts * 4, [0, 1] * 6, encoder="colors")
+    page = visit(playground.write(tmp_path / "salts.html", model, salts))
+    for typed in (
+        "c1ccc2ccccc2c1", "c1ccc2[nH]ccc2c1", "CC12CCC3C(CCC4=CC(=O)CCC34C)C1CCC2O",
+        "Cn1cnc2c1c(=O)n(C)c(=O)n2C", "c1cc2ccc3cccc4ccc(c1)c2c34", *salts,
+    ):  # fmt: skip
+        crossed, least = page.evaluate(
+            f"(smiles) => ({TANGLED})(playground.read(smiles).sketch)", typed
+        )
+        assert crossed == 0, typed
+        assert least > 0.7, typed
+    for g in range(len(salts)):
+        crossed, least = page.evaluate(f"(g) => ({TANGLED})(playground.stage.sketchOf(g))", g)
+        assert crossed == 0
+        assert least > 0.7
 
 
 def test_labels_of_strangers_stay_text(visit, tmp_path):

@@ -2,7 +2,7 @@
 
 import { unpack, unzip } from "./content.js";
 import { Effects } from "./effects.js";
-import { byId, element, root, shape } from "./elements.js";
+import { byId, element, root } from "./elements.js";
 import { flipping } from "./flipping.js";
 import { modelOf } from "./model.js";
 import { noted, read } from "./pasting.js";
@@ -27,18 +27,6 @@ function fillExamples(stage) {
   list.disabled = !examples.length;
 }
 
-function fillKey(stage) {
-  const sign = (kind) => {
-    const svg = shape("svg", { viewBox: "-6 -6 12 12", class: "graph" });
-    svg.append(shape("circle", { r: 4.6, class: `vertex ${kind}`, "fill-opacity": 0.5 }));
-    return svg;
-  };
-  const what = stage.model.classes ? "the class that is answered" : "a larger number";
-  byId("key").replaceChildren(
-    element("li", {}, sign("for"), `speaks for ${what}`),
-    element("li", {}, sign("against"), "speaks against it"));
-}
-
 function begin(stage) {
   if (stage.examples.length) stage.show(0);
   else {
@@ -58,7 +46,6 @@ async function main() {
   const effects = new Effects(stage, background), play = new Play(stage, effects), watch = new Watch(stage), tester = background();
   flipping(stage, play, tester);
   fillExamples(stage);
-  fillKey(stage);
   noted(stage);
   byId("table-of-vertices").addEventListener("toggle", () => stage.tell());
   let train = null;

@@ -2,10 +2,18 @@
 
 const MOST_OTHERS = 400; // vertices by whose distances the places of a part are found
 const CLOSEST = 0.85; // of most vertices to their nearest neighbors, in lengths of an edge
+const SPARSE = 120; // vertices of a part that may begin in several ways
+const TURNS = [2.4, 1.1, 3.5, 0.6, 4.3, 1.9, 5.3, 2.9]; // of the spiral that a part begins as
 const GAP = 1.6; // between parts that are not connected, in lengths of an edge
 
 // Places [[x, y], ...] with edges of about length 1, or longer where vertices would lie upon each other.
-export function place(n, edges) {
+export const place = (n, edges) => sideBySide(n, edges, placePart);
+
+// The places that are given, but parts that are not connected do not lie upon each other.
+export const apart = (places, edges) => sideBySide(places.length, edges, (part) => part.map((v) => places[v]));
+
+// Places of all vertices, from `placed(part, near)`, those of the vertices of a part. Parts lie in rows, the largest first.
+function sideBySide(n, edges, placed) {
   const near = Array.from({ length: n }, () => []);
   for (const [u, v] of edges) {
     if (u === v) continue;
@@ -22,9 +30,8 @@ export function place(n, edges) {
         seen[u] = true;
         part.push(u);
       }
-    parts.push({ part, ...boxOf(placePart(part, near)) });
+    parts.push({ part, ...boxOf(placed(part, near)) });
   }
-  // Parts lie side by side in rows, the largest first.
   parts.sort((a, b) => b.part.length - a.part.length);
   const wide = Math.max(parts[0]?.width, 1.5 * Math.sqrt(parts.reduce((sum, { width, height }) => sum + (width + GAP) * (height + GAP), 0)));
   let left = 0, top = 0, row = 0;
@@ -55,16 +62,28 @@ function distancesFrom(start, near) {
   return found;
 }
 
-// One connected part, by repeated averages of where each vertex's distances to the others want it; in a large part
-// to some of the others.
+// One connected part. A part with few edges begins in several ways, until no two of its edges cross: where they begin
+// the wrong way round, rings stay folded onto each other.
 function placePart(part, all) {
   const n = part.length;
   if (n === 1) return [[0, 0]];
   const number = new Map(part.map((v, i) => [v, i])), near = part.map((v) => all[v].map((u) => number.get(u)));
+  const edges = near.flatMap((own, i) => own.flatMap((j) => (j < i ? [[i, j]] : [])));
   const others = part.flatMap((_, i) => (i % Math.ceil(n / MOST_OTHERS) ? [] : [i]));
   const wanted = others.map((j) => distancesFrom(j, near));
-  let at = part.map((_, i) => [Math.cos(2.4 * i) * Math.sqrt(i + 1) * 0.6, Math.sin(2.4 * i) * Math.sqrt(i + 1) * 0.6]);
-  const rounds = Math.max(30, Math.min(400, Math.floor(4e6 / (n * others.length))));
+  let best = null, fewest = Infinity;
+  for (const turn of n <= SPARSE && edges.length <= 1.5 * n ? TURNS : TURNS.slice(0, 1)) {
+    const at = settled(part.map((_, i) => [Math.cos(turn * i), Math.sin(turn * i)].map((x) => x * Math.sqrt(i + 1) * 0.6)), others, wanted);
+    const found = crossings(at, edges, fewest);
+    if (found < fewest) [best, fewest] = [at, found];
+    if (!fewest) break;
+  }
+  return spread(lying(best));
+}
+
+// Repeated averages of where each vertex's distances to the others want it; in a large part to some of the others.
+function settled(at, others, wanted) {
+  const rounds = Math.max(30, Math.min(400, Math.floor(4e6 / (at.length * others.length))));
   for (let round = 0; round < rounds; round++) {
     at = at.map((p, i) => {
       let x = 0, y = 0, total = 0;
@@ -80,7 +99,17 @@ function placePart(part, all) {
       return total ? [x / total, y / total] : p;
     });
   }
-  return spread(lying(at));
+  return at;
+}
+
+// How many pairs of edges cross each other; counting ends at `enough`.
+function crossings(at, edges, enough) {
+  const side = (a, b, c) => Math.sign((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]));
+  const between = ([a, b], [c, d]) => side(at[a], at[b], at[c]) * side(at[a], at[b], at[d]) < 0;
+  let found = 0;
+  for (let i = 0; i < edges.length && found < enough; i++)
+    for (let j = 0; j < i; j++) if (between(edges[i], edges[j]) && between(edges[j], edges[i])) found += 1;
+  return found;
 }
 
 // Turn a part so that its longest direction is from left to right.

@@ -4,7 +4,6 @@ import { BOND_NAMES } from "./chemistry.js";
 import { draw, windowOf } from "./drawing.js";
 import { applied, newEdge, newVertex } from "./edits.js";
 import { byId, element } from "./elements.js";
-import { signed } from "./numbers.js";
 import { freePlace, place } from "./placing.js";
 import { pasting } from "./pasting.js";
 import { told } from "./verdict.js";
@@ -145,8 +144,8 @@ export class Play {
     const { sketch, history } = this.stage;
     const gone = this.chosen && (this.chosen.v >= sketch.vertices.length || this.chosen.e >= sketch.edges.length);
     if (gone) this.chosen = null;
-    if (this.shown !== history) {
-      this.shown = history;
+    if (this.shown !== history.entry.first) {
+      this.shown = history.entry.first;
       this.chosen = null;
       this.window = windowOf(sketch.vertices);
       if (this.stage.example !== null) byId("example").value = String(this.stage.example);
@@ -154,7 +153,7 @@ export class Play {
     }
     byId("undo").disabled = history.place === 0;
     byId("redo").disabled = history.place === history.past.length - 1;
-    byId("reset").disabled = history.past.length === 1;
+    byId("reset").disabled = history.untouched;
     this.paint();
     if (!moved) {
       told(this.stage);
@@ -163,7 +162,7 @@ export class Play {
   }
 
   paint() {
-    const { stage } = this, { sketch } = stage, { values } = this.effects;
+    const { stage } = this, { sketch } = stage, values = this.effects.painted;
     draw(this.svg, sketch, {
       window: this.window, molecule: stage.molecule, editable: true, values,
       most: values ? Math.max(...[...values].map(Math.abs), 1e-12) : 1,
@@ -174,8 +173,7 @@ export class Play {
   }
 
   vertexWords(v) {
-    const { stage } = this, value = this.effects.values?.[v];
-    return stage.vertexInWords(v) + (value === undefined ? "" : `: ${signed(value)}`);
+    return [this.stage.vertexInWords(v), this.effects.inWords(v)].filter(Boolean).join(": ");
   }
 
   // The strip below the canvas: what is chosen, and what can be done with it.
@@ -183,7 +181,7 @@ export class Play {
     const { stage, chosen } = this, strip = byId("strip");
     if (!chosen) {
       strip.replaceChildren(element("span", { class: "quiet-words" }, stage.sketch.vertices.length
-        ? "Choose a vertex or an edge to change it." : "Nothing is here: choose Add and touch the ground."));
+        ? `Choose ${stage.molecule ? "an atom or a bond" : "a vertex or an edge"} to change it.` : "Nothing is here: choose Add and touch the ground."));
       return;
     }
     const remove = element("button", { type: "button" }, "Delete");
@@ -242,10 +240,7 @@ export class Play {
     svg.addEventListener("keydown", (event) => this.key(event));
     byId("undo").addEventListener("click", () => this.undo("undo"));
     byId("redo").addEventListener("click", () => this.undo("redo"));
-    byId("reset").addEventListener("click", () => {
-      this.stage.history.place = 0;
-      this.undo("undo");
-    });
+    byId("reset").addEventListener("click", () => this.undo("reset"));
     byId("layout").addEventListener("click", () => this.layOut());
     document.addEventListener("keydown", (event) => {
       const typing = ["TEXTAREA", "INPUT"].includes(event.target.tagName) && event.target.type !== "radio";
@@ -301,7 +296,7 @@ export class Play {
       if (connecting) this.endEdge(v, moved ? this.at(next) : null);
       else if (moved) {
         const after = stage.sketch;
-        stage.history.past[stage.history.place] = before;
+        stage.history.replace(before);
         this.change(after, { v }, { moved: true });
         this.tellChosen();
       }

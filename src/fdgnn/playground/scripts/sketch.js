@@ -51,20 +51,49 @@ export class Sketch {
   }
 }
 
-// Sketches one after another; `now` is the one that is shown.
+// Sketches one after another, also of one graph after another. An entry has the `sketch`, the sketch that its graph
+// began as (`first`), the number of the graph among the page's examples (`example`, or null), and whether anything
+// but places was changed since (`edited`).
 export class History {
-  constructor(first) {
-    this.past = [first];
-    this.place = 0;
+  constructor() {
+    this.past = [];
+    this.place = -1;
   }
 
-  get now() {
+  get entry() {
     return this.past[this.place];
   }
 
-  add(sketch) {
-    if (sketch === this.now) return;
-    this.past = [...this.past.slice(0, this.place + 1), sketch].slice(-500);
+  get now() {
+    return this.entry.sketch;
+  }
+
+  get untouched() {
+    return this.entry.sketch === this.entry.first;
+  }
+
+  // Another graph. Examples that were only looked at are not kept, so that going through them does not bury changes.
+  begin(first, example = null) {
+    if (this.entry && this.untouched && this.entry.example !== null && example !== null) this.place -= 1;
+    this.push({ sketch: first, first, example, edited: false });
+  }
+
+  add(sketch, moved = false) {
+    if (sketch !== this.now) this.push({ ...this.entry, sketch, edited: this.entry.edited || !moved });
+  }
+
+  // Show another sketch in the place of this one, without a word of it in the history.
+  replace(sketch) {
+    this.past[this.place] = { ...this.entry, sketch };
+  }
+
+  // The graph as it began; that, too, can be taken back.
+  reset() {
+    if (!this.untouched) this.push({ ...this.entry, sketch: this.entry.first, edited: false });
+  }
+
+  push(entry) {
+    this.past = [...this.past.slice(0, this.place + 1), entry].slice(-500);
     this.place = this.past.length - 1;
   }
 

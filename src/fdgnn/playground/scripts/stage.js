@@ -3,7 +3,7 @@
 import { BOND_NAMES } from "./chemistry.js";
 import { graphsOf } from "./content.js";
 import { written } from "./numbers.js";
-import { place } from "./placing.js";
+import { apart, place } from "./placing.js";
 import { atomsOf, graphOf, History, Sketch, withGivenAtoms } from "./sketch.js";
 
 const COMMON = ["C", "N", "O", "F", "S", "Cl", "Br", "P", "I"];
@@ -22,8 +22,7 @@ export class Stage {
     this.molecule = Boolean(this.rules) || [...this.names.values()].includes("C"); // drawn as one
     this.palette = this.paletteOf();
     this.listeners = [];
-    this.example = null;
-    this.history = new History(new Sketch([], [], this.kind.directed));
+    this.history = new History();
   }
 
   paletteOf() {
@@ -61,10 +60,15 @@ export class Stage {
     return this.history.now;
   }
 
+  // The number of the example that is on the canvas, changed or not; null for a graph that was typed.
+  get example() {
+    return this.history.entry.example;
+  }
+
   // Change the graph; what moves only is told as such, since the model need not look again.
   change(sketch, { record = true, moved = false } = {}) {
-    if (record) this.history.add(sketch);
-    else this.history.past[this.history.place] = sketch;
+    if (record) this.history.add(sketch, moved);
+    else this.history.replace(sketch);
     this.tell(moved);
   }
 
@@ -81,12 +85,11 @@ export class Stage {
     if (!this.sketch.vertices.length) return { empty: true };
     const graph = this.graph(), refused = this.model.refused(graph);
     if (refused.length) return { refused, graph };
-    return { ...this.model.explain(graph, this.target ?? null), graph, unseen: this.model.unseen(graph) };
+    return { ...this.model.explain(graph), graph, unseen: this.model.unseen(graph) };
   }
 
   use(model) {
     this.model = model;
-    this.target = null;
     this.tell();
   }
 
@@ -114,9 +117,24 @@ export class Stage {
     return label === null || label === undefined ? "" : this.edgeNames.get(String(label)) ?? String(label);
   }
 
+  get vertexWord() {
+    return this.molecule ? "atom" : "vertex";
+  }
+
+  // What vertices add to: the score of the class that is answered, or a number.
+  get scoreWord() {
+    return this.model.classes ? `the score of class ${this.className(this.explanation.target)}` : "the number";
+  }
+
+  // What a vertex of the graph on the canvas adds in the mean.
+  get meanVertex() {
+    const { vertices } = this.explanation;
+    return vertices.reduce((sum, value) => sum + value, 0) / vertices.length;
+  }
+
   vertexInWords(v) {
-    const name = this.nameOf(v);
-    return name ? `${name} (vertex ${v})` : `vertex ${v}`;
+    const name = this.nameOf(v), which = `${this.vertexWord} ${v}`;
+    return name ? `${name} (${which})` : which;
   }
 
   className(c) {
@@ -165,10 +183,12 @@ export class Stage {
       ["elements", "charges", "hydrogens", "aromatic", "places", "bonds"].map(get);
     const n_bonds = get("n_bonds"), width = this.kind.n_inputs;
     const firstBond = n_bonds.subarray(0, g).reduce((sum, n) => sum + n, 0);
-    const vertices = Array.from({ length: graph.n }, (_, v) => {
+    const given = Array.from({ length: graph.n }, (_, v) => [0, 1].map((k) => places[2 * (graph.first + v) + k] / 1000));
+    const at = apart(given, graph.edges);
+    const vertices = at.map(([x, y], v) => {
       const i = graph.first + v;
       return {
-        x: places[2 * i] / 1000, y: places[2 * i + 1] / 1000, label: graph.labels?.[v],
+        x, y, label: graph.labels?.[v],
         features: graph.features ? Array.from(graph.features.subarray(v * width, (v + 1) * width)) : undefined,
         atom: { element: this.content.graphs.elements[elements[i]], charge: charges[i], hydrogens: hydrogens[i], aromatic: aromatic[i] === 1 },
       };
@@ -177,22 +197,18 @@ export class Stage {
       const [u, v, twice] = bonds.subarray(3 * (firstBond + b), 3 * (firstBond + b) + 3);
       return { u, v, order: twice / 2 };
     });
-    const given = new Map(graph.edges.map(([u, v], e) => [`${Math.min(u, v)} ${Math.max(u, v)}`, graph.edgeLabels?.[e]]));
-    for (const edge of edges) edge.label = given.get(`${Math.min(edge.u, edge.v)} ${Math.max(edge.u, edge.v)}`) ?? null;
+    const labels = new Map(graph.edges.map(([u, v], e) => [`${Math.min(u, v)} ${Math.max(u, v)}`, graph.edgeLabels?.[e]]));
+    for (const edge of edges) edge.label = labels.get(`${Math.min(edge.u, edge.v)} ${Math.max(edge.u, edge.v)}`) ?? null;
     return withGivenAtoms(new Sketch(vertices, edges, false));
   }
 
   show(g) {
-    this.example = g;
-    this.history = new History(this.sketchOf(g));
-    this.target = null;
+    this.history.begin(this.sketchOf(g), g);
     this.tell();
   }
 
   start(sketch) {
-    this.example = null;
-    this.history = new History(sketch);
-    this.target = null;
+    this.history.begin(sketch);
     this.tell();
   }
 }

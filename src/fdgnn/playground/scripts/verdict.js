@@ -20,16 +20,18 @@ function verdictOf(stage) {
     const why = `The model was not trained on graphs with the vertex label ${names}, and was fitted to refuse such graphs.`;
     return { answer: [element("h2", {}, "No answer")], more: [element("p", { class: "problem" }, why)] };
   }
-  const added = `${signed(explanation.base)} for an empty graph, and ${signed(explanation.score - explanation.base)} from ${explanation.vertices.length === 1 ? "its vertex" : `its ${explanation.vertices.length} vertices`}.`;
-  const truth = stage.truthOf(stage.example), known = truth && stage.history.place === 0 ? [words(`In the data: ${truth}.`)] : [];
+  const n = explanation.vertices.length, many = stage.molecule ? "atoms" : "vertices";
+  const added = `${signed(explanation.base)} for an empty graph, and ${signed(explanation.score - explanation.base)} from ${n === 1 ? `its ${stage.vertexWord}` : `its ${n} ${many}, ${signed(stage.meanVertex)} each in the mean`}.`;
+  const truth = stage.truthOf(stage.example), known = truth && !stage.history.entry.edited ? [words(`In the data: ${truth}.`)] : [];
   if (!model.classes) {
-    return { answer: [element("h2", {}, explanation.outputs.map((y) => written(y)).join(", "))], more: [...known, words(added)] };
+    const numbers = explanation.outputs.map((y) => written(y)).join(", ");
+    return { answer: [element("h2", {}, numbers), words("is the model's number")], more: [...known, words(`It adds up: ${added}`)] };
   }
   const { outputs, probabilities } = explanation, winner = model.winner(outputs);
   const facts = [...(probabilities ? [`probability ${percent(probabilities[winner])}`] : []), `score ${signed(explanation.score)}`];
   return {
     answer: [element("h2", {}, `Class ${stage.className(winner)}`), words(facts.join(", "))],
-    more: [...known, classBars(stage, winner), words(`The vertices add up: ${added}`)],
+    more: [...known, classBars(stage, winner), words(`The score adds up: ${added}`)],
   };
 }
 
@@ -57,11 +59,12 @@ function tellTable(stage) {
     place.replaceChildren();
     return;
   }
+  const mean = stage.meanVertex;
   const order = [...explanation.vertices].map((value, v) => [v, value]).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
-  const head = element("tr", {}, ...["vertex", "label", "adds"].map((text) => element("th", { scope: "col" }, text)));
+  const head = element("tr", {}, ...[stage.vertexWord, "label", "adds", "beside the mean"].map((text) => element("th", { scope: "col" }, text)));
   const rows = order.slice(0, 200).map(([v, value]) => element("tr", {},
     element("td", {}, String(v)),
     element("td", {}, explanation.graph.labels ? stage.labelName(explanation.graph.labels[v]) : "–"),
-    element("td", { class: "number" }, signed(value, 4))));
+    ...[value, value - mean].map((number) => element("td", { class: "number" }, signed(number, 4)))));
   place.replaceChildren(element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)));
 }
