@@ -173,3 +173,14 @@ def test_a_regressor_has_a_page(motifs, tmp_path):
     model = FDGNNRegressor(random_state=0).fit(graphs, sizes)
     content = content_of(playground.write(tmp_path / "play.html", model, graphs, sizes))[0]
     assert content["training"] is None
+    assert content["notes"] == ["The page trains models of classes; this one gives numbers."]
+
+
+def test_a_page_that_cannot_train_says_why(motifs, tmp_path):
+    graphs, y, model = motifs
+    for answers, words in ((None, "is not known here"), (np.repeat(y[:1], 60), "two classes")):
+        page = playground.write(tmp_path / "play.html", model, graphs, answers)
+        (note,) = content_of(page)[0]["notes"]
+        assert words in note
+    page = playground.write(tmp_path / "play.html", model, graphs, y)
+    assert content_of(page)[0]["notes"] == []

@@ -259,6 +259,32 @@ def test_training_gives_what_its_python_code_gives(visit, cases, name):
     assert np.abs(np.array(found) - names["model"].outputs(graphs)).max() < 1e-6
 
 
+def test_workers_share_the_graphs_and_train_what_was_set_last(visit):
+    page = visit("several networks")
+    page.click("#tab-train")
+    page.wait_for_selector("#train[data-trained]")
+    begin = {"rho": 0.8, "omega1": 1, "omega": 1, "depth": 2, "units": 20, "penalty": -1, "seed": 3}
+    split = """async ([n, settings]) => {
+      const { train } = playground, all = train.workers;
+      train.workers = Array.from({ length: n }, (_, k) => all[k % all.length]);
+      return (TRAIN)(settings);
+    }""".replace("TRAIN", TRAIN)
+    one, three = (page.evaluate(split, [n, begin]) for n in (1, 3))
+    assert one[:2] == three[:2]
+    assert np.abs(np.array(one[2]) - three[2]).max() < 1e-7
+    assert one[3] == three[3]
+    last = page.evaluate(
+        """async () => {
+      const { rho } = document.getElementById("sliders").elements, { train } = playground;
+      for (rho.value = 0.1; rho.value < 1; rho.stepUp()) rho.dispatchEvent(new Event("input"));
+      while (train.running) await new Promise((go) => setTimeout(go, 20));
+      const { trained } = document.getElementById("train").dataset;
+      return [JSON.parse(trained).rho, train.settings().rho];
+    }"""
+    )
+    assert last[0] == last[1]
+
+
 # ---------------------------------------------------------------------- it can be played with
 
 SKETCH = """() => {
@@ -587,6 +613,9 @@ def test_watching_ends_at_the_state_that_is_pooled(visit, cases):
     assert page.inner_text("#run-steps") == "Pause"
     other = visit("colors, Gaussian")
     other.click("#tab-watch")
+    told = other.inner_text(".colors-list")
+    assert re.search(r"^[CN]$|^[CN], \d+ times$", told, flags=re.MULTILINE)
+    assert re.search(r"^[CN] beside [CN]", told, flags=re.MULTILINE)
     other.locator(".colors-list button").first.click()
     assert other.locator("#watched .lit").count() >= 1
 

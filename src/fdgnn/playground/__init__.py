@@ -28,7 +28,7 @@ from fdgnn.model_files import load_model
 from fdgnn.playground.graphs import atom_arrays, chosen_graphs, molecule_rules, page_graphs
 from fdgnn.playground.models import one_model, page_model
 from fdgnn.playground.page import render
-from fdgnn.playground.records import PageContent, PageTraining
+from fdgnn.playground.records import PageContent, PageGraphs, PageTraining
 from fdgnn.portrait.making import atoms_of_labels
 from fdgnn.portrait.text import clipped
 
@@ -177,6 +177,8 @@ def _page(
             if classes is not None:
                 training, own = _training(part, answers, chosen, len(batch), code)
                 arrays |= own
+        if training is None:
+            notes.append(_why_no_training(graphs, y is not None))
     content = PageContent(
         title=title,
         version=__version__,
@@ -209,6 +211,15 @@ def _answers(model: Any, y: Array) -> tuple[list[Any] | None, Array]:
         return None, y.astype(np.float64)
     classes, codes = np.unique(y, return_inverse=True)
     return classes.tolist(), codes.astype(np.int32)
+
+
+def _why_no_training(graphs: PageGraphs, answered: bool) -> str:
+    """Say why the page has no tab for training."""
+    if not answered:
+        return "What the right answers are is not known here, so the page cannot train models."
+    if graphs.classes is None:
+        return "The page trains models of classes; this one gives numbers."
+    return "The page cannot train models: two classes with at least two graphs each are needed."
 
 
 def _training(

@@ -16,6 +16,9 @@ import { themed } from "./theme.js";
 import { Train } from "./train.js";
 import { Watch } from "./watch.js";
 
+// Workers that train: as many as there are processors, as far as a browser tells.
+const TRAINERS = Math.max(1, Math.min(4, navigator.hardwareConcurrency || 2));
+
 function fillExamples(stage) {
   const list = byId("example"), { examples } = stage;
   list.append(...examples.map(({ id }, g) => element("option", { value: g }, [id, stage.truthOf(g)].filter(Boolean).join(": "))));
@@ -53,7 +56,7 @@ async function main() {
     if (name === "watch") watch.open();
     else watch.pause();
     if (name === "train") {
-      train ??= new Train(stage, background(), play, () => open("play"));
+      train ??= new Train(stage, Array.from({ length: TRAINERS }, background), () => open("play"));
       train.onUse = (weights, details) => {
         tester.ask("use", { weights, ...details });
         effects.use({ weights, ...details });

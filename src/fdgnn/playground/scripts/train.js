@@ -16,9 +16,10 @@ const SLIDERS = [
 const SIGNS = ["M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0", "M-4 -4h8v8h-8z", "M0 -5l5 9h-10z", "M-5 0l5 -5l5 5l-5 5z", "M-4.5 -1.5h3v-3h3v3h3v3h-3v3h-3v-3h-3z"];
 
 export class Train {
-  constructor(stage, background, play, openPlay) {
+  // `workers` share the graphs among them; the first solves the readout.
+  constructor(stage, workers, openPlay) {
     this.stage = stage;
-    this.background = background;
+    this.workers = workers;
     this.openPlay = openPlay;
     this.best = 0;
     this.summary = byId("summary").textContent;
@@ -65,17 +66,37 @@ export class Train {
     this.opened = true;
   }
 
+  // One training after another: what is set while one runs is trained after it, and only the last of it.
   async moved() {
-    const settings = this.settings(), start = performance.now();
-    this.tellSettings(settings);
+    this.lastMove = performance.now();
+    this.tellSettings(this.settings());
     byId("code").textContent = this.code();
-    const result = await this.background.ask("train", { settings, latest: true });
-    this.result = result;
-    this.show(result);
+    if (this.running) {
+      this.again = true;
+      return;
+    }
+    this.running = true;
+    do {
+      this.again = false;
+      await this.train();
+    } while (this.again);
+    this.running = false;
+  }
+
+  embed(settings) {
+    return Promise.all(this.workers.map((worker, k) => worker.ask("embed", { settings, share: { k, of: this.workers.length } })));
+  }
+
+  async train() {
+    const settings = this.settings(), start = this.lastMove, begin = performance.now();
+    const shares = await this.embed(settings), embedding = performance.now() - begin;
+    const result = await this.workers[0].ask("train", { settings, shares }), { readout, all: rest } = result.times;
+    this.result = { ...result, times: { embedding, readout, all: embedding + rest } };
+    this.show(this.result);
     const all = performance.now() - start;
     byId("train").dataset.milliseconds = all.toFixed(1);
     byId("train").dataset.trained = JSON.stringify(settings);
-    this.cards(result, all);
+    this.cards(this.result, all);
   }
 
   cards(result, milliseconds) {
@@ -138,7 +159,8 @@ export class Train {
   // ------------------------------------------------------------------ the model that is set
 
   async use() {
-    const weights = await this.background.ask("weights", { settings: this.settings() });
+    const settings = this.settings(), shares = await this.embed(settings);
+    const weights = await this.workers[0].ask("weights", { settings, shares });
     if (!weights) return;
     const { graphs } = this.stage.content;
     const kind = { ...this.stage.kind, labels: graphs.labels, n_inputs: graphs.labels?.length ?? this.stage.kind.n_inputs };

@@ -168,7 +168,7 @@ export class Trainer {
       this.q === 1 ? [answer === 1 ? 1 : -1] : classes.map((_, c) => (c === answer ? 1 : -1))));
     this.layerOf = remembered(drawLayer, 200);
     this.expansionOf = remembered(drawExpansion, 6);
-    this.statesOf = remembered(() => ({ layers: [], states: null, pooled: [], settled: null }), 4);
+    this.statesOf = remembered(() => ({ pooled: [] }), 4);
     this.chunksOf = remembered((some) => this.chunked(some), 4);
     this.axes = null;
     this.rooms = {};
@@ -190,21 +190,23 @@ export class Trainer {
     });
   }
 
-  // Pooled states (n_graphs, H) of the last layer. Graphs are solved in chunks, certified ones apart.
-  embed(settings) {
-    const { seed, units, rho, omega1, omega, depth } = settings;
-    const known = this.statesOf([seed, units, rho, omega1, omega].join(" "));
+  // Pooled states of the last layer, row after row, of every `of`-th graph from graph `k` on: the share of one of several
+  // workers. Graphs are solved in chunks, certified ones apart.
+  embed(settings, { k, of }) {
+    const { seed, units, rho, omega1, omega, depth } = settings, own = [...this.graphs.keys()].filter((g) => g % of === k);
+    const known = this.statesOf([k, of, seed, units, rho, omega1, omega].join(" "));
     if (known.pooled.length < depth) {
-      known.layers = this.layersOf(settings, depth);
-      known.radius = Math.max(...known.layers.map(radiusOf));
-      const sums = known.layers.map(() => new Float64Array(this.graphs.length * units));
+      const layers = this.layersOf(settings, depth), radius = Math.max(...layers.map(radiusOf));
+      const sums = layers.map(() => new Float64Array(this.graphs.length * units));
       for (const certified of [true, false]) {
-        const some = [...this.graphs.keys()].filter((g) => known.radius * this.bounds[g] < 1 === certified);
-        for (const chunk of this.chunksOf(some.join(" "), some)) this.solve(known.layers, chunk, certified, sums);
+        const some = own.filter((g) => radius * this.bounds[g] < 1 === certified);
+        for (const chunk of this.chunksOf(some.join(" "), some)) this.solve(layers, chunk, certified, sums);
       }
       known.pooled = sums;
     }
-    return known;
+    const rows = new Float64Array(own.length * units), sums = known.pooled[depth - 1];
+    own.forEach((g, i) => rows.set(sums.subarray(g * units, (g + 1) * units), i * units));
+    return rows;
   }
 
   // What the first layer reads at some vertices of a graph: numbers of labels, or features.
@@ -268,19 +270,22 @@ export class Trainer {
     });
   }
 
-  features(settings) {
-    const known = this.embed(settings), H = settings.units, n = this.graphs.length;
-    const expansion = this.expansionOf(`${settings.seed} ${H}`, settings.seed, H);
-    const X = new Float64Array(n * expansion.P), sums = known.pooled[settings.depth - 1];
-    for (let g = 0; g < n; g++) X.set(expansion.expand(sums.subarray(g * H, (g + 1) * H)), g * expansion.P);
-    return { X, P: expansion.P, expansion, known };
+  // Features (n_graphs, P) from pooled states: the shares of all workers.
+  features({ seed, units: H }, shares) {
+    const expansion = this.expansionOf(`${seed} ${H}`, seed, H), { P } = expansion, of = shares.length;
+    const X = new Float64Array(this.graphs.length * P);
+    this.graphs.forEach((_, g) => {
+      const i = Math.floor(g / of);
+      X.set(expansion.expand(shares[g % of].subarray(i * H, (i + 1) * H)), g * P);
+    });
+    return { X, P, expansion };
   }
 
-  // Everything that follows from the settings: held-out outputs and accuracy, the map, the certificates.
-  train(settings) {
+  // Everything that follows from pooled states: held-out outputs and accuracy, the map, the certificates.
+  train(settings, shares) {
     const start = performance.now(), n = this.graphs.length;
-    const { X, P, known } = this.features(settings);
-    const embedded = performance.now(), data = centered(X, n, P, this.Y, this.q);
+    const { X, P } = this.features(settings, shares), data = centered(X, n, P, this.Y, this.q);
+    const radius = Math.max(...this.layersOf(settings, settings.depth).map(radiusOf));
     const outputs = heldOut(data, n, P, this.Y, this.q, settings.alpha, this.fold);
     const solved = performance.now();
     const map = principalMap(data.Z, n, P, this.axes?.[0].length === P ? this.axes : null);
@@ -291,16 +296,16 @@ export class Trainer {
       outputs: outputs && [...outputs], answers, right,
       accuracy: right && right.filter(Boolean).length / n,
       places: map.places, shares: map.shares,
-      contractions: this.bounds.map((bound) => bound * known.radius),
-      times: { embedding: embedded - start, readout: solved - embedded, all: performance.now() - start },
+      contractions: this.bounds.map((bound) => bound * radius),
+      times: { readout: solved - start, all: performance.now() - start },
     };
   }
 
   // The weights of the model with these settings, trained on all graphs.
-  weights(settings) {
-    const { X, P, expansion, known } = this.features(settings);
+  weights(settings, shares) {
+    const { X, P, expansion } = this.features(settings, shares);
     const n = this.graphs.length, readout = fitRidge(centered(X, n, P, this.Y, this.q), n, P, this.q, settings.alpha);
-    const layers = known.layers.slice(0, settings.depth).map(({ inputs, recurrent, bias }) => ({ inputs, recurrent, bias }));
+    const layers = this.layersOf(settings, settings.depth).map(({ inputs, recurrent, bias }) => ({ inputs, recurrent, bias }));
     return readout && { layers, projection: expansion.weights, units: settings.units, ...readout };
   }
 }

@@ -6,7 +6,7 @@ import { signed } from "./numbers.js";
 import { curves, heat } from "./plots.js";
 import { structureOf } from "./structure.js";
 
-const SHOWN_STEPS = 60, STILL = 1e-6, HEAVIEST = 8, INKS = 7;
+const SHOWN_STEPS = 60, STILL = 1e-6, HEAVIEST = 8, MOST_NEIGHBORS = 6, INKS = 7;
 
 export class Watch {
   constructor(stage) {
@@ -196,7 +196,7 @@ class ColorFilm {
   constructor(stage, graph, { network, block, b }, watch) {
     this.stage = stage;
     this.watch = watch;
-    const structure = structureOf(graph), encoded = network.encode(graph, structure);
+    const structure = (this.structure = structureOf(graph)), encoded = network.encode(graph, structure);
     const { outputs, target } = stage.explanation;
     const signs = stage.model.signs(target, outputs.length);
     const direction = encoded.split(network.readout.direction(encoded.features, signs))[b];
@@ -243,11 +243,18 @@ class ColorFilm {
     return element("div", { class: "side" }, element("h3", {}, `The heaviest colors ${words}`), list);
   }
 
+  // A color in words, by one of the vertices that have it: what it is, and from round 1 on what it lies beside.
   describe({ t, group }) {
-    const { stage } = this, row = this.rows[t], v = row.groups.indexOf(group);
-    const what = row.channel === "label" || stage.rules ? [stage.nameOf(v) || "vertex", ...stage.atomFacts(v)].join(", ") : row.channel;
-    if (row.round === 0) return row.channel === "label" ? `${what}` : `${what}, as at vertex ${v}`;
-    return `${what}${what.includes(",") ? "," : ""} with all up to ${row.round} step${row.round > 1 ? "s" : ""} away`;
+    const { stage } = this, { channel, round, groups } = this.rows[t], v = groups.indexOf(group);
+    const { indptr, neighbors } = this.structure, around = [...neighbors.subarray(indptr[v], indptr[v + 1])];
+    const degree = (u) => indptr[u + 1] - indptr[u], labeled = channel === "label" || stage.rules;
+    if (!labeled && channel !== "degree") return `${channel}, as at ${stage.vertexWord} ${v}`;
+    const what = labeled ? [stage.nameOf(v) || "vertex", ...stage.atomFacts(v)].join(", ") : `vertex of degree ${degree(v)}`;
+    if (round === 0) return what;
+    const beside = around.map((u) => (labeled ? stage.nameOf(u) || "vertex" : degree(u))).sort();
+    const shown = [...beside.slice(0, MOST_NEIGHBORS), ...(beside.length > MOST_NEIGHBORS ? ["…"] : [])].join(", ");
+    const near = beside.length ? ` beside ${labeled ? "" : "degree "}${shown}` : " alone";
+    return `${what}${near}${round > 1 ? `, and all up to ${round} steps away` : ""}`;
   }
 
   ink(group) {

@@ -55,8 +55,9 @@ const tasks = {
     model = weights ? trainedModel(weights, { kind, classes }) : modelOf(content.model.record, arrays, content.model);
     return true;
   },
-  train: ({ settings }) => trainer.train(settings),
-  weights: ({ settings }) => trainer.weights(settings),
+  embed: ({ settings, share }) => trainer.embed(settings, share),
+  train: ({ settings, shares }) => trainer.train(settings, shares),
+  weights: ({ settings, shares }) => trainer.weights(settings, shares),
   without: ({ graph, target }) => model.vertexEffects(graph, target),
   flip: tryEdits,
   nothing: () => undefined,
