@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from fdgnn import ColorCounts, FDGNNClassifier, Graph, as_batch
+from fdgnn import ColorCounts, FDGNNClassifier, Graph, as_batch, load_model, save_model
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.encoders.channels import bins_of, coarse_bins, log_bins, quantile_edges
 from fdgnn.exceptions import GraphError, UnseenLabelWarning
@@ -347,7 +347,7 @@ def test_unseen_labels_are_told_and_no_error():
     named = [Graph(g.edge_index, g.n_vertices, labels=np.full(g.n_vertices, "a")) for g in graphs]
     model = FDGNNClassifier(encoder="colors").fit(named, y)
     strange = Graph([[0, 1], [1, 2]], labels=["a", "z", "a"])
-    with pytest.warns(UnseenLabelWarning, match="1 of 3 graphs have vertex labels or descriptors"):
+    with pytest.warns(UnseenLabelWarning, match="1 of 3 graphs have labels or descriptors"):
         assert model.predict([*named[:2], strange]).shape == (3,)
     assert model.refusals([strange]) == {}
     told = {1: "vertex label z was not seen during fit"}
@@ -356,6 +356,24 @@ def test_unseen_labels_are_told_and_no_error():
     assert encoder.unseen(as_batch([named[0], strange])) == told
     with pytest.warns(UnseenLabelWarning, match="1 of 1 graphs"):
         encoder.transform([strange])
+
+
+def test_unseen_labels_of_edges_are_told(tmp_path):
+    def bonded(*kinds):
+        ends = np.array([np.arange(len(kinds)), np.arange(1, len(kinds) + 1)])
+        return Graph(ends, labels=["a"] * (len(kinds) + 1), arc_labels=list(kinds))
+
+    known = [bonded("s", "d"), bonded("d", "d"), bonded("s", "s"), bonded("d", "s", "d")]
+    model = FDGNNClassifier(encoder="colors").fit(known, [0, 1, 0, 1])
+    new = [known[0], bonded("s", "t", "u"), known[1], bonded("u")]
+    told = {g: f"edge label {label} was not seen during fit" for g, label in ((1, "t"), (3, "u"))}
+    assert model.unseen(new) == told
+    with pytest.warns(UnseenLabelWarning, match="2 of 4 graphs"):
+        model.predict(new)
+    save_model(model, tmp_path / "model.fdgnn")
+    assert load_model(tmp_path / "model.fdgnn").unseen(new) == told
+    ignoring = FDGNNClassifier(encoder=ColorCounts(arc_labels=False)).fit(known, [0, 1, 0, 1])
+    assert ignoring.unseen(new) == {}
 
 
 def test_graphs_must_have_what_arcs_had_during_fit():

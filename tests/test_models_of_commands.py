@@ -145,7 +145,7 @@ def test_colors_take_new_labels_and_the_number_of_rows_is_told_once(
     assert run.returncode == 0, run.stderr
     told = [line for line in run.stderr.splitlines() if "not seen during fit" in line]
     assert told == [
-        "2 of these 6 rows have vertex labels or descriptors that were not seen during fit; the "
+        "2 of these 6 rows have labels or descriptors that were not seen during fit; the "
         "model knows nothing about these, so its answers rest on the rest of the graph"
     ]
     summary = json.loads(run.stdout)
@@ -158,7 +158,7 @@ def test_colors_take_new_labels_and_the_number_of_rows_is_told_once(
     why = fdgnn("explain", path, strange, "-o", tmp_path / "why.jsonl", "--row", 0, "--row", 4)
     assert why.returncode == 0, why.stderr
     assert why.stderr.count("not seen during fit") == 1
-    assert "1 of these 2 rows have vertex labels" in why.stderr
+    assert "1 of these 2 rows have labels" in why.stderr
     why = (tmp_path / "why.jsonl").read_text(encoding="utf-8").splitlines()
     told = [json.loads(line)["warning"] for line in why]
     assert told == [None, new]

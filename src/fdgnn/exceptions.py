@@ -21,7 +21,7 @@
     UserWarning
     └── FDGNNWarning
         ├── ConvergenceWarning                  states were still moving after the last iteration
-        ├── UnseenLabelWarning                  vertex labels that no training graph has
+        ├── UnseenLabelWarning                  labels that no training graph has
         ├── RareClassWarning                    a class so rare that accuracy says little
         ├── UnusableGraphWarning                graphs of a list that got no answer
         └── UnusedDataWarning                   something that graphs carry and nobody reads
@@ -116,7 +116,7 @@ class ConvergenceWarning(FDGNNWarning):
 
 
 class UnseenLabelWarning(FDGNNWarning):
-    """Some graphs have vertex labels that no training graph has."""
+    """Some graphs have labels of vertices or edges that no training graph has."""
 
 
 class RareClassWarning(FDGNNWarning):

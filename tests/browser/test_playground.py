@@ -668,6 +668,12 @@ def test_molecules_are_read_and_changed_as_rdkit_reads_them(visit, tmp_path):
         assert abs(scored(page) - model.outputs(["C[Si](C)(C)C"])[0, 0]) < AGREES
     drawn(page, "CCO")
     assert "has not seen" not in page.inner_text("#notes")
+    plain = [smiles for smiles in SMILES if "#" not in smiles]
+    model = fitted(plain, np.arange(len(plain)) % 2, encoder="colors")
+    other = visit(playground.write(tmp_path / "no_triple_bond.html", model, plain))
+    drawn(other, "CC#CC")
+    assert "not seen the bond label “triple”: it knows" in other.inner_text("#notes")
+    assert model.unseen(["CCC", "CC#CC"])[1].endswith("was not seen during fit")
     for text, why in (("C1CC", "is not closed"), ("C*C", "not known"), ("[H]C", "leave them out")):
         page.fill("#text", text)
         page.click("#paste button")

@@ -15,7 +15,7 @@ from fdgnn.encoders.base import Encoder, Encoding, GraphKind
 from fdgnn.encoders.channels import Channels, Colors
 from fdgnn.encoders.color_parts import ColorParts, rows_of
 from fdgnn.encoders.counting import colored, feature_keys, hashed_counts, numbered
-from fdgnn.encoders.unseen import HANDLE_UNKNOWN, unseen_in_words
+from fdgnn.encoders.unseen import HANDLE_UNKNOWN, unseen_arcs_in_words, unseen_in_words
 from fdgnn.encoders.wording import number_in_words
 from fdgnn.exceptions import GraphError, ModelFileError
 from fdgnn.graphs import GraphBatch
@@ -39,6 +39,7 @@ class ColorFacts(Record, frozen=True, kw_only=True):
     whole_weights: bool = True
     labeled_arcs: bool = False
     weighted_arcs: bool = False
+    arc_vocabulary: list[int | str] | None = None  # None where it is not known
 
 
 class Buckets:
@@ -176,6 +177,8 @@ class ColorCounts(Encoder):
         self.weight_edges_, self.whole_weights_ = np.empty(0), True
         self.labeled_arcs_ = self.arc_labels and graphs.arc_label_codes is not None
         self.weighted_arcs_ = self.arc_labels and graphs.weights is not None
+        arc_values = graphs.arc_label_values if self.labeled_arcs_ else None
+        self.arc_vocabulary_ = None if arc_values is None else tuple(arc_values.tolist())
         if self.weighted_arcs_:
             assert graphs.weights is not None
             self.whole_weights_ = bool((graphs.weights == np.round(graphs.weights)).all())
@@ -382,6 +385,7 @@ class ColorCounts(Encoder):
             whole_weights=self.whole_weights_,
             labeled_arcs=self.labeled_arcs_,
             weighted_arcs=self.weighted_arcs_,
+            arc_vocabulary=None if self.arc_vocabulary_ is None else list(self.arc_vocabulary_),
         )
 
     def arrays(self) -> dict[str, Array]:
@@ -405,6 +409,8 @@ class ColorCounts(Encoder):
         self.vocabulary_ = None if facts.vocabulary is None else tuple(facts.vocabulary)
         self.joint_, self.whole_weights_ = facts.joint, facts.whole_weights
         self.labeled_arcs_, self.weighted_arcs_ = facts.labeled_arcs, facts.weighted_arcs
+        words = facts.arc_vocabulary
+        self.arc_vocabulary_ = None if words is None else tuple(words)
         if self._first in ("labels", "features") and self._first != graph_kind.vertices:
             raise ModelFileError(f"its colors begin with {self._first}, which its graphs lack")
         self.feature_edges_ = np.empty((0, self.n_bins - 1))
@@ -430,8 +436,9 @@ class ColorCounts(Encoder):
         return self.handle_unknown == "ignore"
 
     def unseen(self, graphs: GraphBatch) -> dict[int, str]:
-        """Graphs that are taken, though they have a vertex label that was not seen during fit."""
-        return unseen_in_words(graphs, self.vocabulary_) if self._takes_unseen else {}
+        """Graphs that are taken, though they have a label that was not seen during fit."""
+        arcs = unseen_arcs_in_words(graphs, self.arc_vocabulary_)
+        return arcs | (unseen_in_words(graphs, self.vocabulary_) if self._takes_unseen else {})
 
     def lacking(self, kind: Kind) -> str | None:
         """Labels and weights of arcs are needed where they are part of the colors."""

@@ -1,4 +1,4 @@
-"""Vertex labels that no training graph has: which graphs have some, and how it is told."""
+"""Labels that no training graph has: which graphs have some, and how it is told."""
 
 from __future__ import annotations
 
@@ -19,6 +19,12 @@ def unseen_in_words(graphs: GraphBatch, vocabulary: Sequence[Any] | None) -> dic
     return {g: f"vertex label {label} was not seen during fit" for g, label in new.items()}
 
 
+def unseen_arcs_in_words(graphs: GraphBatch, vocabulary: Sequence[Any] | None) -> dict[int, str]:
+    """Positions of graphs with an edge label that is not in the vocabulary, each with words."""
+    new = graphs.new_arc_labels(vocabulary)
+    return {g: f"edge label {label} was not seen during fit" for g, label in new.items()}
+
+
 def tell_unseen(n_unseen: int, n_graphs: int, stacklevel: int = 3) -> None:
     """Warn once if some of the graphs have new labels."""
     if n_unseen:
@@ -27,6 +33,6 @@ def tell_unseen(n_unseen: int, n_graphs: int, stacklevel: int = 3) -> None:
 
 
 WHAT_IT_MEANS = (
-    "vertex labels or descriptors that were not seen during fit; the model knows nothing about "
+    "labels or descriptors that were not seen during fit; the model knows nothing about "
     "these, so its answers rest on the rest of the graph"
 )

@@ -428,16 +428,12 @@ class GraphBatch(Sequence[Graph]):
 
     def new_labels(self, vocabulary: Sequence[Any] | None) -> dict[int, Any]:
         """Positions of graphs with a vertex label that the vocabulary lacks, and the first such."""
-        if vocabulary is None or self.label_codes is None or self.label_values is None:
-            return {}
-        known, labels_here = set(vocabulary), self.label_values.tolist()
-        if known.issuperset(labels_here):  # most often
-            return {}
-        new = np.array([label not in known for label in labels_here])
-        vertices = np.flatnonzero(new[self.label_codes])
-        graphs, first = np.unique(self.graph_of_vertex[vertices], return_index=True)
-        labels = self.label_values[self.label_codes[vertices[first]]]
-        return dict(zip(graphs.tolist(), labels.tolist(), strict=True))
+        return _new_labels(vocabulary, self.label_codes, self.label_values, self.vertex_offsets)
+
+    def new_arc_labels(self, vocabulary: Sequence[Any] | None) -> dict[int, Any]:
+        """Positions of graphs with an arc label that the vocabulary lacks, and the first such."""
+        offsets = np.asarray(self.indptr[self.vertex_offsets], dtype=np.int64)
+        return _new_labels(vocabulary, self.arc_label_codes, self.arc_label_values, offsets)
 
     def encode_labels(
         self, vocabulary: Sequence[Any], *, blank: bool = False
@@ -512,6 +508,28 @@ def _coded(labels: Array | None) -> tuple[npt.NDArray[np.int32] | None, Array | 
     values = ordered[first_of_run(ordered)]
     codes = np.searchsorted(values, labels).astype(np.int32)
     return codes, values.astype(str) if values.dtype.kind == "O" else values
+
+
+def _new_labels(
+    vocabulary: Sequence[Any] | None,
+    codes: npt.NDArray[np.int32] | None,
+    values: Array | None,
+    offsets: Ints,
+) -> dict[int, Any]:
+    """Positions of graphs with a label that the vocabulary lacks, and the first such label.
+
+    The labels of graph g are at positions `offsets[g]` to `offsets[g + 1]` of `codes`.
+    """
+    if vocabulary is None or codes is None or values is None:
+        return {}
+    known, labels_here = set(vocabulary), values.tolist()
+    if known.issuperset(labels_here):  # most often
+        return {}
+    new = np.array([label not in known for label in labels_here])
+    places = np.flatnonzero(new[codes])
+    graph_of = np.searchsorted(offsets, places, side="right") - 1
+    graphs, first = np.unique(graph_of, return_index=True)
+    return dict(zip(graphs.tolist(), values[codes[places[first]]].tolist(), strict=True))
 
 
 def _decoded(

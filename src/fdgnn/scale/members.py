@@ -191,7 +191,8 @@ def fingerprint(encoder: ColorCounts) -> str:
 def facts_without_labels(encoder: ColorCounts) -> Any:
     """What is kept of an encoder but the labels, on which features do not depend."""
     facts = encoder.facts()
-    return {name: getattr(facts, name) for name in facts.__struct_fields__ if name != "vocabulary"}
+    labels = ("vocabulary", "arc_vocabulary")
+    return {name: getattr(facts, name) for name in facts.__struct_fields__ if name not in labels}
 
 
 # ---------------------------------------------------------------------- dense features

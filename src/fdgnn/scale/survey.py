@@ -175,6 +175,11 @@ class SurveyedGraphs:
         return np.empty(0, dtype=np.int32) if self.survey.arc_labels else None
 
     @property
+    def arc_label_values(self) -> Array | None:
+        """None: which labels arcs have is not counted, and so new ones are not told."""
+        return None
+
+    @property
     def weights(self) -> Floats | None:
         """No weights, but something, if arcs have some."""
         return np.empty(0) if self.survey.weights else None

@@ -75,6 +75,13 @@ export class ColorCounts {
     return [...new Set(graph.labels.filter((label) => !vocabulary.has(label)))];
   }
 
+  // Edge labels that no training graph has, where the model knows which these have.
+  unseenEdges(graph) {
+    const { arcVocabulary, labeledArcs } = this.settings;
+    if (!labeledArcs || !arcVocabulary || !graph.edgeLabels) return [];
+    return graph.edgeLabels.filter((label) => !arcVocabulary.has(label));
+  }
+
   // Those that are refused.
   refused(graph) {
     return this.settings.takesUnseen ? [] : this.unseen(graph);

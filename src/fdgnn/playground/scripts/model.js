@@ -42,6 +42,7 @@ function colorsOf({ parameters, facts }, arrays, kind) {
     featureEdges: edges && Array.from(counts.data, (count, j) =>
       edges.data.subarray(j * edges.shape[1], j * edges.shape[1] + count)),
     vocabulary: facts.vocabulary && new Set(facts.vocabulary),
+    arcVocabulary: facts.arc_vocabulary && new Set(facts.arc_vocabulary),
     takesUnseen: parameters.handle_unknown === "ignore",
   });
 }
@@ -181,6 +182,10 @@ export class Model {
   // Labels that the model has not seen.
   unseen(graph) {
     return [...new Set(this.networks.flatMap((n) => n.blocks.flatMap((b) => b.encoder.unseen(graph))))];
+  }
+
+  unseenEdges(graph) {
+    return [...new Set(this.networks.flatMap((n) => n.blocks.flatMap((b) => b.encoder.unseenEdges?.(graph) ?? [])))];
   }
 
   // The real-valued outputs, averaged over networks.

@@ -88,8 +88,16 @@ export function noted(stage) {
 
 // What is told of labels that the model has not seen, but takes.
 function unseenNotes(stage) {
-  const unseen = stage.explanation.unseen ?? [], names = unseen.slice(0, 8).map((label) => `“${stage.labelName(label)}”`);
-  if (!unseen.length) return [];
-  const more = unseen.length > names.length ? ` and ${unseen.length - names.length} more` : "";
-  return [`The model has not seen the vertex label${unseen.length > 1 ? "s" : ""} ${names.join(", ")}${more}: it knows nothing about ${unseen.length > 1 ? "these" : "it"}, so the answer rests on the rest of the graph.`];
+  const { unseen = [], unseenEdges = [] } = stage.explanation;
+  return [
+    ...unseenNote("vertex", unseen.map((label) => stage.labelName(label))),
+    ...unseenNote(stage.molecule ? "bond" : "edge", unseenEdges.map((label) => stage.edgeLabelName(label))),
+  ];
+}
+
+function unseenNote(what, labels) {
+  if (!labels.length) return [];
+  const several = labels.length > 1, names = labels.slice(0, 8).map((label) => `“${label}”`).join(", ");
+  const more = labels.length > 8 ? ` and ${labels.length - 8} more` : "";
+  return [`The model has not seen the ${what} label${several ? "s" : ""} ${names}${more}: it knows nothing about ${several ? "these" : "it"}, so the answer rests on the rest of the graph.`];
 }

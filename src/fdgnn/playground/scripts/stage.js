@@ -85,7 +85,7 @@ export class Stage {
     if (!this.sketch.vertices.length) return { empty: true };
     const graph = this.graph(), refused = this.model.refused(graph);
     if (refused.length) return { refused, graph };
-    return { ...this.model.explain(graph), graph, unseen: this.model.unseen(graph) };
+    return { ...this.model.explain(graph), graph, unseen: this.model.unseen(graph), unseenEdges: this.model.unseenEdges(graph) };
   }
 
   use(model) {
