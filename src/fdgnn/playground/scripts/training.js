@@ -191,7 +191,7 @@ export class Trainer {
   }
 
   // Pooled states of the last layer, row after row, of every `of`-th graph from graph `k` on: the share of one of several
-  // workers. Graphs are solved in chunks, certified ones apart.
+  // workers. Graphs are solved in chunks, certified ones apart, and those together that come to rest about as fast.
   embed(settings, { k, of }) {
     const { seed, units, rho, omega1, omega, depth } = settings, own = [...this.graphs.keys()].filter((g) => g % of === k);
     const known = this.statesOf([k, of, seed, units, rho, omega1, omega].join(" "));
@@ -199,7 +199,7 @@ export class Trainer {
       const layers = this.layersOf(settings, depth), radius = Math.max(...layers.map(radiusOf));
       const sums = layers.map(() => new Float64Array(this.graphs.length * units));
       for (const certified of [true, false]) {
-        const some = own.filter((g) => radius * this.bounds[g] < 1 === certified);
+        const some = own.filter((g) => radius * this.bounds[g] < 1 === certified).sort((a, b) => this.bounds[a] - this.bounds[b]);
         for (const chunk of this.chunksOf(some.join(" "), some)) this.solve(layers, chunk, certified, sums);
       }
       known.pooled = sums;
