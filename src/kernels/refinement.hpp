@@ -42,21 +42,54 @@ inline i32 number_colors(Span<const u64> color, i32* table, u64* distinct, i32* 
     return count;
 }
 
-// Give each vertex of one graph its next color.
-inline void refine_once(const Structure& s, i64 v0, Span<u64> color, Span<const u64> weight_bits,
-                        u64* mixed, Pulse& pulse) {
-    pulse.spend(2 * color.size);
-    for (i64 v = 0; v < color.size; v++) mixed[v] = mix(color[v]);
-    for (i64 v = 0; v < color.size; v++) {
-        if (v % STRIP == 0) pulse.spend(arcs_of_strip(s, v0, color.size, v));
+// Gives the vertices of one graph after another their next colors; its memory serves all of them.
+//
+// Sums are differences of one running sum over the arcs of a strip, exact because they wrap around: a
+// loop over the few arcs of each vertex would be mispredicted at its end.
+class ColorStep {
+public:
+    ColorStep(const Structure& s, Span<const u64> weight_bits)
+        : s(s), weight_bits(weight_bits), mixed(longest(s.vertex_offsets)) {
+        i64 most = 0;
+        for (i64 g = 0; g + 1 < s.vertex_offsets.size; g++) {
+            const i64 v0 = s.vertex_offsets[g], n = s.vertex_offsets[g + 1] - v0;
+            for (i64 v = 0; v < n; v += STRIP) most = std::max(most, arcs_of_strip(s, v0, n, v));
+        }
+        running.resize(most + 1);
+    }
+
+    // Take the step for the graph whose vertices begin at v0.
+    void take(i64 v0, Span<u64> color) {
+        pulse.spend(2 * color.size);
+        for (i64 v = 0; v < color.size; v++) mixed[v] = mix(color[v]);
+        for (i64 v = 0; v < color.size; v += STRIP) {
+            const i64 last = std::min(v + STRIP, color.size), a0 = s.indptr[v0 + v];
+            pulse.spend(s.indptr[v0 + last] - a0);
+            sum_arcs(a0, s.indptr[v0 + last]);
+            const u64* before = running.data() - a0;  // arc a: the sum of those before it
+            for (i64 u = v; u < last; u++) {
+                const u64 total = before[s.indptr[v0 + u + 1]] - before[s.indptr[v0 + u]];
+                color[u] = mix(color[u] ^ mix(total));
+            }
+        }
+    }
+
+private:
+    const Structure& s;
+    Span<const u64> weight_bits;
+    std::vector<u64> mixed, running;
+    Pulse pulse;
+
+    void sum_arcs(i64 first, i64 last) {
         u64 total = 0;
-        for (i64 a = s.indptr[v0 + v]; a < s.indptr[v0 + v + 1]; a++) {
+        for (i64 a = first; a < last; a++) {
+            running[a - first] = total;
             const u64 there = mixed[s.neighbors[a]];
             total += weight_bits.empty() ? there : mix(there ^ weight_bits[a]);
         }
-        color[v] = mix(color[v] ^ mix(total));
+        running[last - first] = total;
     }
-}
+};
 
 // Numbers the classes of one graph after another by ascending color.
 class ClassOrder {
@@ -103,10 +136,10 @@ inline Refined refine(const Structure& s, Span<const u64> weight_bits, Span<u64>
     const i64 n = s.vertex_offsets.size - 1, largest = longest(s.vertex_offsets);
     Refined found{std::vector<i32>(colors.size), std::vector<i64>(n), std::vector<i64>(n),
                   std::vector<u64>(n)};
-    std::vector<u64> mixed(largest), distinct(largest);
+    std::vector<u64> distinct(largest);
     std::vector<i32> table(table_size(largest), -1);
+    ColorStep step(s, weight_bits);
     ClassOrder order;
-    Pulse pulse;
     for (i64 g = 0; g < n; g++) {
         const i64 v0 = s.vertex_offsets[g], v1 = s.vertex_offsets[g + 1];
         const Span<u64> color = colors.part(v0, v1);
@@ -117,7 +150,7 @@ inline Refined refine(const Structure& s, Span<const u64> weight_bits, Span<u64>
         const i64 work = std::max<i64>(1, color.size + s.indptr[v1] - s.indptr[v0]);
         const i64 most_rounds = std::max(FEW_ROUNDS, MOST_WORK / work);
         while ((count != before || t < n_rounds) && t < most_rounds) {
-            refine_once(s, v0, color, weight_bits, mixed.data(), pulse);
+            step.take(v0, color);
             t++;
             before = count;
             if (!keeps_classes(fixed, classes, count, distinct.data()))
