@@ -118,6 +118,19 @@ def test_missing_kernels_are_told():
         kernels._compiled("_kernels_of_another_machine")
 
 
+@pytest.mark.parametrize("engine", kernels.runnable_engines())
+def test_tanh_of_double_precision_is_exact_to_some_bits(engine):
+    small, large = np.logspace(-300, 0, 2_000), np.linspace(0, 30, 20_001)
+    x = np.concatenate([small, large, [1e300, np.inf]])
+    x = np.stack([x, -x])
+    found = x.copy()
+    kernels.engine_module(engine).tanh_all(found)
+    np.testing.assert_allclose(found, np.tanh(x), rtol=2e-15, atol=0)
+    nothing = np.full((1, 5), np.nan)
+    kernels.engine_module(engine).tanh_all(nothing)
+    assert np.isnan(nothing).all()
+
+
 def test_arrays_of_another_type_are_refused_not_converted():
     """A converted copy would receive the results, and be thrown away."""
     colors = np.zeros(3, dtype=np.int64)

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import lapack
 
 from fdgnn.arrays import Features, Floats
 from fdgnn.limits import MAX_PROJECTION, MAX_UNITS
@@ -39,7 +40,13 @@ def unscaled_projection(
 def projection_norm(W_phi: Floats) -> float:
     """The largest singular value of a matrix (P, H)."""
     shorter = W_phi if len(W_phi) < W_phi.shape[1] else W_phi.T  # features of colors are many
-    return float(np.sqrt(np.linalg.eigvalsh(shorter @ shorter.T)[-1]))  # half the time of an SVD
+    gram = shorter @ shorter.T
+    n = len(gram)
+    # The largest eigenvalue alone takes two thirds of the time of all, and these half of an SVD.
+    values, _, _, _, info = lapack.dsyevr(gram, compute_v=0, range="I", il=n, iu=n)
+    if info:
+        raise np.linalg.LinAlgError("the norm of a random projection was not found")
+    return float(np.sqrt(values[0]))
 
 
 class RandomExpansion(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -94,8 +101,11 @@ class RandomExpansion(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def expand(self, X: Floats | sp.csr_array) -> Floats:
         """Expand features that need no check: ``tanh(X W_phi^T)``."""
+        from fdgnn.kernels import tanh_all
+
         expanded = X @ self.projection_.T
-        return np.tanh(expanded, out=expanded)
+        tanh_all(expanded)
+        return expanded
 
     def mean_gradient(self, X: Floats, w: Floats) -> Floats:
         """Gradient of ``w . tanh(W_phi x)``, averaged on the straight way from 0 to x.

@@ -131,6 +131,7 @@ solve_at_once = _engine.solve_at_once
 solve_blocks = _engine.solve_blocks
 spectral_radii = _kernels.spectral_radii
 strong_components = _kernels.strong_components
+tanh_all = _engine.tanh_all
 tanh_sum = _engine.tanh_sum
 tree_heights = _kernels.tree_heights
 unpack_molecules = _kernels.unpack_molecules

@@ -112,7 +112,7 @@ class Leverage:
         if info:
             raise np.linalg.LinAlgError("the features of the training graphs are too large")
         found = cls(len(X), mean, factor)
-        return found, found.lengths(X)
+        return found, found._lengths(Z)
 
     def of(self, encoder: Encoder, graphs: GraphBatch, X: Features) -> Floats:
         """Give the leverage that graphs would have, (n,)."""
@@ -121,7 +121,10 @@ class Leverage:
 
     def lengths(self, X: Floats) -> Floats:
         """Give l(x) of features (n, H)."""
-        Z, _ = lapack.dtrtrs(self.factor, (X - self.mean).T, lower=True)
+        return self._lengths(X - self.mean)
+
+    def _lengths(self, centered: Floats) -> Floats:
+        Z, _ = lapack.dtrtrs(self.factor, centered.T, lower=True)
         return np.asarray(1.0 / self.n_graphs + (Z**2).sum(axis=0))
 
     def in_words(self, value: float, limit: float) -> str:

@@ -126,13 +126,18 @@ public:
     // overwritten.
     template <class Rows>
     void activate(T* d, const T* w, i64 C, Rows row, T* scratch) {
-        pulse.spend(C * n);
-        if (C > 1 && d != scratch) {
-            std::copy(d, d + n, scratch);
-            d = scratch;
-        }
-        for (i64 k = 0; k + 1 < C; k++) add_scaled(n, w[k], row(k), d);
+        d = with_others(d, w, C, row, scratch);
         tanh_sum(n, d, w[C - 1], row(C - 1), x);
+    }
+
+    // The same for a neuron that is iterated: its state moves to x where it is active, and x is the
+    // state elsewhere. If the move is checked, its squares are kept.
+    template <class Rows>
+    void move(T* d, const T* w, i64 C, Rows row, T* scratch, const T* active, T* state,
+              bool is_checked) {
+        d = with_others(d, w, C, row, scratch);
+        const auto step = is_checked ? &tanh_move<true, T> : &tanh_move<false, T>;
+        step(n, d, w[C - 1], row(C - 1), active, state, x, squares.data());
     }
 
     // x = tanh(W_I u + bias + w s) for neuron h, in one pass: false where it takes several.
@@ -212,6 +217,18 @@ private:
     std::vector<Outside> outside;  // arcs outside the band
     Row<T> padded;                 // zeros, x, zeros
     std::vector<double> sums;      // of each graph
+
+    // d + sum_k w_k s_k without the last of C terms, in `scratch` if there are others.
+    template <class Rows>
+    T* with_others(T* d, const T* w, i64 C, Rows row, T* scratch) {
+        pulse.spend(C * n);
+        if (C > 1 && d != scratch) {
+            std::copy(d, d + n, scratch);
+            d = scratch;
+        }
+        for (i64 k = 0; k + 1 < C; k++) add_scaled(n, w[k], row(k), d);
+        return d;
+    }
 
     const Bundle& bundle_of(i64 k) const { return bundles[stride == 1 ? k : k / LANES]; }
     i64 place(i64 k, i64 r) const {

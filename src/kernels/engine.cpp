@@ -126,6 +126,11 @@ NB_MODULE(FDGNN_MODULE, m) {
     m.def("has_avx512", &has_avx512);
     bind_tanh<float>(m);
     bind_tanh<double>(m);
+    m.def("tanh_all",
+          [](const Array2<double>& x) {
+              unlocked([&] { tanh_all(length(x.size()), x.data()); });
+          },
+          nb::arg().noconvert());
     m.def("bind_program", [](nb::handle weights, nb::handle schedule) {
         return bound(PROGRAM, program_of(weights, schedule), {weights, schedule});
     });

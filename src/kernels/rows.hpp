@@ -102,6 +102,13 @@ void tanh_sum(i64 n, const i32* RESTRICT codes, i32 code, T there, T elsewhere, 
         x[v] = tanh(fused(w, s[v], codes[v] == code ? there : elsewhere));
 }
 
+// x = tanh(x).
+template <class T>
+void tanh_all(i64 n, T* x) {
+    const Tanh<T> tanh;
+    for (i64 v = 0; v < n; v++) x[v] = tanh(x[v]);
+}
+
 // d += w s.
 template <class T>
 void add_scaled(i64 n, T w, const T* RESTRICT s, T* RESTRICT d) {
@@ -114,13 +121,16 @@ void squared_step(i64 n, const T* RESTRICT x, const T* RESTRICT old, T* RESTRICT
     for (i64 v = 0; v < n; v++) out[v] = (x[v] - old[v]) * (x[v] - old[v]);
 }
 
-// Move the state to x where it is active; set x back to the state elsewhere.
-template <class T>
-void advance(i64 n, const T* RESTRICT active, T* RESTRICT state, T* RESTRICT x) {
+// Move the state to tanh(d + w s) where it is active, and give it as x. If the move is checked, give
+// its square as well, also where it is not made.
+template <bool CHECKED, class T>
+void tanh_move(i64 n, const T* RESTRICT d, T w, const T* RESTRICT s, const T* RESTRICT active,
+               T* RESTRICT state, T* RESTRICT x, T* RESTRICT squares) {
+    const Tanh<T> tanh;
     for (i64 v = 0; v < n; v++) {
-        const T next = active[v] > 0 ? x[v] : state[v];
-        x[v] = next;
-        state[v] = next;
+        const T old = state[v], next = tanh(fused(w, s[v], d[v]));
+        if (CHECKED) squares[v] = (next - old) * (next - old);
+        x[v] = state[v] = active[v] > 0 ? next : old;
     }
 }
 

@@ -34,7 +34,8 @@ public:
           active(block.capacity),
           moves(block.graphs.size()),
           moved(block.graphs.size()),
-          farther(block.graphs.size()) {}
+          farther(block.graphs.size()),
+          near(block.graphs.size()) {}
 
     // Solve a block of quotients through all layers.
     void solve(Span<const i64> graphs) {
@@ -57,6 +58,7 @@ private:
     std::vector<char> moves;     // of each graph: the same
     std::vector<double> moved;   // of each graph: the square of how far a sweep moved it
     std::vector<double> farther; // of each graph: how much farther the fixed point may be
+    std::vector<double> near;    // of each graph: no larger square of a move can be near enough
 
     Table<T>& here() { return X[layer % 2]; }
 
@@ -116,23 +118,29 @@ private:
         const i64 n_checked = schedule.n_checked[c], period = schedule.period[c], n = block.n;
         std::fill_n(active.begin(), n, T(1));
         std::fill_n(moves.begin(), block.n_graphs, 1);
-        for (i64 k = 0; k < block.n_graphs; k++)
-            farther[k] = 1.0 / (1.0 - std::pow(goal.contractions[layer][block.graphs[k]],
+        for (i64 k = 0; k < block.n_graphs; k++) {
+            const i64 g = block.graphs[k];
+            farther[k] = 1.0 / (1.0 - std::pow(goal.contractions[layer][g],
                                                static_cast<double>(period)));
+            const double limit = std::max(goal.target / farther[k], goal.resolution[g]);
+            near[k] = limit * limit * (1.0 + 1e-9);  // above all rounding
+        }
         for (i64 j = 0; j < neurons.size; j++) {
             drive(neurons[j], D[j]);
             std::fill_n(here()[neurons[j]], n, T(0));
             std::fill_n(S[neurons[j]], n, T(0));
         }
         const i64 most_sweeps = MOST_CYCLE_STEPS / period + 2;
+        const Wiring<T> W = weights.recurrent(layer);
         i64 n_active = block.n_graphs;
         for (i64 sweep = 1; sweep <= most_sweeps && n_active > 0; sweep++)
             for (i64 j = 0; j < neurons.size; j++) {
                 const i64 h = neurons[j];
-                T* state = here()[h];
-                activate(h, D[j]);
-                if (j < n_checked) add_moves(j == 0, state);
-                advance(n, active.data(), state, block.x);
+                const i32* sources = W.sources[h];
+                block.move(D[j], W.values[h], W.sources.columns,
+                           [&](i64 k) { return S[sources[k]]; }, scratch, active.data(), here()[h],
+                           j < n_checked);
+                if (j < n_checked) add_moves(j == 0);
                 if (schedule.summed[layer][h]) block.sum_neighbors(S[h]);
                 if (j + 1 == n_checked) {
                     n_active = freeze(sweep * period, sweep == most_sweeps);
@@ -144,8 +152,7 @@ private:
     }
 
     // Add how far the neuron moved, squared, to each graph's sum of the sweep.
-    void add_moves(bool is_first, const T* state) {
-        squared_step(block.n, block.x, state, block.squares.data());
+    void add_moves(bool is_first) {
         const double* sums = block.sum_graphs(block.squares.data());
         for (i64 k = 0; k < block.n_graphs; k++) moved[k] = sums[k] + (is_first ? 0.0 : moved[k]);
     }
@@ -159,17 +166,21 @@ private:
         i64 n_active = 0;
         for (i64 k = 0; k < block.n_graphs; k++) {
             if (!moves[k]) continue;
+            if (moved[k] > near[k] && !is_last) {  // most often
+                n_active++;
+                continue;
+            }
             const i64 g = block.graphs[k];
             const double step = std::sqrt(moved[k]), bound = step * farther[k];
+            if (bound > goal.target && step > goal.resolution[g] && !is_last) {
+                n_active++;
+                continue;
+            }
             i32& n_iter = out.n_iter[layer][g];
             n_iter = std::max(n_iter, static_cast<i32>(n_steps));
-            if (bound <= goal.target || step <= goal.resolution[g] || is_last) {
-                moves[k] = 0;
-                block.fill_graph(k, T(0), active.data());
-                out.residual[layer][g] = std::max(out.residual[layer][g], bound);
-            } else {
-                n_active++;
-            }
+            out.residual[layer][g] = std::max(out.residual[layer][g], bound);
+            moves[k] = 0;
+            block.fill_graph(k, T(0), active.data());
         }
         return n_active;
     }
