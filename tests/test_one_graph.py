@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from fdgnn import ColorCounts, FDGNNClassifier, kernels, threads
+from fdgnn import ColorCounts, FDGNNClassifier, GraphReservoir, kernels, threads
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.encoders import JoinedEncoder
+from fdgnn.encoders.base import encode_each
 from fdgnn.graphs import colors, converters
+from fdgnn.seeds import seed_sequence
 
 
 @pytest.fixture
@@ -40,7 +42,7 @@ def refused(*_, **__):
     raise AssertionError("this takes time, and brings nothing for one graph")
 
 
-def test_kernels_are_called_once_for_the_graph_and_once_for_each_network(called, monkeypatch):
+def test_kernels_are_called_once_for_the_graph_and_once_for_all_reservoirs(called, monkeypatch):
     graphs, y = make_motif_graphs(40, random_state=0)
     model = FDGNNClassifier(n_units=10, n_networks=3, random_state=0, n_jobs=-1).fit(graphs, y)
     model.predict([graphs[0]])  # what is kept with the model is made now
@@ -49,8 +51,52 @@ def test_kernels_are_called_once_for_the_graph_and_once_for_each_network(called,
     monkeypatch.setattr(threads, "one_blas_thread", refused)
     called.clear()
     model.predict([graphs[1]])
-    once = ("merge_arcs", "refine_colors", "build_quotients", "spectral_radii")
-    assert called == dict.fromkeys(once, 1) | {"solve_at_once": 3}
+    assert called == {"merge_arcs": 1, "solve_few": 1, "tanh_all": 3}
+
+
+KINDS = {
+    "labels": {},
+    "features": {"n_labels": None, "n_features": 2},
+    "nothing": {"n_labels": None},
+    "directed": {"directed": True},
+    "weights": {"weighted": True},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_few_graphs_have_the_same_bits_by_one_call_for_all_reservoirs(kind):
+    graphs = make_random_graphs(12, random_state=0, **KINDS[kind])
+    reservoirs = [
+        GraphReservoir(n_units=10, random_state=0),
+        GraphReservoir(n_units=7, n_layers=2, n_connections=2, random_state=1),
+        GraphReservoir(n_units=10, pooled_layers="all", random_state=2),
+        # Without a certificate, so that it goes the paper's steps by itself.
+        GraphReservoir(n_units=10, effective_spectral_radius=3.0, random_state=3),
+    ]
+    for each in reservoirs:
+        each.draw(graphs, seed_sequence(each.random_state))
+    for few in (graphs[:1], graphs[[3, 5, 3]], graphs):
+        found = GraphReservoir.encode_each(reservoirs, few)
+        for each, own in zip(reservoirs, found, strict=True):
+            alone = each.encode(few)
+            np.testing.assert_array_equal(own.features[0], alone.features[0], strict=True)
+            np.testing.assert_array_equal(own.settling.n_iter, alone.settling.n_iter)
+            np.testing.assert_array_equal(own.settling.residual, alone.settling.residual)
+
+
+def test_few_graphs_of_reservoirs_that_differ_in_labels_or_tol_go_one_by_one(called):
+    graphs = make_random_graphs(12, random_state=0)
+    others = make_random_graphs(12, n_labels=4, random_state=0)
+    drawn_for = [(graphs, 1e-3), (graphs, 1e-3), (graphs, 1e-4), (others, 1e-3)]
+    first, like_it, finer, other_labels = (
+        GraphReservoir(n_units=10, tol=tol, random_state=i).draw(some, seed_sequence(i))
+        for i, (some, tol) in enumerate(drawn_for)
+    )
+    for second, n_calls in ((like_it, 1), (finer, 0), (other_labels, 0)):
+        called.clear()
+        found = encode_each([first, second], graphs[:1])
+        assert called["solve_few"] == n_calls
+        np.testing.assert_array_equal(found[1].features, second.encode(graphs[:1]).features)
 
 
 def test_what_kernels_find_is_kept_with_the_batch_and_the_model(called):
@@ -59,7 +105,7 @@ def test_what_kernels_find_is_kept_with_the_batch_and_the_model(called):
     model.predict(graphs)
     called.clear()
     model.predict(graphs)
-    assert called == {"choose_ways": 1, "solve_blocks": 1}
+    assert called == {"choose_ways": 1, "solve_blocks": 1, "tanh_all": 1}
 
 
 def test_our_own_graphs_are_not_asked_what_else_they_could_be(monkeypatch):

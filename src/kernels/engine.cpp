@@ -1,10 +1,9 @@
 // The engine as a Python module, compiled once for each kind of processor (FDGNN_MODULE is its name).
+#include "few.hpp"
 #include "paper_loop.hpp"
 #include "passes.hpp"
 #include "python.hpp"
-#include "scheduled.hpp"
 #include "trajectory.hpp"
-#include "ways.hpp"
 
 #include <variant>
 
@@ -32,14 +31,15 @@ template <class T>
 struct Program {
     Weights<T> weights;
     Schedule schedule;
+    Span<const double> radii;  // (L,) rho(|W_H|)
 };
 using AnyProgram = std::variant<Program<float>, Program<double>>;
 
-static AnyProgram program_of(nb::handle weights, nb::handle schedule) {
+static AnyProgram program_of(nb::handle weights, nb::handle schedule, Span<const double> radii) {
     const auto bias = nb::cast<nb::ndarray<nb::ro>>(weights.attr("bias"));
     if (bias.dtype() == nb::dtype<float>())
-        return Program<float>{weights_of<float>(weights), schedule_of(schedule)};
-    return Program<double>{weights_of<double>(weights), schedule_of(schedule)};
+        return Program<float>{weights_of<float>(weights), schedule_of(schedule), radii};
+    return Program<double>{weights_of<double>(weights), schedule_of(schedule), radii};
 }
 
 static Trees trees_of(nb::handle t) {
@@ -73,30 +73,31 @@ void bind_tanh(nb::module_& m) {
           nb::arg() = 1);
 }
 
-// Solve all blocks of quotients in float32, if that is the way of each of them, or give None.
-static nb::object solve_at_once(const Array2<const double>& bounds, const nb::capsule& q,
-                                const Array1<const i32>& codes, const Array2<const double>& features,
-                                const nb::capsule& program, double tol, double target) {
-    const auto& given = views_of<BoundQuotients>(q, QUOTIENTS);
-    const auto& p = std::get<Program<float>>(views_of<AnyProgram>(program, PROGRAM));
-    const i64 n = given.graphs.size, L = p.weights.n_layers(), H = p.weights.n_units();
-    const Span<const i64> slots = p.schedule.slots;
-    const i64 n_slots = *std::max_element(slots.begin(), slots.end()) + 1;
-    const Ways ways = choose_ways(view(bounds), given.graphs, given.quotients.row_offsets,
-                                  given.quotients.sizes, tol, true);
-    if (ways.counts[SINGLE] < n) return nb::none();
-    std::vector<double> pooled(n_slots * n * H, 0.0), residual(L * n, 0.0);
-    std::vector<i32> n_iter(L * n, 0);
-    unlocked([&] {
-        solve_blocks(0, given.block_offsets.size - 1, given.block_offsets, given.blocks,
-                     given.quotients, Inputs{view(codes), view(features)}, p.weights, p.schedule,
-                     Goal{{ways.contractions.data(), L, n}, target, span(ways.resolution)},
-                     Outputs{{pooled.data(), n_slots, n, H}, {n_iter.data(), L, n},
-                             {residual.data(), L, n}, {nullptr, 0, 0, 0}});
-    });
-    return nb::cast(std::make_tuple(
-        shaped(std::move(pooled), {size_t(n_slots), size_t(n), size_t(H)}),
-        numpy(std::move(n_iter), L), numpy(std::move(residual), L)));
+// Find the fixed points of a few graphs by each program: pooled states, steps and residuals, or None
+// for a program that float32 and certificates cannot follow.
+static nb::list solve_few_by(nb::handle structure, const Array1<const u64>& first_colors,
+                             const Array1<const i32>& codes, const Array2<const double>& features,
+                             const nb::list& programs, double tol, double target) {
+    const Structure s = structure_of(structure);
+    const FewGraphs few = unlocked(
+        [&] { return FewGraphs(s, view(first_colors), view(codes), view(features)); });
+    nb::list results;
+    for (nb::handle each : programs) {
+        const auto& any = views_of<AnyProgram>(nb::cast<nb::capsule>(each), PROGRAM);
+        const auto& p = std::get<Program<float>>(any);
+        FewSolved found = unlocked(
+            [&] { return solve_few(few, p.weights, p.schedule, p.radii, tol, target); });
+        if (!found.solved) {
+            results.append(nb::none());
+            continue;
+        }
+        const i64 L = p.weights.n_layers();
+        const size_t n_slots = size_t(found.n_slots), n_graphs = size_t(few.n_graphs());
+        results.append(nb::make_tuple(
+            shaped(std::move(found.pooled), {n_slots, n_graphs, size_t(p.weights.n_units())}),
+            numpy(std::move(found.n_iter), L), numpy(std::move(found.residual), L)));
+    }
+    return results;
 }
 
 // Whether this processor has the instructions that _engine_avx2 and _engine_avx512 are compiled for.
@@ -131,8 +132,9 @@ NB_MODULE(FDGNN_MODULE, m) {
               unlocked([&] { tanh_all(length(x.size()), x.data()); });
           },
           nb::arg().noconvert());
-    m.def("bind_program", [](nb::handle weights, nb::handle schedule) {
-        return bound(PROGRAM, program_of(weights, schedule), {weights, schedule});
+    m.def("bind_program", [](nb::handle weights, nb::handle schedule, nb::handle radii) {
+        const auto own = nb::cast<Array1<const double>>(radii, false);
+        return bound(PROGRAM, program_of(weights, schedule, view(own)), {weights, schedule, radii});
     });
     m.def("add_normal_products",
           [](const Array1<const i64>& indptr, const Array1<const i32>& indices,
@@ -168,8 +170,8 @@ NB_MODULE(FDGNN_MODULE, m) {
           },
           nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(),
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
-    m.def("solve_at_once", &solve_at_once, nb::arg().noconvert(), nb::arg(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
+    m.def("solve_few", &solve_few_by, nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
     m.def("follow_graphs",
           [](i64 first, i64 last, const Array1<const i64>& graphs, const nb::capsule& q,
              const Array1<const i32>& codes, const Array2<const double>& features,

@@ -46,9 +46,11 @@ NB_MODULE(_kernels, m) {
               const auto merge = carrying ? &merge_arcs<Carrying> : &merge_arcs<Arriving>;
               MergedArcs found =
                   unlocked([&] { return merge(view(arcs), view(vertex_offsets), directed); });
-              return std::make_tuple(numpy(std::move(found.indptr)),
-                                     numpy(std::move(found.neighbors)), found.n_merged,
-                                     numpy(std::move(found.order)), numpy(std::move(found.first)));
+              nb::object indptr = nb::cast(numpy(std::move(found.indptr)));
+              nb::object neighbors = nb::cast(numpy(std::move(found.neighbors)));
+              if (!carrying) return nb::make_tuple(indptr, neighbors, found.n_merged);
+              return nb::make_tuple(indptr, neighbors, found.n_merged,
+                                    numpy(std::move(found.order)), numpy(std::move(found.first)));
           },
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg());
     m.def("unpack_molecules",
@@ -91,9 +93,8 @@ NB_MODULE(_kernels, m) {
                   *built = build_quotients(s, view(classes), view(n_classes), view(signatures));
               });
               const BuiltQuotients& q = *built;
-              const BoundQuotients views{{span(q.row_offsets), span(q.sizes), span(q.indptr),
-                                          span(q.sources), span(q.multiplicities), span(q.bands)},
-                                         span(q.graphs), span(q.block_offsets), span(q.blocks)};
+              const BoundQuotients views{views_of(q), span(q.graphs), span(q.block_offsets),
+                                         span(q.blocks)};
               return std::make_tuple(
                   fixed(q.quotient_of, owner), fixed(q.graphs, owner), fixed(q.row_of_vertex, owner),
                   fixed(q.row_offsets, owner), fixed(q.representatives, owner),

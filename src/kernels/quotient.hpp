@@ -24,6 +24,11 @@ struct BuiltQuotients {
     std::vector<i64> block_offsets, blocks;
 };
 
+inline Quotients views_of(const BuiltQuotients& q) {
+    return {span(q.row_offsets), span(q.sizes), span(q.indptr),
+            span(q.sources), span(q.multiplicities), span(q.bands)};
+}
+
 // One graph with its classes: what the functions below share.
 struct ColoredGraph {
     const Structure& s;

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import msgspec
@@ -251,6 +252,13 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         pooled = np.add.reduceat(parts, graphs.vertex_offsets[:-1])
         return Encoding([pooled] * (1 if depths is None else len(depths)))
 
+    @classmethod
+    def encode_each(
+        cls, encoders: Sequence[Self], graphs: GraphBatch, n_jobs: int | None = None
+    ) -> list[Encoding]:
+        """Encode checked graphs by each of several encoders of this class."""
+        return [encoder.encode(graphs, n_jobs=n_jobs) for encoder in encoders]
+
     def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> Attribution:
         """Encode checked graphs and keep what each vertex contributed."""
         parts = self.vertex_features(graphs)
@@ -383,3 +391,14 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.one_d_array = True
         tags.non_deterministic = self.random_state is None
         return tags
+
+
+def encode_each(
+    encoders: Sequence[Encoder], graphs: GraphBatch, n_jobs: int | None = None
+) -> list[Encoding]:
+    """Encode checked graphs by each of several encoders."""
+    found: list[Encoding] = []
+    for _, alike in groupby(encoders, key=type):
+        some = list(alike)
+        found += some[0].encode_each(some, graphs, n_jobs)
+    return found

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from fdgnn.arrays import Array, Floats
+from fdgnn.arrays import Array, Features, Floats
 from fdgnn.encoders.base import Encoder, Encoding, GraphKind, Settling, VertexParts
 from fdgnn.encoders.settling import tell_unsettled
 from fdgnn.encoders.unseen import HANDLE_UNKNOWN, unseen_in_words
@@ -28,6 +28,7 @@ from fdgnn.reservoir import (
     draw_reservoir,
     embed,
 )
+from fdgnn.reservoir.engine import FEW_VERTICES, Outputs, solve_few
 from fdgnn.scikit import check_is_fitted
 from fdgnn.seeds import Uniform
 
@@ -213,10 +214,43 @@ class GraphReservoir(Encoder):
             features = list(embedding.pooled)
         else:
             embedding = self._embed(graphs, range(max(depths)), n_jobs)
-            features = [np.concatenate(embedding.pooled[:depth], axis=1) for depth in depths]
-        return Encoding(
-            features, Settling(embedding.n_iter, embedding.residual, self.tol, self.max_iter)
+            features = [_side_by_side(embedding.pooled[:depth]) for depth in depths]
+        return self._encoding(features, embedding)
+
+    @classmethod
+    def encode_each(
+        cls, encoders: Sequence[Self], graphs: GraphBatch, n_jobs: int | None = None
+    ) -> list[Encoding]:
+        """Encode checked graphs by several reservoirs; if there are few, by one call for all."""
+        first = encoders[0]
+        few = first.solver == "auto" and graphs.n_vertices <= FEW_VERTICES
+        if not (few and all(first._goes_with(each) for each in encoders[1:])):
+            return super().encode_each(encoders, graphs, n_jobs)
+        layers = [each._pooled_layers for each in encoders]
+        outputs = solve_few(graphs, [each.reservoir_ for each in encoders], layers, first.tol)
+        return [
+            each.encode(graphs, n_jobs=n_jobs)
+            if own is None
+            else each._encoding([_side_by_side(own.pooled)], own)
+            for each, own in zip(encoders, outputs, strict=True)
+        ]
+
+    def _goes_with(self, other: Self) -> bool:
+        """Tell whether another reservoir reads the same of graphs, and goes as near."""
+        return (
+            self.solver == other.solver
+            and self.tol == other.tol
+            and self.handle_unknown == other.handle_unknown
+            and self.reservoir_.vocabulary == other.reservoir_.vocabulary
         )
+
+    @property
+    def _pooled_layers(self) -> tuple[int, ...]:
+        L = int(self.n_layers)
+        return tuple(range(L)) if self.pooled_layers == "all" else (L - 1,)
+
+    def _encoding(self, features: list[Features], found: Embedding | Outputs) -> Encoding:
+        return Encoding(features, Settling(found.n_iter, found.residual, self.tol, self.max_iter))
 
     def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> VertexParts:
         """Run checked graphs to their fixed points and keep the states of their vertices."""
@@ -322,3 +356,8 @@ class GraphReservoir(Encoder):
         layers = range(1, self.n_layers + 1) if self.pooled_layers == "all" else [self.n_layers]
         names = [f"layer{i}_unit{h}" for i in layers for h in range(self.n_units)]
         return np.array(names, dtype=object)
+
+
+def _side_by_side(pooled: Floats) -> Floats:
+    """Pooled states (n_layers, n_graphs, H) as features (n_graphs, n_layers H)."""
+    return pooled[0] if len(pooled) == 1 else np.concatenate(pooled, axis=1)

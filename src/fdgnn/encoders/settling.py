@@ -23,7 +23,8 @@ def tell_unsettled(settlings: Sequence[Settling], remedy: str = _REMEDY) -> None
     `remedy` says what the user can do about it, where the reservoir's parameters are not theirs.
     """
     tol, max_iter = settlings[0].tol, settlings[0].max_iter
-    if not any((s.residual >= tol).any() for s in settlings):  # most often
+    largest = (np.maximum.reduce(s.residual, axis=None, initial=0.0) for s in settlings)
+    if not any(each >= tol for each in largest):  # most often
         return
     residual = np.concatenate([s.residual for s in settlings]).max(axis=0)
     n_moving = int((residual >= tol).sum())

@@ -26,7 +26,7 @@ from fdgnn.encoders import (
     GraphKind,
     GraphReservoir,
 )
-from fdgnn.encoders.base import Settling
+from fdgnn.encoders.base import Settling, encode_each
 from fdgnn.encoders.descriptors import DescriptorBlock, beside
 from fdgnn.encoders.settling import tell_unsettled
 from fdgnn.encoders.unseen import tell_unseen
@@ -253,8 +253,9 @@ class GraphModel(ModelParameters):
         check_is_fitted(self)
         graphs = as_batch(X, like=self)
         self.graph_kind_.check(graphs)
-        if self.descriptors_ is not None and len(graphs):
-            self.descriptors_.check(graphs)
+        described = self.networks_[0].descriptors
+        if described is not None and len(graphs):
+            described.check(graphs)
         return graphs
 
     def usable(self, X: Any) -> Sifted:
@@ -324,7 +325,7 @@ class GraphModel(ModelParameters):
         return outputs, known.of(network.encoder, graphs, encodings[known.network])
 
     def _encodings(self, graphs: GraphBatch) -> list[Encoding]:
-        return [n.encoder.encode(graphs, n_jobs=self.n_jobs) for n in self.networks_]
+        return encode_each([n.encoder for n in self.networks_], graphs, self.n_jobs)
 
     def _outputs_of(self, graphs: GraphBatch, encodings: Sequence[Encoding]) -> Floats:
         """Outputs (n_graphs, q) of graphs that were encoded by each network."""
@@ -333,7 +334,7 @@ class GraphModel(ModelParameters):
             self._tell_unsettled(settlings)
         pairs = zip(self.networks_, encodings, strict=True)
         outputs = [network.outputs(encoding, graphs) for network, encoding in pairs]
-        mean = outputs[0] if len(outputs) == 1 else np.add.reduce(outputs) / len(outputs)
+        mean = outputs[0] if len(outputs) == 1 else np.asarray(sum(outputs) / len(outputs))
         check_finite(mean, "its output")
         return mean
 
@@ -487,6 +488,6 @@ class GraphModel(ModelParameters):
 def _of_all(reasons: Iterable[dict[int, str]]) -> dict[int, str]:
     """Merge what all networks say of graphs; the first to say something of a graph is heard."""
     found: dict[int, str] = {}
-    for each in reasons:
+    for each in filter(None, reasons):
         found = each | found
-    return dict(sorted(found.items()))
+    return dict(sorted(found.items())) if found else found

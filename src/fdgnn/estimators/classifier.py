@@ -405,10 +405,10 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         """Classes for outputs (n_graphs, q) of this model, as `predict` gives them."""
         if not self.each_:
             found = np.asarray(self.classes_[winning_class(outputs)])
-            missing = np.isnan(outputs).any(axis=1)
+            missing = np.isnan(outputs)
             if missing.any():
                 found = found.astype(object)
-                found[missing] = None
+                found[missing.any(axis=1)] = None
             return found
         return side_by_side([one.answers(own) for one, own in self.shared_out(outputs)])
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from fdgnn.arrays import Array, Floats, Ints
 
 Mask = npt.NDArray[np.bool_]
+_NONE: Ints = np.empty(0, dtype=np.int64)
 
 
 class MergedArcs(NamedTuple):
@@ -37,19 +38,16 @@ def merge_arcs(
     """
     from fdgnn.kernels import merge_arcs
 
-    carrying = weights is not None or label_codes is not None
     listed = np.ascontiguousarray(arcs, dtype=np.int64)
-    indptr, neighbors, n_merged, order, first = merge_arcs(
-        listed, vertex_offsets, directed, carrying
-    )
-    none = indptr[:0]
-    if not carrying:
-        return MergedArcs(indptr, neighbors, None, None, n_merged, none, none)
+    if weights is None and label_codes is None:
+        indptr, neighbors, n_merged = merge_arcs(listed, vertex_offsets, directed, False)
+        return MergedArcs(indptr, neighbors, None, None, n_merged, _NONE, _NONE)
+    indptr, neighbors, n_merged, order, first = merge_arcs(listed, vertex_offsets, directed, True)
     new = first.view(np.bool_)
 
     def merged(carried: Array | None) -> tuple[Array | None, Ints]:
         if carried is None:
-            return None, none
+            return None, _NONE
         carried = carried[order]
         differing = ~new[1:] & (carried[1:] != carried[:-1])
         return carried[new], np.cumsum(new)[1:][differing] - 1

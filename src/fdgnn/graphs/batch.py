@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, overload
 
 import numpy as np
@@ -31,6 +31,9 @@ _ARRAYS = (
     "vertex_offsets", "indptr", "neighbors", "weights", "label_codes", "label_values", "features",
     "arc_label_codes", "arc_label_values",
 )  # fmt: skip
+
+
+_NO_WEIGHTS = frozen(np.empty(0))[0]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,7 +91,7 @@ class GraphBatch(Sequence[Graph]):
         for name in _ARRAYS:
             array = getattr(self, name)
             if array is not None:
-                array.flags.writeable = False
+                array.setflags(write=False)
 
     def __reduce__(self) -> tuple[type[GraphBatch], tuple[Any, ...], dict[str, Any]]:
         # Through the constructor, so that copies and unpickled batches are read-only. Computed
@@ -373,9 +376,8 @@ class GraphBatch(Sequence[Graph]):
     @cached_property
     def structure(self) -> colors.Structure:
         """The arcs alone, for the kernels."""
-        weights = np.empty(0) if self.weights is None else self.weights
-        arrays = (self.vertex_offsets, self.indptr, self.neighbors, weights)
-        return colors.Structure(*frozen(*arrays))
+        weights = _NO_WEIGHTS if self.weights is None else self.weights
+        return colors.Structure(self.vertex_offsets, self.indptr, self.neighbors, weights)
 
     @cached_property
     def first_colors(self) -> npt.NDArray[np.uint64]:
@@ -465,10 +467,10 @@ class GraphBatch(Sequence[Graph]):
         assert self.label_values is not None
         if self.label_values.tolist() == list(vocabulary):
             return self.label_codes
-        position = {label: i for i, label in enumerate(vocabulary)}
-        table = np.array([position.get(v, -1) for v in self.label_values.tolist()], dtype=np.int32)
-        codes = table[self.label_codes]
-        if not blank and (codes < 0).any():
+        position = _positions(tuple(vocabulary))
+        table = [position.get(label, -1) for label in self.label_values.tolist()]
+        codes = np.array(table, dtype=np.int32).take(self.label_codes)
+        if not blank and -1 in table and (codes < 0).any():
             v = int(np.argmax(codes < 0))
             label = self.label_values[self.label_codes[v]].item()
             known = ", ".join(map(repr, np.asarray(vocabulary)[:10].tolist()))
@@ -490,6 +492,11 @@ def _described(batch: GraphBatch, graphs: list[Graph]) -> tuple[GraphBatch | Non
     if faults:
         return None, faults
     return replace(batch, descriptors=Descriptors.of_rows(rows)), {}
+
+
+@lru_cache(maxsize=16)
+def _positions(labels: tuple[Any, ...]) -> dict[Any, int]:
+    return {label: i for i, label in enumerate(labels)}
 
 
 _FEW_TEXTS = 500  # up to which a dictionary is faster than sorting

@@ -133,7 +133,7 @@ def first_colors(
     from fdgnn.kernels import mix_rows
 
     if label_values is not None and label_codes is not None:
-        return np.asarray(hash_values(label_values.tolist())[label_codes])
+        return hash_values(label_values.tolist()).take(label_codes)
     colors = np.zeros(n_vertices, dtype=np.uint64)
     if features is not None:
         mix_rows(_bits(features), colors)

@@ -134,9 +134,9 @@ def read_parts(
             parts.append(part)
         except GraphError as error:
             errors.append(GraphError(error.reason, i))
-    kinds = Counter(part.kind for part in parts)
-    if len(kinds) > 1:
-        kind = parts[0].kind if fits is None else kinds.most_common(1)[0][0]
+    if any(part.kind != parts[0].kind for part in parts):
+        common = Counter(part.kind for part in parts).most_common(1)[0][0]
+        kind = parts[0].kind if fits is None else common
         parts, others = _of_one_kind(parts, next(part for part in parts if part.kind == kind))
         errors += others
     return parts, errors

@@ -23,6 +23,8 @@ from fdgnn.threads import over_chunks
 MARGIN = 1e-2  # cycles are solved this much finer than tol: trees and layers amplify their errors
 _NO_CODES, _NO_FEATURES = np.empty(0, dtype=np.int32), np.empty((0, 1))
 _NO_STATES = np.empty((0, 0, 0))
+_ALL = slice(None)
+FEW_VERTICES = 512  # of all graphs together: as many as have their states in cache
 _FINER = 2.0**-29  # the rounding of float64 beside that of float32
 
 
@@ -104,10 +106,6 @@ def solve(
     from fdgnn.kernels import DOUBLE, SINGLE, STEPS, choose_ways
 
     q = graphs.quotients if quotient else quotients(graphs.structure, discrete(graphs.structure))
-    if len(q.block_offsets) == 2 and not keep_states:  # few graphs
-        found = _at_once(graphs, reservoir, bounds, q, tol, wanted)
-        if found is not None:
-            return found.of_graphs(q)
     fits_single = reservoir.single is not None
     ways, n_single, n_double, n_steps, contractions, resolution = choose_ways(
         bounds, q.bound, float(tol), fits_single
@@ -120,7 +118,8 @@ def solve(
     goal = Goal(contractions, _target(graphs, tol), resolution)
     n_rows = len(q.sizes) if keep_states else 0
     out = Outputs.zeros(len(wanted), reservoir.n_layers, len(q.graphs), reservoir.n_units, n_rows)
-    run = _Run(q, reservoir, _inputs(graphs, reservoir, q), wanted, n_jobs, out)
+    inputs = _inputs(graphs, reservoir, q.representatives)
+    run = _Run(q, reservoir, inputs, wanted, n_jobs, out)
     if n_single:
         run.solve(_only(ways, SINGLE, n_single, q), goal, single=True)
     if n_double:
@@ -131,31 +130,35 @@ def solve(
     return out.of_graphs(q)
 
 
-def _at_once(
+def solve_few(
     graphs: GraphBatch,
-    reservoir: DeepReservoir,
-    bounds: Floats,
-    q: Quotients,
+    reservoirs: Sequence[DeepReservoir],
+    wanted: Sequence[tuple[int, ...]],
     tol: float,
-    wanted: tuple[int, ...],
-) -> Outputs | None:
-    """Solve all quotients by one call, which is most of the time of a graph; None if one cannot.
+) -> list[Outputs | None]:
+    """Embed a few graphs by several reservoirs, all in one call: most of their time is in calls.
 
-    The result is the same as by the calls one by one.
+    The reservoirs know the same labels. Results are the same as those of `solve`, or None for a
+    reservoir by which not all graphs are certified, and fit for float32.
     """
-    from fdgnn.kernels import solve_at_once
+    from fdgnn.kernels import solve_few
 
-    single = reservoir.single is not None and graphs.weights is None
-    if not single or graphs.n_vertices > reservoir.largest_single_degree:
-        return None
-    program = reservoir.program(wanted, single=True)
-    inputs = _inputs(graphs, reservoir, q)
-    target = _target(graphs, tol)
-    found = solve_at_once(bounds, q.bound, *inputs, program, float(tol), target)
-    if found is None:
-        return None
-    pooled, n_iter, residual = found
-    return Outputs(pooled, n_iter, residual, _NO_STATES)
+    fits = graphs.weights is None and all(
+        each.single is not None and graphs.n_vertices <= each.largest_single_degree
+        for each in reservoirs
+    )
+    if not fits:
+        return [None] * len(reservoirs)
+    pairs = zip(reservoirs, wanted, strict=True)
+    found: list[tuple[Floats, npt.NDArray[np.int32], Floats] | None] = solve_few(
+        graphs.structure,
+        graphs.first_colors,
+        *_inputs(graphs, reservoirs[0]),
+        [reservoir.program(layers, single=True) for reservoir, layers in pairs],
+        float(tol),
+        _target(graphs, tol),
+    )
+    return [None if each is None else Outputs(*each, _NO_STATES) for each in found]
 
 
 def _target(graphs: GraphBatch, tol: float) -> float:
@@ -227,14 +230,14 @@ def _only(ways: Ints, way: int, n: int, q: Quotients) -> tuple[Ints, Ints]:
 
 
 def _inputs(
-    graphs: GraphBatch, reservoir: DeepReservoir, q: Quotients
+    graphs: GraphBatch, reservoir: DeepReservoir, vertices: Ints | slice = _ALL
 ) -> tuple[npt.NDArray[np.int32], Floats]:
-    """What the first layer reads in each row: (codes, none) or (none, features)."""
+    """What the first layer reads of each vertex: (codes, none) or (none, features)."""
     if reservoir.vocabulary is not None:
-        return _codes(graphs, reservoir)[q.representatives], _NO_FEATURES
+        return _codes(graphs, reservoir)[vertices], _NO_FEATURES
     if graphs.features is not None:
-        return _NO_CODES, graphs.features[q.representatives]
-    return np.zeros(len(q.sizes), dtype=np.int32), _NO_FEATURES
+        return _NO_CODES, graphs.features[vertices]
+    return np.zeros(graphs.n_vertices, dtype=np.int32)[vertices], _NO_FEATURES
 
 
 def _codes(graphs: GraphBatch, reservoir: DeepReservoir) -> npt.NDArray[np.int32]:

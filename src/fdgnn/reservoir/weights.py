@@ -223,7 +223,7 @@ class DeepReservoir:
             from fdgnn.kernels import bind_program
 
             weights = self.single if single else self.weights
-            known = bind_program(weights, self.schedule(wanted))
+            known = bind_program(weights, self.schedule(wanted), self.radii)
             self._programs[wanted, single] = known
         return known
 
