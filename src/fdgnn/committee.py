@@ -34,7 +34,7 @@ Penalty: TypeAlias = float | tuple[float, ...]
 #: Penalties that are tried where they count in units of the features' own size: for classes, and
 #: for real targets, which carry less noise; and on many graphs, solved step by step.
 PENALTIES: tuple[float, ...] = (1e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0, 3.0, 10.0)
-LARGE_PENALTIES: tuple[float, ...] = (3e-2, 1e-1, 3e-1, 1.0, 3.0)
+LARGE_PENALTIES: tuple[float, ...] = (3e-2, 1e-1, 3e-1, 1.0, 3.0, 10.0, 30.0)
 SMALL_PENALTIES: tuple[float, ...] = (1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1e-1, 1.0)
 CLEARLY_WORSE = 3.0  # standard errors
 _MATTERS = 0.01  # of the best member's error: on many graphs even less is beyond chance
