@@ -13,7 +13,6 @@ from fdgnn.kernels import tanh_sum
 from fdgnn.reservoir import (
     ReservoirConfig,
     average_degree,
-    contractions,
     draw_reservoir,
     embed,
     engine,
@@ -66,14 +65,19 @@ def test_arcs_that_weigh_next_to_nothing():
 
 @given(batches(), st.integers(0, 3), st.sampled_from(["all", "last"]), st.sampled_from([0.5, 2.0]))
 def test_few_graphs_are_solved_by_one_call_with_the_same_bits(graphs, seed, layers, rho):
-    reservoir = reservoir_for(graphs, seed, n_layers=3, effective_spectral_radius=rho)
-    found = embed(graphs, reservoir, layers=layers)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "_at_once", lambda *_: None)
-        one_by_one = embed(graphs, reservoir, layers=layers)
-    for name in ("pooled", "n_iter", "residual", "certified"):
-        ours, theirs = getattr(found, name), getattr(one_by_one, name)
-        assert (ours.dtype, ours.tobytes()) == (theirs.dtype, theirs.tobytes()), name
+    reservoirs = [
+        reservoir_for(graphs, seed, n_layers=3, effective_spectral_radius=rho),
+        reservoir_for(graphs, seed + 1, n_layers=3, n_units=6),
+    ]
+    wanted = [(0, 1, 2) if layers == "all" else (2,)] * 2
+    found = engine.solve_few(graphs, reservoirs, wanted, 1e-3)
+    for reservoir, own in zip(reservoirs, found, strict=True):
+        alone = embed(graphs, reservoir, layers=layers)
+        assert own is None or alone.certified.all()
+        for name in ("pooled", "n_iter", "residual") if own is not None else ():
+            ours, theirs = getattr(own, name), getattr(alone, name)
+            assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+            assert ours.tobytes() == theirs.tobytes(), name
 
 
 def test_the_one_call_knows_what_it_must_leave_to_others():
@@ -84,8 +88,7 @@ def test_the_one_call_knows_what_it_must_leave_to_others():
         (certified, 1e-9, False),  # finer than float32
         (make_cliques([3, 9]), 1e-3, False),  # not all certified
     ):
-        bounds = contractions(reservoir, graphs)
-        found = engine._at_once(graphs, reservoir, bounds, graphs.quotients, tol, (1,))
+        (found,) = engine.solve_few(graphs, [reservoir], [(1,)], tol)
         assert (found is not None) == is_done
 
 

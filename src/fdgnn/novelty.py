@@ -112,7 +112,7 @@ class Leverage:
         if info:
             raise np.linalg.LinAlgError("the features of the training graphs are too large")
         found = cls(len(X), mean, factor)
-        return found, found._lengths(Z)
+        return found, _lengths(factor, Z, len(X))
 
     def of(self, encoder: Encoder, graphs: GraphBatch, X: Features) -> Floats:
         """Give the leverage that graphs would have, (n,)."""
@@ -121,11 +121,7 @@ class Leverage:
 
     def lengths(self, X: Floats) -> Floats:
         """Give l(x) of features (n, H)."""
-        return self._lengths(X - self.mean)
-
-    def _lengths(self, centered: Floats) -> Floats:
-        Z, _ = lapack.dtrtrs(self.factor, centered.T, lower=True)
-        return np.asarray(1.0 / self.n_graphs + (Z**2).sum(axis=0))
+        return _lengths(self.factor, X - self.mean, self.n_graphs)
 
     def in_words(self, value: float, limit: float) -> str:
         """Say why a graph is unlike the training graphs."""
@@ -182,6 +178,12 @@ class Novelty:
         """Positions of graphs that are unlike the training graphs, and why, in words."""
         beyond = np.flatnonzero((values > self.limit) | (values >= ALL_NEW))
         return {int(g): self.measure.in_words(float(values[g]), self.limit) for g in beyond}
+
+
+def _lengths(factor: Floats, centered: Floats, n_graphs: int) -> Floats:
+    """Give l(x) of features (n, H) less their mean in training."""
+    Z, _ = lapack.dtrtrs(factor, centered.T, lower=True)
+    return np.asarray(1.0 / n_graphs + (Z**2).sum(axis=0))
 
 
 def _limit(own: Floats) -> float:

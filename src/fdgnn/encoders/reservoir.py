@@ -215,7 +215,7 @@ class GraphReservoir(Encoder):
         else:
             embedding = self._embed(graphs, range(max(depths)), n_jobs)
             features = [_side_by_side(embedding.pooled[:depth]) for depth in depths]
-        return self._encoding(features, embedding)
+        return _encoding(self, features, embedding)
 
     @classmethod
     def encode_each(
@@ -224,33 +224,16 @@ class GraphReservoir(Encoder):
         """Encode checked graphs by several reservoirs; if there are few, by one call for all."""
         first = encoders[0]
         few = first.solver == "auto" and graphs.n_vertices <= FEW_VERTICES
-        if not (few and all(first._goes_with(each) for each in encoders[1:])):
+        if not (few and all(_go_together(first, each) for each in encoders[1:])):
             return super().encode_each(encoders, graphs, n_jobs)
-        layers = [each._pooled_layers for each in encoders]
+        layers = [_layers_of(each) for each in encoders]
         outputs = solve_few(graphs, [each.reservoir_ for each in encoders], layers, first.tol)
         return [
             each.encode(graphs, n_jobs=n_jobs)
             if own is None
-            else each._encoding([_side_by_side(own.pooled)], own)
+            else _encoding(each, [_side_by_side(own.pooled)], own)
             for each, own in zip(encoders, outputs, strict=True)
         ]
-
-    def _goes_with(self, other: Self) -> bool:
-        """Tell whether another reservoir reads the same of graphs, and goes as near."""
-        return (
-            self.solver == other.solver
-            and self.tol == other.tol
-            and self.handle_unknown == other.handle_unknown
-            and self.reservoir_.vocabulary == other.reservoir_.vocabulary
-        )
-
-    @property
-    def _pooled_layers(self) -> tuple[int, ...]:
-        L = int(self.n_layers)
-        return tuple(range(L)) if self.pooled_layers == "all" else (L - 1,)
-
-    def _encoding(self, features: list[Features], found: Embedding | Outputs) -> Encoding:
-        return Encoding(features, Settling(found.n_iter, found.residual, self.tol, self.max_iter))
 
     def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> VertexParts:
         """Run checked graphs to their fixed points and keep the states of their vertices."""
@@ -356,6 +339,29 @@ class GraphReservoir(Encoder):
         layers = range(1, self.n_layers + 1) if self.pooled_layers == "all" else [self.n_layers]
         names = [f"layer{i}_unit{h}" for i in layers for h in range(self.n_units)]
         return np.array(names, dtype=object)
+
+
+def _go_together(one: GraphReservoir, other: GraphReservoir) -> bool:
+    """Tell whether two reservoirs read the same of graphs, in the same way."""
+    return (
+        one.solver == other.solver
+        and one.tol == other.tol
+        and one.handle_unknown == other.handle_unknown
+        and one.reservoir_.vocabulary == other.reservoir_.vocabulary
+    )
+
+
+def _layers_of(encoder: GraphReservoir) -> tuple[int, ...]:
+    """The layers whose pooled states are the features."""
+    L = int(encoder.n_layers)
+    return tuple(range(L)) if encoder.pooled_layers == "all" else (L - 1,)
+
+
+def _encoding(
+    encoder: GraphReservoir, features: list[Features], found: Embedding | Outputs
+) -> Encoding:
+    settling = Settling(found.n_iter, found.residual, encoder.tol, encoder.max_iter)
+    return Encoding(features, settling)
 
 
 def _side_by_side(pooled: Floats) -> Floats:
