@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -76,30 +77,32 @@ def rules(held: Any, targets: Any) -> dict[str, Any]:
     }
 
 
-def measured(name: str, n_folds: int, home: Path) -> dict[str, Any]:
+def measured(name: str, n_folds: int, home: Path) -> Iterator[dict[str, Any]]:
+    """ROC AUC in % of each rule and member on each fold in turn, and whom each rule took."""
     data = load(home / f"{name}.csv")
     y = (data.y != "CI").astype(int) if data.y.dtype.kind == "U" else data.y
     known, _ = scaffold_split(data.smiles, with_middle=True)
     graphs, y = data.graphs[known], y[known]
     fold = scaffold_folds([data.smiles[i] for i in known], n_folds)
-    areas: dict[str, list[float]] = {}
-    taken: dict[str, list[list[str]]] = {}
     for f in range(n_folds):
         train, test = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
         held, new, names, targets = outputs_of_members(graphs[train], y[train], graphs[test])
-        for rule, kept in rules(held, targets).items():
-            own = new[kept].mean(axis=0)[:, 0]
-            areas.setdefault(rule, []).append(100 * roc_auc_score(y[test], own))
-            taken.setdefault(rule, []).append([n for n, k in zip(names, kept, strict=True) if k])
-        for n, one in zip(names, new, strict=True):
-            areas.setdefault(n, []).append(100 * roc_auc_score(y[test], one[:, 0]))
-        print(name, f, {rule: round(each[-1], 2) for rule, each in areas.items()}, flush=True)
-    mean = {rule: float(np.mean(each)) for rule, each in areas.items()}
-    return {"graphs": len(y), "roc_auc": mean, "folds": areas, "taken": taken}
+        taken = rules(held, targets)
+        outputs = {rule: new[kept].mean(axis=0) for rule, kept in taken.items()}
+        outputs |= dict(zip(names, new, strict=True))
+        yield {
+            "roc_auc": {
+                who: 100 * float(roc_auc_score(y[test], own[:, 0])) for who, own in outputs.items()
+            },
+            "taken": {
+                rule: [n for n, k in zip(names, kept, strict=True) if k]
+                for rule, kept in taken.items()
+            },
+        }
 
 
 def main() -> None:
-    """Measure, print and write."""
+    """Measure, print and write after each fold."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", default=list(CLASSES))
     parser.add_argument("--folds", type=int, default=5)
@@ -107,9 +110,16 @@ def main() -> None:
     asked = parser.parse_args()
     found = json.loads(RESULT.read_text()) if RESULT.exists() else {}
     for name in asked.names:
-        found[name] = measured(name, asked.folds, asked.data / "chem")
-        print(name, found[name]["roc_auc"])
-        RESULT.write_text(json.dumps(found, indent=1) + "\n")
+        folds: list[dict[str, Any]] = []
+        for each in measured(name, asked.folds, asked.data / "chem"):
+            folds.append(each)
+            mean = {
+                who: float(np.mean([one["roc_auc"][who] for one in folds]))
+                for who in each["roc_auc"]
+            }
+            print(name, len(folds), mean, flush=True)
+            found[name] = {"mean": mean, "folds": folds}
+            RESULT.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":
