@@ -17,11 +17,13 @@ from sklearn.metrics import roc_auc_score
 import fdgnn.committee as committees
 import fdgnn.estimators.base as estimators
 from fdgnn import ColorCounts, FDGNNClassifier, FDGNNRegressor, fit_batches, networks, read_graphs
+from fdgnn.committee import LARGE_PENALTIES, at_best_penalty
 from fdgnn.context import Context
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, GraphError, StudyError
 from fdgnn.readout import linear, preconditioner
 from fdgnn.readout.calibration import signature_folds
+from fdgnn.readout.conjugate import TOLERANCE
 from fdgnn.scale import parts, training
 from fdgnn.scale.coding import N_FOLDS, Coding
 from fdgnn.scale.executors import Local, memory_of
@@ -159,7 +161,27 @@ def test_of_many_graphs_some_choose(many, shards, tmp_path, monkeypatch):
     assert 10 < found.n_held_out < 40
     same = colors(alpha=found.penalties[0])
     whole = trained(shards, tmp_path / "w", same)
-    np.testing.assert_allclose(found.model.coef_, whole.model.coef_, atol=1e-6)
+    graphs, _ = in_memory()
+    off = found.model.outputs(graphs) - whole.model.outputs(graphs)
+    assert np.linalg.norm(off) <= 2 * TOLERANCE * np.sqrt(len(graphs))
+    assert found.scores["accuracy"] >= whole.scores["accuracy"] - 1e-9
+
+
+def test_penalties_of_all_graphs_are_raised_where_that_does_better(shards, tmp_path, monkeypatch):
+    monkeypatch.setattr("fdgnn.scale.coding.MANY", 50)
+    asked = []
+
+    def best(self, outputs, alphas):
+        asked.append(tuple(alphas))
+        return at_best_penalty(outputs, np.arange(len(alphas)), alphas)  # the last
+
+    monkeypatch.setattr(networks.TrainingGoal, "best", best)
+    found = trained(shards, tmp_path / "w", colors())
+    share = 50 / (120 * 0.8)
+    assert asked == [LARGE_PENALTIES, pytest.approx((1.0, share**-0.5, 1 / share))]
+    assert found.penalties == [pytest.approx(LARGE_PENALTIES[-1] / share)]
+    asked.clear()
+    assert trained(shards, tmp_path / "w", colors(alpha=0.2)).penalties == [0.2]  # as is asked
 
 
 @pytest.mark.parametrize(("many", "n_left_out"), [(10**5, N_FOLDS), (50, 1)])

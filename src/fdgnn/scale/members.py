@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fdgnn.arrays import Array, Floats
-from fdgnn.committee import HeldOut, Member
+from fdgnn.committee import HeldOut, Member, Penalty
 from fdgnn.encoders import ColorCounts, Encoder, GraphReservoir
 from fdgnn.expansion import RandomExpansion, expanded
 from fdgnn.networks import Goal, Network, draw_expansion
@@ -60,10 +60,34 @@ class MemberTask:
             trainer = _Dense(self, encoder, seed, relative)
         outputs = trainer.held_out(np.array(alphas, dtype=np.float64))
         found = goal.best(outputs, alphas)
-        readout, outputs = trainer.finished(goal.penalty_of_outputs(found.penalty))
-        found = found if outputs is None else found._replace(outputs=outputs)
+        if trainer.tried_on_few:
+            times = _raised(self.coding) if len(alphas) > 1 else (1.0,)
+            outputs = trainer.of_all(goal.penalty_of_outputs(found.penalty), np.array(times))
+            raised = goal.best(outputs, times)
+            found = HeldOut(_product(found.penalty, raised.penalty), raised.outputs)
+        readout = trainer.finished(goal.penalty_of_outputs(found.penalty))
         network = Network(encoder, trainer.expansion, readout, found.penalty, member.name)
         return TrainedMember(network, found, trainer.novelty)
+
+
+def _raised(coding: Coding) -> tuple[float, ...]:
+    """By what penalties that some graphs chose are multiplied for all of them.
+
+    Errors that are noise want the same penalty for any number of graphs; those of a model that is
+    too simple want one that grows with it. Which of both it is, the graphs held out tell.
+    """
+    assert coding.tried is not None
+    times = 1.0 / coding.tried
+    return 1.0, times**0.5, times
+
+
+def _product(penalty: Penalty, times: Penalty) -> Penalty:
+    """Multiply penalties, of each target if there are several."""
+    if isinstance(penalty, tuple):
+        each = times if isinstance(times, tuple) else (times,) * len(penalty)
+        return tuple(p * t for p, t in zip(penalty, each, strict=True))
+    assert not isinstance(times, tuple)
+    return penalty * times
 
 
 def check_supported(members: Sequence[Member], graphs: SurveyedGraphs) -> None:
@@ -156,27 +180,40 @@ class _Sparse:
         )
         return np.concatenate([outputs for outputs, _ in found]).transpose(1, 0, 2)
 
-    def finished(self, alpha: float | Floats) -> tuple[LinearReadout, Floats | None]:
-        """The readout of all graphs, and outputs (n, q) of graphs held out, if these are new.
+    @property
+    def tried_on_few(self) -> bool:
+        """Whether `held_out` was of models that some graphs only have trained."""
+        return self.task.coding.tried is not None
 
-        Where penalties were tried on some graphs, the model without the fold is trained on all
-        others together with that of all graphs; both begin with what was found on these few.
+    def of_all(self, alpha: float | Floats, times: Floats) -> Floats:
+        """Outputs (times, n, q) of the fold held out, by models of all others.
+
+        `alpha` was chosen by few graphs, and is multiplied; models begin with theirs.
         """
-        q, coding = self.task.coding.n_outputs, self.task.coding
+        q = self.task.coding.n_outputs
         each = np.broadcast_to(np.asarray(alpha, dtype=np.float64), (q,))
-        outputs = np.arange(q)
-        if coding.tried is None:
-            systems = Systems(np.full(q, NOBODY), outputs, each * self.unit)
-            coef, intercept = self.ridge.fit(systems)
-            return LinearReadout(self.ridge.spread_out(coef), intercept), None
         alphas, tried = self.tried
-        start = np.stack([tried[:, np.argmax(alphas == a), j] for j, a in enumerate(each)], axis=1)
-        left_out = np.repeat([coding.left_out[0], NOBODY], q)
-        systems = Systems(left_out, np.tile(outputs, 2), np.tile(each * self.unit, 2))
-        coef, intercept = self.ridge.fit(systems, np.tile(start, 2))
-        own, level = coef[:, :q].reshape(-1, 1, 1, q), intercept[:q].reshape(1, 1, q)
-        readout = LinearReadout(self.ridge.spread_out(coef[:, q:]), intercept[q:])
-        return readout, self._outputs(own, level)[0]
+        near = np.stack([tried[:, np.argmax(alphas == a), j] for j, a in enumerate(each)], axis=1)
+        fold, n = self.task.coding.left_out[0], len(times)
+        penalties = (times[:, None] * each * self.unit).ravel()
+        systems = Systems(np.full(n * q, fold), np.tile(np.arange(q), n), penalties)
+        coef, intercept = self.ridge.fit(systems, np.tile(near, n))
+        shape = 1, n, q
+        self.raised = np.multiply.outer(times, each), coef.reshape(-1, n, q)
+        return self._outputs(coef.reshape(-1, *shape), intercept.reshape(shape))
+
+    def finished(self, alpha: float | Floats) -> LinearReadout:
+        """The readout of all graphs, beginning with what was found without a fold."""
+        q = self.task.coding.n_outputs
+        each = np.broadcast_to(np.asarray(alpha, dtype=np.float64), (q,))
+        start = None
+        if self.tried_on_few:
+            alphas, found = self.raised
+            nearest = [int(np.argmin(abs(alphas[:, j] - each[j]))) for j in range(q)]
+            start = np.stack([found[:, a, j] for j, a in enumerate(nearest)], axis=1)
+        systems = Systems(np.full(q, NOBODY), np.arange(q), each * self.unit)
+        coef, intercept = self.ridge.fit(systems, start)
+        return LinearReadout(self.ridge.spread_out(coef), intercept)
 
 
 def fingerprint(encoder: ColorCounts) -> str:
@@ -272,6 +309,7 @@ class _Dense:
     """A reservoir: moments of each fold, which add over parts."""
 
     novelty = None
+    tried_on_few = False
 
     def __init__(
         self, task: MemberTask, encoder: Encoder, seed: np.random.SeedSequence, relative: bool
@@ -318,11 +356,11 @@ class _Dense:
         found = self.task.executor.gather(step, self.task.handles, AsGraphs())
         return np.concatenate(found).transpose(1, 0, 2)
 
-    def finished(self, alpha: float | Floats) -> tuple[LinearReadout, None]:
+    def finished(self, alpha: float | Floats) -> LinearReadout:
         q = self.task.coding.n_outputs
         each = np.broadcast_to(np.asarray(alpha, dtype=np.float64) * self.unit, (q,))
         coef, intercept = self._solved(np.arange(N_FOLDS), each)
-        return LinearReadout(np.ascontiguousarray(coef.T), intercept), None
+        return LinearReadout(np.ascontiguousarray(coef.T), intercept)
 
 
 def novelty_of(trained: Sequence[TrainedMember]) -> Novelty | None:
