@@ -102,6 +102,7 @@ WORK = {
     "build_quotients": lambda g: colors.quotients(g.structure, g.coloring),
     "spectral_radii": lambda g: kernels.spectral_radii(*g.structure),
     "color_rounds": lambda g: ColorCounts(n_rounds=2).fit_transform(g),
+    "merge_arcs": lambda g: as_batch([ring(150_000)]),
     "count_triangles": lambda g: kernels.count_triangles(
         0, 1, *structure(g), np.zeros(g.n_vertices, dtype=np.int64)
     ),
@@ -132,6 +133,15 @@ def test_a_thread_that_is_told_to_end_does(large, name):
     """Which kernels count their work: each of them does more than the work between two looks."""
     with a_thread_that_is_told_to_end() as pool, pytest.raises(RuntimeError, match="told to end"):
         pool.submit(WORK[name], large).result()
+
+
+def test_all_work_on_one_graph_is_counted():
+    """Both passes over its arcs, of which neither alone is as much as lies between two looks."""
+    graphs = as_batch([ring(60_000)])
+    assert 2**20 < len(graphs.neighbors) + graphs.n_vertices < 2**21
+    assert len(graphs.coloring) > 0  # it is there before the thread is
+    with a_thread_that_is_told_to_end() as pool, pytest.raises(RuntimeError, match="told to end"):
+        pool.submit(WORK["build_quotients"], graphs).result()
 
 
 def test_what_another_thread_was_told_is_nobody_elses_business(large):

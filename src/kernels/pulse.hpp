@@ -1,6 +1,8 @@
 // Long work that can be interrupted: kernels count what they do, and now and then ask whether to go on.
 #pragma once
 
+#include <algorithm>
+
 #include "views.hpp"
 
 namespace fdgnn {
@@ -17,6 +19,16 @@ public:
         if ((left -= n) < 0) {
             left = BETWEEN_LOOKS;
             look_around();
+        }
+    }
+
+    // Do something with each number below n; they are counted by the thousand, which costs nothing.
+    template <class F>
+    void each(i64 n, F work) {
+        for (i64 start = 0; start < n; start += 1024) {
+            const i64 end = std::min(n, start + 1024);
+            spend(end - start);
+            for (i64 i = start; i < end; i++) work(i);
         }
     }
 

@@ -44,7 +44,7 @@ class RowOrder {
 public:
     // Fill the part of a graph, from row r0 on, of the last three arguments.
     void find(const ColoredGraph& g, i64 r0, std::vector<i64>& places,
-              std::vector<i64>& representatives, std::vector<double>& sizes) {
+              std::vector<i64>& representatives, std::vector<double>& sizes, Pulse& pulse) {
         first.assign(g.n_classes, -1);
         size.assign(g.n_classes, 0.0);
         for (i64 v = g.v0; v < g.v1; v++) {
@@ -52,7 +52,7 @@ public:
             if (first[g.classes[v]] < 0) first[g.classes[v]] = v;
         }
         sort_by_degree(g);
-        breadth_first(g);
+        breadth_first(g, pulse);
         for (i64 i = 0; i < g.n_classes; i++) {
             places[r0 + order[i]] = i;
             representatives[r0 + i] = first[order[i]];
@@ -82,7 +82,7 @@ private:
     }
 
     // Cuthill-McKee order: by breadth, then by degree, then by number.
-    void breadth_first(const ColoredGraph& g) {
+    void breadth_first(const ColoredGraph& g, Pulse& pulse) {
         order.resize(g.n_classes);
         queued.assign(g.n_classes, 0);
         i64 tail = 0;
@@ -93,6 +93,7 @@ private:
             queued[root] = 1;
             while (head < tail) {
                 const i64 v = first[order[head++]], start = tail;
+                pulse.spend(1 + g.s.indptr[v + 1] - g.s.indptr[v]);
                 for (i64 a = g.s.indptr[v]; a < g.s.indptr[v + 1]; a++) {
                     const i64 c = g.class_of(a);
                     if (queued[c]) continue;
@@ -198,10 +199,11 @@ inline BuiltQuotients build_quotients(const Structure& s, Span<const i32> classe
         const i64 g = q.graphs[k], r0 = q.row_offsets[k], r1 = q.row_offsets[k + 1];
         const ColoredGraph graph{s, classes, s.vertex_offsets[g], s.vertex_offsets[g + 1],
                                  n_classes[g]};
-        pulse.spend(s.indptr[graph.v1] - s.indptr[graph.v0] + graph.v1 - graph.v0);
-        rows.find(graph, r0, places, q.representatives, q.sizes);
+        pulse.spend(graph.v1 - graph.v0);
+        rows.find(graph, r0, places, q.representatives, q.sizes, pulse);
         for (i64 r = r0; r < r1; r++) {  // the arcs into a vertex, merged by their source's class
             const i64 v = q.representatives[r], start = static_cast<i64>(q.sources.size());
+            pulse.spend(1 + s.indptr[v + 1] - s.indptr[v]);
             for (i64 a = s.indptr[v]; a < s.indptr[v + 1]; a++) {
                 const i64 j = places[r0 + graph.class_of(a)];
                 if (stamps[j] != v) {
