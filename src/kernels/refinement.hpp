@@ -43,51 +43,59 @@ inline i32 number_colors(Span<const u64> color, i32* table, u64* distinct, i32* 
 }
 
 // Gives the vertices of one graph after another their next colors; its memory serves all of them.
-//
-// Sums are differences of one running sum over the arcs of a strip, exact because they wrap around: a
-// loop over the few arcs of each vertex would be mispredicted at its end.
 class ColorStep {
 public:
     ColorStep(const Structure& s, Span<const u64> weight_bits)
-        : s(s), weight_bits(weight_bits), mixed(longest(s.vertex_offsets)) {
-        i64 most = 0;
-        for (i64 g = 0; g + 1 < s.vertex_offsets.size; g++) {
-            const i64 v0 = s.vertex_offsets[g], n = s.vertex_offsets[g + 1] - v0;
-            for (i64 v = 0; v < n; v += STRIP) most = std::max(most, arcs_of_strip(s, v0, n, v));
-        }
-        running.resize(most + 1);
-    }
+        : s(s),
+          weight_bits(weight_bits),
+          mixed(longest(s.vertex_offsets)),
+          running(FEW_ARCS * std::min(STRIP, longest(s.vertex_offsets)) + 1) {}
 
     // Take the step for the graph whose vertices begin at v0.
     void take(i64 v0, Span<u64> color) {
         pulse.spend(2 * color.size);
         for (i64 v = 0; v < color.size; v++) mixed[v] = mix(color[v]);
         for (i64 v = 0; v < color.size; v += STRIP) {
-            const i64 last = std::min(v + STRIP, color.size), a0 = s.indptr[v0 + v];
-            pulse.spend(s.indptr[v0 + last] - a0);
-            sum_arcs(a0, s.indptr[v0 + last]);
-            const u64* before = running.data() - a0;  // arc a: the sum of those before it
-            for (i64 u = v; u < last; u++) {
-                const u64 total = before[s.indptr[v0 + u + 1]] - before[s.indptr[v0 + u]];
-                color[u] = mix(color[u] ^ mix(total));
-            }
+            const i64 last = std::min(v + STRIP, color.size);
+            const i64 n_arcs = s.indptr[v0 + last] - s.indptr[v0 + v];
+            pulse.spend(n_arcs);
+            if (n_arcs <= FEW_ARCS * (last - v))
+                at_once(s.indptr.part(v0 + v, v0 + last + 1), color.part(v, last));
+            else
+                one_by_one(s.indptr.part(v0 + v, v0 + last + 1), color.part(v, last));
         }
     }
 
 private:
+    static constexpr i64 FEW_ARCS = 8;  // of a vertex, on average
+
     const Structure& s;
     Span<const u64> weight_bits;
     std::vector<u64> mixed, running;
     Pulse pulse;
 
-    void sum_arcs(i64 first, i64 last) {
-        u64 total = 0;
-        for (i64 a = first; a < last; a++) {
-            running[a - first] = total;
-            const u64 there = mixed[s.neighbors[a]];
-            total += weight_bits.empty() ? there : mix(there ^ weight_bits[a]);
+    u64 carried(i64 arc) const {
+        const u64 there = mixed[s.neighbors[arc]];
+        return weight_bits.empty() ? there : mix(there ^ weight_bits[arc]);
+    }
+
+    // Where vertices have few arcs, a loop over those of each would be mispredicted at its end. Sums
+    // are differences of one running sum instead, exact because they wrap around.
+    void at_once(Span<const i64> indptr, Span<u64> color) {
+        const i64 first = indptr[0], n_arcs = indptr[color.size] - first;
+        for (i64 a = 0; a < n_arcs; a++) running[a + 1] = running[a] + carried(first + a);
+        for (i64 v = 0; v < color.size; v++) {
+            const u64 total = running[indptr[v + 1] - first] - running[indptr[v] - first];
+            color[v] = mix(color[v] ^ mix(total));
         }
-        running[last - first] = total;
+    }
+
+    void one_by_one(Span<const i64> indptr, Span<u64> color) {
+        for (i64 v = 0; v < color.size; v++) {
+            u64 total = 0;
+            for (i64 a = indptr[v]; a < indptr[v + 1]; a++) total += carried(a);
+            color[v] = mix(color[v] ^ mix(total));
+        }
     }
 };
 

@@ -36,7 +36,7 @@ from fdgnn.selection.space import (
 
 #: Raised by one when kernels, seeds or the readout change what a network scores: a run that was
 #: begun with another number is not continued.
-ENGINE = 3
+ENGINE = 4
 
 
 @dataclass(frozen=True)
