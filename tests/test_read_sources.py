@@ -197,9 +197,9 @@ def test_smi_files(tmp_path, pack):
     path = tmp_path / ("m.smi.gz" if pack else "m.smi")
     path.write_bytes(gzip.compress(text.encode()) if pack else text.encode())
     table = read_graphs(path)
-    assert table.ids == ("ethanol", "broken ring", "ethyl amine", 3)
+    assert table.ids == ("ethanol", "broken ring", "ethyl amine", 3, 4)
     assert table.smiles == ("CCO", "CCN", "CCC")
-    assert [reject.row for reject in table.rejects] == [1]
+    assert [reject.row for reject in table.rejects] == [1, 3]
     headed = tmp_path / "h.smi"
     headed.write_text("SMILES name active\nCCO ethanol 1\nCCN amine 0\n")
     named = read_graphs(headed, target="active")
