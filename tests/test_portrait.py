@@ -626,7 +626,7 @@ def test_graphs_that_are_not_their_smiles_are_drawn_plainly(molecules):
     wrong = ["OCC", "CCO", "not a molecule", "CC", "C1CN1", None, *molecules.smiles[6:]]
     drawn = portrait_of_model(model, molecules.graphs, dataset="wrong", smiles=wrong).drawings
     assert [drawing.molecule for drawing in drawn[:7]] == [True, *[False] * 5, True]
-    assert drawn[4].labels == ["C", "C", "N"]
+    assert drawn[4].labels == ["C 1 H3", "C 2 H2", "N 1 H2"]
     assert drawn[4].orders is None
     assert (drawn[4].smiles, drawn[5].smiles) == ("C1CN1", None)
 

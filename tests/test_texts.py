@@ -110,7 +110,8 @@ def test_tables_on_a_terminal_obey_no_markup(monkeypatch):
     from rich.console import Console
 
     result = SimpleNamespace(
-        dataset=f"[red]MUTAG{ESCAPE}", model="auto", seed=0, fold_accuracies=[0.5],
+        dataset=f"[red]MUTAG{ESCAPE}", model="auto", seed=0, split="[b]site\x1b",
+        fold_accuracies=[0.5],
         members=["[bold]colors\x1b"], member_accuracies=[0.5], fold_kept=[[0]], accuracy_mean=0.5,
         accuracy_std=0.1, balanced_accuracy_mean=0.5, roc_auc_mean=None,
     )  # fmt: skip
@@ -118,6 +119,7 @@ def test_tables_on_a_terminal_obey_no_markup(monkeypatch):
     Console(file=out, width=200, force_terminal=False).print(committee_table(result))
     assert "[red]MUTAG\\u001b" in out.getvalue()
     assert "[bold]colors\\u001b" in out.getvalue()
+    assert "[b]site\\u001b" in out.getvalue()
     assert "\x1b" not in out.getvalue()
 
 

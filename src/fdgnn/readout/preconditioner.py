@@ -55,7 +55,7 @@ def bytes_of(n_rows: int) -> int:
 # ---------------------------------------------------------------------- the rows
 
 
-class _Rows(NamedTuple):
+class DrawnRows(NamedTuple):
     """Different rows, and how often each is there."""
 
     X: sp.csr_array
@@ -63,25 +63,25 @@ class _Rows(NamedTuple):
     keys: Keys
 
     @classmethod
-    def of(cls, X: sp.csr_array, times: Floats, keys: Keys) -> _Rows:
+    def of(cls, X: sp.csr_array, times: Floats, keys: Keys) -> DrawnRows:
         """Keep equal rows once, in the order of their keys."""
         kept, first, number = np.unique(keys, return_index=True, return_inverse=True)
         return cls(X[first], np.bincount(number, times, len(kept)).astype(np.float64), kept)
 
 
 @dataclass(frozen=True)
-class _Drawn:
+class _DrawnOf:
     """The rows of a part whose hash is below a bound; samples that train nothing are left out."""
 
     share: float
     n_columns: int
 
-    def __call__(self, part: SamplePart) -> _Rows:
+    def __call__(self, part: SamplePart) -> DrawnRows:
         keys = _row_keys(part)
         bound = np.uint64(min(int(self.share * 2.0**64), 2**64 - 1))
         rows = np.flatnonzero((keys <= bound) & (part.fold >= 0))
         X = part.rows(self.n_columns)[rows]
-        return _Rows.of(X, np.ones(len(rows)), keys[rows])
+        return DrawnRows.of(X, np.ones(len(rows)), keys[rows])
 
 
 def _row_keys(part: SamplePart) -> Keys:
@@ -95,11 +95,11 @@ def _row_keys(part: SamplePart) -> Keys:
     return mixed_bits(before[part.indptr[1:]] - before[part.indptr[:-1]])
 
 
-def draw_rows(passes: Passes, n: float, most: int) -> _Rows:
+def draw_rows(passes: Passes, n: float, most: int) -> DrawnRows:
     """Draw about `most` rows, or a share of the `n` samples if these are few."""
     share = min(most / max(n, 1.0), _SHARE)
-    found = passes.gather(_Drawn(share, passes.n_columns))
-    return _Rows.of(
+    found = passes.gather(_DrawnOf(share, passes.n_columns))
+    return DrawnRows.of(
         sp.csr_array(sp.vstack([rows.X for rows in found])),
         np.concatenate([rows.times for rows in found]),
         np.concatenate([rows.keys for rows in found]),
@@ -123,7 +123,7 @@ class RowPreconditioner:
         The number of samples.
     """
 
-    def __init__(self, rows: _Rows, used: Ints, mean: Floats, n: float) -> None:
+    def __init__(self, rows: DrawnRows, used: Ints, mean: Floats, n: float) -> None:
         root = np.sqrt(rows.times)
         B: Any = rows.X[:, used].multiply(root[:, None])
         self.B = B.tocsr()  # before the mean is taken away
