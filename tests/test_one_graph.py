@@ -51,7 +51,7 @@ def test_kernels_are_called_once_for_the_graph_and_once_for_all_reservoirs(calle
     monkeypatch.setattr(threads, "one_blas_thread", refused)
     called.clear()
     model.predict([graphs[1]])
-    assert called == {"merge_arcs": 1, "solve_few": 1, "tanh_all": 3}
+    assert called == {"merge_arcs": 1, "solve_few": 1, "read_out": 3}
 
 
 KINDS = {
@@ -82,6 +82,19 @@ def test_a_few_graphs_have_the_same_bits_by_one_call_for_all_reservoirs(kind):
             np.testing.assert_array_equal(own.features[0], alone.features[0], strict=True)
             np.testing.assert_array_equal(own.settling.n_iter, alone.settling.n_iter)
             np.testing.assert_array_equal(own.settling.residual, alone.settling.residual)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_outputs_of_a_few_graphs_are_those_of_many(n_classes, monkeypatch):
+    graphs = make_random_graphs(40, random_state=0)
+    y = np.arange(40) % n_classes
+    described = graphs.with_descriptors({"size": np.diff(graphs.vertex_offsets).tolist()})
+    for batch in (graphs, described):
+        model = FDGNNClassifier(n_units=11, random_state=0).fit(batch, y)
+        few = model.outputs(batch[:5])
+        np.testing.assert_allclose(few, model.outputs(batch)[:5], rtol=0, atol=1e-12)
+    monkeypatch.setattr(kernels, "read_out", refused)  # which knows nothing of descriptors
+    model.outputs(described[:5])
 
 
 def test_few_graphs_of_reservoirs_that_differ_in_labels_or_tol_go_one_by_one(called):

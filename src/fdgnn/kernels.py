@@ -126,6 +126,7 @@ number_occurrences = _kernels.number_occurrences
 order_layers = _kernels.order_layers
 pack_rows = _kernels.pack_rows
 parse_rows = _kernels.parse_rows
+read_out = _engine.read_out
 refine_colors = _kernels.refine_colors
 solve_blocks = _engine.solve_blocks
 solve_few = _engine.solve_few

@@ -3,6 +3,7 @@
 #include "paper_loop.hpp"
 #include "passes.hpp"
 #include "python.hpp"
+#include "readout.hpp"
 #include "trajectory.hpp"
 
 #include <variant>
@@ -131,6 +132,19 @@ NB_MODULE(FDGNN_MODULE, m) {
           [](const Array2<double>& x) {
               unlocked([&] { tanh_all(length(x.size()), x.data()); });
           },
+          nb::arg().noconvert());
+    m.def("read_out",
+          [](const Array2<const double>& X, const Array2<const double>& W,
+             const Array2<const double>& coef, const Array1<const double>& intercept) {
+              const i64 n = length(X.shape(0));
+              std::vector<double> out(n * length(coef.shape(0)));
+              unlocked([&] {
+                  read_out(view(X), view(W), view(coef), view(intercept),
+                           {out.data(), n, length(coef.shape(0))});
+              });
+              return numpy(std::move(out), n);
+          },
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert());
     m.def("bind_program", [](nb::handle weights, nb::handle schedule, nb::handle radii) {
         const auto own = nb::cast<Array1<const double>>(radii, false);

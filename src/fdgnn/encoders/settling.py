@@ -23,8 +23,7 @@ def tell_unsettled(settlings: Sequence[Settling], remedy: str = _REMEDY) -> None
     `remedy` says what the user can do about it, where the reservoir's parameters are not theirs.
     """
     tol, max_iter = settlings[0].tol, settlings[0].max_iter
-    largest = (np.maximum.reduce(s.residual, axis=None, initial=0.0) for s in settlings)
-    if not any(each >= tol for each in largest):  # most often
+    if not any(np.count_nonzero(s.residual >= tol) for s in settlings):  # most often
         return
     residual = np.concatenate([s.residual for s in settlings]).max(axis=0)
     n_moving = int((residual >= tol).sum())

@@ -406,7 +406,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         if not self.each_:
             found = np.asarray(self.classes_[winning_class(outputs)])
             missing = np.isnan(outputs)
-            if missing.any():
+            if np.count_nonzero(missing):
                 found = found.astype(object)
                 found[missing.any(axis=1)] = None
             return found
