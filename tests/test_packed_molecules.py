@@ -120,3 +120,19 @@ def test_many_at_once_are_read_as_one_by_one():
     for fast, slow in zip(reader.pack_all(items), map(one, items), strict=True):
         assert type(fast) is type(slow)
         assert str(fast) == str(slow)
+
+
+@pytest.mark.parametrize("atoms", ["typed", "rich"])
+def test_molecules_without_stereo_are_read_as_all_others(atoms):
+    texts = [
+        "[2H]C([2H])O", "[3H]c1ccccc1", "[4H]C", "[H]C#N", "[H+].[Cl-]", "[H][H]", "[H]/C=C/[H]",
+        "C[N+](C)(C)CC(=O)[O-]", "N1C=CC=C1", "[nH]1cccc1", "C[C@H](N)C(=O)O", "F/C=C\\F",
+        "CC(C)(C)c1ccc2c(c1)N(C)C(=O)C2", "[NH3]->[Cu]", "O=S(=O)(N)c1ccc(Cl)cc1", "CN(=O)=O",
+        "c1ccc2[nH]c3ccccc3c2c1", "C.C", "CC |$R;$|", "CCO name", "[13CH3][12CH3]", "OB(O)c1ccccc1",
+    ]  # fmt: skip
+    reader, reading = MoleculeReader(atoms), molecule_reading(atoms)
+    with reader.quietly():
+        fast = join(dict(enumerate(reader.pack_all(texts))), reading).graphs
+        slow = join(dict(enumerate(map(reader.read, texts))), reading).graphs
+    for field in fields(GraphBatch):
+        np.testing.assert_array_equal(getattr(fast, field.name), getattr(slow, field.name))

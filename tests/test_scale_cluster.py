@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ import pytest
 from fdgnn.clusters import connected
 from fdgnn.exceptions import StudyError
 from fdgnn.scale.cluster import Cluster
+from fdgnn.scale.parts import Parts
 from fdgnn.scale.shards import ShardRequest, find_shards
 from fdgnn.scale.training import read_shards, train_on_shards
 from test_scale import QUIET, _small, colors, in_memory, read, shards  # noqa: F401
@@ -62,6 +65,34 @@ def test_the_same_model_though_a_worker_is_killed(client, shards, tmp_path):  # 
     np.testing.assert_allclose(
         model.decision_function(graphs), scores, atol=1e-6 * (scores.max() - scores.min())
     )
+
+
+@pytest.mark.parametrize("together", [1, 64_000_000])
+def test_blocks_that_lie_together_keep_their_order(client, monkeypatch, together):
+    monkeypatch.setattr("fdgnn.scale.cluster._TOGETHER", together)
+    blocks = [Parts([np.array([number, number + 0.5])]) for number in range(9)]
+    handles = [client.submit(lambda block: block, each, pure=False) for each in blocks]
+    cluster = Cluster(client, None, QUIET)
+    found = cluster.gather(np.sum, handles, AsTheyAre())
+    assert found == [2 * number + 0.5 for number in range(9)]
+    (total,) = cluster.total(SumOfAll(), handles, AsTheyAre())
+    assert total == sum(found)
+
+
+@dataclass(frozen=True)
+class AsTheyAre:
+    kept: ClassVar[bool] = True
+
+    def load(self, part):
+        return part
+
+
+class SumOfAll:
+    def begin(self):
+        return (np.zeros(1),)
+
+    def add(self, totals, part):
+        totals[0][0] += part.sum()
 
 
 def test_errors_of_workers_are_those_of_this_machine(client, shards, tmp_path):  # noqa: F811

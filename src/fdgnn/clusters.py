@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -31,6 +32,7 @@ def connected(address: str, context: Context, *, n_workers: int = 0) -> Iterator
                 given = distributed.LocalCluster(
                     n_workers=n,
                     threads_per_worker=1,
+                    silence_logs=logging.CRITICAL,  # a worker that is stopped tells it at length
                     dashboard_address=":0",  # any free port: another cluster may have the usual one
                 )
                 closing.callback(given.close)

@@ -2,9 +2,10 @@
 
 Blocks of parts are futures. They stay in the memory of the workers, which spill to disk by Dask's
 own rules; a block that is lost with its worker is read again by another one. Parts that many passes
-go over are brought into the form that these take once. For each pass the step
-goes from worker to worker, and their sums are added two by two, so that the driver sends one and
-gets one of them.
+go over are brought into the form that these take once, and blocks that lie on the same worker are
+put together, since a pass costs a millisecond or two for each task. For each pass the step goes
+from worker to worker, and their sums are added two by two, so that the driver sends one and gets
+one of them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from fdgnn.context import Context
 from fdgnn.encoders import Encoder
@@ -26,19 +27,21 @@ from fdgnn.readout.passes import Totals, merge
 from fdgnn.scale.executors import (
     Loader,
     Watch,
+    bytes_of_arrays,
     encode_parts,
     gathered_of,
     loaded_of,
     parse_parts,
     total_of,
 )
-from fdgnn.scale.parts import Block, Report
+from fdgnn.scale.parts import Block, Parts, Report
 from fdgnn.scale.shards import ShardRequest
 
 Result = TypeVar("Result")
 _LOOK_AGAIN = 30  # seconds after which it is looked whether any worker is left
 _PAUSE = 1.0  # seconds before a pass is tried again: a scheduler has to see who is gone
 _TRIES = 5  # of a pass whose step was lost with the workers that had it
+_TOGETHER = 64_000_000  # bytes of blocks that one task goes over: all of them must be in memory
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,13 @@ class _Shipment:
 
     step: Any
     loader: Loader
+
+
+class _Group(NamedTuple):
+    """Blocks that one task goes over."""
+
+    numbers: Sequence[int]  # of the blocks among all
+    blocks: Any  # a list of their parts, or what Dask makes one of
 
 
 class Cluster:
@@ -68,7 +78,7 @@ class Cluster:
         self.client, self.folder, self.context = client, folder, context
         self.solver_bytes = solver_bytes
         self._kept_for: Loader | None = None
-        self._kept: list[Any] = []
+        self._kept: list[_Group] = []
 
     @property
     def n_workers(self) -> int:
@@ -102,9 +112,9 @@ class Cluster:
         """Add up a step over all parts: on each worker, then two by two."""
 
         def add_up() -> Totals:
+            groups = self._groups(handles, loader)
             sent = self._sent(step, loader)
-            blocks = self._loaded(handles, loader)
-            sums = [self.client.submit(_total, sent, each, pure=False) for each in blocks]
+            sums = [self.client.submit(_total, sent, each.blocks, pure=False) for each in groups]
             while len(sums) > 1:
                 pairs = [sums[i : i + 2] for i in range(0, len(sums), 2)]
                 sums = [
@@ -122,21 +132,42 @@ class Cluster:
         """Collect what a function says of each part, in their order."""
 
         def collect() -> list[Result]:
+            groups = self._groups(handles, loader)
             sent = self._sent(function, loader)
-            blocks = self._loaded(handles, loader)
-            work = [self.client.submit(_gathered, sent, each, pure=False) for each in blocks]
-            return [found for each in work for found in self._result(each)]
+            work = [self.client.submit(_gathered, sent, each.blocks, pure=False) for each in groups]
+            found: dict[int, list[Result]] = {}
+            for group, future in zip(groups, work, strict=True):
+                found |= zip(group.numbers, self._result(future), strict=True)
+            return [result for number in sorted(found) for result in found[number]]
 
         return self._tried(collect)
 
-    def _loaded(self, handles: Sequence[Any], loader: Loader) -> Sequence[Any]:
-        """Give blocks as the loader brings them in, made once, if it says that they are kept."""
+    def _groups(self, handles: Sequence[Any], loader: Loader) -> Sequence[_Group]:
+        """Give blocks as the loader brings them in: kept in groups, or one by one."""
         if not loader.kept:
-            return handles
+            return [_Group([number], [each]) for number, each in enumerate(handles)]
         if loader is not self._kept_for:  # from here on its blocks are kept, no other's
-            self._kept_for = loader
-            self._kept = [self.client.submit(loaded_of, loader, h, pure=False) for h in handles]
+            self._kept_for, self._kept = loader, self._kept_groups(handles, loader)
         return self._kept
+
+    def _kept_groups(self, handles: Sequence[Any], loader: Loader) -> list[_Group]:
+        """Let each worker load its blocks, and put together what lies on the same one."""
+        submit = self.client.submit
+        blocks = [submit(loaded_of, loader, each, pure=False) for each in handles]
+        sizes = [self._result(submit(_bytes_of, each, pure=False)) for each in blocks]
+        homes, n_threads = self.client.who_has(blocks), self.client.nthreads()
+        by_home: dict[str, list[int]] = {}
+        for number, block in enumerate(blocks):
+            home = next(iter(homes.get(block.key) or ()), "")  # no worker, if it was just lost
+            by_home.setdefault(home, []).append(number)
+        groups = []
+        for home, numbers in by_home.items():
+            n_bytes = sum(sizes[number] for number in numbers)
+            n = min(max(n_threads.get(home, 1), -(-n_bytes // _TOGETHER)), len(numbers))
+            for own in (numbers[i::n] for i in range(n)):
+                together = submit(list, [blocks[number] for number in own], pure=False)
+                groups.append(_Group(own, together))
+        return groups
 
     def _sent(self, step: Any, loader: Loader) -> Any:
         """Send a step to one worker; the others have it from each other, as their tasks need it.
@@ -174,12 +205,20 @@ class Cluster:
             raise StudyError("all workers of the cluster are gone")
 
 
-def _total(sent: _Shipment, parts: Any) -> Totals:
+def _bytes_of(parts: Parts) -> int:
+    return sum(map(bytes_of_arrays, parts.held))
+
+
+def _total(sent: _Shipment, blocks: Sequence[Parts]) -> Totals:
+    parts = Parts(
+        [part for each in blocks for part in each.held],
+        [file for each in blocks for file in each.files],
+    )
     return total_of(sent.step, sent.loader, parts)
 
 
-def _gathered(sent: _Shipment, parts: Any) -> list[Any]:
-    return gathered_of(sent.step, sent.loader, parts)
+def _gathered(sent: _Shipment, blocks: Sequence[Parts]) -> list[list[Any]]:
+    return [gathered_of(sent.step, sent.loader, each) for each in blocks]
 
 
 def _merged(one: Totals, other: Totals) -> Totals:
