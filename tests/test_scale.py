@@ -24,7 +24,7 @@ from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, GraphErro
 from fdgnn.readout import linear, preconditioner
 from fdgnn.readout.calibration import signature_folds
 from fdgnn.readout.conjugate import TOLERANCE
-from fdgnn.scale import parts, training
+from fdgnn.scale import members, parts, training
 from fdgnn.scale.coding import N_FOLDS, Coding
 from fdgnn.scale.executors import Local, memory_of
 from fdgnn.scale.plan import new_model, plan_memory
@@ -165,6 +165,25 @@ def test_of_many_graphs_some_choose(many, shards, tmp_path, monkeypatch):
     off = found.model.outputs(graphs) - whole.model.outputs(graphs)
     assert np.linalg.norm(off) <= 2 * TOLERANCE * np.sqrt(len(graphs))
     assert found.scores["accuracy"] >= whole.scores["accuracy"] - 1e-9
+
+
+def test_few_graphs_say_the_same_together_and_by_passes(shards, tmp_path, monkeypatch):
+    monkeypatch.setattr("fdgnn.scale.coding.MANY", 50)
+    monkeypatch.setattr("fdgnn.readout.conjugate.TOLERANCE", 1e-9)
+    table, executor = read(shards, tmp_path / "w")
+    executor.solver_bytes = 10**9
+    outputs, held_out = [], members._Sparse.held_out
+    monkeypatch.setattr(
+        members._Sparse,
+        "held_out",
+        lambda self, alphas: outputs.append(held_out(self, alphas)) or outputs[-1],
+    )
+    models = []
+    for entry in (12, 10**9):  # bytes: the second is too much to have them together
+        monkeypatch.setattr(members, "_ENTRY", entry)
+        models.append(train_on_shards(colors(), table, ("y",), executor, QUIET))
+    np.testing.assert_allclose(outputs[0], outputs[1], atol=1e-6)
+    assert models[0].penalties == models[1].penalties
 
 
 def test_penalties_of_all_graphs_are_raised_where_that_does_better(shards, tmp_path, monkeypatch):

@@ -95,6 +95,20 @@ class SumOfAll:
         totals[0][0] += part.sum()
 
 
+def test_few_graphs_choose_as_on_one_machine(client, shards, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.setattr("fdgnn.scale.coding.MANY", 50)
+    here, local = read(shards, tmp_path / "w")
+    wanted = train_on_shards(colors(), here, ("y",), local, QUIET)
+    executor = Cluster(client, None, QUIET)
+    asked = ShardRequest({"target": "y"}, n_rows=15)
+    there = read_shards(find_shards(str(shards)), asked, executor, QUIET)
+    found = train_on_shards(colors(), there, ("y",), executor, QUIET)
+    assert found.penalties == wanted.penalties
+    graphs, _ = in_memory()
+    scores = wanted.model.decision_function(graphs)
+    np.testing.assert_allclose(found.model.decision_function(graphs), scores, atol=1e-6)
+
+
 def test_errors_of_workers_are_those_of_this_machine(client, shards, tmp_path):  # noqa: F811
     (shards / "d.jsonl").write_text('{"smiles": "CCO", "y": 1}\n')
     with pytest.raises(ValueError, match=r"d\.jsonl.*edge_index"):

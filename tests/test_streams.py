@@ -50,6 +50,12 @@ def test_full_standard_output_is_named(command, place):
     assert_one_clear_line(run, "standard output: No space left")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_an_output_that_is_a_device_is_not_taken_for_a_directory(place):
+    run = in_a_shell(place, "predict model table.csv -o /dev/full")
+    assert_one_clear_line(run, "/dev/full: it exists and is not a regular file")
+
+
 def test_a_reader_that_has_seen_enough_ends_the_command_without_a_word(place):
     run = in_a_shell(place, "predict model table.csv --chunk 1 -q | head -1")
     assert run.stdout.startswith("row,prediction")

@@ -43,9 +43,10 @@ class PredictionWanted:
 
         if self.output == "-":
             return False
-        if self.output.endswith("/") or not Path(self.output).suffix:
-            return True
-        return not places.is_url(self.output) and Path(self.output).is_dir()
+        here = not places.is_url(self.output)
+        if here and Path(self.output).exists():
+            return Path(self.output).is_dir()
+        return self.output.endswith("/") or not Path(self.output).suffix
 
     def check(self, directory_options: bool) -> None:
         """Raise ValueError if what was typed does not go together."""

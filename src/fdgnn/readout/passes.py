@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from fdgnn.arrays import Array, Floats, Ints
+from fdgnn.arrays import Array, Floats, Ints, offsets_of
 from fdgnn.threads import obedient_threads
 
 NOBODY = -1  # the fold that is left out where none is
@@ -46,6 +46,17 @@ class SamplePart(NamedTuple):
         values = self.values.copy() if len(self.values) else np.ones(len(self.indices))
         columns = self.indices if places is None else places[self.indices]
         return sp.csr_array((values, columns, self.indptr), shape=(len(self.fold), n_columns))
+
+    def some(self, chosen: npt.NDArray[np.bool_]) -> SamplePart:
+        """Take some of the samples, all of which train."""
+        lengths = np.diff(self.indptr)
+        entries = np.repeat(chosen, lengths)
+        weights = None if self.weights is None else self.weights[chosen]
+        values = self.values[entries] if len(self.values) else self.values
+        return SamplePart(
+            offsets_of(lengths[chosen]), self.indices[entries], values, self.Y[chosen], weights,
+            self.fold[chosen],
+        )  # fmt: skip
 
     def trains(self, left_out: Ints, output: Ints) -> Floats:
         """Give by what each sample counts where a fold is left out and an output is learned."""
@@ -115,6 +126,23 @@ def in_strips(step: Step, parts: Sequence[Any], load: Any, n_jobs: int | None) -
     for more in found[1:]:
         merge(totals, more)
     return totals
+
+
+@dataclass(frozen=True, eq=False)
+class HeldParts:
+    """Parts that are in memory."""
+
+    parts: Sequence[SamplePart]
+    n_columns: int
+    n_jobs: int | None = 1
+
+    def total(self, step: Step) -> Totals:
+        """Go over all parts, and add up what the step says."""
+        return in_strips(step, self.parts, lambda part: part, self.n_jobs)
+
+    def gather(self, function: Callable[[SamplePart], Result]) -> list[Result]:
+        """Collect what a function says of each part."""
+        return list(map(function, self.parts))
 
 
 @dataclass(frozen=True, eq=False)

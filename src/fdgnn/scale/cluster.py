@@ -25,8 +25,11 @@ from fdgnn.exceptions import StudyError
 from fdgnn.extras import require
 from fdgnn.readout.passes import Totals, merge
 from fdgnn.scale.executors import (
+    Found,
     Loader,
+    Tell,
     Watch,
+    Work,
     bytes_of_arrays,
     encode_parts,
     gathered_of,
@@ -135,12 +138,31 @@ class Cluster:
             groups = self._groups(handles, loader)
             sent = self._sent(function, loader)
             work = [self.client.submit(_gathered, sent, each.blocks, pure=False) for each in groups]
-            found: dict[int, list[Result]] = {}
-            for group, future in zip(groups, work, strict=True):
-                found |= zip(group.numbers, self._result(future), strict=True)
-            return [result for number in sorted(found) for result in found[number]]
+            numbers = [each.numbers for each in groups]
+            return _in_order(numbers, [self._result(future) for future in work])
 
         return self._tried(collect)
+
+    def alone(
+        self,
+        function: Callable[[Any], Found],
+        handles: Sequence[Any],
+        loader: Loader,
+        work: Work[Found, Result],
+        tell: Tell,
+    ) -> Result:
+        """Collect what a function says of each part on one worker, which does the work."""
+
+        def do() -> Result:
+            groups = self._groups(handles, loader)
+            sent = self._sent(function, loader)
+            submit = self.client.submit
+            found = [submit(_gathered, sent, each.blocks, pure=False) for each in groups]
+            numbers = [each.numbers for each in groups]
+            result: Result = self._result(submit(_alone, work, numbers, found, pure=False))
+            return result
+
+        return self._tried(do)
 
     def _groups(self, handles: Sequence[Any], loader: Loader) -> Sequence[_Group]:
         """Give blocks as the loader brings them in: kept in groups, or one by one."""
@@ -219,6 +241,18 @@ def _total(sent: _Shipment, blocks: Sequence[Parts]) -> Totals:
 
 def _gathered(sent: _Shipment, blocks: Sequence[Parts]) -> list[list[Any]]:
     return [gathered_of(sent.step, sent.loader, each) for each in blocks]
+
+
+def _in_order(numbers: Sequence[Sequence[int]], found: Sequence[list[Any]]) -> list[Any]:
+    """Put what was found of groups of blocks into the order of the blocks."""
+    by_block: dict[int, list[Any]] = {}
+    for own, results in zip(numbers, found, strict=True):
+        by_block |= zip(own, results, strict=True)
+    return [result for number in sorted(by_block) for result in by_block[number]]
+
+
+def _alone(work: Any, numbers: Sequence[Sequence[int]], found: Sequence[list[Any]]) -> Any:
+    return work(_in_order(numbers, found), 1, lambda steps, left: None)
 
 
 def _merged(one: Totals, other: Totals) -> Totals:

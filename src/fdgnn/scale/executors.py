@@ -42,6 +42,7 @@ from fdgnn.threads import one_blas_thread
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Found = TypeVar("Found")
 
 
 class Loader(Protocol):
@@ -89,6 +90,11 @@ class AsTargets:
         return load_answers(part) if isinstance(part, Path) else part.answers
 
 
+Tell = Callable[[int, int], None]  # is called with steps that are done, and systems left
+# What is done in one place with what was collected there, by so many threads.
+Work = Callable[[Sequence[Found], int | None, Tell], Result]
+
+
 class Watch(Protocol):
     """Somebody who is told how far reading is."""
 
@@ -121,6 +127,16 @@ class Executor(Protocol):
         self, function: Callable[[Any], Result], handles: Sequence[Any], loader: Loader
     ) -> list[Result]:
         """Collect what a function says of each part, in their order."""
+
+    def alone(
+        self,
+        function: Callable[[Any], Found],
+        handles: Sequence[Any],
+        loader: Loader,
+        work: Work[Found, Result],
+        tell: Tell,
+    ) -> Result:
+        """Collect what a function says of each part in one place, where the work is done."""
 
 
 @dataclass(frozen=True)
@@ -198,6 +214,17 @@ class Local:
         refs = [path for parts in handles for path in parts.files]
         with one_blas_thread(), ThreadPoolExecutor(self.n_workers) as pool:
             return list(pool.map(lambda ref: function(self._load(loader, ref)), refs))
+
+    def alone(
+        self,
+        function: Callable[[Any], Found],
+        handles: Sequence[Parts],
+        loader: Loader,
+        work: Work[Found, Result],
+        tell: Tell,
+    ) -> Result:
+        """Collect what a function says of each part, and do the work with it."""
+        return work(self.gather(function, handles, loader), self.context.n_jobs, tell)
 
     def _load(self, loader: Loader, ref: Path) -> Any:
         """Load a part, or take it from what is kept for this loader."""

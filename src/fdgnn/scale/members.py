@@ -17,12 +17,14 @@ from fdgnn.networks import Goal, Network, draw_expansion
 from fdgnn.novelty import Novelty, SeenColors
 from fdgnn.readout.conjugate import SparseRidge, Systems
 from fdgnn.readout.linear import LinearReadout
-from fdgnn.readout.passes import FEW, NOBODY, SamplePart, Totals
+from fdgnn.readout.passes import FEW, NOBODY, HeldParts, SamplePart, Totals
 from fdgnn.readout.ridge import Moments
 from fdgnn.scale.coding import N_FOLDS, Coding
-from fdgnn.scale.executors import AsGraphs, AsSamples, ExecutedPasses, Executor
+from fdgnn.scale.executors import AsGraphs, AsSamples, ExecutedPasses, Executor, Tell
 from fdgnn.scale.parts import ParsedPart, dense_features
 from fdgnn.scale.survey import SurveyedGraphs
+
+_ENTRY = 12  # bytes of an entry of a sparse matrix: a column, and a value if it is not 1
 
 
 class TrainedMember(NamedTuple):
@@ -138,13 +140,34 @@ class _OwnOutputs:
         return outputs[some], share[some]
 
 
+def _few_of(part: SamplePart) -> SamplePart:
+    """Give the samples of a part by which penalties are tried."""
+    assert part.few is not None
+    return part.some(part.few)
+
+
+@dataclass(frozen=True)
+class _FewSolved:
+    """Regressions of few samples, brought together: weights of the columns that they have."""
+
+    systems: Systems
+    n_columns: int
+    n_bytes: int | None
+
+    def __call__(
+        self, parts: Sequence[SamplePart], n_jobs: int | None, tell: Tell
+    ) -> tuple[Array, Floats, Floats]:
+        ridge = SparseRidge(HeldParts(parts, self.n_columns, n_jobs), tell, self.n_bytes)
+        return ridge.used, *ridge.fit(self.systems)
+
+
 class _Sparse:
     """Colors: conjugate gradients over passes."""
 
     expansion: RandomExpansion | None = None
 
-    def __init__(self, task: MemberTask, encoder: ColorCounts, relative: bool, tell: Any) -> None:
-        self.task = task
+    def __init__(self, task: MemberTask, encoder: ColorCounts, relative: bool, tell: Tell) -> None:
+        self.task, self.tell = task, tell
         handles = task.executor.encode(task.handles, encoder, fingerprint(encoder))
         assert encoder.n_buckets is not None
         self.passes = ExecutedPasses(
@@ -161,11 +184,30 @@ class _Sparse:
         """
         q, coding = self.task.coding.n_outputs, self.task.coding
         left_out = np.array(coding.left_out if coding.tried is None else [FEW])
-        coef, intercept = self.ridge.fit(Systems.all_of(left_out, q, alphas * self.unit))
+        systems = Systems.all_of(left_out, q, alphas * self.unit)
+        together = coding.tried is not None and self._fits(coding.tried)
+        coef, intercept = (self._of_few if together else self.ridge.fit)(systems)
         shape = len(coding.left_out), len(alphas), q
         coef, intercept = coef.reshape(-1, *shape), intercept.reshape(shape)
         self.tried = alphas, coef[:, 0]
         return self._outputs(coef, intercept)
+
+    def _fits(self, share: float) -> bool:
+        """Tell whether a share of the samples takes a quarter of the solver's memory at most."""
+        n_entries = share * self.ridge.n * float(self.ridge.mean.sum())
+        allowed = self.task.executor.solver_bytes
+        return allowed is None or n_entries * _ENTRY <= allowed / 4
+
+    def _of_few(self, systems: Systems) -> tuple[Floats, Floats]:
+        """Solve systems of few samples where these are together: no pass has to be waited for."""
+        passes, executor = self.passes, self.task.executor
+        work = _FewSolved(systems, passes.n_columns, executor.solver_bytes)
+        columns, own, intercept = executor.alone(
+            _few_of, passes.handles, passes.loader, work, self.tell
+        )
+        coef = np.zeros((len(self.ridge.used), own.shape[1]))
+        coef[self.ridge.places[columns]] = own
+        return coef, intercept
 
     def _outputs(self, coef: Floats, intercept: Floats) -> Floats:
         """Outputs (alphas, n, q) of the sampled graphs, each by the model without its fold."""
