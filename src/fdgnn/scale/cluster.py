@@ -55,7 +55,7 @@ class _Shipment:
     loader: Loader
 
 
-class _Group(NamedTuple):
+class _BlocksTogether(NamedTuple):
     """Blocks that one task goes over."""
 
     numbers: Sequence[int]  # of the blocks among all
@@ -81,7 +81,7 @@ class Cluster:
         self.client, self.folder, self.context = client, folder, context
         self.solver_bytes = solver_bytes
         self._kept_for: Loader | None = None
-        self._kept: list[_Group] = []
+        self._kept: list[_BlocksTogether] = []
 
     @property
     def n_workers(self) -> int:
@@ -164,15 +164,15 @@ class Cluster:
 
         return self._tried(do)
 
-    def _groups(self, handles: Sequence[Any], loader: Loader) -> Sequence[_Group]:
+    def _groups(self, handles: Sequence[Any], loader: Loader) -> Sequence[_BlocksTogether]:
         """Give blocks as the loader brings them in: kept in groups, or one by one."""
         if not loader.kept:
-            return [_Group([number], [each]) for number, each in enumerate(handles)]
+            return [_BlocksTogether([number], [each]) for number, each in enumerate(handles)]
         if loader is not self._kept_for:  # from here on its blocks are kept, no other's
             self._kept_for, self._kept = loader, self._kept_groups(handles, loader)
         return self._kept
 
-    def _kept_groups(self, handles: Sequence[Any], loader: Loader) -> list[_Group]:
+    def _kept_groups(self, handles: Sequence[Any], loader: Loader) -> list[_BlocksTogether]:
         """Let each worker load its blocks, and put together what lies on the same one."""
         submit = self.client.submit
         blocks = [submit(loaded_of, loader, each, pure=False) for each in handles]
@@ -188,7 +188,7 @@ class Cluster:
             n = min(max(n_threads.get(home, 1), -(-n_bytes // _TOGETHER)), len(numbers))
             for own in (numbers[i::n] for i in range(n)):
                 together = submit(list, [blocks[number] for number in own], pure=False)
-                groups.append(_Group(own, together))
+                groups.append(_BlocksTogether(own, together))
         return groups
 
     def _sent(self, step: Any, loader: Loader) -> Any:
