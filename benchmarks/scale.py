@@ -51,6 +51,7 @@ RESULT = Path(__file__).parent.parent / "results" / "scale.json"
 SIZES, BESIDE, N_TEST = (10_000, 30_000, 100_000, 300_000), 50_000, 100_000
 ON_WORKERS = SIZES[-1]
 TEST, WHOLE = "test", "whole"
+ROUNDS_OF_WORKERS = 3
 COMMAND = ("--model", "colors", "--rounds", "3", "--json", "-q")
 
 
@@ -292,9 +293,15 @@ def on_workers(folder: Path, n: int, model: str, watch: Any = lambda now, proces
 
 
 def workers(folder: Path, seconds: float) -> dict[str, Any]:
-    """Compare one worker with two."""
-    one, two = (on_workers(folder, n, f"workers-{n}") for n in (1, 2))
-    return {"graphs": ON_WORKERS, "one": one, "two": two, "faster": one["seconds"] / two["seconds"]}
+    """Compare one worker with two, in turns; of each the fastest counts, as the machine is noisy."""
+    tries = [
+        {n: on_workers(folder, n, f"workers-{n}") for n in (1, 2)} for _ in range(ROUNDS_OF_WORKERS)
+    ]
+    one, two = (min((each[n] for each in tries), key=lambda t: t["seconds"]) for n in (1, 2))
+    return {
+        "graphs": ON_WORKERS, "one": one, "two": two, "faster": one["seconds"] / two["seconds"],
+        "all_seconds": [[each[n]["seconds"] for n in (1, 2)] for each in tries],
+    }  # fmt: skip
 
 
 def lost(folder: Path, seconds: float) -> dict[str, Any]:

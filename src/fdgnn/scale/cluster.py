@@ -88,6 +88,11 @@ class Cluster:
         """Threads of all workers."""
         return max(int(sum(self.client.nthreads().values())), 1)
 
+    @property
+    def n_places(self) -> int:
+        """Workers."""
+        return max(len(self.client.nthreads()), 1)
+
     def parse(self, asked: ShardRequest, blocks: Sequence[Block], watch: Watch) -> list[Any]:
         """Read blocks on the workers; gives futures of their parts."""
         work = [
@@ -143,24 +148,24 @@ class Cluster:
 
         return self._tried(collect)
 
-    def alone(
+    def whole(
         self,
         function: Callable[[Any], Found],
         handles: Sequence[Any],
         loader: Loader,
-        work: Work[Found, Result],
+        works: Sequence[Work[Found, Result]],
         tell: Tell,
-    ) -> Result:
-        """Collect what a function says of each part on one worker, which does the work."""
+    ) -> list[Result]:
+        """Collect what a function says of each part on workers, each of which does some work."""
 
-        def do() -> Result:
+        def do() -> list[Result]:
             groups = self._groups(handles, loader)
             sent = self._sent(function, loader)
             submit = self.client.submit
             found = [submit(_gathered, sent, each.blocks, pure=False) for each in groups]
             numbers = [each.numbers for each in groups]
-            result: Result = self._result(submit(_alone, work, numbers, found, pure=False))
-            return result
+            done = [submit(_whole, work, numbers, found, pure=False) for work in works]
+            return [self._result(each) for each in done]
 
         return self._tried(do)
 
@@ -251,7 +256,7 @@ def _in_order(numbers: Sequence[Sequence[int]], found: Sequence[list[Any]]) -> l
     return [result for number in sorted(by_block) for result in by_block[number]]
 
 
-def _alone(work: Any, numbers: Sequence[Sequence[int]], found: Sequence[list[Any]]) -> Any:
+def _whole(work: Any, numbers: Sequence[Sequence[int]], found: Sequence[list[Any]]) -> Any:
     return work(_in_order(numbers, found), 1, lambda steps, left: None)
 
 

@@ -114,6 +114,10 @@ class Executor(Protocol):
     def n_workers(self) -> int:
         """How many do the work."""
 
+    @property
+    def n_places(self) -> int:
+        """In how many places something can be done that cannot be cut into parts."""
+
     def parse(self, asked: ShardRequest, blocks: Sequence[Block], watch: Watch) -> list[Any]:
         """Read blocks; gives their handles."""
 
@@ -128,15 +132,15 @@ class Executor(Protocol):
     ) -> list[Result]:
         """Collect what a function says of each part, in their order."""
 
-    def alone(
+    def whole(
         self,
         function: Callable[[Any], Found],
         handles: Sequence[Any],
         loader: Loader,
-        work: Work[Found, Result],
+        works: Sequence[Work[Found, Result]],
         tell: Tell,
-    ) -> Result:
-        """Collect what a function says of each part in one place, where the work is done."""
+    ) -> list[Result]:
+        """Collect what a function says of each part, and do each work with all of that."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +190,11 @@ class Local:
         """Processes, and threads."""
         return int(joblib.effective_n_jobs(self.context.n_jobs))
 
+    @property
+    def n_places(self) -> int:
+        """The one that we are in, with all of its threads."""
+        return 1
+
     def parse(self, asked: ShardRequest, blocks: Sequence[Block], watch: Watch) -> list[Parts]:
         """Read blocks; gives their parts."""
         handles = []
@@ -215,16 +224,17 @@ class Local:
         with one_blas_thread(), ThreadPoolExecutor(self.n_workers) as pool:
             return list(pool.map(lambda ref: function(self._load(loader, ref)), refs))
 
-    def alone(
+    def whole(
         self,
         function: Callable[[Any], Found],
         handles: Sequence[Parts],
         loader: Loader,
-        work: Work[Found, Result],
+        works: Sequence[Work[Found, Result]],
         tell: Tell,
-    ) -> Result:
-        """Collect what a function says of each part, and do the work with it."""
-        return work(self.gather(function, handles, loader), self.context.n_jobs, tell)
+    ) -> list[Result]:
+        """Collect what a function says of each part, and do each work with all of that."""
+        found = self.gather(function, handles, loader)
+        return [work(found, self.context.n_jobs, tell) for work in works]
 
     def _load(self, loader: Loader, ref: Path) -> Any:
         """Load a part, or take it from what is kept for this loader."""

@@ -201,12 +201,17 @@ class _Sparse:
     def _of_few(self, systems: Systems) -> tuple[Floats, Floats]:
         """Solve systems of few samples where these are together: no pass has to be waited for."""
         passes, executor = self.passes, self.task.executor
-        work = _FewSolved(systems, passes.n_columns, executor.solver_bytes)
-        columns, own, intercept = executor.alone(
-            _few_of, passes.handles, passes.loader, work, self.tell
-        )
-        coef = np.zeros((len(self.ridge.used), own.shape[1]))
-        coef[self.ridge.places[columns]] = own
+        n = min(executor.n_places, len(systems.alpha))
+        lots = [slice(first, None, n) for first in range(n)]  # penalties near each other apart
+        works = [
+            _FewSolved(systems.some(own), passes.n_columns, executor.solver_bytes) for own in lots
+        ]
+        found = executor.whole(_few_of, passes.handles, passes.loader, works, self.tell)
+        coef = np.zeros((len(self.ridge.used), len(systems.alpha)))
+        intercept = np.empty(len(systems.alpha))
+        for own, (columns, some, levels) in zip(lots, found, strict=True):
+            coef[self.ridge.places[columns], own] = some
+            intercept[own] = levels
         return coef, intercept
 
     def _outputs(self, coef: Floats, intercept: Floats) -> Floats:
