@@ -2,7 +2,7 @@
 
     python -m benchmarks.scale [PART ...] [--folder DIR] [--again] [--sitting SECONDS]
 
-Parts: ``sizes whole memory numbers killed workers lost cost``; without one, all that
+Parts: ``sizes whole memory numbers killed workers lost workers_whole cost``; without one, all that
 ``results/scale.json`` does not have yet. What is measured is written at once, and tables, models
 and encoded parts stay in the folder, so that a benchmark that is stopped goes on where it was. With
 ``--sitting`` it stops itself: where others want the machine, a long fit is made in several goes.
@@ -17,8 +17,8 @@ train, all of them (``whole``), or 10,000 to 300,000 of them (``sizes``), always
 then the same again from the encoded parts. Written are seconds, seconds on a processor of all
 processes, the largest sum of proportional memory (PSS) of all processes at a time, and the accuracy
 on graphs held out and on the others. ``memory`` fits 50,000 in memory as well; ``killed`` ends a
-fit by kill -9 and gives the command again; ``workers`` fits 300,000 on one and two workers of Dask
-and ``lost`` on two of which one is killed in the middle; ``cost`` fits seconds to sizes and
+fit by kill -9 and gives the command again; ``workers`` fits 300,000 on one and two workers of Dask,
+``workers_whole`` all, and ``lost`` 300,000 on two of which one is killed in the middle; ``cost`` fits seconds to sizes and
 tells ``whole``.
 ``python -m benchmarks.predict_many`` measures prediction.
 """
@@ -285,15 +285,21 @@ def stamps(work: Path, kind: str) -> dict[str, int]:
     return {str(path): path.stat().st_mtime_ns for path in work.glob(f"{kind}/**/*.npz")}
 
 
-def on_workers(folder: Path, n: int, model: str, watch: Any = lambda now, process: None) -> dict:
+def on_workers(
+    folder: Path,
+    n: int,
+    model: str,
+    watch: Any = lambda now, process: None,
+    name: str = str(ON_WORKERS),
+) -> dict:
     """Fit on workers of a Dask cluster on this machine."""
-    files = [str(table(folder, str(ON_WORKERS))), "-o", str(folder / f"{model}.fdgnn")]
+    files = [str(table(folder, name)), "-o", str(folder / f"{model}.fdgnn")]
     words = ["fit", *files, "--cluster", "local", "-j", str(n), "--target", "y", *COMMAND]
     return run(words, watch)[0]
 
 
 def workers(folder: Path, seconds: float) -> dict[str, Any]:
-    """Compare one worker with two, in turns; of each the fastest counts, as the machine is noisy."""
+    """Compare one worker with two, in turns; of each the fastest counts: the machine is noisy."""
     tries = [
         {n: on_workers(folder, n, f"workers-{n}") for n in (1, 2)} for _ in range(ROUNDS_OF_WORKERS)
     ]
@@ -302,6 +308,12 @@ def workers(folder: Path, seconds: float) -> dict[str, Any]:
         "graphs": ON_WORKERS, "one": one, "two": two, "faster": one["seconds"] / two["seconds"],
         "all_seconds": [[each[n]["seconds"] for n in (1, 2)] for each in tries],
     }  # fmt: skip
+
+
+def workers_whole(folder: Path, seconds: float) -> dict[str, Any]:
+    """Compare one worker with two on all graphs."""
+    one, two = (on_workers(folder, n, f"whole-on-{n}", name=WHOLE) for n in (1, 2))
+    return {"one": one, "two": two, "faster": one["seconds"] / two["seconds"]}
 
 
 def lost(folder: Path, seconds: float) -> dict[str, Any]:
@@ -363,7 +375,7 @@ def unfinished(folder: Path) -> dict[str, Any]:
 
 PARTS = {
     "whole": whole, "memory": in_memory, "numbers": numbers, "killed": killed, "workers": workers,
-    "lost": lost,
+    "lost": lost, "workers_whole": workers_whole,
 }  # fmt: skip
 
 
