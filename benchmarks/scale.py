@@ -18,8 +18,8 @@ then the same again from the encoded parts. Written are seconds, seconds on a pr
 processes, the largest sum of proportional memory (PSS) of all processes at a time, and the accuracy
 on graphs held out and on the others. ``memory`` fits 50,000 in memory as well; ``killed`` ends a
 fit by kill -9 and gives the command again; ``workers`` fits 300,000 on one and two workers of Dask,
-``workers_whole`` all, and ``lost`` 300,000 on two of which one is killed in the middle; ``cost`` fits seconds to sizes and
-tells ``whole``.
+``workers_whole`` all, and ``lost`` 300,000 on two of which one is killed in the middle; ``cost``
+fits seconds to sizes and tells ``whole``.
 ``python -m benchmarks.predict_many`` measures prediction.
 """
 

@@ -300,6 +300,15 @@ def test_groups_are_held_out_together(cv, encoder, monkeypatch):
     assert set(folds[3]) == {0, 1, 2}
 
 
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_graphs_without_a_group_are_told(missing):
+    graphs, y = make_motif_graphs(40, random_state=3)
+    groups = [missing if i < 4 else i % 10 for i in range(40)]
+    search = FDGNNSearchCV(n_configurations=1, depths=(1,), n_guesses=1, cv=3, random_state=0)
+    with pytest.warns(UserWarning, match="4 graphs have no group"):
+        search.fit(graphs, y, groups=groups)
+
+
 def test_of_many_graphs_one_outer_fold_is_scored():
     from fdgnn.selection.splits import LastFold, Splitters
 

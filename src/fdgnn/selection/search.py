@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
@@ -167,6 +168,16 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
         self.work_dir = work_dir
 
+    @staticmethod
+    def _tell_missing(groups: Any) -> None:
+        """Warn of graphs without a group."""
+        n_missing = sum(each is None or each != each for each in np.ravel(groups).tolist())
+        if n_missing:
+            warnings.warn(
+                f"{n_missing} graphs have no group; they are one group, and held out together",
+                stacklevel=3,
+            )
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Score all configurations, choose the best, and fit it on all graphs.
 
@@ -179,12 +190,15 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             How much each graph's error counts in training; graphs of weight 0 are left out.
             Scores count all other graphs alike, as scikit-learn's searches do.
         groups : (n_graphs,), optional
-            Graphs of one group are held out together, by `cv` as well as by `outer_cv`.
+            Graphs of one group are held out together, by `cv` as well as by `outer_cv`. Those
+            whose group is None or NaN are one group, and a warning counts them.
         """
         self._check_parameters()
         question, graphs = self._question(), as_batch(X)
         y = question.targets(y, graphs)
-        groups = None if groups is None else check_groups(groups, len(y))
+        if groups is not None:
+            self._tell_missing(groups)
+            groups = check_groups(groups, len(y))
         weights = sample_weights(sample_weight, len(y))
         some = np.ones(len(y), dtype=bool) if weights is None else weights > 0
         some &= y.known.any(axis=1) if isinstance(y, SeveralTargets) else True
