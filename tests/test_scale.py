@@ -24,10 +24,10 @@ from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, GraphErro
 from fdgnn.readout import linear, preconditioner
 from fdgnn.readout.calibration import signature_folds
 from fdgnn.readout.conjugate import TOLERANCE
-from fdgnn.scale import members, parts, training
+from fdgnn.scale import parts, sparse, training
 from fdgnn.scale.coding import N_FOLDS, Coding
-from fdgnn.scale.executors import Local, memory_of
-from fdgnn.scale.plan import new_model, plan_memory
+from fdgnn.scale.local import Local
+from fdgnn.scale.plan import memory_of, new_model, plan_memory
 from fdgnn.scale.shards import ShardRequest, find_shards, is_many, rows_about
 from fdgnn.scale.training import read_shards, task_asked, train_on_shards
 from fdgnn.workflow.searching import Wishes
@@ -124,6 +124,13 @@ def test_a_reservoir_is_the_model_of_memory(shards, tmp_path):
     assert found.model.degree_ == pytest.approx(whole.degree_)
 
 
+def test_a_reservoir_has_the_random_features_that_are_asked_for(shards, tmp_path):
+    found = trained(
+        shards, tmp_path / "w", FDGNNRegressor(n_units=10, n_projections=30, random_state=0), "size"
+    )
+    assert found.model.projection_.shape == (30, 10)
+
+
 def test_several_targets_with_unknown_values(shards, tmp_path):
     table = list(rows())
     for row in table[::7]:
@@ -172,15 +179,15 @@ def test_few_graphs_say_the_same_together_and_by_passes(shards, tmp_path, monkey
     monkeypatch.setattr("fdgnn.readout.conjugate.TOLERANCE", 1e-9)
     table, executor = read(shards, tmp_path / "w")
     executor.solver_bytes = 10**9
-    outputs, held_out = [], members._Sparse.held_out
+    outputs, held_out = [], sparse.SparseTraining.held_out
     monkeypatch.setattr(
-        members._Sparse,
+        sparse.SparseTraining,
         "held_out",
         lambda self, alphas: outputs.append(held_out(self, alphas)) or outputs[-1],
     )
     models = []
     for entry in (12, 10**9):  # bytes: the second is too much to have them together
-        monkeypatch.setattr(members, "_ENTRY", entry)
+        monkeypatch.setattr(sparse, "_ENTRY", entry)
         models.append(train_on_shards(colors(), table, ("y",), executor, QUIET))
     np.testing.assert_allclose(outputs[0], outputs[1], atol=1e-6)
     assert models[0].penalties == models[1].penalties

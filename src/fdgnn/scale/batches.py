@@ -15,7 +15,7 @@ from fdgnn.datasets.rows import GraphTable
 from fdgnn.encoders.colors import DEFAULT_BUCKETS
 from fdgnn.exceptions import GraphError
 from fdgnn.graphs.converters import as_batch
-from fdgnn.scale.executors import Local
+from fdgnn.scale.local import Local
 from fdgnn.scale.parts import Parts, parsed, save_parsed
 from fdgnn.scale.parts import joined_survey as joined
 from fdgnn.scale.plan import plan_memory

@@ -17,7 +17,7 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from fdgnn.context import Context
 from fdgnn.encoders import Encoder
@@ -27,6 +27,7 @@ from fdgnn.readout.passes import Totals, merge
 from fdgnn.scale.executors import (
     Found,
     Loader,
+    Result,
     Tell,
     Watch,
     Work,
@@ -34,13 +35,11 @@ from fdgnn.scale.executors import (
     encode_parts,
     gathered_of,
     loaded_of,
-    parse_parts,
     total_of,
 )
-from fdgnn.scale.parts import Block, Parts, Report
+from fdgnn.scale.parts import Block, Parts, Report, parse_block
 from fdgnn.scale.shards import ShardRequest
 
-Result = TypeVar("Result")
 _LOOK_AGAIN = 30  # seconds after which it is looked whether any worker is left
 _PAUSE = 1.0  # seconds before a pass is tried again: a scheduler has to see who is gone
 _TRIES = 5  # of a pass whose step was lost with the workers that had it
@@ -96,7 +95,7 @@ class Cluster:
     def parse(self, asked: ShardRequest, blocks: Sequence[Block], watch: Watch) -> list[Any]:
         """Read blocks on the workers; gives futures of their parts."""
         work = [
-            self.client.submit(parse_parts, asked, self.folder, block, pure=False)
+            self.client.submit(parse_block, asked, block, self.folder, pure=False)
             for block in blocks
         ]
         handles = [self.client.submit(itemgetter(0), each, pure=False) for each in work]

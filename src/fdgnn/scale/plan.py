@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +16,8 @@ from fdgnn.context import Context
 from fdgnn.encoders.colors import DEFAULT_BUCKETS
 from fdgnn.estimators import AUTO, FDGNNClassifier, FDGNNRegressor
 from fdgnn.readout.conjugate import least_bytes
-from fdgnn.scale.executors import Executor, Local, all_memory, memory_of
+from fdgnn.scale.executors import Executor
+from fdgnn.scale.local import Local
 from fdgnn.workflow.asking import TaskName
 from fdgnn.workflow.searching import Wishes
 
@@ -68,6 +70,31 @@ def plan_memory(
         )
     solver = max(needed, for_solving // 2)
     return MemoryPlan(total, int(n_rows), solver, for_solving - solver)
+
+
+def memory_of(text: str) -> int:
+    """Read an amount of memory such as 2GB, in bytes."""
+    units = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+    cleaned = text.strip().upper().replace(" ", "")
+    for unit, size in sorted(units.items(), key=lambda each: -len(each[0])):
+        number = cleaned.removesuffix(unit)
+        if number != cleaned:
+            try:
+                return _positive(int(float(number) * size))
+            except (ValueError, OverflowError):
+                break
+    raise ValueError(f"`memory`: expected an amount such as 2GB or 500MB, got {text!r}")
+
+
+def _positive(number: int) -> int:
+    if number <= 0:
+        raise ValueError(f"{number} is not positive")
+    return number
+
+
+def all_memory() -> int:
+    """Bytes of memory that this machine has."""
+    return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from fdgnn.readout.dual import MOST_SAMPLES
 from fdgnn.readout.metrics import OF_CLASSES, OF_NUMBERS, Scoring, named_scoring, usual_scoring
 from fdgnn.readout.several import SeveralTargets
 from fdgnn.scale.coding import Coding, task_of_survey
-from fdgnn.scale.executors import AsTargets, Executor
+from fdgnn.scale.executors import AsTargets, Executor, TrainingParts
 from fdgnn.scale.members import MemberTask, TrainedMember, check_supported, novelty_of
 from fdgnn.scale.parts import Block, PartTargets, Report, joined_survey
 from fdgnn.scale.shards import Shard, ShardRequest, rows_about
@@ -147,7 +147,8 @@ def train_on_shards(
     sampled = executor.gather(_SampledValues(coding), read.handles, AsTargets())
     several = SeveralTargets(names, np.concatenate(sampled), coding.classes)
     goal = _goal(model, several, coding, classify)
-    trained = _trained(model, MemberTask(executor, read.handles, graphs, coding), goal, context)
+    parts = TrainingParts(executor, read.handles, coding)
+    trained = _trained(model, MemberTask(parts, graphs, model.n_projections), goal, context)
     outputs = np.asarray(np.mean([each.held_out.outputs for each in trained], axis=0))
     model.assemble([each.network for each in trained], novelty_of(trained))
     _finish(model, several, outputs, goal)
