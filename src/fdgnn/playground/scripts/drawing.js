@@ -85,10 +85,13 @@ function inward(sketch, edge, a, b, side) {
   return sum >= 0 ? 1 : -1;
 }
 
-const short = (text) => {
+const short = (text, most = 4) => {
   const whole = letters(text);
-  return whole.length > 4 ? `${whole.slice(0, 3).join("")}…` : text;
+  return whole.length > most ? `${whole.slice(0, most - 1).join("")}…` : text;
 };
+
+// A name that is too long for its vertex stands below it.
+const MOST_INSIDE = 2, MOST_BELOW = 12;
 
 function drawVertex({ halos, dots, names, marks, hits }, sketch, vertex, v, view) {
   const { x: cx, y: cy } = vertex, name = view.nameOf(v);
@@ -103,9 +106,13 @@ function drawVertex({ halos, dots, names, marks, hits }, sketch, vertex, v, view
   else if (view.values) dot.setAttribute("fill-opacity", (0.06 + 0.58 * strength).toFixed(2));
   if (view.titleOf) dot.append(shape("title", {}, view.titleOf(v)));
   dots.append(dot);
-  const text = view.inside ? view.inside[v] : shown ? short(name) : "";
+  const below = shown && !view.inside && !view.molecule && letters(name).length > MOST_INSIDE;
+  const text = view.inside ? view.inside[v] : shown && !below ? short(name) : "";
+  if (below) {
+    names.append(shape("text", { x: cx, y: cy + r + 0.16, class: "below" }, short(name, MOST_BELOW)));
+  }
   if (text) {
-    const size = 0.4 / Math.sqrt(Math.max(1, letters(text).length / 1.5));
+    const size = (view.molecule ? 0.4 : 0.34) / Math.sqrt(Math.max(1, letters(text).length / 1.5));
     names.append(shape("text", { x: cx, y: cy, "font-size": size, ...(view.inks && { style: `fill: ${view.inks[v]}` }) }, text));
   }
   if (view.chosen?.v === v || view.from === v) marks.append(shape("circle", { cx, cy, r: 0.38, class: "chosen" }));
