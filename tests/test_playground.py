@@ -21,7 +21,7 @@ from fdgnn import (
     save_model,
 )
 from fdgnn.datasets import make_motif_graphs
-from fdgnn.exceptions import PlaygroundError
+from fdgnn.exceptions import GraphError, PlaygroundError
 from fdgnn.pages import joined_script, modules_of
 from fdgnn.playground import page as pages
 from fdgnn.playground.graphs import MOST_GRAPHS, MOST_VERTICES, chosen_graphs
@@ -184,3 +184,33 @@ def test_a_page_that_cannot_train_says_why(motifs, tmp_path):
         assert words in note
     page = playground.write(tmp_path / "play.html", model, graphs, y)
     assert content_of(page)[0]["notes"] == []
+
+
+def test_answers_that_do_not_suit_the_model_are_refused(motifs, tmp_path):
+    graphs, y, model = motifs
+    page = tmp_path / "play.html"
+    with pytest.raises(GraphError, match="5 answers, but 60 graphs"):
+        playground.write(page, model, graphs, y[:5])
+    with pytest.raises(PlaygroundError, match="no answer is a class of the model: they are a, b"):
+        playground.write(page, model, graphs, np.array(["a", "b"] * 30))
+    numbers = FDGNNRegressor(random_state=0).fit(graphs, np.arange(60.0))
+    with pytest.raises(PlaygroundError, match="are text, such as 'a'"):
+        playground.write(page, numbers, graphs, np.array(["a", "b"] * 30))
+    assert not page.exists()
+
+
+def test_the_code_of_a_page_reads_the_molecules_again(tmp_path):
+    pytest.importorskip("rdkit")
+    table = tmp_path / "mols.csv"
+    rows = [f"{'C' * (2 + i % 5)}{'NO'[i % 2]},{'yes' if i % 2 else 'no'}" for i in range(40)]
+    table.write_text("structure,crosses\n" + "\n".join(rows) + "\n")
+    model, page = tmp_path / "m.fdgnn", tmp_path / "play.html"
+    fit = ["fit", str(table), "--smiles", "structure", "--target", "crosses", "--no-search"]
+    words = ["playground", str(model), "--data", str(table), "--target", "crosses", "-o", str(page)]
+    for command in ([*fit, "--model", "paper", "-o", str(model)], words):
+        assert fdgnn(*command).returncode == 0
+    content = content_of(page)[0]
+    names = {}
+    exec("\n".join(content["training"]["code"]), names)
+    assert len(names["graphs"]) == 40
+    assert content["title"] == "A model to play with, and graphs of mols"

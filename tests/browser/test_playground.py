@@ -552,8 +552,23 @@ def test_text_that_is_no_graph_is_refused(visit):
         assert problem.startswith(f"“{text}” is no list of edges: this page takes pairs"), text
         assert page.evaluate(SKETCH) == before
     for text, size in (("0", 1), ("C1", 1), ("a:N", 1), ("a b", 2), ("x_1->é.2, 3", 3)):
-        assert drawn(page, text) == ""
+        told = drawn(page, text)
+        assert ("say" in told) is (text not in ("C1", "a:N")), text  # of vertices without a label
         assert len(page.evaluate(SKETCH)[0]) == size, text
+    assert (
+        drawn(page, "a-b:N b-C1") == "One vertex says no label after a colon, and is taken as “C”."
+    )
+
+
+def test_what_would_flip_the_class_stays_when_the_table_is_opened(visit):
+    page = visit("colors, linear")
+    page.select_option("#example", "3")
+    page.click("#flip")
+    page.wait_for_selector("#flips button")
+    told = page.inner_text("#flips")
+    page.click("#table-of-vertices summary")
+    page.wait_for_selector("#contributions table")
+    assert page.inner_text("#flips") == told
 
 
 def test_the_change_that_flips_the_class(visit, cases):
@@ -649,6 +664,12 @@ def test_molecules_are_read_and_changed_as_rdkit_reads_them(visit, tmp_path):
     page = visit(playground.write(tmp_path / "molecules.html", model, molecules, y))
     wanted = model.outputs(molecules)
     assert np.abs(np.array(page.evaluate(READ, molecules)) - wanted[:, 0]).max() < AGREES
+    before = page.evaluate(SKETCH)
+    assert "atom 0, C, has bonds for 5, more than it can" in drawn(page, "C(C)(C)(C)(C)C")
+    assert page.evaluate(SKETCH) == before
+    assert drawn(page, "C[N+](=O)[O-]") == ""
+    assert drawn(page, "[Xe]") == ""
+    assert "knows nothing about this graph" in page.inner_text("#notes")
     assert np.abs(np.array(page.evaluate(OUTPUTS)) - wanted).max() < AGREES
     # An atom, a bond, a charge, one atom less, a ring, an atom more; RDKit reads what comes out.
     for change, end in (

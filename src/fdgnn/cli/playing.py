@@ -65,7 +65,10 @@ def playground(
                 "column with --target if there is one",
                 quiet,
             )
+    if model is not None and title is None and source is not None:
+        title = f"A model to play with, and graphs of {dataset_of(source)}"
     if model is None:
+        say(f"fitting a model to {graphs!r} ...", quiet)
         model = _fitted(graphs, answers, seed)
         say(f"fitted {len(model.networks_)} parts to {graphs!r}", quiet)
     path = write(output, model, graphs, answers, target=target, title=title, **more)
@@ -124,8 +127,8 @@ def _described(
             f"graphs, y = load_tu({source!r})",
         ]
     else:
-        given = {"target": target} | how.arguments | _of_molecules(table)
-        told = "".join(f", {name}={value!r}" for name, value in given.items() if _is_said(value))
+        given = {"target": target} | _of_molecules(table) | _given(how.arguments)
+        told = "".join(f", {name}={value!r}" for name, value in _given(given).items())
         code = [
             "from fdgnn import FDGNNClassifier, read_graphs",
             f"table = read_graphs({source!r}{told})",
@@ -142,6 +145,7 @@ def _of_molecules(table: GraphTable) -> dict[str, Any]:
         return {}
     bonds = "auto" if reading.arc_labels == "labels" else reading.arc_labels
     return {
+        "smiles_column": reading.smiles_column,
         "atoms": reading.atoms,
         "arc_labels": bonds,
         "standardize": reading.standardize,
@@ -149,9 +153,10 @@ def _of_molecules(table: GraphTable) -> dict[str, Any]:
     }
 
 
-def _is_said(value: Any) -> bool:
-    """Tell whether an argument of `read_graphs` differs from its default."""
-    return value is not None and value is not False and value != "auto"
+def _given(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Take the arguments of `read_graphs` that differ from their defaults."""
+    usual = (None, False, "auto")
+    return {name: value for name, value in arguments.items() if value not in usual}
 
 
 def _fitted(graphs: Any, y: Any, seed: int) -> Any:

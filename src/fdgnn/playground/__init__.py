@@ -108,7 +108,7 @@ def write(
     model = load_model(model) if isinstance(model, str | os.PathLike) else model
     if smiles is None and isinstance(graphs, list | tuple) and all(map(is_molecule, graphs)):
         smiles = [item if isinstance(item, str) else None for item in graphs]
-    batch = _batch(model, graphs, smiles)
+    batch = _batch(model, graphs, y, smiles, ids)
     if model is None:
         model = FDGNNClassifier(encoder="auto", probability=True, random_state=0).fit(batch, y)
     model = one_model(model, target)
@@ -124,15 +124,23 @@ def write(
     return path
 
 
-def _batch(model: Any, graphs: Any, smiles: Sequence[str | None] | None) -> GraphBatch | None:
+def _batch(
+    model: Any,
+    graphs: Any,
+    y: Any,
+    smiles: Sequence[str | None] | None,
+    ids: Sequence[Any] | None,
+) -> GraphBatch | None:
     """Give the graphs as the model reads them."""
     if graphs is None:
         return None
     batch = as_batch(graphs) if model is None else model.check_graphs(graphs)
     if len(batch) == 0:
         return None
-    if smiles is not None and len(smiles) != len(batch):
-        raise GraphError(f"there are {len(smiles)} SMILES, but {len(batch)} graphs")
+    given = {"SMILES": smiles, "answers": y, "ids": ids}
+    for what, each in given.items():
+        if each is not None and len(each) != len(batch):
+            raise GraphError(f"there are {len(each)} {what}, but {len(batch)} graphs")
     return batch
 
 
@@ -208,9 +216,27 @@ def _summary(model: Any) -> str:
 def _answers(model: Any, y: Array) -> tuple[list[Any] | None, Array]:
     """Give the classes and their numbers, or, for a model of numbers, the numbers themselves."""
     if not hasattr(model, "classes_"):
-        return None, y.astype(np.float64)
+        try:
+            return None, y.astype(np.float64)
+        except (TypeError, ValueError):
+            raise PlaygroundError(
+                f"the answers are text, such as {str(y[0])!r}, but the model gives numbers; name "
+                "the column with numbers, or none"
+            ) from None
     classes, codes = np.unique(y, return_inverse=True)
+    known = model.classes_.tolist()
+    if not set(classes.tolist()) & set(known):
+        raise PlaygroundError(
+            f"no answer is a class of the model: they are {_listed(classes.tolist())}, and it "
+            f"knows {_listed(known)}; name another column, or none"
+        )
     return classes.tolist(), codes.astype(np.int32)
+
+
+def _listed(values: Sequence[Any], most: int = 4) -> str:
+    """Name some values."""
+    named = ", ".join(map(str, values[:most]))
+    return named if len(values) <= most else f"{named} and {len(values) - most} more"
 
 
 def _why_no_training(graphs: PageGraphs, answered: bool) -> str:

@@ -14,6 +14,7 @@ import { tanh } from "./tanh.js";
 import { Background } from "./tasks.js";
 import { themed } from "./theme.js";
 import { Train } from "./train.js";
+import { tellTable } from "./verdict.js";
 import { Watch } from "./watch.js";
 
 // Workers that train: as many as there are processors, as far as a browser tells.
@@ -50,7 +51,7 @@ async function main() {
   flipping(stage, play, tester);
   fillExamples(stage);
   noted(stage);
-  byId("table-of-vertices").addEventListener("toggle", () => stage.tell());
+  byId("table-of-vertices").addEventListener("toggle", () => tellTable(stage));
   let train = null;
   const open = tabbed((name) => {
     if (name === "watch") watch.open();

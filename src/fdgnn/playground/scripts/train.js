@@ -13,6 +13,7 @@ const SLIDERS = [
   { name: "penalty", label: "λ", words: "penalty of the readout: large is smooth", min: -6, max: 3, step: 0.25, value: -3 },
   { name: "seed", label: "Network", words: "other random weights: random_state", min: 0, max: 50, step: 1, value: 0 },
 ];
+const FEW = 30; // graphs
 const SIGNS = ["M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0", "M-4 -4h8v8h-8z", "M0 -5l5 9h-10z", "M-5 0l5 -5l5 5l-5 5z", "M-4.5 -1.5h3v-3h3v3h3v3h-3v3h-3v-3h-3z"];
 
 export class Train {
@@ -104,10 +105,16 @@ export class Train {
     const card = (value, words) => element("div", {}, element("p", { class: "value" }, value), element("p", {}, words));
     const made = result.accuracy === null
       ? [card("–", "The readout has no solution with this penalty: give a larger one.")]
-      : [card(`${(100 * result.accuracy).toFixed(1)} %`, `accuracy held out, ${this.training.n_folds} folds; the most common class has ${(100 * this.majority()).toFixed(1)} %`)];
+      : [card(`${(100 * result.accuracy).toFixed(1)} %`, `accuracy held out, ${this.training.n_folds} folds; the most common class has ${(100 * this.majority()).toFixed(1)} %${this.few()}`)];
     made.push(card(`${result.contractions.filter((c) => c < 1).length} of ${n}`, "graphs are certified to come to rest in one way"));
     made.push(card(`${milliseconds.toFixed(0)} ms`, `from slider to here: graphs ${result.times.embedding.toFixed(0)}, readout ${result.times.readout.toFixed(0)}`));
     byId("train-cards").replaceChildren(...made);
+  }
+
+  // What is told beside an accuracy of so few graphs that each of them is several points.
+  few() {
+    const n = this.stage.examples.length;
+    return n < FEW ? `; on ${n} graphs it says little` : "";
   }
 
   majority() {

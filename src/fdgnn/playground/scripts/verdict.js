@@ -53,7 +53,7 @@ function barOf(outputs, c) {
   return (own + 1) / 2;
 }
 
-function tellTable(stage) {
+export function tellTable(stage) {
   const { explanation } = stage, place = byId("contributions");
   if (!byId("table-of-vertices").open || !explanation.vertices) {
     place.replaceChildren();
