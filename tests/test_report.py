@@ -825,6 +825,9 @@ def test_classes_that_the_model_does_not_know(tmp_path, model):
     told = "The model does not know the class new: it cannot be right about the 10 graphs"
     assert f"{told} that have it." in shown.html
     assert shown.html.count("2 of 9 rows left out.") == 2  # beside the result, and the data
+    portrait["data"]["class_counts"][-1][1] = 1600
+    (note,) = model_subject(model, as_portrait(portrait)).notes
+    assert "the 1600 graphs that have it" in note  # a terminal shows it, too
 
 
 def test_words_of_a_regression(tmp_path):

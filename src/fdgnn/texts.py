@@ -1,4 +1,4 @@
-"""Text of strangers, made fit for a terminal, for a spreadsheet, and for little room.
+"""Text of strangers, made fit for a terminal, for a spreadsheet, and for little room; counts.
 
 Ids, labels and names of classes come from files, and a file can hold any character: some move the
 cursor of a terminal, and some make a spreadsheet run a formula.
@@ -82,6 +82,24 @@ def unguarded(text: str) -> str:
     ('=1+1', "'tis")
     """
     return text[1:] if text.startswith("'") and guarded(text[1:]) == text else text
+
+
+def counted(n: int, one: str, many: str | None = None) -> str:
+    """Count things in plain digits, in the singular where it is one.
+
+    >>> counted(1, "part"), counted(1600, "part"), counted(2, "vertex", "vertices")
+    ('1 part', '1600 parts', '2 vertices')
+    """
+    return f"{n} {one if n == 1 else many or one + 's'}"
+
+
+def agreeing(n: int, one: str, many: str) -> str:
+    """Choose the verb that follows a count.
+
+    >>> f"1 of 30 rows {agreeing(1, 'is', 'are')} new"
+    '1 of 30 rows is new'
+    """
+    return one if n == 1 else many
 
 
 def cut(text: str, most: int) -> str:

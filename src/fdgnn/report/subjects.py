@@ -20,8 +20,9 @@ from fdgnn.experiments.records import (
 from fdgnn.experiments.rundir import Run, read_run
 from fdgnn.portrait.records import Portrait, read_portrait
 from fdgnn.report.models import ModelFacts, model_facts
-from fdgnn.report.numbers import count, listed, plural
+from fdgnn.report.numbers import listed
 from fdgnn.report.search import SearchSummary, summarize_search
+from fdgnn.texts import agreeing, counted
 
 
 @dataclass(frozen=True)
@@ -169,10 +170,10 @@ def _unknown_classes(facts: ModelFacts, portrait: Portrait | None) -> list[str]:
     n = sum(counts.get(name, 0) for name in names)
     what = "the class" if len(names) == 1 else "the classes"
     shown = listed(names if len(names) <= 5 else [*names[:5], "others"])
-    verb = "has" if n == 1 else "have"
+    verb = agreeing(n, "has", "have")
     return [
         f"The model does not know {what} {shown}: it cannot be right about the "
-        f"{plural(n, 'graph')} that {verb} {'it' if len(names) == 1 else 'them'}."
+        f"{counted(n, 'graph')} that {verb} {'it' if len(names) == 1 else 'them'}."
     ]
 
 
@@ -200,7 +201,7 @@ def _portrait_of(run: Run | CommitteeRun, path: Path) -> Portrait | None:
     own_n = run.result.n_graphs if run.result else n
     if (name, n) != (own_name, own_n):
         raise StudyError(
-            f"{path}: it shows {plural(n, 'graph')} of {name}, but the run has {count(own_n)} of "
+            f"{path}: it shows {counted(n, 'graph')} of {name}, but the run has {own_n} of "
             f"{own_name}; delete it, or run the command again that made the run"
         )
     return portrait
