@@ -347,7 +347,7 @@ def test_unseen_labels_are_told_and_no_error():
     named = [Graph(g.edge_index, g.n_vertices, labels=np.full(g.n_vertices, "a")) for g in graphs]
     model = FDGNNClassifier(encoder="colors").fit(named, y)
     strange = Graph([[0, 1], [1, 2]], labels=["a", "z", "a"])
-    with pytest.warns(UnseenLabelWarning, match="1 of 3 graphs have labels or descriptors"):
+    with pytest.warns(UnseenLabelWarning, match="1 of 3 graphs has labels or descriptors"):
         assert model.predict([*named[:2], strange]).shape == (3,)
     assert model.refusals([strange]) == {}
     told = {1: "vertex label z was not seen during fit"}

@@ -377,6 +377,11 @@ def test_reprs():
     assert "3 features per vertex" in repr(
         GraphBatch.from_graphs([Graph(EDGE, features=np.ones((2, 3)))])
     )
+    ones = GraphBatch.from_graphs([Graph(EDGE, labels=[1, 1], arc_labels=["s"])] * 2)
+    assert "1 vertex label, 1 arc label, 1 descriptor)" in repr(ones.with_descriptors([[1], [2]]))
+    assert "1 feature per vertex" in repr(
+        GraphBatch.from_graphs([Graph(EDGE, features=np.ones((2, 1)))])
+    )
     labeled = GraphBatch.from_graphs([Graph(PATH, arc_labels=["s", "d"], weights=[1, 2])])
     assert repr(labeled) == "GraphBatch(1 graphs, 3 vertices, 4 arcs, 2 arc labels, weighted)"
     assert repr(batch[0]) == "Graph(2 vertices, 1 arcs)"

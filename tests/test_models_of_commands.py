@@ -158,7 +158,7 @@ def test_colors_take_new_labels_and_the_number_of_rows_is_told_once(
     why = fdgnn("explain", path, strange, "-o", tmp_path / "why.jsonl", "--row", 0, "--row", 4)
     assert why.returncode == 0, why.stderr
     assert why.stderr.count("not seen during fit") == 1
-    assert "1 of these 2 rows have labels" in why.stderr
+    assert "1 of these 2 rows has labels" in why.stderr
     why = (tmp_path / "why.jsonl").read_text(encoding="utf-8").splitlines()
     told = [json.loads(line)["warning"] for line in why]
     assert told == [None, new]

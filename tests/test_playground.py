@@ -96,14 +96,19 @@ def test_models_that_a_page_cannot_run_are_refused(motifs, tmp_path, monkeypatch
         playground.write(path, model)
 
 
-def test_the_command(motifs, tmp_path):
-    graphs, y, model = motifs
+def jsonl_of(graphs, y, folder):
     rows = [
         {"edge_index": np.asarray(g.edge_index).tolist(), "num_nodes": g.n_vertices, "y": int(c)}
         for g, c in zip(graphs, y, strict=True)
     ]
-    data = tmp_path / "motifs.jsonl"
-    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = folder / "motifs.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_the_command(motifs, tmp_path):
+    graphs, y, model = motifs
+    data = jsonl_of(graphs, y, tmp_path)
     save_model(model, tmp_path / "model.fdgnn")
     output = tmp_path / "play.html"
     words = ("--data", data, "--target", "y", "-o", output, "--json")
@@ -113,6 +118,19 @@ def test_the_command(motifs, tmp_path):
     assert content["training"]["code"][1] == f"table = read_graphs({str(data)!r}, target='y')"
     done = fdgnn("playground", data, "--data", data, "-o", output)
     assert_one_clear_line(done, "--data is for model files")
+
+
+def test_one_part_is_told_in_the_singular(motifs, tmp_path, monkeypatch):
+    from fdgnn.cli import playing
+
+    graphs, y, model = motifs
+    assert len(model.networks_) == 1
+    monkeypatch.setattr(playing, "_fitted", lambda *_: model)
+    done = fdgnn(
+        "playground", jsonl_of(graphs, y, tmp_path), "--target", "y", "-o", tmp_path / "p.html"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "fitted 1 part to GraphBatch(" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_a_changed_input_is_predicted_again_and_another_model_is_noticed(model, 
     (data / "b.csv").write_text("smiles\nCCO\nOCC\n")
     (out / "c.csv").unlink()
     run = fdgnn("predict", model, data, "-o", out)
-    assert "1 of 3 shards were finished before" in run.stderr
+    assert "1 of 3 shards was finished before" in run.stderr
     assert_all_there(model, data, out, tmp_path)
     other = model.with_name("other.fdgnn")
     run = fdgnn("predict", other, data, "-o", out)
@@ -125,7 +125,7 @@ def test_a_full_disk_stops_at_once_and_keeps_what_is_finished(model, data, tmp_p
     assert_one_clear_line(fdgnn("predict", model, data, "-o", out), "No space left on device")
     assert sorted(each.name for each in out.glob("*.csv")) == ["a.csv"]
     monkeypatch.undo()
-    assert "1 of 3 shards were finished" in fdgnn("predict", model, data, "-o", out).stderr
+    assert "1 of 3 shards was finished" in fdgnn("predict", model, data, "-o", out).stderr
     assert_all_there(model, data, out, tmp_path)
 
 

@@ -83,6 +83,14 @@ def test_what_is_unlike_the_training_graphs_is_told_row_by_row_and_in_one_line(f
     assert "set" not in rows[0]
 
 
+def test_one_row_that_is_unlike_is_told_in_the_singular(folder, tmp_path):
+    lines = (folder / "new.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "new.csv").write_text("".join(lines[:22]), encoding="utf-8")
+    out = ("-o", tmp_path / "p.csv")
+    run = fdgnn("predict", folder / "plain.fdgnn", tmp_path / "new.csv", *out)
+    assert "1 of these 21 rows is unlike the training graphs" in run.stderr
+
+
 def test_json_lines_and_the_summary(folder, tmp_path):
     path = tmp_path / "out.jsonl"
     arguments = ("numbers.fdgnn", "new.csv", "--coverage", 0.9, "-o", path, "--json")

@@ -53,7 +53,7 @@ def test_ignore_and_error_mean_the_same_for_every_model(kind, encoder):
 
     ignoring = fitted(kind, encoder, "ignore")
     np.testing.assert_array_equal(ignoring.outputs(GRAPHS[:2]), known)
-    with pytest.warns(UnseenLabelWarning, match="1 of 3 graphs have labels"):
+    with pytest.warns(UnseenLabelWarning, match="1 of 3 graphs has labels"):
         outputs = ignoring.outputs(MIXED)
     np.testing.assert_allclose(outputs[[0, 2]], known, atol=1e-9)
     assert np.isfinite(outputs).all()

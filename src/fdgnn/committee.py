@@ -24,6 +24,7 @@ from fdgnn.encoders import ColorCounts, Encoder, GraphKind, GraphReservoir, Join
 from fdgnn.readout.dual import MOST_SAMPLES
 from fdgnn.readout.gaussian import GaussianReadout, GaussianRidge
 from fdgnn.readout.linear import LinearReadout, LinearRidge, SparseReadout
+from fdgnn.texts import counted
 
 Readout: TypeAlias = LinearReadout | SparseReadout | GaussianReadout
 
@@ -144,7 +145,7 @@ def _joined(kind: GraphKind) -> _Wanted:
 
 
 def _rounds(n: int) -> str:
-    return f"{n} round{'' if n == 1 else 's'}"
+    return counted(n, "round")
 
 
 def _structure() -> _Wanted:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fdgnn.cli.app import say
+from fdgnn.texts import agreeing
 
 if TYPE_CHECKING:
     from fdgnn.context import Context
@@ -56,4 +57,5 @@ def _in_words(changes: Sequence[Change], n_rows: int) -> str:
 
     counts = Counter(step for change in changes for step in change.steps)
     done = ", ".join(f"{counts[step]} {words}" for step, words in STEPS.items() if counts[step])
-    return f"{len(changes)} of {n_rows} molecules were changed: {done}"
+    verb = agreeing(len(changes), "was", "were")
+    return f"{len(changes)} of {n_rows} molecules {verb} changed: {done}"

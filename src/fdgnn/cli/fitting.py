@@ -36,6 +36,7 @@ from fdgnn.cli.rejects import RejectsFile, check_outputs
 from fdgnn.cli.scaling import ScaleJob, ScaleOptions, check_in_core, fit_out_of_core
 from fdgnn.cli.settings import ModelSettings
 from fdgnn.cli.splitting import AskedSplit, SplittingCommand
+from fdgnn.texts import agreeing, counted
 
 if TYPE_CHECKING:
     from fdgnn.workflow.training import Training
@@ -172,7 +173,9 @@ def _print_training(
         if note is not None:
             show(note)
     if training.n_resumed:
-        show(f"{training.n_resumed} parts of the search were finished before, and kept")
+        parts = counted(training.n_resumed, "part")
+        verb = agreeing(training.n_resumed, "was", "were")
+        show(f"{parts} of the search {verb} finished before, and kept")
     if training.n_searched > MANY:
         show(f"scored on one outer fold, as there are more than {MANY:,} graphs")
     if training.n_searched < training.n_graphs:

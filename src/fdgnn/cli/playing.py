@@ -10,6 +10,7 @@ import typer
 
 from fdgnn.cli.app import app, say
 from fdgnn.cli.options import AsJson, FirstDataOptions, Quiet, Seed, expand
+from fdgnn.texts import counted
 
 if TYPE_CHECKING:
     from fdgnn.datasets import GraphTable
@@ -70,7 +71,7 @@ def playground(
     if model is None:
         say(f"fitting a model to {graphs!r} ...", quiet)
         model = _fitted(graphs, answers, seed)
-        say(f"fitted {len(model.networks_)} parts to {graphs!r}", quiet)
+        say(f"fitted {counted(len(model.networks_), 'part')} to {graphs!r}", quiet)
     path = write(output, model, graphs, answers, target=target, title=title, **more)
     size = path.stat().st_size
     say(f"written to {path}, {size / 1e6:.1f} MB; open it in a browser", quiet)

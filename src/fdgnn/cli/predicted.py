@@ -16,6 +16,7 @@ from fdgnn.cli.app import say
 from fdgnn.cli.options import DataOptions
 from fdgnn.cli.rejects import RejectsFile, check_outputs
 from fdgnn.cli.wording import name_options
+from fdgnn.texts import agreeing, counted
 
 if TYPE_CHECKING:
     from fdgnn.context import Context
@@ -102,7 +103,9 @@ def _predict_file(
     with _writing(asked, predictor, given) as (write, counts):
         tables = asked.how.iterate(given, like=predictor.model, chunk_size=asked.chunk)
         if counts.rows:
-            say(f"{counts.rows} rows were predicted before and are kept", context.quiet)
+            verb = agreeing(counts.rows, "was", "were")
+            told = f"{verb} predicted before and {agreeing(counts.rows, 'is', 'are')} kept"
+            say(f"{counted(counts.rows, 'row')} {told}", context.quiet)
             tables = skip_rows(tables, counts.rows)
         rows = predict_rows(predictor, tables, context.n_jobs)
         if output != "-":
@@ -148,10 +151,12 @@ def _tell(
     n_predicted = n_rows - len(found)
     tell_unseen(counts.unseen, n_predicted, context)
     if counts.unlike:
-        told = "are unlike the training graphs; the column 'unlike' says why"
+        verb = agreeing(counts.unlike, "is", "are")
+        told = f"{verb} unlike the training graphs; the column 'unlike' says why"
         say(f"{counts.unlike} of these {n_predicted} rows {told}", context.quiet)
     if counts.changed:
-        told = "molecules were changed; the column 'standardized' has what was read"
+        verb = agreeing(counts.changed, "was", "were")
+        told = f"molecules {verb} changed; the column 'standardized' has what was read"
         say(f"{counts.changed} of {n_rows} {told}", context.quiet)
     say(f"{n_predicted} of {n_rows} rows predicted", context.quiet)
     summary = {"rows": n_rows, "predicted": n_predicted, "unseen_labels": counts.unseen}
@@ -189,7 +194,8 @@ def predict_directory(
     for source, reason in list(found.failures.items())[:5]:
         say(name_options(reason if source in reason else f"{source}: {reason}"))
     if found.n_skipped:
-        say(f"{found.n_skipped} of {len(shards)} shards were finished before", context.quiet)
+        verb = agreeing(found.n_skipped, "was", "were")
+        say(f"{found.n_skipped} of {len(shards)} shards {verb} finished before", context.quiet)
     if found.failures:
         raise ValueError(
             f"{len(found.failures)} of {len(shards)} shards cannot be predicted, first "
@@ -197,7 +203,8 @@ def predict_directory(
             "tries only what is missing"
         )
     n_predicted = summary["rows"] - summary["rejected"]
-    say(f"{n_predicted} of {summary['rows']} rows predicted, {len(shards)} shards", context.quiet)
+    of_shards = counted(len(shards), "shard")
+    say(f"{n_predicted} of {summary['rows']} rows predicted, {of_shards}", context.quiet)
     print_summary({"shards": len(shards), **summary}, asked.output, asked.as_json)
 
 
@@ -214,7 +221,8 @@ def tell_unseen(n_unseen: int, n_rows: int, context: Context) -> None:
     if n_unseen:
         from fdgnn.encoders.unseen import WHAT_IT_MEANS
 
-        say(f"{n_unseen} of these {n_rows} rows have {WHAT_IT_MEANS}", context.quiet)
+        verb = agreeing(n_unseen, "has", "have")
+        say(f"{n_unseen} of these {n_rows} rows {verb} {WHAT_IT_MEANS}", context.quiet)
 
 
 def print_summary(summary: dict[str, object], output: str, as_json: bool) -> None:

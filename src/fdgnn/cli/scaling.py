@@ -12,6 +12,7 @@ import typer
 
 from fdgnn.cli.app import say, show
 from fdgnn.cli.rejects import RejectsFile
+from fdgnn.texts import counted
 
 if TYPE_CHECKING:
     from fdgnn.context import Context
@@ -97,7 +98,8 @@ def fit_out_of_core(
         read = read_shards(shards, asked, executor, context)
         listed = bad_rows.write([r for _, r in read.rejects], read.n_rows, context)
         task = task_asked(read.survey, names, job.wishes.task)
-        say(f"{read.survey.n_graphs} graphs of {len(shards)} files", context.quiet)
+        graphs, files = counted(read.survey.n_graphs, "graph"), counted(len(shards), "file")
+        say(f"{graphs} of {files}", context.quiet)
         model = new_model(job.wishes, task)
         training = train_on_shards(model, read, names, executor, context, task=task)
     training.model.training_scores_ = training.scores

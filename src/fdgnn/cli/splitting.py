@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from fdgnn.cli.app import say
+from fdgnn.texts import agreeing
 
 if TYPE_CHECKING:
     from fdgnn.context import Context
@@ -97,8 +98,9 @@ class AskedSplit:
         missing = sum(is_missing(value) for value in values)
         if missing:
             say(
-                f"{missing} of {len(values)} graphs have no value in {self.column!r}; they are one "
-                "group, and held out together",
+                f"{missing} of {len(values)} graphs {agreeing(missing, 'has', 'have')} no value in "
+                f"{self.column!r}; {agreeing(missing, 'it is', 'they are')} one group, and held "
+                "out together",
                 context.quiet,
             )
         return Split("group", values, self.column)

@@ -8,6 +8,7 @@ from typing import Any
 
 from fdgnn.exceptions import UnseenLabelWarning
 from fdgnn.graphs import GraphBatch
+from fdgnn.texts import agreeing
 
 #: What may be done about vertex labels that no training graph has: an error, or nothing.
 HANDLE_UNKNOWN = ("error", "ignore")
@@ -28,7 +29,8 @@ def unseen_arcs_in_words(graphs: GraphBatch, vocabulary: Sequence[Any] | None) -
 def tell_unseen(n_unseen: int, n_graphs: int, stacklevel: int = 3) -> None:
     """Warn once if some of the graphs have new labels."""
     if n_unseen:
-        message = f"{n_unseen} of {n_graphs} graphs have {WHAT_IT_MEANS}"
+        verb = agreeing(n_unseen, "has", "have")
+        message = f"{n_unseen} of {n_graphs} graphs {verb} {WHAT_IT_MEANS}"
         warnings.warn(message, UnseenLabelWarning, stacklevel=stacklevel + 1)
 
 

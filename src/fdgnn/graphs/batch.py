@@ -24,6 +24,7 @@ from fdgnn.graphs.descriptors import Descriptors, mixed_kinds
 from fdgnn.graphs.graph import Graph
 from fdgnn.graphs.reading import Reading
 from fdgnn.graphs.union import Faults, Kind, Union, join, read_parts
+from fdgnn.texts import counted
 
 __all__ = ["GraphBatch"]
 
@@ -310,13 +311,13 @@ class GraphBatch(Sequence[Graph]):
     def __repr__(self) -> str:
         parts = [f"{len(self)} graphs", f"{self.n_vertices} vertices", f"{self.n_arcs} arcs"]
         if self.label_values is not None:
-            parts.append(f"{len(self.label_values)} vertex labels")
+            parts.append(counted(len(self.label_values), "vertex label"))
         if self.features is not None:
-            parts.append(f"{self.features.shape[1]} features per vertex")
+            parts.append(f"{counted(self.features.shape[1], 'feature')} per vertex")
         if self.arc_label_values is not None:
-            parts.append(f"{len(self.arc_label_values)} arc labels")
+            parts.append(counted(len(self.arc_label_values), "arc label"))
         if self.descriptors is not None:
-            parts.append(f"{len(self.descriptors.names)} descriptors")
+            parts.append(counted(len(self.descriptors.names), "descriptor"))
         parts += ["weighted"] * (self.weights is not None) + ["directed"] * self.directed
         return f"GraphBatch({', '.join(parts)})"
 
