@@ -25,6 +25,7 @@ from fdgnn.pictures.placing import check_networkx, place_vertices
 from fdgnn.pictures.views import View, views_of
 
 COLORS = ("#2166ac", "#92c5de", "#f7f7f7", "#f4a582", "#b2182b")
+_MOST_INSIDE = 2  # letters of a label that fit into a vertex; longer ones stand below it
 _MARGIN = 0.6  # around a picture, in lengths of an edge
 _INCHES = 0.62  # length of an edge
 _CENTERED, _FROM_LEFT = 0, 1  # the numbers with which RDKit aligns text
@@ -207,11 +208,14 @@ def _draw_vertices(
     ax.figure.colorbar(points, ax=ax, shrink=0.8, label=view.scale)
     if labels is None:
         return
+    width = float(np.sqrt(size))  # of a vertex, in points
     for place, value, label in zip(places, values, labels, strict=True):
-        dark = abs(value) > 0.6 * limit
+        dark, inside = abs(value) > 0.6 * limit, len(str(label)) <= _MOST_INSIDE
         ax.annotate(
-            literal(label), place, ha="center", va="center", fontsize=0.45 * np.sqrt(size),
-            color="white" if dark else "black",
+            literal(label), place, (0, 0 if inside else -0.6 * width), textcoords="offset points",
+            ha="center", va="center" if inside else "top",
+            fontsize=(0.45 if inside else 0.38) * width,
+            color="white" if dark and inside else "black",
         )  # fmt: skip
 
 
