@@ -65,11 +65,15 @@ def raw_lines(path: Source) -> Iterator[bytes | BadRow]:
     """Yield all lines with their ends; one that is too long is a bad row."""
     most = int(MAX_ROW_BYTES.value)
     with _readable(path), _open(path) as (stream, expansion):
+        uncounted = 0  # bytes that were read since the expansion was looked at
 
         def read(n_bytes: int) -> bytes:
+            nonlocal uncounted
             line = stream.readline(n_bytes)
-            if expansion is not None:
-                expansion.add(len(line))
+            uncounted += len(line)
+            if expansion is not None and uncounted >= BLOCK:
+                expansion.add(uncounted)
+                uncounted = 0
             return line
 
         while line := read(most + 1):

@@ -225,7 +225,11 @@ def _csv_rows(
 
 def _cells(column: list[Any], cell: Callable[[Any], Any]) -> list[Any]:
     """Give the cells of a column; only text has to be looked at."""
-    return [cell(each) for each in column] if any(type(x) is str for x in column) else column
+    return [cell(each) for each in column] if _has_text(column) else column
+
+
+def _has_text(column: list[Any]) -> bool:
+    return str in set(map(type, column))
 
 
 def _cell(guard: bool) -> Callable[[Any], Any]:
@@ -255,7 +259,7 @@ def _parquet_rows(file: IO[bytes]) -> Iterator[Callable[[Table], None]]:
     opened: list[Any] = []
 
     def column(name: str, values: list[Any]) -> Any:
-        if any(type(x) is str for x in values) or name in _TEXT:
+        if _has_text(values) or name in _TEXT:
             values, kind = [None if x is None else str(x) for x in values], pa.string()
         else:
             kind = None if any(x is not None for x in values) else pa.float64()
