@@ -120,6 +120,11 @@ def test_the_command(motifs, tmp_path):
     assert_one_clear_line(done, "--data is for model files")
 
 
+def test_a_mistyped_name_is_answered_with_the_nearest(tmp_path):
+    done = fdgnn("playground", "MUTAGG", "-o", tmp_path / "p.html")
+    assert_one_clear_line(done, "of the TU collection, such as MUTAG; did you mean 'MUTAG'?")
+
+
 def test_one_part_is_told_in_the_singular(motifs, tmp_path, monkeypatch):
     from fdgnn.cli import playing
 

@@ -481,6 +481,13 @@ def test_arguments_that_cannot_be(tmp_path):
     path = write_jsonl(tmp_path / "g.jsonl", ROWS)
     with pytest.raises(DatasetNotFoundError, match="no such file or folder"):
         read_graphs(tmp_path / "missing.csv")
+    unknown = "no such file or folder, and no known name of the TU collection, such as MUTAG; "
+    with pytest.raises(DatasetNotFoundError, match=f"^MUTAGG: {unknown}did you mean 'MUTAG'"):
+        read_graphs("MUTAGG")
+    with pytest.raises(DatasetNotFoundError, match=f"^qqqq: {unknown}`fdgnn datasets` lists them"):
+        read_graphs("qqqq")
+    with pytest.raises(DatasetNotFoundError, match=r"no such file or folder$"):
+        read_graphs(tmp_path / "MUTAGG")
     with pytest.raises(DatasetFormatError, match="no column 'nam' for `id_column`; did you mean"):
         read_graphs(path, id_column="nam")
     with pytest.raises(DatasetFormatError, match=r"no csv files; a folder with .*: 1 .jsonl"):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fdgnn.datasets.files import DAMAGE, open_unpacked
-from fdgnn.datasets.home import KNOWN_NAMES
+from fdgnn.datasets.home import KNOWN_NAMES, no_such_name
 from fdgnn.datasets.sources import Stream
 from fdgnn.datasets.text import STANDARD_INPUT, standard_input
 from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, UnusedDataWarning
@@ -65,7 +65,7 @@ def recognize(path: str | os.PathLike[str] | Stream, format: str | None = None) 
             f"{path}: it is {_what_it_is(place)}, not a file or folder; a pipe can be read as "
             "standard input, by the name -"
         )
-    raise DatasetNotFoundError(f"{path}: no such file or folder")
+    raise DatasetNotFoundError(f"{path}: no such file or folder{no_such_name(str(path))}")
 
 
 def regular_files(where: str | Path, found: Iterable[Path]) -> list[Path]:

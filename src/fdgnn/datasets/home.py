@@ -7,6 +7,7 @@ import difflib
 import importlib.util
 import os
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
@@ -96,11 +97,31 @@ def _places_in_grakel(name: str) -> list[Path]:
     return [Path(spec.origin).parent / "tests" / "data" / name]
 
 
+def no_such_name(name: str) -> str:
+    """Say that something is no known name of a dataset either; nothing of what can only be a path.
+
+    >>> no_such_name("gone.csv")
+    ''
+    """
+    if Path(name).name != name or Path(name).suffix:
+        return ""
+    nearest = _nearest(name, KNOWN_NAMES)
+    hint = f"did you mean {nearest!r}? " if nearest else ""
+    told = "no known name of the TU collection, such as MUTAG"
+    return f", and {told}; {hint}`fdgnn datasets` lists them"
+
+
+def _nearest(name: str, known: Iterable[str]) -> str | None:
+    """Find the name that is nearest, in upper or lower case."""
+    names = {each.upper(): each for each in known}
+    nearest = difflib.get_close_matches(name.upper(), names, n=1)
+    return names[nearest[0]] if nearest else None
+
+
 def _unknown(name: str, home: Path) -> str:
     here = {path.stem for folder in (home / "tu", home) for path in folder.glob("*.zip")}
-    names = {known.upper(): known for known in [*KNOWN_NAMES, *here]}
-    nearest = difflib.get_close_matches(name.upper(), names, n=1)
-    hint = f"did you mean {names[nearest[0]]!r}? " if nearest else ""
+    nearest = _nearest(name, [*KNOWN_NAMES, *here])
+    hint = f"did you mean {nearest!r}? " if nearest else ""
     if Path(name).is_file():
         return (
             f"{name}: it is no TU folder or zip; `fdgnn fit` takes other files, and tells their "
