@@ -352,6 +352,25 @@ def test_labels_of_parallel_edges():
             as_batch([graph], weight_attribute=weight, arc_label_attribute="label")
 
 
+def test_networkx_attributes_that_no_vertex_has_are_told_with_those_that_there_are():
+    graph = nx.path_graph(3)
+    nx.set_node_attributes(graph, "a", "role")
+    nx.set_node_attributes(graph, 1.0, "size")
+    nx.set_edge_attributes(graph, 2.0, "length")
+    told = "graph 0: node 0 has no attribute 'rol'; the nodes of this graph have 'role', 'size'"
+    for names in ({"label_attribute": "rol"}, {"feature_attributes": ["size", "rol"]}):
+        with pytest.raises(GraphError) as error:
+            as_batch([graph], **names)
+        assert str(error.value) == told
+    with pytest.raises(GraphError, match=r"'w'; the edges of this graph have 'length'$"):
+        as_batch([graph], weight_attribute="w")
+    graph.add_nodes_from((0, {f"x{i:02}": i}) for i in range(40))
+    with pytest.raises(GraphError, match=r"'x07' and 32 more$"):
+        as_batch([graph], label_attribute="rol")
+    with pytest.raises(GraphError, match=r"'x'; set it on every node$"):
+        as_batch([nx.path_graph(2)], label_attribute="x")
+
+
 def test_networkx_missing_attributes():
     graph = nx.Graph([("u", "v")])
     graph.nodes["u"]["label"] = 1

@@ -56,7 +56,7 @@ def from_networkx(
     labels = weights = None
     arc_labels = _networkx_arc_labels(graph, edge_index, weight_attribute, arc_label_attribute)
     if weight_attribute is not None:
-        values = _present(graph.edges(data=weight_attribute), "edge", weight_attribute)
+        values = _present(graph.edges, "edge", weight_attribute)
         weights = checks.numbers(values, f"attributes {weight_attribute!r} of edges")
         if graph.is_multigraph():
             if arc_labels is not None and not agree(edge_index, arc_labels, graph.is_directed()):
@@ -64,13 +64,13 @@ def from_networkx(
             edge_index, first, weights = _sum_parallel(edge_index, weights)
             arc_labels = None if arc_labels is None else arc_labels[first]
     if label_attribute is not None:
-        labels = _present(graph.nodes(data=label_attribute), "node", label_attribute)
+        labels = _present(graph.nodes, "node", label_attribute)
     return Graph(
         edge_index=edge_index,
         n_vertices=len(position),
         labels=labels,
         features=_stacked(
-            {n: _present(graph.nodes(data=n), "node", n) for n in _names(feature_attributes)}
+            {n: _present(graph.nodes, "node", n) for n in _names(feature_attributes)}
         ),
         weights=weights,
         directed=graph.is_directed(),
@@ -361,15 +361,29 @@ def _names(names: str | Sequence[str] | None) -> list[str]:
     return [names] if isinstance(names, str) else list(names or [])
 
 
-def _present(items: Iterable[tuple[Any, ...]], what: str, name: str) -> list[Any]:
-    """Collect the last entries of the tuples; none may be missing."""
+def _present(view: Any, what: str, name: str) -> list[Any]:
+    """Collect an attribute of all nodes or edges; none may be missing."""
     values = []
-    for *key, value in items:
+    for *key, value in view(data=name):
         if value is None:
             whose = ", ".join(map(repr, key))
-            raise GraphError(f"{what} {whose} has no attribute {name!r}; set it on every {what}")
+            remedy = _other_attributes(view, what, name) or f"set it on every {what}"
+            raise GraphError(f"{what} {whose} has no attribute {name!r}; {remedy}")
         values.append(value)
     return values
+
+
+def _other_attributes(view: Any, what: str, name: str) -> str | None:
+    """List the attributes that there are; None if some nodes or edges have the one in question."""
+    found = {each for *_, data in view(data=True) for each in data}
+    if name in found or not found:
+        return None
+    shown = sorted(map(repr, found))
+    more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
+    return f"the {what}s of this graph have {', '.join(shown[:_SHOWN])}{more}"
+
+
+_SHOWN = 10  # attributes, in an error
 
 
 def _stacked(columns: dict[str, Any]) -> Array | None:
@@ -400,7 +414,7 @@ def _networkx_arc_labels(
 ) -> Array | None:
     """Read the edge attribute that is asked for, or else ``label`` where it can be used."""
     if name is not None:
-        values = _present(graph.edges(data=name), "edge", name)
+        values = _present(graph.edges, "edge", name)
         return checks.arc_label_array(values, edge_index.shape[1])
     if weight_attribute == "label":
         return None
