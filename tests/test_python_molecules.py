@@ -407,6 +407,17 @@ def test_graphs_that_lack_what_arcs_carry_never_take_the_others_down():
     assert found.rows.tolist() == [1, 2, 3]
 
 
+def test_a_model_of_molecules_says_so_of_graphs_without_labels():
+    fitted, bare = colors().fit(SMILES, Y), nx.path_graph(3)
+    told = "fitted on graphs with vertex labels; it was fitted on molecules, so give it SMILES"
+    with pytest.raises(GraphError, match=f"the graphs have no vertex labels, .* {told}$"):
+        fitted.predict([bare])
+    assert fitted.usable([Graph([[0], [1]])]).faults[0].endswith(told)
+    plain = colors().fit([Graph([[0], [1]], labels=["a", "b"])] * 4, [0, 1] * 2)
+    with pytest.raises(GraphError, match=r"fitted on graphs with vertex labels$"):
+        plain.predict([bare])
+
+
 def test_errors_is_one_of_two():
     model = FDGNNRegressor(random_state=0).fit(["CCO", "CCN", "CC"] * 4, np.arange(12.0))
     with pytest.raises(ValueError, match="errors='coerce': expected one of raise, missing"):

@@ -57,8 +57,11 @@ class GraphKind(Record, frozen=True, kw_only=True):
             return cls(directed=graphs.directed, vertices="nothing", n_inputs=1)
         return cls(directed=graphs.directed, vertices="labels", n_inputs=len(graphs.label_values))
 
-    def check(self, graphs: GraphBatch) -> None:
-        """Raise GraphError if graphs are of another kind; other vertex labels are no other kind."""
+    def check(self, graphs: GraphBatch, remedy: str = "") -> None:
+        """Raise GraphError if graphs are of another kind; other vertex labels are no other kind.
+
+        `remedy` is added to what is said of vertices that carry something else.
+        """
         if len(graphs) == 0:
             return
         found = GraphKind.of(graphs)
@@ -70,7 +73,7 @@ class GraphKind(Record, frozen=True, kw_only=True):
         if found.vertices != self.vertices:
             raise GraphError(
                 f"the graphs have {_VERTEX_INPUT[found.vertices]}, but the model was fitted on "
-                f"graphs with {_VERTEX_INPUT[self.vertices]}"
+                f"graphs with {_VERTEX_INPUT[self.vertices]}{remedy}"
             )
         if found.vertices == "features" and found.n_inputs != self.n_inputs:
             raise GraphError(
@@ -78,7 +81,7 @@ class GraphKind(Record, frozen=True, kw_only=True):
                 f"on {self.n_inputs}"
             )
 
-    def refusal(self, kind: Kind) -> str | None:
+    def refusal(self, kind: Kind, remedy: str = "") -> str | None:
         """Say why a single graph is of another kind; None if it is of this one."""
         if kind.directed != self.directed:
             found = "directed" if kind.directed else "undirected"
@@ -87,7 +90,7 @@ class GraphKind(Record, frozen=True, kw_only=True):
         if vertices != self.vertices:
             return (
                 f"it has {_VERTEX_INPUT[vertices]}, but the model was fitted on graphs with "
-                f"{_VERTEX_INPUT[self.vertices]}"
+                f"{_VERTEX_INPUT[self.vertices]}{remedy}"
             )
         if kind.n_features not in (None, self.n_inputs):
             return (

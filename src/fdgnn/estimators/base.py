@@ -37,7 +37,7 @@ from fdgnn.expansion import expanded
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.checks import check_finite
 from fdgnn.graphs.converters import Sifted, as_batch, items_of, sift
-from fdgnn.graphs.reading import check_choice
+from fdgnn.graphs.reading import check_choice, reading_of
 from fdgnn.graphs.union import Kind
 from fdgnn.networks import (
     DrawnNetwork,
@@ -252,7 +252,7 @@ class GraphModel(ModelParameters):
         """Convert graphs, and check that they are of the kind that the model was fitted on."""
         check_is_fitted(self)
         graphs = as_batch(X, like=self)
-        self.graph_kind_.check(graphs)
+        self.graph_kind_.check(graphs, self._remedy)
         described = self.networks_[0].descriptors
         if described is not None and len(graphs):
             described.check(graphs)
@@ -288,10 +288,17 @@ class GraphModel(ModelParameters):
         refused = _of_all(network.encoder.refusals(found.graphs) for network in self.networks_)
         return found.without(refused) if refused else found
 
+    @property
+    def _remedy(self) -> str:
+        """What to give a model of molecules, if vertices do not carry what its atoms did."""
+        reading = reading_of(self)
+        is_of_molecules = reading is not None and reading.source == "molecules"
+        return "; it was fitted on molecules, so give it SMILES" if is_of_molecules else ""
+
     def _refusal(self, kind: Kind) -> str | None:
         """Say why the model cannot take graphs of a kind; None if it can."""
         lacks = (network.encoder.lacking(kind) for network in self.networks_)
-        return self.graph_kind_.refusal(kind) or next(filter(None, lacks), None)
+        return self.graph_kind_.refusal(kind, self._remedy) or next(filter(None, lacks), None)
 
     def refusals(self, X: Any) -> dict[int, str]:
         """Positions of the graphs that the model cannot take, and why; see `usable`."""
