@@ -12,6 +12,7 @@ from fdgnn.exceptions import GraphError
 from fdgnn.graphs import GraphBatch
 from fdgnn.limits import MAX_NUMBER
 from fdgnn.scikit import check_classification_targets, column_or_1d
+from fdgnn.texts import cut
 
 
 def code_classes(y: Any) -> tuple[Array, Floats]:
@@ -57,7 +58,16 @@ def as_given(values: Any) -> Array:
 
 def real_targets(y: Any, graphs: GraphBatch) -> Floats:
     """Give y as finite numbers (n_graphs,), or raise ValueError."""
-    targets = np.asarray(y, dtype=np.float64)
+    try:
+        targets = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        text = _first_text(y)
+        if text is None:
+            raise
+        raise ValueError(
+            f"y has text, such as {cut(text, 40)!r}, but a regressor learns numbers; for classes, "
+            "take FDGNNClassifier"
+        ) from error
     check_one_each(graphs, targets)
     if targets.ndim > 1:
         raise ValueError(f"y has shape {targets.shape}; expected (n_graphs,) or (n_graphs, q)")
@@ -65,6 +75,17 @@ def real_targets(y: Any, graphs: GraphBatch) -> Floats:
     if MAX_NUMBER.is_below(largest := largest_of(targets)):
         raise ValueError(f"y has the number {largest:g}; {MAX_NUMBER.in_words}; rescale y")
     return targets
+
+
+def _first_text(y: Any) -> str | None:
+    """Give the first text in a list that is no number; None if there is none."""
+    for each in y:
+        if isinstance(each, str):
+            try:
+                float(each)
+            except ValueError:
+                return str(each)
+    return None
 
 
 def sample_weights(
