@@ -522,7 +522,7 @@ def test_labels_that_are_new_are_told_and_no_error(labeled, candidates):
     strange = Graph([[0, 1], [1, 2]], labels=[0, 1, 99])
     new = GraphBatch.from_graphs([known[0], strange, known[1]])
     fitted = clone(AUTO).set_params(candidates=candidates).fit(*labeled)
-    with pytest.warns(UnseenLabelWarning, match="1 of 3 graphs have labels or descriptors"):
+    with pytest.warns(UnseenLabelWarning, match="1 of 3 graphs has labels or descriptors"):
         outputs = fitted.outputs(new)
     assert fitted.unseen(new) == {1: "vertex label 99 was not seen during fit"}
     assert fitted.refusals(new) == {}
