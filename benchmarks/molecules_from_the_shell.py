@@ -13,7 +13,7 @@ stands what chemists try first, trained and tested on the same rows.
 * Numbers, random split 80/20: RMSE beside a support vector machine on Morgan bits whose kernel
   width and penalty are tuned on a fifth of its training part.
 * ``HIV-whole``: ``fit`` of all rows on two processes: seconds, processor seconds, and the largest
-  sum of memory (RSS, so that shared pages count several times) over all its processes. Reading the
+  sum of memory (PSS, so that shared pages count once) over all its processes. Reading the
   table alone, by one process, is timed apart.
 
 Rows that RDKit cannot read are left out on all sides; HIV's target is active (CM, CA) or not. What
@@ -42,6 +42,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.molecules import morgan, scaffold_split, tuned_svr
+from benchmarks.scale import pss
 from fdgnn.workflow.chemistry import morgan_counts
 
 OUT = Path(__file__).parent.parent / "results" / "molecules_from_the_shell.json"
@@ -111,10 +112,7 @@ def fdgnn(*words: object) -> Run:
 def _watch(process: subprocess.Popen[str], largest: list[float]) -> None:
     while process.poll() is None:
         try:
-            parent = psutil.Process(process.pid)
-            family = [parent, *parent.children(recursive=True)]
-            total = sum(each.memory_info().rss for each in family) / 1e6
-            largest[0] = max(largest[0], total)
+            largest[0] = max(largest[0], pss(psutil.Process(process.pid)) / 1e6)
         except psutil.Error:  # one of them has just ended
             pass
         time.sleep(0.2)

@@ -232,18 +232,26 @@ def sift(
 def _packed(items: Sequence[Any], reader: MoleculeReader, reading: Reading) -> Sifted:
     """Read all molecules in one way."""
     with reader.quietly():
-        return _joined(items, reader.pack if reader.packs else reader.read, reading)
+        if reader.packs:
+            return _sorted_out(list(reader.pack_all(items)), reading)
+        return _joined(items, reader.read, reading)
 
 
 def _joined(items: Sequence[Any], read: Callable[[Any], Raw], reading: Reading) -> Sifted:
     """Read all items in one way."""
-    raws: dict[int, Raw] = {}
-    faults: dict[int, str] = {}
-    for i, item in enumerate(items):
+    found: list[Raw | GraphError] = []
+    for item in items:
         try:
-            raws[i] = read(item)
+            found.append(read(item))
         except GraphError as error:
-            faults[i] = error.reason
+            found.append(error)
+    return _sorted_out(found, reading)
+
+
+def _sorted_out(items: Sequence[Raw | GraphError], reading: Reading) -> Sifted:
+    """Join what could be read, and keep the reasons of the rest."""
+    raws = {i: each for i, each in enumerate(items) if not isinstance(each, GraphError)}
+    faults = {i: each.reason for i, each in enumerate(items) if isinstance(each, GraphError)}
     found = join(raws, reading)
     return _sifted(found.graphs or GraphBatch.empty(reading), faults | found.faults, len(items))
 

@@ -316,8 +316,9 @@ def _parsed(Chem: Any, smiles: Any) -> Any:
         raise GraphError("its SMILES is missing")
     if MAX_SMILES.is_below(len(smiles)):
         raise GraphError(f"its SMILES has {len(smiles)} characters; {MAX_SMILES.in_words}")
-    foreign = [c for c in smiles.split(None, 1)[0] if not _is_plain(c)]
-    if foreign:  # RDKit takes them off both ends without a word
+    word = smiles.split(None, 1)[0]
+    if not _is_plain(word):  # RDKit takes such characters off both ends without a word
+        foreign = [c for c in word if not _is_plain(c)]
         raise GraphError(f"its SMILES {_short(smiles)} has {foreign[0]!a}, which no SMILES has")
     mol = Chem.MolFromSmiles(smiles)
     if mol is None:

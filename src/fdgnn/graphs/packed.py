@@ -63,7 +63,7 @@ class _Unpacked(NamedTuple):
     @property
     def is_whole(self) -> bool:
         """Whether all molecules could be read, with bonds of known types."""
-        return bool((self.n_atoms >= 0).all() and np.isin(self.bonds, list(_ORDERS)).all())
+        return bool((self.n_atoms >= 0).all() and _orders()[self.bonds].all())
 
 
 def unpack(molecules: Sequence[PackedMolecule], reading: Reading) -> GraphBatch | None:
