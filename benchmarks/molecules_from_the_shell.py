@@ -33,6 +33,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -111,10 +112,8 @@ def fdgnn(*words: object) -> Run:
 
 def _watch(process: subprocess.Popen[str], largest: list[float]) -> None:
     while process.poll() is None:
-        try:
+        with suppress(psutil.Error):  # it may have just ended
             largest[0] = max(largest[0], pss(psutil.Process(process.pid)) / 1e6)
-        except psutil.Error:  # one of them has just ended
-            pass
         time.sleep(0.2)
 
 
