@@ -218,8 +218,8 @@ def test_answers_that_do_not_suit_the_model_are_refused(motifs, tmp_path):
     with pytest.raises(PlaygroundError, match="no answer is a class of the model: they are a, b"):
         playground.write(page, model, graphs, np.array(["a", "b"] * 30))
     numbers = FDGNNRegressor(random_state=0).fit(graphs, np.arange(60.0))
-    with pytest.raises(PlaygroundError, match="are text, such as 'a'"):
-        playground.write(page, numbers, graphs, np.array(["a", "b"] * 30))
+    with pytest.raises(PlaygroundError, match="one is '>10'"):
+        playground.write(page, numbers, graphs, np.array(["3.5", ">10"] * 30))
     assert not page.exists()
 
 

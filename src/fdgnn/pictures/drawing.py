@@ -209,6 +209,8 @@ def _draw_vertices(
     if labels is None:
         return
     width = float(np.sqrt(size))  # of a vertex, in points
+    effects = require("matplotlib.patheffects", "plot", "Pictures")
+    halo = effects.withStroke(linewidth=2.5, foreground="white")  # over edges
     for place, value, label in zip(places, values, labels, strict=True):
         dark, inside = abs(value) > 0.6 * limit, len(str(label)) <= _MOST_INSIDE
         ax.annotate(
@@ -216,6 +218,7 @@ def _draw_vertices(
             ha="center", va="center" if inside else "top",
             fontsize=(0.45 if inside else 0.38) * width,
             color="white" if dark and inside else "black",
+            path_effects=[] if inside else [halo],
         )  # fmt: skip
 
 

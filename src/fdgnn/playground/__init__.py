@@ -22,6 +22,7 @@ from fdgnn.exceptions import GraphError, PlaygroundError
 from fdgnn.experiments import paper
 from fdgnn.files import check_writable, write_aside
 from fdgnn.graphs import GraphBatch
+from fdgnn.graphs.cells import number_in
 from fdgnn.graphs.converters import as_batch
 from fdgnn.graphs.molecules import is_molecule
 from fdgnn.model_files import load_model
@@ -216,13 +217,14 @@ def _summary(model: Any) -> str:
 def _answers(model: Any, y: Array) -> tuple[list[Any] | None, Array]:
     """Give the classes and their numbers, or, for a model of numbers, the numbers themselves."""
     if not hasattr(model, "classes_"):
-        try:
-            return None, y.astype(np.float64)
-        except (TypeError, ValueError):
+        texts = (each for each in y.tolist() if isinstance(each, str))
+        text = next((each for each in texts if number_in(each) is None), None)
+        if text is not None:
             raise PlaygroundError(
-                f"the answers are text, such as {str(y[0])!r}, but the model gives numbers; name "
-                "the column with numbers, or none"
-            ) from None
+                f"not all answers are numbers, as those of the model are: one is {str(text)!r}; "
+                "name another column, or none"
+            )
+        return None, y.astype(np.float64)
     classes, codes = np.unique(y, return_inverse=True)
     known = model.classes_.tolist()
     if not set(classes.tolist()) & set(known):
