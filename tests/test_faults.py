@@ -157,7 +157,7 @@ def test_a_clock_that_is_moved_changes_nothing(command, drive, tmp_path):
     ("command", "work"),
     [
         ("fit", "fdgnn.selection.configurations.score_candidates"),
-        ("fit shards", "fdgnn.scale.executors._ahead"),
+        ("fit shards", "fdgnn.scale.local._ahead"),
         ("evaluate", "fdgnn.experiments.running.score_candidates"),
         ("predict", "fdgnn.workflow.processes.predict_tables"),
     ],
