@@ -157,8 +157,8 @@ class MoleculeReader:
     def _parse_flat(self) -> Callable[[str], Any]:
         """A function that parses a SMILES, and gives None if it is not a molecule.
 
-        Stereo, and hydrogens that are atoms, take RDKit a fifth of the time, also where a SMILES
-        has none.
+        Of a SMILES without stereo, and without hydrogens that are atoms, RDKit need not look for
+        them, which takes time also where there are none.
         """
         parse, sanitize = self._chem.MolFromSmiles, self._chem.SanitizeMol
         as_written = self._chem.SmilesParserParams()
@@ -335,7 +335,6 @@ def _is_plain(text: str) -> bool:
 
 def _is_flat(smiles: str) -> bool:
     """Tell whether a SMILES has no stereo, no hydrogen as an atom, and nothing behind a bar."""
-    # Plain searches: after a regular expression, RDKit itself takes longer.
     stereo = "@" in smiles or "/" in smiles or "\\" in smiles
     return not (stereo or "[H" in smiles or "|" in smiles)
 

@@ -22,7 +22,6 @@ from fdgnn.exceptions import GraphError, PlaygroundError
 from fdgnn.experiments import paper
 from fdgnn.files import check_writable, write_aside
 from fdgnn.graphs import GraphBatch
-from fdgnn.graphs.cells import number_in
 from fdgnn.graphs.converters import as_batch
 from fdgnn.graphs.molecules import is_molecule
 from fdgnn.model_files import load_model
@@ -32,6 +31,7 @@ from fdgnn.playground.page import render
 from fdgnn.playground.records import PageContent, PageGraphs, PageTraining
 from fdgnn.portrait.making import atoms_of_labels
 from fdgnn.portrait.text import clipped
+from fdgnn.readout.targets import first_text
 
 __all__ = ["write"]
 
@@ -217,11 +217,10 @@ def _summary(model: Any) -> str:
 def _answers(model: Any, y: Array) -> tuple[list[Any] | None, Array]:
     """Give the classes and their numbers, or, for a model of numbers, the numbers themselves."""
     if not hasattr(model, "classes_"):
-        texts = (each for each in y.tolist() if isinstance(each, str))
-        text = next((each for each in texts if number_in(each) is None), None)
+        text = first_text(y.tolist())
         if text is not None:
             raise PlaygroundError(
-                f"not all answers are numbers, as those of the model are: one is {str(text)!r}; "
+                f"not all answers are numbers, as those of the model are: one is {text!r}; "
                 "name another column, or none"
             )
         return None, y.astype(np.float64)

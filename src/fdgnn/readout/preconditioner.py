@@ -148,7 +148,7 @@ class RowPreconditioner:
         return mu, factor
 
     def _within(self, inner: Floats) -> Floats:
-        """Solve by the factor; for a column or two, LAPACK takes twice as long as BLAS."""
+        """Solve by the factor; for a column or two, BLAS is faster than LAPACK."""
         if inner.shape[1] > 2:
             return np.asarray(lapack.dpotrs(self.factor, inner, lower=False)[0])
         half = (blas.dtrsv(self.factor, column, trans=1) for column in inner.T)

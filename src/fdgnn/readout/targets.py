@@ -61,7 +61,7 @@ def real_targets(y: Any, graphs: GraphBatch) -> Floats:
     try:
         targets = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        text = _first_text(y)
+        text = first_text(y)
         if text is None:
             raise
         raise ValueError(
@@ -77,7 +77,7 @@ def real_targets(y: Any, graphs: GraphBatch) -> Floats:
     return targets
 
 
-def _first_text(y: Any) -> str | None:
+def first_text(y: Any) -> str | None:
     """Give the first text in a list that is no number; None if there is none."""
     for each in y:
         if isinstance(each, str):

@@ -3,9 +3,9 @@
 Blocks of parts are futures. They stay in the memory of the workers, which spill to disk by Dask's
 own rules; a block that is lost with its worker is read again by another one. Parts that many passes
 go over are brought into the form that these take once, and blocks that lie on the same worker are
-put together, since a pass costs a millisecond or two for each task. For each pass the step goes
-from worker to worker, and their sums are added two by two, so that the driver sends one and gets
-one of them.
+put together, since each task of a pass takes Dask some time. For each pass the step goes from
+worker to worker, and their sums are added two by two, so that the driver sends one and gets one of
+them.
 """
 
 from __future__ import annotations

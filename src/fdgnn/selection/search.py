@@ -46,6 +46,7 @@ from fdgnn.selection.space import (
     draw_configurations,
 )
 from fdgnn.selection.splits import Splitters, check_groups
+from fdgnn.texts import agreeing, counted
 
 _WITH_PROBABILITY = "search with FDGNNClassifier(probability=True)"
 _OF_A_SEARCH = (
@@ -173,9 +174,9 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         """Warn of graphs without a group."""
         n_missing = sum(each is None or each != each for each in np.ravel(groups).tolist())
         if n_missing:
+            graphs, verb = counted(n_missing, "graph"), agreeing(n_missing, "has", "have")
             warnings.warn(
-                f"{n_missing} graphs have no group; they are one group, and held out together",
-                stacklevel=3,
+                f"{graphs} {verb} no group; all such graphs are held out together", stacklevel=3
             )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
