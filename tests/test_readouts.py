@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -166,6 +167,22 @@ def test_the_number_of_threads_changes_no_bit(data, monkeypatch):
     one, two = (SparseRidge(InMemory(X, Y, fold, n_jobs=n)).fit(systems) for n in (1, 2))
     assert (one[0] == two[0]).all()
     assert (one[1] == two[1]).all()
+
+
+def test_conjugate_gradients_keep_few_matrices_of_unknowns(monkeypatch):
+    """Solution, step, residual and direction, two sums of a pass, and something to spare."""
+    monkeypatch.setattr(passes, "PART", 100)  # in four strips
+    monkeypatch.setattr(preconditioner, "MOST_ROWS", 20)
+    X = sp.random_array((400, 20_000), density=0.01, format="csr", rng=np.random.default_rng(0))
+    Y = X[:, :1].toarray() + X.sum(axis=1)[:, None]
+    ridge = SparseRidge(InMemory(X, Y, np.arange(400) % 5))
+    systems = Systems.all_of(np.arange(5), 1, np.logspace(-2, 1, 8) * ridge.spread)
+    tracemalloc.start()
+    ((lot, coef, _),) = ridge.lots(systems)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert lot == slice(0, 40)
+    assert most < 7.5 * coef.nbytes
 
 
 def test_conjugate_gradients_that_do_not_end_are_told(data, monkeypatch):

@@ -50,6 +50,11 @@ def offsets_of(lengths: Sequence[int] | Array) -> Ints:
     return offsets
 
 
+def blocks(n: int, size: int = 1024) -> list[slice]:
+    """Cut n rows into slices, for work on a large matrix that shall make no second one."""
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
 def ranges(starts: Ints, lengths: Ints) -> Ints:
     """Concatenate ``arange(start, start + length)`` over all pairs."""
     return np.repeat(starts - offsets_of(lengths)[:-1], lengths) + np.arange(lengths.sum())

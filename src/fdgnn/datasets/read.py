@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import difflib
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -165,7 +167,16 @@ def read_graphs(
         arc_labels, atoms, directed, reading_of(like), tuple(columns), standardize, stereo,
         tuple(descriptors), tuple(categories),
     )  # fmt: skip
-    return next(_iterate(path, format, request, strict, None))
+    table = next(_iterate(path, format, request, strict, None))
+    if table.n_rows > CHUNK_SIZE:
+        _give_memory_back()
+    return table
+
+
+def _give_memory_back() -> None:
+    """Return freed memory to the system; glibc keeps that of many small objects otherwise."""
+    with suppress(AttributeError, OSError, TypeError):  # another C library, another system
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def iter_graphs(

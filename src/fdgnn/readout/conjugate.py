@@ -28,7 +28,7 @@ steps give a solution of double precision. A residual r moves the fitted values 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -38,7 +38,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.linalg import lapack
 
-from fdgnn.arrays import Floats, Ints
+from fdgnn.arrays import Floats, Ints, blocks
 from fdgnn.exceptions import ConvergenceWarning
 from fdgnn.readout.dual import fit_dual, with_intercept
 from fdgnn.readout.passes import Passes, SamplePart, Totals
@@ -204,16 +204,24 @@ class SparseRidge:
 
         `start` (n_used, k) are weights that may be near.
         """
-        n_used = max(len(self.used), 1)
-        lot = max(int(self._most_numbers // n_used), 1)
-        starts = range(0, len(systems.alpha), lot)
-        with one_blas_thread():
-            lots = [slice(first, first + lot) for first in starts]
-            found = [
-                self._solved(systems.some(own), None if start is None else start[:, own])
-                for own in lots
-            ]
-        return np.hstack([c for c, _ in found]), np.concatenate([b for _, b in found])
+        coef, intercept = (
+            np.empty((len(self.used), len(systems.alpha))),
+            np.empty(systems.alpha.shape),
+        )
+        for own, *found in self.lots(systems, start):
+            coef[:, own], intercept[own] = found
+        return coef, intercept
+
+    def lots(
+        self, systems: Systems, start: Floats | None = None
+    ) -> Iterator[tuple[slice, Floats, Floats]]:
+        """Give what `fit` gives for some systems after another, and which ones these are."""
+        lot = max(self._most_numbers // max(len(self.used), 1), 1)
+        for own in blocks(len(systems.alpha), lot):
+            near = None if start is None else np.ascontiguousarray(start[:, own])
+            with one_blas_thread():
+                found = self._solved(systems.some(own), near)
+            yield own, *found
 
     def _solved(self, systems: Systems, start: Floats | None) -> tuple[Floats, Floats]:
         left_out, output, problem = systems.problems
@@ -221,24 +229,21 @@ class SparseRidge:
             _TargetSums(left_out, output, self.places, len(self.used))
         )
         level, mean = y / w, x / w
-        right = (xy - level * x)[:, problem]  # M^T T
+        right = np.take(xy - level * x, problem, axis=1)  # M^T T
+        del x, xy
         size = np.sqrt(np.maximum(yy - w * level**2, 0.0))[problem]  # |T|
         goal = 2 * TOLERANCE * np.sqrt(systems.alpha) * size
         weight = w[problem]
 
         def product(D: Floats, which: Ints) -> Floats:
-            own = problem[which]
+            own, alpha = problem[which], systems.alpha[which]
             (found,) = self.passes.total(
-                _NormalProducts(
-                    np.ascontiguousarray(D),
-                    systems.left_out[which],
-                    systems.output[which],
-                    self.places,
-                )
+                _NormalProducts(D, systems.left_out[which], systems.output[which], self.places)
             )
-            along = np.einsum("ij,ij->j", mean[:, own], D) * weight[which]
-            found -= mean[:, own] * along
-            found += systems.alpha[which] * D
+            along = weight[which] * _column_products(mean, own, D)
+            for rows in blocks(len(D)):
+                found[rows] -= mean[rows][:, own] * along
+                found[rows] += alpha * D[rows]
             return np.asarray(found)
 
         precondition = self._preconditioner.solver(weight / self.n)
@@ -250,7 +255,7 @@ class SparseRidge:
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        return C, level[problem] - np.einsum("ij,ij->j", mean[:, problem], C)
+        return C, level[problem] - _column_products(mean, problem, C)
 
     @cached_property
     def _preconditioner(self) -> RowPreconditioner:
@@ -302,31 +307,46 @@ def _solve(
 ) -> tuple[Floats, bool]:
     """Conjugate gradients on all columns at once; a column that is at its goal is put aside.
 
-    Both functions get some columns and which ones they are. Gives the solution, and whether all
+    Both functions get some columns and which ones they are. `right` is written over: these
+    matrices are large, so what can be done in place is. Gives the solution, and whether all
     columns came to their goals.
     """
-    solution = np.zeros_like(right)
+    solution = np.zeros(right.shape)
     which = np.arange(right.shape[1])
-    C, R = np.zeros_like(right), right.copy()
+    C, R = np.zeros(right.shape), right
     if start is not None:
         C, R = start.copy(), right - product(start, which)
-    D = S = precondition(R, which)
-    size = (R * S).sum(axis=0)
+    D = precondition(R, which)
+    size = np.einsum("ij,ij->j", R, D)
     for n_steps in range(most_steps):
-        ready = np.sqrt((R**2).sum(axis=0)) <= goal[which]
+        ready = np.sqrt(np.einsum("ij,ij->j", R, R)) <= goal[which]
         if ready.any():
             solution[:, which[ready]] = C[:, ready]
-            C, R, D, size = C[:, ~ready], R[:, ~ready], D[:, ~ready], size[~ready]
-            which = which[~ready]
+            C = np.compress(~ready, C, axis=1)
+            R = np.compress(~ready, R, axis=1)
+            D = np.compress(~ready, D, axis=1)
+            which, size = which[~ready], size[~ready]
             if len(which) == 0:
                 return solution, True
         tell(n_steps, len(which))
         product_D = product(D, which)
         step = size / np.einsum("ij,ij->j", D, product_D)
-        C += step * D
-        R -= step * product_D
+        product_D *= step
+        R -= product_D
+        C += np.multiply(step, D, out=product_D)
+        del product_D
         S = precondition(R, which)
-        before, size = size, (R * S).sum(axis=0)
-        D = S + (size / before) * D
+        before, size = size, np.einsum("ij,ij->j", R, S)
+        D *= size / before
+        D += S
+        del S
     solution[:, which] = C
     return solution, False
+
+
+def _column_products(A: Floats, which: Ints, B: Floats) -> Floats:
+    """Products of the columns of B, each with a column of A that is named."""
+    return sum(
+        (np.einsum("ij,ij->j", A[rows][:, which], B[rows]) for rows in blocks(len(B))),
+        np.zeros(len(which)),
+    )

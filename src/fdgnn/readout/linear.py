@@ -198,13 +198,14 @@ def _held_out_sparse(
     """One regression for each fold that is left out, all of them solved together."""
     folds = np.unique(fold)  # what is in no fold is predicted by the regression on all of them
     ridge = SparseRidge(InMemory(X, Y, fold, weights))
-    coef, intercept = ridge.fit(Systems.all_of(folds, Y.shape[1], alphas))
-    shape = (len(folds), len(alphas), Y.shape[1])
-    coef, intercept = coef.reshape(-1, *shape), intercept.reshape(shape)
-    predictions = np.empty((len(alphas), *Y.shape))
-    for number, f in enumerate(folds):
-        rows = np.flatnonzero(fold == f)
-        own = X[rows][:, ridge.used]
-        for a in range(len(alphas)):
-            predictions[a, rows] = own @ coef[:, number, a] + intercept[number, a]
-    return predictions
+    systems = Systems.all_of(folds, Y.shape[1], alphas)
+    # A column for each penalty and output, as the systems of one fold are ordered.
+    each = np.tile(np.arange(len(alphas) * Y.shape[1]), len(folds))
+    predictions = np.empty((len(Y), len(alphas) * Y.shape[1]))
+    for lot, coef, intercept in ridge.lots(systems):
+        left_out, columns = systems.left_out[lot], each[lot]
+        for f in np.unique(left_out):
+            rows, some = np.flatnonzero(fold == f), left_out == f
+            own = X[rows][:, ridge.used] @ coef[:, some] + intercept[some]
+            predictions[np.ix_(rows, columns[some])] = own
+    return np.moveaxis(predictions.reshape(len(Y), len(alphas), -1), 1, 0)

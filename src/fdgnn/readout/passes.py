@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import joblib
@@ -117,14 +118,12 @@ def in_strips(step: Step, parts: Sequence[Any], load: Any, n_jobs: int | None) -
         return added(step, map(load, strip))
 
     n_threads = min(joblib.effective_n_jobs(n_jobs), len(strips))
-    if n_threads <= 1:
-        found = list(map(one, strips))
-    else:
+    if n_threads > 1:
         with obedient_threads(n_threads) as pool:
-            found = list(pool.map(one, strips))
-    totals = found[0]
-    for more in found[1:]:
-        merge(totals, more)
+            return reduce(merge, pool.map(one, strips))
+    totals = one(strips[0])
+    for strip in strips[1:]:
+        merge(totals, one(strip))  # no more than two sums in memory
     return totals
 
 

@@ -28,7 +28,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.linalg import blas, lapack
 
-from fdgnn.arrays import Floats, Ints
+from fdgnn.arrays import Floats, Ints, blocks
 from fdgnn.readout.calibration import mixed_bits
 from fdgnn.readout.passes import Passes, SamplePart
 from fdgnn.readout.products import row_products
@@ -136,10 +136,11 @@ class RowPreconditioner:
     def _factored(self) -> tuple[float, Floats]:
         """The level mu, and the Cholesky factor of the centered products of the rows plus mu."""
         K = row_products(self.B)
-        along = self.B @ self.mean
-        K -= np.outer(along, self.root)
-        K -= np.outer(self.root, along)
-        K += (self.mean @ self.mean) * np.outer(self.root, self.root)
+        along, square = self.B @ self.mean, self.mean @ self.mean
+        for rows in blocks(len(K)):  # a second matrix of this size is never there
+            K[rows] -= np.outer(along[rows], self.root)
+            K[rows] -= np.outer(self.root[rows], along)
+            K[rows] += square * np.outer(self.root[rows], self.root)
         mu = max(_LEVEL * float(np.trace(K)), _ROUNDING * float((self.B.data**2).sum()))
         mu = mu / float(self.root @ self.root) if mu > 0 else 1.0
         K.flat[:: len(K) + 1] += mu
@@ -164,7 +165,11 @@ class RowPreconditioner:
             inner = self.B @ R - np.outer(self.root, self.mean @ R)
             inner = self._within(inner)
             known: Any = self.columns @ inner
-            known -= np.outer(self.mean, self.root @ inner)
-            return np.asarray((R - known) / level[which])
+            along = self.root @ inner
+            for rows in blocks(len(R)):
+                known[rows] -= np.outer(self.mean[rows], along)
+            np.subtract(R, known, out=known)
+            known /= level[which]
+            return np.asarray(known)
 
         return inverse

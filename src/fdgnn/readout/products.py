@@ -33,7 +33,10 @@ def row_products(
     often = np.flatnonzero(counts > limit)
     for start in range(0, len(often), _AT_ONCE):
         dense: Any = columns[:, often[start : start + _AT_ONCE]].toarray()
-        products += dense @ dense.T
+        if start == 0:
+            np.matmul(dense, dense.T, out=products)  # no second matrix of this size
+        else:
+            products += dense @ dense.T
     seldom = columns[:, np.flatnonzero((counts > 0) & (counts <= limit))]
     rows = seldom.tocsr()
     add_row_products(*_parts(rows), *_parts(seldom), products)
