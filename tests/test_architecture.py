@@ -206,7 +206,7 @@ def project():
 def test_core_dependencies_are_the_agreed_ones(project):
     assert {Requirement(r).name for r in project["dependencies"]} == {
         "numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "platformdirs",
-        "pooch", "typer", "rich", "msgspec", "safetensors",
+        "pooch", "psutil", "typer", "rich", "msgspec", "safetensors",
     }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import psutil
 import pytest
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
@@ -44,7 +45,6 @@ from fdgnn.selection.folds import nested_folds
 from tu_files import write_batch
 
 grakel = pytest.importorskip("grakel")
-psutil = pytest.importorskip("psutil")
 
 
 @pytest.fixture(scope="module")
@@ -629,12 +629,9 @@ def test_a_missing_library_is_told_before_anything_runs(study, tmp_path, monkeyp
     with pytest.raises(MissingDependencyError, match=r"fdgnn\[compare\]"):
         run(study, tmp_path / "run", ["wl"])
     assert not (tmp_path / "run").exists()
-    monkeypatch.setitem(sys.modules, "psutil", None)
-    with pytest.raises(MissingDependencyError, match="psutil"):
-        run(study, tmp_path / "run", [])
 
 
-@pytest.mark.usefixtures("few_networks")
+@pytest.mark.usefixtures("in_this_process", "few_networks")
 def test_command(tmp_path, motifs, monkeypatch):
     folder = write_batch(tmp_path / "MOTIFS", *motifs)
     monkeypatch.chdir(tmp_path)

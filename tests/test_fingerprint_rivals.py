@@ -23,7 +23,6 @@ from fdgnn.workflow.chemistry import baseline_answers, morgan_counts, murcko_sca
 from tu_files import write_batch
 
 Chem = pytest.importorskip("rdkit.Chem", reason="molecules need RDKit: pip install 'fdgnn[chem]'")
-pytest.importorskip("psutil")
 
 HEADS = ("C", "CC", "CCC", "CC(C)C", "c1ccccc1", "C1CCCC1", "C1CCCCC1", "CCOC", "CCSC", "FCC")
 TAILS = ("C", "N", "O", "C(=O)O", "C#N")

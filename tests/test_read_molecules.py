@@ -181,6 +181,9 @@ def test_which_column_has_the_smiles(tmp_path):
     assert smiles_column(["id", "Smiles", "canonical_smiles"]) == "Smiles"
     assert smiles_column(["id", "canonical_smiles"]) == "canonical_smiles"
     assert smiles_column(["a_smiles", "b_smiles"]) is None
+    path = write(tmp_path / "two.csv", "a_smiles,b_smiles,y", "CCO,CC,1")
+    with pytest.raises(DatasetFormatError, match="several columns may have SMILES, a_smiles and b"):
+        read_graphs(path)
     path = write(tmp_path / "m.csv", "molecule,y", "CCO,1")
     with pytest.raises(
         DatasetFormatError,

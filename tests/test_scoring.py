@@ -140,7 +140,7 @@ def test_bad_choices_are_told(model, message):
 
 def test_thresholds_are_for_two_classes():
     graphs = make_random_graphs(12, random_state=0)
-    with pytest.raises(ValueError, match="threshold is for two classes, but y has 3"):
+    with pytest.raises(ValueError, match="`threshold` is for two classes, but y has 3"):
         FDGNNClassifier(threshold="f1").fit(graphs, np.arange(12) % 3)
 
 
@@ -222,10 +222,19 @@ def test_a_committee_is_fitted_as_its_search_has_chosen():
     assert found.best_estimator_.calibration_ > 0
 
 
+def test_more_folds_than_groups_are_refused(rare):
+    with pytest.raises(ValueError, match="outer_cv=3: there are 2 groups, and graphs of one group"):
+        few(scoring="roc_auc").fit(*rare, groups=np.arange(len(rare[1])) % 2)
+
+
 def test_a_rare_class_is_told_by_a_search_once(rare):
-    with pytest.warns(RareClassWarning, match="class 1 has") as told:
+    with pytest.warns(RareClassWarning, match="class 1 has.*class_weight=") as told:
         found = few().fit(*rare)
     assert len(told) == 1
+    heeding = few()
+    heeding.estimator = clone(heeding.estimator).set_params(class_weight="balanced")
+    with pytest.warns(RareClassWarning, match="scoring= chooses otherwise$"):
+        heeding.fit(*rare)
     asked = few(scoring="roc_auc").fit(*rare)
     np.testing.assert_array_equal(found.nested_scores_, asked.nested_scores_)
 

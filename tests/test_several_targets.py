@@ -232,7 +232,7 @@ def test_class_weights_are_those_of_each_target_and_thresholds_move_answers():
     np.testing.assert_allclose(cut.outputs(GRAPHS), plain.outputs(GRAPHS) - cuts, atol=1e-9)
     for t, one in enumerate(cut.each_):
         np.testing.assert_allclose(one.outputs(GRAPHS)[:, 0], cut.outputs(GRAPHS)[:, t])
-    with pytest.raises(ValueError, match="threshold is for two classes, but target '2' has 3"):
+    with pytest.raises(ValueError, match="`threshold` is for two classes, but target '2' has 3"):
         FDGNNClassifier(threshold="f1", **SMALL).fit(GRAPHS, PARTLY)
 
 

@@ -224,9 +224,9 @@ def test_the_page_of_a_model_file_has_the_scores_of_each_target(classes, folder)
     shown = saved_scores(page)
     assert shown["model"] == ["accuracy", "balanced accuracy", "ROC AUC"]
     for each in facts["targets"]:
-        found = [float(cell) for cell in shown[f"classes, {each['name']}"]]
+        found = [float(cell) for cell in shown[f"{path.name}, {each['name']}"]]
         assert found == pytest.approx(list(each["scores"].values()), abs=6e-4)
-    mean = [float(cell) for cell in shown["classes, mean of 2 targets"]]
+    mean = [float(cell) for cell in shown[f"{path.name}, mean of 2 targets"]]
     assert mean == pytest.approx(list(facts["scores"].values()), abs=6e-4)
 
 

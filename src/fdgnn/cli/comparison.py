@@ -69,8 +69,8 @@ def compare(
         str | None,
         typer.Option(
             help="What fdgnn-auto, fdgnn-colors, fdgnn-both, ecfp-lr and ecfp-rf choose by: "
-            "accuracy, balanced_accuracy, roc_auc, average_precision or f1. The others choose by "
-            "accuracy, as published. ROC AUC is shown beside accuracy either way."
+            "accuracy, balanced_accuracy, roc_auc, average_precision, f1 or log_loss. The others "
+            "choose by accuracy, as published. ROC AUC is shown beside accuracy either way."
         ),
     ] = None,
     class_weight: Annotated[

@@ -28,7 +28,8 @@ Data = Annotated[
     str,
     typer.Argument(
         help="Graphs: a TU name, folder or zip; CSV, TSV, JSON lines, Parquet or Arrow, with "
-        "SMILES or graph columns; a folder of GraphML or GEXF; '-' for standard input."
+        "SMILES or graph columns; .smi or .sdf; the same gzipped (.gz); a folder of GraphML or "
+        "GEXF; '-' for standard input."
     ),
 ]
 ManyData = Annotated[

@@ -142,9 +142,7 @@ def portray(
 def rows_left_out(table: GraphTable, portrait: Portrait) -> str:
     """A sentence about rows that are not in the portrait, or nothing."""
     n = table.n_rows - portrait.data.n_graphs
-    why = "because they cannot be used"
-    if n > len(table.rejects):
-        why += " or have no known answer"
+    why = "because they cannot be used or have no known answer"
     return f"{n} of {table.n_rows} rows left out, {why}." if n else ""
 
 

@@ -93,9 +93,17 @@ class AskedSplit:
 
         assert self.column is not None
         values = np.array(table.columns[self.column], dtype=object)
+        empty = [i for i, value in enumerate(values) if is_missing(value)]
+        missing = len(empty)
         if self.name == "time":
+            if missing:
+                first = f"the first in row {table.start + int(table.rows[empty[0]])}"
+                raise ValueError(
+                    f"{OPTION} time: {missing} of {len(values)} graphs "
+                    f"{agreeing(missing, 'has', 'have')} no value in {self.column!r}, {first}; "
+                    f"fill {agreeing(missing, 'it', 'them')} in, or leave such rows out"
+                )
             return Split("time", values, self.column)
-        missing = sum(is_missing(value) for value in values)
         if missing:
             say(
                 f"{missing} of {len(values)} graphs {agreeing(missing, 'has', 'have')} no value in "

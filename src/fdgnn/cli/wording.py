@@ -15,8 +15,8 @@ RENAMED = {
 }  # fmt: skip
 ARGUMENTS = {
     "target", "task", "threshold", "class_weight", "scoring", "descriptors", "categories",
-    "coverage", "by_class", "smarts", "vertex_sets", "handle_unknown", "memory", *RENAMED,
-    *(field.name for field in fields(FirstDataOptions)),
+    "coverage", "by_class", "smarts", "vertex_sets", "handle_unknown", "memory", "search_on",
+    *RENAMED, *(field.name for field in fields(FirstDataOptions)),
 }  # fmt: skip
 # As in `vertex='none'`, or bare: threshold="f1", n_units=0, scoring=
 QUOTED = re.compile(r"`(\w+)(?:='?(\w+)'?)?`")

@@ -424,6 +424,12 @@ def _smiles(name: str, columns: Sequence[str], request: ReadRequest) -> str:
         return molecule_files.BLOCK
     known = request.like.smiles_column if request.like is not None else None
     chosen = request.smiles_column or (known if known in columns else smiles_column(columns))
+    several = [column for column in columns if "smiles" in column.lower()]
+    if chosen is None and len(several) > 1:
+        raise DatasetFormatError(
+            f"{name}: several columns may have SMILES, {' and '.join(several)}; name the one that "
+            "is meant by `smiles_column`"
+        )
     if chosen is None or chosen not in columns:
         missing = "column with SMILES" if chosen is None else f"column {chosen!r}"
         what = f"no {missing}" if EDGES in columns else f"neither an {EDGES} nor a {missing}"

@@ -93,12 +93,12 @@ class DescriptorColumn(Record, frozen=True, kw_only=True):
         known = known_in(values)
         if known.any() and kind_of(values) != self.kind:
             g = int(np.argmax(known))
-            kinds = {"number": "numbers", "category": "text"}
-            raise GraphError(
-                f"its descriptor {self.name!r} is {values[g]!r}, but the model was fitted on "
-                f"{kinds[self.kind]}",
-                g,
-            )
+            if self.kind == "number":
+                text = f"the text {values[g]!r}, but the model was fitted on numbers"
+            else:
+                number = f"{float(values[g]):g}"
+                text = f"the number {number}, but the model was fitted on text; give {number!r}"
+            raise GraphError(f"its descriptor {self.name!r} is {text}", g)
 
     def unseen(self, values: Array) -> dict[int, str]:
         """Positions of graphs with a value such as no training graph has, with words."""

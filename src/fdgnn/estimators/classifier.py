@@ -222,16 +222,21 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         self.classes_, targets = code_classes(y)
         codes = np.searchsorted(self.classes_, y)
         if self.threshold is not None and len(self.classes_) > 2:
-            raise ValueError(f"threshold is for two classes, but y has {len(self.classes_)}")
+            raise ValueError(f"`threshold` is for two classes, but y has {len(self.classes_)}")
         metric, many = self.metric_for(codes), signatures_of_many(graphs)
         goal = TrainingGoal(targets, codes, weights, self.seed_, metric, many)
         pairs = self._fit_networks(graphs, goal, chosen)
         decided = chosen is None and any(found.outputs is not None for _, found in pairs)
         if self.scoring is None and decided:
-            tell_rare_class(y)
+            tell_rare_class(y, self.heeds_rare_classes)
         if self.probability or self.threshold is not None:
             self.learn_from_held_out(held_out_outputs(pairs, goal), goal)
         return self
+
+    @property
+    def heeds_rare_classes(self) -> bool:
+        """Whether a threshold or weights let rare classes be predicted more often."""
+        return self.threshold is not None or self.class_weight is not None
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, *, like: Any = None) -> Self:
         """Train on some more graphs, beside those of earlier calls.
@@ -314,7 +319,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         self.classes_ = [target.classes for target in several.targets]
         decided = chosen is None and any(found.outputs is not None for _, found in pairs)
         if self.scoring is None and decided:
-            goals.several.tell_rare_class(stacklevel=4)
+            goals.several.tell_rare_class(self.heeds_rare_classes, stacklevel=4)
         if self.probability or self.threshold is not None:
             self._learn_several(held_out_outputs(pairs, goals), goals)
         return self
@@ -353,7 +358,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
             n_classes = 0 if target.classes is None else len(target.classes)
             if self.threshold is not None and n_classes > 2:
                 raise ValueError(
-                    f"threshold is for two classes, but target {target.name!r} has {n_classes}"
+                    f"`threshold` is for two classes, but target {target.name!r} has {n_classes}"
                 )
 
     def answer_for(self, target: Target) -> None:

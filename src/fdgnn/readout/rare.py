@@ -19,19 +19,22 @@ def rare_class(y: Array) -> tuple[str, float] | None:
     return str(classes[counts.argmin()]), float(counts.min() / counts.sum())
 
 
-def tell_rare_class(y: Array, stacklevel: int = 3) -> None:
-    """Warn if ROC AUC has taken the place of accuracy, because of a rare class."""
+def tell_rare_class(y: Array, heeded: bool = False, stacklevel: int = 3) -> None:
+    """Warn if ROC AUC has taken the place of accuracy, because of a rare class.
+
+    It is `heeded` if there is a threshold or a weight for it already.
+    """
     found = rare_class(y)
     if found is not None:
-        tell_rare(f"class {found[0]}", found[1], stacklevel + 1)
+        tell_rare(f"class {found[0]}", found[1], heeded, stacklevel + 1)
 
 
-def tell_rare(name: str, share: float, stacklevel: int = 3) -> None:
+def tell_rare(name: str, share: float, heeded: bool = False, stacklevel: int = 3) -> None:
     """Warn of a rare class with this name and this share of the graphs."""
+    more = '; threshold="f1" or class_weight="balanced" predicts that class more often'
     warnings.warn(
         f"{name} has {100 * share:.1f} % of the graphs, so that accuracy says little; models are "
-        'chosen by ROC AUC instead. scoring= chooses otherwise; threshold="f1" or '
-        'class_weight="balanced" predicts that class more often',
+        f"chosen by ROC AUC instead. scoring= chooses otherwise{'' if heeded else more}",
         RareClassWarning,
         stacklevel=stacklevel,
     )

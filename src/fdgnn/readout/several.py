@@ -143,12 +143,13 @@ class SeveralTargets:
         each: list[Array] = [self.values[known, t] for t, known in enumerate(self.known.T)]
         return min(each, key=rarest_share)
 
-    def tell_rare_class(self, stacklevel: int = 3) -> None:
+    def tell_rare_class(self, heeded: bool = False, stacklevel: int = 3) -> None:
         """Warn if ROC AUC has taken the place of accuracy, because a target has a rare class."""
         for t, name in enumerate(self.names):
             found = rare_class(self.of_graphs(t))
             if found is not None:
-                tell_rare(f"class {found[0]} of target {name!r}", found[1], stacklevel + 1)
+                whose = f"class {found[0]} of target {name!r}"
+                tell_rare(whose, found[1], heeded, stacklevel + 1)
                 return
 
     def of_each(self, weights: Floats | None) -> list[tuple[Floats, Array, Floats | None]]:

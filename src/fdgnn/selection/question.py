@@ -66,10 +66,11 @@ class Question:
     def tell_rare_class(self, y: Any) -> None:
         """Warn of a rare class, unless something is said about the scoring."""
         if self.scoring is None and self.classify:
+            heeded = self.base.heeds_rare_classes
             if isinstance(y, SeveralTargets):
-                y.tell_rare_class(stacklevel=5)
+                y.tell_rare_class(heeded, stacklevel=5)
             else:
-                tell_rare_class(y, stacklevel=4)
+                tell_rare_class(y, heeded, stacklevel=4)
 
     def task(
         self, graphs: GraphBatch, y: Any, weights: Floats | None, groups: Array | None

@@ -98,6 +98,8 @@ class Splitters:
         from sklearn.model_selection import check_cv  # slow to import, as others below
 
         inner = self.inner
+        if groups is not None:
+            self._check_enough(len(np.unique(groups)))
         if isinstance(y, SeveralTargets):
             return self._rows_of_several(y, groups)
         if groups is not None and isinstance(inner, Integral):
@@ -107,6 +109,15 @@ class Splitters:
         if self.outer is None:
             return whole[None]
         return np.array([*outer_rows(self._outer(self.outer, groups), inner, y, groups), whole])
+
+    def _check_enough(self, n_groups: int) -> None:
+        """Refuse more folds than there are groups, which stay together."""
+        for name, folds in (("outer_cv", self.outer), ("cv", self.inner)):
+            if isinstance(folds, Integral) and int(folds) > n_groups:
+                raise ValueError(
+                    f"{name}={folds}: there are {n_groups} groups, and graphs of one group are "
+                    "held out together; give fewer folds, or smaller groups"
+                )
 
     def _rows_of_several(self, several: SeveralTargets, groups: Array | None) -> Folds:
         """Make the rows for several targets: folds are balanced for all of them, or by groups."""

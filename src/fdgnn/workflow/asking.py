@@ -9,6 +9,7 @@ import numpy as np
 from fdgnn.datasets import GraphTable
 from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.graphs import Array, GraphBatch
+from fdgnn.graphs.cells import number_in
 from fdgnn.readout.several import SeveralTargets, class_targets, number_targets
 
 TaskName: TypeAlias = Literal["classification", "regression"]
@@ -21,6 +22,15 @@ def guess_task(y: Array) -> TaskName:
         return "classification"
     whole = y.dtype.kind in "iu" or bool((y == np.round(y)).all())
     return "classification" if whole and len(np.unique(y)) <= MOST_CLASSES else "regression"
+
+
+def text_among_numbers(y: Array) -> str | None:
+    """Give the first text that is no number, if most of the others are numbers."""
+    if y.dtype.kind in "iufb":
+        return None
+    texts = [str(value) for value in y.tolist()]
+    odd = [text for text in texts if number_in(text) is None]
+    return odd[0] if 0 < len(odd) < len(texts) / 2 else None
 
 
 def task_of(y: Array | SeveralTargets) -> TaskName:

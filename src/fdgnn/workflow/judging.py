@@ -11,7 +11,9 @@ import numpy as np
 from fdgnn.graphs import Array, GraphBatch
 from fdgnn.readout.metrics import OF_CLASSES, Scoring
 from fdgnn.readout.several import SeveralTargets
-from fdgnn.selection.folds import Folds
+from fdgnn.readout.targets import code_classes
+from fdgnn.selection.folds import TEST, Folds
+from fdgnn.selection.nested import NestedAnswers
 from fdgnn.selection.search import FDGNNSearchCV
 from fdgnn.workflow.chemistry import baseline_answers
 
@@ -58,7 +60,7 @@ def _facts(
         name=name,
         n_known=len(y),
         scores=scores,
-        baseline=_constant(y, scoring.name),
+        baseline=_constant(y, folds, scoring),
         rival={} if X is None else _rival(X, y, folds, shown),
         ceiling=graphs.wl_ceiling(y) if classify else None,
     )
@@ -83,11 +85,20 @@ def mean_of_each(rows: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
 
 
-def _constant(y: Array, scoring: str) -> float | None:
-    """The score of the best answer that is the same for all graphs."""
-    counts = np.unique(y, return_counts=True)[1]
-    known = {"accuracy": counts.max() / len(y), "balanced_accuracy": 1 / len(counts)}
-    known |= {"roc_auc": 0.5, "r2": 0.0}
-    if scoring == "rmse":
-        return float(np.std(y))
-    return float(known[scoring]) if scoring in known else None
+def _constant(y: Array, folds: Folds, scoring: Scoring) -> float | None:
+    """The score of an answer that is the same for all graphs: the mean of the training targets.
+
+    Of coded classes it is largest for the majority class.
+    """
+    classify = scoring.name in OF_CLASSES
+    classes, values = np.unique(y, return_inverse=True) if classify else (y, y)
+    if scoring.name in ("balanced_accuracy", "roc_auc"):  # the same whatever the constant
+        return 0.5 if scoring.name == "roc_auc" else 1 / len(classes)
+    if scoring.name not in ("accuracy", "r2", "rmse", "mae"):
+        return None
+    targets = code_classes(y)[1] if classify else y[:, None]
+    rows = folds[(folds == TEST).any(axis=1)]
+    means = np.array([targets[row >= 0].mean(axis=0) for row in rows])
+    outputs = np.repeat(means[:, None], len(y), axis=1)
+    answers = NestedAnswers(values, rows == TEST, outputs)
+    return scoring.shown(answers.score(scoring))

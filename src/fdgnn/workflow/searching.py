@@ -19,7 +19,7 @@ from fdgnn.selection.folds import enough_for_nested_folds
 from fdgnn.selection.search import FDGNNSearchCV
 from fdgnn.selection.space import depth_of
 from fdgnn.selection.splits import LastFold, Split
-from fdgnn.workflow.asking import TaskName
+from fdgnn.workflow.asking import TaskName, text_among_numbers
 
 ModelName: TypeAlias = Literal["auto", "paper", "colors", "both"]
 FOLDS = 5
@@ -158,9 +158,15 @@ def _n_folds(y: Any, classify: bool, split: Split) -> int:
     if not folds and not classify:
         raise ValueError(f"{len(y)} graphs are too few for cross validation; add some")
     if not folds:
+        text = f"{who} has {fewest} graph{'s' * (fewest > 1)}, too few for cross validation; "
+        odd = None if isinstance(y, SeveralTargets) else text_among_numbers(y)
+        if odd is not None:
+            raise ValueError(
+                f"{text}the target is taken for classes because {odd!r} is no number; for "
+                "quantities, choose `task='regression'`"
+            )
         raise ValueError(
-            f"{who} has {fewest} graph{'s' * (fewest > 1)}, too few for cross validation; add "
-            "some, leave the class out, or, for quantities, choose `task='regression'`"
+            f"{text}add some, leave the class out, or, for quantities, choose `task='regression'`"
         )
     return split.n_folds(len(y), folds[-1])
 

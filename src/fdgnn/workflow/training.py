@@ -106,7 +106,15 @@ def train(
     some, used = sample_of(whole.y, wishes.search_on, wishes.seed), whole
     if some is not None:
         used, wishes = whole.take(some), _in_order(wishes, some)
-    found = new_search(used.y, wishes, scoring, threshold, classify, context)
+    try:
+        found = new_search(used.y, wishes, scoring, threshold, classify, context)
+    except ValueError as error:
+        if some is None:
+            raise
+        drawn = (
+            f"of {len(y)} graphs {len(some)} were drawn to search on (`search_on`), and of these"
+        )
+        raise ValueError(f"{drawn} {error}") from None
     found.fit(used.graphs, used.y, groups=wishes.split.groups)
     if some is not None:
         found.refit(whole.graphs, whole.y)
@@ -187,12 +195,15 @@ def _settled(wishes: Wishes, y: Any, classify: bool) -> tuple[Scoring, str | Non
         return named_scoring(wishes.scoring or "r2", classify), None
     if isinstance(y, SeveralTargets):
         codes = y.rarest()
-        two = all(len(target.classes) == 2 for target in y.targets if target.classes is not None)
+        many = {t.name: len(t.classes) for t in y.targets if t.classes is not None}
+        whose = next((f"target {name!r} has {n}" for name, n in many.items() if n > 2), "")
     else:
         classes, codes = np.unique(y, return_inverse=True)
-        two = len(classes) == 2
+        whose = f"the target has {len(classes)}" if len(classes) > 2 else ""
     assert codes is not None
-    threshold = wishes.threshold or ("f1" if two and rare_class(codes) is not None else None)
+    if wishes.threshold is not None and whose:
+        raise ValueError(f"`threshold` is for two classes, but {whose}")
+    threshold = wishes.threshold or ("f1" if not whose and rare_class(codes) else None)
     return named_scoring(wishes.scoring or usual_scoring(codes).name, classify), threshold
 
 

@@ -23,7 +23,6 @@ from fdgnn.experiments.comparison.contest import Began, Event, Turn
 from fdgnn.experiments.comparison.rows import finished_row, unfinished_row
 from fdgnn.experiments.records import ComparisonRow, Limits, Search, Status, TurnState
 from fdgnn.experiments.rivals import RIVALS
-from fdgnn.experiments.rivals.base import check_library
 from fdgnn.experiments.rundir import RunDirectory, locked, read_file
 from fdgnn.experiments.running import finished_networks, finished_result
 from fdgnn.experiments.study import PROTOCOLS, Study, plan
@@ -186,7 +185,6 @@ def check_models(models: str | Iterable[str], *, molecules: bool) -> list[str]:
                 f"{name} is for molecules, and these graphs were not read from SMILES; leave it out"
             )
         RIVALS[name].check_installed(name)
-    check_library("comparisons", "psutil")
     return names
 
 

@@ -8,17 +8,24 @@ from dataclasses import dataclass
 
 from fdgnn.experiments.committee_files import CommitteeRun
 from fdgnn.experiments.records import CommitteeResult
+from fdgnn.readout.metrics import OF_CLASSES, ranks
 from fdgnn.report import charts
 from fdgnn.report.figures import Cell, Figure, Key, Missing, Panel, Part, Row, Table
 from fdgnn.report.numbers import SPACE, duration, percent, plain, plural, spread
 from fdgnn.report.subjects import Subject
 
-LEAD = (
-    "In each outer fold every model takes the penalty with the best validation accuracy. Then "
-    "outputs are averaged over all models but those that are clearly worse: whose squared error on "
-    "the validation graphs exceeds that of the best by more than three standard errors. The test "
-    "graphs play no part in either choice. The accuracies shown here are those on the test graphs."
-)
+
+def lead(committee: CommitteeRun) -> str:
+    """How models of a committee are chosen, in a few sentences."""
+    scoring = OF_CLASSES[committee.settings.scoring]
+    error = "number of pairs in the wrong order" if ranks(scoring.metric) else "squared error"
+    return (
+        f"In each outer fold every model takes the penalty with the best {scoring.words} on the "
+        "validation graphs. Then outputs are averaged over all models but those that are clearly "
+        f"worse: whose {error} on the validation graphs exceeds that of the best by more than "
+        "three standard errors. The test graphs play no part in either choice. The accuracies "
+        "shown here are those on the test graphs."
+    )
 
 
 def part(run: int, subject: Subject, committee: CommitteeRun, lead: str) -> Part:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from statistics import mean
 
 from fdgnn.report.figures import Figure, Table
@@ -14,7 +16,12 @@ Scores = Mapping[str, float]
 
 def figure(subjects: Sequence[Subject]) -> Figure | None:
     """A table with a row for each model or target; None if no file has such scores."""
-    rows = {name: scores for subject in subjects for name, scores in _rows(subject) if scores}
+    names = Counter(Path(subject.path).name for subject in subjects)
+    rows: dict[str, Scores] = {}
+    for subject in subjects:
+        name = Path(subject.path).name  # of the model: it may be shown beside graphs of any file
+        rows |= _rows(subject, name if names[name] == 1 else subject.path)
+    rows = {name: scores for name, scores in rows.items() if scores}
     if not rows:
         return None
     measures = list(dict.fromkeys(measure for scores in rows.values() for measure in scores))
@@ -34,7 +41,7 @@ def figure(subjects: Sequence[Subject]) -> Figure | None:
     )
 
 
-def _rows(subject: Subject) -> Iterator[tuple[str, Scores]]:
+def _rows(subject: Subject, file: str) -> Iterator[tuple[str, Scores]]:
     """The model's own scores; of several targets, all that are in the file, and their mean.
 
     After each come those of Morgan counts, if there are any.
@@ -43,13 +50,13 @@ def _rows(subject: Subject) -> Iterator[tuple[str, Scores]]:
     if model is None:
         return
     rival = f"Morgan counts and {'ridge' if model.is_regressor else 'logistic'} regression"
-    named = {subject.name: ("", model.scores)}
+    named = {file: ("", model.scores)}
     if model.targets:
         first = next(iter(model.targets.values()))
         each = model.targets.values()
         means = {m: mean(scores[m] for scores in each if m in scores) for m in first}
-        named = {f"{subject.dataset}, mean of {len(each)} targets": ("", means)}
-        named |= {f"{subject.dataset}, {name}": (name, own) for name, own in model.targets.items()}
+        named = {f"{file}, mean of {len(each)} targets": ("", means)}
+        named |= {f"{file}, {name}": (name, own) for name, own in model.targets.items()}
     for title, (target, scores) in named.items():
         yield title, scores
         yield f"{title}: {rival}", model.rivals.get(target, {})

@@ -72,7 +72,7 @@ def section(subjects: Sequence[Subject]) -> Section:
 def _way(subject: Subject) -> str:
     """How a subject was selected, in a few sentences."""
     if subject.committee is not None:
-        return committee.LEAD
+        return committee.lead(subject.committee)
     return _TRAINED if subject.settings is None else _LEAD
 
 
