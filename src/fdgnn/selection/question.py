@@ -20,6 +20,7 @@ from fdgnn.selection.scorers import scoring_of
 from fdgnn.selection.scores import (
     SelectionTask,
     classification_task,
+    regression_task,
     several_task,
 )
 from fdgnn.selection.space import (
@@ -92,11 +93,8 @@ class Question:
             class_weight = getattr(self.base, "class_weight", None)
             task = several_task(graphs, y, folds, alphas, metric)
             return replace(task, weights=y.weights(weights, class_weight))
-        if classify:
-            task = classification_task(graphs, y, folds, alphas, metric)
-            return replace(task, weights=weights)
-        targets = y.astype(np.float64).reshape(len(y), -1)
-        return SelectionTask(graphs, targets, y, folds, alphas, metric, weights)
+        new_task = classification_task if classify else regression_task
+        return replace(new_task(graphs, y, folds, alphas, metric), weights=weights)
 
     def scoring_of(self, y: Any) -> Scoring:
         """What is asked for, or the usual."""

@@ -75,6 +75,14 @@ def classification_task(
     return SelectionTask(graphs, targets, codes, folds, np.array(alphas, np.float64), metric)
 
 
+def regression_task(
+    graphs: GraphBatch, y: Array, folds: Folds, alphas: npt.ArrayLike, metric: Metric
+) -> SelectionTask:
+    """Make the task of predicting one number."""
+    targets = y.astype(np.float64).reshape(len(y), -1)
+    return SelectionTask(graphs, targets, y, folds, np.array(alphas, np.float64), metric)
+
+
 # ---------------------------------------------------------------------- one candidate
 
 

@@ -175,6 +175,8 @@ def check_groups(groups: Any, n: int, name: str = "group") -> Array:
     return np.asarray(codes)
 
 
+_IN_A_FOLD = 5  # graphs in an inner fold, where the target is a number and there are enough
+_LEAST_IN_TWO_FOLDS = 4  # graphs of an outer fold, of two, so that an inner one has two
 #: What a split by groups is called whose groups are Murcko scaffolds.
 SCAFFOLD = "scaffold"
 SplitKind = Literal["random", "group", "time"]
@@ -232,13 +234,16 @@ class Split:
             )
         return min(most, n_groups // 2)
 
-    def nested(self, y: Array, most: int, seed: int) -> Folds:
+    def nested(self, y: Array, most: int, seed: int, classify: bool = True) -> Folds:
         """Make folds of folds as `nested_folds` does: each graph is tested in one row.
 
-        There are at most so many of both; fewer where a class, or the groups, are too few.
+        There are at most so many of both; fewer where a class, the groups or, for numbers, the
+        graphs are too few.
         """
         if self.kind == "time":
             raise ValueError("in time not every graph can be held out; choose another split")
+        if not classify:
+            return self._nested_of_numbers(y, most, seed)
         if self.kind == "random":
             fewest = int(np.unique(y, return_counts=True)[1].min())
             possible = [k for k in range(2, most + 1) if enough_for_nested_folds(fewest, k, k)]
@@ -246,6 +251,21 @@ class Split:
             return nested_folds(y, n_folds, n_folds, seed)
         n_folds, groups = self.n_folds(len(y), most), check_groups(self.groups, len(y), self.name)
         return Splitters(n_folds, n_folds, True, seed).rows(y, groups)[:-1]
+
+    def _nested_of_numbers(self, y: Array, most: int, seed: int) -> Folds:
+        """Make the folds that a search of `splitters` has, for one number of each graph."""
+        if len(np.unique(y)) < 2:
+            raise ValueError("the target has one value only; there is nothing to learn")
+        if len(y) < 2 * _LEAST_IN_TWO_FOLDS:
+            raise ValueError(f"{len(y)} graphs are too few for nested folds; add some")
+        # R2 and rank correlation of two or three graphs say little: so folds have about five.
+        enough = [
+            k for k in range(2, most + 1) if enough_for_nested_folds(len(y) // _IN_A_FOLD, k, k)
+        ]
+        n_folds = self.n_folds(len(y), max(enough, default=2))
+        groups = self.groups
+        codes = None if groups is None else check_groups(groups, len(y), self.name)
+        return self.splitters(n_folds, False, seed).rows(y, codes)[:-1]
 
     def of(self, some: Array) -> Split:
         """Give the split of some of the graphs, which keep their order."""
