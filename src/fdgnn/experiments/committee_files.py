@@ -8,7 +8,8 @@
     DIR/result.json      the summary, written when all members are there
     DIR/lock             held by the process that runs, so that there is only one
 
-`read_committee` reads such a directory for those who show it; `fdgnn.experiments.models` runs it.
+`read_committee` reads such a directory for those who show it as a page, which is for classes;
+`fdgnn.experiments.models` runs it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ from fdgnn.records import write_record
 from fdgnn.selection.committees import MemberOutputs
 
 SETTINGS = "committee.json"
+NO_PAGE = (
+    "the page of an evaluation is for classes, and this target is a number; for a page about a "
+    "model of it: fdgnn fit DATA --target COLUMN -o model.fdgnn --report page.html"
+)
 
 
 @dataclass(frozen=True)
@@ -57,9 +62,11 @@ def read_committee(directory: Path) -> CommitteeRun:
     Raises
     ------
     StudyError
-        One of its files is damaged, or the result is that of another run.
+        One of its files is damaged, the result is that of another run, or the target is a number.
     """
     settings = read_file(directory / SETTINGS, CommitteeSettings)
+    if settings.task == "regression":
+        raise StudyError(f"{directory}: {NO_PAGE}")
     result = read_if_there(directory / "result.json", CommitteeResult)
     if result is not None:
         _check_result(directory / "result.json", result, settings)

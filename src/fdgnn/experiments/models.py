@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import platform
-from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +13,7 @@ import numpy as np
 
 from fdgnn._version import __version__
 from fdgnn.context import Context
-from fdgnn.estimators import AUTO, FDGNNClassifier
+from fdgnn.estimators import AUTO, FDGNNClassifier, FDGNNRegressor
 from fdgnn.experiments.committee_files import (
     member_path,
     open_directory,
@@ -23,12 +21,14 @@ from fdgnn.experiments.committee_files import (
     read_member,
     write_member,
 )
-from fdgnn.experiments.records import Asked, CommitteeResult, CommitteeSettings
+from fdgnn.experiments.committee_summary import summary_of_classes, summary_of_numbers
+from fdgnn.experiments.records import Asked, CommitteeResult, CommitteeSettings, QuantityResult
 from fdgnn.experiments.rundir import check_same, locked
-from fdgnn.experiments.study import ENGINE, fingerprint, versions
+from fdgnn.experiments.study import ENGINE, fingerprint
 from fdgnn.graphs import Array, Floats, GraphBatch, Ints
 from fdgnn.readout.calibration import fit_slope, probabilities
-from fdgnn.readout.metrics import OF_CLASSES, accuracy, named_scoring
+from fdgnn.readout.metrics import named_scoring
+from fdgnn.readout.targets import real_targets
 from fdgnn.records import write_record
 from fdgnn.selection.committees import (
     MemberOutputs,
@@ -36,10 +36,10 @@ from fdgnn.selection.committees import (
     members,
     score_committee,
 )
-from fdgnn.selection.folds import TEST, Folds
-from fdgnn.selection.nested import NestedAnswers
-from fdgnn.selection.scores import SelectionTask, classification_task
+from fdgnn.selection.folds import Folds
+from fdgnn.selection.scores import SelectionTask, classification_task, regression_task
 from fdgnn.selection.splits import Split
+from fdgnn.workflow.asking import TaskName
 
 N_FOLDS = 10  # outer ones, and inner ones of each
 
@@ -56,10 +56,13 @@ class CommitteeStudy:
     model : {"auto", "colors", "both"}
     seed : int, default=0
         Of the folds, and of reservoirs.
-    scoring : str, default="accuracy"
-        What penalties are chosen by (`fdgnn.readout.metrics`).
+    scoring : str, optional
+        What penalties are chosen by (`fdgnn.readout.metrics`); by default accuracy, or R2 for
+        numbers.
     split : Split, optional
         How graphs are held out: at random, with each class in every fold, or by groups.
+    kind : {"classification", "regression"}
+        Whether `y` has classes or numbers.
     """
 
     dataset: str
@@ -67,29 +70,44 @@ class CommitteeStudy:
     y: Array
     model: str
     seed: int = 0
-    scoring: str = "accuracy"
+    scoring: str | None = None
     split: Split = field(default_factory=Split)
+    kind: TaskName = "classification"
 
-    def estimator(self) -> FDGNNClassifier:
+    @property
+    def classify(self) -> bool:
+        """Whether the targets are classes."""
+        return self.kind == "classification"
+
+    @property
+    def chosen_by(self) -> str:
+        """The scoring that was asked for, or the usual one."""
+        return self.scoring or ("accuracy" if self.classify else "r2")
+
+    def estimator(self) -> FDGNNClassifier | FDGNNRegressor:
         """The committee, not fitted."""
         candidates = "all" if self.model == "auto" else self.model
-        return FDGNNClassifier(
-            encoder=AUTO, candidates=candidates, random_state=self.seed, scoring=self.scoring
+        new_model = FDGNNClassifier if self.classify else FDGNNRegressor
+        return new_model(
+            encoder=AUTO, candidates=candidates, random_state=self.seed, scoring=self.chosen_by
         )
 
     @cached_property
     def task(self) -> SelectionTask:
         """All outer and inner folds."""
-        folds = self.split.nested(self.y, N_FOLDS, self.seed)
+        metric = named_scoring(self.chosen_by, self.classify).metric
+        y = self.y if self.classify else real_targets(self.y, self.graphs)
+        folds = self.split.nested(y, N_FOLDS, self.seed, self.classify)
         alphas = self.estimator().penalties(len(self.graphs))
-        metric = named_scoring(self.scoring, classify=True).metric
-        return classification_task(self.graphs, self.y, folds, alphas, metric)
+        new_task = classification_task if self.classify else regression_task
+        return new_task(self.graphs, y, folds, alphas, metric)
 
     @property
     def settings(self) -> CommitteeSettings:
         """What must agree for a run to be continued."""
         return CommitteeSettings(
             dataset=self.dataset,
+            task=self.kind,
             data=_fingerprint(self.graphs, self.y),
             model=self.model,
             members=[member.name for member in members(self.task, self.estimator())],
@@ -99,7 +117,7 @@ class CommitteeStudy:
             seed=self.seed,
             engine=ENGINE,
             fdgnn=__version__,
-            scoring=self.scoring,
+            scoring=self.chosen_by,
             split=self.split.words,
             groups=None if self.split.groups is None else _digest(self.task.folds),
         )
@@ -118,7 +136,7 @@ def _fingerprint(graphs: GraphBatch, y: Array) -> str:
 
 def evaluate_committee(
     study: CommitteeStudy, directory: Path, context: Context | None = None
-) -> CommitteeResult:
+) -> CommitteeResult | QuantityResult:
     """Evaluate a committee, or go on with it; return the result, which is also in ``result.json``.
 
     Parameters
@@ -127,15 +145,20 @@ def evaluate_committee(
     directory : Path
         The run directory; members that are finished there are not trained again.
     context : Context, optional
+
+    Returns
+    -------
+    CommitteeResult, or QuantityResult if the target is a number
     """
     context = context or Context()
     settings = study.settings
+    summary = summary_of_classes if study.classify else summary_of_numbers
     open_directory(directory, settings)
     with closing(locked(directory / "lock")):
         write_record(directory / "asked.json", Asked(command=context.command))
         _train_missing(study, settings, directory, context)
         found = _read_members(study, directory, len(settings.members))
-        result = _summary(settings, study.task, found, context.command)
+        result = summary(settings, study.task, found, context.command)
         write_record(directory / "result.json", result)
     return result
 
@@ -174,7 +197,8 @@ def held_out_answers(study: CommitteeStudy, directory: Path) -> HeldOutAnswers:
     Raises
     ------
     StudyError
-        The run is that of another study, or the file of a member is missing or damaged.
+        The run is that of another study or predicts a number, or the file of a member is missing
+        or damaged.
     """
     settings = study.settings
     check_same(directory, read_committee(directory).settings, settings)
@@ -189,41 +213,3 @@ def held_out_answers(study: CommitteeStudy, directory: Path) -> HeldOutAnswers:
         slope = fit_slope(outputs[~test], task.y[~test])
         chances[test] = probabilities(outputs[test], slope)
     return HeldOutAnswers(fold, averaged[fold, np.arange(len(fold))], chances)
-
-
-# ---------------------------------------------------------------------- the summary
-
-
-def _summary(
-    settings: CommitteeSettings,
-    task: SelectionTask,
-    found: Sequence[MemberOutputs],
-    command: str | None,
-) -> CommitteeResult:
-    scores = score_committee(task, found, classify=True)
-    answers = NestedAnswers(task.y, task.folds == TEST, scores.outputs)
-    area = answers.score(OF_CLASSES["roc_auc"])  # NaN where no fold has all classes
-    by_accuracy = replace(task, metric=accuracy)
-    accuracies = score_committee(by_accuracy, found, classify=True).test
-    alone = [score_committee(by_accuracy, [one], classify=True).test.mean() for one in found]
-    return CommitteeResult(
-        dataset=settings.dataset,
-        model=settings.model,
-        n_graphs=len(task.graphs),
-        seed=settings.seed,
-        scoring=settings.scoring,
-        split=settings.split,
-        accuracy_mean=float(accuracies.mean()),
-        accuracy_std=float(accuracies.std(ddof=1)),
-        fold_accuracies=accuracies.tolist(),
-        balanced_accuracy_mean=answers.score(OF_CLASSES["balanced_accuracy"]),
-        roc_auc_mean=None if np.isnan(area) else area,
-        members=settings.members,
-        fold_kept=[np.flatnonzero(row).tolist() for row in scores.kept],
-        fold_alphas=np.array([one.penalties for one in found]).T.tolist(),
-        member_accuracies=[float(each) for each in alone],
-        member_seconds=[one.seconds for one in found],
-        versions=versions(),
-        machine={"python": platform.python_version(), "cpu": platform.machine()},
-        command=command,
-    )

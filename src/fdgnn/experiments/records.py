@@ -7,6 +7,7 @@
 ``result.json``       `RunResult`                              the summary
 ``committee.json``    `CommitteeSettings`                      what the run of a committee is
 ``result.json``       `CommitteeResult`                        the summary of such a run
+``result.json``       `QuantityResult`                         the same, if the target is a number
 ``compare.json``      list of `ComparisonRow`                  the rows of a comparison
 ``rivals/NAME.jsonl`` `TrialsLine`, `FoldLine`, `SummaryLine`  what a contestant has finished
 ``rivals/NAME.json``  `TurnState`                              how a contestant's turn ended
@@ -29,6 +30,7 @@ Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
 Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=1e12)]
 Megabytes: TypeAlias = Annotated[float, Meta(ge=0, le=1e12)]
 Penalty: TypeAlias = Annotated[float, Meta(ge=0, le=1e300)]
+Error: TypeAlias = Annotated[float, Meta(ge=0)]
 #: The hyper-parameters of one model, by name.
 Configuration: TypeAlias = dict[str, bool | int | float | str | None]
 
@@ -195,10 +197,10 @@ class RunResult(FoldScores, frozen=True, kw_only=True):
         )
 
 
-def _check_as_many(accuracies: list[float], **others: list[Any]) -> None:
+def _check_as_many(folds: list[Any], what: str = "fold_accuracies", /, **others: list[Any]) -> None:
     for name, values in others.items():
-        if len(values) != len(accuracies):
-            raise ValueError(f"{len(accuracies)} fold_accuracies, but {len(values)} {name}")
+        if len(values) != len(folds):
+            raise ValueError(f"{len(folds)} {what}, but {len(values)} {name}")
 
 
 # ---------------------------------------------------------------------- a committee
@@ -208,7 +210,8 @@ class CommitteeSettings(Record, frozen=True, kw_only=True):
     """What must agree for the evaluation of a committee to be continued."""
 
     dataset: str
-    data: str  # a fingerprint of graphs and classes
+    task: Literal["classification", "regression"] = "classification"  # what the target is
+    data: str  # a fingerprint of graphs and targets
     model: str
     split: str = "random split"  # how graphs are held out, in words
     members: Annotated[list[str], Meta(min_length=1)]
@@ -261,13 +264,74 @@ class CommitteeResult(Record, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         _check_as_many(self.fold_accuracies, fold_kept=self.fold_kept, fold_alphas=self.fold_alphas)
-        n = len(self.members)
-        for name in ("member_accuracies", "member_seconds"):
-            if len(getattr(self, name)) != n:
-                raise ValueError(f"{n} members, but {len(getattr(self, name))} {name}")
-        for kept, alphas in zip(self.fold_kept, self.fold_alphas, strict=True):
-            if not kept or max(kept) >= n or len(alphas) != n:
-                raise ValueError(f"an outer fold does not fit the {n} members")
+        _check_members(self, "member_accuracies")
+
+
+class QuantityResult(Record, frozen=True, kw_only=True):
+    """The summary of a finished evaluation of a committee that predicts a number.
+
+    The scores are those of test graphs in each outer fold. RMSE and MAE are positive, in units of
+    the target. A score is None where it is not defined: R2 and Spearman's rank correlation need
+    different targets in a fold, and Spearman's different predictions.
+
+    Attributes
+    ----------
+    scoring : {"r2", "rmse", "mae", "spearman"}
+        What penalties were chosen by, and what the next three and `member_scores` are.
+    score_mean, score_std : float
+        Mean and standard deviation over the outer folds; of one fold there is no deviation.
+    fold_scores : list of float
+    r2_mean, rmse_mean, mae_mean, spearman_mean : float
+        Means over the outer folds.
+    members : list of str
+        All models that were trained.
+    fold_kept : list of list of int
+        The numbers of those that were averaged, in each outer fold.
+    fold_alphas : list of list of float
+        The penalty of each member, in each outer fold.
+    member_scores : list of float
+        Of each member alone, with the penalties chosen for it: mean over the outer folds.
+    member_seconds : list of float
+        To encode all graphs and to train on all folds and penalties, on one core.
+    """
+
+    dataset: str
+    model: str
+    n_graphs: Count
+    seed: int
+    scoring: Literal["r2", "rmse", "mae", "spearman"]
+    split: str
+    score_mean: float
+    score_std: Error | None
+    fold_scores: Annotated[list[float | None], Meta(min_length=1)]
+    r2_mean: Annotated[float, Meta(le=1)] | None
+    rmse_mean: Error
+    mae_mean: Error
+    spearman_mean: Annotated[float, Meta(ge=-1, le=1)] | None
+    members: list[str]
+    fold_kept: list[list[Count]]
+    fold_alphas: list[list[Penalty]]
+    member_scores: list[float | None]
+    member_seconds: list[Seconds]
+    versions: dict[str, str]
+    machine: dict[str, str]
+    command: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_as_many(
+            self.fold_scores, "fold_scores", fold_kept=self.fold_kept, fold_alphas=self.fold_alphas
+        )
+        _check_members(self, "member_scores")
+
+
+def _check_members(result: CommitteeResult | QuantityResult, scores: str) -> None:
+    n = len(result.members)
+    for name in (scores, "member_seconds"):
+        if len(getattr(result, name)) != n:
+            raise ValueError(f"{n} members, but {len(getattr(result, name))} {name}")
+    for kept, alphas in zip(result.fold_kept, result.fold_alphas, strict=True):
+        if not kept or max(kept) >= n or len(alphas) != n:
+            raise ValueError(f"an outer fold does not fit the {n} members")
 
 
 # ---------------------------------------------------------------------- a comparison

@@ -1,0 +1,110 @@
+"""The summary of an evaluated committee: how its average does, and each of its members alone."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fdgnn.experiments.records import CommitteeResult, CommitteeSettings, QuantityResult
+from fdgnn.experiments.study import versions
+from fdgnn.readout.metrics import OF_CLASSES, OF_NUMBERS, accuracy, named_scoring
+from fdgnn.selection.committees import CommitteeScores, MemberOutputs, score_committee
+from fdgnn.selection.folds import TEST
+from fdgnn.selection.nested import NestedAnswers
+from fdgnn.selection.scores import SelectionTask
+
+
+def summary_of_classes(
+    settings: CommitteeSettings,
+    task: SelectionTask,
+    found: Sequence[MemberOutputs],
+    command: str | None,
+) -> CommitteeResult:
+    """Summarize a committee that tells classes apart."""
+    scores = score_committee(task, found, classify=True)
+    answers = NestedAnswers(task.y, task.folds == TEST, scores.outputs)
+    area = answers.score(OF_CLASSES["roc_auc"])  # NaN where no fold has all classes
+    by_accuracy = replace(task, metric=accuracy)
+    accuracies = score_committee(by_accuracy, found, classify=True).test
+    alone = [score_committee(by_accuracy, [one], classify=True).test.mean() for one in found]
+    return CommitteeResult(
+        scoring=settings.scoring,
+        accuracy_mean=float(accuracies.mean()),
+        accuracy_std=float(accuracies.std(ddof=1)),
+        fold_accuracies=accuracies.tolist(),
+        balanced_accuracy_mean=answers.score(OF_CLASSES["balanced_accuracy"]),
+        roc_auc_mean=_known(area),
+        member_accuracies=[float(each) for each in alone],
+        **_facts(settings, task, found, scores),
+        command=command,
+    )
+
+
+def summary_of_numbers(
+    settings: CommitteeSettings,
+    task: SelectionTask,
+    found: Sequence[MemberOutputs],
+    command: str | None,
+) -> QuantityResult:
+    """Summarize a committee that predicts a number.
+
+    Raises
+    ------
+    ValueError
+        No outer fold can be scored.
+    """
+    scores, chosen = score_committee(task, found, False), named_scoring(settings.scoring, False)
+    tested = task.folds == TEST
+    answers = NestedAnswers(task.y, tested, scores.outputs)
+    folds = [_known(chosen.shown(score)) for score in answers.by_fold(chosen).tolist()]
+    known = [score for score in folds if score is not None]
+    if not known:
+        raise ValueError(
+            "no outer fold can be scored, because each has graphs of one value only; choose "
+            "another split or another scoring"
+        )
+    alone = [NestedAnswers(task.y, tested, one.outputs).score(chosen) for one in found]
+    means = {name: one.shown(answers.score(one)) for name, one in OF_NUMBERS.items()}
+    return QuantityResult(
+        scoring=chosen.name,  # type: ignore[arg-type]  # one of OF_NUMBERS
+        score_mean=float(np.mean(known)),
+        score_std=float(np.std(known, ddof=1)) if len(known) > 1 else None,
+        fold_scores=folds,
+        r2_mean=_known(means["r2"]),
+        rmse_mean=means["rmse"],
+        mae_mean=means["mae"],
+        spearman_mean=_known(means["spearman"]),
+        member_scores=[_known(chosen.shown(score)) for score in alone],
+        **_facts(settings, task, found, scores),
+        command=command,
+    )
+
+
+def _known(score: float) -> float | None:
+    return None if np.isnan(score) else score
+
+
+def _facts(
+    settings: CommitteeSettings,
+    task: SelectionTask,
+    found: Sequence[MemberOutputs],
+    scores: CommitteeScores,
+) -> dict[str, Any]:
+    """What both summaries have: what was evaluated, by what, and which members were averaged."""
+    return {
+        "dataset": settings.dataset,
+        "model": settings.model,
+        "n_graphs": len(task.graphs),
+        "seed": settings.seed,
+        "split": settings.split,
+        "members": settings.members,
+        "fold_kept": [np.flatnonzero(row).tolist() for row in scores.kept],
+        "fold_alphas": np.array([one.penalties for one in found]).T.tolist(),
+        "member_seconds": [one.seconds for one in found],
+        "versions": versions(),
+        "machine": {"python": platform.python_version(), "cpu": platform.machine()},
+    }
