@@ -101,6 +101,10 @@ def compare(
         check_models(named, molecules=True)
     context = Context(jobs, quiet, command_line())
     found = read_labeled(data, target, how, context, command="compare")
+    if found.task != "classification":
+        raise ValueError(
+            "compare is for classes, but the target is a number, which fit and evaluate take"
+        )
     models = named or default_models(found.smiles is not None)
     directory = out or Path("runs") / found.name
     study = plan(

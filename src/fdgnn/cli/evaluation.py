@@ -1,4 +1,4 @@
-"""``fdgnn evaluate`` and ``fdgnn demo``: the paper's protocol."""
+"""``fdgnn evaluate`` and ``fdgnn demo``: nested cross validation, by the paper's protocol."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fdgnn.cli.app import app, command_line, say, show
-from fdgnn.cli.labeled import is_table, read_labeled
+from fdgnn.cli.labeled import Labeled, is_table, read_labeled
 from fdgnn.cli.options import (
     AsJson,
     Data,
@@ -19,6 +19,7 @@ from fdgnn.cli.options import (
     Quiet,
     Seed,
     SomeTargets,
+    TaskName,
     check_unused,
     expand,
 )
@@ -26,7 +27,7 @@ from fdgnn.cli.pages import PageFile, WantPage, show_committee, show_run
 from fdgnn.cli.splitting import AskedSplit, SplittingCommand, SplitWords
 
 if TYPE_CHECKING:
-    from fdgnn.experiments.records import CommitteeResult, RunResult
+    from fdgnn.experiments.records import CommitteeResult, QuantityResult, RunResult
     from fdgnn.experiments.study import Study
 
 
@@ -38,6 +39,10 @@ def evaluate(
     data: Data,
     how: FirstDataOptions,
     target: SomeTargets = None,
+    task: Annotated[
+        TaskName | None,
+        typer.Option(help="What the target of a table is, if it is not recognized."),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Run directory; the same command resumes it. By default runs/NAME."),
@@ -68,7 +73,8 @@ def evaluate(
         str | None,
         typer.Option(
             help="With --model auto, colors or both: what penalties are chosen by: accuracy (the "
-            "default), balanced_accuracy, roc_auc, average_precision, f1 or log_loss."
+            "default), balanced_accuracy, roc_auc, average_precision, f1 or log_loss; for numbers "
+            "r2 (the default), rmse, mae or spearman."
         ),
     ] = None,
     split: SplitWords = "random",
@@ -96,13 +102,15 @@ def evaluate(
     _check_evaluated(model, scoring, held_out)
     reading = how.for_model(model) if is_table(data, how.format) else how
     found = read_labeled(
-        data, target, reading, context, command="evaluate", columns=held_out.columns
-    )
+        data, target, reading, context, command="evaluate", columns=held_out.columns,
+        task=None if task is None else task.value,
+    )  # fmt: skip
+    _check_target(found, model, scoring)
     out = out or Path("runs") / found.name
     if model is not ModelName.paper:
         committee = CommitteeStudy(
-            found.name, found.graphs, found.y, model.value, seed, scoring or "accuracy",
-            held_out.of_table(found.table, context),
+            found.name, found.graphs, found.y, model.value, seed, scoring,
+            held_out.of_table(found.table, context), found.task,
         )  # fmt: skip
         _print_result(evaluate_committee(committee, out, context), as_json)
         say(f"written to {out / 'result.json'}", quiet)
@@ -129,6 +137,27 @@ def _check_evaluated(model: ModelName, scoring: str | None, split: AskedSplit) -
         raise ValueError("--split is not for --model paper, whose protocol splits at random")
     if split.name == "time":
         raise ValueError("--split time is for fit; evaluate holds every graph out once")
+
+
+def _check_target(found: Labeled, model: ModelName, scoring: str | None) -> None:
+    """Refuse a model or a scoring that is not for such targets."""
+    from fdgnn.readout.metrics import OF_CLASSES, OF_NUMBERS, known_scoring
+
+    classify = found.task == "classification"
+    if model is ModelName.paper and not classify:
+        raise ValueError(
+            "--model paper is for classes, as the paper's protocol is, but the target is a number; "
+            "choose --model auto"
+        )
+    if scoring is not None and known_scoring(scoring, not classify) is not None:
+        this, other = ("classes", "numbers") if classify else ("numbers", "classes")
+        names = ", ".join(OF_CLASSES if classify else OF_NUMBERS)
+        guessed = found.table is not None and found.y.dtype.kind in "iuf"
+        hint = f", or say by --task that it has {other}" if guessed else ""
+        raise ValueError(
+            f"--scoring {scoring} is for {other}, but the target has {this}: choose one of "
+            f"{names}{hint}"
+        )
 
 
 @app.command(epilog="Example: fdgnn demo")
@@ -175,7 +204,7 @@ def _demo_study() -> Study:
     return plan(name, graphs, y, PROTOCOLS["quick"])
 
 
-def _print_result(result: RunResult | CommitteeResult, as_json: bool) -> None:
+def _print_result(result: RunResult | CommitteeResult | QuantityResult, as_json: bool) -> None:
     if as_json:
         from fdgnn.records import encode
 
@@ -183,8 +212,13 @@ def _print_result(result: RunResult | CommitteeResult, as_json: bool) -> None:
         return
     from rich.console import Console
 
-    from fdgnn.cli.tables import committee_table, result_table
-    from fdgnn.experiments.records import RunResult
+    from fdgnn.cli.tables import committee_table, quantity_table, result_table
+    from fdgnn.experiments.records import QuantityResult, RunResult
 
-    table = result_table(result) if isinstance(result, RunResult) else committee_table(result)
+    if isinstance(result, RunResult):
+        table = result_table(result)
+    elif isinstance(result, QuantityResult):
+        table = quantity_table(result)
+    else:
+        table = committee_table(result)
     Console().print(table)

@@ -1,8 +1,8 @@
-"""Graphs with one class each, for commands that evaluate: a TU dataset, or a table."""
+"""Graphs with one target each, for commands that evaluate: a TU dataset, or a table."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,16 +15,18 @@ if TYPE_CHECKING:
     from fdgnn.context import Context
     from fdgnn.datasets import GraphTable
     from fdgnn.graphs import Array, GraphBatch
+    from fdgnn.workflow.asking import TaskName
 
 
 @dataclass(frozen=True)
 class Labeled:
-    """Graphs and their classes; `table` is what they were read from, if it is one."""
+    """Graphs and their classes or numbers; `table` is what they were read from, if it is one."""
 
     name: str
     graphs: GraphBatch
     y: Array
     table: GraphTable | None = None
+    task: TaskName = "classification"
 
     @property
     def smiles(self) -> Sequence[str] | None:
@@ -40,23 +42,28 @@ def read_labeled(
     *,
     command: str,
     columns: Sequence[str] = (),
+    task: TaskName | None = None,
 ) -> Labeled:
-    """Read a TU dataset, or a table with a column of classes; bad rows are told and left out."""
+    """Read a TU dataset, or a table with a column of targets; bad rows are told and left out.
+
+    What the targets of a table are is guessed, unless `task` says it.
+    """
     from fdgnn.readout.several import SeveralTargets
-    from fdgnn.workflow.asking import check_targets, guess_task
+    from fdgnn.workflow.asking import as_numbers, check_targets, guess_task
 
     if not is_table(data, how.format):
-        return _tu_dataset(data, target, how)
-    table = how.read(data, target=asked_targets(target, None), columns=list(columns))
+        return _tu_dataset(data, {"target": target, "task": task}, how)
+    table = how.read(
+        data, target=asked_targets(target, None), numeric=task == "regression",
+        columns=list(columns),
+    )  # fmt: skip
     RejectsFile(None).write(table.rejects, table.n_rows, context)
-    graphs, y = check_targets(table)
+    graphs, y = check_targets(table, task)
     if isinstance(y, SeveralTargets):
         raise ValueError(f"{command} takes one target, but there are {len(y.names)}; give one")
-    if guess_task(y) != "classification":
-        raise ValueError(
-            f"{command} is for classes, but the target is a number, which fit predicts"
-        )
-    return Labeled(dataset_of(data), graphs, y, table)
+    task = task or guess_task(y)
+    y = y if task == "classification" else as_numbers(y)
+    return Labeled(dataset_of(data), graphs, y, table, task)
 
 
 def is_table(data: str, format: str | None) -> bool:
@@ -68,10 +75,10 @@ def is_table(data: str, format: str | None) -> bool:
     return is_file and recognize(data, format).format != "tu"
 
 
-def _tu_dataset(data: str, target: list[str] | None, how: FirstDataOptions) -> Labeled:
+def _tu_dataset(data: str, asked: Mapping[str, object], how: FirstDataOptions) -> Labeled:
     from fdgnn.datasets import load_tu
 
-    given = ["target"] if target else []
+    given = [name for name, value in asked.items() if value]
     given += [f.name for f in fields(how) if getattr(how, f.name) != f.default]
     if given:
         raise ValueError(f"`{given[0]}` is for tables, and {data} is a TU dataset; leave it out")

@@ -47,7 +47,15 @@ def show_run(
 
 
 def show_committee(study: CommitteeStudy, directory: Path, context: Context) -> None:
-    """Portray an evaluated committee and write the page into its directory."""
+    """Portray an evaluated committee and write the page into its directory.
+
+    Of a committee that predicts a number there is none, and a line says so.
+    """
+    if not study.classify:
+        from fdgnn.experiments.committee_files import NO_PAGE
+
+        say(f"no report page: {NO_PAGE}", context.quiet)
+        return
     output = directory / "report.html"
 
     def write() -> None:

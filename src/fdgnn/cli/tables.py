@@ -19,8 +19,10 @@ if TYPE_CHECKING:
         FoldScores,
         Published,
         PublishedAccuracy,
+        QuantityResult,
         RunResult,
     )
+    from fdgnn.readout.metrics import Scoring
 
 
 def _shown(text: str) -> str:
@@ -47,21 +49,54 @@ def result_table(result: RunResult) -> Table:
 
 def committee_table(result: CommitteeResult) -> Table:
     """Show how the members of a committee do alone, and their average."""
-    how = f"nested cross validation, {result.split}, seed {result.seed}"
-    table = Table(title=_shown(f"{result.dataset}, {result.model}, {how}"))
-    table.add_column("")
-    table.add_column("accuracy, %", justify="right")
-    table.add_column("averaged in", justify="right")
-    n_folds = len(result.fold_accuracies)
-    for i, (name, share) in enumerate(zip(result.members, result.member_accuracies, strict=True)):
-        kept = sum(i in fold for fold in result.fold_kept)
-        table.add_row(_shown(name), f"{100 * share:.2f}", f"{kept} of {n_folds} folds")
+    alone = [f"{100 * share:.2f}" for share in result.member_accuracies]
+    table = _members_table(result, "accuracy, %", alone)
     mean, deviation = 100 * result.accuracy_mean, 100 * result.accuracy_std
     table.add_row("average", f"{mean:.2f} ± {deviation:.2f}", "", style="bold")
     table.add_row("average, balanced accuracy", f"{100 * result.balanced_accuracy_mean:.2f}", "")
     if result.roc_auc_mean is not None:
         table.add_row("average, ROC AUC", f"{100 * result.roc_auc_mean:.2f}", "")
     return table
+
+
+def quantity_table(result: QuantityResult) -> Table:
+    """Show how the members of a committee that predicts a number do alone, and their average."""
+    from fdgnn.readout.metrics import OF_NUMBERS
+
+    chosen = OF_NUMBERS[result.scoring]
+    alone = [_score_cell(chosen, score) for score in result.member_scores]
+    table = _members_table(result, chosen.words, alone)
+    average = _score_cell(chosen, result.score_mean)
+    if result.score_std is not None:
+        average += f" ± {_score_cell(chosen, result.score_std)}"
+    table.add_row("average", average, "", style="bold")
+    for name, scoring in OF_NUMBERS.items():
+        if name != result.scoring:
+            mean: float | None = getattr(result, f"{name}_mean")
+            table.add_row(f"average, {scoring.words}", _score_cell(scoring, mean), "")
+    return table
+
+
+def _members_table(
+    result: CommitteeResult | QuantityResult, score: str, alone: Sequence[str]
+) -> Table:
+    """Show the score of each member alone, and in how many folds it was averaged."""
+    how = f"nested cross validation, {result.split}, seed {result.seed}"
+    table = Table(title=_shown(f"{result.dataset}, {result.model}, {how}"))
+    table.add_column("")
+    table.add_column(score, justify="right")
+    table.add_column("averaged in", justify="right")
+    for i, (name, cell) in enumerate(zip(result.members, alone, strict=True)):
+        kept = sum(i in fold for fold in result.fold_kept)
+        table.add_row(_shown(name), cell, f"{kept} of {len(result.fold_kept)} folds")
+    return table
+
+
+def _score_cell(scoring: Scoring, score: float | None) -> str:
+    """Write a score; errors have the unit of the target, so that it may have any size."""
+    if score is None:
+        return "-"
+    return f"{score:.4g}" if scoring.error else f"{score:.3f}"
 
 
 def _our_cells(result: RunResult) -> dict[str, str]:
