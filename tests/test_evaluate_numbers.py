@@ -156,6 +156,20 @@ def test_groups_are_held_out_together(data, table, tmp_path):
     assert again.fold_scores == told["fold_scores"]
 
 
+def test_molecules_of_a_scaffold_are_held_out_together(tmp_path):
+    pytest.importorskip("rdkit")
+    rings = ["C1CC1", "C1CCC1", "C1CCCC1", "C1CCCCC1", "c1ccccc1", "c1ccncc1"]
+    rows = [f"{'C' * n}O{ring},{0.5 * n}" for ring in rings for n in range(1, 9)]
+    path = tmp_path / "ethers.csv"
+    path.write_text("smiles,length\n" + "\n".join(rows) + "\n")
+    words = ["--target", "length", "--task", "regression", "--split", "scaffold", "--json", "-q"]
+    run = fdgnn("evaluate", path, *words, "--model", "colors", "--out", tmp_path / "run")
+    assert run.returncode == 0, run.stderr
+    told = json.loads(run.stdout)
+    assert (told["split"], len(told["fold_scores"])) == ("scaffold split", 3)
+    assert told["r2_mean"] > 0.9
+
+
 @pytest.mark.parametrize(("n", "n_folds"), [(8, 2), (20, 2), (30, 4), (60, 10), (500, 10)])
 def test_folds_of_numbers_have_some_graphs_each(n, n_folds):
     y = np.random.default_rng(0).normal(size=n)
