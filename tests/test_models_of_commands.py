@@ -5,17 +5,18 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from commands import assert_one_clear_line, fdgnn
 from fdgnn import as_batch, explain, load_model, read_graphs
-from fdgnn.datasets import iter_graphs, load_tu, make_random_graphs
+from fdgnn.datasets import iter_graphs, load_tu, make_motif_graphs, make_random_graphs
 from fdgnn.encoders import ColorCounts, GraphReservoir, JoinedEncoder
 from fdgnn.exceptions import RunMismatchError, StudyError
 from fdgnn.experiments.committee_files import read_committee
-from fdgnn.experiments.models import CommitteeStudy, evaluate_committee
+from fdgnn.experiments.models import CommitteeStudy, evaluate_committee, held_out_answers
 from fdgnn.portrait import portrait_of_committee, read_portrait
 from fdgnn.readout.calibration import fit_slope, probabilities
 from fdgnn.workflow.predicting import Predictor, predict_tables
@@ -225,6 +226,44 @@ def test_evaluate_a_committee(folder, finished):
     assert "NOISY models: 4 of 4" in run.stderr
     assert f"{100 * result['accuracy_mean']:.1f}" in run.stdout
     assert str(folder) in result["command"]
+
+
+def assert_answers_are_scored(study, directory, result):
+    """What the page shows of graphs held out gives the accuracy of the result."""
+    outputs = held_out_answers(study, directory).outputs[:, 0]
+    right = (outputs > 0) == (study.y == study.y.max())
+    fold = np.argmax(study.task.folds < 0, axis=0)
+    each = [right[fold == f].mean() for f in range(len(result["fold_accuracies"]))]
+    assert each == pytest.approx(result["fold_accuracies"])
+
+
+def test_a_rare_class_is_evaluated_as_it_is_fitted(tmp_path):
+    """By ROC AUC, with a threshold that each outer fold chose without its test graphs."""
+    graphs, y = make_motif_graphs(160, random_state=2)
+    rare = np.flatnonzero((y == 0) | (np.cumsum(y) <= 6))
+    folder = write_batch(tmp_path / "RARE", graphs[rare], y[rare])
+    words = ["evaluate", folder, "--model", "colors", "--no-report", "--out"]
+    run = fdgnn(*words, tmp_path / "run")
+    assert run.returncode == 0, run.stderr
+    assert "ROC AUC chooses models, and classes are told apart where F1" in run.stderr
+    found = comparable(tmp_path / "run")
+    assert found["scoring"] == "roc_auc"
+    study = CommitteeStudy("RARE", *load_tu(folder), "colors", scoring="roc_auc")
+    plain = evaluate_committee(study, tmp_path / "plain")
+    assert plain.fold_alphas == found["fold_alphas"]
+    assert plain.roc_auc_mean == found["roc_auc_mean"]
+    assert plain.balanced_accuracy_mean < found["balanced_accuracy_mean"]
+    cut = replace(study, threshold="f1")
+    assert_answers_are_scored(cut, tmp_path / "run", found)
+    weighted = fdgnn(*words, tmp_path / "weighted", "--class-weight", "balanced", "-q")
+    assert weighted.returncode == 0, weighted.stderr
+    assert comparable(tmp_path / "weighted")["fold_alphas"] != found["fold_alphas"]
+    again = fdgnn(*words, tmp_path / "run", "--class-weight", "balanced")
+    assert_one_clear_line(again, "class_weight")
+    bad = fdgnn(*words, tmp_path / "bad", "--threshold", "nope")
+    assert_one_clear_line(bad, "expected one of accuracy, balanced_accuracy, f1")
+    paper = fdgnn("evaluate", folder, "--threshold", "f1", "--out", tmp_path / "bad")
+    assert_one_clear_line(paper, "--threshold is not for --model paper")
 
 
 def test_a_committee_is_chosen_by_the_scoring(folder, finished, tmp_path):

@@ -188,7 +188,8 @@ class HeldOut(NamedTuple):
 
 def at_best_penalty(outputs: Floats, scores: Floats, alphas: Sequence[float]) -> HeldOut:
     """Take the penalty of the best score (a,) for outputs (a, n, q); among equals the largest."""
-    best = len(alphas) - 1 - int(np.argmax(scores[::-1]))
+    known = np.nan_to_num(scores[::-1], nan=-np.inf)  # a rank correlation of constants is none
+    best = len(alphas) - 1 - int(np.argmax(known))
     return HeldOut(float(alphas[best]), outputs[best])
 
 

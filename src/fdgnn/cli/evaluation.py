@@ -20,6 +20,7 @@ from fdgnn.cli.options import (
     Seed,
     SomeTargets,
     TaskName,
+    Weighting,
     check_unused,
     expand,
 )
@@ -29,6 +30,7 @@ from fdgnn.cli.splitting import AskedSplit, SplittingCommand, SplitWords
 if TYPE_CHECKING:
     from fdgnn.experiments.records import CommitteeResult, QuantityResult, RunResult
     from fdgnn.experiments.study import Study
+    from fdgnn.workflow.searching import Wishes
 
 
 @app.command(
@@ -72,11 +74,21 @@ def evaluate(
     scoring: Annotated[
         str | None,
         typer.Option(
-            help="With --model auto, colors or both: what penalties are chosen by: accuracy (the "
-            "default), balanced_accuracy, roc_auc, average_precision, f1 or log_loss; for numbers "
-            "r2 (the default), rmse, mae or spearman."
+            help="With --model auto, colors or both: what penalties are chosen by: accuracy, "
+            "balanced_accuracy, roc_auc, average_precision, f1 or log_loss; r2, rmse, mae or "
+            "spearman. By default accuracy, where a class is rare roc_auc, and r2 for numbers."
         ),
     ] = None,
+    threshold: Annotated[
+        str | None,
+        typer.Option(
+            help="With the same models: tell two classes apart where accuracy, balanced_accuracy "
+            "or f1 is best on the training graphs of an outer fold; f1 where a class is rare."
+        ),
+    ] = None,
+    class_weight: Annotated[
+        Weighting, typer.Option(help="balanced: errors on a rare class count more in training.")
+    ] = Weighting.none,
     split: SplitWords = "random",
     seed: Seed = 0,
     jobs: Jobs = 1,
@@ -92,6 +104,8 @@ def evaluate(
     from fdgnn.experiments.models import CommitteeStudy, evaluate_committee
     from fdgnn.experiments.running import run_study
     from fdgnn.experiments.study import PROTOCOLS, plan
+    from fdgnn.workflow.searching import Wishes
+    from fdgnn.workflow.settling import about_rare, settled
 
     context, held_out = Context(jobs, quiet, command_line()), AskedSplit.of(split)
     if model is None:
@@ -99,7 +113,9 @@ def evaluate(
     if model is not ModelName.paper:
         given = {"protocol": protocol, "configurations": configurations, "guesses": guesses}
         check_unused(model, given | {"units": units, "cluster": cluster})
-    _check_evaluated(model, scoring, held_out)
+    weights = None if class_weight is Weighting.none else class_weight.value
+    wishes = Wishes(scoring=scoring, threshold=threshold, class_weight=weights)
+    _check_evaluated(model, wishes, held_out)
     reading = how.for_model(model) if is_table(data, how.format) else how
     found = read_labeled(
         data, target, reading, context, command="evaluate", columns=held_out.columns,
@@ -108,9 +124,13 @@ def evaluate(
     _check_target(found, model, scoring)
     out = out or Path("runs") / found.name
     if model is not ModelName.paper:
+        classify = found.task == "classification"
+        chosen, cut = settled(wishes, found.y, classify)
+        if classify and (rare := about_rare(found.y, chosen, cut)):
+            say(rare, quiet)
         committee = CommitteeStudy(
-            found.name, found.graphs, found.y, model.value, seed, scoring,
-            held_out.of_table(found.table, context), found.task,
+            found.name, found.graphs, found.y, model.value, seed, chosen.name,
+            held_out.of_table(found.table, context), found.task, cut, weights,
         )  # fmt: skip
         _print_result(evaluate_committee(committee, out, context), as_json)
         say(f"written to {out / 'result.json'}", quiet)
@@ -129,10 +149,14 @@ def evaluate(
         show_run(study, result, out, out / "report.html", context)
 
 
-def _check_evaluated(model: ModelName, scoring: str | None, split: AskedSplit) -> None:
+def _check_evaluated(model: ModelName, wishes: Wishes, split: AskedSplit) -> None:
     """Refuse what the paper's protocol does not have, and a split that tests only some graphs."""
-    if model is ModelName.paper and scoring is not None:
-        raise ValueError("--scoring is not for --model paper, whose protocol chooses by accuracy")
+    for name in ("scoring", "threshold", "class_weight"):
+        if model is ModelName.paper and getattr(wishes, name) is not None:
+            raise ValueError(
+                f"`{name}` is not for --model paper, whose protocol chooses by accuracy and counts "
+                "all errors alike"
+            )
     if model is ModelName.paper and split != AskedSplit():
         raise ValueError("--split is not for --model paper, whose protocol splits at random")
     if split.name == "time":

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from fdgnn.arrays import Floats
 from fdgnn.experiments.records import CommitteeResult, CommitteeSettings, QuantityResult
 from fdgnn.experiments.study import versions
-from fdgnn.readout.metrics import OF_CLASSES, OF_NUMBERS, accuracy, named_scoring
+from fdgnn.readout.metrics import OF_CLASSES, OF_NUMBERS, named_scoring
 from fdgnn.selection.committees import CommitteeScores, MemberOutputs, score_committee
 from fdgnn.selection.folds import TEST
-from fdgnn.selection.nested import NestedAnswers
+from fdgnn.selection.nested import NestedAnswers, chosen_cuts
 from fdgnn.selection.scores import SelectionTask
 
 
@@ -26,11 +26,12 @@ def summary_of_classes(
 ) -> CommitteeResult:
     """Summarize a committee that tells classes apart."""
     scores = score_committee(task, found, classify=True)
-    answers = NestedAnswers(task.y, task.folds == TEST, scores.outputs)
+    answers, *alone = (
+        NestedAnswers(task.y, task.folds == TEST, lowered_outputs(settings, task, outputs))
+        for outputs in (scores.outputs, *(one.outputs for one in found))
+    )
+    accuracies = answers.by_fold(OF_CLASSES["accuracy"])
     area = answers.score(OF_CLASSES["roc_auc"])  # NaN where no fold has all classes
-    by_accuracy = replace(task, metric=accuracy)
-    accuracies = score_committee(by_accuracy, found, classify=True).test
-    alone = [score_committee(by_accuracy, [one], classify=True).test.mean() for one in found]
     return CommitteeResult(
         scoring=settings.scoring,
         accuracy_mean=float(accuracies.mean()),
@@ -38,10 +39,18 @@ def summary_of_classes(
         fold_accuracies=accuracies.tolist(),
         balanced_accuracy_mean=answers.score(OF_CLASSES["balanced_accuracy"]),
         roc_auc_mean=_known(area),
-        member_accuracies=[float(each) for each in alone],
+        member_accuracies=[each.score(OF_CLASSES["accuracy"]) for each in alone],
         **_facts(settings, task, found, scores),
         command=command,
     )
+
+
+def lowered_outputs(settings: CommitteeSettings, task: SelectionTask, outputs: Floats) -> Floats:
+    """Lower outputs (n_outer, n, q) by the threshold that each outer fold chose, if it did."""
+    if settings.threshold is None:
+        return outputs
+    cuts = chosen_cuts(task, outputs, OF_CLASSES[settings.threshold].metric)
+    return np.asarray(outputs - cuts[:, None])
 
 
 def summary_of_numbers(

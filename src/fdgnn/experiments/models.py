@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -21,14 +21,18 @@ from fdgnn.experiments.committee_files import (
     read_member,
     write_member,
 )
-from fdgnn.experiments.committee_summary import summary_of_classes, summary_of_numbers
+from fdgnn.experiments.committee_summary import (
+    lowered_outputs,
+    summary_of_classes,
+    summary_of_numbers,
+)
 from fdgnn.experiments.records import Asked, CommitteeResult, CommitteeSettings, QuantityResult
 from fdgnn.experiments.rundir import check_same, locked
 from fdgnn.experiments.study import ENGINE, fingerprint
 from fdgnn.graphs import Array, Floats, GraphBatch, Ints
 from fdgnn.readout.calibration import fit_slope, probabilities
 from fdgnn.readout.metrics import named_scoring
-from fdgnn.readout.targets import real_targets
+from fdgnn.readout.targets import real_targets, sample_weights
 from fdgnn.records import write_record
 from fdgnn.selection.committees import (
     MemberOutputs,
@@ -63,6 +67,10 @@ class CommitteeStudy:
         How graphs are held out: at random, with each class in every fold, or by groups.
     kind : {"classification", "regression"}
         Whether `y` has classes or numbers.
+    threshold : str, optional
+        What the threshold between two classes is chosen by, in each outer fold by its training
+        graphs, as in `FDGNNClassifier`.
+    class_weight : "balanced", optional
     """
 
     dataset: str
@@ -73,6 +81,8 @@ class CommitteeStudy:
     scoring: str | None = None
     split: Split = field(default_factory=Split)
     kind: TaskName = "classification"
+    threshold: str | None = None
+    class_weight: str | None = None
 
     @property
     def classify(self) -> bool:
@@ -99,8 +109,11 @@ class CommitteeStudy:
         y = self.y if self.classify else real_targets(self.y, self.graphs)
         folds = self.split.nested(y, N_FOLDS, self.seed, self.classify)
         alphas = self.estimator().penalties(len(self.graphs))
-        new_task = classification_task if self.classify else regression_task
-        return new_task(self.graphs, y, folds, alphas, metric)
+        if not self.classify:
+            return regression_task(self.graphs, y, folds, alphas, metric)
+        task = classification_task(self.graphs, y, folds, alphas, metric)
+        weights = sample_weights(None, len(y), y, self.class_weight)
+        return replace(task, weights=weights)
 
     @property
     def settings(self) -> CommitteeSettings:
@@ -118,6 +131,8 @@ class CommitteeStudy:
             engine=ENGINE,
             fdgnn=__version__,
             scoring=self.chosen_by,
+            threshold=self.threshold,
+            class_weight=self.class_weight,
             split=self.split.words,
             groups=None if self.split.groups is None else _digest(self.task.folds),
         )
@@ -187,7 +202,7 @@ class HeldOutAnswers(NamedTuple):
     """What committees say of graphs that they have not seen: each graph's own outer fold."""
 
     fold: Ints  # (n,) the outer fold that held it out, from 0
-    outputs: Floats  # (n, q)
+    outputs: Floats  # (n, q), lowered by the thresholds that the outer folds chose
     chances: Floats  # (n, n_classes), calibrated on the other folds
 
 
@@ -205,6 +220,7 @@ def held_out_answers(study: CommitteeStudy, directory: Path) -> HeldOutAnswers:
     found = _read_members(study, directory, len(settings.members))
     task, averaged = study.task, score_committee(study.task, found, classify=True).outputs
     fold = np.argmax(task.folds < 0, axis=0)
+    lowered = lowered_outputs(settings, task, averaged)
     chances = np.empty((len(fold), len(np.unique(task.y))))
     for row, outputs in enumerate(averaged):
         # The graphs of the other outer folds were held out of the readouts, too, one inner fold
@@ -212,4 +228,4 @@ def held_out_answers(study: CommitteeStudy, directory: Path) -> HeldOutAnswers:
         test = fold == row
         slope = fit_slope(outputs[~test], task.y[~test])
         chances[test] = probabilities(outputs[test], slope)
-    return HeldOutAnswers(fold, averaged[fold, np.arange(len(fold))], chances)
+    return HeldOutAnswers(fold, lowered[fold, np.arange(len(fold))], chances)

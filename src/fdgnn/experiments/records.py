@@ -222,6 +222,8 @@ class CommitteeSettings(Record, frozen=True, kw_only=True):
     engine: int
     fdgnn: str
     scoring: str = "accuracy"  # what penalties are chosen by
+    threshold: str | None = None  # what the threshold between two classes is chosen by, if any
+    class_weight: str | None = None
     groups: str | None = None  # a fingerprint of the folds, if graphs are held out in groups
 
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from fdgnn.context import Context
 from fdgnn.graphs import Array, GraphBatch, Ints
-from fdgnn.readout.metrics import OF_CLASSES, OF_NUMBERS, Scoring, named_scoring, usual_scoring
-from fdgnn.readout.rare import rare_class
+from fdgnn.readout.metrics import OF_CLASSES, OF_NUMBERS, Scoring
 from fdgnn.readout.several import SeveralTargets
 from fdgnn.selection.folds import TEST, Folds
 from fdgnn.selection.search import FDGNNSearchCV
@@ -22,6 +21,7 @@ from fdgnn.workflow.chemistry import morgan_counts
 from fdgnn.workflow.judging import TargetFacts, facts_of_targets, mean_of_each, mean_or_none
 from fdgnn.workflow.repeats import find_repeats
 from fdgnn.workflow.searching import Wishes, new_search, sample_of
+from fdgnn.workflow.settling import about_rare, settled
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def train(
     start, wishes, context = time.perf_counter(), wishes or Wishes(), context or Context()
     classify = (wishes.task or task_of(y)) == "classification"
     y = y if classify or isinstance(y, SeveralTargets) else as_numbers(y)
-    scoring, threshold = _settled(wishes, y, classify)
+    scoring, threshold = settled(wishes, y, classify)
     order = wishes.split.order(len(y))
     whole, wishes = _Rows(graphs, y, smiles).take(order), _in_order(wishes, order)
     some, used = sample_of(whole.y, wishes.search_on, wishes.seed), whole
@@ -119,7 +119,7 @@ def train(
     if some is not None:
         found.refit(whole.graphs, whole.y)
     told = _training(found, used, scoring, wishes, context)
-    rare = _about_rare(y, scoring, threshold) if classify else None
+    rare = about_rare(y, scoring, threshold) if classify else None
     return replace(told, rare=rare, n_graphs=len(graphs), seconds=time.perf_counter() - start)
 
 
@@ -184,42 +184,6 @@ def _let_know(model: Any, told: Training) -> None:
     for one, facts in [*pairs, *zip(model.each_, told.targets, strict=True)]:
         one.training_scores_, one.training_rival_ = facts.scores, facts.rival
         one.training_split_, one.training_repeats_ = told.split, told.repeats
-
-
-def _settled(wishes: Wishes, y: Any, classify: bool) -> tuple[Scoring, str | None]:
-    """Give what models and the threshold are chosen by; where a class is rare, F1 cuts."""
-    for name in ("threshold", "class_weight"):
-        if getattr(wishes, name) is not None and not classify:
-            raise ValueError(f"`{name}` is for classes, but the target is a number")
-    if not classify:
-        return named_scoring(wishes.scoring or "r2", classify), None
-    if isinstance(y, SeveralTargets):
-        codes = y.rarest()
-        many = {t.name: len(t.classes) for t in y.targets if t.classes is not None}
-        whose = next((f"target {name!r} has {n}" for name, n in many.items() if n > 2), "")
-    else:
-        classes, codes = np.unique(y, return_inverse=True)
-        whose = f"the target has {len(classes)}" if len(classes) > 2 else ""
-    assert codes is not None
-    if wishes.threshold is not None and whose:
-        raise ValueError(f"`threshold` is for two classes, but {whose}")
-    threshold = wishes.threshold or ("f1" if not whose and rare_class(codes) else None)
-    return named_scoring(wishes.scoring or usual_scoring(codes).name, classify), threshold
-
-
-def _about_rare(y: Any, scoring: Scoring, threshold: str | None) -> str | None:
-    columns = {"": y}
-    if isinstance(y, SeveralTargets):
-        columns = {f" of target {name!r}": y.of_graphs(t) for t, name in enumerate(y.names)}
-    rare = {of: found for of, column in columns.items() if (found := rare_class(column))}
-    if not rare:
-        return None
-    of, (name, share) = next(iter(rare.items()))
-    text = f"class {name}{of} has {100 * share:.1f} % of the graphs: {scoring.words} chooses models"
-    if threshold is not None:
-        whose = " of that class" if threshold == "f1" else ""
-        text += f", and classes are told apart where {OF_CLASSES[threshold].words}{whose} is best"
-    return text
 
 
 def _shown(chosen_by: Scoring, classify: bool) -> list[Scoring]:
