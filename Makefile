@@ -48,8 +48,10 @@ lint: $(VENV)/.installed
 types: $(VENV)/.installed
 	$(BIN)/mypy
 
+# Byte code is kept even where Python is told not to: tests start hundreds of processes, each of
+# which would compile all of fdgnn anew.
 pytest: $(VENV)/.torch
-	$(BIN)/pytest -n 2 --dist loadgroup --cpu-times 10
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 2 --dist loadgroup --cpu-times 10
 
 # The page in a real browser: Debian's Chromium, installed if this is root's machine and it has
 # none; CHROMIUM=path names another. `make test` runs the same, and skips it without a browser.
