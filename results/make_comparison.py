@@ -31,8 +31,8 @@ folds: nothing was chosen, the first configuration of the grid was trained for a
 FDGNN's accuracy is averaged over its guesses, a rival's is of one model; both over the same folds.
 *FDGNN auto* selects while it trains: its training time includes the selection, which has no time of
 its own.
-Our own variants and WL-OA ran later than the other rivals, on the same kind of machine; *faster by* is beside
-the same row of FDGNN for all.
+Our own variants and WL-OA ran later than the other rivals, on the same kind of machine; *faster by*
+is beside the same row of FDGNN for all.
 [What is behind the differences](../../docs/comparison.md#what-was-found).
 """
 

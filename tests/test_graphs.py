@@ -372,7 +372,7 @@ def test_walking_a_batch_is_linear(monkeypatch):
 def test_reprs():
     batch = GraphBatch.from_graphs([Graph(EDGE, labels=[1, 2], weights=[2], directed=True)])
     assert repr(batch) == (
-        "GraphBatch(1 graphs, 2 vertices, 1 arcs, 2 vertex labels, weighted, directed)"
+        "GraphBatch(1 graph, 2 vertices, 1 arc, 2 vertex labels, weighted, directed)"
     )
     assert "3 features per vertex" in repr(
         GraphBatch.from_graphs([Graph(EDGE, features=np.ones((2, 3)))])
@@ -383,8 +383,8 @@ def test_reprs():
         GraphBatch.from_graphs([Graph(EDGE, features=np.ones((2, 1)))])
     )
     labeled = GraphBatch.from_graphs([Graph(PATH, arc_labels=["s", "d"], weights=[1, 2])])
-    assert repr(labeled) == "GraphBatch(1 graphs, 3 vertices, 4 arcs, 2 arc labels, weighted)"
-    assert repr(batch[0]) == "Graph(2 vertices, 1 arcs)"
+    assert repr(labeled) == "GraphBatch(1 graph, 3 vertices, 4 arcs, 2 arc labels, weighted)"
+    assert repr(batch[0]) == "Graph(2 vertices, 1 arc)"
     assert repr(Graph([[0], [1, 2]])) == repr(Graph(None)) == "Graph(? vertices, ? arcs)"
 
 

@@ -158,7 +158,7 @@ def read_graphs(
     ...     _ = path.write_text("\n".join(map(json.dumps, rows)))
     ...     table = read_graphs(path, target="y")
     >>> table
-    GraphTable(1 of 2 rows, GraphBatch(1 graphs, 3 vertices, 4 arcs))
+    GraphTable(1 of 2 rows, GraphBatch(1 graph, 3 vertices, 4 arcs))
     >>> print(*table.rejects)
     row 1: edge (9, 2) points past its 3 vertices; vertices are numbered from 0
     """

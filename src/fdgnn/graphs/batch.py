@@ -309,7 +309,11 @@ class GraphBatch(Sequence[Graph]):
         )
 
     def __repr__(self) -> str:
-        parts = [f"{len(self)} graphs", f"{self.n_vertices} vertices", f"{self.n_arcs} arcs"]
+        parts = [
+            counted(len(self), "graph"),
+            counted(self.n_vertices, "vertex", "vertices"),
+            counted(self.n_arcs, "arc"),
+        ]
         if self.label_values is not None:
             parts.append(counted(len(self.label_values), "vertex label"))
         if self.features is not None:

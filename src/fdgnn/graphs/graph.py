@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from fdgnn.texts import counted
+
 __all__ = ["Graph"]
 
 
@@ -49,8 +51,8 @@ class Graph:
 
     def __repr__(self) -> str:
         try:
-            n_arcs = str(np.shape(self.edge_index)[-1])
+            n_arcs: Any = np.shape(self.edge_index)[-1]
         except (IndexError, ValueError):  # not checked yet, so it can be anything
             n_arcs = "?"
-        n_vertices = "?" if self.n_vertices is None else self.n_vertices
-        return f"Graph({n_vertices} vertices, {n_arcs} arcs)"
+        n_vertices: Any = "?" if self.n_vertices is None else self.n_vertices
+        return f"Graph({counted(n_vertices, 'vertex', 'vertices')}, {counted(n_arcs, 'arc')})"
