@@ -324,3 +324,13 @@ def test_converged_graphs_are_not_mentioned(motifs):
     assert model.converged_.all()
     assert model.converged_.shape == model.n_iter_.shape == (80,)
     assert (model.n_iter_ >= 1).all()
+
+
+@pytest.mark.parametrize("encoder", ["reservoir", "auto"])
+@pytest.mark.parametrize("kind", [FDGNNClassifier, FDGNNRegressor])
+def test_attributes_can_be_listed_fitted_or_not(kind, encoder):
+    """scikit-learn's `dir` asks for each attribute, and only AttributeError means that it lacks."""
+    graphs, y = make_motif_graphs(20, random_state=0)
+    model = kind(encoder=encoder, random_state=0)
+    assert {"fit", "predict"} <= set(dir(model))
+    assert "networks_" in dir(model.fit(graphs, y))

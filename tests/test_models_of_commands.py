@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 from dataclasses import replace
 
@@ -255,8 +256,13 @@ def test_a_rare_class_is_evaluated_as_it_is_fitted(tmp_path):
     assert plain.balanced_accuracy_mean < found["balanced_accuracy_mean"]
     cut = replace(study, threshold="f1")
     assert_answers_are_scored(cut, tmp_path / "run", found)
-    weighted = fdgnn(*words, tmp_path / "weighted", "--class-weight", "balanced", "-q")
+    assert replace(cut, class_weight="balanced").estimator().class_weight == "balanced"
+    weighted = fdgnn(
+        *words, tmp_path / "weighted", "--class-weight", "balanced", "-q", "--scoring", "f1"
+    )
     assert weighted.returncode == 0, weighted.stderr
+    score = comparable(tmp_path / "weighted")["score_mean"]
+    assert re.search(rf"average, F1\s+│\s+{100 * score:.2f}", weighted.stdout)
     assert comparable(tmp_path / "weighted")["fold_alphas"] != found["fold_alphas"]
     again = fdgnn(*words, tmp_path / "run", "--class-weight", "balanced")
     assert_one_clear_line(again, "class_weight")

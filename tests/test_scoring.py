@@ -142,6 +142,10 @@ def test_thresholds_are_for_two_classes():
     graphs = make_random_graphs(12, random_state=0)
     with pytest.raises(ValueError, match="`threshold` is for two classes, but y has 3"):
         FDGNNClassifier(threshold="f1").fit(graphs, np.arange(12) % 3)
+    search = FDGNNSearchCV(FDGNNClassifier(threshold="f1"), cv=2)
+    search.set_params(configurations=[{"no_such": 1}])  # it would be refused when it is searched
+    with pytest.raises(ValueError, match="`threshold` is for two classes, but y has 3"):
+        search.fit(graphs, np.arange(12) % 3)
 
 
 @pytest.mark.parametrize("scoring", ["r2", "mae", "spearman"])
@@ -223,6 +227,9 @@ def test_a_committee_is_fitted_as_its_search_has_chosen():
 
 
 def test_more_folds_than_groups_are_refused(rare):
+    three = np.arange(len(rare[1])) % 3
+    with pytest.raises(ValueError, match="cv=3: there are 2 groups"):  # without an outer fold
+        few(scoring="roc_auc").fit(*rare, groups=three)
     with pytest.raises(ValueError, match="outer_cv=3: there are 2 groups, and graphs of one group"):
         few(scoring="roc_auc").fit(*rare, groups=np.arange(len(rare[1])) % 2)
 

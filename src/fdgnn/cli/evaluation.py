@@ -25,12 +25,22 @@ from fdgnn.cli.options import (
     expand,
 )
 from fdgnn.cli.pages import PageFile, WantPage, show_committee, show_run
-from fdgnn.cli.splitting import AskedSplit, SplittingCommand, SplitWords
+from fdgnn.cli.splitting import AskedSplit, SplittingCommand
 
 if TYPE_CHECKING:
     from fdgnn.experiments.records import CommitteeResult, QuantityResult, RunResult
     from fdgnn.experiments.study import Study
     from fdgnn.workflow.searching import Wishes
+
+EvaluatedSplit = Annotated[
+    str,
+    typer.Option(
+        metavar="random|scaffold|group COLUMN",
+        help="How graphs are held out: at random; molecules of one scaffold together; or rows with "
+        "one value in a column together.",
+    ),
+]
+_LEAST = 4  # graphs of a class, for two folds inside of two
 
 
 @app.command(
@@ -89,7 +99,7 @@ def evaluate(
     class_weight: Annotated[
         Weighting, typer.Option(help="balanced: errors on a rare class count more in training.")
     ] = Weighting.none,
-    split: SplitWords = "random",
+    split: EvaluatedSplit = "random",
     seed: Seed = 0,
     jobs: Jobs = 1,
     cluster: Annotated[
@@ -165,9 +175,18 @@ def _check_evaluated(model: ModelName, wishes: Wishes, split: AskedSplit) -> Non
 
 def _check_target(found: Labeled, model: ModelName, scoring: str | None) -> None:
     """Refuse a model or a scoring that is not for such targets."""
+    import numpy as np
+
     from fdgnn.readout.metrics import OF_CLASSES, OF_NUMBERS, known_scoring
+    from fdgnn.workflow.asking import text_among_numbers
 
     classify = found.task == "classification"
+    odd = text_among_numbers(found.y) if classify else None
+    if odd is not None and np.unique(found.y, return_counts=True)[1].min() < _LEAST:
+        raise ValueError(
+            f"the target is taken for classes because {odd!r} is no number, and classes have too "
+            "few graphs for cross validation; for quantities, choose --task regression"
+        )
     if model is ModelName.paper and not classify:
         raise ValueError(
             "--model paper is for classes, as the paper's protocol is, but the target is a number; "

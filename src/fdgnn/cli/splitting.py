@@ -103,7 +103,12 @@ class AskedSplit:
                     f"{agreeing(missing, 'has', 'have')} no value in {self.column!r}, {first}; "
                     f"fill {agreeing(missing, 'it', 'them')} in, or leave such rows out"
                 )
-            return Split("time", values, self.column)
+            found = Split("time", values, self.column)
+            try:
+                found.order(len(values))
+            except ValueError as error:
+                raise ValueError(f"{OPTION} time {self.column}: {error}") from None
+            return found
         if missing:
             say(
                 f"{missing} of {len(values)} graphs {agreeing(missing, 'has', 'have')} no value in "

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     )
     from fdgnn.readout.metrics import Scoring
 
+_ALWAYS = ("accuracy", "balanced_accuracy", "roc_auc")  # scores of classes that are always shown
+
 
 def _shown(text: str) -> str:
     """Text that neither the terminal nor rich obeys."""
@@ -49,6 +51,8 @@ def result_table(result: RunResult) -> Table:
 
 def committee_table(result: CommitteeResult) -> Table:
     """Show how the members of a committee do alone, and their average."""
+    from fdgnn.readout.metrics import OF_CLASSES
+
     alone = [f"{100 * share:.2f}" for share in result.member_accuracies]
     table = _members_table(result, "accuracy, %", alone)
     mean, deviation = 100 * result.accuracy_mean, 100 * result.accuracy_std
@@ -56,6 +60,10 @@ def committee_table(result: CommitteeResult) -> Table:
     table.add_row("average, balanced accuracy", f"{100 * result.balanced_accuracy_mean:.2f}", "")
     if result.roc_auc_mean is not None:
         table.add_row("average, ROC AUC", f"{100 * result.roc_auc_mean:.2f}", "")
+    scoring = OF_CLASSES[result.scoring]
+    if result.score_mean is not None and scoring.name not in _ALWAYS:
+        score = result.score_mean if scoring.error else 100 * result.score_mean
+        table.add_row(f"average, {scoring.words}", f"{score:.{4 if scoring.error else 2}f}", "")
     return table
 
 

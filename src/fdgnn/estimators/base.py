@@ -252,7 +252,7 @@ class GraphModel(ModelParameters):
         """Convert graphs, and check that they are of the kind that the model was fitted on."""
         check_is_fitted(self)
         graphs = as_batch(X, like=self)
-        self.graph_kind_.check(graphs, self._remedy)
+        self.graph_kind_.check(graphs, self._remedy())
         described = self.networks_[0].descriptors
         if described is not None and len(graphs):
             described.check(graphs)
@@ -288,7 +288,6 @@ class GraphModel(ModelParameters):
         refused = _of_all(network.encoder.refusals(found.graphs) for network in self.networks_)
         return found.without(refused) if refused else found
 
-    @property
     def _remedy(self) -> str:
         """What to give a model of molecules, if vertices do not carry what its atoms did."""
         reading = reading_of(self)
@@ -298,7 +297,7 @@ class GraphModel(ModelParameters):
     def _refusal(self, kind: Kind) -> str | None:
         """Say why the model cannot take graphs of a kind; None if it can."""
         lacks = (network.encoder.lacking(kind) for network in self.networks_)
-        return self.graph_kind_.refusal(kind, self._remedy) or next(filter(None, lacks), None)
+        return self.graph_kind_.refusal(kind, self._remedy()) or next(filter(None, lacks), None)
 
     def refusals(self, X: Any) -> dict[int, str]:
         """Positions of the graphs that the model cannot take, and why; see `usable`."""

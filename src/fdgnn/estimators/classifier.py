@@ -221,8 +221,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         self._start_fit(graphs)
         self.classes_, targets = code_classes(y)
         codes = np.searchsorted(self.classes_, y)
-        if self.threshold is not None and len(self.classes_) > 2:
-            raise ValueError(f"`threshold` is for two classes, but y has {len(self.classes_)}")
+        self.check_threshold(len(self.classes_))
         metric, many = self.metric_for(codes), signatures_of_many(graphs)
         goal = TrainingGoal(targets, codes, weights, self.seed_, metric, many)
         pairs = self._fit_networks(graphs, goal, chosen)
@@ -232,6 +231,11 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
         if self.probability or self.threshold is not None:
             self.learn_from_held_out(held_out_outputs(pairs, goal), goal)
         return self
+
+    def check_threshold(self, n_classes: int) -> None:
+        """Refuse a threshold between more than two classes."""
+        if self.threshold is not None and n_classes > 2:
+            raise ValueError(f"`threshold` is for two classes, but y has {n_classes}")
 
     @property
     def heeds_rare_classes(self) -> bool:

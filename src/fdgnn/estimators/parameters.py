@@ -127,7 +127,7 @@ class ModelParameters(BaseEstimator):  # type: ignore[misc]
             encoder = JoinedEncoder([reservoir, colors])
             handling_unknown(encoder, self.handle_unknown or "ignore")
         else:
-            encoder = self._named_encoder(self._encoder_kind)
+            encoder = self._named_encoder(self._encoder_kind())
             handling_unknown(encoder, self.handle_unknown)
         encoder.check_parameters()
         return encoder
@@ -138,7 +138,6 @@ class ModelParameters(BaseEstimator):  # type: ignore[misc]
         names = [name for name in _parameter_names(known) if hasattr(self, name)]
         return kind(**{name: getattr(self, name) for name in names})
 
-    @property
     def _encoder_kind(self) -> type[Encoder]:
         given = self.encoder
         if isinstance(given, Encoder):
@@ -157,19 +156,19 @@ class ModelParameters(BaseEstimator):  # type: ignore[misc]
 
     def recipe(self, n_graphs: int) -> ReadoutRecipe:
         """How the readout of an encoder is trained on so many graphs."""
-        return recipe_of(self._encoder_kind, self.readout, n_graphs)
+        return recipe_of(self._encoder_kind(), self.readout, n_graphs)
 
     @property
     def relative_penalty(self) -> bool:
         """Whether penalties count in units of the features' size."""
-        return self.encoder == AUTO or self._encoder_kind.relative_penalty
+        return self.encoder == AUTO or self._encoder_kind().relative_penalty
 
     @property
     def depth_parameter(self) -> str | None:
         """The parameter of this model that says how deep it is; None if there is none."""
         if self.encoder == AUTO:
             return None
-        name = self._encoder_kind.depth_parameter
+        name = self._encoder_kind().depth_parameter
         return None if name is None else self._own_name(name)
 
     @property
@@ -179,7 +178,7 @@ class ModelParameters(BaseEstimator):  # type: ignore[misc]
             return {}
         if self.encoder == BOTH:
             return {**GraphReservoir.search_space(), "n_rounds": [1, 2, 3, 4]}
-        space = self._encoder_kind.search_space().items()
+        space = self._encoder_kind().search_space().items()
         own = ((self._own_name(name), values) for name, values in space)
         return {name: values for name, values in own if name is not None}
 

@@ -27,9 +27,10 @@ def summary_of_classes(
     """Summarize a committee that tells classes apart."""
     scores = score_committee(task, found, classify=True)
     answers, *alone = (
-        NestedAnswers(task.y, task.folds == TEST, lowered_outputs(settings, task, outputs))
+        nested_answers(settings, task, outputs)
         for outputs in (scores.outputs, *(one.outputs for one in found))
     )
+    chosen = OF_CLASSES[settings.scoring]
     accuracies = answers.by_fold(OF_CLASSES["accuracy"])
     area = answers.score(OF_CLASSES["roc_auc"])  # NaN where no fold has all classes
     return CommitteeResult(
@@ -39,18 +40,20 @@ def summary_of_classes(
         fold_accuracies=accuracies.tolist(),
         balanced_accuracy_mean=answers.score(OF_CLASSES["balanced_accuracy"]),
         roc_auc_mean=_known(area),
+        score_mean=_known(chosen.shown(answers.score(chosen))),
         member_accuracies=[each.score(OF_CLASSES["accuracy"]) for each in alone],
         **_facts(settings, task, found, scores),
         command=command,
     )
 
 
-def lowered_outputs(settings: CommitteeSettings, task: SelectionTask, outputs: Floats) -> Floats:
-    """Lower outputs (n_outer, n, q) by the threshold that each outer fold chose, if it did."""
-    if settings.threshold is None:
-        return outputs
-    cuts = chosen_cuts(task, outputs, OF_CLASSES[settings.threshold].metric)
-    return np.asarray(outputs - cuts[:, None])
+def nested_answers(
+    settings: CommitteeSettings, task: SelectionTask, outputs: Floats
+) -> NestedAnswers:
+    """Give what outputs (n_outer, n, q) say, with the thresholds of the outer folds, if any."""
+    metric = None if settings.threshold is None else OF_CLASSES[settings.threshold].metric
+    cuts = None if metric is None else chosen_cuts(task, outputs, metric)
+    return NestedAnswers(task.y, task.folds == TEST, outputs, cuts=cuts)
 
 
 def summary_of_numbers(

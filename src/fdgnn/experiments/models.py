@@ -22,7 +22,7 @@ from fdgnn.experiments.committee_files import (
     write_member,
 )
 from fdgnn.experiments.committee_summary import (
-    lowered_outputs,
+    nested_answers,
     summary_of_classes,
     summary_of_numbers,
 )
@@ -98,9 +98,11 @@ class CommitteeStudy:
         """The committee, not fitted."""
         candidates = "all" if self.model == "auto" else self.model
         new_model = FDGNNClassifier if self.classify else FDGNNRegressor
-        return new_model(
+        found = new_model(
             encoder=AUTO, candidates=candidates, random_state=self.seed, scoring=self.chosen_by
         )
+        of_classes = {"threshold": self.threshold, "class_weight": self.class_weight}
+        return found.set_params(**of_classes) if self.classify else found
 
     @cached_property
     def task(self) -> SelectionTask:
@@ -220,7 +222,7 @@ def held_out_answers(study: CommitteeStudy, directory: Path) -> HeldOutAnswers:
     found = _read_members(study, directory, len(settings.members))
     task, averaged = study.task, score_committee(study.task, found, classify=True).outputs
     fold = np.argmax(task.folds < 0, axis=0)
-    lowered = lowered_outputs(settings, task, averaged)
+    lowered = nested_answers(settings, task, averaged).lowered
     chances = np.empty((len(fold), len(np.unique(task.y))))
     for row, outputs in enumerate(averaged):
         # The graphs of the other outer folds were held out of the readouts, too, one inner fold

@@ -254,6 +254,7 @@ class CommitteeResult(Record, frozen=True, kw_only=True):
     balanced_accuracy_mean: Share
     roc_auc_mean: Share | None = None  # None in results that were written before there was one
     scoring: str = "accuracy"  # what penalties were chosen by
+    score_mean: float | None = None  # by that scoring; None if it cannot be computed
     split: str = "random split"  # how graphs were held out: at random, each class in every fold
     members: list[str]
     fold_kept: list[list[Count]]

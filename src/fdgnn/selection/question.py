@@ -80,6 +80,7 @@ class Question:
         classify, several = self.classify, isinstance(y, SeveralTargets)
         if classify and not several:
             y = class_labels(y, graphs)
+            self.base.check_threshold(len(np.unique(y)))
             class_weight = getattr(self.base, "class_weight", None)
             weights = sample_weights(weights, len(y), y, class_weight)
         relative = self.base.relative_penalty

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fdgnn.arrays import Array
+from fdgnn.graphs.cells import number_in
 from fdgnn.readout.several import SeveralTargets
 from fdgnn.seeds import integer_seed, seed_sequence
 from fdgnn.selection.folds import (
@@ -118,6 +119,8 @@ class Splitters:
                     f"{name}={folds}: there are {n_groups} groups, and graphs of one group are "
                     "held out together; give fewer folds, or smaller groups"
                 )
+            if isinstance(folds, Integral):  # inner folds have what an outer one leaves
+                n_groups -= -(-n_groups // int(folds))
 
     def _rows_of_several(self, several: SeveralTargets, groups: Array | None) -> Folds:
         """Make the rows for several targets: folds are balanced for all of them, or by groups."""
@@ -293,22 +296,25 @@ def _times(values: Any) -> Array:
     missing = [i for i, one in enumerate(found) if one is None or str(one).strip() in ("", "NA")]
     if missing:
         raise ValueError(f"the time of graph {missing[0]} is missing; leave such graphs out")
-    try:
-        times = found.astype(np.float64)
-    except (TypeError, ValueError):
-        times = np.array([_date(one) for one in found])
-    if not np.isfinite(times).all():
-        raise ValueError(f"the time of graph {int(np.argmin(np.isfinite(times)))} is no number")
+    numbers = [number_in(one) for one in found]
+    odd = [i for i, number in enumerate(numbers) if number is None or not np.isfinite(number)]
+    if 2 * len(odd) < len(found):
+        if odd:
+            raise ValueError(f"the time of graph {odd[0]}, {found[odd[0]]!r}, is no number")
+        times = np.array(numbers, dtype=np.float64)
+    else:
+        times = np.array([_date(i, one) for i, one in enumerate(found)])
     if len(np.unique(times)) < 2:
         raise ValueError(f"all graphs have one time, {found[0]}; choose another split")
     return times
 
 
-def _date(value: Any) -> float:
+def _date(graph: int, value: Any) -> float:
     """Seconds of a date, or of a date and time, in ISO format."""
     try:
         return datetime.fromisoformat(str(value).strip()).replace(tzinfo=None).timestamp()
     except ValueError:
         raise ValueError(
-            f"the time {value!r} is neither a number nor a date in ISO format, as 2026-01-31"
+            f"the time of graph {graph}, {value!r}, is neither a number nor a date in ISO format, "
+            "as 2026-01-31"
         ) from None

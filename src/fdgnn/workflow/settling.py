@@ -48,8 +48,16 @@ def about_rare(y: Any, scoring: Scoring, threshold: str | None) -> str | None:
     if not rare:
         return None
     of, (name, share) = next(iter(rare.items()))
-    text = f"class {name}{of} has {100 * share:.1f} % of the graphs: {scoring.words} chooses models"
+    whose = _positive(y) if scoring.name in ("f1", "average_precision") else ""
+    text = f"class {name}{of} has {100 * share:.1f} % of the graphs: {scoring.words}{whose} chooses"
+    text += " models"
     if threshold is not None:
         whose = " of that class" if threshold == "f1" else ""
         text += f", and classes are told apart where {OF_CLASSES[threshold].words}{whose} is best"
     return text
+
+
+def _positive(y: Any) -> str:
+    """Name the class of which precision and recall are: of two, the second in their order."""
+    classes: Any = () if isinstance(y, SeveralTargets) else np.unique(y)
+    return f" of class {classes[1]}" if len(classes) == 2 else ""

@@ -108,13 +108,13 @@ def train(
         used, wishes = whole.take(some), _in_order(wishes, some)
     try:
         found = new_search(used.y, wishes, scoring, threshold, classify, context)
-    except ValueError as error:
+    except ValueError:
         if some is None:
             raise
-        drawn = (
-            f"of {len(y)} graphs {len(some)} were drawn to search on (`search_on`), and of these"
-        )
-        raise ValueError(f"{drawn} {error}") from None
+        raise ValueError(
+            f"`search_on` draws {len(some)} of {len(y)} graphs, which are too few for cross "
+            "validation; draw more"
+        ) from None
     found.fit(used.graphs, used.y, groups=wishes.split.groups)
     if some is not None:
         found.refit(whole.graphs, whole.y)
