@@ -309,3 +309,15 @@ def test_a_score_that_is_not_defined_is_none(table, tmp_path):
     assert result_of(tmp_path / "rmse") == result
     with pytest.raises(ValueError, match="no outer fold can be scored"):
         evaluate_committee(study("r2"), tmp_path / "r2")
+
+
+def test_a_text_among_numbers_is_named(data, tmp_path):
+    lines = data.read_text().splitlines()
+    column = lines[0].split(",").index("size")
+    rows = list(csv.reader(lines))
+    rows[3][column] = ">4.5"
+    path = tmp_path / "censored.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(rows)
+    run = fdgnn("evaluate", path, "--target", "size", "--out", tmp_path / "run")
+    assert_one_clear_line(run, "taken for classes because '>4.5' is no number")

@@ -114,12 +114,14 @@ def test_tables_on_a_terminal_obey_no_markup(monkeypatch):
         fold_accuracies=[0.5],
         members=["[bold]colors\x1b"], member_accuracies=[0.5], fold_kept=[[0]], accuracy_mean=0.5,
         accuracy_std=0.1, balanced_accuracy_mean=0.5, roc_auc_mean=None,
+        scoring="f1", score_mean=0.25,
     )  # fmt: skip
     out = StringIO()
     Console(file=out, width=200, force_terminal=False).print(committee_table(result))
     assert "[red]MUTAG\\u001b" in out.getvalue()
     assert "[bold]colors\\u001b" in out.getvalue()
     assert "[b]site\\u001b" in out.getvalue()
+    assert "25.00" in out.getvalue()
     assert "\x1b" not in out.getvalue()
 
 

@@ -17,10 +17,13 @@ from fdgnn.report.subjects import Subject
 
 def lead(committee: CommitteeRun) -> str:
     """How models of a committee are chosen, in a few sentences."""
-    scoring = OF_CLASSES[committee.settings.scoring]
-    error = "number of pairs in the wrong order" if ranks(scoring.metric) else "squared error"
+    name = committee.settings.scoring  # of a file that may be somebody else's
+    scoring = OF_CLASSES.get(name)
+    words = name if scoring is None else scoring.words
+    ranking = scoring is not None and ranks(scoring.metric)
+    error = "number of pairs in the wrong order" if ranking else "squared error"
     return (
-        f"In each outer fold every model takes the penalty with the best {scoring.words} on the "
+        f"In each outer fold every model takes the penalty with the best {words} on the "
         "validation graphs. Then outputs are averaged over all models but those that are clearly "
         f"worse: whose {error} on the validation graphs exceeds that of the best by more than "
         "three standard errors. The test graphs play no part in either choice. The accuracies "
