@@ -20,8 +20,8 @@ from scipy.optimize import nnls
 from fdgnn import load_tu
 from fdgnn.committee import CLEARLY_WORSE, clearly_worse
 from fdgnn.experiments.committee_files import read_member
+from fdgnn.experiments.committee_records import CommitteeSettings
 from fdgnn.experiments.models import N_INNER, N_OUTER
-from fdgnn.experiments.records import CommitteeSettings
 from fdgnn.experiments.rundir import read_file
 from fdgnn.readout.targets import code_classes, winning_class
 from fdgnn.selection.folds import nested_folds

@@ -22,7 +22,8 @@ from fdgnn import ColorCounts, read_graphs
 from fdgnn.datasets.cache import cached
 from fdgnn.exceptions import FDGNNError, StudyError
 from fdgnn.experiments.committee_files import read_committee, read_member, write_member
-from fdgnn.experiments.records import Asked, CommitteeSettings, NetworkScores, RunSettings
+from fdgnn.experiments.committee_records import CommitteeSettings
+from fdgnn.experiments.records import Asked, NetworkScores, RunSettings
 from fdgnn.experiments.rundir import RunDirectory, read_run
 from fdgnn.records import encode
 from fdgnn.scale import parts

@@ -752,3 +752,10 @@ def test_colors_alone_do_not_warn(labeled):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         clone(AUTO).set_params(candidates="colors").fit(*labeled)
+
+
+def test_a_penalty_without_a_score_is_never_chosen():
+    """A rank correlation of constant outputs is none."""
+    outputs = np.arange(3.0).reshape(3, 1, 1)
+    found = at_best_penalty(outputs, np.array([0.2, np.nan, 0.1]), [1.0, 10.0, 100.0])
+    assert found.penalty == 1.0

@@ -15,8 +15,8 @@ from fdgnn import FDGNNRegressor, FDGNNSearchCV, read_graphs
 from fdgnn.datasets import make_random_graphs
 from fdgnn.exceptions import StudyError
 from fdgnn.experiments.committee_files import read_committee
+from fdgnn.experiments.committee_records import CommitteeSettings, QuantityResult
 from fdgnn.experiments.models import CommitteeStudy, evaluate_committee
-from fdgnn.experiments.records import CommitteeSettings, QuantityResult
 from fdgnn.experiments.rundir import read_file
 from fdgnn.portrait import portrait_of_committee
 from fdgnn.records import as_plain, decode, encode

@@ -499,3 +499,24 @@ def test_arguments_that_cannot_be(tmp_path):
         iter_graphs(path, chunk_size=0)
     with pytest.raises(DatasetFormatError, match="standard input: it cannot be parquet"):
         read_graphs("-", format="parquet")
+
+
+@pytest.mark.parametrize(("most", "calls"), [(1, 1), (3, 0)])
+def test_memory_of_many_rows_is_given_back(tmp_path, monkeypatch, most, calls):
+    from fdgnn.datasets import read
+
+    given = []
+    monkeypatch.setattr(read, "_give_memory_back", lambda: given.append(1))
+    monkeypatch.setattr(read, "CHUNK_SIZE", most)
+    path = tmp_path / "graphs.jsonl"
+    path.write_text('{"edge_index": [[0], [1]], "y": 1}\n' * 2)
+    assert len(read_graphs(path).rows) == 2
+    assert len(given) == calls
+
+
+def test_giving_memory_back_needs_no_particular_c_library(monkeypatch):
+    from fdgnn.datasets import read
+
+    read._give_memory_back()
+    monkeypatch.setattr(read.ctypes, "CDLL", lambda name: object())
+    read._give_memory_back()

@@ -42,7 +42,7 @@ def test_the_short_table_of_the_readme_is_what_its_script_writes():
     "path", sorted((RESULTS / "beyond").glob("*-*-*.json")), ids=lambda p: p.stem
 )
 def test_results_beyond_are_of_what_their_names_say(path):
-    from fdgnn.experiments.records import CommitteeResult
+    from fdgnn.experiments.committee_records import CommitteeResult
 
     name, model, seed = path.stem.rsplit("-", 2)
     result = read_file(path, RunResult if model == "paper" else CommitteeResult)

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from fdgnn.experiments import paper
-from fdgnn.experiments.records import CommitteeResult, ComparisonRow, RunResult
+from fdgnn.experiments.committee_records import CommitteeResult
+from fdgnn.experiments.records import ComparisonRow, RunResult
 from fdgnn.records import decode
 
 HERE = Path(__file__).parent

@@ -28,8 +28,12 @@ from fdgnn.cli.pages import PageFile, WantPage, show_committee, show_run
 from fdgnn.cli.splitting import AskedSplit, SplittingCommand
 
 if TYPE_CHECKING:
-    from fdgnn.experiments.records import CommitteeResult, QuantityResult, RunResult
+    from fdgnn.context import Context
+    from fdgnn.experiments.committee_records import CommitteeResult, QuantityResult
+    from fdgnn.experiments.models import CommitteeStudy
+    from fdgnn.experiments.records import RunResult
     from fdgnn.experiments.study import Study
+    from fdgnn.selection.splits import Split
     from fdgnn.workflow.searching import Wishes
 
 EvaluatedSplit = Annotated[
@@ -111,11 +115,10 @@ def evaluate(
 ) -> None:
     """Evaluate a model on a dataset by nested cross validation, as in the paper; resumable."""
     from fdgnn.context import Context
-    from fdgnn.experiments.models import CommitteeStudy, evaluate_committee
+    from fdgnn.experiments.models import evaluate_committee
     from fdgnn.experiments.running import run_study
     from fdgnn.experiments.study import PROTOCOLS, plan
     from fdgnn.workflow.searching import Wishes
-    from fdgnn.workflow.settling import about_rare, settled
 
     context, held_out = Context(jobs, quiet, command_line()), AskedSplit.of(split)
     if model is None:
@@ -134,14 +137,8 @@ def evaluate(
     _check_target(found, model, scoring)
     out = out or Path("runs") / found.name
     if model is not ModelName.paper:
-        classify = found.task == "classification"
-        chosen, cut = settled(wishes, found.y, classify)
-        if classify and (rare := about_rare(found.y, chosen, cut)):
-            say(rare, quiet)
-        committee = CommitteeStudy(
-            found.name, found.graphs, found.y, model.value, seed, chosen.name,
-            held_out.of_table(found.table, context), found.task, cut, weights,
-        )  # fmt: skip
+        rows = held_out.of_table(found.table, context)
+        committee = _committee(found, model, wishes, rows, seed, context)
         _print_result(evaluate_committee(committee, out, context), as_json)
         say(f"written to {out / 'result.json'}", quiet)
         if page:
@@ -157,6 +154,24 @@ def evaluate(
     say(f"written to {out / 'result.json'}", quiet)
     if page:
         show_run(study, result, out, out / "report.html", context)
+
+
+def _committee(
+    found: Labeled, model: ModelName, wishes: Wishes, split: Split, seed: int, context: Context
+) -> CommitteeStudy:
+    """Settle what is left open, say so where a class is rare, and make the study."""
+    from fdgnn.experiments.models import CommitteeStudy
+    from fdgnn.workflow.settling import about_rare, settled
+
+    classify = found.task == "classification"
+    scoring, threshold = settled(wishes, found.y, classify)
+    if classify and (rare := about_rare(found.y, scoring, threshold)):
+        say(rare, context.quiet)
+    weights = None if wishes.class_weight is None else str(wishes.class_weight)
+    return CommitteeStudy(
+        found.name, found.graphs, found.y, model.value, seed, scoring.name, split, found.task,
+        threshold, weights,
+    )  # fmt: skip
 
 
 def _check_evaluated(model: ModelName, wishes: Wishes, split: AskedSplit) -> None:
@@ -256,7 +271,8 @@ def _print_result(result: RunResult | CommitteeResult | QuantityResult, as_json:
     from rich.console import Console
 
     from fdgnn.cli.tables import committee_table, quantity_table, result_table
-    from fdgnn.experiments.records import QuantityResult, RunResult
+    from fdgnn.experiments.committee_records import QuantityResult
+    from fdgnn.experiments.records import RunResult
 
     if isinstance(result, RunResult):
         table = result_table(result)

@@ -13,13 +13,12 @@ from rich.table import Table
 from fdgnn.texts import printable
 
 if TYPE_CHECKING:
+    from fdgnn.experiments.committee_records import CommitteeResult, QuantityResult
     from fdgnn.experiments.records import (
-        CommitteeResult,
         ComparisonRow,
         FoldScores,
         Published,
         PublishedAccuracy,
-        QuantityResult,
         RunResult,
     )
     from fdgnn.readout.metrics import Scoring

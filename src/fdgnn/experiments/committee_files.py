@@ -21,7 +21,8 @@ import numpy as np
 
 from fdgnn.arrays import read_arrays
 from fdgnn.exceptions import RunMismatchError, StudyError
-from fdgnn.experiments.records import Asked, CommitteeResult, CommitteeSettings
+from fdgnn.experiments.committee_records import CommitteeResult, CommitteeSettings
+from fdgnn.experiments.records import Asked
 from fdgnn.experiments.rundir import check_same, read_file, read_if_there
 from fdgnn.files import is_leftover, write_aside
 from fdgnn.records import write_record

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fdgnn.arrays import Floats
-from fdgnn.experiments.records import CommitteeResult, CommitteeSettings, QuantityResult
+from fdgnn.experiments.committee_records import CommitteeResult, CommitteeSettings, QuantityResult
 from fdgnn.experiments.study import versions
 from fdgnn.readout.metrics import OF_CLASSES, OF_NUMBERS, named_scoring
 from fdgnn.selection.committees import CommitteeScores, MemberOutputs, score_committee

@@ -21,12 +21,13 @@ from fdgnn.experiments.committee_files import (
     read_member,
     write_member,
 )
+from fdgnn.experiments.committee_records import CommitteeResult, CommitteeSettings, QuantityResult
 from fdgnn.experiments.committee_summary import (
     nested_answers,
     summary_of_classes,
     summary_of_numbers,
 )
-from fdgnn.experiments.records import Asked, CommitteeResult, CommitteeSettings, QuantityResult
+from fdgnn.experiments.records import Asked
 from fdgnn.experiments.rundir import check_same, locked
 from fdgnn.experiments.study import ENGINE, fingerprint
 from fdgnn.graphs import Array, Floats, GraphBatch, Ints

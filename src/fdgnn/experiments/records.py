@@ -5,16 +5,13 @@
 ``asked.json``        `Asked`                                  what its last start was asked for
 ``records.jsonl``     `NetworkScores`, one per line            the finished networks
 ``result.json``       `RunResult`                              the summary
-``committee.json``    `CommitteeSettings`                      what the run of a committee is
-``result.json``       `CommitteeResult`                        the summary of such a run
-``result.json``       `QuantityResult`                         the same, if the target is a number
 ``compare.json``      list of `ComparisonRow`                  the rows of a comparison
 ``rivals/NAME.jsonl`` `TrialsLine`, `FoldLine`, `SummaryLine`  what a contestant has finished
 ``rivals/NAME.json``  `TurnState`                              how a contestant's turn ended
 ====================  =======================================  ==================================
 
-`fdgnn.experiments.rundir` reads and writes them. Values are checked when a file is read: whoever
-has a record can show it without a further look.
+`fdgnn.experiments.rundir` reads and writes them; `committee_records` has those of a committee.
+Values are checked when a file is read: whoever has a record can show it without a further look.
 """
 
 from __future__ import annotations
@@ -30,7 +27,6 @@ Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
 Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=1e12)]
 Megabytes: TypeAlias = Annotated[float, Meta(ge=0, le=1e12)]
 Penalty: TypeAlias = Annotated[float, Meta(ge=0, le=1e300)]
-Error: TypeAlias = Annotated[float, Meta(ge=0)]
 #: The hyper-parameters of one model, by name.
 Configuration: TypeAlias = dict[str, bool | int | float | str | None]
 
@@ -100,7 +96,7 @@ class FoldScores(Record, frozen=True, kw_only=True):
     fold_depths: list[Count]
 
     def __post_init__(self) -> None:
-        _check_as_many(self.fold_accuracies, fold_depths=self.fold_depths)
+        check_as_many(self.fold_accuracies, fold_depths=self.fold_depths)
 
 
 class ChosenOnTestFolds(Record, frozen=True, kw_only=True):
@@ -190,151 +186,18 @@ class RunResult(FoldScores, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_as_many(
+        check_as_many(
             self.fold_accuracies,
             fold_configurations=self.fold_configurations,
             fold_alphas=self.fold_alphas,
         )
 
 
-def _check_as_many(folds: list[Any], what: str = "fold_accuracies", /, **others: list[Any]) -> None:
+def check_as_many(folds: list[Any], what: str = "fold_accuracies", /, **others: list[Any]) -> None:
+    """Raise ValueError unless other lists are as long as that of the folds."""
     for name, values in others.items():
         if len(values) != len(folds):
             raise ValueError(f"{len(folds)} {what}, but {len(values)} {name}")
-
-
-# ---------------------------------------------------------------------- a committee
-
-
-class CommitteeSettings(Record, frozen=True, kw_only=True):
-    """What must agree for the evaluation of a committee to be continued."""
-
-    dataset: str
-    task: Literal["classification", "regression"] = "classification"  # what the target is
-    data: str  # a fingerprint of graphs and targets
-    model: str
-    split: str = "random split"  # how graphs are held out, in words
-    members: Annotated[list[str], Meta(min_length=1)]
-    n_outer: Count
-    n_inner: Count
-    alphas: list[Penalty]
-    seed: int
-    engine: int
-    fdgnn: str
-    scoring: str = "accuracy"  # what penalties are chosen by
-    threshold: str | None = None  # what the threshold between two classes is chosen by, if any
-    class_weight: str | None = None
-    groups: str | None = None  # a fingerprint of the folds, if graphs are held out in groups
-
-
-class CommitteeResult(Record, frozen=True, kw_only=True):
-    """The summary of a finished evaluation of a committee.
-
-    Attributes
-    ----------
-    members : list of str
-        All models that were trained.
-    fold_kept : list of list of int
-        The numbers of those that were averaged, in each outer fold.
-    fold_alphas : list of list of float
-        The penalty of each member, in each outer fold.
-    member_accuracies : list of float
-        Of each member alone, with the penalties chosen for it: mean over the outer folds.
-    member_seconds : list of float
-        To encode all graphs and to train on all folds and penalties, on one core.
-    """
-
-    dataset: str
-    model: str
-    n_graphs: Count
-    seed: int
-    accuracy_mean: Share
-    accuracy_std: Share
-    fold_accuracies: Annotated[list[Share], Meta(min_length=1)]
-    balanced_accuracy_mean: Share
-    roc_auc_mean: Share | None = None  # None in results that were written before there was one
-    scoring: str = "accuracy"  # what penalties were chosen by
-    score_mean: float | None = None  # by that scoring; None if it cannot be computed
-    split: str = "random split"  # how graphs were held out: at random, each class in every fold
-    members: list[str]
-    fold_kept: list[list[Count]]
-    fold_alphas: list[list[Penalty]]
-    member_accuracies: list[Share]
-    member_seconds: list[Seconds]
-    versions: dict[str, str]
-    machine: dict[str, str]
-    command: str | None = None
-
-    def __post_init__(self) -> None:
-        _check_as_many(self.fold_accuracies, fold_kept=self.fold_kept, fold_alphas=self.fold_alphas)
-        _check_members(self, "member_accuracies")
-
-
-class QuantityResult(Record, frozen=True, kw_only=True):
-    """The summary of a finished evaluation of a committee that predicts a number.
-
-    The scores are those of test graphs in each outer fold. RMSE and MAE are positive, in units of
-    the target. A score is None where it is not defined: R2 and Spearman's rank correlation need
-    different targets in a fold, and Spearman's different predictions.
-
-    Attributes
-    ----------
-    scoring : {"r2", "rmse", "mae", "spearman"}
-        What penalties were chosen by, and what the next three and `member_scores` are.
-    score_mean, score_std : float
-        Mean and standard deviation over the outer folds; of one fold there is no deviation.
-    fold_scores : list of float
-    r2_mean, rmse_mean, mae_mean, spearman_mean : float
-        Means over the outer folds.
-    members : list of str
-        All models that were trained.
-    fold_kept : list of list of int
-        The numbers of those that were averaged, in each outer fold.
-    fold_alphas : list of list of float
-        The penalty of each member, in each outer fold.
-    member_scores : list of float
-        Of each member alone, with the penalties chosen for it: mean over the outer folds.
-    member_seconds : list of float
-        To encode all graphs and to train on all folds and penalties, on one core.
-    """
-
-    dataset: str
-    model: str
-    n_graphs: Count
-    seed: int
-    scoring: Literal["r2", "rmse", "mae", "spearman"]
-    split: str
-    score_mean: float
-    score_std: Error | None
-    fold_scores: Annotated[list[float | None], Meta(min_length=1)]
-    r2_mean: Annotated[float, Meta(le=1)] | None
-    rmse_mean: Error
-    mae_mean: Error
-    spearman_mean: Annotated[float, Meta(ge=-1, le=1)] | None
-    members: list[str]
-    fold_kept: list[list[Count]]
-    fold_alphas: list[list[Penalty]]
-    member_scores: list[float | None]
-    member_seconds: list[Seconds]
-    versions: dict[str, str]
-    machine: dict[str, str]
-    command: str | None = None
-
-    def __post_init__(self) -> None:
-        _check_as_many(
-            self.fold_scores, "fold_scores", fold_kept=self.fold_kept, fold_alphas=self.fold_alphas
-        )
-        _check_members(self, "member_scores")
-
-
-def _check_members(result: CommitteeResult | QuantityResult, scores: str) -> None:
-    n = len(result.members)
-    for name in (scores, "member_seconds"):
-        if len(getattr(result, name)) != n:
-            raise ValueError(f"{n} members, but {len(getattr(result, name))} {name}")
-    for kept, alphas in zip(result.fold_kept, result.fold_alphas, strict=True):
-        if not kept or max(kept) >= n or len(alphas) != n:
-            raise ValueError(f"an outer fold does not fit the {n} members")
 
 
 # ---------------------------------------------------------------------- a comparison

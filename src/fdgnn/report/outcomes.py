@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import mean
 
 from fdgnn.experiments import paper
-from fdgnn.experiments.records import CommitteeResult
+from fdgnn.experiments.committee_records import CommitteeResult
 from fdgnn.portrait.records import Portrait
 from fdgnn.report.numbers import count, percent, plural, significant
 from fdgnn.report.subjects import Subject

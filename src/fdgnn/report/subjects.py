@@ -10,13 +10,8 @@ from pathlib import Path
 
 from fdgnn.exceptions import StudyError
 from fdgnn.experiments.committee_files import CommitteeRun, is_committee, read_committee
-from fdgnn.experiments.records import (
-    Asked,
-    CommitteeResult,
-    ComparisonRow,
-    RunResult,
-    RunSettings,
-)
+from fdgnn.experiments.committee_records import CommitteeResult
+from fdgnn.experiments.records import Asked, ComparisonRow, RunResult, RunSettings
 from fdgnn.experiments.rundir import Run, read_run
 from fdgnn.portrait.records import Portrait, read_portrait
 from fdgnn.report.models import ModelFacts, model_facts
