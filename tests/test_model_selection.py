@@ -19,6 +19,7 @@ from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.experiments.measures import fit_and_test
 from fdgnn.readout.stratified import stratified
 from fdgnn.seeds import integer_seed, seed_sequence
+from fdgnn.selection import scores
 from fdgnn.selection.findings import ranks
 from fdgnn.selection.folds import nested_folds
 from fdgnn.selection.rule import COMMON_PENALTY, ONE_MODEL, PAPER, best_of, choose
@@ -168,6 +169,17 @@ def test_an_ensemble_of_one_is_that_network_to_the_bit(motifs):
     whole = score_candidate(task, candidates_of([MODEL], [(1, 2)], 1, ONE_MODEL)[0]).scores
     for one, other in zip(alone, whole, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_a_depth_that_is_asked_for_twice_is_computed_once(motifs, monkeypatch):
+    task, solved = task_of(*motifs), []
+    whole = scores.outputs_of_readouts
+    monkeypatch.setattr(scores, "outputs_of_readouts", lambda *a: solved.append(a) or whole(*a))
+    once = score_candidate(task, Candidate(0, (0,), MODEL, (1,))).scores
+    twice = score_candidate(task, Candidate(0, (0,), MODEL, (1, 1))).scores
+    assert len(solved) == 2
+    for one, both in zip(once, twice, strict=True):
+        np.testing.assert_array_equal(both, np.concatenate([one, one]))
 
 
 def test_estimators_may_say_what_is_searched():
