@@ -1,4 +1,4 @@
-"""Predicting one graph: few calls of kernels, no threads, nothing computed twice.
+"""Predicting one graph, and fitting a few: few calls of kernels, no threads, nothing twice.
 
 Times depend on the machine; these are what they are made of.
 """
@@ -10,9 +10,16 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from fdgnn import ColorCounts, FDGNNClassifier, GraphReservoir, kernels, threads
+from fdgnn import (
+    ColorCounts,
+    FDGNNClassifier,
+    GraphReservoir,
+    RandomExpansion,
+    kernels,
+    threads,
+)
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.encoders import JoinedEncoder
 from fdgnn.encoders.base import encode_each
@@ -150,3 +157,22 @@ def test_blas_is_told_to_take_one_thread_only_if_it_has_more():
         assert isinstance(threads.one_blas_thread(), nullcontext)
     with threadpool_limits(2, user_api="blas"):
         assert not isinstance(threads.one_blas_thread(), nullcontext)
+
+
+def test_a_small_fit_holds_blas_to_one_thread_and_gives_the_others_back(monkeypatch):
+    graphs, y = make_motif_graphs(40, random_state=0)
+    seen = []
+
+    def watched(self, X):
+        seen.append({each["num_threads"] for each in threadpool_info() if of_blas(each)})
+        return expand(self, X)
+
+    def of_blas(library):
+        return library["user_api"] == "blas"
+
+    expand = RandomExpansion.expand
+    monkeypatch.setattr(RandomExpansion, "expand", watched)
+    with threadpool_limits(2, user_api="blas"):
+        FDGNNClassifier(n_units=10, random_state=0).fit(graphs, y)
+        assert seen == [{1}]
+        assert {each["num_threads"] for each in threadpool_info() if of_blas(each)} == {2}

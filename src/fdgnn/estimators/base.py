@@ -66,6 +66,7 @@ from fdgnn.scikit import (
     clone,
 )
 from fdgnn.seeds import child_seed, seed_sequence
+from fdgnn.threads import blas_threads_for
 
 # Its reservoirs have fixed parameters. States that still move are features like others: validation
 # has judged them, and a member that they make clearly worse is not averaged.
@@ -186,6 +187,20 @@ class GraphModel(ModelParameters):
         What is `chosen` already is for each member its penalty and held-out outputs, or None if
         it is left out.
         """
+        with blas_threads_for(len(graphs)):
+            pairs = self._drawn_pairs(graphs, goal, chosen)
+            self.networks_ = tuple(each.trained(goal, found.penalty) for each, found in pairs)
+            encodings = [each.encoding for each, _ in pairs]
+            self.novelty_ = Novelty.fit([each.encoder for each, _ in pairs], encodings, graphs)
+        self._record_settling(encodings)
+        if self.reading_ is not None and not any(e.encoder.uses_arc_labels for e, _ in pairs):
+            self.reading_ = self.reading_.without_arc_labels()
+        return pairs
+
+    def _drawn_pairs(
+        self, graphs: GraphBatch, goal: Goal, chosen: Chosen
+    ) -> list[tuple[DrawnNetwork, HeldOut]]:
+        """Give the networks that are to be trained, each with its penalty."""
         n_times = 1 if self.encoder == AUTO else self.n_networks
         members = [m for _ in range(n_times) for m in self.members(self.graph_kind_, len(graphs))]
         known: Sequence[HeldOut | None] = [None] * len(members) if chosen is None else chosen
@@ -199,12 +214,6 @@ class GraphModel(ModelParameters):
             outputs = [found.outputs for _, found in pairs]
             kept = kept_members(outputs, goal.targets, goal.codes is not None, goal.ranking)
             pairs = [pair for pair, keep in zip(pairs, kept, strict=True) if keep]
-        self.networks_ = tuple(each.trained(goal, found.penalty) for each, found in pairs)
-        encodings = [each.encoding for each, _ in pairs]
-        self.novelty_ = Novelty.fit([each.encoder for each, _ in pairs], encodings, graphs)
-        self._record_settling(encodings)
-        if self.reading_ is not None and not any(e.encoder.uses_arc_labels for e, _ in pairs):
-            self.reading_ = self.reading_.without_arc_labels()
         return pairs
 
     def _chosen(self, drawn: DrawnNetwork, goal: Goal) -> HeldOut:
