@@ -99,7 +99,7 @@ def test_whole_weights_and_directions_are_part_of_colors():
 def test_real_weights_are_cut_into_bins_of_the_training_graphs():
     graphs = [Graph([[0, 1], [1, 2]], 3, weights=[w, 2 * w]) for w in np.linspace(0.1, 5.3, 40)]
     encoder = ColorCounts(n_rounds=1).fit(graphs)
-    assert len(encoder.weight_edges_) == 7
+    assert len(encoder.arcs_.edges) == 7
     near = [Graph([[0, 1], [1, 2]], 3, weights=[1.0, w]) for w in (2.0, 2.0001, 4.9)]
     X = encoder.transform(near).toarray()
     assert (X[0] == X[1]).all()

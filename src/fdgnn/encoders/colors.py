@@ -9,37 +9,30 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from fdgnn.arrays import Array, Features, Floats, Ints
+from fdgnn.arrays import Array, Features, Ints
 from fdgnn.encoders import channels
+from fdgnn.encoders.arc_reading import ArcReading
 from fdgnn.encoders.base import Encoder, Encoding, GraphKind
 from fdgnn.encoders.channels import Channels, Colors
+from fdgnn.encoders.color_files import (
+    ColorFacts,
+    kept_edges,
+    taken_columns,
+    taken_edges,
+    taken_weight_edges,
+)
 from fdgnn.encoders.color_parts import ColorParts, rows_of
 from fdgnn.encoders.counting import colored, feature_keys, hashed_counts, numbered
 from fdgnn.encoders.unseen import HANDLE_UNKNOWN, unseen_arcs_in_words, unseen_in_words
-from fdgnn.encoders.wording import number_in_words
-from fdgnn.exceptions import GraphError, ModelFileError
+from fdgnn.encoders.wording import features_in_words, labels_in_words, structure_in_words
+from fdgnn.exceptions import ModelFileError
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.union import Kind
 from fdgnn.limits import MAX_BINS, MAX_BUCKETS, MAX_ROUNDS
 from fdgnn.parameters import Number, OneOf, Rule
-from fdgnn.records import Record
 from fdgnn.scikit import check_is_fitted
 
 DEFAULT_BUCKETS = 2**18
-WEIGHT_BINS = 8
-_MISSING = "{0}, but the model was fitted on graphs with some"
-_LARGEST = 2.0**62  # weights beyond are all the same
-
-
-class ColorFacts(Record, frozen=True, kw_only=True):
-    """What a model file says of color counts, beside parameters and arrays."""
-
-    vocabulary: list[int | str] | None
-    joint: bool = False
-    whole_weights: bool = True
-    labeled_arcs: bool = False
-    weighted_arcs: bool = False
-    arc_vocabulary: list[int | str] | None = None  # None where it is not known
 
 
 class Buckets:
@@ -174,17 +167,9 @@ class ColorCounts(Encoder):
             self.feature_edges_ = channels.quantile_edges(graphs.features, self.n_bins)
             bins = channels.bins_of(graphs.features, self.feature_edges_)
             self.joint_ = channels.few_rows(channels.coarse_bins(bins, self.feature_edges_))
-        self.weight_edges_, self.whole_weights_ = np.empty(0), True
-        self.labeled_arcs_ = self.arc_labels and graphs.arc_label_codes is not None
-        self.weighted_arcs_ = self.arc_labels and graphs.weights is not None
-        arc_values = graphs.arc_label_values if self.labeled_arcs_ else None
+        self.arcs_ = ArcReading.of(graphs) if self.arc_labels else ArcReading()
+        arc_values = graphs.arc_label_values if self.arcs_.labeled else None
         self.arc_vocabulary_ = None if arc_values is None else tuple(arc_values.tolist())
-        if self.weighted_arcs_:
-            assert graphs.weights is not None
-            self.whole_weights_ = bool((graphs.weights == np.round(graphs.weights)).all())
-            if not self.whole_weights_:
-                weights = graphs.weights[:, None]
-                self.weight_edges_ = channels.quantile_edges(weights, WEIGHT_BINS)[0]
         self.columns_ = None
         if self.n_buckets is None:
             colors = self._all_colors(graphs, self.n_rounds, self.n_jobs)[1]
@@ -252,28 +237,6 @@ class ColorCounts(Encoder):
         ]
         return [*each, *fine]
 
-    def _arc_bits(self, graphs: GraphBatch) -> Colors:
-        """What each arc carries, hashed; of length 0 where that is nothing."""
-        bits = np.empty(0, dtype=np.uint64)
-        if graphs.n_arcs == 0:
-            return bits
-        if self.labeled_arcs_:
-            if graphs.arc_colors is None:
-                raise GraphError(_MISSING.format("the graphs have no labels on arcs"))
-            bits = graphs.arc_colors
-        if self.weighted_arcs_:
-            if graphs.weights is None:
-                raise GraphError(_MISSING.format("the graphs have no weights"))
-            weights = channels.hashed(self._weight_levels(graphs.weights), "weight")
-            bits = bits ^ weights if len(bits) else weights
-        return bits
-
-    def _weight_levels(self, weights: Floats) -> Ints:
-        """Weights as whole numbers, or as numbers of their bins."""
-        if self.whole_weights_:
-            return np.round(np.clip(weights, -_LARGEST, _LARGEST)).astype(np.int64)
-        return np.searchsorted(self.weight_edges_, weights)
-
     # ------------------------------------------------------------------ features
 
     def encode(
@@ -290,7 +253,7 @@ class ColorCounts(Encoder):
         if self.n_buckets is None:
             return self._exact_counts(graphs, n_rounds, n_jobs)
         found = self._channels(graphs, n_rounds, n_jobs)
-        arc_bits = self._arc_bits(graphs)
+        arc_bits = self.arcs_.bits(graphs)
         return hashed_counts(graphs, found, arc_bits, self.n_buckets, self.counts, n_jobs)
 
     def _keys(self, graphs: GraphBatch, colors: Colors) -> Colors:
@@ -302,7 +265,7 @@ class ColorCounts(Encoder):
     ) -> tuple[Channels, Colors]:
         """Channels, and the colors (T, n_vertices) of all graphs at once."""
         found = self._channels(graphs, n_rounds, n_jobs)
-        return found, colored(graphs, found, self._arc_bits(graphs), 0, len(graphs))
+        return found, colored(graphs, found, self.arcs_.bits(graphs), 0, len(graphs))
 
     def _exact_counts(self, graphs: GraphBatch, n_rounds: int, n_jobs: int | None) -> sp.csr_array:
         assert self.columns_ is not None
@@ -382,24 +345,17 @@ class ColorCounts(Encoder):
         return ColorFacts(
             vocabulary=None if words is None else list(words),
             joint=self.joint_,
-            whole_weights=self.whole_weights_,
-            labeled_arcs=self.labeled_arcs_,
-            weighted_arcs=self.weighted_arcs_,
+            whole_weights=self.arcs_.whole,
+            labeled_arcs=self.arcs_.labeled,
+            weighted_arcs=self.arcs_.weighted,
             arc_vocabulary=None if self.arc_vocabulary_ is None else list(self.arc_vocabulary_),
         )
 
     def arrays(self) -> dict[str, Array]:
-        """Give the edges of bins and the columns, where there are any.
-
-        A feature with fewer edges than others has zeros after them: files have finite numbers.
-        """
-        arrays: dict[str, Array] = {}
-        if len(self.feature_edges_):
-            real = np.isfinite(self.feature_edges_)
-            arrays["feature_edges"] = np.where(real, self.feature_edges_, 0.0)
-            arrays["feature_counts"] = real.sum(axis=1, dtype=np.int32)
-        if not self.whole_weights_:
-            arrays["weight_edges"] = self.weight_edges_[np.isfinite(self.weight_edges_)]
+        """Give the edges of bins and the columns, where there are any."""
+        arrays = kept_edges(self.feature_edges_) if len(self.feature_edges_) else {}
+        if not self.arcs_.whole:
+            arrays["weight_edges"] = self.arcs_.edges[np.isfinite(self.arcs_.edges)]
         return arrays if self.columns_ is None else arrays | {"columns": self.columns_}
 
     def restore(self, facts: Any, arrays: Mapping[str, Array], graph_kind: GraphKind) -> None:
@@ -407,8 +363,7 @@ class ColorCounts(Encoder):
         rest = dict(arrays)
         graph_kind.check_vocabulary(facts.vocabulary)
         self.vocabulary_ = None if facts.vocabulary is None else tuple(facts.vocabulary)
-        self.joint_, self.whole_weights_ = facts.joint, facts.whole_weights
-        self.labeled_arcs_, self.weighted_arcs_ = facts.labeled_arcs, facts.weighted_arcs
+        self.joint_ = facts.joint
         words = facts.arc_vocabulary
         self.arc_vocabulary_ = None if words is None else tuple(words)
         if self._first in ("labels", "features") and self._first != graph_kind.vertices:
@@ -416,11 +371,10 @@ class ColorCounts(Encoder):
         self.feature_edges_ = np.empty((0, self.n_bins - 1))
         if self._first == "features":
             shape = (graph_kind.n_inputs, self.n_bins - 1)
-            self.feature_edges_ = _taken_edges(rest, shape)
-        self.weight_edges_ = np.empty(0)
-        if not self.whole_weights_:
-            self.weight_edges_ = _taken_weight_edges(rest)
-        self.columns_ = _taken_columns(rest) if self.n_buckets is None else None
+            self.feature_edges_ = taken_edges(rest, shape)
+        edges = np.empty(0) if facts.whole_weights else taken_weight_edges(rest)
+        self.arcs_ = ArcReading(facts.labeled_arcs, facts.weighted_arcs, facts.whole_weights, edges)
+        self.columns_ = taken_columns(rest) if self.n_buckets is None else None
         if rest:
             raise ModelFileError(f"it has an array {min(rest)[:40]!r}, which its colors have not")
 
@@ -429,7 +383,7 @@ class ColorCounts(Encoder):
     @property
     def uses_arc_labels(self) -> bool:
         """Whether labels of arcs are part of the colors."""
-        return self.arc_labels if not hasattr(self, "labeled_arcs_") else self.labeled_arcs_
+        return self.arcs_.labeled if hasattr(self, "arcs_") else self.arc_labels
 
     @property
     def _takes_unseen(self) -> bool:
@@ -442,11 +396,7 @@ class ColorCounts(Encoder):
 
     def lacking(self, kind: Kind) -> str | None:
         """Labels and weights of arcs are needed where they are part of the colors."""
-        if self.labeled_arcs_ and kind.arc_labels is None:
-            return _MISSING.format("it has no labels on arcs")
-        if self.weighted_arcs_ and not kind.weighted:
-            return _MISSING.format("it has no weights")
-        return None
+        return self.arcs_.lacking(kind)
 
     def refusals(self, graphs: GraphBatch) -> dict[int, str]:
         """Graphs with a vertex label that was not seen during fit, unless they are taken."""
@@ -475,62 +425,11 @@ class ColorCounts(Encoder):
             What labels, as text, are called.
         """
         if channel == "label":
-            assert graphs.labels is not None
-            texts = [str(label) for label in graphs.labels.tolist()]
-            return [(names or {}).get(text, f"label {text}") for text in texts]
+            return labels_in_words(graphs, names or {})
         if channel == "vertex":
             return ["any vertex"] * graphs.n_vertices
         if channel.startswith("feature"):
-            return self._features_in_words(graphs, channel)
+            return features_in_words(graphs, channel)
         if channel == self._first == "degree":
             return [f"degree {degree}" for degree in channels.degrees(graphs).tolist()]
-        numbers = channels.structure_numbers(graphs, self.n_jobs)
-        numbers["log degree"] = numbers["degree"]
-        parts = [
-            [number_in_words(name, int(b)) for b in numbers[name]] for name in channel.split(", ")
-        ]
-        return [" and ".join(words) for words in zip(*parts, strict=True)]
-
-    def _features_in_words(self, graphs: GraphBatch, channel: str) -> list[str]:
-        assert graphs.features is not None
-        name, _, coarse = channel.partition(", ")
-        if name == "features":
-            return ["all features, in coarse bins"] * graphs.n_vertices
-        column = graphs.features[:, int(name.split()[1])]
-        about = "in the coarse bin of" if coarse else "in the bin of"
-        return [f"{name} {about} {value:.3g}" for value in column.tolist()]
-
-
-def _taken_edges(arrays: dict[str, Array], shape: tuple[int, int]) -> Floats:
-    """Edges of the bins of features, (n_features, n_bins - 1), infinite after the last real one."""
-    edges, counts = arrays.pop("feature_edges", None), arrays.pop("feature_counts", None)
-    if edges is None or edges.dtype != np.float64 or edges.shape != shape:
-        raise ModelFileError(f"its color counts need edges of bins of the shape {shape}")
-    if counts is None or counts.dtype != np.int32 or counts.shape != shape[:1]:
-        raise ModelFileError("its color counts need the number of edges of each feature")
-    if (counts < 0).any() or (counts > shape[1]).any():
-        raise ModelFileError("its color counts have more edges of bins than there are")
-    found = np.where(np.arange(shape[1]) < counts[:, None], edges, np.inf)
-    if not (found[:, 1:] >= found[:, :-1]).all():
-        raise ModelFileError("the edges of its bins do not ascend")
-    return found
-
-
-def _taken_weight_edges(arrays: dict[str, Array]) -> Floats:
-    """Edges of the bins of weights, infinite after the last real one."""
-    edges = arrays.pop("weight_edges", None)
-    if edges is None or edges.dtype != np.float64 or edges.ndim != 1 or len(edges) >= WEIGHT_BINS:
-        raise ModelFileError(f"its color counts need at most {WEIGHT_BINS - 1} edges of weights")
-    if not (edges[1:] >= edges[:-1]).all():
-        raise ModelFileError("the edges of its bins do not ascend")
-    return np.concatenate([edges, np.full(WEIGHT_BINS - 1 - len(edges), np.inf)])
-
-
-def _taken_columns(arrays: dict[str, Array]) -> Colors:
-    """The feature of each column, ascending."""
-    columns = arrays.pop("columns", None)
-    if columns is None or columns.dtype != np.uint64 or columns.ndim != 1 or len(columns) == 0:
-        raise ModelFileError("its color counts need columns, which are numbers of 64 bits")
-    if not (columns[1:] > columns[:-1]).all():
-        raise ModelFileError("the columns of its color counts do not ascend")
-    return columns
+        return structure_in_words(graphs, channel, self.n_jobs)

@@ -6,14 +6,38 @@ Numbers of a vertex are colors in bins, so words name the range of a bin.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from fdgnn.encoders.channels import log_bin_ends
+from fdgnn.encoders.channels import log_bin_ends, structure_numbers
+from fdgnn.graphs import GraphBatch
 
 
-def number_in_words(name: str, bin_: int) -> str:
-    """Say what a bin of a structural number means (`fdgnn.encoders.channels.structure_numbers`)."""
-    return _WORDS[name](name, bin_)
+def labels_in_words(graphs: GraphBatch, names: Mapping[str, str]) -> list[str]:
+    """Say the label of each vertex; `names` is what labels, as text, are called."""
+    assert graphs.labels is not None
+    texts = [str(label) for label in graphs.labels.tolist()]
+    return [names.get(text, f"label {text}") for text in texts]
+
+
+def features_in_words(graphs: GraphBatch, channel: str) -> list[str]:
+    """Say in which bin a feature of each vertex is."""
+    assert graphs.features is not None
+    name, _, coarse = channel.partition(", ")
+    if name == "features":
+        return ["all features, in coarse bins"] * graphs.n_vertices
+    column = graphs.features[:, int(name.split()[1])]
+    about = "in the coarse bin of" if coarse else "in the bin of"
+    return [f"{name} {about} {value:.3g}" for value in column.tolist()]
+
+
+def structure_in_words(graphs: GraphBatch, channel: str, n_jobs: int | None) -> list[str]:
+    """Say the bin of a number, or of two, that describes the neighborhood of each vertex."""
+    numbers = structure_numbers(graphs, n_jobs)
+    numbers["log degree"] = numbers["degree"]
+    parts = [
+        [_WORDS[name](name, int(bin_)) for bin_ in numbers[name]] for name in channel.split(", ")
+    ]
+    return [" and ".join(words) for words in zip(*parts, strict=True)]
 
 
 def reach(channel: str) -> int:
