@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, lru_cache
-from typing import Any, overload
+from functools import cached_property
+from typing import Any, NoReturn, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,10 @@ import scipy.sparse as sp
 from fdgnn.arrays import Array, Floats, Ints, frozen, offsets_of, ranges
 from fdgnn.exceptions import GraphError, UnseenLabelError
 from fdgnn.graphs import checks, colors
-from fdgnn.graphs.arcs import first_of_run, merge_arcs
+from fdgnn.graphs.arcs import merge_arcs
 from fdgnn.graphs.descriptors import Descriptors, mixed_kinds
 from fdgnn.graphs.graph import Graph
+from fdgnn.graphs.labels import coded, decoded, first_new, recoded
 from fdgnn.graphs.reading import Reading
 from fdgnn.graphs.union import Faults, Kind, Union, join, read_parts
 from fdgnn.texts import counted
@@ -208,8 +209,8 @@ class GraphBatch(Sequence[Graph]):
         faults = union.faults()
         if faults:
             return None, faults
-        codes, values = _coded(union.labels)
-        arc_codes, arc_values = _coded(union.arc_labels)
+        codes, values = coded(union.labels)
+        arc_codes, arc_values = coded(union.arc_labels)
         merged = merge_arcs(union.arcs, union.weights, arc_codes, union.offsets, union.directed)
         if len(merged.differing_weights) or len(merged.differing_labels):
             return None, union.contradictions(merged)
@@ -280,11 +281,11 @@ class GraphBatch(Sequence[Graph]):
         return Graph(
             edge_index=np.stack([self.neighbors[a:b].astype(np.int64), targets]),
             n_vertices=w - v,
-            labels=_decoded(self.label_codes, self.label_values, v, w),
+            labels=decoded(self.label_codes, self.label_values, v, w),
             features=None if self.features is None else self.features[v:w],
             weights=None if self.weights is None else self.weights[a:b],
             directed=self.directed,
-            arc_labels=_decoded(self.arc_label_codes, self.arc_label_values, a, b),
+            arc_labels=decoded(self.arc_label_codes, self.arc_label_values, a, b),
             descriptors=None if self.descriptors is None else self.descriptors.row(g),
         )
 
@@ -340,12 +341,12 @@ class GraphBatch(Sequence[Graph]):
     @property
     def labels(self) -> Array | None:
         """The vertices' labels as the user gave them, or None."""
-        return _decoded(self.label_codes, self.label_values)
+        return decoded(self.label_codes, self.label_values)
 
     @property
     def arc_labels(self) -> Array | None:
         """The arcs' labels as the user gave them, in the order of `neighbors`, or None."""
-        return _decoded(self.arc_label_codes, self.arc_label_values)
+        return decoded(self.arc_label_codes, self.arc_label_values)
 
     @cached_property
     def graph_of_vertex(self) -> npt.NDArray[np.int32]:
@@ -435,12 +436,12 @@ class GraphBatch(Sequence[Graph]):
 
     def new_labels(self, vocabulary: Sequence[Any] | None) -> dict[int, Any]:
         """Positions of graphs with a vertex label that the vocabulary lacks, and the first such."""
-        return _new_labels(vocabulary, self.label_codes, self.label_values, self.vertex_offsets)
+        return first_new(vocabulary, self.label_codes, self.label_values, self.vertex_offsets)
 
     def new_arc_labels(self, vocabulary: Sequence[Any] | None) -> dict[int, Any]:
         """Positions of graphs with an arc label that the vocabulary lacks, and the first such."""
         offsets = np.asarray(self.indptr[self.vertex_offsets], dtype=np.int64)
-        return _new_labels(vocabulary, self.arc_label_codes, self.arc_label_values, offsets)
+        return first_new(vocabulary, self.arc_label_codes, self.arc_label_values, offsets)
 
     def encode_labels(
         self, vocabulary: Sequence[Any], *, blank: bool = False
@@ -458,7 +459,10 @@ class GraphBatch(Sequence[Graph]):
             raise GraphError("the graphs have no vertex labels, but the model was fitted on some")
         known = self._encoded.get((tuple(vocabulary), blank))
         if known is None:
-            known = frozen(self._encode_labels(vocabulary, blank))[0]
+            known = frozen(recoded(self.label_codes, self.label_values, vocabulary))[0]
+            # Codes that are the batch's own are those of a vocabulary that lacks nothing.
+            if not blank and known is not self.label_codes and (known < 0).any():
+                self._refuse(vocabulary, int(np.argmax(known < 0)))
             self._encoded[tuple(vocabulary), blank] = known
         return known
 
@@ -467,27 +471,20 @@ class GraphBatch(Sequence[Graph]):
         """Codes by vocabulary: the networks of a model have one in common."""
         return {}
 
-    def _encode_labels(self, vocabulary: Sequence[Any], blank: bool) -> npt.NDArray[np.int32]:
+    def _refuse(self, vocabulary: Sequence[Any], v: int) -> NoReturn:
+        """Raise the error for a vertex whose label the vocabulary lacks."""
         assert self.label_codes is not None
         assert self.label_values is not None
-        if self.label_values.tolist() == list(vocabulary):
-            return self.label_codes
-        position = _positions(tuple(vocabulary))
-        table = [position.get(label, -1) for label in self.label_values.tolist()]
-        codes = np.array(table, dtype=np.int32).take(self.label_codes)
-        if not blank and -1 in table and (codes < 0).any():
-            v = int(np.argmax(codes < 0))
-            label = self.label_values[self.label_codes[v]].item()
-            known = ", ".join(map(repr, np.asarray(vocabulary)[:10].tolist()))
-            known += ", ..." * (len(vocabulary) > 10)
-            raise UnseenLabelError(
-                f"vertex label {label!r} was not seen during fit; known are {known}; "
-                "leave such graphs out (model.usable does), or fit on data that has every label "
-                "(folds of one batch, as_batch(graphs), share its labels; folds of a list do not), "
-                'or fit with handle_unknown="ignore"',
-                int(self.graph_of_vertex[v]),
-            )
-        return codes
+        label = self.label_values[self.label_codes[v]].item()
+        known = ", ".join(map(repr, np.asarray(vocabulary)[:10].tolist()))
+        known += ", ..." * (len(vocabulary) > 10)
+        raise UnseenLabelError(
+            f"vertex label {label!r} was not seen during fit; known are {known}; "
+            "leave such graphs out (model.usable does), or fit on data that has every label "
+            "(folds of one batch, as_batch(graphs), share its labels; folds of a list do not), "
+            'or fit with handle_unknown="ignore"',
+            int(self.graph_of_vertex[v]),
+        )
 
 
 def _described(batch: GraphBatch, graphs: list[Graph]) -> tuple[GraphBatch | None, Faults]:
@@ -497,57 +494,3 @@ def _described(batch: GraphBatch, graphs: list[Graph]) -> tuple[GraphBatch | Non
     if faults:
         return None, faults
     return replace(batch, descriptors=Descriptors.of_rows(rows)), {}
-
-
-@lru_cache(maxsize=16)
-def _positions(labels: tuple[Any, ...]) -> dict[Any, int]:
-    return {label: i for i, label in enumerate(labels)}
-
-
-_FEW_TEXTS = 500  # up to which a dictionary is faster than sorting
-
-
-def _coded(labels: Array | None) -> tuple[npt.NDArray[np.int32] | None, Array | None]:
-    """Give the distinct labels, sorted, and each label's position among them."""
-    if labels is None:
-        return None, None
-    if labels.dtype.kind == "U" and len(labels) <= _FEW_TEXTS:  # NumPy compares texts slowly
-        names = labels.tolist()
-        place = {name: i for i, name in enumerate(sorted(set(names)))}
-        codes = np.array([place[name] for name in names], dtype=np.int32)
-        return codes, np.array(list(place), dtype=labels.dtype)
-    ordered = np.sort(labels)
-    values = ordered[first_of_run(ordered)]
-    codes = np.searchsorted(values, labels).astype(np.int32)
-    return codes, values.astype(str) if values.dtype.kind == "O" else values
-
-
-def _new_labels(
-    vocabulary: Sequence[Any] | None,
-    codes: npt.NDArray[np.int32] | None,
-    values: Array | None,
-    offsets: Ints,
-) -> dict[int, Any]:
-    """Positions of graphs with a label that the vocabulary lacks, and the first such label.
-
-    The labels of graph g are at positions `offsets[g]` to `offsets[g + 1]` of `codes`.
-    """
-    if vocabulary is None or codes is None or values is None:
-        return {}
-    known, labels_here = set(vocabulary), values.tolist()
-    if known.issuperset(labels_here):  # most often
-        return {}
-    new = np.array([label not in known for label in labels_here])
-    places = np.flatnonzero(new[codes])
-    graph_of = np.searchsorted(offsets, places, side="right") - 1
-    graphs, first = np.unique(graph_of, return_index=True)
-    return dict(zip(graphs.tolist(), values[codes[places[first]]].tolist(), strict=True))
-
-
-def _decoded(
-    codes: npt.NDArray[np.int32] | None,
-    values: Array | None,
-    start: int = 0,
-    end: int | None = None,
-) -> Array | None:
-    return None if codes is None or values is None else values[codes[start:end]]

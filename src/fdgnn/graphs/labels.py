@@ -1,0 +1,72 @@
+"""Labels of vertices or arcs: distinct values, and the position of each among them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fdgnn.arrays import Array, Ints
+from fdgnn.graphs.arcs import first_of_run
+
+Codes = npt.NDArray[np.int32]
+_FEW_TEXTS = 500  # up to which a dictionary is faster than sorting
+
+
+def coded(labels: Array | None) -> tuple[Codes | None, Array | None]:
+    """Give the distinct labels, sorted, and each label's position among them."""
+    if labels is None:
+        return None, None
+    if labels.dtype.kind == "U" and len(labels) <= _FEW_TEXTS:  # NumPy compares texts slowly
+        names = labels.tolist()
+        place = {name: i for i, name in enumerate(sorted(set(names)))}
+        codes = np.array([place[name] for name in names], dtype=np.int32)
+        return codes, np.array(list(place), dtype=labels.dtype)
+    ordered = np.sort(labels)
+    values = ordered[first_of_run(ordered)]
+    codes = np.searchsorted(values, labels).astype(np.int32)
+    return codes, values.astype(str) if values.dtype.kind == "O" else values
+
+
+def decoded(
+    codes: Codes | None, values: Array | None, start: int = 0, end: int | None = None
+) -> Array | None:
+    """Give the labels at some positions, as they were given."""
+    return None if codes is None or values is None else values[codes[start:end]]
+
+
+def recoded(codes: Codes, values: Array, vocabulary: Sequence[Any]) -> Codes:
+    """Give each label its position in a vocabulary; -1 if that lacks it."""
+    labels_here = values.tolist()
+    if labels_here == list(vocabulary):
+        return codes
+    position = _positions(tuple(vocabulary))
+    table = [position.get(label, -1) for label in labels_here]
+    return np.array(table, dtype=np.int32).take(codes)
+
+
+@lru_cache(maxsize=16)
+def _positions(labels: tuple[Any, ...]) -> dict[Any, int]:
+    return {label: i for i, label in enumerate(labels)}
+
+
+def first_new(
+    vocabulary: Sequence[Any] | None, codes: Codes | None, values: Array | None, offsets: Ints
+) -> dict[int, Any]:
+    """Positions of graphs with a label that the vocabulary lacks, and the first such label.
+
+    The labels of graph g are at positions `offsets[g]` to `offsets[g + 1]` of `codes`.
+    """
+    if vocabulary is None or codes is None or values is None:
+        return {}
+    known, labels_here = set(vocabulary), values.tolist()
+    if known.issuperset(labels_here):  # most often
+        return {}
+    new = np.array([label not in known for label in labels_here])
+    places = np.flatnonzero(new[codes])
+    graph_of = np.searchsorted(offsets, places, side="right") - 1
+    graphs, first = np.unique(graph_of, return_index=True)
+    return dict(zip(graphs.tolist(), values[codes[places[first]]].tolist(), strict=True))
