@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,8 +22,29 @@ def add_option(parser: pytest.Parser) -> None:
 
 
 def spent() -> float:
-    """CPU seconds of this process and of its children that have ended."""
-    return sum(os.times()[:4])
+    """CPU seconds of this process and of its children, also of those that have not ended.
+
+    joblib's processes serve one test after the other, and end minutes later.
+    """
+    return sum(os.times()[:4]) + sum(map(_spent_by, _children(os.getpid())))
+
+
+def _spent_by(pid: int) -> float:
+    """CPU seconds of a process that runs, and of its children."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:  # it has just ended, or there is no /proc
+        return 0.0
+    own = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")  # the last two: ended children
+    return own + sum(map(_spent_by, _children(pid)))
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        tasks = list(Path(f"/proc/{pid}/task").iterdir())
+        return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    except OSError:
+        return []
 
 
 @pytest.hookimpl(wrapper=True)
