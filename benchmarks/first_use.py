@@ -47,16 +47,20 @@ model = fdgnn.load_model(sys.argv[1])
 model.predict(fdgnn.read_graphs(sys.argv[2], like=model).graphs[:1])
 """
 MUTAG = """
-import json, time, fdgnn
+import json, os, time, fdgnn
+from threadpoolctl import threadpool_limits
 graphs, y = fdgnn.load_tu("MUTAG")
 model = fdgnn.FDGNNClassifier(random_state=0).fit(graphs, y)
-best = float("inf")
-for _ in range(60):
-    some = graphs[:]
-    start = time.process_time()
-    model.fit(some, y)
-    best = min(best, time.process_time() - start)
-print(json.dumps([best]))
+best = []
+for n_threads in (1, os.cpu_count()):
+    with threadpool_limits(n_threads, user_api="blas"):
+        best.append(float("inf"))
+        for _ in range(60):
+            some = graphs[:]
+            start = time.process_time()
+            model.fit(some, y)
+            best[-1] = min(best[-1], time.process_time() - start)
+print(json.dumps(best))
 """
 ONE_OF_MUTAG = """
 import json, time
@@ -145,7 +149,7 @@ class Installed:
         self.fdgnn(*fit)
         self.fdgnn(*predict)
         self.fdgnn(*fit[:-1], self.papers, "--model", "paper", "--no-search")
-        (mutag,), (small,) = self.numbers(MUTAG), self.numbers(ONE_OF_MUTAG)
+        (mutag, threaded), (small,) = self.numbers(MUTAG), self.numbers(ONE_OF_MUTAG)
         nci1, passes = self.numbers(NCI1)
         median, slow = self.numbers(ONE_GRAPH, self.papers, new)
         committee, _ = self.numbers(ONE_GRAPH, self.model, new)
@@ -161,6 +165,7 @@ class Installed:
             "one graph of MUTAG, the paper's model: median, one thread": small,
             "fdgnn --help": self.fdgnn("--help"),
             "MUTAG fit, warm": mutag,
+            "MUTAG fit, warm, BLAS with as many threads as cores": threaded,
             "NCI1, H 500, one layer": nci1,
             "NCI1, H 500, one layer, in passes of our own tanh": passes,
         }
