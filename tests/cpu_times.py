@@ -67,7 +67,9 @@ def _timed(item: pytest.Item) -> Iterator[Any]:
     try:
         return (yield)
     finally:
-        item.user_properties[:] = [(_NAME, spent() - start)]  # the report of this phase takes it
+        # A process that ends without being waited for, as a browser's do, takes its time along.
+        phase = max(spent() - start, 0.0)
+        item.user_properties[:] = [(_NAME, phase)]  # the report of this phase takes it
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

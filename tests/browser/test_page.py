@@ -7,6 +7,7 @@ import re
 import pytest
 
 import report_examples as examples
+from browser.conftest import ready
 from fdgnn.report import read_subject, write_report
 from report_examples import HOSTILE, HOSTILE_END, HOSTILE_IMAGE, write_run
 
@@ -57,33 +58,9 @@ def pages(tmp_path_factory):
 
 
 @pytest.fixture
-def visit(browser, pages):
-    """``visit("one")``: the page when it is drawn; whatever it complains of fails the test."""
-    contexts, complaints = [], []
-
-    def visit(name, *, width=1280, theme="light", **options):
-        context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=theme, **options
-        )
-        contexts.append(context)
-        page = context.new_page()
-        address = pages[name].as_uri()
-        page.on("console", lambda m: m.type == "error" and complaints.append(m.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda r: r.url != address and complaints.append(f"fetches {r.url}"))
-        page.goto(address)
-        drawn(page)
-        return page
-
-    yield visit
-    for context in contexts:
-        context.close()
-    assert not complaints
-
-
-def drawn(page):
-    page.wait_for_selector("html[data-ready=yes]", state="attached", timeout=60_000)
-    return page
+def visit(visits, pages):
+    """``visit("one")``: the page when it is drawn."""
+    return lambda name, **options: visits.open(pages[name], **options)
 
 
 def points(page, chart, mark=".mark-symbol"):
@@ -306,11 +283,11 @@ def test_choice_of_the_run(visit):
     assert not page.locator("#map-2").is_visible()
     page.select_option("#run", "2")
     page.wait_for_selector("[data-chart='map-2'][data-state=drawn]")
-    drawn(page)
+    ready(page)
     assert not page.locator("#map-0").is_visible()
     assert page.locator("[data-chart='map-2'] svg").bounding_box()["width"] > 300
     page.select_option("#run", "1")
-    drawn(page)
+    ready(page)
     assert page.locator("#dynamics .missing").filter(visible=True).count() == 1
 
 
@@ -338,7 +315,7 @@ def test_theme_follows_the_system_the_button_and_memory(visit):
     expect(body).to_have_css("background-color", night)
     for _ in range(20):  # the browser hands what a page stores to its next process in its own time
         light.reload()
-        if background(drawn(light)) == night:
+        if background(ready(light)) == night:
             break
     assert background(light) == night
     light.click("#theme")
@@ -500,7 +477,7 @@ def test_chart_that_fails_says_so(browser, pages, tmp_path):
     context = browser.new_context()
     page = context.new_page()
     page.goto(broken.as_uri())
-    drawn(page)
+    ready(page)
     failed = page.locator("[data-state=failed]")
     assert [f.get_attribute("data-chart") for f in failed.all()] == ["labels-0"]
     assert "could not be drawn" in failed.inner_text()

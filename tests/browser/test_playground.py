@@ -96,32 +96,15 @@ def pages(cases, tmp_path_factory):
 
 
 @pytest.fixture
-def visit(browser, pages):
-    """``visit("auto")``: the page when it runs; whatever it complains of fails the test."""
-    contexts, complaints = [], []
+def visit(visits, pages):
+    """``visit("auto")``, or of a file: the page when it runs."""
 
-    def visit(name, *, width=1280, **options):
-        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
-        contexts.append(context)
-        page = context.new_page()
+    def visit(name, **options):
+        page = visits.open(pages[name] if isinstance(name, str) else name, **options)
         page.set_default_timeout(120_000)
-        address = (pages[name] if isinstance(name, str) else name).as_uri()
-
-        def check(request):
-            if request.url != address and not request.url.startswith("blob:"):
-                complaints.append(f"fetches {request.url}")
-
-        page.on("console", lambda m: m.type == "error" and complaints.append(m.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", check)
-        page.goto(address)
-        page.wait_for_selector("html[data-ready=yes]", state="attached")
         return page
 
-    yield visit
-    for context in contexts:
-        context.close()
-    assert not complaints
+    return visit
 
 
 # ---------------------------------------------------------------------- the numbers are Python's
