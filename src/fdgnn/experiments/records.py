@@ -123,7 +123,8 @@ class RunTimes(Record, frozen=True, kw_only=True):
     Attributes
     ----------
     networks_seconds : float
-        For all networks, summed over processes and runs.
+        For all networks, summed over processes and runs: of the processor. In earlier results
+        they are seconds of the clock.
     fold_train_seconds, fold_test_seconds : list of float
         To train and to test the selected model of each outer fold, on one core.
     fold_unconverged_graphs : list of int
