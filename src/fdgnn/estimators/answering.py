@@ -32,8 +32,8 @@ from fdgnn.readout.gaussian import GaussianReadout
 from fdgnn.reservoir import Layer
 from fdgnn.scikit import check_is_fitted
 
-# Its reservoirs have fixed parameters. States that still move are features like others: validation
-# has judged them, and a member that they make clearly worse is not averaged.
+# The reservoirs of a committee have fixed parameters. States that still move are features like
+# others: validation has judged them, and a member that they make clearly worse is not averaged.
 _REMEDY_OF_AUTO = (
     "held-out predictions have judged the reservoirs as they are, so nothing has to be done; "
     'candidates="colors" (--model colors) trains none'
