@@ -249,6 +249,16 @@ def test_a_cache_that_cannot_be_a_folder(dataset, cache_folder):
     load_tu(dataset)
 
 
+def test_a_user_without_a_home(dataset, monkeypatch):
+    def no_home(*_, **__):
+        raise RuntimeError("could not determine the home directory")
+
+    monkeypatch.delenv("FDGNN_CACHE")
+    monkeypatch.setattr("platformdirs.user_cache_dir", no_home)
+    with pytest.warns(FDGNNWarning, match=r"cannot be kept \(there is no home directory\)"):
+        load_tu(dataset)
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write")
 def test_a_cache_one_may_not_write_to(dataset, cache_folder):
     cache_folder.mkdir(mode=0o500)

@@ -92,6 +92,16 @@ def test_homes_without_the_environment(tmp_path, monkeypatch):
     assert home.cache_home() == tmp_path / "parsed"
 
 
+def test_without_a_home_a_download_names_no_place_there(nothing_here, monkeypatch):
+    def no_home(*_, **__):
+        raise RuntimeError("could not determine the home directory")
+
+    monkeypatch.delenv("FDGNN_DATA")
+    monkeypatch.setattr("platformdirs.user_cache_dir", no_home)
+    with pytest.raises(DownloadError, match=r"put it into a folder that .* FDGNN_DATA names"):
+        home.find("ENZYMES", home.data_home())
+
+
 def test_grakels_mutag_is_the_papers(monkeypatch, nothing_here):
     if importlib.util.find_spec("grakel") is None:
         pytest.skip("GraKeL is not installed, so there is no copy of MUTAG in it")

@@ -60,6 +60,13 @@ def test_an_engine_that_was_not_compiled_is_not_taken(monkeypatch):
     assert kernels.runnable_engines() == ("plain",)
 
 
+def test_an_engine_that_is_missing_is_told_by_compile(monkeypatch):
+    monkeypatch.setattr(kernels, "_wide_engines", lambda: ["avx2", "avx512"])
+    monkeypatch.setattr(kernels, "_is_compiled", lambda name: name != "avx512")
+    with pytest.raises(KernelError, match="'avx512', which this processor could run, is not"):
+        fdgnn.compile_kernels()
+
+
 def test_numpys_integers_are_numbers_of_rounds():
     graphs = make_random_graphs(5, random_state=0)
     expected, found = (
@@ -71,7 +78,9 @@ def test_numpys_integers_are_numbers_of_rounds():
 
 def test_the_best_engine_is_taken_and_an_unknown_one_is_told():
     assert kernels.runnable_engines()[0] == "plain"
-    assert run(None, "-m", "fdgnn", "compile").returncode == 0
+    assert "this processor takes the engine" in run(None, "-m", "fdgnn", "compile").stdout
+    asked = run("plain", "-m", "fdgnn", "compile")
+    assert "FDGNN_ENGINE asks for the engine 'plain'" in asked.stdout
     told = run("best", "-m", "fdgnn", "compile")
     assert told.returncode == 1
     assert told.stderr.startswith("error: FDGNN_ENGINE is 'best'; this machine can run plain")

@@ -159,7 +159,7 @@ def test_blas_is_told_to_take_one_thread_only_if_it_has_more():
         assert not isinstance(threads.one_blas_thread(), nullcontext)
 
 
-def test_a_small_fit_holds_blas_to_one_thread_and_gives_the_others_back(monkeypatch):
+def test_few_graphs_hold_blas_to_one_thread_and_give_the_others_back(monkeypatch):
     graphs, y = make_motif_graphs(40, random_state=0)
     seen = []
 
@@ -173,6 +173,7 @@ def test_a_small_fit_holds_blas_to_one_thread_and_gives_the_others_back(monkeypa
     expand = RandomExpansion.expand
     monkeypatch.setattr(RandomExpansion, "expand", watched)
     with threadpool_limits(2, user_api="blas"):
-        FDGNNClassifier(n_units=10, random_state=0).fit(graphs, y)
-        assert seen == [{1}]
+        model = FDGNNClassifier(n_units=10, random_state=0).fit(graphs, y)
+        model.predict(graphs)
+        assert seen == [{1}, {1}]
         assert {each["num_threads"] for each in threadpool_info() if of_blas(each)} == {2}

@@ -16,7 +16,15 @@ from fdgnn.datasets import make_motif_graphs
 from fdgnn.exceptions import MissingDependencyError, ModelFileError, StudyError
 from fdgnn.experiments.rundir import read_run
 from fdgnn.experiments.study import PROTOCOLS, plan
-from fdgnn.report import Subject, model_subject, numbers, page, read_subject, write_report
+from fdgnn.report import (
+    Subject,
+    charts,
+    model_subject,
+    numbers,
+    page,
+    read_subject,
+    write_report,
+)
 from fdgnn.report.search import summarize_search
 from fdgnn.report.sections import selection
 from report_examples import (
@@ -1226,6 +1234,15 @@ def test_the_script_of_charts_is_made_once_and_kept(monkeypatch, tmp_path):
     page.bundle.cache_clear()
     assert page.bundle() == scripts[0]
     page.bundle.cache_clear()
+
+
+def test_a_library_that_needs_a_home_is_named_with_its_remedy(monkeypatch):
+    def no_home(name):
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr("fdgnn.extras.import_module", no_home)
+    with pytest.raises(MissingDependencyError, match=r"need altair, .*determine home.* set .*HOME"):
+        charts.altair()
 
 
 @pytest.mark.parametrize("library", ["altair", "vl_convert", "jinja2"])

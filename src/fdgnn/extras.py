@@ -24,7 +24,7 @@ def require(module: str, extra: str, what: str) -> Any:
     Raises
     ------
     MissingDependencyError
-        The library is not installed.
+        The library is not installed, or cannot be imported.
     """
     library = module.split(".")[0]
     try:
@@ -33,5 +33,10 @@ def require(module: str, extra: str, what: str) -> Any:
     except ImportError as error:
         raise MissingDependencyError(
             f"{what} need {library}; install it with: pip install 'fdgnn[{extra}]'"
+        ) from error
+    except RuntimeError as error:  # some look for the user's home when they are imported
+        raise MissingDependencyError(
+            f"{what} need {library}, which cannot be imported here ({error}); if the user has no "
+            "home, set the environment variable HOME to a directory"
         ) from error
     return found

@@ -72,9 +72,19 @@ def engine_module(name: str) -> Any:
 
 def runnable_engines() -> tuple[str, ...]:
     """Name the engines that are compiled and that this processor can run, the best one last."""
+    return ("plain", *filter(_is_compiled, _wide_engines()))
+
+
+def missing_engines() -> tuple[str, ...]:
+    """Name the engines that this processor could run, and that are not compiled."""
+    return tuple(name for name in _wide_engines() if not _is_compiled(name))
+
+
+def _wide_engines() -> list[str]:
+    """Name the engines beside the plain one for which this processor has the instructions."""
     plain = engine_module("plain")
     wide = {"avx2": plain.has_avx2(), "avx512": plain.has_avx512()}
-    return ("plain", *(name for name, runs in wide.items() if runs and _is_compiled(name)))
+    return [name for name, runs in wide.items() if runs]
 
 
 def _chosen() -> str:

@@ -102,6 +102,17 @@ def agreeing(n: int, one: str, many: str) -> str:
     return one if n == 1 else many
 
 
+def reason_of(error: Exception) -> str:
+    """Say what an error says; of a file that cannot be used its name, and why.
+
+    >>> reason_of(FileNotFoundError(2, "No such file or directory", "gone.csv"))
+    'gone.csv: No such file or directory'
+    """
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
 def cut(text: str, most: int) -> str:
     """Cut text to so many characters, the last one an ellipsis, and never inside of an emoji.
 

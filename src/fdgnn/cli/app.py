@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 
 from fdgnn._version import __version__
 from fdgnn.cli.wording import name_options, usage_in_words
-from fdgnn.texts import printable
+from fdgnn.texts import printable, reason_of
 
 # Of click, or of typer's own copy of it.
 _UsageError: Any = typer.BadParameter.__base__
@@ -160,7 +160,6 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 def one_line(error: Exception) -> str:
     """The message, with options for arguments, in one line."""
-    text = name_options(str(error))
-    if isinstance(error, OSError) and error.strerror and error.filename:
-        text = f"{error.filename}: {error.strerror}"
+    text = reason_of(error)
+    text = text if isinstance(error, OSError) else name_options(text)
     return printable(" ".join(text.split()))

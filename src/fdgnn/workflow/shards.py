@@ -27,6 +27,7 @@ from fdgnn.datasets.shards import fetched_shard, shard_places, split_name
 from fdgnn.exceptions import FDGNNError, StudyError
 from fdgnn.extras import require
 from fdgnn.records import Record, decode, encode
+from fdgnn.texts import reason_of
 from fdgnn.threads import one_blas_thread
 from fdgnn.workflow.output import KINDS, reject_table, rows_writer
 from fdgnn.workflow.predicting import PredictedRows, Predictor, predict_tables
@@ -218,7 +219,7 @@ def predict_shards(
         elif _is_lasting(found):
             raise found
         else:
-            failures[shard.source] = " ".join(str(found).split())
+            failures[shard.source] = " ".join(reason_of(found).split())
     return ShardResults(records, n_skipped, failures)
 
 
