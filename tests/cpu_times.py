@@ -31,45 +31,43 @@ def spent() -> float:
 
 def _spent_by(pid: int) -> float:
     """CPU seconds of a process that runs, and of its children."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:  # it has just ended, or there is no /proc
-        return 0.0
+    fields = _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
     own = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")  # the last two: ended children
     return own + sum(map(_spent_by, _children(pid)))
 
 
 def _children(pid: int) -> list[int]:
+    threads = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for each in threads for child in _read(each).split()]
+
+
+def _read(path: Path) -> str:
     try:
-        tasks = list(Path(f"/proc/{pid}/task").iterdir())
-        return [int(child) for task in tasks for child in (task / "children").read_text().split()]
-    except OSError:
-        return []
+        return path.read_text()
+    except OSError:  # the process has just ended, or there is no /proc
+        return ""
+
+
+_until_now: list[float] = []  # what was spent when the last test ended
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
-    yield from _timed(item)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    yield from _timed(item)
+    if not _until_now and item.config.getoption("--cpu-times"):
+        _until_now.append(spent())
+    return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
-    yield from _timed(item)
-
-
-def _timed(item: pytest.Item) -> Iterator[Any]:
-    start = spent()
+    # Once for each test: looking for all children takes a millisecond or more.
     try:
         return (yield)
     finally:
-        # A process that ends without being waited for, as a browser's do, takes its time along.
-        phase = max(spent() - start, 0.0)
-        item.user_properties[:] = [(_NAME, phase)]  # the report of this phase takes it
+        if _until_now:
+            before, _until_now[0] = _until_now[0], spent()
+            # A process that nobody waits for, such as a browser's, takes its time along.
+            item.user_properties[:] = [(_NAME, max(_until_now[0] - before, 0.0))]
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
