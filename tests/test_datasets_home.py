@@ -98,7 +98,7 @@ def test_without_a_home_a_download_names_no_place_there(nothing_here, monkeypatc
 
     monkeypatch.delenv("FDGNN_DATA")
     monkeypatch.setattr("platformdirs.user_cache_dir", no_home)
-    with pytest.raises(DownloadError, match=r"put it into a folder that .* FDGNN_DATA names"):
+    with pytest.raises(DownloadError, match=r"no home directory to keep it in; set .* FDGNN_DATA"):
         home.find("ENZYMES", home.data_home())
 
 

@@ -20,6 +20,20 @@ except ImportError:  # on Windows there are no such locks
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # no file is named by these
 
 
+def expanduser(path: str | os.PathLike[str]) -> Path:
+    """Put the user's home in the place of a ``~`` at the beginning.
+
+    Raises
+    ------
+    ValueError
+        There is no such home.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise ValueError(f"{path}: there is no home directory that ~ could mean") from None
+
+
 @contextmanager
 def write_aside(path: Path) -> Iterator[io.BufferedRandom]:
     """Write a file next to `path` and move it there when complete, or leave no trace.

@@ -92,6 +92,8 @@ def _chosen() -> str:
     asked, runs = os.environ.get("FDGNN_ENGINE"), runnable_engines()
     if not asked:
         return runs[-1]
+    if asked in missing_engines():
+        raise KernelError(f"FDGNN_ENGINE is {asked!r}, which is not compiled; install fdgnn again")
     if asked not in runs:
         raise KernelError(f"FDGNN_ENGINE is {asked!r}; this machine can run {', '.join(runs)}")
     return asked

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fdgnn.cli.options import FirstDataOptions, asked_targets
 from fdgnn.cli.pages import dataset_of
 from fdgnn.cli.rejects import RejectsFile
+from fdgnn.files import expanduser
 
 if TYPE_CHECKING:
     from fdgnn.context import Context
@@ -70,7 +71,7 @@ def is_table(data: str, format: str | None) -> bool:
     """Tell a file of rows from a TU dataset; raise an error for a file that is not there."""
     from fdgnn.datasets.formats import recognize
 
-    path = Path(data).expanduser()
+    path = expanduser(data)
     is_file = data == "-" or path.exists() or path.suffix != ""  # names of TU datasets have none
     return is_file and recognize(data, format).format != "tu"
 

@@ -90,7 +90,7 @@ def report(
     if data is None:
         options.refuse()
     else:
-        if not any(map(Path.is_file, subjects)):
+        if all(map(Path.is_dir, subjects)):  # what is not there is told when it is read
             raise ValueError("--data is for model files, but none is named; leave it out")
         found = [one for s in subjects for one in _portrayed(s, data, options, context)]
     path = write_report(found, output, title=title)

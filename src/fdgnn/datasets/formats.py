@@ -14,6 +14,7 @@ from fdgnn.datasets.home import KNOWN_NAMES, no_such_name
 from fdgnn.datasets.sources import Stream
 from fdgnn.datasets.text import STANDARD_INPUT, standard_input
 from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, UnusedDataWarning
+from fdgnn.files import expanduser
 
 SUFFIXES = {
     ".zip": "tu",
@@ -53,7 +54,7 @@ def recognize(path: str | os.PathLike[str] | Stream, format: str | None = None) 
         return Found(_of_stream(path, format), [path])
     if str(path) == STANDARD_INPUT:
         return Found(_of_standard_input(format), [STANDARD_INPUT])
-    place = Path(path).expanduser()
+    place = expanduser(path)
     if place.is_dir():
         return _in_folder(place, format)
     if place.is_file():

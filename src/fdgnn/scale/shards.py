@@ -16,6 +16,7 @@ from fdgnn.datasets.files import DAMAGE
 from fdgnn.datasets.rows import GraphTables
 from fdgnn.datasets.shards import fetched_shard, shard_places, split_name
 from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, FDGNNError
+from fdgnn.files import expanduser
 from fdgnn.graphs.reading import Reading
 from fdgnn.records import encode
 
@@ -49,7 +50,7 @@ def find_shards(data: str) -> list[Shard]:
         There is none.
     """
     try:
-        found = shard_places(data if places.is_url(data) else str(Path(data).expanduser()))
+        found = shard_places(data if places.is_url(data) else str(expanduser(data)))
         return [Shard(whole, places.stamp_of(whole)) for whole in map(places.absolute, found)]
     except FileNotFoundError as error:
         raise DatasetNotFoundError(f"{data}: there is no such file") from error
