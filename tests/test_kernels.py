@@ -65,6 +65,9 @@ def test_an_engine_that_is_missing_is_told_by_compile(monkeypatch):
     monkeypatch.setattr(kernels, "_is_compiled", lambda name: name != "avx512")
     with pytest.raises(KernelError, match="'avx512', which this processor could run, is not"):
         fdgnn.compile_kernels()
+    monkeypatch.setenv("FDGNN_ENGINE", "avx512")
+    with pytest.raises(KernelError, match="FDGNN_ENGINE is 'avx512', which is not compiled"):
+        kernels._chosen()
 
 
 def test_numpys_integers_are_numbers_of_rounds():

@@ -1429,6 +1429,7 @@ def test_command_says_when_nothing_tells_right_from_wrong(capsys, monkeypatch, t
     ("words", "told"),
     [
         (["nowhere"], "no such run directory or model file"),
+        (["nowhere", "--data", "MUTAG"], "no such run directory or model file"),
         (["{run}", "--data", "MUTAG"], "--data is for model files"),
         (["{run}", "-o", "{run}"], "it is a directory"),
         (["{model}", "--data", "no such data"], "no such data"),
