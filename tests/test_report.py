@@ -166,11 +166,16 @@ def test_every_figure_has_a_caption_and_a_table(whole):
 
 
 def test_charts_are_what_vega_lite_understands(whole):
-    for name, chart in whole.data["charts"].items():
-        spec = chart["spec"]
-        assert spec["width"] == "container"
-        alt.Chart.from_dict(spec, validate=True), name
+    import jsonschema
+    from altair.utils.schemapi import validate_jsonschema
+
+    schema = alt.load_schema()
+    for chart in whole.data["charts"].values():
+        assert chart["spec"]["width"] == "container"
+        validate_jsonschema(chart["spec"], schema)
         assert set(chart["uses"]) <= set(whole.data["tables"])
+    with pytest.raises(jsonschema.ValidationError, match="heigth"):
+        validate_jsonschema(chart["spec"] | {"heigth": 200}, schema)
 
 
 def test_contents_lead_to_the_sections(whole):

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, shortest_path
 
 from fdgnn.extras import require
-from fdgnn.graphs import Floats, Graph, GraphBatch
+from fdgnn.graphs import Floats, Graph, GraphBatch, Ints
 from fdgnn.threads import one_blas_thread
 
 EXACT_UP_TO = 150  # vertices of a part up to which the slower and better layout is used
@@ -21,22 +21,36 @@ def place_vertices(graph: Graph) -> Floats:
     """Give places (n_vertices, 2), in units of a typical edge; equal graphs get equal places."""
     check_networkx()
     batch = GraphBatch.from_graphs([graph])
-    # Neither weights nor directions nor self-loops move a vertex.
-    A = batch.adjacency()
-    A.data = np.ones(len(A.data))
-    A = sp.csr_array(sp.triu(A + A.T, 1))
-    A.data = np.ones(len(A.data))
-    n_parts, part_of = connected_components(A, directed=False)
-    parts = [np.flatnonzero(part_of == p) for p in range(n_parts)]
+    n, edges = batch.n_vertices, _edges(batch)
+    n_parts, part_of = connected_components(_matrix(n, edges), directed=False)
+    result = np.empty((n, 2))
+    parts, places = [np.flatnonzero(part_of == p) for p in range(n_parts)], []
     # The optimizer's vectors are tiny: threads of BLAS would only wait for each other, and where
     # other programs keep the cores busy they wait most of the time.
     with one_blas_thread():
-        places = [_place_part(A[part][:, part]) for part in parts]
+        for p, part in enumerate(parts):
+            own = np.searchsorted(part, edges[:, part_of[edges[0]] == p])
+            places.append(_place_part(len(part), own.tobytes()))
     corners = _packed(np.array([part.max(axis=0) for part in places]) + _GAP)
-    result = np.empty((batch.n_vertices, 2))
     for part, own, corner in zip(parts, places, corners, strict=True):
         result[part] = own + corner
     return result
+
+
+def _edges(batch: GraphBatch) -> Ints:
+    """Pairs (2, n_edges) of different neighbors, each once, in the order of the smaller one.
+
+    Neither weights nor directions nor self-loops move a vertex.
+    """
+    n = batch.n_vertices
+    v, u = np.repeat(np.arange(n), np.diff(batch.indptr)), batch.neighbors
+    pairs = np.unique((np.minimum(u, v) * n + np.maximum(u, v))[u != v])
+    return np.array(np.divmod(pairs, n))
+
+
+def _matrix(n: int, edges: Ints) -> sp.csr_array:
+    """The adjacency matrix, above the diagonal."""
+    return sp.csr_array((np.ones(edges.shape[1]), (edges[0], edges[1])), shape=(n, n))
 
 
 def check_networkx() -> None:
@@ -44,35 +58,31 @@ def check_networkx() -> None:
     require("networkx", "plot", "Drawings of graphs")
 
 
-def _place_part(A: sp.csr_array) -> Floats:
+@functools.lru_cache(maxsize=1000)
+def _place_part(n: int, edges: bytes) -> Floats:
     """Place one connected part in the corner at (0, 0), with typical edges of length 1.
 
-    A is the adjacency matrix of the part, above the diagonal.
+    `edges` has the bytes of an integer array (2, n_edges). Parts that repeat are placed once.
     """
-    n, edges = A.shape[0], np.array(A.nonzero(), dtype=np.int64)
     if n == 1:
         return np.zeros((1, 2))
-    places = _lying(_place_exactly(n, edges.tobytes()) if n <= EXACT_UP_TO else _place_fast(A))
-    lengths = np.linalg.norm(np.subtract(*places[edges]), axis=1)
+    ends = np.frombuffer(edges, dtype=np.int64).reshape(2, -1)
+    places = _lying((_place_exactly if n <= EXACT_UP_TO else _place_fast)(_matrix(n, ends)))
+    lengths = np.linalg.norm(np.subtract(*places[ends]), axis=1)
     return np.asarray((places - places.min(axis=0)) / (np.median(lengths) or 1.0))
 
 
-@functools.lru_cache(maxsize=1000)
-def _place_exactly(n: int, edges: bytes) -> Floats:
-    """Place n vertices so that distances are numbers of edges; parts that repeat are placed once.
-
-    `edges` has the bytes of an integer array (2, n_edges).
-    """
+def _place_exactly(A: sp.csr_array) -> Floats:
+    """Place vertices so that distances are numbers of edges."""
     import networkx as nx
 
-    arcs = np.frombuffer(edges, dtype=np.int64).reshape(2, -1)
-    A = sp.csr_array((np.ones(arcs.shape[1]), (arcs[0], arcs[1])), shape=(n, n))
     # SciPy computes the distances for the layout ten times faster than networkx.
     distances = shortest_path(A, directed=False, unweighted=True).tolist()
     by_vertex = nx.kamada_kawai_layout(
-        nx.empty_graph(n), dist={v: dict(enumerate(row)) for v, row in enumerate(distances)}
+        nx.empty_graph(len(distances)),
+        dist={v: dict(enumerate(row)) for v, row in enumerate(distances)},
     )
-    return np.array([by_vertex[v] for v in range(n)])
+    return np.array([by_vertex[v] for v in range(len(distances))])
 
 
 def _place_fast(A: sp.csr_array) -> Floats:

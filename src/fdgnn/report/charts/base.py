@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from contextlib import AbstractContextManager
+from typing import Any, cast
 
 from fdgnn.extras import require
 from fdgnn.report.figures import Row, Spec
@@ -66,8 +67,23 @@ _NAME = "slice(datum.label, indexof(datum.label, '=') + 1)"
 
 
 def altair() -> Any:
-    """Import Vega-Altair."""
+    """Import Vega-Altair.
+
+    Channels are better given as objects, ``alt.X2("high:Q")``: for a bare text Altair looks at all
+    classes of its schema, which takes longer than all else in a chart.
+    """
     return require("altair", "report", "Report pages")
+
+
+def unchecked() -> AbstractContextManager[None]:
+    """Let Vega-Altair believe what charts are made of: checking takes a third of a page's time.
+
+    What it would check is checked for whole specifications, by tests.
+    """
+    altair()
+    from altair.utils.schemapi import debug_mode
+
+    return cast(AbstractContextManager[None], debug_mode(False))
 
 
 def inline(rows: Rows) -> Any:
@@ -77,8 +93,8 @@ def inline(rows: Rows) -> Any:
 
 def finish(chart: Any, height: float) -> Spec:
     """Give the specification of a chart that is as wide as the page allows."""
-    spec: Spec = chart.properties(width="container", height=height).to_dict(validate=False)
-    spec["config"] = _CONFIG
+    spec: Spec = chart.to_dict(validate=False)
+    spec |= {"width": "container", "height": height, "config": _CONFIG}
     spec["autosize"] = {"type": "fit", "contains": "padding", "resize": True}
     return spec
 

@@ -34,7 +34,7 @@ def convergence(rows: Rows, tol: float, low: float, high: float, last: int) -> S
         x=x,
         y=y,
         color=alt.Color("certified:N", legend=None, scale=alt.Scale(**kinds, range=[OURS, PAPER])),
-        detail="graph:N",
+        detail=alt.Detail("graph:N"),
     )
     lines = base.mark_line(strokeWidth=1.6, opacity=0.8).encode(
         strokeDash=alt.StrokeDash(
@@ -45,7 +45,9 @@ def convergence(rows: Rows, tol: float, low: float, high: float, last: int) -> S
         tooltip=tooltip(words="graph", step="iteration", shown="change")
     )
     stop = (
-        alt.Chart(inline([{"tol": tol}])).mark_rule(color=INK, strokeDash=[2, 3]).encode(y="tol:Q")
+        alt.Chart(inline([{"tol": tol}]))
+        .mark_rule(color=INK, strokeDash=[2, 3])
+        .encode(y=alt.Y("tol:Q"))
     )
     return finish(alt.layer(stop, lines, hover), 220)
 
@@ -82,7 +84,7 @@ def certified(rows: Rows, n_layers: int) -> Spec:
             color=alt.Color(
                 "kind:N", legend=None, scale=alt.Scale(domain=kinds, range=[OURS, PAPER])
             ),
-            order="order:Q",
+            order=alt.Order("order:Q"),
             tooltip=tooltip(layer="layer", kind="kind", graphs="graphs", share="share"),
         )
     )
@@ -128,4 +130,4 @@ def stability(points: Rows, border: Rows, degree: float, top: float) -> Spec:
             ),
         )
     )  # fmt: skip
-    return finish(alt.layer(area, edge, line.encode(x="degree:Q"), graphs), 300)
+    return finish(alt.layer(area, edge, line.encode(x=alt.X("degree:Q")), graphs), 300)

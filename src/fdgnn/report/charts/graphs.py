@@ -33,10 +33,10 @@ def sizes(rows: Rows, n_classes: int) -> Spec:
         .mark_bar(stroke="var(--paper)", strokeWidth=0.5)
         .encode(
             x=alt.X("low:Q", bin="binned", title="vertices per graph", axis=alt.Axis(grid=False)),
-            x2="high:Q",
+            x2=alt.X2("high:Q"),
             y=alt.Y("graphs:Q", title="graphs", stack="zero"),
             color=alt.Color("look:N", legend=None, scale=colors),
-            order="order:Q",
+            order=alt.Order("order:Q"),
             tooltip=tooltip(span="vertices", kind="class", graphs="graphs"),
         )
     )
@@ -78,7 +78,7 @@ def histogram(rows: Rows, title: str) -> Spec:
         .mark_bar(color=OURS, stroke="var(--paper)", strokeWidth=0.5)
         .encode(
             x=alt.X("low:Q", bin="binned", title=title, axis=alt.Axis(grid=False)),
-            x2="high:Q",
+            x2=alt.X2("high:Q"),
             y=alt.Y("graphs:Q", title="graphs", stack=None),
             tooltip=tooltip(span=title, graphs="graphs"),
         )
@@ -170,7 +170,7 @@ def calibration(rows: Rows) -> Spec:
         y=y,
         tooltip=tooltip(span="stated", probability_="mean stated", accuracy_="right", n="graphs"),
     )
-    bars = base.mark_rule(color=OURS, strokeWidth=1.5).encode(y="low:Q", y2="high:Q")
+    bars = base.mark_rule(color=OURS, strokeWidth=1.5).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q"))
     points = base.mark_point(
         filled=True, color=OURS, opacity=0.9, stroke="var(--paper)", strokeWidth=1
     ).encode(size=alt.Size("n:Q", legend=None, scale=alt.Scale(range=[40, 500], zero=True)))

@@ -43,7 +43,7 @@ def folds(rows: Rows, n_runs: int) -> Spec:
         return base.transform_filter(alt.datum.what == what)
 
     x = share_axis(alt, "value", "accuracy, %")
-    ends = {"x": alt.X("low:Q", title="accuracy, %"), "x2": "high:Q"}
+    ends = {"x": alt.X("low:Q", title="accuracy, %"), "x2": alt.X2("high:Q")}
     rim = {"stroke": "var(--paper)", "strokeWidth": 1.5, "filled": True, "opacity": 1}
     layers = {
         "possible": [only("possible").mark_bar(color="var(--band)", cornerRadius=4).encode(**ends)],
@@ -112,7 +112,7 @@ def seconds(rows: Rows, n_rows: int) -> Spec:
         tooltip=tooltip(row="what", who="whose", words="time"),
     )
     link = base.mark_line(color=QUIET, strokeWidth=1.5).encode(
-        detail="key:N", tooltip=alt.value(None)
+        detail=alt.Detail("key:N"), tooltip=alt.value(None)
     )
     who = {"domain": ["ours", "paper"]}
     points = base.mark_point(
@@ -142,7 +142,7 @@ def members(rows: Rows, n_rows: int) -> Spec:
     left_out = base.transform_filter(alt.datum.what == "left out")
     layers = [
         base.mark_rule(strokeWidth=2.5, color=OURS).encode(
-            x=alt.X("low:Q", title="accuracy, %"), x2="high:Q"
+            x=alt.X("low:Q", title="accuracy, %"), x2=alt.X2("high:Q")
         ),
         used.mark_point(
             filled=True, size=150, opacity=1, stroke="var(--paper)", strokeWidth=1.5
@@ -152,7 +152,7 @@ def members(rows: Rows, n_rows: int) -> Spec:
             shape=alt.Shape("what:N", legend=None, scale=shapes),
         ),
         left_out.mark_point(size=90, shape="diamond", color=QUIET, strokeWidth=2).encode(x=x),
-        base.mark_text(align="left", dx=11, fontSize=12).encode(x=x, text="often:N"),
+        base.mark_text(align="left", dx=11, fontSize=12).encode(x=x, text=alt.Text("often:N")),
     ]
     return finish(alt.layer(*layers), 48 * n_rows + 55)
 
@@ -167,7 +167,7 @@ def rivals(rows: Rows, n_rows: int) -> Spec:
     color = either(alt.ColorValue, "datum.what === 'ours'", OURS, COLORS[2])
     layers = [
         mine.mark_rule(strokeWidth=2.5).encode(
-            x=alt.X("low:Q", title="accuracy, %"), x2="high:Q", color=color
+            x=alt.X("low:Q", title="accuracy, %"), x2=alt.X2("high:Q"), color=color
         ),
         mine.mark_point(
             filled=True, size=130, opacity=1, stroke="var(--paper)", strokeWidth=1.5
@@ -196,5 +196,5 @@ def rival_seconds(rows: Rows, n_rows: int) -> Spec:
     color = either(alt.ColorValue, "datum.what === 'ours'", OURS, COLORS[2])
     shape = either(alt.ShapeValue, "datum.what === 'ours'", "circle", "square")
     points = base.mark_point(filled=True, size=130, opacity=1).encode(color=color, shape=shape)
-    words = base.mark_text(align="left", dx=11, fontSize=12).encode(text="factor:N")
+    words = base.mark_text(align="left", dx=11, fontSize=12).encode(text=alt.Text("factor:N"))
     return finish(points + words, 54 * n_rows + 55)

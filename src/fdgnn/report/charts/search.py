@@ -45,7 +45,7 @@ def selection(table: str, field: str, title: str, low: float, high: float) -> Sp
     )  # fmt: skip
     bars = base.mark_rule(strokeWidth=1.2).encode(
         y=alt.Y("low:Q", title="validation accuracy, %", scale=y_scale),
-        y2="high:Q",
+        y2=alt.Y2("high:Q"),
         color=alt.ColorValue(QUIET),
         opacity=either(alt.OpacityValue, "datum.c == hot", 1, 0.35),
     )
@@ -124,7 +124,7 @@ def depths(rows: Rows, n_runs: int, deepest: int) -> Spec:
     circles = folds.mark_point(filled=True, color=OURS, opacity=0.25).encode(
         size=alt.Size("folds:Q", legend=None, scale=alt.Scale(domain=[0, 10], range=[0, 1100]))
     )
-    numbers = folds.mark_text(fontWeight=600).encode(text="folds:Q")
+    numbers = folds.mark_text(fontWeight=600).encode(text=alt.Text("folds:Q"))
     ours = base.transform_filter(alt.datum.what == "ours").mark_tick(
         color=OURS, thickness=3.5, size=22, opacity=1, yOffset=23
     )
