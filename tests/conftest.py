@@ -109,6 +109,14 @@ def faults() -> Iterator[Callable[..., dict[str, list[Any]]]]:
 # ---------------------------------------------------------------------- small searches
 
 
+@pytest.fixture(scope="session", autouse=True)
+def times_are_taken_once() -> None:
+    """Do not repeat short work to time it well: no test looks at how long it took."""
+    from fdgnn.experiments import measures
+
+    measures.MOST_REPETITIONS = 1
+
+
 @pytest.fixture
 def few_networks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Search two of FDGNN's configurations, in commands that have no option for it."""

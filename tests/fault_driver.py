@@ -41,6 +41,7 @@ import fdgnn.selection.search
 import fdgnn.workflow.explaining
 import fdgnn.workflow.predicting
 import fdgnn.workflow.training
+from fdgnn.experiments import measures
 from fdgnn.experiments.comparison import runner
 from fdgnn.experiments.comparison.contest import Turn, take
 from fdgnn.experiments.study import PROTOCOLS, Protocol
@@ -181,6 +182,7 @@ def take_here(turn: Turn, limits: object) -> tuple[str, None]:
 
 if __name__ == "__main__":
     runner._run = take_here
+    measures.MOST_REPETITIONS = 1
     PROTOCOLS["quick"] = Protocol("quick", n_configurations=1, n_guesses=1)  # of `compare`
     for line in sys.stdin:
         print(json.dumps(drive(*json.loads(line))), flush=True)

@@ -298,6 +298,7 @@ def test_training_is_timed_without_preparation_and_repeated(motifs, monkeypatch)
     graphs, y = motifs
     made, prepared, clock = [], [], [0.0]
     monkeypatch.setattr("fdgnn.experiments.measures.time.process_time", lambda: clock[0])
+    monkeypatch.setattr("fdgnn.experiments.measures.MOST_REPETITIONS", 5)
 
     class Slow:
         def fit(self, graphs, y):

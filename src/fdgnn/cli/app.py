@@ -8,10 +8,12 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command
 
 from fdgnn._version import __version__
 from fdgnn.cli.wording import name_options, usage_in_words
@@ -106,6 +108,12 @@ def command_line() -> str:
     return shlex.join(["fdgnn", *sys.argv[1:]])
 
 
+@cache
+def _parser() -> Any:
+    """Make the option parser of all commands: in tests, one process runs many."""
+    return get_command(app)
+
+
 def main() -> None:
     """Run the command; what a user can fix is told in one line, without a traceback."""
     from fdgnn.exceptions import FDGNNError
@@ -113,7 +121,7 @@ def main() -> None:
     warnings.showwarning = _show_warning
     _fill_in_closed_streams()
     try:
-        app()
+        _parser()()
     except BrokenPipeError:  # whoever read our output has seen enough
         sys.exit(1)
     except (FDGNNError, ValueError, OSError) as error:
