@@ -29,8 +29,8 @@ def place_vertices(graph: Graph) -> Floats:
     # other programs keep the cores busy they wait most of the time.
     with one_blas_thread():
         for p, part in enumerate(parts):
-            own = np.searchsorted(part, edges[:, part_of[edges[0]] == p])
-            places.append(_place_part(len(part), own.tobytes()))
+            within = np.searchsorted(part, edges[:, part_of[edges[0]] == p])
+            places.append(_place_part(len(part), within.tobytes()))
     corners = _packed(np.array([part.max(axis=0) for part in places]) + _GAP)
     for part, own, corner in zip(parts, places, corners, strict=True):
         result[part] = own + corner
