@@ -257,7 +257,10 @@ def main() -> None:
 
 
 def print_rows(parts: Sequence[Callable[[], list[Row]]], path: Path | None) -> None:
-    """Run parts on one thread of BLAS, print their rows, and write them to a file, too."""
+    """Run parts on one thread of BLAS, print their rows, and write them to a file, too.
+
+    There they take the place of the rows of the same names; the other rows stay.
+    """
     rows: list[Row] = []
     with threadpool_limits(1):
         for part in parts:
@@ -271,7 +274,9 @@ def print_rows(parts: Sequence[Callable[[], list[Row]]], path: Path | None) -> N
         sign = "" if row.reached else "   SHORT"
         print(f"{row.what:{width}}  {row.figure:8.3g}  {row.must:8}{sign}   [{times}]")
     if path is not None:
-        path.write_text(json.dumps([row._asdict() for row in rows], indent=1) + "\n")
+        kept = json.loads(path.read_text()) if path.exists() else []
+        found = {row["what"]: row for row in [*kept, *(row._asdict() for row in rows)]}
+        path.write_text(json.dumps(list(found.values()), indent=1) + "\n")
 
 
 if __name__ == "__main__":

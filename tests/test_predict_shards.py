@@ -98,7 +98,7 @@ def test_bad_shards_do_not_stop_the_others(model, data, tmp_path):
     (data / "e.parquet").write_bytes(b"PAR1 nothing")
     names = [*sorted(map(str, data.iterdir())), data / "gone.csv"]
     run = fdgnn("predict", model, *names, "-o", out, "-q")  # errors are told all the same
-    assert_one_clear_line(run, "3 of 6 shards cannot be predicted", "repeated command")
+    assert_one_clear_line(run, "3 of 6 shards cannot be predicted", "the others are finished")
     assert "its columns are name, weight; name the column with SMILES by --smiles" in run.stderr
     for name in ("d.csv", "e.parquet", "gone.csv"):
         assert name in run.stderr
@@ -106,6 +106,12 @@ def test_bad_shards_do_not_stop_the_others(model, data, tmp_path):
     assert_all_there(model, data=_without(data, "d.csv"), out=out, tmp_path=tmp_path)
     (data / "e.parquet").unlink()
     assert "3 of 3 shards were finished" in fdgnn("predict", model, data, "-o", out).stderr
+
+
+def test_nothing_is_said_of_other_shards_where_there_are_none(model, tmp_path):
+    run = fdgnn("predict", model, tmp_path / "gone.csv", "-o", f"{tmp_path}/out/", "-q")
+    assert_one_clear_line(run, "1 of 1 shard cannot be predicted", "a repeated command tries again")
+    assert "others" not in run.stderr
 
 
 def _without(folder, name):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -28,15 +32,30 @@ def require(module: str, extra: str, what: str) -> Any:
     """
     library = module.split(".")[0]
     try:
-        import_module(library)
-        found: ModuleType = import_module(module)
+        with _some_home():
+            import_module(library)
+            found: ModuleType = import_module(module)
     except ImportError as error:
         raise MissingDependencyError(
             f"{what} need {library}; install it with: pip install 'fdgnn[{extra}]'"
         ) from error
-    except RuntimeError as error:  # some look for the user's home when they are imported
-        raise MissingDependencyError(
-            f"{what} need {library}, which cannot be imported here ({error}); if the user has no "
-            "home, set the environment variable HOME to a directory"
-        ) from error
     return found
+
+
+@contextmanager
+def _some_home() -> Iterator[None]:
+    """Let libraries that look for the user's home find one, where there is none.
+
+    Vega-Altair does when it is imported, for example data that nobody asked for. The directory
+    does not exist, so that nothing is read from it.
+    """
+    try:
+        Path.home()
+    except RuntimeError:
+        os.environ["HOME"] = "/nonexistent"
+        try:
+            yield
+        finally:
+            del os.environ["HOME"]
+    else:
+        yield

@@ -197,10 +197,11 @@ def predict_directory(
         verb = agreeing(found.n_skipped, "was", "were")
         say(f"{found.n_skipped} of {len(shards)} shards {verb} finished before", context.quiet)
     if found.failures:
+        n_failed, first = len(found.failures), next(iter(found.failures))
+        further = "the others are finished, and a repeated command tries only what is missing"
         raise ValueError(
-            f"{len(found.failures)} of {len(shards)} shards cannot be predicted, first "
-            f"{next(iter(found.failures))}; the others are finished, and a repeated command "
-            "tries only what is missing"
+            f"{n_failed} of {counted(len(shards), 'shard')} cannot be predicted, first {first}; "
+            + (further if n_failed < len(shards) else "a repeated command tries again")
         )
     n_predicted = summary["rows"] - summary["rejected"]
     of_shards = counted(len(shards), "shard")
