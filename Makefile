@@ -86,11 +86,9 @@ results: $(VENV)/.installed
 	$(BIN)/python results/make_readme.py
 	$(BIN)/python results/beyond/make_tables.py
 
-# One summary, anew: make results/MUTAG.json (resumes runs/MUTAG if it is there, or what of it is
-# kept in results/unfinished; OPTIONS for fewer configurations or guesses).
+# One summary, anew: make results/MUTAG.json (resumes runs/MUTAG if it is there; OPTIONS for fewer
+# configurations or guesses).
 results/%.json: $(VENV)/.installed
-	@test -d runs/$* || ! test -d results/unfinished/$* || \
-	  { mkdir -p runs && cp -r results/unfinished/$* runs/; }
 	$(BIN)/fdgnn evaluate $* --protocol paper --out runs/$* --jobs $(JOBS) $(OPTIONS)
 	cp runs/$*/result.json $@
 

@@ -24,18 +24,18 @@ Made by `make results` from the `NAME.json` beside this page, each the `result.j
 nested stratified 10 x 10 cross validation, random configurations of (rho, omega(1), omega, depth),
 one of 12 penalties for each network, validation and test scores averaged over the guesses; mean and
 standard deviation over the ten outer folds. `make results/NAME.json` repeats one. Where fewer than
-the paper's 100 configurations x 20 guesses were run, the table says so. Unfinished runs are
-in `unfinished/`, from where the same command goes on.
+the paper's 100 configurations x 20 guesses were run, the table says so.
 [What is behind the differences](../docs/reproduction.md).
 """
 
 
 EARLIER = """
-The minutes of whole searches are minutes of the clock for each process, and NCI1's processes waited
-most of that time for other work on the machine. `fdgnn evaluate` counts the processor's time now.
+Minutes of whole searches are the processor's on COLLAB, as `fdgnn evaluate` counts them now. On the
+others they are minutes of the clock for each process, and NCI1's processes waited most of that time
+for other work on the machine.
 
-The networks of COLLAB, REDDIT-BINARY and of the other seeds were scored by earlier states of
-the engine, which bounded radii more tightly, and on REDDIT-BINARY went nearer to the fixed points
+The networks of REDDIT-BINARY and of the other seeds were scored by earlier states of the engine, which
+bounded radii more tightly, and on REDDIT-BINARY went nearer to the fixed points
 ([decision 11](../docs/decisions/0011-engine-error.md)). What that changes: MUTAG and PTC_MR came
 out the same before and after, IMDB-MULTI 49.02 and 49.00.
 """
