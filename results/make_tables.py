@@ -34,8 +34,8 @@ Minutes of whole searches are the processor's on COLLAB, as `fdgnn evaluate` cou
 others they are minutes of the clock for each process, and NCI1's processes waited most of that time
 for other work on the machine.
 
-The networks of REDDIT-BINARY and of the other seeds were scored by earlier states of the engine, which
-bounded radii more tightly, and on REDDIT-BINARY went nearer to the fixed points
+The networks of REDDIT-BINARY and of the other seeds were scored by earlier states of the engine,
+which bounded radii more tightly, and on REDDIT-BINARY went nearer to the fixed points
 ([decision 11](../docs/decisions/0011-engine-error.md)). What that changes: MUTAG and PTC_MR came
 out the same before and after, IMDB-MULTI 49.02 and 49.00.
 """
