@@ -106,6 +106,21 @@ def faults() -> Iterator[Callable[..., dict[str, list[Any]]]]:
         yield drive
 
 
+# ---------------------------------------------------------------------- no home
+
+
+@pytest.fixture
+def no_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user of whom the system knows no home, as containers have them."""
+
+    def unknown(number: int) -> None:
+        raise KeyError(number)
+
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+
+
 # ---------------------------------------------------------------------- small searches
 
 

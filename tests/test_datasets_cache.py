@@ -249,16 +249,11 @@ def test_a_cache_that_cannot_be_a_folder(dataset, cache_folder):
     load_tu(dataset)
 
 
+@pytest.mark.usefixtures("no_home")
 def test_a_user_without_a_home(dataset, monkeypatch):
-    def no_home(*_, **__):
-        raise RuntimeError("could not determine the home directory")
-
     monkeypatch.delenv("FDGNN_CACHE")
-    monkeypatch.setattr("platformdirs.user_cache_dir", no_home)
     with pytest.warns(FDGNNWarning, match=r"cannot be kept \(there is no home directory\)"):
         load_tu(dataset)
-    own = Path.expanduser
-    monkeypatch.setattr(Path, "expanduser", lambda p: no_home() if "~" in str(p) else own(p))
     monkeypatch.setenv("FDGNN_CACHE", "~/nobodys")
     with pytest.raises(ValueError, match="~/nobodys: there is no home directory that ~ could mean"):
         load_tu(dataset)

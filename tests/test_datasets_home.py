@@ -92,12 +92,9 @@ def test_homes_without_the_environment(tmp_path, monkeypatch):
     assert home.cache_home() == tmp_path / "parsed"
 
 
+@pytest.mark.usefixtures("no_home")
 def test_without_a_home_a_download_names_no_place_there(nothing_here, monkeypatch):
-    def no_home(*_, **__):
-        raise RuntimeError("could not determine the home directory")
-
     monkeypatch.delenv("FDGNN_DATA")
-    monkeypatch.setattr("platformdirs.user_cache_dir", no_home)
     with pytest.raises(DownloadError, match=r"no home directory to keep it in; set .* FDGNN_DATA"):
         home.find("ENZYMES", home.data_home())
 

@@ -180,6 +180,16 @@ def test_charts_are_what_vega_lite_understands(whole):
         validate_jsonschema(chart["spec"] | {"heigth": 200}, schema)
 
 
+def test_no_chart_lets_altair_search_its_schema(run, tmp_path, monkeypatch):
+    """It does for a channel that is no object, which takes longer than the rest of a chart."""
+
+    def search(*_, **__):
+        raise AssertionError("a channel is no object")
+
+    monkeypatch.setattr(alt.SchemaBase, "from_dict", search)
+    assert make(tmp_path, run).data["charts"]
+
+
 def test_contents_lead_to_the_sections(whole):
     sections = [e["id"] for e in whole.all("section")]
     assert sections == [
@@ -1243,17 +1253,13 @@ def test_the_script_of_charts_is_made_once_and_kept(monkeypatch, tmp_path):
     page.bundle.cache_clear()
 
 
+@pytest.mark.usefixtures("no_home")
 def test_a_library_that_looks_for_a_home_finds_one(monkeypatch):
-    def no_user(number):
-        raise KeyError(number)
-
     def imported(name):
         homes.append(Path.home())
         return sys
 
     homes = []
-    monkeypatch.delenv("HOME", raising=False)
-    monkeypatch.setattr("pwd.getpwuid", no_user)
     monkeypatch.setattr("fdgnn.extras.import_module", imported)
     assert charts.altair() is sys
     assert homes

@@ -16,7 +16,7 @@ from fdgnn.pages import base_style, early_script, joined_script, policy, templat
 from fdgnn.portrait.records import Drawing, Portrait
 from fdgnn.records import encode
 from fdgnn.report.bundle import bundle
-from fdgnn.report.charts.base import unchecked
+from fdgnn.report.charts import unchecked
 from fdgnn.report.figures import Figure, Row, Section
 from fdgnn.report.numbers import listed
 from fdgnn.report.sections import (

@@ -1,6 +1,6 @@
 """The page's charts as Vega-Lite specifications, made with Vega-Altair."""
 
-from fdgnn.report.charts.base import COLORS, altair, look_of
+from fdgnn.report.charts.base import COLORS, altair, look_of, unchecked
 from fdgnn.report.charts.dynamics import certified, convergence, iterations, stability
 from fdgnn.report.charts.graphs import (
     bars,
@@ -37,5 +37,6 @@ __all__ = [
     "selection",
     "sizes",
     "stability",
+    "unchecked",
     "value_map",
 ]

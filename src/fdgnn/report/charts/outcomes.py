@@ -112,7 +112,7 @@ def seconds(rows: Rows, n_rows: int) -> Spec:
         tooltip=tooltip(row="what", who="whose", words="time"),
     )
     link = base.mark_line(color=QUIET, strokeWidth=1.5).encode(
-        detail=alt.Detail("key:N"), tooltip=alt.value(None)
+        detail=alt.Detail("key:N"), tooltip=alt.TooltipValue(None)
     )
     who = {"domain": ["ours", "paper"]}
     points = base.mark_point(
