@@ -46,6 +46,11 @@ import sys, fdgnn
 model = fdgnn.load_model(sys.argv[1])
 model.predict(fdgnn.read_graphs(sys.argv[2], like=model).graphs[:1])
 """
+FIRST_SCORE = """
+import fdgnn
+graphs, y = fdgnn.load_tu("MUTAG")
+fdgnn.FDGNNClassifier(random_state=0).fit(graphs, y).score(graphs, y)
+"""
 MUTAG = """
 import json, os, time, fdgnn
 from threadpoolctl import threadpool_limits
@@ -159,6 +164,7 @@ class Installed:
             "fit, warm": self.fdgnn(*fit),
             "predict 200 SMILES, warm": self.fdgnn(*predict),
             "import, load, predict one graph": self.run(["-c", FIRST_GRAPH, self.model, new])[0],
+            "import, fit and score MUTAG": self.run(["-c", FIRST_SCORE])[0],
             "one graph, the paper's model: median, one thread": median,
             "one graph, the paper's model: 99th percentile, one thread": slow,
             "one graph, --model auto: median, one thread": committee,

@@ -28,6 +28,7 @@ from fdgnn.readout.several import (
     side_by_side,
 )
 from fdgnn.readout.targets import (
+    accuracy_of,
     check_one_each,
     check_two_classes,
     class_labels,
@@ -483,9 +484,9 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy; for several targets its mean over targets, each where it is known."""
-        if not self.each_:
-            return float(super().score(X, y, sample_weight))
-        return self.mean_score(X, y, accuracy, sample_weight)
+        if self.each_:
+            return self.mean_score(X, y, accuracy, sample_weight)
+        return accuracy_of(y, self.predict(X), sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -14,7 +14,7 @@ from fdgnn.networks import TrainingGoal, held_out_outputs, signatures_of_many
 from fdgnn.readout.conformal import ConformalScores, check_coverage
 from fdgnn.readout.metrics import r2
 from fdgnn.readout.several import SeveralTargets, Target, n_columns, number_targets
-from fdgnn.readout.targets import real_targets, sample_weights
+from fdgnn.readout.targets import r2_of, real_targets, sample_weights
 from fdgnn.scikit import RegressorMixin
 
 
@@ -150,9 +150,9 @@ class FDGNNRegressor(RegressorMixin, SeveralTargetsModel):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R2; for several targets its mean over targets, each where it is known."""
-        if not self.each_:
-            return float(super().score(X, y, sample_weight))
-        return self.mean_score(X, y, r2, sample_weight)
+        if self.each_:
+            return self.mean_score(X, y, r2, sample_weight)
+        return r2_of(y, self.predict(X), sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
