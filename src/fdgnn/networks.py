@@ -210,7 +210,7 @@ class DrawnNetwork:
         fold = goal.folds(n_folds)[None]
         penalties = np.array(alphas, dtype=np.float64)
         recipe = self.member.recipe
-        with _solvable(min(alphas)):
+        with _solvable(penalties):
             found = recipe.held_out(self.features, goal.targets, penalties, fold, goal.weights)[0]
             _finite(np.where(np.isnan(goal.targets), 0.0, found))
         return np.asarray(found)
@@ -218,7 +218,7 @@ class DrawnNetwork:
     def trained(self, goal: Goal, alpha: Penalty) -> Network:
         """Train the readout."""
         each, recipe = goal.penalty_of_outputs(alpha), self.member.recipe
-        with _solvable(float(np.min(each))):
+        with _solvable(each):
             readout = recipe.fit(self.features, goal.targets, each, goal.weights)
             _finite(readout.dual if isinstance(readout, GaussianReadout) else readout.coef)
         name, descriptors = self.member.name, self.descriptors
@@ -230,15 +230,15 @@ class DrawnNetwork:
 
 
 @contextmanager
-def _solvable(alpha: float) -> Iterator[None]:
+def _solvable(alpha: float | Floats) -> Iterator[None]:
     """Refuse a readout without a finite solution, which a penalty next to nothing may give."""
     try:
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             yield
     except np.linalg.LinAlgError:
         raise ValueError(
-            f"alpha={alpha:g}: the readout has no finite solution with this penalty; give a larger "
-            "one"
+            f"alpha={np.min(alpha):g}: the readout has no finite solution with this penalty; give "
+            "a larger one"
         ) from None
 
 

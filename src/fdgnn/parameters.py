@@ -34,13 +34,17 @@ class Number:
         """Say what was expected, or None if the value is fine."""
         if value is None and self.optional:
             return None
-        kind: Any = Integral if self.whole else Real
-        if isinstance(value, bool) or not isinstance(value, kind) or not value >= self.least:
+        if not self._is_number(value) or not value >= self.least:
             what = "an integer" if self.whole else "a number"
             return f"expected {what}, at least {self.least:g}"
         if self.whole and value > LARGEST_WHOLE:
             return f"expected at most {LARGEST_WHOLE}"
         return self.most.in_words if self.most.is_below(value) else None
+
+    def _is_number(self, value: Any) -> bool:
+        if type(value) is int or (type(value) is float and not self.whole):  # most often
+            return True
+        return isinstance(value, Integral if self.whole else Real) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)

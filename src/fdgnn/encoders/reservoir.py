@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -191,8 +190,7 @@ class GraphReservoir(Encoder):
             bias_scaling=None if self.bias_scaling is None else float(self.bias_scaling),
         )
         self.degree_ = self._resolved_degree(graphs)
-        drawn = draw_reservoir(config, graphs, self.degree_, seed)
-        self.reservoir_ = replace(drawn, blank_unseen=self._takes_unseen)
+        self.reservoir_ = draw_reservoir(config, graphs, self.degree_, seed, self._takes_unseen)
 
     def _resolved_degree(self, graphs: GraphBatch) -> float:
         if self.degree == "average":

@@ -176,7 +176,8 @@ class GraphModel(TrainedModel):
     ) -> list[tuple[DrawnNetwork, HeldOut]]:
         """Give the networks that are to be trained, each with its penalty."""
         n_times = 1 if self.encoder == AUTO else self.n_networks
-        members = [m for _ in range(n_times) for m in self.members(self.graph_kind_, len(graphs))]
+        kind, n = self.graph_kind_, len(graphs)
+        members = [m for _ in range(n_times) for m in self.members(kind, n, checked=True)]
         known: Sequence[HeldOut | None] = [None] * len(members) if chosen is None else chosen
         pairs = []
         for i, (member, found) in enumerate(zip(members, known, strict=True)):

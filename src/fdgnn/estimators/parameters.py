@@ -118,8 +118,11 @@ class ModelParameters(BaseEstimator):  # type: ignore[misc]
         self.intervals = intervals
         self.handle_unknown = handle_unknown
 
-    def _new_encoder(self) -> Encoder:
-        """Make an encoder that is not fitted yet, and check its parameters."""
+    def _new_encoder(self, checked: bool = False) -> Encoder:
+        """Make an encoder that is not fitted yet, and check its parameters.
+
+        Those that are the model's own are left out if the model's have been `checked`.
+        """
         if isinstance(self.encoder, Encoder):
             encoder: Encoder = clone(self.encoder)
         elif self.encoder == BOTH:
@@ -129,7 +132,8 @@ class ModelParameters(BaseEstimator):  # type: ignore[misc]
         else:
             encoder = self._named_encoder(self._encoder_kind())
             handling_unknown(encoder, self.handle_unknown)
-        encoder.check_parameters()
+        if not checked or isinstance(self.encoder, Encoder):
+            encoder.check_parameters()
         return encoder
 
     def _named_encoder(self, kind: type[Encoder]) -> Encoder:
@@ -147,11 +151,16 @@ class ModelParameters(BaseEstimator):  # type: ignore[misc]
         except ValueError as error:
             raise ValueError(f"{error}, or {AUTO!r}") from None
 
-    def members(self, kind: GraphKind, n_graphs: int) -> tuple[Member, ...]:
-        """What is trained on so many graphs of this kind: one member, or those of a committee."""
+    def members(
+        self, kind: GraphKind, n_graphs: int, *, checked: bool = False
+    ) -> tuple[Member, ...]:
+        """What is trained on so many graphs of this kind: one member, or those of a committee.
+
+        `checked` says that the model's parameters have been, so that it is not done twice.
+        """
         if self.encoder == AUTO:
             return members_of(kind, n_graphs, self.candidates, self.handle_unknown)
-        encoder = self._new_encoder()
+        encoder = self._new_encoder(checked)
         return (Member(encoder.kind, encoder, self.recipe(n_graphs)),)
 
     def recipe(self, n_graphs: int) -> ReadoutRecipe:

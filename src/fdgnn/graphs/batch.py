@@ -363,10 +363,10 @@ class GraphBatch(Sequence[Graph]):
     def max_degrees(self) -> Floats:
         """Each graph's k: its largest neighborhood, with weights their largest absolute sum."""
         if self.weights is None:
-            degrees: Array = np.diff(self.indptr).astype(np.float64)
+            degrees: Array = np.diff(self.indptr)
         else:
             degrees = np.asarray(abs(self.adjacency()).sum(axis=1)).ravel()
-        return np.maximum.reduceat(degrees, self.vertex_offsets[:-1])
+        return np.maximum.reduceat(degrees, self.vertex_offsets[:-1]).astype(np.float64)
 
     @cached_property
     def spectral_radii(self) -> Floats:

@@ -60,6 +60,8 @@ def target_groups(
     alpha : float or (q,)
     """
     known = ~np.isnan(Y)
+    if known.all() and np.ndim(alpha) == 0 and (weights is None or weights.ndim == 1):
+        return [TargetGroup(np.arange(Y.shape[1]), known[:, 0], weights, float(alpha))]
     each = np.broadcast_to(np.asarray(alpha, dtype=np.float64), Y.shape[1:])
     groups: dict[Any, list[int]] = {}
     for column, its_alpha in enumerate(each.tolist()):

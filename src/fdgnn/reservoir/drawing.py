@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fdgnn.arrays import Array, Floats, largest_of
+from fdgnn.arrays import Array, Floats
 from fdgnn.exceptions import GraphError
 from fdgnn.graphs import GraphBatch
 from fdgnn.limits import MAX_NUMBER
@@ -45,6 +45,7 @@ def draw_reservoir(
     graphs: GraphBatch,
     degree: float,
     seed: np.random.SeedSequence,
+    blank_unseen: bool = False,
 ) -> DeepReservoir:
     """Draw a reservoir for the kind of vertices that `graphs` have.
 
@@ -55,13 +56,13 @@ def draw_reservoir(
     n = n_inputs(graphs)
     draw = _draw_cycles if config.n_connections == 1 else _draw_wiring
     weights = _scaled(draw(config, n, seed), config, degree)
-    _check_weights(weights, degree)
-    return DeepReservoir(weights, n, vocabulary)
+    reservoir = DeepReservoir(weights, n, vocabulary, blank_unseen)
+    _check_weights(reservoir.largest_recurrent, degree)
+    return reservoir
 
 
-def _check_weights(weights: Weights, degree: float) -> None:
+def _check_weights(largest: float, degree: float) -> None:
     """Refuse weights that cannot be computed with: a k next to zero makes them very large."""
-    largest = largest_of(weights.rec_values)
     if MAX_NUMBER.is_below(largest):
         raise GraphError(
             f"k, the reservoir's degree, is {degree:g}, so that its recurrent weights would be "

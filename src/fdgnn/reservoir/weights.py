@@ -194,9 +194,16 @@ class DeepReservoir:
 
         W_H is scaled by 1 / k, and k is a sum of arc weights, which can be next to nothing.
         """
-        values = [a for a in self.weights if a.dtype.kind == "f"]
-        largest = max(largest_of(a) for a in values)
-        return self.weights.astype(np.float32) if largest < _LARGEST_SINGLE else None
+        w = self.weights
+        others = (w.first_values, w.in_values, w.bias)
+        largest = largest_of(np.concatenate([values.ravel() for values in others]))
+        fits = max(largest, self.largest_recurrent) < _LARGEST_SINGLE
+        return self.weights.astype(np.float32) if fits else None
+
+    @cached_property
+    def largest_recurrent(self) -> float:
+        """The largest absolute weight between neurons of a layer."""
+        return largest_of(self.weights.rec_values)
 
     @cached_property
     def largest_single_degree(self) -> float:
@@ -204,8 +211,8 @@ class DeepReservoir:
 
         With it, sums over neighbors and their products with W_H stay well inside of float32.
         """
-        values = self.weights.rec_values
-        return float(_LARGEST_SINGLE / max(1.0, values.shape[2] * largest_of(values)))
+        n_connections = self.weights.rec_values.shape[2]
+        return float(_LARGEST_SINGLE / max(1.0, n_connections * self.largest_recurrent))
 
     def schedule(self, wanted: tuple[int, ...]) -> Schedule:
         """Give the order of evaluation if the states of the layers `wanted` (ascending) count."""
