@@ -190,6 +190,22 @@ def test_no_chart_lets_altair_search_its_schema(run, tmp_path, monkeypatch):
     assert make(tmp_path, run).data["charts"]
 
 
+def test_layers_are_those_of_altair():
+    """To the last bit, but for the sizes and the style of a page."""
+    rows, others = charts.base.inline([{"a": 1}]), charts.base.inline([{"a": 2}])
+    first, same, other = (
+        alt.Chart(data).mark_point().encode(x=alt.X("a:Q")) for data in (rows, rows, others)
+    )
+    hot = alt.param(name="hot", value=-1)
+    for layers, params in (([first, same], {}), ([first, other], {"hot": -1})):
+        expected = alt.layer(*layers)
+        expected = (expected.add_params(hot) if params else expected).to_dict()
+        spec = charts.base.finish_layers(layers, 200, **params)
+        for name in ("width", "height", "autosize"):
+            del spec[name]
+        assert json.dumps(spec | {"config": expected["config"]}) == json.dumps(expected)
+
+
 def test_contents_lead_to_the_sections(whole):
     sections = [e["id"] for e in whole.all("section")]
     assert sections == [

@@ -93,7 +93,31 @@ def inline(rows: Rows) -> Any:
 
 def finish(chart: Any, height: float) -> Spec:
     """Give the specification of a chart that is as wide as the page allows."""
-    spec: Spec = chart.to_dict(validate=False)
+    return _sized(chart.to_dict(validate=False), height)
+
+
+def finish_layers(charts: Sequence[Any], height: float, **params: Any) -> Spec:
+    """Give the same for charts that lie over each other; `params` are variables of the page.
+
+    It is what ``alt.layer`` gives, which copies its charts many times: most of a page's time.
+    """
+    layers = [chart.to_dict(validate=False) for chart in charts]
+    spec: Spec = {"config": _CONFIG, "layer": layers}
+    if all(chart.data is charts[0].data for chart in charts):
+        spec["data"] = layers[0]["data"]
+        for layer in layers:
+            del layer["data"]
+    if params:
+        spec["params"] = [{"name": name, "value": value} for name, value in params.items()]
+    datasets: Spec = {}
+    for layer in layers:
+        del layer["config"]
+        spec["$schema"] = layer.pop("$schema")
+        datasets |= layer.pop("datasets", {})
+    return _sized(spec | ({"datasets": datasets} if datasets else {}), height)
+
+
+def _sized(spec: Spec, height: float) -> Spec:
     spec |= {"width": "container", "height": height, "config": _CONFIG}
     spec["autosize"] = {"type": "fit", "contains": "padding", "resize": True}
     return spec

@@ -10,6 +10,7 @@ from fdgnn.report.charts.base import (
     altair,
     either,
     finish,
+    finish_layers,
     inline,
     tooltip,
 )
@@ -49,7 +50,7 @@ def convergence(rows: Rows, tol: float, low: float, high: float, last: int) -> S
         .mark_rule(color=INK, strokeDash=[2, 3])
         .encode(y=alt.Y("tol:Q"))
     )
-    return finish(alt.layer(stop, lines, hover), 220)
+    return finish_layers([stop, lines, hover], 220)
 
 
 def iterations(rows: Rows, n_layers: int) -> Spec:
@@ -130,4 +131,4 @@ def stability(points: Rows, border: Rows, degree: float, top: float) -> Spec:
             ),
         )
     )  # fmt: skip
-    return finish(alt.layer(area, edge, line.encode(x=alt.X("degree:Q")), graphs), 300)
+    return finish_layers([area, edge, line.encode(x=alt.X("degree:Q")), graphs], 300)

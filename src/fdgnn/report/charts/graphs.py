@@ -16,6 +16,7 @@ from fdgnn.report.charts.base import (
     class_scales,
     either,
     finish,
+    finish_layers,
     inline,
     keyed,
     names_axis,
@@ -94,7 +95,6 @@ def graph_map(
     Rows of the table: graph, x, y, key (class), answer ("right", "wrong"), words.
     """
     alt = altair()
-    by, picked = alt.param(name="by", value="class"), alt.param(name="picked", value=-1)
     colors, shapes = class_scales(alt, n_classes)
     color = alt.Scale(domain=[*colors.domain, "right", "wrong"], range=[*colors.range, OURS, PAPER])
     base = _map_base(alt, table, explained, ends).transform_calculate(
@@ -110,13 +110,12 @@ def graph_map(
         stroke=either(alt.StrokeValue, wrong, INK, "var(--paper)"),
         strokeWidth=either(alt.StrokeWidthValue, wrong, 1.6 if size > 40 else 1.1, 0.5),
     )
-    return finish(_with_ring(alt, points, base).add_params(by, picked), 430)
+    return finish_layers(_with_ring(points, base), 430, by="class", picked=-1)
 
 
 def value_map(table: str, explained: Sequence[float], ends: Ends) -> Spec:
     """The map for a regression: color shows the value, or the error. Rows: value, error, ..."""
     alt = altair()
-    by, picked = alt.param(name="by", value="class"), alt.param(name="picked", value=-1)
     base = _map_base(alt, table, explained, ends).transform_calculate(
         shown="by === 'class' ? datum.value : datum.error"
     )
@@ -129,7 +128,7 @@ def value_map(table: str, explained: Sequence[float], ends: Ends) -> Spec:
             legend=alt.Legend(title=None, orient="top", gradientLength=180),
         )
     )
-    return finish(_with_ring(alt, points, base).add_params(by, picked), 430)
+    return finish_layers(_with_ring(points, base), 430, by="class", picked=-1)
 
 
 def _map_base(alt: Any, table: str, explained: Sequence[float], ends: Ends) -> Any:
@@ -148,11 +147,11 @@ def _map_base(alt: Any, table: str, explained: Sequence[float], ends: Ends) -> A
     )  # fmt: skip
 
 
-def _with_ring(alt: Any, points: Any, base: Any) -> Any:
+def _with_ring(points: Any, base: Any) -> list[Any]:
     ring = base.transform_filter("datum.graph == picked").mark_point(
         filled=False, size=340, strokeWidth=2.5, color=INK, opacity=1, tooltip=None
     )
-    return alt.layer(points, ring)
+    return [points, ring]
 
 
 def calibration(rows: Rows) -> Spec:
@@ -174,7 +173,7 @@ def calibration(rows: Rows) -> Spec:
     points = base.mark_point(
         filled=True, color=OURS, opacity=0.9, stroke="var(--paper)", strokeWidth=1
     ).encode(size=alt.Size("n:Q", legend=None, scale=alt.Scale(range=[40, 500], zero=True)))
-    return finish(alt.layer(diagonal.encode(x=x, y=y), bars, points), 300)
+    return finish_layers([diagonal.encode(x=x, y=y), bars, points], 300)
 
 
 def predictions(rows: Rows) -> Spec:
@@ -190,4 +189,4 @@ def predictions(rows: Rows) -> Spec:
         .mark_point(filled=True, color=OURS, opacity=0.55, size=44)
         .encode(x=x, y=y, tooltip=tooltip(words="graph", actual_="actual", predicted_="predicted"))
     )
-    return finish(line.encode(x=x, y=y) + points, 320)
+    return finish_layers([line.encode(x=x, y=y), points], 320)

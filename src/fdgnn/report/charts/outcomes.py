@@ -12,7 +12,7 @@ from fdgnn.report.charts.base import (
     Rows,
     altair,
     either,
-    finish,
+    finish_layers,
     inline,
     keyed,
     keys_of,
@@ -75,7 +75,7 @@ def folds(rows: Rows, n_runs: int) -> Spec:
     }
     there = {row["what"] for row in rows}  # an empty layer would have no scale
     drawn = [layer for what, some in layers.items() if what in there for layer in some]
-    return finish(alt.layer(*drawn), 70 * n_runs + 20)
+    return finish_layers(drawn, 70 * n_runs + 20)
 
 
 def published(rows: Rows, n_runs: int) -> Spec:
@@ -100,7 +100,7 @@ def published(rows: Rows, n_runs: int) -> Spec:
         color=alt.Color("what:N", legend=None, scale=alt.Scale(**who, range=[OURS, PAPER])),
         shape=alt.Shape("what:N", legend=None, scale=alt.Scale(**who, range=["circle", "diamond"])),
     )
-    return finish(others + marks, 44 * n_runs + 20)
+    return finish_layers([others, marks], 44 * n_runs + 20)
 
 
 def seconds(rows: Rows, n_rows: int) -> Spec:
@@ -121,7 +121,7 @@ def seconds(rows: Rows, n_rows: int) -> Spec:
         color=alt.Color("who:N", legend=None, scale=alt.Scale(**who, range=[OURS, PAPER])),
         shape=alt.Shape("who:N", legend=None, scale=alt.Scale(**who, range=["circle", "diamond"])),
     )
-    return finish(link + points, 40 * n_rows + 55)
+    return finish_layers([link, points], 40 * n_rows + 55)
 
 
 def members(rows: Rows, n_rows: int) -> Spec:
@@ -154,7 +154,7 @@ def members(rows: Rows, n_rows: int) -> Spec:
         left_out.mark_point(size=90, shape="diamond", color=QUIET, strokeWidth=2).encode(x=x),
         base.mark_text(align="left", dx=11, fontSize=12).encode(x=x, text=alt.Text("often:N")),
     ]
-    return finish(alt.layer(*layers), 48 * n_rows + 55)
+    return finish_layers(layers, 48 * n_rows + 55)
 
 
 def rivals(rows: Rows, n_rows: int) -> Spec:
@@ -182,7 +182,7 @@ def rivals(rows: Rows, n_rows: int) -> Spec:
         )
         .encode(x=share_axis(alt, "value", "accuracy, %")),
     ]  # fmt: skip
-    return finish(alt.layer(*layers), 54 * n_rows + 55)
+    return finish_layers(layers, 54 * n_rows + 55)
 
 
 def rival_seconds(rows: Rows, n_rows: int) -> Spec:
@@ -197,4 +197,4 @@ def rival_seconds(rows: Rows, n_rows: int) -> Spec:
     shape = either(alt.ShapeValue, "datum.what === 'ours'", "circle", "square")
     points = base.mark_point(filled=True, size=130, opacity=1).encode(color=color, shape=shape)
     words = base.mark_text(align="left", dx=11, fontSize=12).encode(text=alt.Text("factor:N"))
-    return finish(points + words, 54 * n_rows + 55)
+    return finish_layers([points, words], 54 * n_rows + 55)

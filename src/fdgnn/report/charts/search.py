@@ -10,7 +10,7 @@ from fdgnn.report.charts.base import (
     Rows,
     altair,
     either,
-    finish,
+    finish_layers,
     inline,
     keyed,
     names_axis,
@@ -26,7 +26,6 @@ def selection(table: str, field: str, title: str, low: float, high: float) -> Sp
     and the fields of the tooltip.
     """
     alt = altair()
-    hot = alt.param(name="hot", value=-1)
     whole = field == "depth"
     x = (
         alt.X(f"{field}:O", title=title, axis=alt.Axis(labelAngle=0))
@@ -57,7 +56,7 @@ def selection(table: str, field: str, title: str, low: float, high: float) -> Sp
         stroke=either(alt.StrokeValue, "datum.c == hot", INK, "var(--paper)"),
         strokeWidth=either(alt.StrokeWidthValue, "datum.c == hot", 2.5, 0.8),
     )  # fmt: skip
-    return finish(alt.layer(bars, points).add_params(hot), 210)
+    return finish_layers([bars, points], 210, hot=-1)
 
 
 def penalties(table: str, of: str, middle: Rows, low: float, high: float) -> Spec:
@@ -66,7 +65,6 @@ def penalties(table: str, of: str, middle: Rows, low: float, high: float) -> Spe
     Rows of the table: c, power, mean, chosen, ...; `of` is the table of the configurations.
     """
     alt = altair()
-    hot = alt.param(name="hot", value=-1)
     x = alt.X(
         "power:Q",
         title="λ, powers of ten",
@@ -104,7 +102,7 @@ def penalties(table: str, of: str, middle: Rows, low: float, high: float) -> Spe
         .mark_line(color=INK, strokeWidth=2, opacity=0.8, interpolate="monotone")
         .encode(x=x, y=y)
     )
-    return finish(alt.layer(points, line).add_params(hot), 210)
+    return finish_layers([points, line], 210, hot=-1)
 
 
 def depths(rows: Rows, n_runs: int, deepest: int) -> Spec:
@@ -132,4 +130,4 @@ def depths(rows: Rows, n_runs: int, deepest: int) -> Spec:
         filled=True, shape="diamond", size=110, color=PAPER, opacity=1,
         stroke="var(--paper)", strokeWidth=1.5, yOffset=23,
     )  # fmt: skip
-    return finish(alt.layer(circles, numbers, ours, paper), 68 * n_runs + 20)
+    return finish_layers([circles, numbers, ours, paper], 68 * n_runs + 20)
