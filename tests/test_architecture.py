@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from itertools import chain
 from pathlib import Path
 
@@ -35,9 +36,14 @@ def room_of(path):
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
+@cache
+def parsed(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imported_rooms(path):
     """Rooms that a file imports at any depth, deferred imports included."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         names = []
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fdgnn"):
             inside = node.module.removeprefix("fdgnn").strip(".").split(".")[0]
@@ -72,7 +78,7 @@ def test_kernels_import_nothing_of_ours_but_errors():
 def test_no_two_classes_have_one_name():
     homes = {}
     for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in parsed(path).body:
             if isinstance(node, ast.ClassDef):
                 homes.setdefault(node.name, []).append(str(path.relative_to(SOURCE)))
     assert {name: found for name, found in homes.items() if len(found) > 1} == {}
@@ -85,7 +91,7 @@ OPEN = {"_replace", "_asdict", "_fields", "_getframe", "_exit"}
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: p.stem)
 def test_nobody_calls_anothers_private_methods(path):
     """An object is known by its public names: a new encoder need not know who looks inside."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Attribute) and node.attr.startswith("_"):
             own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
             parent = isinstance(node.value, ast.Call) and _called(node.value) == "super"
@@ -114,43 +120,74 @@ def test_public_surface():
         _ = fdgnn.nonsense
 
 
-def imported_by(statement):
-    script = f"import sys; {statement}; print(*sys.modules)"
+def imported_by(*statements):
+    """What is imported after each statement, in one process that runs them one after the other."""
+    shown = "; print(*sys.modules)\n"
+    script = f"import sys\n{shown.join(statements)}{shown}"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    return set(run.stdout.split())
+    return [set(line.split()) for line in run.stdout.splitlines()]
 
 
-def test_importing_costs_nothing_that_is_not_used():
-    assert not imported_by("import fdgnn") & {"numpy", "sklearn", "torch"}
-    everything = imported_by("from fdgnn import *; import fdgnn.experiments.study")
-    assert not everything & {
+# Each imports what those before it do not: what is there afterwards is what it needs, or less.
+STEPS = {
+    "the package": "import fdgnn",
+    "the command": "import fdgnn.cli",
+    "a model": "fdgnn.FDGNNClassifier; fdgnn.load_model; fdgnn.read_graphs",
+    "commands": "import fdgnn.report, fdgnn.experiments.running, fdgnn.workflow.training",
+    "everything": "from fdgnn import *; import fdgnn.experiments.study",
+    "a score": "graphs, y = datasets.make_motif_graphs(20, random_state=0); "
+    "FDGNNClassifier(n_units=5).fit(graphs, y).score(graphs, y); "
+    "FDGNNRegressor(n_units=5).fit(graphs, y).score(graphs, y)",
+}
+
+
+@pytest.fixture(scope="module")
+def imported():
+    return dict(zip(STEPS, imported_by(*STEPS.values()), strict=True))
+
+
+def test_importing_costs_nothing_that_is_not_used(imported):
+    assert not imported["the package"] & {"numpy", "sklearn", "torch"}
+    assert not imported["the command"] & {"numpy", "sklearn", "joblib"}
+    assert not imported["commands"] & {
+        "sklearn.model_selection", "sklearn.metrics", "scipy.stats", "scipy.optimize",
+    }  # fmt: skip
+    assert not imported["everything"] & {
         "torch", "networkx", "grakel", "distributed", "rdkit", "matplotlib", "altair", "jinja2",
         "fdgnn._kernels",
     }  # fmt: skip
-    assert not imported_by("import fdgnn.cli") & {"numpy", "sklearn", "joblib"}
-    commands = "import fdgnn.report, fdgnn.experiments.running, fdgnn.workflow.training"
-    assert not imported_by(commands) & {
-        "sklearn.model_selection", "sklearn.metrics", "scipy.stats", "scipy.optimize",
-    }  # fmt: skip
 
 
-GIVEN = "import fdgnn; fdgnn.FDGNNClassifier; fdgnn.load_model; fdgnn.read_graphs"
 SLOW = {
     "scipy.stats", "scipy.special", "numpy.f2py", "numpy.testing", "narwhals.stable.v2", "asyncio",
 }  # fmt: skip
 
 
-def test_models_take_scikit_learn_without_what_is_slow():
+def test_models_take_scikit_learn_without_what_is_slow(imported):
     """These imports take longer than that of all the rest together, and no model needs them."""
-    used = (
-        "graphs, y = fdgnn.datasets.make_motif_graphs(20, random_state=0); "
-        "model = fdgnn.FDGNNClassifier(n_units=5, random_state=0).fit(graphs, y); "
-        "assert 0 <= model.score(graphs, y) <= 1; "
-        "numbers = fdgnn.FDGNNRegressor(n_units=5, random_state=0).fit(graphs, y); "
-        "assert numbers.score(graphs, y) <= 1"
-    )
     never = {"sklearn.model_selection", "sklearn.metrics", "scipy.optimize"}
-    assert not imported_by(f"{GIVEN}; {used}") & (SLOW | never)
+    assert not imported["a score"] & (SLOW | never)
+
+
+GIVEN = f"import fdgnn; {STEPS['a model']}"
+FORKS = f"""
+import os, sys
+{GIVEN}
+for statement in sys.argv[1:]:
+    child = os.fork()
+    if child == 0:
+        exec(statement)
+        print(*sys.modules, flush=True)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+def imported_after_a_model(*statements):
+    """What is imported after each statement, of which none knows what the others import."""
+    words = [sys.executable, "-c", FORKS, *statements]
+    run = subprocess.run(words, capture_output=True, text=True, check=True)
+    return [set(line.split()) for line in run.stdout.splitlines()]
 
 
 def test_stand_ins_are_gone_after_the_import():
@@ -160,17 +197,18 @@ def test_stand_ins_are_gone_after_the_import():
         "assert numpy.testing.assert_equal; import asyncio; assert asyncio.run; "
         "import narwhals.stable.v2 as nw; assert nw.from_native"
     )
-    assert imported_by(f"{GIVEN}; {asked}") >= SLOW
     of_its_own = (
         "import sklearn.utils.validation as v, sklearn.utils._array_api as a; "
         "assert v.nw.from_native; assert a.special.xlogy(1.0, 1.0) == 0; "
         "import joblib.memory as m; assert not m.asyncio.iscoroutine(1)"
     )
-    asked_for = {"scipy.special", "narwhals.stable.v2", "asyncio"}
-    assert imported_by(f"{GIVEN}; {of_its_own}") >= asked_for
-    before = "import scipy.stats as s, scipy.special as p"
-    same = "import scipy; assert scipy.stats is s; assert scipy.special is p"
-    assert "scipy.stats" in imported_by(f"{before}; {GIVEN}; {same}")
+    from_outside, from_inside = imported_after_a_model(asked, of_its_own)
+    assert from_outside >= SLOW
+    assert from_inside >= {"scipy.special", "narwhals.stable.v2", "asyncio"}
+    before = "import asyncio as a, scipy.special as p"
+    same = "import asyncio, scipy; assert asyncio is a; assert scipy.special is p"
+    (found,) = imported_by(f"{before}; {GIVEN}; {same}")
+    assert found >= {"asyncio", "scipy.special"}
 
 
 def test_a_stand_in_that_is_gone_is_not_looked_for_again(monkeypatch):
@@ -188,7 +226,8 @@ def test_a_stand_in_that_is_gone_is_not_looked_for_again(monkeypatch):
 def test_help_imports_neither_rich_nor_pydantic():
     """They would take most of its time."""
     asked = "from fdgnn.cli import app; app(['--help'], standalone_mode=False)"
-    assert not imported_by(asked) & {"rich", "pydantic", "numpy"}
+    *_, imported = imported_by(asked)
+    assert not imported & {"rich", "pydantic", "numpy"}
 
 
 def test_scikit_learn_comes_by_one_door():
@@ -196,7 +235,7 @@ def test_scikit_learn_comes_by_one_door():
     for path in SOURCE.rglob("*.py"):
         if room_of(path) in {"scikit", "selection", "experiments", "workflow"}:
             continue
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in parsed(path).body:
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert not any(name.split(".")[0] == "sklearn" for name in names), path.name
