@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 _NAME = "cpu seconds"
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def add_option(parser: pytest.Parser) -> None:
@@ -31,19 +31,24 @@ def spent() -> float:
 
 def _spent_by(pid: int) -> float:
     """CPU seconds of a process that runs, and of its children."""
-    fields = _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
-    own = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")  # the last two: ended children
+    fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    own = sum(map(int, fields[11:15])) / _TICKS  # the last two: ended children
     return own + sum(map(_spent_by, _children(pid)))
 
 
 def _children(pid: int) -> list[int]:
-    threads = Path(f"/proc/{pid}/task").glob("*/children")
-    return [int(child) for each in threads for child in _read(each).split()]
-
-
-def _read(path: Path) -> str:
     try:
-        return path.read_text()
+        threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208  (a path takes longer)
+    except OSError:
+        return []
+    lists = (_read(f"/proc/{pid}/task/{thread}/children") for thread in threads)
+    return [int(child) for children in lists for child in children.split()]
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+            return file.read().decode(errors="replace")
     except OSError:  # the process has just ended, or there is no /proc
         return ""
 
