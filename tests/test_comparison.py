@@ -34,9 +34,9 @@ from fdgnn.experiments.records import (
     Trial,
     TrialsLine,
 )
-from fdgnn.experiments.rivals import RIVALS, Task, contestant
+from fdgnn.experiments.rivals import RIVALS, Task, contestant, graph_kernels
 from fdgnn.experiments.rivals.base import Rival
-from fdgnn.experiments.rivals.graph_kernels import KernelContestant
+from fdgnn.experiments.rivals.graph_kernels import KernelContestant, as_grakel
 from fdgnn.experiments.rivals.networks import NetworkContestant, smoothed
 from fdgnn.experiments.running import run_study
 from fdgnn.experiments.study import PROTOCOLS, plan
@@ -64,14 +64,14 @@ def run(study, directory, models, search=None, limits=None):
     return compare_study(study, directory, models, search=search or few(2), limits=limits)
 
 
+def take_here(turn, limits):
+    """Take a turn in this process, without the imports of one of its own."""
+    take(turn, lambda event: None)
+    return "finished", None
+
+
 @pytest.fixture
 def in_this_process(monkeypatch):
-    """Take turns here, without the imports of a process for each."""
-
-    def take_here(turn, limits):
-        take(turn, lambda event: None)
-        return "finished", None
-
     monkeypatch.setattr(runner, "_run", take_here)
 
 
@@ -94,7 +94,8 @@ def task(motifs):
 
 
 @pytest.mark.parametrize("name", ["wl", "wl-oa", "pk", "gk", "rw"])
-def test_kernel_models_fit_and_predict(task, name):
+def test_kernel_models_fit_and_predict(task, name, monkeypatch):
+    monkeypatch.setattr(graph_kernels, "GRAPHLETS_DRAWN", 50)  # of each graph, in place of 500
     rival = contestant(name, replace(task, search=few(1)))
     assert rival.units() == []  # nothing to choose
     model = rival.model(rival.only()).fit(task.graphs[:30], task.y[:30])
@@ -112,8 +113,6 @@ def test_wl_learns_what_degrees_cannot_tell(task):
 
 def test_wl_kernel_is_the_one_of_its_definition():
     """By hand: normalized dot products of the counts of labels, then of refined ones."""
-    from fdgnn.experiments.rivals.graph_kernels import as_grakel
-
     graphs = fdgnn.as_batch([
         fdgnn.Graph([[0, 1], [1, 2]], labels=["a", "b", "a"]),
         fdgnn.Graph([[0, 1, 2], [1, 2, 0]], labels=["a", "b", "a"]),
@@ -356,8 +355,6 @@ def test_folds_are_those_of_the_evaluation(study, tmp_path):
     outer = StratifiedKFold(3, shuffle=True, random_state=study.seed)
     for o, (train, test) in enumerate(outer.split(y, y)):
         choice = row.fold_configurations[o]
-        from fdgnn.experiments.rivals.graph_kernels import as_grakel
-
         kernel = grakel.WeisfeilerLehman(
             n_iter=choice["height"], base_graph_kernel=grakel.VertexHistogram, normalize=True
         )
@@ -370,7 +367,7 @@ def test_folds_are_those_of_the_evaluation(study, tmp_path):
 @pytest.mark.usefixtures("in_this_process")
 def test_published_numbers_are_the_papers(study, tmp_path):
     named = replace(study, dataset="MUTAG")
-    rows = {row.model: row for row in run(named, tmp_path, ["wl", "rw"])}
+    rows = {row.model: row for row in run(named, tmp_path, ["wl"], few(1))}
     wl = paper.ACCURACY["WL"]["MUTAG"]
     assert rows["wl"].published == PublishedAccuracy(
         accuracy_mean=wl.mean / 100, accuracy_std=wl.std / 100, reference="zhang2018"
@@ -535,12 +532,13 @@ def test_a_second_comparison_at_the_same_time_is_refused(study, tmp_path):
 # ---------------------------------------------------------------------- limits
 
 
-def test_running_out_of_time_does_not_stop_the_others(study, tmp_path):
+def test_running_out_of_time_does_not_stop_the_others(study, tmp_path, monkeypatch):
     rows = run(study, tmp_path, ["gk", "wl"], few(1), Limits(seconds=1e-3))
     assert [r.status for r in rows] == ["out of time"] * 3
     for row in rows:
         assert row.accuracy_mean is None
         assert "0.001 s" in row.reason
+    monkeypatch.setattr(runner, "_run", take_here)
     rows = run(study, tmp_path, ["wl"], few(1), Limits(seconds=600))  # more than before
     assert [r.status for r in rows] == ["finished"] * 2
 
@@ -574,6 +572,12 @@ def test_a_rival_that_crashes_says_why(study, tmp_path, monkeypatch):
         " ('grakel',))\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    in_its_own = runner._run
+
+    def take_turn(turn, limits):
+        return (in_its_own if turn.name == "broken" else take_here)(turn, limits)
+
+    monkeypatch.setattr(runner, "_run", take_turn)
     rows = run(study, tmp_path / "run", ["broken", "wl"])
     assert [r.status for r in rows] == ["finished", "failed", "finished"]
     assert "no_such_thing" in rows[1].reason
