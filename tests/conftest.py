@@ -140,6 +140,24 @@ def few_networks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PROTOCOLS, "quick", Protocol("quick", n_configurations=2, n_guesses=1))
 
 
+# ---------------------------------------------------------------------- drawings
+
+
+@pytest.fixture
+def vertices_on_a_circle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lay graphs out without networkx, where a test does not look at the places of vertices.
+
+    Layouts take most of the time of a portrait.
+    """
+    import numpy as np
+
+    def place_part(n: int, edges: bytes) -> Any:
+        angles = 2 * np.pi * np.arange(n) / n
+        return np.column_stack([1 + np.cos(angles), 1 + np.sin(angles)])
+
+    monkeypatch.setattr("fdgnn.pictures.placing._place_part", place_part)
+
+
 # ---------------------------------------------------------------------- real data
 
 

@@ -253,6 +253,7 @@ def test_the_mean_gradient_is_the_integral_along_the_way():
     np.testing.assert_allclose(expansion.mean_gradient(X, w), quadrature, atol=1e-12)
 
 
+@pytest.mark.usefixtures("vertices_on_a_circle")
 def test_a_trial_encoder_has_a_page(fitted, motifs, tmp_path):
     pytest.importorskip("altair", reason="the page needs the extra report")
     from fdgnn.portrait import portrait_of_model

@@ -478,6 +478,7 @@ def test_evaluate_takes_a_table_as_compare_does(molecules, tmp_path, monkeypatch
     assert told["fold_accuracies"] == same.fold_accuracies
 
 
+@pytest.mark.usefixtures("vertices_on_a_circle")
 def test_evaluate_holds_groups_out_together(tmp_path):
     pytest.importorskip("rdkit")
     path, out = tmp_path / "some.csv", tmp_path / "run"

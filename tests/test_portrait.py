@@ -174,6 +174,7 @@ def test_classes_that_the_model_does_not_know_are_mistakes():
     assert not any(row.correct for row in found.graphs[:3])
 
 
+@pytest.mark.usefixtures("vertices_on_a_circle")
 def test_classes_keep_the_models_order():
     graphs = make_random_graphs(60, random_state=0)
     y = np.arange(60) % 12
@@ -192,6 +193,7 @@ def test_classes_keep_the_models_order():
     assert last == ["120", "20", "none"]
 
 
+@pytest.mark.usefixtures("vertices_on_a_circle")
 def test_long_names_are_kept_apart():
     graphs = make_random_graphs(60, random_state=0)
     start = "x" * 80
@@ -388,6 +390,7 @@ def test_certified_graphs_settle_and_the_others_are_told_apart():
     assert found.radii[22] == pytest.approx(np.sqrt(59), rel=1e-2)
 
 
+@pytest.mark.usefixtures("vertices_on_a_circle")
 def test_the_certificate_can_be_told_from_radii():
     graphs = make_random_graphs(40, density=0.4, random_state=0)
     model = classifier(graphs, np.arange(40) % 2, n_connections=4, effective_spectral_radius=0.7)
@@ -404,6 +407,7 @@ def test_the_certificate_can_be_told_from_radii():
         assert 0 < sum(sure) < 40
 
 
+@pytest.mark.usefixtures("vertices_on_a_circle")
 def test_unconverged_graphs_are_counted_without_warning():
     graphs = make_random_graphs(20, density=0.5, random_state=0)
     with pytest.warns(ConvergenceWarning, match="20 of 20 graphs did not converge"):
@@ -443,6 +447,7 @@ def test_data_facts():
     assert counts_of(graphs).majority is None
 
 
+@pytest.mark.usefixtures("vertices_on_a_circle")
 def test_many_classes_and_long_names_stay_small():
     graphs = make_random_graphs(180, random_state=0)
     y = np.array([f"{c} " + "x" * 500 for c in np.arange(180) % 60])
@@ -761,6 +766,7 @@ def test_graphs_with_new_labels_are_on_the_page():
     assert len(found.graphs) == len(found.drawings) == 41
 
 
+@pytest.mark.usefixtures("vertices_on_a_circle")
 def test_atoms_are_named_in_substructures():
     graphs, y = load_tu("MUTAG")
     model = FDGNNClassifier(encoder=ColorCounts(n_rounds=1), readout="linear").fit(graphs, y)
@@ -777,6 +783,7 @@ def test_atoms_are_named_in_substructures():
     assert "O, next to C" in [one.words for one in found.substructures]
 
 
+@pytest.mark.usefixtures("vertices_on_a_circle")
 def test_many_classes_and_long_labels_stay_bounded():
     graphs = make_random_graphs(60, n_labels=3, random_state=0)
     long = [replace_labels(graph, "x" * 250) for graph in graphs]
@@ -791,6 +798,7 @@ def replace_labels(graph, start):
     return Graph(graph.edge_index, labels=labels)
 
 
+@pytest.mark.usefixtures("vertices_on_a_circle")
 def test_a_substructure_that_does_not_fit_is_refused(tmp_path):
     graphs = make_random_graphs(20, random_state=0)
     model = FDGNNClassifier(encoder="colors").fit(graphs, np.arange(20) % 2)
@@ -881,6 +889,7 @@ def test_what_has_no_portrait():
         portrait_of_model(one, graphs, np.ones((40, 1)), dataset="x")
 
 
+@pytest.mark.usefixtures("vertices_on_a_circle")
 def test_searches_and_lists_of_graphs_have_portraits():
     graphs, y = make_motif_graphs(30, random_state=0)
     search = FDGNNSearchCV(n_configurations=1, n_guesses=2, cv=2, random_state=0).fit(graphs, y)
@@ -924,6 +933,7 @@ class SparseDegrees(Degrees):
         return Encoding([sp.csr_array(X) for X in features])
 
 
+@pytest.mark.usefixtures("vertices_on_a_circle")
 @pytest.mark.parametrize("encoder", [Degrees(), SparseDegrees()])
 def test_any_encoder_has_a_portrait(encoder, tmp_path):
     graphs, y = make_motif_graphs(40, random_state=0)

@@ -13,6 +13,7 @@ from fdgnn.graphs.converters import as_batch
 from fdgnn.portrait import portrait_of_model, portrait_of_study, read_portrait, write_portrait
 
 pytest.importorskip("networkx")
+pytestmark = pytest.mark.usefixtures("vertices_on_a_circle")
 
 GRAPHS, Y = make_motif_graphs(120, random_state=0)
 NOISY = np.where(np.random.default_rng(0).random(120) < 0.2, 1 - Y, Y)
