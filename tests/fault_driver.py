@@ -23,8 +23,10 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout, suppress
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 # Slow to import: here, so that not every child has to.
 import altair  # noqa: F401
@@ -143,8 +145,23 @@ def state(path: Path) -> str | None:
     return hashlib.sha256(content).hexdigest()
 
 
+@cache
+def warm_up(command: str, *words: str) -> None:
+    """Run the command here once, in a folder of its own: children need not import it all again."""
+    sys.argv = ["fdgnn", command, *words]
+    with (
+        TemporaryDirectory() as folder,
+        chdir(folder),
+        redirect_stdout(io.StringIO()),
+        redirect_stderr(io.StringIO()),
+        suppress(SystemExit),
+    ):
+        fdgnn.cli.main()
+
+
 def drive(folder: str, kind: str, first: int, step: int, watched: str, words: list[str]) -> Found:
     """Run the command in a folder with one fault after the other."""
+    warm_up(*words)
     os.chdir(folder)
     happened, log = Path("happened"), Path("told")
     found: Found = {"codes": [], "told": [], "states": []}
