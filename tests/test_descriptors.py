@@ -261,9 +261,10 @@ def test_edge_effects_and_substructures_leave_descriptors_as_they_are():
     gone = replace(one, edge_index=one.edge_index[:, 1:], directed=False)
     assert gone.descriptors == {"z": 0.0}
     assert np.isfinite(found.edge_effects).all()
-    added = sum(each.weight for each in substructures(model, described, target=1, n_most=10**6))
-    total = sum(each.vertices.sum() for each in explain(model, described, target=1))
-    assert added == pytest.approx(total / 40)
+    few = described[:4]
+    added = sum(each.weight for each in substructures(model, few, target=1, n_most=10**6))
+    total = sum(each.vertices.sum() for each in explain(model, few, target=1))
+    assert added == pytest.approx(total / 4)
 
 
 @pytest.mark.parametrize("name", models())

@@ -19,13 +19,15 @@ pytest.importorskip("rdkit")
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """A model, and a table that it can predict; one SMILES is wrong, of which RDKit complains."""
+    """A model, a table with its predictions; one SMILES is wrong, of which RDKit complains."""
     folder = tmp_path_factory.mktemp("streams")
     table = folder / "table.csv"
     table.write_text("smiles,y\n" + "CCO,1\nCCCN,0\nC1CC1,1\nCCCC,0\n" * 5 + "C(C,1\n")
     read = read_graphs(table, target="y")
     model = FDGNNClassifier(n_units=5, random_state=0).fit(read.graphs, read.y)
     save_model(model, folder / "model")
+    run = fdgnn("predict", folder / "model", table, "-o", folder / "open.csv")
+    assert run.returncode == 0, run.stderr
     return folder
 
 
@@ -52,7 +54,7 @@ def test_full_standard_output_is_named(command, place):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
 def test_an_output_that_is_a_device_is_not_taken_for_a_directory(place):
-    run = in_a_shell(place, "predict model table.csv -o /dev/full")
+    run = fdgnn("predict", place / "model", place / "table.csv", "-o", "/dev/full")
     assert_one_clear_line(run, "/dev/full: it exists and is not a regular file")
 
 
@@ -64,9 +66,9 @@ def test_a_reader_that_has_seen_enough_ends_the_command_without_a_word(place):
 
 @pytest.mark.parametrize("closed", ["2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
 def test_nothing_but_results_is_written_where_standard_streams_are_closed(closed, place):
-    assert in_a_shell(place, "predict model table.csv -o open.csv").returncode == 0
     assert in_a_shell(place, f"predict model table.csv -o closed.csv {closed}").returncode == 0
     assert (place / "closed.csv").read_bytes() == (place / "open.csv").read_bytes()
+    (place / "closed.csv").unlink()
 
 
 def test_a_full_disk_is_told_with_the_name_of_the_output(place):
