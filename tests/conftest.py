@@ -133,6 +133,14 @@ def times_are_taken_once() -> None:
 
 
 @pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let contestants of comparisons take their turns here."""
+    from contests import take_here
+
+    monkeypatch.setattr("fdgnn.experiments.comparison.runner._run", take_here)
+
+
+@pytest.fixture
 def few_networks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Search two of FDGNN's configurations, in commands that have no option for it."""
     from fdgnn.experiments.study import PROTOCOLS, Protocol

@@ -43,9 +43,9 @@ import fdgnn.selection.search
 import fdgnn.workflow.explaining
 import fdgnn.workflow.predicting
 import fdgnn.workflow.training
+from contests import take_here
 from fdgnn.experiments import measures
 from fdgnn.experiments.comparison import runner
-from fdgnn.experiments.comparison.contest import Turn, take
 from fdgnn.experiments.study import PROTOCOLS, Protocol
 
 KINDS = ("disk full", "permission lost", "killed")
@@ -191,14 +191,8 @@ def started() -> Iterator[Callable[..., Found]]:
         process.stdin.close()
 
 
-def take_here(turn: Turn, limits: object) -> tuple[str, None]:
-    """Take a contestant's turn in the child: where its writes fail, too, and without imports."""
-    take(turn, lambda event: None)
-    return "finished", None
-
-
 if __name__ == "__main__":
-    runner._run = take_here
+    runner._run = take_here  # in the child: where a contestant's writes fail, too
     measures.MOST_REPETITIONS = 1
     PROTOCOLS["quick"] = Protocol("quick", n_configurations=1, n_guesses=1)  # of `compare`
     for line in sys.stdin:

@@ -19,6 +19,7 @@ from sklearn.svm import SVC
 from typer.testing import CliRunner
 
 import fdgnn
+from contests import take_here
 from fdgnn.cli import app
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.exceptions import MissingDependencyError, StudyError
@@ -62,17 +63,6 @@ def study(motifs):
 
 def run(study, directory, models, search=None, limits=None):
     return compare_study(study, directory, models, search=search or few(2), limits=limits)
-
-
-def take_here(turn, limits):
-    """Take a turn in this process, without the imports of one of its own."""
-    take(turn, lambda event: None)
-    return "finished", None
-
-
-@pytest.fixture
-def in_this_process(monkeypatch):
-    monkeypatch.setattr(runner, "_run", take_here)
 
 
 def few(n_configurations, **options):

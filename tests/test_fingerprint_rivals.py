@@ -131,7 +131,7 @@ def written(folder, target=Y, more=""):
     return path
 
 
-@pytest.mark.usefixtures("few_networks")
+@pytest.mark.usefixtures("few_networks", "in_this_process")
 def test_a_file_of_molecules_from_the_shell(tmp_path, monkeypatch):
     path = written(tmp_path, more="C1CC,1\n")
     monkeypatch.chdir(tmp_path)

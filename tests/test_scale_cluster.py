@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
+from commands import fdgnn
 from fdgnn.clusters import connected
 from fdgnn.exceptions import StudyError
 from fdgnn.scale.cluster import Cluster
@@ -134,11 +133,7 @@ def test_an_address_nobody_answers_at(monkeypatch):
 
 
 def test_one_line_and_an_exit_code(tmp_path):
-    command = [
-        sys.executable, "-m", "fdgnn", "fit", str(tmp_path / "*.csv"), "--target", "y",
-        "-o", str(tmp_path / "m.fdgnn"),
-    ]  # fmt: skip
-    run = subprocess.run(command, capture_output=True, text=True)
+    run = fdgnn("fit", tmp_path / "*.csv", "--target", "y", "-o", tmp_path / "m.fdgnn")
     assert run.returncode == 1
     assert run.stderr.count("\n") == 1
     assert "no file has such a name" in run.stderr
@@ -146,11 +141,8 @@ def test_one_line_and_an_exit_code(tmp_path):
 
 def test_a_model_that_is_not_trained_out_of_core_is_refused_before_anything_is_read(tmp_path):
     (tmp_path / "a.csv").write_text("smiles,y\nC,1\n")
-    command = [
-        sys.executable, "-m", "fdgnn", "fit", str(tmp_path / "*.csv"), "--target", "y",
-        "-o", str(tmp_path / "m.fdgnn"), "--model", "both",
-    ]  # fmt: skip
-    run = subprocess.run(command, capture_output=True, text=True)
+    run = fdgnn("fit", tmp_path / "*.csv", "--target", "y", "-o", tmp_path / "m.fdgnn",
+                "--model", "both")  # fmt: skip
     assert run.returncode == 1
     assert "cannot be trained out of core" in run.stderr
     assert not (tmp_path / "m.fdgnn.work").exists()
