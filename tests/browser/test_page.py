@@ -23,7 +23,7 @@ TAKEN = ("__proto__", "constructor", "hasOwnProperty")  # names that JavaScript'
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """Pages by what is on them: one run, several, and one by a stranger."""
+    """Pages by what is on them: little, one run, several, one by a stranger, odd names."""
     folder = tmp_path_factory.mktemp("pages")
     whole = write_run(
         folder / "whole", portrait=examples.portrait_of(), rivals=examples.rivals_of()
@@ -43,12 +43,12 @@ def pages(tmp_path_factory):
     rivals[0]["title"], rivals[1]["title"] = TAKEN[:2]
     portrait = examples.portrait_of(TAKEN[0], classes=TAKEN[:2], labels=TAKEN)
     taken = write_run(folder / "taken", TAKEN[0], portrait=portrait, rivals=rivals)
-    other = write_run(folder / "other", TAKEN[1])
-    portrait = examples.portrait_of(labels=EMOJI)
-    emoji = write_run(folder / "emoji", portrait=portrait)
+    emoji = write_run(
+        folder / "emoji", TAKEN[1], portrait=examples.portrait_of(TAKEN[1], labels=EMOJI)
+    )
     return {
-        "emoji": write_report(emoji, folder / "emoji.html"),
-        "taken": write_report([taken, other], folder / "taken.html"),
+        "little": write_report(write_run(folder / "little"), folder / "little.html"),
+        "names": write_report([taken, emoji], folder / "names.html"),
         "one": write_report(whole, folder / "one.html"),
         "several": write_report([whole, bare, stranger], folder / "several.html"),
         "hostile": write_report(
@@ -59,8 +59,14 @@ def pages(tmp_path_factory):
 
 @pytest.fixture
 def visit(visits, pages):
-    """``visit("one")``: the page when it is drawn."""
+    """``visit("one")``: the page, drawn anew, for a test that changes it."""
     return lambda name, **options: visits.open(pages[name], **options)
+
+
+@pytest.fixture
+def look(visits, pages):
+    """``look("one")``: the page as it is when drawn, for tests that look, or put things back."""
+    return lambda name, **options: visits.look(pages[name], **options)
 
 
 def points(page, chart, mark=".mark-symbol"):
@@ -74,31 +80,45 @@ def points(page, chart, mark=".mark-symbol"):
 
 
 def over(page, place):
-    """Put a place of the document under the pointer, and the pointer there."""
+    """Put a place of the document under the pointer; give where in the window that is."""
     x, y = place
-    page.evaluate("y => scrollTo({top: y - 450, behavior: 'instant'})", y)
-    top = page.evaluate("scrollY")
-    page.mouse.move(x, y - top - 3)
-    page.mouse.move(x, y - top)
+    y -= scrolled_to(page, y)
+    page.mouse.move(x, y - 3)
+    page.mouse.move(x, y)
+    return x, y
+
+
+def scrolled_to(page, y):
+    """Scroll a height of the document into the middle, and tell how far that was."""
+    return page.evaluate(
+        "y => { scrollTo({ top: y - 450, behavior: 'instant' }); return scrollY; }", y
+    )
 
 
 # ---------------------------------------------------------------------- it opens
 
 
 @pytest.mark.parametrize("name", ["one", "several", "hostile"])
-def test_every_chart_is_drawn_and_nothing_is_fetched(visit, name):
-    page = visit(name)
-    shown = page.locator(".chart").filter(visible=True)
-    assert shown.count() >= 15
-    for i in range(shown.count()):
-        chart = shown.nth(i)
-        assert chart.get_attribute("data-state") == "drawn"
-        marks = chart.locator("[class*='mark-'] path, [class*='mark-'] line").count()
-        assert marks >= 1, chart.get_attribute("data-chart")
+def test_every_chart_is_drawn_and_nothing_is_fetched(look, name):
+    charts = shown_charts(look(name))
+    assert len(charts) >= 15
+    for chart, state, marks in charts:
+        assert state == "drawn", chart
+        assert marks >= 1, chart
 
 
-def test_charts_show_as_many_marks_as_there_are_numbers(visit):
-    page = visit("one")
+def shown_charts(page):
+    """Name, state and number of marks of each chart that is in view."""
+    return page.locator(".chart").evaluate_all(
+        """charts => charts.filter(c => c.checkVisibility() && c.clientHeight).map(c => [
+            c.dataset.chart, c.dataset.state,
+            c.querySelectorAll("[class*='mark-'] path, [class*='mark-'] line").length,
+        ])"""
+    )
+
+
+def test_charts_show_as_many_marks_as_there_are_numbers(look):
+    page = look("one")
     assert len(points(page, "rho-0")) == 8  # configurations
     assert len(points(page, "lambda-0")) == 8 * len(examples.ALPHAS)
     assert len(points(page, "map-0")) == N_GRAPHS + 1  # and a ring around the chosen one
@@ -119,8 +139,8 @@ def test_without_scripts_all_numbers_are_there(browser, pages):
 # ---------------------------------------------------------------------- it answers
 
 
-def test_hover_tells_the_configuration(visit):
-    page = visit("one")
+def test_hover_tells_the_configuration(look):
+    page = look("one")
     over(page, points(page, "rho-0")[2])
     tip = page.locator(".tip")
     tip.wait_for(state="visible")
@@ -134,11 +154,11 @@ def test_hover_tells_the_configuration(visit):
 
 
 def test_tap_tells_the_configuration(visit):
-    page = visit("one", width=390, has_touch=True)
+    page = visit("little", width=390, touch=True)
     x, y = points(page, "rho-0")[2]
-    page.evaluate("y => scrollTo({top: y - 450, behavior: 'instant'})", y)
+    y -= scrolled_to(page, y)
     page.wait_for_timeout(100)
-    page.touchscreen.tap(x, y - page.evaluate("scrollY"))
+    page.touchscreen.tap(x, y)
     tip = page.locator(".tip")
     tip.wait_for(state="visible")
     page.wait_for_timeout(300)  # and it stays
@@ -147,8 +167,8 @@ def test_tap_tells_the_configuration(visit):
     tip.wait_for(state="hidden")
 
 
-def test_hover_lights_the_configuration_in_all_panels(visit):
-    page = visit("one")
+def test_hover_lights_the_configuration_in_all_panels(look):
+    page = look("one")
     over(page, points(page, "rho-0")[2])
     page.locator(".tip").wait_for(state="visible")
     lit = page.locator("[data-chart='depth-0'] .mark-symbol path[stroke-width='2.5']")
@@ -160,25 +180,34 @@ def vertices(page):
     return page.locator("#map-0 .picture .vertex").count()
 
 
-def test_click_on_the_map_shows_that_graph(visit):
-    page = visit("one")
+def choose(page, graph):
+    """Show a graph by the list beside the map."""
+    page.select_option("#map-0 select", graph)
+    page.wait_for_selector(f"#map-0[data-shown='{graph}']")
+
+
+def test_click_on_the_map_shows_that_graph(look):
+    page = look("one")
+    first = page.get_attribute("#map-0", "data-shown")
     for place in points(page, "map-0")[:4]:
-        over(page, place)
+        x, y = over(page, place)
         tip = page.locator(".tip")
         tip.wait_for(state="visible")
         graph = int(re.search(r"(\d+) \(g", tip.inner_text()).group(1))
-        x, y = place
-        page.mouse.click(x, y - page.evaluate("scrollY"))
+        page.mouse.click(x, y)
         page.wait_for_selector(f"#map-0[data-shown='{graph}']")
         assert vertices(page) == 5 + graph % 5
         assert page.locator("#map-0 select").input_value() == str(graph)
         facts = page.locator("#map-0 .facts").inner_text()
         assert f"{graph}, g{graph}" in facts
         assert f"{5 + graph % 5} vertices" in facts
+    # Off the mark, which makes the pointer a hand, and back to the graph that was shown first.
+    page.hover("[data-chart='map-0'] svg", position={"x": 1, "y": 1})
+    choose(page, first)
 
 
-def test_keyboard_shows_any_graph(visit):
-    page = visit("one")
+def test_keyboard_shows_any_graph(look):
+    page = look("one")
     page.focus("#map-0 .after")
     first = int(page.get_attribute("#map-0", "data-shown"))
     page.keyboard.press("Enter")
@@ -191,6 +220,8 @@ def test_keyboard_shows_any_graph(visit):
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Space")
     page.wait_for_selector(f"#map-0[data-shown='{first + 1}']")
+    page.keyboard.press("Space")
+    page.wait_for_selector(f"#map-0[data-shown='{first}']")
 
 
 def test_keyboard_reaches_everything_and_shows_where_it_is(visit):
@@ -219,30 +250,30 @@ def legends(page):
     return page.locator("#map-0 [data-mode]").filter(visible=True).all()
 
 
-def test_mode_of_the_map(visit):
-    page = visit("one")
+def test_mode_of_the_map(look):
+    page = look("one")
     colors = "[data-chart='map-0'] .mark-symbol path"
 
     def fills():
         return page.locator(colors).evaluate_all("ps => ps.map(p => getComputedStyle(p).fill)")
 
+    changed = f"[...document.querySelectorAll(`{colors}`)]"
+    changed += ".some((p, i) => getComputedStyle(p).fill !== before[i])"
     by_class = fills()
     assert [key.get_attribute("data-mode") for key in legends(page)] == ["class"]
     page.check("#map-0 input[value=answer]")
-    page.wait_for_function(
-        "before => [...document.querySelectorAll(`" + colors + "`)]"
-        ".some((p, i) => getComputedStyle(p).fill !== before[i])",
-        arg=by_class,
-    )
+    page.wait_for_function(f"before => {changed}", arg=by_class)
     assert [key.get_attribute("data-mode") for key in legends(page)] == ["answer"]
     assert "predicted rightly" in legends(page)[0].inner_text()
     wrong = len(examples.portrait_of()["mistakes"])
     counts = sorted(fills()[:N_GRAPHS].count(c) for c in set(fills()[:N_GRAPHS]))
     assert counts == [wrong, N_GRAPHS - wrong]
+    page.check("#map-0 input[value=class]")
+    page.wait_for_function(f"before => !{changed}", arg=by_class)
 
 
-def test_mistakes_are_drawn_as_molecules(visit):
-    page = visit("one")
+def test_mistakes_are_drawn_as_molecules(look):
+    page = look("one")
     mistakes = examples.portrait_of()["mistakes"]
     cards = page.locator("#mistakes-0 .mistakes li")
     assert cards.count() == len(mistakes)
@@ -257,10 +288,12 @@ def test_mistakes_are_drawn_as_molecules(visit):
     cards.first.locator("summary").click()
     # The table is made when the browser tells that it was opened, which is some time later.
     expect(cards.first.locator("tbody tr")).to_have_count(5 + mistakes[0] % 5)
+    cards.first.locator("summary").click()
+    cards.first.locator("details div").evaluate("table => table.remove()")  # as it was
 
 
-def test_substructures_are_marked_in_their_examples(visit):
-    page = visit("one")
+def test_substructures_are_marked_in_their_examples(look):
+    page = look("one")
     cards = page.locator("#substructures [data-steps]")
     assert cards.count() == 2
     for i in range(2):
@@ -277,8 +310,8 @@ def test_substructures_are_marked_in_their_examples(visit):
         assert "is meant" in center.locator("title").text_content()
 
 
-def test_choice_of_the_run(visit):
-    page = visit("several")
+def test_choice_of_the_run(look):
+    page = look("several")
     assert page.locator("#map-0").is_visible()
     assert not page.locator("#map-2").is_visible()
     page.select_option("#run", "2")
@@ -291,13 +324,16 @@ def test_choice_of_the_run(visit):
     assert page.locator("#dynamics .missing").filter(visible=True).count() == 1
 
 
-def test_command_is_copied(visit):
-    page = visit("one", permissions=["clipboard-read", "clipboard-write"])
+def test_command_is_copied(look):
+    page = look("one")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     button = page.locator("#recipe [data-copy]")
     button.click()
     page.wait_for_function("b => b.textContent === 'Copied'", arg=button.element_handle())
     copied = page.evaluate("navigator.clipboard.readText()")
+    page.context.clear_permissions()
     assert copied == "fdgnn evaluate MUTAG --out runs/example"
+    expect(button).to_have_text("Copy")
 
 
 # ---------------------------------------------------------------------- it can be read
@@ -308,17 +344,19 @@ def background(page):
 
 
 def test_theme_follows_the_system_the_button_and_memory(visit):
-    light, dark = visit("one"), visit("one", theme="dark")
-    body, night = light.locator("body"), background(dark)
-    assert background(light) != night
-    light.click("#theme")
+    page = visit("little", theme="dark")
+    body, night = page.locator("body"), background(page)
+    page.emulate_media(color_scheme="light")
+    expect(body).to_have_css("background-color", "rgb(255, 255, 255)")
+    assert night != "rgb(255, 255, 255)"
+    page.click("#theme")
     expect(body).to_have_css("background-color", night)
     for _ in range(20):  # the browser hands what a page stores to its next process in its own time
-        light.reload()
-        if background(ready(light)) == night:
+        page.reload()
+        if background(ready(page)) == night:
             break
-    assert background(light) == night
-    light.click("#theme")
+    assert background(page) == night
+    page.click("#theme")
     expect(body).to_have_css("background-color", "rgb(255, 255, 255)")
 
 
@@ -368,9 +406,9 @@ MARKS = [
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_text_and_marks_stand_out(visit, theme):
+def test_text_and_marks_stand_out(look, theme):
     """At least 4.5 to 1 for text and 3 to 1 for marks, as WCAG asks for."""
-    page = visit("one", theme=theme)
+    page = look("one", theme=theme)
     wrong = examples.portrait_of()["mistakes"][0]
     page.wait_for_selector(f"#map-0[data-shown='{wrong}']")
     for least, selectors in ((4.5, TEXTS), (3.0, MARKS)):
@@ -378,57 +416,74 @@ def test_text_and_marks_stand_out(visit, theme):
             assert ratio >= least, (selector, ratio)
 
 
-@pytest.mark.parametrize("width", [360, 800])
-def test_phone_needs_no_sideways_scrolling(visit, width):
-    page = visit("hostile", width=width)
-    for block in page.locator("details").all():
-        block.evaluate("d => { d.open = true; }")
+SHOWN_CHARTS = """all => all.map(svg => svg.getBoundingClientRect()).filter(box => box.width)
+  .map(box => [box.left, box.right])"""
+FIRST_CHART = "document.querySelector(\"[data-chart='folds'] svg\")"
+
+
+def test_phone_needs_no_sideways_scrolling(visit):
+    page = visit("hostile", width=360)
+    open_all(page)
+    check_that_all_fits(page, 360)
+    page.set_viewport_size({"width": 800, "height": 900})
+    page.wait_for_function(f"() => {FIRST_CHART}.clientWidth > 360")
+    check_that_all_fits(page, 800)
+
+
+def check_that_all_fits(page, width):
     assert page.evaluate("document.documentElement.scrollWidth") == width
-    for chart in page.locator(".chart svg").filter(visible=True).all():
-        box = chart.bounding_box()
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= width + 1
+    sides = page.locator(".chart svg").evaluate_all(SHOWN_CHARTS)
+    assert len(sides) >= 15
+    for left, right in sides:
+        assert left >= 0
+        assert right <= width + 1
+
+
+def open_all(page):
+    """Open everything that can be opened."""
+    page.locator("details").evaluate_all("all => { for (const one of all) one.open = true; }")
 
 
 def test_charts_follow_the_window(visit):
-    page = visit("one")
-    before = page.locator("[data-chart='folds'] svg").bounding_box()["width"]
+    page = visit("little")
+    chart = page.locator("[data-chart='folds'] svg")
+    before = chart.bounding_box()["width"]
     page.set_viewport_size({"width": 500, "height": 900})
-    page.wait_for_function("document.querySelector(\"[data-chart='folds'] svg\").clientWidth < 500")
-    assert page.locator("[data-chart='folds'] svg").bounding_box()["width"] < before
+    page.wait_for_function(f"() => {FIRST_CHART}.clientWidth < 500")
+    assert chart.bounding_box()["width"] < before
+    page.set_viewport_size({"width": 1280, "height": 900})
+    expect(chart).to_have_js_property("clientWidth", before)
 
 
-def test_printed_page_is_light_and_without_buttons(visit):
-    page = visit("one", theme="dark")
+def test_printed_page_is_light_and_without_buttons(look):
+    page = look("one", theme="dark")
     page.emulate_media(media="print")
     assert not page.locator("#theme").is_visible()
     assert not page.locator(".toc").is_visible()
     assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light"
 
 
-def test_printed_page_of_several_runs_says_which_it_shows(visit):
-    page = visit("several")
+def test_printed_page_of_several_runs_says_which_it_shows(look):
+    page = look("hostile")
     note = page.locator(".chooser .printed")
     assert not note.is_visible()
     page.emulate_media(media="print")
     assert note.is_visible()
-    assert note.inner_text().startswith("One of 3")
+    assert note.inner_text().startswith("One of 2")
 
 
 # ---------------------------------------------------------------------- it trusts nobody
 
 
-def test_strangers_text_stays_text(visit):
-    page = visit("hostile")
+def test_strangers_text_stays_text(look):
+    page = look("hostile")
     page.check("#map-0 input[value=answer]")
     for place in points(page, "map-0")[:3]:
-        over(page, place)
+        x, y = over(page, place)
         page.locator(".tip").wait_for(state="visible")
         assert HOSTILE_IMAGE in page.locator(".tip").inner_text()
-        x, y = place
-        page.mouse.click(x, y - page.evaluate("scrollY"))
-    for block in page.locator("details").all():
-        block.evaluate("d => { d.open = true; }")
+        page.mouse.click(x, y)
+    open_all(page)
     page.wait_for_timeout(200)
     assert page.evaluate("window.__pwned") is None
     assert page.locator("img").count() == 0
@@ -440,15 +495,14 @@ def test_strangers_text_stays_text(visit):
     assert any(HOSTILE_END in label for label in labels)
 
 
-def test_names_that_scripts_have_taken_are_names(visit):
+def test_names_that_scripts_have_taken_are_names(look):
     """A class, label, dataset or rival may be called as what every JavaScript object has."""
-    page = visit("taken")
+    page = look("names")
     labels = {
         "labels-0": TAKEN, "classes-0": TAKEN[:2], "folds": TAKEN[:2], "depths": TAKEN[:2],
         "rivals-0-0": TAKEN[:2], "rival-seconds-0-0": TAKEN[:2],
     }  # fmt: skip
-    for chart in page.locator(".chart").filter(visible=True).all():
-        assert chart.get_attribute("data-state") == "drawn"
+    assert {state for _, state, _ in shown_charts(page)} == {"drawn"}
     for chart, names in labels.items():
         place = page.locator(f"[data-chart='{chart}']")
         shown = place.locator(".role-axis-label text").all_text_contents()
@@ -462,9 +516,9 @@ def test_names_that_scripts_have_taken_are_names(visit):
     assert page.locator("[data-chart='sizes-0'] .mark-rect path").count() == 10
 
 
-def test_chart_that_fails_says_so(browser, pages, tmp_path):
+def test_chart_that_fails_says_so(visits, pages, tmp_path):
     """Vega only logs what goes wrong while it draws, and would leave the chart empty."""
-    text = pages["taken"].read_text(encoding="utf-8")
+    text = pages["names"].read_text(encoding="utf-8")
     broken = tmp_path / "broken.html"
     # Stacked by names that scripts have taken, as no chart of ours is.
     for ours, other in {
@@ -474,22 +528,15 @@ def test_chart_that_fails_says_so(browser, pages, tmp_path):
         assert ours in text
         text = text.replace(ours, other)
     broken.write_text(text, encoding="utf-8")
-    context = browser.new_context()
-    page = context.new_page()
-    page.goto(broken.as_uri())
-    ready(page)
-    failed = page.locator("[data-state=failed]")
+    failed = visits.open(broken).locator("[data-state=failed]")
     assert [f.get_attribute("data-chart") for f in failed.all()] == ["labels-0"]
     assert "could not be drawn" in failed.inner_text()
-    context.close()
+    assert len(visits.heard()) == 1
 
 
-def test_script_that_slipped_in_would_not_run(browser, pages):
+def test_script_that_slipped_in_would_not_run(visit, visits):
     """Should an escape ever be forgotten, the page's own rules stop what was let in."""
-    context = browser.new_context()
-    page, refused = context.new_page(), []
-    page.on("console", lambda m: m.type == "error" and refused.append(m.text))
-    page.goto(pages["one"].as_uri())
+    page = visit("little")
     page.evaluate(
         """() => {
             const script = document.createElement("script");
@@ -502,14 +549,13 @@ def test_script_that_slipped_in_would_not_run(browser, pages):
     )
     page.wait_for_timeout(300)
     assert page.evaluate("window.__pwned") is None
+    refused = visits.heard()
     assert len(refused) == 2
     assert all("Content Security Policy" in text for text in refused)
-    context.close()
 
 
-def test_labels_are_not_cut_inside_of_an_emoji(visit):
-    page = visit("emoji")
-    page.locator("#map-0 .picture svg").first.wait_for()
-    shown = set(page.locator("#map-0 .picture svg text").all_text_contents())
+def test_labels_are_not_cut_inside_of_an_emoji(look):
+    page = look("names")
+    shown = set(page.locator("#map-1 .picture svg text").all_text_contents())
     assert shown
     assert shown <= {f"ab{FAMILY}…", f"{FAMILY * 3}…", "\U0001f600" * 3 + "…"}
