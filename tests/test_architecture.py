@@ -9,6 +9,7 @@ import tomllib
 from functools import cache
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from packaging.requirements import Requirement
@@ -36,21 +37,57 @@ def room_of(path):
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
+class Facts(NamedTuple):
+    """What the tests look at in a file. A tree itself is large, and slow to walk."""
+
+    rooms: list[str]  # that it imports at any depth, deferred imports included
+    private: list[str]  # attributes of others that it asks for, with their lines
+    classes: list[str]
+    libraries: list[str]  # that it imports at its top
+
+
 @cache
-def parsed(path):
-    return ast.parse(path.read_text(encoding="utf-8"))
+def facts_of(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = list(ast.walk(tree))
+    return Facts(
+        rooms=[room for node in nodes for room in imported_rooms(node)],
+        private=[f"line {n.lineno}: {ast.unparse(n)}" for n in nodes if is_anothers_private(n)],
+        classes=[node.name for node in tree.body if isinstance(node, ast.ClassDef)],
+        libraries=[name.split(".")[0] for node in tree.body for name in imported_names(node)],
+    )
 
 
-def imported_rooms(path):
-    """Rooms that a file imports at any depth, deferred imports included."""
-    for node in ast.walk(parsed(path)):
-        names = []
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fdgnn"):
-            inside = node.module.removeprefix("fdgnn").strip(".").split(".")[0]
-            names = [inside] if inside else [a.name for a in node.names]
-        elif isinstance(node, ast.Import):
-            names = [a.name.split(".")[1] for a in node.names if a.name.startswith("fdgnn.")]
-        yield from (n for n in names if n != "__version__")
+def imported_rooms(node):
+    names = []
+    if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fdgnn"):
+        inside = node.module.removeprefix("fdgnn").strip(".").split(".")[0]
+        names = [inside] if inside else [a.name for a in node.names]
+    elif isinstance(node, ast.Import):
+        names = [a.name.split(".")[1] for a in node.names if a.name.startswith("fdgnn.")]
+    return [n for n in names if n != "__version__"]
+
+
+# Underscored, and yet public: NamedTuple's methods, and Python's way to look at its own stack.
+OPEN = {"_replace", "_asdict", "_fields", "_getframe", "_exit"}
+
+
+def is_anothers_private(node):
+    if not (isinstance(node, ast.Attribute) and node.attr.startswith("_")):
+        return False
+    own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+    parent = isinstance(node.value, ast.Call) and _called(node.value) == "super"
+    return not (own or parent or node.attr.startswith("__") or node.attr in OPEN)
+
+
+def _called(call):
+    return call.func.id if isinstance(call.func, ast.Name) else None
+
+
+def imported_names(node):
+    if isinstance(node, ast.Import):
+        return [a.name for a in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: p.stem)
@@ -58,7 +95,7 @@ def test_imports_point_downward_only(path):
     room = room_of(path)
     assert room in ROOMS, f"{room} has no place in the picture of rooms"
     if room != "__init__":
-        for other in imported_rooms(path):
+        for other in facts_of(path).rooms:
             downward = other == room or ROOMS.index(other) < ROOMS.index(room)
             assert downward, f"{room} -> {other}"
 
@@ -72,35 +109,21 @@ def test_the_page_of_the_architecture_names_every_room():
 
 
 def test_kernels_import_nothing_of_ours_but_errors():
-    assert set(imported_rooms(SOURCE / "kernels.py")) <= {"exceptions"}
+    assert set(facts_of(SOURCE / "kernels.py").rooms) <= {"exceptions"}
 
 
 def test_no_two_classes_have_one_name():
     homes = {}
     for path in sorted(SOURCE.rglob("*.py")):
-        for node in parsed(path).body:
-            if isinstance(node, ast.ClassDef):
-                homes.setdefault(node.name, []).append(str(path.relative_to(SOURCE)))
+        for name in facts_of(path).classes:
+            homes.setdefault(name, []).append(str(path.relative_to(SOURCE)))
     assert {name: found for name, found in homes.items() if len(found) > 1} == {}
-
-
-# Underscored, and yet public: NamedTuple's methods, and Python's way to look at its own stack.
-OPEN = {"_replace", "_asdict", "_fields", "_getframe", "_exit"}
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: p.stem)
 def test_nobody_calls_anothers_private_methods(path):
     """An object is known by its public names: a new encoder need not know who looks inside."""
-    for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.Attribute) and node.attr.startswith("_"):
-            own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
-            parent = isinstance(node.value, ast.Call) and _called(node.value) == "super"
-            if not (own or parent or node.attr.startswith("__") or node.attr in OPEN):
-                raise AssertionError(f"{path.name}, line {node.lineno}: {ast.unparse(node)}")
-
-
-def _called(call):
-    return call.func.id if isinstance(call.func, ast.Name) else None
+    assert facts_of(path).private == []
 
 
 def test_public_surface():
@@ -235,10 +258,7 @@ def test_scikit_learn_comes_by_one_door():
     for path in SOURCE.rglob("*.py"):
         if room_of(path) in {"scikit", "selection", "experiments", "workflow"}:
             continue
-        for node in parsed(path).body:
-            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            assert not any(name.split(".")[0] == "sklearn" for name in names), path.name
+        assert "sklearn" not in facts_of(path).libraries, path.name
 
 
 # ---------------------------------------------------------------------- the package
