@@ -49,9 +49,11 @@ types: $(VENV)/.installed
 	$(BIN)/mypy
 
 # Byte code is kept even where Python is told not to: tests start hundreds of processes, each of
-# which would compile all of fdgnn anew.
+# which would compile all of fdgnn anew. Memory is kept by glibc for the next test, in place of giving
+# it back to the system, which takes as long as some tests. `--cpu-times 20` tells what is slow.
 pytest: $(VENV)/.torch
-	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 2 --dist loadgroup --cpu-times 10
+	PYTHONDONTWRITEBYTECODE= MALLOC_TRIM_THRESHOLD_=33554432 MALLOC_MMAP_THRESHOLD_=33554432 \
+	  $(BIN)/pytest -n 2 --dist loadgroup
 
 # The page in a real browser: Debian's Chromium, installed if this is root's machine and it has
 # none; CHROMIUM=path names another. `make test` runs the same, and skips it without a browser.
