@@ -221,6 +221,25 @@ def test_unknown_encoders_and_names_taken_are_told():
         register_encoder(type("Mine", (Encoder,), {"kind": "reservoir"}))
 
 
+@register_encoder
+class AtLeastTen(DegreeHistogram):
+    """A name of a parameter that models have, with a rule of its own."""
+
+    kind = "test-at-least-ten"
+    rules = {"n_units": Number(10, whole=True)}  # noqa: RUF012
+
+    def __init__(self, n_units=10):
+        super().__init__()
+        self.n_units = n_units
+
+
+def test_a_registered_encoder_checks_by_its_own_rules(motifs):
+    model = FDGNNClassifier(encoder="test-at-least-ten", n_units=9)
+    with pytest.raises(ValueError, match="n_units=9: expected an integer, at least 10"):
+        model.fit(*motifs)
+    assert model.set_params(n_units=10).fit(*motifs).networks_[0].encoder.n_units == 10
+
+
 def test_graphs_of_another_kind_are_refused(fitted):
     labeled = make_random_graphs(5, random_state=0)
     with pytest.raises(GraphError, match="fitted on graphs with no vertex labels"):

@@ -37,6 +37,8 @@ from fdgnn.scikit import (
 
 #: What ``encoder=`` may be beside the name of one encoder: a committee, or two encoders joined.
 AUTO, BOTH = "auto", JoinedEncoder.kind
+# Encoders whose rules are the model's, too, where it has their parameters.
+_OWN_RULES = (GraphReservoir, ColorCounts)
 
 
 @cache
@@ -50,7 +52,7 @@ def _parameter_names(kind: Any) -> tuple[str, ...]:
 def _rules_of_encoders(kind: Any) -> Mapping[str, Rule]:
     """Rules for those parameters of a model that are passed on to its encoder."""
     own = inspect.signature(kind).parameters
-    rules = {**GraphReservoir.rules, **ColorCounts.rules}
+    rules = {name: rule for each in _OWN_RULES for name, rule in each.rules.items()}
     return {name: rules[name] for name in rules if name in own and name != "handle_unknown"}
 
 
@@ -121,7 +123,7 @@ class ModelParameters(BaseEstimator):  # type: ignore[misc]
     def _new_encoder(self, checked: bool = False) -> Encoder:
         """Make an encoder that is not fitted yet, and check its parameters.
 
-        Those that are the model's own are left out if the model's have been `checked`.
+        With those of the model `checked`, an encoder that has the same rules is not checked again.
         """
         if isinstance(self.encoder, Encoder):
             encoder: Encoder = clone(self.encoder)
@@ -132,7 +134,8 @@ class ModelParameters(BaseEstimator):  # type: ignore[misc]
         else:
             encoder = self._named_encoder(self._encoder_kind())
             handling_unknown(encoder, self.handle_unknown)
-        if not checked or isinstance(self.encoder, Encoder):
+        given = isinstance(self.encoder, Encoder)
+        if given or not checked or type(encoder) not in _OWN_RULES:
             encoder.check_parameters()
         return encoder
 
