@@ -333,6 +333,19 @@ def test_samples_that_repeat_do_not_break_the_closed_form():
 # ---------------------------------------------------------------------- products, directions
 
 
+def test_rows_that_differ_by_rounding_alone_have_the_mean_target():
+    # Which of their products differ depends on the BLAS of a machine, so that all do here.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=50) * (1.0 + 1e-15 * rng.normal(size=(30, 50)))
+    Y, fold = np.arange(30.0)[:, None], (np.arange(30) % 5)[None]
+    ours = GaussianRidge().fit(X, Y, 1e-3)
+    assert ours.sharpness == GaussianRidge.gamma
+    np.testing.assert_allclose(ours.outputs(X), 14.5)
+    held_out = GaussianRidge().held_out(X, Y, ALPHAS, fold)[0]
+    means = [Y[fold[0] != f].mean() for f in fold[0]]
+    np.testing.assert_allclose(held_out, np.broadcast_to(means, (3, 30))[..., None])
+
+
 def test_products_of_rows_are_the_same_dense_and_sparse():
     X = sp.hstack(
         [counts(50, 300, density=0.02), counts(50, 40, seed=3, density=0.6)], format="csr"

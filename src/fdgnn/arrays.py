@@ -21,8 +21,7 @@ Ints = npt.NDArray[np.int64]
 Array = npt.NDArray[Any]
 Features = Floats | sp.csr_array  # (n_graphs, n_features), dense or sparse
 
-
-_ROUNDING = 1e-12  # of the squared length of rows: a smaller difference of them is no number
+ROUNDING = 1e-12  # of the squared length of rows: a smaller difference of them is no number
 
 
 def frozen(*arrays: Array) -> tuple[Array, ...]:
@@ -98,7 +97,7 @@ def spread(matrix: Features) -> float:
     squares = matrix.multiply(matrix).sum() if sp.issparse(matrix) else (matrix**2).sum()
     length = squares / matrix.shape[0]
     found = float(length - mean @ mean)
-    return found if found > _ROUNDING * length else 0.0
+    return found if found > ROUNDING * length else 0.0
 
 
 def dense(matrix: Features) -> Floats:

@@ -24,7 +24,7 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from fdgnn.arrays import Features, Floats, Ints
+from fdgnn.arrays import ROUNDING, Features, Floats, Ints
 from fdgnn.readout.dual import MOST_SAMPLES, fit_dual, held_out_by_inverse
 from fdgnn.readout.groups import target_groups
 from fdgnn.readout.products import Columns, products_with, row_products
@@ -182,6 +182,8 @@ class GaussianRidge:
         distance += squares[:, None]
         np.maximum(distance, 0.0, out=distance)
         mean = float(distance.mean())
-        sharpness = self.gamma / mean if mean > 0 else self.gamma
+        # Rows that are all alike differ by rounding, in which there is nothing to see.
+        differ = mean > ROUNDING * float(squares.mean())
+        sharpness = self.gamma / mean if differ else self.gamma
         distance *= -sharpness
         return np.exp(distance, out=distance), sharpness
