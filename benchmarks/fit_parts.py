@@ -37,8 +37,7 @@ def parts_of_fit(dataset: str) -> tuple[Callable[[], object], dict[str, Callable
     seed = child_seed(model.seed_, 0)
     drawn = draw_network(member, graphs, seed)
     pooled, features = drawn.encoding.features[0], drawn.features
-    reservoir, q = drawn.encoder.reservoir_, graphs.quotients
-    quotient_graphs = q.row_offsets, q.indptr, q.sources, q.multiplicities
+    reservoir = drawn.encoder.reservoir_
     _, targets = code_classes(y)
     config, k = ReservoirConfig(), average_degree(graphs)
 
@@ -49,7 +48,7 @@ def parts_of_fit(dataset: str) -> tuple[Callable[[], object], dict[str, Callable
     return lambda: model.fit(replace(graphs), y), {
         "colors": lambda: colors.refine(graphs.structure, graphs.first_colors),
         "quotients": lambda: colors.quotients(graphs.structure, graphs.coloring),
-        "spectral radii": lambda: kernels.spectral_radii(*quotient_graphs),
+        "spectral radii": lambda: kernels.radii_of_graphs(graphs.quotients.bound),
         "reservoir, drawn and scheduled": draw,
         "fixed points": lambda: embed(graphs, reservoir, layers="last"),
         "projection, drawn, and its norm": lambda: draw_projection(seed, 50, 100),

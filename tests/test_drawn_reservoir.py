@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from fdgnn import Graph, GraphBatch
+from fdgnn import Graph, GraphBatch, kernels
 from fdgnn.datasets import make_cliques, make_random_graphs
 from fdgnn.exceptions import ModelFileError
 from fdgnn.expansion import unscaled_projection
@@ -45,7 +45,7 @@ SEEDS = [0, 1, 2**32, 2**70, [1, 2, 3], np.random.SeedSequence(5, spawn_key=(2**
 def test_the_kernel_draws_what_numpy_draws(state, n_units, n_inputs):
     seed = seed_sequence(state)
     config = ReservoirConfig(n_layers=3, n_units=n_units)
-    ours, numpys = (draw(config, n_inputs, seed) for draw in WAYS)
+    ours, numpys = (draw(config, n_inputs, seed, 3.7) for draw in WAYS)
     for name, one, other in zip(weights.Weights._fields, ours, numpys, strict=True):
         assert one.dtype == other.dtype, name
         np.testing.assert_array_equal(one, other, err_msg=name)
@@ -57,7 +57,7 @@ def test_the_kernel_draws_what_numpy_draws(state, n_units, n_inputs):
 def test_numbers_below_a_bound_are_drawn_again_as_numpy_does():
     """Of these draws a quarter is thrown away, so that each way through is gone."""
     config = ReservoirConfig(n_layers=1, n_units=2000)
-    ours, numpys = (d(config, 2**30 + 7, seed_sequence(3)) for d in WAYS)
+    ours, numpys = (d(config, 2**30 + 7, seed_sequence(3), 3.7) for d in WAYS)
     np.testing.assert_array_equal(ours.first_sources, numpys.first_sources)
 
 
@@ -74,20 +74,20 @@ def test_radii_and_schedules_are_computed_once(monkeypatch):
 
         return call
 
-    for name in ("wiring_radii", "schedule_layers", "trees"):
+    for name in ("wiring_radii", "trees"):
         monkeypatch.setattr(weights, name, counted(getattr(weights, name)))
+    monkeypatch.setattr(kernels, "bind_program", counted(kernels.bind_program))
     graphs = make_cliques(range(3, 12))  # some certified, some not
     reservoir = drawn(graphs)
     for _ in range(3):
         certified = embed(graphs, reservoir, layers="last").certified.all(axis=0)
         assert 0 < certified.sum() < len(graphs)
     # Once for the layer asked for, once for all layers, which uncertified graphs need.
-    assert sorted(calls) == ["schedule_layers"] * 2 + ["trees", "wiring_radii"]
-    embed(graphs, reservoir, layers="all")
+    assert sorted(calls) == ["bind_program"] * 2 + ["trees", "wiring_radii"]
+    embed(graphs, reservoir, layers="all")  # those that are certified, in float32
     embed(graphs, reservoir, layers=[2, 0])
     embed(graphs, reservoir, layers=[0, 2])
-    assert calls.count("schedule_layers") == 3
-    assert reservoir.single is reservoir.single
+    assert calls.count("bind_program") == 4
 
 
 def test_layers_share_the_stacked_arrays():
@@ -100,13 +100,11 @@ def test_layers_share_the_stacked_arrays():
 
 def test_nothing_in_it_can_be_changed():
     reservoir = drawn()
-    for target in (reservoir.layers[1].bias, reservoir.single.bias, reservoir.radii):
+    for target in (reservoir.layers[1].bias, reservoir.weights.bias, reservoir.radii):
         with pytest.raises(ValueError, match="read-only"):
             target[0] = 1.0
     with pytest.raises(AttributeError):
         reservoir.n_inputs = 3
-    with pytest.raises(ValueError, match="read-only"):
-        reservoir.schedule((2,)).order[0] = 1
 
 
 # ---------------------------------------------------------------------- copies and files

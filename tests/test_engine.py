@@ -186,6 +186,23 @@ def test_threads_change_no_bit():
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("kind", [{"n_labels": 3}, {"n_features": 2}, {"n_labels": None}])
+def test_one_call_gives_the_same_bits_as_threads(kind, monkeypatch):
+    graphs = make_random_graphs(40, random_state=0, **kind)[[*range(40), 3, 3]]
+    reservoir = reservoir_for(graphs, degree=float(graphs.max_degrees.max()))
+    layers = [[1], [0, 1]]
+    at_once = [embed(graphs, reservoir, layers=each, n_jobs=2) for each in layers]
+    monkeypatch.setattr(engine, "FEW_STATES", 0)
+    alone = [embed(graphs, reservoir, layers=each, n_jobs=1) for each in layers]
+    monkeypatch.setattr(engine, "_solve_known", None)  # threads must not ask for it
+    by_threads = [embed(graphs, reservoir, layers=each, n_jobs=2) for each in layers]
+    for results in zip(at_once, alone, by_threads, strict=True):
+        assert results[0].certified.all()
+        for first, *others in zip(*results, strict=True):
+            for other in others:
+                np.testing.assert_array_equal(first, other)
+
+
 def test_batch_mates_change_no_bit():
     graphs, reservoir = mixed_graphs()
     together = embed(graphs, reservoir)

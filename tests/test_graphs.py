@@ -220,10 +220,9 @@ def test_arc_labels_change_nothing_else(graphs):
     plain = GraphBatch.from_graphs([replace(graph, arc_labels=None) for graph in graphs])
     assert plain.arc_labels is plain.arc_label_codes is plain.arc_label_values is None
     assert labeled.n_merged_arcs == plain.n_merged_arcs
-    for name in ("structure", "coloring", "quotients"):
-        for a, b in zip(getattr(labeled, name), getattr(plain, name), strict=True):
-            if isinstance(a, np.ndarray):
-                np.testing.assert_array_equal(a, b)
+    parts = [(*b.structure, *b.coloring, *b.quotients.arrays) for b in (labeled, plain)]
+    for a, b in zip(*parts, strict=True):
+        np.testing.assert_array_equal(a, b)
     np.testing.assert_array_equal(labeled.colors, plain.colors)
     assert_same(replace(labeled, arc_label_codes=None, arc_label_values=None), plain)
 

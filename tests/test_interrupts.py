@@ -80,7 +80,7 @@ def large():
     """Graphs with more arcs than a kernel handles between two looks."""
     graphs = as_batch([ring(150_000)])
     assert graphs.spectral_radii > 1  # all that is kept with the graphs is there
-    assert graphs.quotients.sizes.shape == (150_000,)
+    assert graphs.quotients.arrays.sizes.shape == (150_000,)
     return graphs
 
 

@@ -125,7 +125,7 @@ def test_what_kernels_find_is_kept_with_the_batch_and_the_model(called):
     model.predict(graphs)
     called.clear()
     model.predict(graphs)
-    assert called == {"choose_ways": 1, "solve_blocks": 1, "tanh_all": 1}
+    assert called == {"solve_known": 1, "tanh_all": 1}
 
 
 def test_our_own_graphs_are_not_asked_what_else_they_could_be(monkeypatch):

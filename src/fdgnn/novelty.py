@@ -103,10 +103,10 @@ class Leverage:
     @classmethod
     def fit(cls, X: Floats) -> tuple[Leverage, Floats]:
         """Keep what features (n, H) have; give the leverage of each row, too."""
-        mean = X.mean(axis=0)
+        mean = X.sum(axis=0) / len(X)
         Z = X - mean
         gram = Z.T @ Z
-        damping = _DAMPING * max(float(np.trace(gram)) / len(gram), np.finfo(float).tiny)
+        damping = _DAMPING * max(float(gram.trace()) / len(gram), np.finfo(float).tiny)
         gram.flat[:: len(gram) + 1] += damping
         factor, info = lapack.dpotrf(gram, lower=True)
         if info:

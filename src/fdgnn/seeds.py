@@ -72,6 +72,8 @@ def stream_words(seed: np.random.SeedSequence, *key: int) -> npt.NDArray[np.uint
 
 def words_of(value: Any) -> list[int]:
     """Split whole numbers into words of 32 bits, as SeedSequence does."""
+    if type(value) is int and 0 <= value < 2**32:  # most often
+        return [value]
     if isinstance(value, str):  # SeedSequence takes texts in lists
         value = int(value, 0)
     if not isinstance(value, int | np.integer):

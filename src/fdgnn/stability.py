@@ -42,6 +42,8 @@ def wiring_radii(sources: Array, values: Array) -> Floats:
     from fdgnn.kernels import cycle_radii
 
     radii = np.asarray(cycle_radii(sources, values))
+    if np.isfinite(radii).all():  # most often
+        return radii
     indptr = np.arange(0, sources[:1].size + 1, sources.shape[2])
     for i in np.flatnonzero(np.isnan(radii)):  # more than cycles
         radii[i] = _radius(indptr, sources[i].ravel(), values[i].ravel())

@@ -18,6 +18,11 @@ from fdgnn.arrays import Array
 _FEW = 1_500  # samples
 
 
+def n_threads(n_jobs: int | None) -> int:
+    """How many threads `n_jobs` means here, as joblib has it."""
+    return int(joblib.effective_n_jobs(n_jobs))
+
+
 def over_chunks(
     kernel: Any,
     n_items: int,
@@ -31,23 +36,23 @@ def over_chunks(
     ``work()[i]`` is the work of all items before i; the last entry is the whole. A range has
     about `most_work` at most, if given, so that what a kernel needs for one range stays small.
     """
-    n_threads = 1 if n_items == 1 else min(joblib.effective_n_jobs(n_jobs), n_items)
-    if n_items == 1 or (n_threads <= 1 and most_work is None):
+    n_used = 1 if n_items == 1 else min(n_threads(n_jobs), n_items)
+    if n_items == 1 or (n_used <= 1 and most_work is None):
         kernel(0, n_items, *arguments)
         return
     before = work()
-    n_chunks = 8 * n_threads if n_threads > 1 else 1  # small ones, so that threads end together
+    n_chunks = 8 * n_used if n_used > 1 else 1  # small ones, so that threads end together
     if most_work is not None:
         n_chunks = max(n_chunks, int(before[-1] / most_work) + 1)
     n_chunks = min(n_chunks, n_items)
     cuts = np.searchsorted(before, np.linspace(0, before[-1], n_chunks + 1))
     cuts[-1] = n_items
     chunks = [(a, b) for a, b in pairwise(cuts.tolist()) if a < b]
-    if n_threads <= 1:
+    if n_used <= 1:
         for a, b in chunks:
             kernel(a, b, *arguments)
         return
-    with obedient_threads(n_threads) as pool:
+    with obedient_threads(n_used) as pool:
         jobs = [pool.submit(kernel, a, b, *arguments) for a, b in chunks]
         for job in jobs:
             job.result()

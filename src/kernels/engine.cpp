@@ -10,38 +10,17 @@
 
 using namespace fdgnn;
 
-template <class T>
-Weights<T> weights_of(nb::handle w) {
-    return {{field<Array2<const i32>>(w, "first_sources"), field<Array2<const T>>(w, "first_values")},
-            field<Array3<const i32>>(w, "in_sources"), field<Array3<const T>>(w, "in_values"),
-            field<Array3<const i32>>(w, "rec_sources"), field<Array3<const T>>(w, "rec_values"),
-            field<Array2<const T>>(w, "bias")};
-}
-
-static Schedule schedule_of(nb::handle s) {
-    return {field<Array1<const i64>>(s, "order"), field<Array1<const i64>>(s, "components"),
-            field<Array1<const i64>>(s, "layers"), field<Array1<const i64>>(s, "n_checked"),
-            field<Array1<const i64>>(s, "period"), field<Array2<const bool>>(s, "summed"),
-            field<Array2<const bool>>(s, "kept"), field<Array1<const i64>>(s, "slots")};
+static Weights<double> weights_of(nb::handle w) {
+    return {{field<Array2<const i32>>(w, "first_sources"),
+             field<Array2<const double>>(w, "first_values")},
+            field<Array3<const i32>>(w, "in_sources"), field<Array3<const double>>(w, "in_values"),
+            field<Array3<const i32>>(w, "rec_sources"), field<Array3<const double>>(w, "rec_values"),
+            field<Array2<const double>>(w, "bias")};
 }
 
 constexpr const char* PROGRAM = "fdgnn.program";
 
-// `fdgnn.reservoir.weights.DeepReservoir.program`: the weights in one precision, and a schedule.
-template <class T>
-struct Program {
-    Weights<T> weights;
-    Schedule schedule;
-    Span<const double> radii;  // (L,) rho(|W_H|)
-};
 using AnyProgram = std::variant<Program<float>, Program<double>>;
-
-static AnyProgram program_of(nb::handle weights, nb::handle schedule, Span<const double> radii) {
-    const auto bias = nb::cast<nb::ndarray<nb::ro>>(weights.attr("bias"));
-    if (bias.dtype() == nb::dtype<float>())
-        return Program<float>{weights_of<float>(weights), schedule_of(schedule), radii};
-    return Program<double>{weights_of<double>(weights), schedule_of(schedule), radii};
-}
 
 static Trees trees_of(nb::handle t) {
     return {field<Array2<const bool>>(t, "core"), field<Array2<const i64>>(t, "heights"),
@@ -74,31 +53,50 @@ void bind_tanh(nb::module_& m) {
           nb::arg() = 1);
 }
 
-// Find the fixed points of a few graphs by each program: pooled states, steps and residuals, or None
-// for a program that float32 and certificates cannot follow.
-static nb::list solve_few_by(nb::handle structure, const Array1<const u64>& first_colors,
-                             const Array1<const i32>& codes, const Array2<const double>& features,
-                             const nb::list& programs, double tol, double target) {
+static const Program<float>& single_program(nb::handle given) {
+    const auto& any = views_of<AnyProgram>(nb::cast<nb::capsule>(given), PROGRAM);
+    return std::get<Program<float>>(any);
+}
+
+// Pooled states, steps and residuals of each graph; None where float32 and certificates do not give them.
+static nb::object arrays_of(Solved&& found, const Program<float>& program, i64 n_graphs) {
+    if (!found.complete) return nb::none();
+    const i64 L = program.weights.n_layers();
+    const size_t n_slots = size_t(found.n_slots), H = size_t(program.weights.n_units());
+    return nb::make_tuple(shaped(std::move(found.pooled), {n_slots, size_t(n_graphs), H}),
+                          numpy(std::move(found.n_iter), L), numpy(std::move(found.residual), L));
+}
+
+// Find the fixed points of a few graphs by each program.
+static nb::list solve_few(nb::handle structure, const Array1<const u64>& first_colors,
+                          const Array1<const i32>& codes, const Array2<const double>& features,
+                          const nb::list& programs, double tol, double target) {
     const Structure s = structure_of(structure);
     const FewGraphs few = unlocked(
         [&] { return FewGraphs(s, view(first_colors), view(codes), view(features)); });
     nb::list results;
     for (nb::handle each : programs) {
-        const auto& any = views_of<AnyProgram>(nb::cast<nb::capsule>(each), PROGRAM);
-        const auto& p = std::get<Program<float>>(any);
-        FewSolved found = unlocked(
-            [&] { return solve_few(few, p.weights, p.schedule, p.radii, tol, target); });
-        if (!found.solved) {
-            results.append(nb::none());
-            continue;
-        }
-        const i64 L = p.weights.n_layers();
-        const size_t n_slots = size_t(found.n_slots), n_graphs = size_t(few.n_graphs());
-        results.append(nb::make_tuple(
-            shaped(std::move(found.pooled), {n_slots, n_graphs, size_t(p.weights.n_units())}),
-            numpy(std::move(found.n_iter), L), numpy(std::move(found.residual), L)));
+        const Program<float>& program = single_program(each);
+        Solved found = unlocked([&] {
+            return solve_at_once(few.quotients, span(few.radii), few.inputs.views, program, tol,
+                                 target);
+        });
+        results.append(arrays_of(std::move(found), program, few.quotients.quotient_of.size));
     }
     return results;
+}
+
+// The same for graphs whose quotients and radii are known, by one program.
+static nb::object solve_known(const nb::capsule& quotients, const Array1<const double>& radii,
+                              const Array1<const i32>& codes, const Array2<const double>& features,
+                              const nb::capsule& given, double tol, double target) {
+    const BoundQuotients& b = views_of<BoundQuotients>(quotients, QUOTIENTS);
+    const Program<float>& program = single_program(given);
+    Solved found = unlocked([&] {
+        const RowInputs inputs(b.representatives, view(codes), view(features));
+        return solve_at_once(b, view(radii), inputs.views, program, tol, target);
+    });
+    return arrays_of(std::move(found), program, b.quotient_of.size);
 }
 
 // Whether this processor has the instructions that _engine_avx2 and _engine_avx512 are compiled for.
@@ -126,6 +124,31 @@ NB_MODULE(FDGNN_MODULE, m) {
     bind_interrupts(m);
     m.def("has_avx2", &has_avx2);
     m.def("has_avx512", &has_avx512);
+    m.def("refine_colors",
+          [](nb::handle structure, const Array1<const u64>& weight_bits, const Array1<u64>& colors,
+             i64 n_rounds) {
+              const Structure s = structure_of(structure);
+              Refined found =
+                  unlocked([&] { return refine(s, view(weight_bits), view(colors), n_rounds); });
+              return std::make_tuple(numpy(std::move(found.classes)),
+                                     numpy(std::move(found.n_classes)),
+                                     numpy(std::move(found.rounds)),
+                                     numpy(std::move(found.signatures)));
+          },
+          nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg());
+    m.def("build_quotients",
+          [](nb::handle structure, const Array1<const i32>& classes,
+             const Array1<const i64>& n_classes, const Array1<const u64>& signatures) {
+              const Structure s = structure_of(structure);
+              auto* built = new BuiltQuotients;
+              const nb::capsule owner(
+                  built, [](void* p) noexcept { delete static_cast<BuiltQuotients*>(p); });
+              unlocked([&] {
+                  *built = build_quotients(s, view(classes), view(n_classes), view(signatures));
+              });
+              return bound(QUOTIENTS, views_of(*built), {owner});
+          },
+          nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
     bind_tanh<float>(m);
     bind_tanh<double>(m);
     m.def("tanh_all",
@@ -146,10 +169,17 @@ NB_MODULE(FDGNN_MODULE, m) {
           },
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert());
-    m.def("bind_program", [](nb::handle weights, nb::handle schedule, nb::handle radii) {
-        const auto own = nb::cast<Array1<const double>>(radii, false);
-        return bound(PROGRAM, program_of(weights, schedule, view(own)), {weights, schedule, radii});
-    });
+    m.def("bind_program",
+          [](nb::handle weights, const Array1<const i64>& slots, nb::handle radii, bool single) {
+              const Weights<double> given = weights_of(weights);
+              const auto own = view(nb::cast<Array1<const double>>(radii, false));
+              const auto program = [&]() -> AnyProgram {
+                  if (single) return Program<float>(given, view(slots), own);
+                  return Program<double>(given, view(slots), own);
+              };
+              return bound(PROGRAM, program(), {weights, radii});
+          },
+          nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg());
     m.def("add_normal_products",
           [](const Array1<const i64>& indptr, const Array1<const i32>& indices,
              const Array1<const double>& values, const Array1<const i32>& places,
@@ -184,7 +214,9 @@ NB_MODULE(FDGNN_MODULE, m) {
           },
           nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(),
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
-    m.def("solve_few", &solve_few_by, nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
+    m.def("solve_few", &solve_few, nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
+    m.def("solve_known", &solve_known, nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
     m.def("follow_graphs",
           [](i64 first, i64 last, const Array1<const i64>& graphs, const nb::capsule& q,
@@ -209,7 +241,7 @@ NB_MODULE(FDGNN_MODULE, m) {
              const Array1<const i32>& row_of_vertex, nb::handle weights, double eps, i64 max_iter,
              nb::handle out) {
               const Structure s = structure_of(structure);
-              const Weights<double> own = weights_of<double>(weights);
+              const Weights<double> own = weights_of(weights);
               const Outputs filled = outputs_of(out);
               unlocked([&] {
                   iterate_layers(first, last, s, view(first_drive), view(row_of_vertex), own, eps,

@@ -31,6 +31,16 @@ struct Quotients {
     Span<const i64> bands;               // (n_quotients,)
 };
 
+// All that is known of the quotients of a batch (`fdgnn.graphs.colors.Quotients.bound`).
+struct BoundQuotients {
+    Quotients quotients;
+    Span<const i64> quotient_of;      // (n_graphs,)
+    Span<const i64> graphs;           // (n_quotients,) the first graph of each
+    Span<const i64> row_of_vertex;    // (n_vertices,)
+    Span<const i64> representatives;  // (n_rows,) a vertex of the class of each row
+    Span<const i64> block_offsets, blocks;
+};
+
 // Small quotients stand in bundles, one in each lane; see `Block`.
 constexpr i64 LANES = 8;
 constexpr i64 MOST_BUNDLED = 64;  // rows of a quotient that may stand in a bundle

@@ -1,12 +1,10 @@
 // All kernels but the engine, as the Python module fdgnn._kernels.
 #include "arcs.hpp"
 #include "coloring.hpp"
+#include "drawing.hpp"
 #include "molecules.hpp"
 #include "products.hpp"
 #include "python.hpp"
-#include "quotient.hpp"
-#include "random.hpp"
-#include "refinement.hpp"
 #include "spectral.hpp"
 #include "text.hpp"
 #include "ways.hpp"
@@ -70,40 +68,6 @@ NB_MODULE(_kernels, m) {
           nb::arg().noconvert(), nb::arg().noconvert());
     m.def("mix_all", [](const Array1<u64>& values) { unlocked([&] { mix_all(view(values)); }); },
           nb::arg().noconvert());
-    m.def("refine_colors",
-          [](nb::handle structure, const Array1<const u64>& weight_bits, const Array1<u64>& colors,
-             i64 n_rounds) {
-              const Structure s = structure_of(structure);
-              Refined found =
-                  unlocked([&] { return refine(s, view(weight_bits), view(colors), n_rounds); });
-              return std::make_tuple(numpy(std::move(found.classes)),
-                                     numpy(std::move(found.n_classes)),
-                                     numpy(std::move(found.rounds)),
-                                     numpy(std::move(found.signatures)));
-          },
-          nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg());
-    m.def("build_quotients",
-          [](nb::handle structure, const Array1<const i32>& classes,
-             const Array1<const i64>& n_classes, const Array1<const u64>& signatures) {
-              const Structure s = structure_of(structure);
-              auto* built = new BuiltQuotients;
-              const nb::capsule owner(
-                  built, [](void* p) noexcept { delete static_cast<BuiltQuotients*>(p); });
-              unlocked([&] {
-                  *built = build_quotients(s, view(classes), view(n_classes), view(signatures));
-              });
-              const BuiltQuotients& q = *built;
-              const BoundQuotients views{views_of(q), span(q.graphs), span(q.block_offsets),
-                                         span(q.blocks)};
-              return std::make_tuple(
-                  fixed(q.quotient_of, owner), fixed(q.graphs, owner), fixed(q.row_of_vertex, owner),
-                  fixed(q.row_offsets, owner), fixed(q.representatives, owner),
-                  fixed(q.sizes, owner), fixed(q.indptr, owner), fixed(q.sources, owner),
-                  fixed(q.multiplicities, owner), fixed(q.bands, owner),
-                  fixed(q.block_offsets, owner), fixed(q.blocks, owner),
-                  bound(QUOTIENTS, views, {owner}));
-          },
-          nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
     m.def("spectral_radii",
           [](const Array1<const i64>& vertex_offsets, const Array1<const i64>& indptr,
              const Array1<const i32>& neighbors, const Array1<const double>& weights) {
@@ -116,6 +80,10 @@ NB_MODULE(_kernels, m) {
           },
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert());
+    m.def("radii_of_graphs", [](const nb::capsule& q) {
+        const auto& given = views_of<BoundQuotients>(q, QUOTIENTS);
+        return numpy(unlocked([&] { return radii_of_graphs(given); }));
+    });
     m.def("strong_components",
           [](const Array1<const i64>& indptr, const Array1<const i32>& sources) {
               Components found =
@@ -163,11 +131,16 @@ NB_MODULE(_kernels, m) {
           },
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
-    m.def("bind_quotients", [](nb::handle q) {
-        const BoundQuotients views{quotients_of(q), field<Array1<const i64>>(q, "graphs"),
-                                   field<Array1<const i64>>(q, "block_offsets"),
-                                   field<Array1<const i64>>(q, "blocks")};
-        return bound(QUOTIENTS, views, {q});
+    m.def("bind_quotients",
+          [](nb::handle arrays) { return bound(QUOTIENTS, quotients_of(arrays), {arrays}); });
+    m.def("quotient_arrays", [](const nb::capsule& owner) {
+        const BoundQuotients& b = views_of<BoundQuotients>(owner, QUOTIENTS);
+        const Quotients& q = b.quotients;
+        return std::make_tuple(
+            fixed(b.quotient_of, owner), fixed(b.graphs, owner), fixed(b.row_of_vertex, owner),
+            fixed(q.row_offsets, owner), fixed(b.representatives, owner), fixed(q.sizes, owner),
+            fixed(q.indptr, owner), fixed(q.sources, owner), fixed(q.multiplicities, owner),
+            fixed(q.bands, owner), fixed(b.block_offsets, owner), fixed(b.blocks, owner));
     });
     m.def("choose_ways",
           [](const Array2<const double>& bounds, const nb::capsule& q, double tol,
@@ -183,14 +156,17 @@ NB_MODULE(_kernels, m) {
           },
           nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
     m.def("draw_layers",
-          [](const Array1<const u32>& entropy, i64 L, i64 H, i64 n_inputs) {
+          [](const Array1<const u32>& entropy, i64 L, i64 H, i64 n_inputs, double rho, double k,
+             double first_input, double input, double bias) {
               DrawnLayers found = draw_layers(view(entropy), L, H, n_inputs);
+              scale_layers(found, L, H, {rho, k, first_input, input, bias});
               return std::make_tuple(
                   numpy(std::move(found.inputs), L), numpy(std::move(found.input_values), L),
                   numpy(std::move(found.recurrent), L), numpy(std::move(found.recurrent_values), L),
                   numpy(std::move(found.bias), L));
           },
-          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
+          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg(), nb::arg());
     m.def("draw_uniform",
           [](const Array1<const u32>& entropy, const Array2<double>& out) {
               Stream(view(entropy), {nullptr, 0}).fill_uniform(flat(view(out)));

@@ -57,10 +57,14 @@ inline Structure structure_of(nb::handle s) {
             field<Array1<const i32>>(s, "neighbors"), field<Array1<const double>>(s, "weights")};
 }
 
-inline Quotients quotients_of(nb::handle q) {
-    return {field<Array1<const i64>>(q, "row_offsets"), field<Array1<const double>>(q, "sizes"),
-            field<Array1<const i64>>(q, "indptr"), field<Array1<const i32>>(q, "sources"),
-            field<Array1<const double>>(q, "multiplicities"), field<Array1<const i64>>(q, "bands")};
+// `fdgnn.graphs.colors.QuotientArrays`.
+inline BoundQuotients quotients_of(nb::handle q) {
+    const auto whole = [&](const char* name) { return field<Array1<const i64>>(q, name); };
+    const auto real = [&](const char* name) { return field<Array1<const double>>(q, name); };
+    return {{whole("row_offsets"), real("sizes"), whole("indptr"),
+             field<Array1<const i32>>(q, "sources"), real("multiplicities"), whole("bands")},
+            whole("quotient_of"), whole("graphs"), whole("row_of_vertex"), whole("representatives"),
+            whole("block_offsets"), whole("blocks")};
 }
 
 // ---------------------------------------------------------------------- looked up once
@@ -90,13 +94,6 @@ const Views& views_of(const nb::capsule& given, const char* name) {
 
 constexpr const char* QUOTIENTS = "fdgnn.quotients";
 
-// `fdgnn.graphs.colors.Quotients.bound`, as far as kernels read it.
-struct BoundQuotients {
-    Quotients quotients;
-    Span<const i64> graphs;  // the first graph of each quotient
-    Span<const i64> block_offsets, blocks;
-};
-
 // ---------------------------------------------------------------------- arrays out
 
 template <class T>
@@ -118,8 +115,8 @@ Numpy<T> numpy(std::vector<T>&& values, i64 rows = -1) {
 
 // A list that somebody else owns, as an array that nobody may write to.
 template <class T>
-nb::ndarray<nb::numpy, const T> fixed(const std::vector<T>& values, nb::handle owner) {
-    return {values.data(), {values.size()}, owner};
+nb::ndarray<nb::numpy, const T> fixed(Span<const T> values, nb::handle owner) {
+    return {values.at, {size_t(values.size)}, owner};
 }
 
 // ---------------------------------------------------------------------- interrupts

@@ -24,9 +24,11 @@ struct BuiltQuotients {
     std::vector<i64> block_offsets, blocks;
 };
 
-inline Quotients views_of(const BuiltQuotients& q) {
-    return {span(q.row_offsets), span(q.sizes), span(q.indptr),
-            span(q.sources), span(q.multiplicities), span(q.bands)};
+inline BoundQuotients views_of(const BuiltQuotients& q) {
+    return {{span(q.row_offsets), span(q.sizes), span(q.indptr), span(q.sources),
+             span(q.multiplicities), span(q.bands)},
+            span(q.quotient_of), span(q.graphs), span(q.row_of_vertex), span(q.representatives),
+            span(q.block_offsets), span(q.blocks)};
 }
 
 // One graph with its classes: what the functions below share.
@@ -39,17 +41,29 @@ struct ColoredGraph {
     i64 class_of(i64 arc) const { return classes[v0 + s.neighbors[arc]]; }
 };
 
+// Sort a list that is short most often.
+template <class T>
+void sort_short(T* first, T* last) {
+    if (last - first > 16) return std::sort(first, last);
+    for (T* next = first + 1; next < last; next++) {
+        const T value = *next;
+        T* at = next;
+        for (; at > first && value < at[-1]; at--) *at = at[-1];
+        *at = value;
+    }
+}
+
 // Puts the classes of one graph after another in an order; its memory serves all of them.
 class RowOrder {
 public:
     // Fill the part of a graph, from row r0 on, of the last three arguments.
     void find(const ColoredGraph& g, i64 r0, std::vector<i64>& places,
               std::vector<i64>& representatives, std::vector<double>& sizes, Pulse& pulse) {
-        first.assign(g.n_classes, -1);
+        first.resize(g.n_classes);
         size.assign(g.n_classes, 0.0);
-        for (i64 v = g.v0; v < g.v1; v++) {
+        for (i64 v = g.v1 - 1; v >= g.v0; v--) {
             size[g.classes[v]] += 1.0;
-            if (first[g.classes[v]] < 0) first[g.classes[v]] = v;
+            first[g.classes[v]] = v;
         }
         sort_by_degree(g);
         breadth_first(g, pulse);
@@ -100,7 +114,7 @@ private:
                     queued[c] = 1;
                     order[tail++] = rank[c];
                 }
-                std::sort(order.begin() + start, order.begin() + tail);
+                sort_short(order.data() + start, order.data() + tail);
                 for (i64 i = start; i < tail; i++) order[i] = by_degree[order[i]];
             }
         }
@@ -159,9 +173,8 @@ inline void pack_blocks(BuiltQuotients& q) {
 // Find the first graph of each signature, ascending, and the number of each graph's own.
 inline void find_distinct(Span<const u64> signatures, BuiltQuotients& q) {
     const i64 n = signatures.size;
-    std::vector<i32> table(table_size(n), -1), numbers(n);
-    std::vector<u64> distinct(n);
-    number_colors(signatures, table.data(), distinct.data(), numbers.data());
+    std::vector<i32> numbers(n);
+    Classes(n).find(signatures, numbers.data());
     q.quotient_of.assign(numbers.begin(), numbers.end());
     for (i64 g = 0; g < n; g++)
         if (numbers[g] == static_cast<i64>(q.graphs.size())) q.graphs.push_back(g);
@@ -187,10 +200,11 @@ inline BuiltQuotients build_quotients(const Structure& s, Span<const i32> classe
     std::vector<i64> places(n_rows);  // the row of each class, counted in its quotient
     q.representatives.resize(n_rows);
     q.sizes.resize(n_rows);
-    q.indptr.assign(1, 0);
-    q.indptr.reserve(n_rows + 1);
-    q.sources.reserve(s.neighbors.size);
-    q.multiplicities.reserve(s.neighbors.size);
+    q.indptr.resize(n_rows + 1);
+    q.indptr[0] = 0;
+    q.sources.resize(s.neighbors.size);
+    q.multiplicities.resize(s.neighbors.size);
+    q.bands.resize(n);
     std::vector<double> totals(largest);
     std::vector<i64> stamps(largest, -1), at_distance;
     RowOrder rows;
@@ -202,24 +216,26 @@ inline BuiltQuotients build_quotients(const Structure& s, Span<const i32> classe
         pulse.spend(graph.v1 - graph.v0);
         rows.find(graph, r0, places, q.representatives, q.sizes, pulse);
         for (i64 r = r0; r < r1; r++) {  // the arcs into a vertex, merged by their source's class
-            const i64 v = q.representatives[r], start = static_cast<i64>(q.sources.size());
+            const i64 v = q.representatives[r], start = q.indptr[r];
+            i64 end = start;
             pulse.spend(1 + s.indptr[v + 1] - s.indptr[v]);
             for (i64 a = s.indptr[v]; a < s.indptr[v + 1]; a++) {
                 const i64 j = places[r0 + graph.class_of(a)];
                 if (stamps[j] != v) {
                     stamps[j] = v;
                     totals[j] = 0.0;
-                    q.sources.push_back(static_cast<i32>(j));
+                    q.sources[end++] = static_cast<i32>(j);
                 }
                 totals[j] += s.weights.empty() ? 1.0 : s.weights[a];
             }
-            std::sort(q.sources.begin() + start, q.sources.end());
-            for (i64 a = start; a < static_cast<i64>(q.sources.size()); a++)
-                q.multiplicities.push_back(totals[q.sources[a]]);
-            q.indptr.push_back(static_cast<i64>(q.sources.size()));
+            sort_short(q.sources.data() + start, q.sources.data() + end);
+            for (i64 a = start; a < end; a++) q.multiplicities[a] = totals[q.sources[a]];
+            q.indptr[r + 1] = end;
         }
-        q.bands.push_back(best_band(r1 - r0, q.indptr.data() + r0, q.sources, at_distance));
+        q.bands[k] = best_band(r1 - r0, q.indptr.data() + r0, q.sources, at_distance);
     }
+    q.sources.resize(q.indptr[n_rows]);
+    q.multiplicities.resize(q.indptr[n_rows]);
     q.sources.shrink_to_fit();
     q.multiplicities.shrink_to_fit();
     q.row_of_vertex.resize(classes.size);

@@ -8,9 +8,20 @@
 
 namespace fdgnn {
 
+#ifdef __SIZEOF_INT128__
+using U128 = unsigned __int128;
+
+inline U128 joined(u64 high, u64 low) { return static_cast<U128>(high) << 64 | low; }
+inline u64 high_of(U128 a) { return static_cast<u64>(a >> 64); }
+inline u64 low_of(U128 a) { return static_cast<u64>(a); }
+#else
 struct U128 {
     u64 high, low;
 };
+
+inline U128 joined(u64 high, u64 low) { return {high, low}; }
+inline u64 high_of(U128 a) { return a.high; }
+inline u64 low_of(U128 a) { return a.low; }
 
 inline U128 operator+(U128 a, U128 b) {
     const u64 low = a.low + b.low;
@@ -24,6 +35,7 @@ inline U128 operator*(U128 a, U128 b) {
     return {a1 * b1 + (second >> 32) + (third >> 32) + a.high * b.low + a.low * b.high,
             (third << 32) | (first & HALF)};
 }
+#endif
 
 // Four words of 64 bits from any number of words of 32 bits: M. E. O'Neill's seed_seq, as in NumPy's
 // SeedSequence.
@@ -74,8 +86,8 @@ public:
     Stream(Span<const u32> entropy, Span<const u32> key) {
         u64 words[4];
         SeedWords(entropy, key).fill(words);
-        step = {words[2] << 1 | words[3] >> 63, words[3] << 1 | 1};
-        state = step + U128{words[0], words[1]};
+        step = joined(words[2] << 1 | words[3] >> 63, words[3] << 1 | 1);
+        state = step + joined(words[0], words[1]);
         advance();
     }
 
@@ -108,43 +120,12 @@ public:
 private:
     U128 state, step;
 
-    void advance() { state = state * U128{0x2360ED051FC65DA4u, 0x4385DF649FCCF645u} + step; }
+    void advance() { state = state * joined(0x2360ED051FC65DA4u, 0x4385DF649FCCF645u) + step; }
     u64 next() {
         advance();
-        const u64 value = state.high ^ state.low, turn = state.high >> 58;
+        const u64 value = high_of(state) ^ low_of(state), turn = high_of(state) >> 58;
         return value >> turn | value << ((64 - turn) & 63);
     }
 };
-
-// The matrices of a layer, in the order of `fdgnn.seeds.Matrix`.
-enum Drawn : u32 { INPUT, RECURRENT, BIAS };
-
-// What is drawn for layers of H neurons with one connection each, before it is scaled.
-struct DrawnLayers {
-    std::vector<i32> inputs, recurrent;  // (L, H) sources
-    std::vector<double> input_values, recurrent_values, bias;  // (L, H)
-};
-
-// Draw L layers; the neurons of the first read n_inputs inputs. Each matrix has a stream of its own.
-inline DrawnLayers draw_layers(Span<const u32> entropy, i64 L, i64 H, i64 n_inputs) {
-    const size_t n = static_cast<size_t>(L * H);
-    DrawnLayers found{std::vector<i32>(n), std::vector<i32>(n), std::vector<double>(n),
-                      std::vector<double>(n), std::vector<double>(n)};
-    for (i64 i = 0; i < L; i++) {
-        const auto stream = [&](Drawn matrix) {
-            const u32 key[] = {static_cast<u32>(i), matrix};
-            return Stream(entropy, {key, 2});
-        };
-        const auto connect = [&](Drawn matrix, i64 n_sources, i32* sources, double* values) {
-            Stream numbers = stream(matrix);
-            numbers.fill_below(static_cast<u32>(n_sources), {sources + i * H, H});
-            numbers.fill_uniform({values + i * H, H});
-        };
-        connect(INPUT, i == 0 ? n_inputs : H, found.inputs.data(), found.input_values.data());
-        connect(RECURRENT, H, found.recurrent.data(), found.recurrent_values.data());
-        stream(BIAS).fill_uniform({found.bias.data() + i * H, H});
-    }
-    return found;
-}
 
 }  // namespace fdgnn

@@ -23,24 +23,80 @@ struct Refined {
     std::vector<u64> signatures;  // (n,) a hash of the colors with their counts
 };
 
-// Number the distinct colors as they appear; return how many there are. The table, of at least
-// table_size entries, is all -1 before and after.
-inline i32 number_colors(Span<const u64> color, i32* table, u64* distinct, i32* classes) {
-    const i64 size = table_size(color.size);
-    const u64 mask = static_cast<u64>(size - 1);
-    i32 count = 0;
-    for (i64 v = 0; v < color.size; v++) {
-        u64 slot = color[v] & mask;
-        while (table[slot] >= 0 && distinct[table[slot]] != color[v]) slot = (slot + 1) & mask;
-        if (table[slot] < 0) {
-            table[slot] = count;
-            distinct[count++] = color[v];
-        }
-        classes[v] = table[slot];
+// Numbers the distinct colors of one list after another; its memory serves all lists up to a length.
+class Classes {
+public:
+    explicit Classes(i64 longest)
+        : table(table_size(longest), -1), distinct(longest), leaders(longest), slots(longest) {}
+
+    i64 count = 0;
+
+    // Number the colors as they appear.
+    void find(Span<const u64> color, i32* classes) {
+        begin(color.size);
+        count = 0;
+        for (i64 v = 0; v < color.size; v++) classes[v] = number_of(color[v], v);
+        clear(0);
     }
-    std::fill(table, table + size, -1);
-    return count;
-}
+
+    // Take the next colors of the same vertices. A class only ever splits: vertices that differ from
+    // the first of their class, which are few, form new ones.
+    void split(Span<const u64> color, i32* classes) {
+        const i64 before = count;
+        for (i64 c = 0; c < before; c++) distinct[c] = color[leaders[c]];
+        for (i64 v = 0; v < color.size; v++)
+            if (color[v] != distinct[classes[v]]) classes[v] = number_of(color[v], v);
+        clear(before);
+    }
+
+    // Number the classes by ascending color instead.
+    void sort(Span<i32> classes) {
+        numbers.resize(count);
+        if (count > FEW_CLASSES) {
+            order.resize(count);
+            std::iota(order.begin(), order.end(), 0);
+            std::sort(order.begin(), order.end(),
+                      [&](i32 a, i32 b) { return distinct[a] < distinct[b]; });
+            for (i64 c = 0; c < count; c++) numbers[order[c]] = static_cast<i32>(c);
+        } else {  // without a branch, which is faster than to sort
+            for (i64 c = 0; c < count; c++) {
+                i32 smaller = 0;
+                for (i64 other = 0; other < count; other++)
+                    smaller += distinct[other] < distinct[c];
+                numbers[c] = smaller;
+            }
+        }
+        for (i32& each : classes) each = numbers[each];
+    }
+
+private:
+    static constexpr i64 FEW_CLASSES = 48;
+    u64 mask = 0;
+    std::vector<i32> table;     // of class numbers, all -1 between calls
+    std::vector<u64> distinct;  // the color of each class
+    std::vector<i64> leaders;   // its first vertex
+    std::vector<u64> slots;     // its place in the table
+    std::vector<i32> order, numbers;
+
+    void begin(i64 n) { mask = static_cast<u64>(table_size(n) - 1); }
+
+    i32 number_of(u64 color, i64 v) {
+        u64 slot = color & mask;
+        while (table[slot] >= 0 && distinct[table[slot]] != color) slot = (slot + 1) & mask;
+        if (table[slot] < 0) {
+            table[slot] = static_cast<i32>(count);
+            distinct[count] = color;
+            leaders[count] = v;
+            slots[count++] = slot;
+        }
+        return table[slot];
+    }
+
+    // Empty the table of the classes from `first` on.
+    void clear(i64 first) {
+        for (i64 c = first; c < count; c++) table[slots[c]] = -1;
+    }
+};
 
 // Gives the vertices of one graph after another their next colors; its memory serves all of them.
 class ColorStep {
@@ -99,34 +155,6 @@ private:
     }
 };
 
-// Numbers the classes of one graph after another by ascending color.
-class ClassOrder {
-public:
-    void sort(Span<const u64> distinct, Span<i32> classes) {
-        order.resize(distinct.size);
-        number.resize(distinct.size);
-        std::iota(order.begin(), order.end(), 0);
-        std::sort(order.begin(), order.end(),
-                  [&](i32 a, i32 b) { return distinct[a] < distinct[b]; });
-        for (i64 c = 0; c < distinct.size; c++) number[order[c]] = static_cast<i32>(c);
-        for (i32& each : classes) each = number[each];
-    }
-
-private:
-    std::vector<i32> order, number;
-};
-
-// Tell whether vertices of one class have one color still; the classes then have these colors. A class
-// only ever splits, so that nothing has to be numbered again if none did.
-inline bool keeps_classes(Span<const u64> color, const i32* classes, i64 count, u64* distinct) {
-    i64 known = 0;
-    for (i64 v = 0; v < color.size; v++) {
-        if (classes[v] == known) distinct[known++] = color[v];  // numbered as they appear
-        if (distinct[classes[v]] != color[v]) return false;
-    }
-    return known == count;
-}
-
 // Hash the colors of a graph, in any order, and how long it was refined.
 inline u64 signature(Span<const u64> color, i64 n_rounds) {
     u64 total = static_cast<u64>(color.size);
@@ -144,33 +172,30 @@ inline Refined refine(const Structure& s, Span<const u64> weight_bits, Span<u64>
     const i64 n = s.vertex_offsets.size - 1, largest = longest(s.vertex_offsets);
     Refined found{std::vector<i32>(colors.size), std::vector<i64>(n), std::vector<i64>(n),
                   std::vector<u64>(n)};
-    std::vector<u64> distinct(largest);
-    std::vector<i32> table(table_size(largest), -1);
+    Classes classes(largest);
     ColorStep step(s, weight_bits);
-    ClassOrder order;
     for (i64 g = 0; g < n; g++) {
         const i64 v0 = s.vertex_offsets[g], v1 = s.vertex_offsets[g + 1];
         const Span<u64> color = colors.part(v0, v1);
         const Span<const u64> fixed{color.at, color.size};
-        i32* classes = found.classes.data() + v0;
-        i64 count = number_colors(fixed, table.data(), distinct.data(), classes);
+        i32* class_of = found.classes.data() + v0;
+        classes.find(fixed, class_of);
         i64 before = -1, t = 0;
         const i64 work = std::max<i64>(1, color.size + s.indptr[v1] - s.indptr[v0]);
         const i64 most_rounds = std::max(FEW_ROUNDS, MOST_WORK / work);
-        while ((count != before || t < n_rounds) && t < most_rounds) {
+        while ((classes.count != before || t < n_rounds) && t < most_rounds) {
             step.take(v0, color);
             t++;
-            before = count;
-            if (!keeps_classes(fixed, classes, count, distinct.data()))
-                count = number_colors(fixed, table.data(), distinct.data(), classes);
+            before = classes.count;
+            classes.split(fixed, class_of);
         }
         found.rounds[g] = t;
         found.signatures[g] = signature(fixed, t);
-        found.n_classes[g] = count == before ? count : color.size;
-        if (count == before) {
-            order.sort({distinct.data(), count}, {classes, color.size});
+        found.n_classes[g] = classes.count == before ? classes.count : color.size;
+        if (classes.count == before) {
+            classes.sort({class_of, color.size});
         } else {
-            std::iota(classes, classes + color.size, 0);
+            std::iota(class_of, class_of + color.size, 0);
             found.signatures[g] = mix(found.signatures[g] ^ mix(static_cast<u64>(g)));
         }
     }

@@ -67,4 +67,13 @@ inline void spectral_radii(const Structure& s, Span<double> radii) {
     }
 }
 
+// The same for graphs that are known by their quotients, which have the same radii.
+inline std::vector<double> radii_of_graphs(const BoundQuotients& b) {
+    const Quotients& q = b.quotients;
+    std::vector<double> own(b.graphs.size), radii(b.quotient_of.size);
+    spectral_radii({q.row_offsets, q.indptr, q.sources, q.multiplicities}, {own.data(), b.graphs.size});
+    for (i64 g = 0; g < b.quotient_of.size; g++) radii[g] = own[b.quotient_of[g]];
+    return radii;
+}
+
 }  // namespace fdgnn

@@ -52,6 +52,12 @@ struct Cube {
     Grid<T> operator[](i64 i) const { return {at + i * rows * columns, rows, columns}; }
 };
 
+// All entries of a cube.
+template <class T>
+Span<T> flat(const Cube<T>& cube) {
+    return {cube.at, cube.layers * cube.rows * cube.columns};
+}
+
 // The length of the longest list; list i is from offsets[i] to offsets[i + 1].
 inline i64 longest(Span<const i64> offsets) {
     i64 most = 0;

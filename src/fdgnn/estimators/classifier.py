@@ -32,8 +32,8 @@ from fdgnn.readout.targets import (
     check_one_each,
     check_two_classes,
     class_labels,
-    code_classes,
     coded,
+    number_classes,
     sample_weights,
     winning_class,
 )
@@ -220,8 +220,8 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
             graphs, y, weights = graphs[weights > 0], y[weights > 0], weights[weights > 0]
             check_two_classes(y)
         self._start_fit(graphs)
-        self.classes_, targets = code_classes(y)
-        codes = np.searchsorted(self.classes_, y)
+        self.classes_, codes = number_classes(y)
+        targets = coded(codes, len(self.classes_))
         self.check_threshold(len(self.classes_))
         metric, many = self.metric_for(codes), signatures_of_many(graphs)
         goal = TrainingGoal(targets, codes, weights, self.seed_, metric, many)

@@ -371,13 +371,11 @@ class GraphBatch(Sequence[Graph]):
     @cached_property
     def spectral_radii(self) -> Floats:
         """Each graph's rho(|A|), as an upper bound, tight to about half a percent."""
-        from fdgnn.kernels import spectral_radii
+        from fdgnn.kernels import radii_of_graphs, spectral_radii
 
         if self.weights is not None:
             return np.asarray(spectral_radii(*self.structure))
-        q = self.quotients  # a quotient has the same radius
-        radii = spectral_radii(q.row_offsets, q.indptr, q.sources, q.multiplicities)
-        return np.asarray(radii[q.quotient_of])
+        return np.asarray(radii_of_graphs(self.quotients.bound))
 
     @cached_property
     def structure(self) -> colors.Structure:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,7 +57,7 @@ class Coloring(NamedTuple):
     colors: npt.NDArray[np.uint64]
 
 
-class Quotients(NamedTuple):
+class QuotientArrays(NamedTuple):
     """The distinct quotient graphs of a batch, packed into blocks for the kernels.
 
     Attributes
@@ -79,8 +79,6 @@ class Quotients(NamedTuple):
         Half-width of the band that is worth storing as diagonals, for each quotient.
     block_offsets, blocks : (n_blocks + 1,) and (n_quotients,) int64
         Block b has the quotients ``blocks[block_offsets[b]:block_offsets[b + 1]]``.
-    bound : object
-        The same arrays, as kernels find them.
     """
 
     quotient_of: Ints
@@ -95,18 +93,30 @@ class Quotients(NamedTuple):
     bands: Ints
     block_offsets: Ints
     blocks: Ints
-    bound: Any = None
+
+
+class Quotients:
+    """The quotient graphs of a batch, as kernels find them, and as arrays for those who ask."""
+
+    def __init__(self, bound: Any) -> None:
+        self.bound = bound
+
+    @cached_property
+    def arrays(self) -> QuotientArrays:
+        """What kernels find, read-only."""
+        from fdgnn.kernels import quotient_arrays
+
+        return QuotientArrays(*quotient_arrays(self.bound))
 
     @classmethod
-    def of(cls, arrays: Sequence[Array]) -> Quotients:
+    def of(cls, arrays: QuotientArrays) -> Quotients:
         """Take all arrays that another batch had, read-only from now on."""
         from fdgnn.kernels import bind_quotients
 
-        quotients = cls(*frozen(*arrays))
-        return quotients._replace(bound=bind_quotients(quotients))
+        return cls(bind_quotients(QuotientArrays(*frozen(*arrays))))
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        return Quotients.of, (self[:-1],)
+        return Quotients.of, (self.arrays,)
 
 
 # ---------------------------------------------------------------------- colors
@@ -196,4 +206,4 @@ def quotients(structure: Structure, coloring: Coloring) -> Quotients:
     """Build the quotient of each graph that the coloring tells apart."""
     from fdgnn.kernels import build_quotients
 
-    return Quotients(*build_quotients(structure, *coloring[:2], coloring.signatures))
+    return Quotients(build_quotients(structure, *coloring[:2], coloring.signatures))

@@ -39,9 +39,9 @@ def fit_ridge(
     """
     if weights is not None:
         return Moments.of(X, Y, weights).solve(alpha)
-    mean, level = X.mean(axis=0), Y.mean(axis=0)
+    n, P = X.shape
+    mean, level = X.sum(axis=0) / n, Y.sum(axis=0) / n
     Z, T = X - mean, Y - level
-    n, P = Z.shape
     W = _solve(Z.T @ Z, Z.T @ T, alpha) if n > P else None
     if n <= P:
         dual = _solve(Z @ Z.T, T, alpha)

@@ -17,8 +17,14 @@ from fdgnn.texts import cut
 
 def code_classes(y: Any) -> tuple[Array, Floats]:
     """Sorted classes, and targets -1/+1: (n, 1) for two classes, (n, n_classes) for more."""
-    classes, codes = np.unique(y, return_inverse=True)
+    classes, codes = number_classes(y)
     return classes, coded(codes, len(classes))
+
+
+def number_classes(y: Any) -> tuple[Array, Array]:
+    """Sorted classes, and the number of each entry's own."""
+    classes = np.unique(y)
+    return classes, np.searchsorted(classes, y)  # in half the time of `return_inverse`
 
 
 def coded(codes: Array, n_classes: int) -> Floats:

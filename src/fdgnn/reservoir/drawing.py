@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,7 +56,8 @@ def draw_reservoir(
     vocabulary = None if graphs.label_values is None else tuple(graphs.label_values.tolist())
     n = n_inputs(graphs)
     draw = _draw_cycles if config.n_connections == 1 else _draw_wiring
-    weights = _scaled(draw(config, n, seed), config, degree)
+    # Graphs without arcs have k = 0. There W_H multiplies nothing, so any scale will do.
+    weights = draw(config, n, seed, degree or 1.0)
     reservoir = DeepReservoir(weights, n, vocabulary, blank_unseen)
     _check_weights(reservoir.largest_recurrent, degree)
     return reservoir
@@ -71,26 +73,40 @@ def _check_weights(largest: float, degree: float) -> None:
         )
 
 
-def _draw_cycles(config: ReservoirConfig, n_inputs: int, seed: np.random.SeedSequence) -> Weights:
-    """Sources, and weights uniform in [-1, 1], of neurons with one connection each way."""
+def _draw_cycles(
+    config: ReservoirConfig, n_inputs: int, seed: np.random.SeedSequence, k: float
+) -> Weights:
+    """Weights of neurons with one connection each way."""
     from fdgnn.kernels import draw_layers
 
-    shape = config.n_layers, config.n_units
-    drawn = draw_layers(stream_words(seed), *shape, n_inputs)
+    drawn = draw_layers(
+        stream_words(seed),
+        config.n_layers,
+        config.n_units,
+        n_inputs,
+        config.effective_spectral_radius,
+        k,
+        config.input_scaling,
+        config.inter_layer_scaling,
+        math.nan if config.bias_scaling is None else config.bias_scaling,
+    )
     sources, values, rec_sources, rec_values = (array[:, :, None] for array in drawn[:4])
     return Weights(
         sources[0], values[0], sources[1:], values[1:], rec_sources, rec_values, drawn[4]
     )
 
 
-def _draw_wiring(config: ReservoirConfig, n_inputs: int, seed: np.random.SeedSequence) -> Weights:
+def _draw_wiring(
+    config: ReservoirConfig, n_inputs: int, seed: np.random.SeedSequence, k: float
+) -> Weights:
     """The same for any number of connections."""
     L, H, C = config.n_layers, config.n_units, config.n_connections
     sizes = [n_inputs] + [H] * (L - 1)
     inputs = [_connect(stream(seed, i, Matrix.INPUT), H, n, C) for i, n in enumerate(sizes)]
     recurrent = [_connect(stream(seed, i, Matrix.RECURRENT), H, H, C) for i in range(L)]
     bias = [stream(seed, i, Matrix.BIAS).uniform(-1, 1, size=H) for i in range(L)]
-    return Weights(*inputs[0], *_stacked(inputs[1:], H), *_stacked(recurrent, H), np.array(bias))
+    drawn = Weights(*inputs[0], *_stacked(inputs[1:], H), *_stacked(recurrent, H), np.array(bias))
+    return _scaled(drawn, config, k)
 
 
 def _stacked(layers: list[tuple[Array, Floats]], H: int) -> tuple[Array, Floats]:
@@ -100,14 +116,13 @@ def _stacked(layers: list[tuple[Array, Floats]], H: int) -> tuple[Array, Floats]
     return np.array([sources for sources, _ in layers]), np.array([values for _, values in layers])
 
 
-def _scaled(drawn: Weights, config: ReservoirConfig, degree: float) -> Weights:
+def _scaled(drawn: Weights, config: ReservoirConfig, k: float) -> Weights:
     """W_I and bias in [-omega, omega], W_H with rho(W_H) k = rho, of weights drawn in [-1, 1]."""
     omega = np.full(config.n_layers, config.inter_layer_scaling)
     omega[0] = config.input_scaling
     radii = wiring_radii(drawn.rec_sources, drawn.rec_values)
-    # Graphs without arcs have k = 0. There W_H multiplies nothing, so any scale will do.
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # see `_check_weights`
-        factors = config.effective_spectral_radius / (radii * (degree or 1.0))
+        factors = config.effective_spectral_radius / (radii * k)
         rec_values = drawn.rec_values * factors[:, None, None]
     return drawn._replace(
         first_values=drawn.first_values * omega[0],

@@ -15,16 +15,18 @@ import numpy as np
 import numpy.typing as npt
 
 from fdgnn.arrays import Array, Floats, Ints, offsets_of
-from fdgnn.graphs import GraphBatch
-from fdgnn.graphs.colors import Quotients, discrete, quotients
+from fdgnn.graphs import GraphBatch, checks
+from fdgnn.graphs.colors import QuotientArrays, Quotients, discrete, quotients
+from fdgnn.reservoir.schedule import slots_of
 from fdgnn.reservoir.weights import DeepReservoir
-from fdgnn.threads import over_chunks
+from fdgnn.threads import n_threads, over_chunks
 
 MARGIN = 1e-2  # cycles are solved this much finer than tol: trees and layers amplify their errors
 _NO_CODES, _NO_FEATURES = np.empty(0, dtype=np.int32), np.empty((0, 1))
 _NO_STATES = np.empty((0, 0, 0))
 _ALL = slice(None)
 FEW_VERTICES = 512  # of all graphs together: as many as have their states in cache
+FEW_STATES = 2**20  # vertices times neurons, about a millisecond: threads save less than they take
 _FINER = 2.0**-29  # the rounding of float64 beside that of float32
 
 
@@ -55,7 +57,7 @@ class Outputs(NamedTuple):
         states = np.zeros((n_rows, n_slots, H))
         return cls(np.zeros((n_slots, n, H)), n_iter, np.zeros((L, n)), states)
 
-    def of_graphs(self, q: Quotients) -> Outputs:
+    def of_graphs(self, q: QuotientArrays) -> Outputs:
         """Give each graph what its quotient has, and each vertex what its row has."""
         found = self
         if len(self.states):
@@ -103,12 +105,63 @@ def solve(
     Outputs
         For each graph of the batch; states (n_vertices, n_wanted, H).
     """
+    q = graphs.quotients if quotient else quotients(graphs.structure, discrete(graphs.structure))
+    if (
+        not keep_states
+        and _fits_single(graphs, reservoir)
+        and (_has_few_states(graphs, reservoir) or n_threads(n_jobs) == 1)
+    ):
+        found = _solve_known(graphs, q, reservoir, wanted, tol)
+        if found is not None:
+            return found
+    return _solve_each_way(graphs, q, reservoir, bounds, tol, max_iter, wanted, n_jobs, keep_states)
+
+
+def _fits_single(graphs: GraphBatch, reservoir: DeepReservoir) -> bool:
+    """Tell whether no sum over neighbors is too large for float32, whatever the degrees are."""
+    small = graphs.weights is None and graphs.n_vertices <= reservoir.largest_single_degree
+    return small and reservoir.fits_single
+
+
+def _has_few_states(graphs: GraphBatch, reservoir: DeepReservoir) -> bool:
+    return graphs.n_vertices * reservoir.weights.bias.size <= FEW_STATES
+
+
+def _solve_known(
+    graphs: GraphBatch, q: Quotients, reservoir: DeepReservoir, wanted: tuple[int, ...], tol: float
+) -> Outputs | None:
+    """Solve all graphs by one call, in float32; None if that is not the way of each of them."""
+    from fdgnn.kernels import solve_known
+
+    program = reservoir.program(wanted, single=True)
+    found: tuple[Floats, npt.NDArray[np.int32], Floats] | None = solve_known(
+        q.bound,
+        graphs.spectral_radii,
+        *_inputs(graphs, reservoir),
+        program,
+        float(tol),
+        _target(graphs, tol),
+    )
+    return None if found is None else Outputs(*found, _NO_STATES)
+
+
+def _solve_each_way(
+    graphs: GraphBatch,
+    quotients: Quotients,
+    reservoir: DeepReservoir,
+    bounds: Floats,
+    tol: float,
+    max_iter: int,
+    wanted: tuple[int, ...],
+    n_jobs: int | None,
+    keep_states: bool,
+) -> Outputs:
+    """Solve each graph in the precision, or by the steps, that it needs, by several threads."""
     from fdgnn.kernels import DOUBLE, SINGLE, STEPS, choose_ways
 
-    q = graphs.quotients if quotient else quotients(graphs.structure, discrete(graphs.structure))
-    fits_single = reservoir.single is not None
+    q = quotients.arrays
     ways, n_single, n_double, n_steps, contractions, resolution = choose_ways(
-        bounds, q.bound, float(tol), fits_single
+        bounds, quotients.bound, float(tol), reservoir.fits_single
     )
     if graphs.weights is not None or graphs.n_vertices > reservoir.largest_single_degree:
         large = graphs.max_degrees[q.graphs] > reservoir.largest_single_degree
@@ -119,7 +172,7 @@ def solve(
     n_rows = len(q.sizes) if keep_states else 0
     out = Outputs.zeros(len(wanted), reservoir.n_layers, len(q.graphs), reservoir.n_units, n_rows)
     inputs = _inputs(graphs, reservoir, q.representatives)
-    run = _Run(q, reservoir, inputs, wanted, n_jobs, out)
+    run = _Run(quotients, reservoir, inputs, wanted, n_jobs, out)
     if n_single:
         run.solve(_only(ways, SINGLE, n_single, q), goal, single=True)
     if n_double:
@@ -127,7 +180,7 @@ def solve(
         run.solve(_only(ways, DOUBLE, n_double, q), finer, single=False)
     if n_steps:
         run.follow(np.flatnonzero(ways == STEPS), tol, max_iter)
-    return out.of_graphs(q)
+    return _finite(out.of_graphs(q))
 
 
 def solve_few(
@@ -143,11 +196,7 @@ def solve_few(
     """
     from fdgnn.kernels import solve_few
 
-    fits = graphs.weights is None and all(
-        each.single is not None and graphs.n_vertices <= each.largest_single_degree
-        for each in reservoirs
-    )
-    if not fits:
+    if not all(_fits_single(graphs, each) for each in reservoirs):
         return [None] * len(reservoirs)
     pairs = zip(reservoirs, wanted, strict=True)
     found: list[tuple[Floats, npt.NDArray[np.int32], Floats] | None] = solve_few(
@@ -204,8 +253,8 @@ class _Run(NamedTuple):
         everything = tuple(range(reservoir.n_layers))
         arguments = (
             graphs, self.q.bound, *self.inputs, reservoir.program(everything, single=False),
-            reservoir.trees, float(tol), int(max_iter), reservoir.schedule(self.wanted).slots,
-            self.out,
+            reservoir.trees, float(tol), int(max_iter),
+            slots_of(self.wanted, reservoir.n_layers), self.out,
         )  # fmt: skip
         over_chunks(
             follow_graphs,
@@ -217,11 +266,19 @@ class _Run(NamedTuple):
 
     def _costs(self) -> Ints:
         """Estimate the work of each quotient: its arcs, and some for each row."""
-        costs: Ints = np.diff(self.q.indptr[self.q.row_offsets] + 8 * self.q.row_offsets)
+        q = self.q.arrays
+        costs: Ints = np.diff(q.indptr[q.row_offsets] + 8 * q.row_offsets)
         return costs
 
 
-def _only(ways: Ints, way: int, n: int, q: Quotients) -> tuple[Ints, Ints]:
+def _finite(found: Outputs) -> Outputs:
+    """Refuse graphs whose states have a sum that is not finite."""
+    if not np.isfinite(found.pooled).all():
+        checks.check_finite(found.pooled.sum(axis=(0, 2)), "the sum of its states")
+    return found
+
+
+def _only(ways: Ints, way: int, n: int, q: QuotientArrays) -> tuple[Ints, Ints]:
     """Give the blocks with only those n quotients that go this way."""
     if n == len(ways):
         return q.blocks, q.block_offsets
@@ -271,7 +328,8 @@ def iterate(
     )  # fmt: skip
     work = graphs.vertex_offsets + graphs.indptr[graphs.vertex_offsets]
     over_chunks(iterate_layers, n, n_jobs, arguments, lambda: work)
-    return out._replace(pooled=out.pooled[list(wanted)], states=out.states[:, list(wanted)])
+    found = out._replace(pooled=out.pooled[list(wanted)], states=out.states[:, list(wanted)])
+    return _finite(found)
 
 
 def first_drive(

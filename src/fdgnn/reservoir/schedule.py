@@ -103,10 +103,15 @@ def schedule_layers(
     below = np.ascontiguousarray(input_sources, dtype=np.int32)
     L, H, _ = sources.shape
     summed, kept = np.zeros((2, L, H), dtype=np.bool_)
-    slots = np.full(L, -1, dtype=np.int64)
-    slots[list(wanted)] = np.arange(len(wanted))
+    slots = slots_of(wanted, L)
     order = order_layers(sources, below, slots >= 0, summed, kept)
     return Schedule(*frozen(*order, summed, kept, slots))
+
+
+def slots_of(wanted: Sequence[int], n_layers: int) -> Ints:
+    """Give the place of each layer among those that are wanted, or -1: (n_layers,)."""
+    places = {layer: place for place, layer in enumerate(wanted)}
+    return np.array([places.get(i, -1) for i in range(n_layers)], dtype=np.int64)
 
 
 def _rows(core: npt.NDArray[np.bool_], heights: Ints) -> tuple[int, Ints]:

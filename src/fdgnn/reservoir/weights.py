@@ -29,7 +29,7 @@ import scipy.sparse as sp
 
 from fdgnn.arrays import Array, Floats, frozen, largest_of
 from fdgnn.exceptions import ModelFileError
-from fdgnn.reservoir.schedule import Schedule, Trees, schedule_layers, trees
+from fdgnn.reservoir.schedule import Trees, schedule_layers, slots_of, trees
 from fdgnn.stability import wiring_radii
 
 _LARGEST_SINGLE = 1e30  # states are not computed in float32 if a weight or a sum is larger
@@ -70,7 +70,7 @@ class Layer(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """The weights of all layers, stacked, C entries per row, in the precision of the states."""
+    """The weights of all layers, stacked, C entries per row."""
 
     first_sources: npt.NDArray[np.int32]  # (H, C of the first layer)
     first_values: Array
@@ -80,17 +80,13 @@ class Weights(NamedTuple):
     rec_values: Array
     bias: Array  # (L, H)
 
-    def astype(self, dtype: npt.DTypeLike) -> Weights:
-        """Give the same weights in another precision."""
-        return Weights(*frozen(*(a if a.dtype.kind == "i" else a.astype(dtype) for a in self)))
-
 
 @dataclass(frozen=True, eq=False)
 class DeepReservoir:
     """A stack of layers, and the labels that its first layer knows; read-only.
 
-    What follows from the weights alone (radii, schedules, weights in float32) is computed when
-    it is first asked for, and kept.
+    What follows from the weights alone (radii, schedules) is computed when it is first asked for,
+    and kept.
 
     Parameters
     ----------
@@ -189,16 +185,15 @@ class DeepReservoir:
         return frozen(wiring_radii(w.rec_sources, np.abs(w.rec_values)))[0]
 
     @cached_property
-    def single(self) -> Weights | None:
-        """The weights in float32, or None if one is too large for it.
+    def fits_single(self) -> bool:
+        """Whether no weight is too large for float32.
 
         W_H is scaled by 1 / k, and k is a sum of arc weights, which can be next to nothing.
         """
         w = self.weights
         others = (w.first_values, w.in_values, w.bias)
         largest = largest_of(np.concatenate([values.ravel() for values in others]))
-        fits = max(largest, self.largest_recurrent) < _LARGEST_SINGLE
-        return self.weights.astype(np.float32) if fits else None
+        return max(largest, self.largest_recurrent) < _LARGEST_SINGLE
 
     @cached_property
     def largest_recurrent(self) -> float:
@@ -214,23 +209,16 @@ class DeepReservoir:
         n_connections = self.weights.rec_values.shape[2]
         return float(_LARGEST_SINGLE / max(1.0, n_connections * self.largest_recurrent))
 
-    def schedule(self, wanted: tuple[int, ...]) -> Schedule:
-        """Give the order of evaluation if the states of the layers `wanted` (ascending) count."""
-        known = self._schedules.get(wanted)
-        if known is None:
-            w = self.weights
-            known = schedule_layers(w.rec_sources, w.in_sources, wanted)
-            self._schedules[wanted] = known
-        return known
-
     def program(self, wanted: tuple[int, ...], *, single: bool) -> Any:
-        """Give the weights in one precision and a schedule, as kernels find them."""
+        """Give what kernels run if the states of the layers `wanted` (ascending) count.
+
+        That is the weights in float32 or float64, and the order of evaluation.
+        """
         known = self._programs.get((wanted, single))
         if known is None:
             from fdgnn.kernels import bind_program
 
-            weights = self.single if single else self.weights
-            known = bind_program(weights, self.schedule(wanted), self.radii)
+            known = bind_program(self.weights, slots_of(wanted, self.n_layers), self.radii, single)
             self._programs[wanted, single] = known
         return known
 
@@ -239,14 +227,11 @@ class DeepReservoir:
         return {}
 
     @cached_property
-    def _schedules(self) -> dict[tuple[int, ...], Schedule]:
-        return {}
-
-    @cached_property
     def trees(self) -> Trees:
         """The neurons that have dynamics and those that follow them, all layers evaluated."""
-        schedule = self.schedule(tuple(range(self.n_layers)))
-        return trees(self.weights.rec_sources, schedule)
+        w = self.weights
+        schedule = schedule_layers(w.rec_sources, w.in_sources, range(self.n_layers))
+        return trees(w.rec_sources, schedule)
 
 
 def _check_array(
