@@ -51,6 +51,11 @@ import fdgnn
 graphs, y = fdgnn.load_tu("MUTAG")
 fdgnn.FDGNNClassifier(random_state=0).fit(graphs, y).score(graphs, y)
 """
+FIRST_SEARCH = """
+import fdgnn
+graphs, y = fdgnn.load_tu("MUTAG")
+fdgnn.FDGNNSearchCV(n_configurations=2, n_guesses=1, random_state=0).fit(graphs, y)
+"""
 MUTAG = """
 import json, os, time, fdgnn
 from threadpoolctl import threadpool_limits
@@ -165,6 +170,7 @@ class Installed:
             "predict 200 SMILES, warm": self.fdgnn(*predict),
             "import, load, predict one graph": self.run(["-c", FIRST_GRAPH, self.model, new])[0],
             "import, fit and score MUTAG": self.run(["-c", FIRST_SCORE])[0],
+            "import, search 2 configurations on MUTAG": self.run(["-c", FIRST_SEARCH])[0],
             "one graph, the paper's model: median, one thread": median,
             "one graph, the paper's model: 99th percentile, one thread": slow,
             "one graph, --model auto: median, one thread": committee,

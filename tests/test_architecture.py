@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import subprocess
 import sys
 import tomllib
@@ -110,6 +111,13 @@ def test_the_page_of_the_architecture_names_every_room():
 
 def test_kernels_import_nothing_of_ours_but_errors():
     assert set(facts_of(SOURCE / "kernels.py").rooms) <= {"exceptions"}
+
+
+def test_scikit_learn_is_imported_in_one_place():
+    """Whoever imports it first at the top of a file imports its slow parts, too."""
+    rivals = SOURCE / "experiments" / "rivals"  # which need all of it
+    others = [path for path in SOURCES if rivals not in path.parents and path.name != "scikit.py"]
+    assert [path for path in others if "sklearn" in facts_of(path).libraries] == []
 
 
 def test_no_two_classes_have_one_name():
@@ -231,6 +239,32 @@ def test_stand_ins_are_gone_after_the_import():
     same = "import asyncio, scipy; assert asyncio is a; assert scipy.special is p"
     (found,) = imported_by(f"{before}; {GIVEN}; {same}")
     assert found >= {"asyncio", "scipy.special"}
+
+
+def test_folds_take_scikit_learns_splitters_without_its_searches():
+    search = (
+        "graphs, y = fdgnn.datasets.make_motif_graphs(30, random_state=0); "
+        "small = fdgnn.FDGNNClassifier(n_units=5); "
+        "fdgnn.FDGNNSearchCV(small, n_configurations=1, cv=2, outer_cv=2).fit(graphs, y)"
+    )
+    later = (
+        "import pickle; from fdgnn.scikit import splitters; KFold = splitters().KFold; "
+        "import sklearn.model_selection as theirs; assert theirs.KFold is KFold; "
+        "assert theirs.check_cv(3, [0, 1]).n_splits == 3; "
+        "assert pickle.loads(pickle.dumps(KFold(7))).n_splits == 7"
+    )
+    before = (
+        "import sklearn.model_selection as theirs; from fdgnn.scikit import splitters; "
+        "assert splitters().KFold is theirs.KFold"
+    )
+    searched, imported_later, _ = imported_after_a_model(search, later, before)
+    assert "sklearn.model_selection._split" in searched
+    assert not searched & {"sklearn.model_selection", "sklearn.metrics", "scipy.stats"}
+    assert "sklearn.model_selection" in imported_later
+
+
+def test_a_package_without_the_module_that_was_asked_for_is_given_whole():
+    assert standins.alone("json", "no_such_module") is json
 
 
 def test_a_stand_in_that_is_gone_is_not_looked_for_again(monkeypatch):

@@ -12,7 +12,7 @@ from typing import Any
 
 import scipy  # noqa: F401
 
-from fdgnn.standins import without
+from fdgnn.standins import alone, without
 
 if "sklearn" not in sys.modules:
     with without(
@@ -31,6 +31,7 @@ from sklearn.base import (
     clone,
     is_classifier,
 )
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
@@ -39,7 +40,7 @@ from sklearn.utils.validation import check_is_fitted as _check_is_fitted
 __all__ = [
     "BaseEstimator", "ClassifierMixin", "MetaEstimatorMixin", "OfferedIf", "RegressorMixin",
     "TransformerMixin", "available_if", "check_array", "check_classification_targets",
-    "check_is_fitted", "clone", "column_or_1d", "is_classifier",
+    "check_is_fitted", "clone", "column_or_1d", "get_tags", "is_classifier", "splitters",
 ]  # fmt: skip
 
 
@@ -69,6 +70,14 @@ class OfferedIf:
         if not self.condition(owner):
             raise AttributeError(f"{type(owner).__name__}.{self.method.__name__}: {self.remedy}")
         return self.method.__get__(owner)
+
+
+def splitters() -> Any:
+    """Give scikit-learn's splitters, of ``sklearn.model_selection``, as a module.
+
+    The package imports all metrics for its searches, which takes a second; folds need none.
+    """
+    return alone("sklearn.model_selection", "_split")
 
 
 def check_is_fitted(estimator: Any, attributes: str | None = None) -> None:

@@ -1,9 +1,9 @@
-"""Stand-ins: libraries are imported without those of their parts that are slow and not used here.
+"""Libraries are imported without those of their parts that are slow and not used here.
 
 Some libraries import others for a function that models do not call, and that takes longer than
 all the rest. While they are imported, a stand-in is in the place of such a part. It imports the
 real one when it is asked for anything. Afterwards it is gone, and the real one is imported when
-needed.
+needed. Of a package that imports much for its other modules, one module can be imported `alone`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec
 from types import ModuleType
 from typing import Any
 
@@ -42,6 +44,25 @@ def without(*names: str) -> Iterator[None]:
         yield
     finally:
         _remove_all()
+
+
+def alone(package: str, name: str) -> ModuleType:
+    """Import one module of a package without all that the package itself imports.
+
+    It is the module that others get who import the package later. Where the package has no module
+    of this name, which is its own business, the package is given.
+    """
+    whole = f"{package}.{name}"
+    if whole not in sys.modules:
+        found = find_spec(package)
+        folders = None if found is None else found.submodule_search_locations
+        spec = PathFinder.find_spec(whole, folders)
+        if spec is None or spec.loader is None:
+            return import_module(package)
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        sys.modules.setdefault(whole, module)  # others never see half of it
+    return sys.modules[whole]
 
 
 def _remove_all() -> None:

@@ -32,6 +32,7 @@ from fdgnn.playground.records import PageContent, PageGraphs, PageTraining
 from fdgnn.portrait.making import atoms_of_labels
 from fdgnn.portrait.text import clipped
 from fdgnn.readout.targets import first_text
+from fdgnn.scikit import splitters
 
 __all__ = ["write"]
 
@@ -253,14 +254,12 @@ def _training(
     part: GraphBatch, answers: Array, chosen: Ints, n_all: int, code: Sequence[str] | None
 ) -> tuple[PageTraining | None, dict[str, Array]]:
     """Folds for training in the page; nothing where a class is too small for folds."""
-    from sklearn.model_selection import StratifiedKFold
-
     sizes = np.bincount(answers)
     if len(sizes) < 2 or sizes.min() < 2:
         return None, {}
     n_folds = min(_FOLDS, int(sizes.min()))
     fold = np.empty(len(answers), dtype=np.uint8)
-    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=0)
+    splitter = splitters().StratifiedKFold(n_folds, shuffle=True, random_state=0)
     for f, (_, members) in enumerate(splitter.split(answers, answers)):
         fold[members] = f
     lines = list(code or ("from fdgnn import FDGNNClassifier", "graphs, y = ...  # your own"))

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import get_tags
 
 from fdgnn.context import Context
 from fdgnn.estimators import AUTO, FDGNNClassifier
@@ -28,6 +27,7 @@ from fdgnn.scikit import (
     available_if,
     check_is_fitted,
     clone,
+    get_tags,
     is_classifier,
 )
 from fdgnn.seeds import integer_seed, seed_sequence

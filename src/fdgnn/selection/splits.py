@@ -13,6 +13,7 @@ import numpy as np
 from fdgnn.arrays import Array
 from fdgnn.graphs.cells import number_in
 from fdgnn.readout.several import SeveralTargets
+from fdgnn.scikit import splitters
 from fdgnn.seeds import integer_seed, seed_sequence
 from fdgnn.selection.folds import (
     Folds,
@@ -96,8 +97,6 @@ class Splitters:
 
     def rows(self, y: Array | SeveralTargets, groups: Array | None = None) -> Folds:
         """Make rows as in `SelectionTask`: one for each outer fold, and one of all graphs."""
-        from sklearn.model_selection import check_cv  # slow to import, as others below
-
         inner = self.inner
         if groups is not None:
             self._check_enough(len(np.unique(groups)))
@@ -105,7 +104,7 @@ class Splitters:
             return self._rows_of_several(y, groups)
         if groups is not None and isinstance(inner, Integral):
             inner = self._groups_together(int(inner), 1)
-        inner = check_cv(inner, y, classifier=self.classify)
+        inner = splitters().check_cv(inner, y, classifier=self.classify)
         whole = held_out_once(inner, y, groups)
         if self.outer is None:
             return whole[None]
@@ -124,7 +123,7 @@ class Splitters:
 
     def _rows_of_several(self, several: SeveralTargets, groups: Array | None) -> Folds:
         """Make the rows for several targets: folds are balanced for all of them, or by groups."""
-        from sklearn.model_selection import GroupKFold, check_cv
+        scikits = splitters()
 
         def splitter(given: Any, stream: int) -> Any:
             if isinstance(given, LastFold):
@@ -132,10 +131,12 @@ class Splitters:
             if not isinstance(given, Integral):
                 return given
             if groups is not None:
-                return GroupKFold(int(given), shuffle=True, random_state=self._number(stream))
+                return scikits.GroupKFold(
+                    int(given), shuffle=True, random_state=self._number(stream)
+                )
             return BalancedKFold(int(given), self._number(stream))
 
-        inner = check_cv(splitter(self.inner, 1))
+        inner = scikits.check_cv(splitter(self.inner, 1))
         rows = [held_out_once(inner, several, groups)]
         if self.outer is not None:
             rows = [*outer_rows(splitter(self.outer, 0), inner, several, groups), *rows]
@@ -149,15 +150,12 @@ class Splitters:
             return given
         if groups is not None:
             return self._groups_together(int(given), 0)
-        from sklearn.model_selection import KFold, StratifiedKFold
-
-        kind = StratifiedKFold if self.classify else KFold
+        kind = splitters().StratifiedKFold if self.classify else splitters().KFold
         return kind(int(given), shuffle=True, random_state=self._number(0))
 
     def _groups_together(self, n_folds: int, stream: int) -> Any:
-        from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
-
-        kind = StratifiedGroupKFold if self.classify else GroupKFold
+        scikits = splitters()
+        kind = scikits.StratifiedGroupKFold if self.classify else scikits.GroupKFold
         return kind(n_folds, shuffle=True, random_state=self._number(stream))
 
     def _number(self, stream: int) -> int:
@@ -215,13 +213,11 @@ class Split:
         In time, each outer fold is tested by what was trained on all before it, and inner folds
         are spans of time.
         """
-        from sklearn.model_selection import KFold, StratifiedKFold
-
         if self.kind == "time":
             return Splitters(TimeSpans(n_folds), TimeSpans(n_folds, forward=True), classify, seed)
         if self.kind == "group" or several:
             return Splitters(n_folds, n_folds, classify, seed)
-        kind = StratifiedKFold if classify else KFold
+        kind = splitters().StratifiedKFold if classify else splitters().KFold
         shuffled = kind(n_folds, shuffle=True, random_state=seed)  # files are often sorted
         return Splitters(shuffled, n_folds, classify, seed)
 
