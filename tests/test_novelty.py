@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fdgnn import ColorCounts, FDGNNClassifier, FDGNNRegressor, Graph, GraphReservoir, save_model
+from fdgnn import (
+    ColorCounts,
+    FDGNNClassifier,
+    FDGNNRegressor,
+    Graph,
+    GraphReservoir,
+    novelty,
+    save_model,
+)
 from fdgnn.datasets import make_cycles, make_motif_graphs, make_random_graphs
 from fdgnn.encoders import Encoder, Encoding, JoinedEncoder
 from fdgnn.novelty import Leverage, Novelty, SeenColors
@@ -148,6 +158,29 @@ def test_the_limit_is_that_of_99_percent():
         X = np.random.default_rng(0).normal(size=(n, 3))
         found = Novelty.fit([GraphReservoir()], [Encoding([X])], GRAPHS)
         assert found.limit == np.sort(Leverage.fit(X)[1])[rank - 1]
+
+
+@pytest.mark.parametrize(("encoder", "measure"), [("reservoir", Leverage), ("colors", SeenColors)])
+def test_training_graphs_are_compared_once_and_only_if_somebody_asks(encoder, measure, monkeypatch):
+    calls, compare = [], measure.fit
+
+    def counted(X):
+        calls.append(X.shape)
+        return compare(X)
+
+    monkeypatch.setattr(measure, "fit", counted)
+    model = FDGNNClassifier(encoder=encoder, alpha=1.0, **SMALL)
+    model.fit(GRAPHS, Y).predict(NEW)
+    assert calls == []
+    asked = model.novelty(NEW)
+    assert model.novelty_.limit > 0
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).novelty(NEW), asked)
+    assert len(calls) == 1
+    monkeypatch.setattr(novelty, "MOST_KEPT", 1)  # large features are not kept
+    model.fit(GRAPHS, Y)
+    assert len(calls) == 2
+    np.testing.assert_array_equal(model.novelty(NEW), asked)
+    assert len(calls) == 2
 
 
 class Wide(Encoder):

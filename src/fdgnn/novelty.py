@@ -19,10 +19,11 @@ is always unlike them, also where the training graphs have nothing in common.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from math import ceil
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -32,10 +33,12 @@ from scipy.linalg import lapack
 from fdgnn.arrays import Features, Floats, Ints
 from fdgnn.encoders import Encoder, Encoding
 from fdgnn.graphs import GraphBatch
+from fdgnn.threads import blas_threads_for
 
 USUAL = 0.99  # the share of training graphs that are not unlike the others
 ALL_NEW = 1.0  # the novelty of a graph of which nothing is known; a leverage never has it
 MOST_FEATURES = 2_000  # for a leverage, which needs a matrix of this size squared
+MOST_KEPT = 2**20  # numbers that are kept until they are asked for: some megabytes
 _DAMPING = 1e-6  # d, in units of the mean diagonal
 
 Words = npt.NDArray[np.uint64]
@@ -131,9 +134,11 @@ class Leverage:
         )
 
 
-@dataclass(frozen=True, eq=False)
 class Novelty:
     """How unlike the training graphs others are, as one of a model's networks sees them.
+
+    Training graphs are compared with each other when that is first asked for: most models that are
+    trained, in a search or a cross validation, are never asked. Until then small features are kept.
 
     Attributes
     ----------
@@ -144,9 +149,32 @@ class Novelty:
         The novelty beyond which a graph is told to be unlike the training graphs.
     """
 
-    network: int
-    measure: NoveltyMeasure
-    limit: float
+    def __init__(self, network: int, learn: Callable[[], tuple[NoveltyMeasure, float]]) -> None:
+        self.network, self._learn = network, learn
+
+    @classmethod
+    def known(cls, network: int, measure: NoveltyMeasure, limit: float) -> Novelty:
+        """Take a measure, and the limit that goes with it."""
+        return cls(network, lambda: (measure, limit))
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return Novelty.known, (self.network, self.measure, self.limit)
+
+    @property
+    def measure(self) -> NoveltyMeasure:
+        """How unlike the training graphs a graph is."""
+        return self._learned[0]
+
+    @property
+    def limit(self) -> float:
+        """The novelty beyond which a graph is told to be unlike the training graphs."""
+        return self._learned[1]
+
+    @cached_property
+    def _learned(self) -> tuple[NoveltyMeasure, float]:
+        found = self._learn()
+        self._learn = lambda: found  # features are not kept any longer
+        return found
 
     @classmethod
     def fit(
@@ -156,19 +184,18 @@ class Novelty:
         counting = [i for i, encoder in enumerate(encoders) if encoder.n_counted is not None]
         network = counting[0] if counting else 0
         X = encodings[network].features[0]
-        measure: NoveltyMeasure
+        kind: Any = SeenColors if counting else Leverage
         if counting:
-            measure, own = SeenColors.fit(encoders[network].counted(graphs, X))
+            X = encoders[network].counted(graphs, X)
         elif sp.issparse(X) or X.shape[1] > MOST_FEATURES:
             return None
-        else:
-            measure, own = Leverage.fit(X)
-        return cls(network, measure, _limit(own))
+        learn = partial(_compared, kind, X)
+        return cls(network, learn) if X.size <= MOST_KEPT else cls.known(network, *learn())
 
     @classmethod
     def of_own(cls, network: int, measure: NoveltyMeasure, own: Floats) -> Novelty:
         """Take a measure, and the novelty (n,) of training graphs beside each other."""
-        return cls(network, measure, _limit(own))
+        return cls.known(network, measure, _limit(own))
 
     def of(self, encoder: Encoder, graphs: GraphBatch, encoding: Encoding) -> Floats:
         """Give the novelty of checked graphs, (n,), by the encoder of `network`."""
@@ -178,6 +205,13 @@ class Novelty:
         """Positions of graphs that are unlike the training graphs, and why, in words."""
         beyond = np.flatnonzero((values > self.limit) | (values >= ALL_NEW))
         return {int(g): self.measure.in_words(float(values[g]), self.limit) for g in beyond}
+
+
+def _compared(kind: Any, X: Features) -> tuple[NoveltyMeasure, float]:
+    """Compare the rows of X with each other: give the measure, and its limit."""
+    with blas_threads_for(X.shape[0]):
+        measure, own = kind.fit(X)
+    return measure, _limit(own)
 
 
 def _lengths(factor: Floats, centered: Floats, n_graphs: int) -> Floats:

@@ -116,7 +116,7 @@ def _restored_novelty(record: NoveltyRecord, model: Any, arrays: dict[str, Array
         words = take(arrays, "seen", 1, np.uint64)
         if encoder.n_counted is None or len(words) != -(-encoder.n_counted // 64):
             _refuse("the colors that it has seen are not those of its encoder")
-        return Novelty(record.network, SeenColors(words), record.limit)
+        return Novelty.known(record.network, SeenColors(words), record.limit)
     mean, below = take(arrays, "mean", 1), take(arrays, "factor", 1)
     H = len(mean)
     if len(below) != H * (H + 1) // 2 or encoder.n_features_out not in (None, H):
@@ -125,7 +125,7 @@ def _restored_novelty(record: NoveltyRecord, model: Any, arrays: dict[str, Array
     factor[np.tril_indices(H)] = below
     if record.n_graphs is None or not (factor.diagonal() > 0).all():
         _refuse("its leverage is not that of any graphs")
-    return Novelty(record.network, Leverage(record.n_graphs, mean, factor), record.limit)
+    return Novelty.known(record.network, Leverage(record.n_graphs, mean, factor), record.limit)
 
 
 def _refuse(message: str) -> NoReturn:
