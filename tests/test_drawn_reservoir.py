@@ -74,16 +74,16 @@ def test_radii_and_schedules_are_computed_once(monkeypatch):
 
         return call
 
-    for name in ("wiring_radii", "trees"):
-        monkeypatch.setattr(weights, name, counted(getattr(weights, name)))
-    monkeypatch.setattr(kernels, "bind_program", counted(kernels.bind_program))
+    monkeypatch.setattr(weights, "trees", counted(weights.trees))
+    for name in ("weight_facts", "bind_program"):
+        monkeypatch.setattr(kernels, name, counted(getattr(kernels, name)))
     graphs = make_cliques(range(3, 12))  # some certified, some not
     reservoir = drawn(graphs)
     for _ in range(3):
         certified = embed(graphs, reservoir, layers="last").certified.all(axis=0)
         assert 0 < certified.sum() < len(graphs)
     # Once for the layer asked for, once for all layers, which uncertified graphs need.
-    assert sorted(calls) == ["bind_program"] * 2 + ["trees", "wiring_radii"]
+    assert sorted(calls) == ["bind_program"] * 2 + ["trees", "weight_facts"]
     embed(graphs, reservoir, layers="all")  # those that are certified, in float32
     embed(graphs, reservoir, layers=[2, 0])
     embed(graphs, reservoir, layers=[0, 2])

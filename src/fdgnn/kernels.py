@@ -151,3 +151,4 @@ tanh_all = _engine.tanh_all
 tanh_sum = _engine.tanh_sum
 tree_heights = _kernels.tree_heights
 unpack_molecules = _kernels.unpack_molecules
+weight_facts = _engine.weight_facts

@@ -81,8 +81,9 @@ public:
         for (i64 k = 0; k < n_graphs; k++) {
             const i64 r0 = q.row_offsets[graphs[k]], m = q.row_offsets[graphs[k] + 1] - r0;
             pulse.spend(m + q.indptr[r0 + m] - q.indptr[r0]);
+            const i64 first = place(k, 0);
             for (i64 r = 0; r < m; r++) {
-                const i64 v = place(k, r);
+                const i64 v = first + stride * r;
                 sizes[v] = static_cast<T>(q.sizes[r0 + r]);
                 rows[v] = r0 + r;
                 if (!codes.empty()) codes[v] = inputs.codes[r0 + r];
@@ -257,11 +258,13 @@ private:
     void find_diagonals() {
         std::fill(number.begin(), number.end(), -1);
         for (i64 k = 0; k < n_graphs; k++) {
-            const i64 g = graphs[k], r0 = q.row_offsets[g];
-            for (i64 r = r0; r < q.row_offsets[g + 1]; r++)
-                for (i64 a = q.indptr[r]; a < q.indptr[r + 1]; a++) {
-                    const i64 d = q.sources[a] - (r - r0);
-                    if (std::abs(d) <= q.bands[g]) number[half + d] = 0;
+            const i64 g = graphs[k], r0 = q.row_offsets[g], n_rows = q.row_offsets[g + 1] - r0;
+            const i64 band = q.bands[g];
+            i64* const numbers = number.data() + half;
+            for (i64 r = 0; r < n_rows; r++)
+                for (i64 a = q.indptr[r0 + r]; a < q.indptr[r0 + r + 1]; a++) {
+                    const i64 d = q.sources[a] - r;
+                    if (std::abs(d) <= band) numbers[d] = 0;
                 }
         }
         n_diagonals = 0;
@@ -279,18 +282,23 @@ private:
     // Write the arcs into the diagonals, or into the list of those outside the band.
     void load_arcs() {
         outside.clear();
+        T* const filled = diagonals.data();
+        const i64* const numbers = number.data() + half;
         for (i64 k = 0; k < n_graphs; k++) {
-            const i64 g = graphs[k], r0 = q.row_offsets[g];
-            for (i64 r = r0; r < q.row_offsets[g + 1]; r++)
-                for (i64 a = q.indptr[r]; a < q.indptr[r + 1]; a++) {
-                    const i64 d = q.sources[a] - (r - r0), v = place(k, r - r0);
+            const i64 g = graphs[k], r0 = q.row_offsets[g], n_rows = q.row_offsets[g + 1] - r0;
+            const i64 band = q.bands[g], first = place(k, 0);
+            for (i64 r = 0; r < n_rows; r++) {
+                const i64 v = first + stride * r;
+                for (i64 a = q.indptr[r0 + r]; a < q.indptr[r0 + r + 1]; a++) {
+                    const i64 d = q.sources[a] - r;
                     const T weight = static_cast<T>(q.multiplicities[a]);
-                    if (std::abs(d) <= q.bands[g])
-                        diagonals[number[half + d] * pitch + v] = weight;
+                    if (std::abs(d) <= band)
+                        filled[numbers[d] * pitch + v] = weight;
                     else
                         outside.push_back({static_cast<u32>(v),
-                                           static_cast<u32>(place(k, q.sources[a])), weight});
+                                           static_cast<u32>(first + stride * q.sources[a]), weight});
                 }
+            }
         }
     }
 };

@@ -169,6 +169,13 @@ NB_MODULE(FDGNN_MODULE, m) {
           },
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert());
+    m.def("weight_facts", [](nb::handle weights) {
+        const Weights<double> w = weights_of(weights);
+        const double others[] = {largest_of(flat(w.first.values)), largest_of(flat(w.in_values)),
+                                 largest_of(flat(w.bias))};
+        return std::make_tuple(numpy(cycle_radii(w.rec_sources, w.rec_values)),
+                               largest_of(flat(w.rec_values)), largest_of({others, 3}));
+    });
     m.def("bind_program",
           [](nb::handle weights, const Array1<const i64>& slots, nb::handle radii, bool single) {
               const Weights<double> given = weights_of(weights);

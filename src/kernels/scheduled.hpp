@@ -120,8 +120,9 @@ private:
         std::fill_n(moves.begin(), block.n_graphs, 1);
         for (i64 k = 0; k < block.n_graphs; k++) {
             const i64 g = block.graphs[k];
-            farther[k] = 1.0 / (1.0 - std::pow(goal.contractions[layer][g],
-                                               static_cast<double>(period)));
+            const double step = goal.contractions[layer][g];
+            const double sweep = period == 1 ? step : std::pow(step, static_cast<double>(period));
+            farther[k] = 1.0 / (1.0 - sweep);
             const double limit = std::max(goal.target / farther[k], goal.resolution[g]);
             near[k] = limit * limit * (1.0 + 1e-9);  // above all rounding
         }

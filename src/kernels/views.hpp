@@ -58,6 +58,16 @@ Span<T> flat(const Cube<T>& cube) {
     return {cube.at, cube.layers * cube.rows * cube.columns};
 }
 
+// The largest absolute value, NaN if there is one, 0 of none.
+inline double largest_of(Span<const double> values) {
+    double largest = 0.0;
+    for (double value : values) {
+        if (value != value) return value;
+        largest = std::max(largest, value < 0 ? -value : value);
+    }
+    return largest;
+}
+
 // The length of the longest list; list i is from offsets[i] to offsets[i + 1].
 inline i64 longest(Span<const i64> offsets) {
     i64 most = 0;

@@ -34,6 +34,8 @@ class TargetGroup(NamedTuple):
 
     def part(self, X: Features, Y: Floats) -> tuple[Features, Floats, Floats | None]:
         """Features, targets and weights of the known samples."""
+        if self.complete and len(self.columns) == Y.shape[1]:  # most often
+            return X, Y, self.weights
         return X if self.complete else X[self.known], *self._targets(Y)
 
     def pairs(self, K: Floats, Y: Floats) -> tuple[Floats, Floats, Floats | None]:

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from fdgnn.arrays import Array, Floats, frozen, largest_of
+from fdgnn.arrays import Array, Floats, frozen
 from fdgnn.exceptions import ModelFileError
 from fdgnn.reservoir.schedule import Trees, schedule_layers, slots_of, trees
 from fdgnn.stability import wiring_radii
@@ -179,28 +179,35 @@ class DeepReservoir:
     # ------------------------------------------------------------------ what follows from them
 
     @cached_property
-    def radii(self) -> Floats:
-        """``rho(|W_H|)`` of each layer, (L,)."""
-        w = self.weights
-        return frozen(wiring_radii(w.rec_sources, np.abs(w.rec_values)))[0]
+    def _facts(self) -> tuple[Floats, float, float]:
+        """Radii of layers that have only cycles, and the largest weights in W_H and elsewhere."""
+        from fdgnn.kernels import weight_facts
+
+        radii, recurrent, others = weight_facts(self.weights)
+        return radii, recurrent, others
 
     @cached_property
+    def radii(self) -> Floats:
+        """``rho(|W_H|)`` of each layer, (L,)."""
+        radii, w = self._facts[0], self.weights
+        if np.isnan(radii).any():  # a component is more than a cycle
+            radii = wiring_radii(w.rec_sources, np.abs(w.rec_values))
+        return frozen(radii)[0]
+
+    @property
     def fits_single(self) -> bool:
         """Whether no weight is too large for float32.
 
         W_H is scaled by 1 / k, and k is a sum of arc weights, which can be next to nothing.
         """
-        w = self.weights
-        others = (w.first_values, w.in_values, w.bias)
-        largest = largest_of(np.concatenate([values.ravel() for values in others]))
-        return max(largest, self.largest_recurrent) < _LARGEST_SINGLE
+        return max(self._facts[1:]) < _LARGEST_SINGLE
 
-    @cached_property
+    @property
     def largest_recurrent(self) -> float:
         """The largest absolute weight between neurons of a layer."""
-        return largest_of(self.weights.rec_values)
+        return self._facts[1]
 
-    @cached_property
+    @property
     def largest_single_degree(self) -> float:
         """The largest degree of a graph up to which its states can be computed in float32.
 
