@@ -96,8 +96,8 @@ def describe(graphs: GraphBatch, y: Array | None) -> dict[str, Any]:
         "vertices_min": int(sizes.min()),
         "vertices_mean": float(sizes.mean()),
         "vertices_max": int(sizes.max()),
-        "k": float(graphs.max_degrees.mean()),
-        "max_degree": float(graphs.max_degrees.max()),
+        "k": graphs.average_degree,
+        "max_degree": graphs.largest_degree,
     }
 
 
@@ -134,7 +134,7 @@ def stability(
     import numpy as np
 
     graphs = _read(data, how, like)[1]
-    k, radii = float(graphs.max_degrees.mean()), graphs.spectral_radii
+    k, radii = graphs.average_degree, graphs.spectral_radii
     certified = {rho: int((rho * radii < k).sum()) if k else len(graphs) for rho in RADII}
     median, largest, n_above = float(np.median(radii)), float(radii.max()), int((radii > k).sum())
     if as_json:

@@ -196,7 +196,7 @@ class GraphReservoir(Encoder):
         if self.degree == "average":
             return average_degree(graphs)
         if self.degree == "max":
-            return float(graphs.max_degrees.max())
+            return graphs.largest_degree
         return float(self.degree)
 
     def encode(

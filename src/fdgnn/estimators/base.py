@@ -220,6 +220,5 @@ class GraphModel(TrainedModel):
         if not settlings:
             return
         self.n_iter_ = np.concatenate([s.n_iter for s in settlings]).max(axis=0)
-        still = [(s.residual < s.tol).all(axis=0) for s in settlings]
-        self.converged_ = np.logical_and.reduce(still)
+        self.converged_ = np.concatenate([s.residual < s.tol for s in settlings]).all(axis=0)
         self._tell_unsettled(settlings)

@@ -369,6 +369,16 @@ class GraphBatch(Sequence[Graph]):
         return np.maximum.reduceat(degrees, self.vertex_offsets[:-1]).astype(np.float64)
 
     @cached_property
+    def average_degree(self) -> float:
+        """The paper's k: the mean over graphs of the largest neighborhood."""
+        return float(self.max_degrees.mean())
+
+    @property
+    def largest_degree(self) -> float:
+        """The largest neighborhood of all graphs."""
+        return float(self.max_degrees.max())
+
+    @cached_property
     def spectral_radii(self) -> Floats:
         """Each graph's rho(|A|), as an upper bound, tight to about half a percent."""
         from fdgnn.kernels import radii_of_graphs, spectral_radii

@@ -265,5 +265,5 @@ def _training(
     lines = list(code or ("from fdgnn import FDGNNClassifier", "graphs, y = ...  # your own"))
     if len(part) < n_all:
         lines += [f"some = np.array({chosen.tolist()})", "graphs, y = graphs[some], y[some]"]
-    facts = PageTraining(degree=float(part.max_degrees.mean()), n_folds=n_folds, code=lines)
+    facts = PageTraining(degree=part.average_degree, n_folds=n_folds, code=lines)
     return facts, {"training.folds": fold}

@@ -1,8 +1,8 @@
 """The untrained part: drawing layers of recurrent units, and running graphs to fixed points."""
 
 from fdgnn.reservoir.drawing import ReservoirConfig, average_degree, draw_reservoir, n_inputs
-from fdgnn.reservoir.embedding import Embedding, contractions, embed
-from fdgnn.reservoir.engine import first_drive
+from fdgnn.reservoir.embedding import Embedding, embed
+from fdgnn.reservoir.engine import contractions, first_drive
 from fdgnn.reservoir.weights import Connections, DeepReservoir, Layer
 
 __all__ = [

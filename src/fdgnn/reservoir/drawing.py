@@ -31,7 +31,7 @@ class ReservoirConfig:
 
 def average_degree(graphs: GraphBatch) -> float:
     """The paper's k: the mean over graphs of the largest neighborhood."""
-    return float(graphs.max_degrees.mean())
+    return graphs.average_degree
 
 
 def n_inputs(graphs: GraphBatch) -> int:

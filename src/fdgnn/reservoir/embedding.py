@@ -24,14 +24,13 @@ class Embedding(NamedTuple):
     are its steps and the distance of the last two states. For a certified graph under
     ``solver="auto"`` they are the steps of its slowest cycle of neurons and a bound of the
     distance of that cycle to the fixed point.
-    `certified` says which have a proven unique fixed point (``rho(|W_H|) rho(|A|) < 1``).
+    Which graphs are certified to have one fixed point, `contractions` tells.
     """
 
     pooled: Floats  # (n_layers, n_graphs, H), layers as asked for
     n_iter: npt.NDArray[np.int32]  # (n_layers, n_graphs), all layers
     residual: Floats  # (n_layers, n_graphs), all layers
     states: Floats | None  # (n_vertices, n_layers, H), layers as asked for
-    certified: npt.NDArray[np.bool_]  # (n_layers, n_graphs), all layers
 
 
 def embed(
@@ -77,14 +76,12 @@ def embed(
     chosen = {"all": range(L), "last": [L - 1]}[layers] if isinstance(layers, str) else layers
     positions = [range(L)[i] for i in chosen]
     wanted = tuple(sorted(set(positions)))
-    bounds = contractions(reservoir, graphs)
     if solver == "paper":
         result = engine.iterate(graphs, reservoir, tol, max_iter, wanted, n_jobs, keep_states)
     else:
         result = engine.solve(
             graphs,
             reservoir,
-            bounds,
             tol=tol,
             max_iter=max_iter,
             wanted=wanted,
@@ -97,9 +94,4 @@ def embed(
         places = [wanted.index(i) for i in positions]
         pooled, states = pooled[places], states[:, places]
     kept = states if keep_states else None
-    return Embedding(pooled, result.n_iter, result.residual, kept, bounds < 1)
-
-
-def contractions(reservoir: DeepReservoir, graphs: GraphBatch) -> Floats:
-    """``rho(|W_H|) rho(|A|)``, (n_layers, n_graphs); below 1 a graph is certified."""
-    return reservoir.radii[:, None] * graphs.spectral_radii
+    return Embedding(pooled, result.n_iter, result.residual, kept)

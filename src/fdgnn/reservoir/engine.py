@@ -72,13 +72,17 @@ class Outputs(NamedTuple):
         )
 
 
+def contractions(reservoir: DeepReservoir, graphs: GraphBatch) -> Floats:
+    """``rho(|W_H|) rho(|A|)``, (n_layers, n_graphs); below 1 a graph is certified."""
+    return reservoir.radii[:, None] * graphs.spectral_radii
+
+
 # ---------------------------------------------------------------------- solver="auto"
 
 
 def solve(
     graphs: GraphBatch,
     reservoir: DeepReservoir,
-    bounds: Floats,
     *,
     tol: float,
     max_iter: int,
@@ -93,8 +97,6 @@ def solve(
     ----------
     graphs : GraphBatch
     reservoir : DeepReservoir
-    bounds : (L, n_graphs) float64
-        ``rho(|W_H|) rho(|A|)``; below 1, the graph is certified.
     tol, max_iter, quotient, n_jobs, keep_states
         See `fdgnn.reservoir.embed`.
     wanted : tuple of int, ascending
@@ -114,7 +116,7 @@ def solve(
         found = _solve_known(graphs, q, reservoir, wanted, tol)
         if found is not None:
             return found
-    return _solve_each_way(graphs, q, reservoir, bounds, tol, max_iter, wanted, n_jobs, keep_states)
+    return _solve_each_way(graphs, q, reservoir, tol, max_iter, wanted, n_jobs, keep_states)
 
 
 def _fits_single(graphs: GraphBatch, reservoir: DeepReservoir) -> bool:
@@ -149,7 +151,6 @@ def _solve_each_way(
     graphs: GraphBatch,
     quotients: Quotients,
     reservoir: DeepReservoir,
-    bounds: Floats,
     tol: float,
     max_iter: int,
     wanted: tuple[int, ...],
@@ -160,7 +161,8 @@ def _solve_each_way(
     from fdgnn.kernels import DOUBLE, SINGLE, STEPS, choose_ways
 
     q = quotients.arrays
-    ways, n_single, n_double, n_steps, contractions, resolution = choose_ways(
+    bounds = contractions(reservoir, graphs)
+    ways, n_single, n_double, n_steps, own_bounds, resolution = choose_ways(
         bounds, quotients.bound, float(tol), reservoir.fits_single
     )
     if graphs.weights is not None or graphs.n_vertices > reservoir.largest_single_degree:
@@ -168,7 +170,7 @@ def _solve_each_way(
         # Sums of arc weights that are too large for float32 are made in float64.
         ways = np.where(large & (ways == SINGLE), DOUBLE, ways)
         n_single, n_double, n_steps = np.bincount(ways, minlength=3).tolist()
-    goal = Goal(contractions, _target(graphs, tol), resolution)
+    goal = Goal(own_bounds, _target(graphs, tol), resolution)
     n_rows = len(q.sizes) if keep_states else 0
     out = Outputs.zeros(len(wanted), reservoir.n_layers, len(q.graphs), reservoir.n_units, n_rows)
     inputs = _inputs(graphs, reservoir, q.representatives)

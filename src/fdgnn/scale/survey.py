@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -105,7 +105,7 @@ class Survey(Record, frozen=True, kw_only=True):
             weights=weights is not None,
             whole_weights=weights is None or bool((weights == np.round(weights)).all()),
             degree_sum=float(graphs.max_degrees.sum()),
-            degree_max=float(graphs.max_degrees.max()),
+            degree_max=graphs.largest_degree,
             columns=columns,
         )
 
@@ -128,19 +128,6 @@ class Survey(Record, frozen=True, kw_only=True):
             degree_max=max(self.degree_max, other.degree_max),
             columns=[a + b for a, b in zip(self.columns, other.columns, strict=True)],
         )
-
-
-class _Degrees:
-    """The largest neighborhoods of all graphs, of which the mean and the maximum are known."""
-
-    def __init__(self, survey: Survey) -> None:
-        self._survey = survey
-
-    def mean(self) -> float:
-        return self._survey.degree_sum / self._survey.n_graphs
-
-    def max(self) -> float:
-        return self._survey.degree_max
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,9 +172,14 @@ class SurveyedGraphs:
         return np.empty(0) if self.survey.weights else None
 
     @property
-    def max_degrees(self) -> Any:
-        """What tells the mean and the maximum of the largest neighborhoods."""
-        return _Degrees(self.survey)
+    def average_degree(self) -> float:
+        """The mean over graphs of the largest neighborhood."""
+        return self.survey.degree_sum / self.survey.n_graphs
+
+    @property
+    def largest_degree(self) -> float:
+        """The largest neighborhood of all graphs."""
+        return self.survey.degree_max
 
     @property
     def descriptors(self) -> None:

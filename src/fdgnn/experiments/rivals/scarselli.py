@@ -102,7 +102,7 @@ class GNNClassifier(NetworkClassifier):
                 ),
             }
         )
-        begin_contracting(net, float(graphs.max_degrees.max()), self.mu)
+        begin_contracting(net, graphs.largest_degree, self.mu)
         self._training: Wiring | None = None
         return net
 
