@@ -24,7 +24,13 @@ from threadpoolctl import threadpool_limits
 from fdgnn import FDGNNClassifier, GraphBatch, load_tu
 from fdgnn.datasets import make_random_graphs
 from fdgnn.exceptions import FDGNNError
-from fdgnn.reservoir import ReservoirConfig, average_degree, draw_reservoir, embed
+from fdgnn.reservoir import (
+    ReservoirConfig,
+    average_degree,
+    contractions,
+    draw_reservoir,
+    embed,
+)
 from fdgnn.seeds import seed_sequence
 
 
@@ -142,7 +148,7 @@ def beside_the_literal_loop(name: str, n_units: int, must: float, share: int) ->
     graphs = load_tu(name)[0][::share]
     reservoir = network(graphs, n_units, 3)
     loop, ours = embed(graphs, reservoir, solver="paper", layers="last"), embed(graphs, reservoir)
-    others = ~ours.certified.all(axis=0)
+    others = (contractions(reservoir, graphs) >= 1).any(axis=0)
     n = np.sqrt(np.diff(graphs.vertex_offsets))[:, None]
     assert np.abs(ours.pooled[-1] - loop.pooled[-1])[others].max(initial=0) < 1e-5
     assert np.median(np.abs(ours.pooled[-1] - loop.pooled[-1]) / n) < 1e-3

@@ -28,7 +28,7 @@ from fdgnn import (
 )
 from fdgnn.datasets import arrow
 from fdgnn.exceptions import FDGNNError
-from fdgnn.reservoir.embedding import contractions, embed
+from fdgnn.reservoir import contractions, embed
 from fdgnn.texts import cut, guarded, printable, unguarded, whole
 from fuzz import files, objects, own_files
 from fuzz.checks import is_sound
