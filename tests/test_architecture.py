@@ -263,6 +263,18 @@ def test_folds_take_scikit_learns_splitters_without_its_searches():
     assert "sklearn.model_selection" in imported_later
 
 
+def test_a_module_that_another_thread_is_importing_is_waited_for():
+    race = (
+        "import threading, time; from fdgnn.scikit import splitters; "
+        "name = 'sklearn.model_selection._split'; "
+        "other = threading.Thread(target=__import__, args=('sklearn.model_selection',)); "
+        "other.start(); "
+        "[time.sleep(2e-4) for _ in iter(lambda: name in sys.modules, True)]; "
+        "assert splitters().check_cv; other.join()"
+    )
+    imported_after_a_model(race)
+
+
 def test_a_package_without_the_module_that_was_asked_for_is_given_whole():
     assert standins.alone("json", "no_such_module") is json
 

@@ -183,6 +183,20 @@ def test_training_graphs_are_compared_once_and_only_if_somebody_asks(encoder, me
     assert len(calls) == 2
 
 
+def test_graphs_unlike_training_graphs_that_are_all_alike_are_told():
+    model = FDGNNClassifier(random_state=0).fit(GRAPHS[[0] * 20], np.arange(20) % 2)
+    found = model.novelty(GRAPHS[:30])
+    assert np.isfinite(found).all()
+    assert (found[1:] > 0.99).sum() > 20
+    assert len(model.unlike(GRAPHS[:30])) > 20
+
+
+def test_no_graphs_have_no_novelty():
+    model = FDGNNClassifier(random_state=0).fit(GRAPHS, Y)
+    assert model.novelty([]).shape == model.novelty(GRAPHS[:0]).shape == (0,)
+    assert model.unlike([]) == {}
+
+
 class Wide(Encoder):
     """More features than a leverage is computed for."""
 

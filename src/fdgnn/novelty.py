@@ -119,8 +119,9 @@ class Leverage:
 
     def of(self, encoder: Encoder, graphs: GraphBatch, X: Features) -> Floats:
         """Give the leverage that graphs would have, (n,)."""
-        lengths = self.lengths(np.asarray(X))
-        return lengths / (1.0 + lengths)
+        with np.errstate(over="ignore", invalid="ignore"):  # training graphs may be all alike
+            lengths = self.lengths(np.asarray(X))
+            return np.where(np.isfinite(lengths), lengths / (1.0 + lengths), ALL_NEW)
 
     def lengths(self, X: Floats) -> Floats:
         """Give l(x) of features (n, H)."""

@@ -62,7 +62,7 @@ def alone(package: str, name: str) -> ModuleType:
         module = module_from_spec(spec)
         spec.loader.exec_module(module)
         sys.modules.setdefault(whole, module)  # others never see half of it
-    return sys.modules[whole]
+    return import_module(whole)  # which waits, if another thread is at it
 
 
 def _remove_all() -> None:

@@ -214,6 +214,8 @@ class TrainedModel(ModelParameters):
                 "the model cannot tell how unlike its training graphs others are: its file is "
                 "older, or its encoder has too many features; fit it again, or with colors"
             )
+        if len(graphs) == 0:
+            return np.empty(0)
         encoder = self.networks_[self.novelty_.network].encoder
         encoding = encoder.encode(graphs, n_jobs=self.n_jobs)
         return self.novelty_.of(encoder, graphs, encoding)
