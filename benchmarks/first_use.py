@@ -71,7 +71,14 @@ for n_threads, again in ((1, True), (1, False), (os.cpu_count(), False)):
             start = time.process_time()
             model.fit(some, y)
             best[-1] = min(best[-1], time.process_time() - start)
-print(json.dumps(best))
+times = []
+with threadpool_limits(1, user_api="blas"):
+    for seed in range(1, 401):
+        model.set_params(random_state=seed)
+        start = time.process_time()
+        model.fit(graphs, y)
+        times.append(time.process_time() - start)
+print(json.dumps([*best, sorted(times)[200]]))
 """
 ONE_OF_MUTAG = """
 import json, time
@@ -153,9 +160,10 @@ class Installed:
 
     def fits(self) -> dict[str, Any]:
         """One try of MUTAG's fit."""
-        again, mutag, threaded = self.numbers(MUTAG)
+        again, mutag, threaded, other_seeds = self.numbers(MUTAG)
         return {
             "MUTAG fit, warm, the same graphs again": again,
+            "MUTAG fit, warm, the same graphs, a new seed each time: median": other_seeds,
             "MUTAG fit, warm": mutag,
             "MUTAG fit, warm, BLAS with as many threads as cores": threaded,
         }
@@ -230,7 +238,7 @@ def main() -> None:
     for row, found in best["now"].items():
         others = [name for name in ("before", "ratios") if row in best.get(name, ())]
         beside = (f"{name} {best[name][row]:8.4f}" for name in others)
-        print(f"{row:56} {found:8.4f}", *beside)
+        print(f"{row:64} {found:8.4f}", *beside)
     if options.json:
         earlier = json.loads(options.json.read_text()) if options.json.exists() else {}
         options.json.write_text(json.dumps(earlier | best, indent=1) + "\n")

@@ -15,12 +15,13 @@ from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_sp
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
+from threadpoolctl import threadpool_limits
 
 import reference
-from fdgnn import FDGNNClassifier, FDGNNRegressor, Graph, GraphBatch, GraphReservoir
+from fdgnn import FDGNNClassifier, FDGNNRegressor, Graph, GraphBatch, GraphReservoir, expansion
 from fdgnn.datasets import make_cycles, make_motif_graphs, make_random_graphs, make_regular
 from fdgnn.exceptions import ConvergenceWarning, GraphError, UnseenLabelError
-from fdgnn.expansion import draw_projection
+from fdgnn.expansion import draw_projection, projection_norm, unscaled_projection
 from fdgnn.readout.targets import code_classes
 from fdgnn.seeds import seed_sequence
 
@@ -70,6 +71,33 @@ def test_projection_has_unit_spectral_norm_and_its_own_stream():
     W_phi = draw_projection(seed_sequence(0), 10, 20)
     assert W_phi.shape == (20, 10)
     np.testing.assert_allclose(np.linalg.norm(W_phi, 2), 1.0)
+
+
+def test_the_norm_of_a_projection_is_found_once_for_each_seed_and_size(monkeypatch):
+    """Folds and configurations draw the same projections again and again."""
+    found = []
+    monkeypatch.setattr(expansion, "_known_norms", {})
+    monkeypatch.setattr(expansion, "_MOST_NORMS", 3)
+    monkeypatch.setattr(
+        expansion, "projection_norm", lambda W: found.append(W.shape) or projection_norm(W)
+    )
+    asked = [(0, 10, 20), (0, 20, 10), (1, 10, 20), (0, 10, 20), (1, 10, 20)]
+    drawn = [draw_projection(seed_sequence(seed), n, P) for seed, n, P in asked]
+    assert found == [(20, 10), (10, 20), (20, 10)]
+    for one, (seed, n, P) in zip(drawn, asked, strict=True):
+        W_phi = unscaled_projection(seed_sequence(seed), n, P)
+        np.testing.assert_array_equal(one, W_phi / projection_norm(W_phi))
+    draw_projection(seed_sequence(2), 10, 20)  # one too many: all are forgotten
+    assert len(expansion._known_norms) == 1
+
+
+def test_the_norm_of_a_projection_does_not_depend_on_threads_of_blas():
+    W_phi = unscaled_projection(seed_sequence(0), 500, 300)
+    norms = set()
+    for n_threads in (1, 2, 4):
+        with threadpool_limits(n_threads, user_api="blas"):
+            norms.add(projection_norm(W_phi))
+    assert len(norms) == 1
 
 
 def test_few_projections_of_many_features_need_no_large_matrix():

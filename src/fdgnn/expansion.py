@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.linalg import lapack
 
@@ -13,12 +14,29 @@ from fdgnn.limits import MAX_PROJECTION, MAX_UNITS
 from fdgnn.parameters import Number, check_parameters
 from fdgnn.scikit import BaseEstimator, TransformerMixin, check_array, check_is_fitted
 from fdgnn.seeds import Matrix, seed_sequence, stream_words
+from fdgnn.threads import one_blas_thread
+
+# Norms of projections by their seed and size. All folds of a cross validation, and all
+# configurations of a search, draw the same few; to find a norm takes longer than to draw them.
+_known_norms: dict[tuple[bytes, int, int], float] = {}
+_MOST_NORMS = 1_000
 
 
 def draw_projection(seed: np.random.SeedSequence, n_features: int, n_projections: int) -> Floats:
     """W_phi (P, H): uniform in [-1, 1], then rescaled to unit spectral norm."""
     W_phi = unscaled_projection(seed, n_features, n_projections)
-    return W_phi / projection_norm(W_phi)
+    key = (_words(seed).tobytes(), n_features, n_projections)
+    norm = _known_norms.get(key)
+    if norm is None:
+        if len(_known_norms) >= _MOST_NORMS:
+            _known_norms.clear()
+        norm = _known_norms[key] = projection_norm(W_phi)
+    return W_phi / norm
+
+
+def _words(seed: np.random.SeedSequence) -> npt.NDArray[np.uint32]:
+    """Give what the stream of the projection begins with."""
+    return stream_words(seed, 0, Matrix.PROJECTION)
 
 
 def unscaled_projection(
@@ -33,17 +51,22 @@ def unscaled_projection(
             f"weights; {MAX_PROJECTION.in_words}; take fewer units, or set `n_projections`"
         )
     W_phi = np.empty((n_projections, n_features))
-    draw_uniform(stream_words(seed, 0, Matrix.PROJECTION), W_phi)
+    draw_uniform(_words(seed), W_phi)
     return W_phi
 
 
 def projection_norm(W_phi: Floats) -> float:
-    """The largest singular value of a matrix (P, H)."""
+    """The largest singular value of a matrix (P, H), with the same bits for any number of threads.
+
+    With two threads of BLAS the last bit can differ, and up to some hundred features they are
+    slower than one.
+    """
     shorter = W_phi if len(W_phi) < W_phi.shape[1] else W_phi.T  # features of colors are many
-    gram = shorter @ shorter.T
-    n = len(gram)
-    # The largest eigenvalue alone takes two thirds of the time of all, and these half of an SVD.
-    values, _, _, _, info = lapack.dsyevr(gram, compute_v=0, range="I", il=n, iu=n)
+    with one_blas_thread():
+        gram = shorter @ shorter.T
+        n = len(gram)
+        # All eigenvalues take half the time of an SVD, and the largest alone two thirds of that.
+        values, _, _, _, info = lapack.dsyevr(gram, compute_v=0, range="I", il=n, iu=n)
     if info:
         raise np.linalg.LinAlgError("the norm of a random projection was not found")
     return float(np.sqrt(values[0]))

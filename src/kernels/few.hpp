@@ -14,11 +14,13 @@ class RowInputs {
 public:
     RowInputs(Span<const i64> representatives, Span<const i32> vertex_codes,
               Grid<const double> vertex_features) {
-        for (i64 v : representatives) {
-            if (!vertex_codes.empty()) codes.push_back(vertex_codes[v]);
-            if (!vertex_features.empty())
-                features.insert(features.end(), vertex_features[v], vertex_features[v + 1]);
+        if (!vertex_codes.empty()) {
+            codes.resize(representatives.size);
+            for (i64 r = 0; r < representatives.size; r++) codes[r] = vertex_codes[representatives[r]];
         }
+        if (!vertex_features.empty())
+            for (i64 v : representatives)
+                features.insert(features.end(), vertex_features[v], vertex_features[v + 1]);
         const i64 n_rows = vertex_features.empty() ? 0 : representatives.size;
         views = {span(codes), {features.data(), n_rows, vertex_features.columns}};
     }
