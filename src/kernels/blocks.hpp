@@ -8,7 +8,6 @@
 
 namespace fdgnn {
 
-constexpr i64 WHOLE_ROWS = 16;  // rows are padded to a multiple of this: whole vectors
 constexpr i64 FEWEST_BUNDLED = 4;  // fewer quotients in a block stand one after the other
 
 // Graphs that stand in a block together: each in a lane of its own, or one alone. Row r of its k-th
@@ -61,6 +60,7 @@ public:
         codes.assign(inputs.codes.empty() ? 0 : capacity, -1);
         places.resize(2 * half + 1);
         number.resize(2 * half + 1);
+        inside.reserve(most_arcs);
         outside.reserve(most_arcs);
         halo = rounded_up(half * widest, WHOLE_ROWS);
         padded.assign(capacity + 2 * halo, T(0));
@@ -69,10 +69,10 @@ public:
         sums.resize(most_graphs + LANES);
     }
 
-    // Lay the quotients `some` side by side, in rows padded to a multiple of `lanes`.
-    void load(Span<const i64> some, i64 lanes) {
+    // Lay the quotients `some` side by side.
+    void load(Span<const i64> some) {
         lay_out(some);
-        n = rounded_up(n, lanes);
+        n = rounded_up(n, WHOLE_ROWS);
         std::copy(some.begin(), some.end(), graphs.begin());
         n_graphs = some.size;
         std::fill_n(sizes.begin(), n, T(0));
@@ -89,8 +89,8 @@ public:
                 if (!codes.empty()) codes[v] = inputs.codes[r0 + r];
             }
         }
-        find_diagonals();
-        load_arcs();
+        find_arcs();
+        fill_diagonals();
     }
 
     // d = W_I u + bias for neuron h. The input u is the one-hot code or the features, where they are
@@ -162,12 +162,11 @@ public:
         if (n_passes == 0) std::fill_n(s, n, T(0));
         for (i64 pass = 0; pass < n_passes; pass++) {
             const i64 a = n_diagonals * pass / n_passes, b = n_diagonals * (pass + 1) / n_passes;
-            const auto add = pass == 0 ? &add_diagonals<true, T> : &add_diagonals<false, T>;
-            add(b - a, n, diagonals.data() + a * pitch, pitch, padded.data(),
-                places.data() + a, s);
+            const auto add = pass == 0 ? &add_some_diagonals<true, T> : &add_some_diagonals<false, T>;
+            add(b - a, n, diagonals.data() + a * WHOLE_ROWS, pitch, x, places.data() + a, s);
         }
-        for (const Outside& arc : outside)
-            s[arc.row] = fused(arc.weight, x[arc.source], s[arc.row]);
+        for (const Arc& arc : outside)
+            s[arc.row] = fused(arc.weight, x[arc.row + arc.from], s[arc.row]);
     }
 
     // sum_v size_v y_v over the rows of each graph, in float64.
@@ -195,8 +194,9 @@ public:
     }
 
 private:
-    struct Outside {
-        u32 row, source;
+    struct Arc {
+        u32 row;   // of the block
+        i32 from;  // its source: so many rows on, of its graph (inside) or of the block (outside)
         T weight;
     };
 
@@ -211,11 +211,11 @@ private:
     i64 half = 0;                  // half-width of the widest band
     i64 halo = 0;                  // zeros on both sides of x
     i64 n_diagonals = 0;
-    std::vector<i64> places;       // where each diagonal takes x from, in `padded`
+    std::vector<i64> places;       // where each diagonal takes x from: so many rows on
     std::vector<i64> number;       // of each diagonal, or -1
-    i64 pitch = 0;                 // from one diagonal to the next
-    Row<T> diagonals;              // (n_diagonals, pitch)
-    std::vector<Outside> outside;  // arcs outside the band
+    i64 pitch = 0;                 // from one stripe to the next
+    Row<T> diagonals;              // (stripes, n_diagonals, WHOLE_ROWS)
+    std::vector<Arc> inside, outside;  // arcs in the band of their graph, and the others
     Row<T> padded;                 // zeros, x, zeros
     std::vector<double> sums;      // of each graph
 
@@ -254,52 +254,47 @@ private:
         }
     }
 
-    // Find the diagonals in use, ascending; number[half + d] is that of diagonal d.
-    void find_diagonals() {
+    // Find the arcs of all graphs, and which diagonals they use: those have number 0.
+    void find_arcs() {
+        inside.clear();
+        outside.clear();
         std::fill(number.begin(), number.end(), -1);
+        i64* const numbers = number.data() + half;
         for (i64 k = 0; k < n_graphs; k++) {
             const i64 g = graphs[k], r0 = q.row_offsets[g], n_rows = q.row_offsets[g + 1] - r0;
             const i64 band = q.bands[g];
-            i64* const numbers = number.data() + half;
-            for (i64 r = 0; r < n_rows; r++)
-                for (i64 a = q.indptr[r0 + r]; a < q.indptr[r0 + r + 1]; a++) {
-                    const i64 d = q.sources[a] - r;
-                    if (std::abs(d) <= band) numbers[d] = 0;
-                }
-        }
-        n_diagonals = 0;
-        for (i64 d = -half; d <= half; d++)
-            if (number[half + d] == 0) {
-                number[half + d] = n_diagonals;
-                places[n_diagonals++] = halo + stride * d;
-            }
-        pitch = rounded_up(n, WHOLE_ROWS);
-        const size_t room = static_cast<size_t>(n_diagonals * pitch);
-        if (diagonals.size() < room) diagonals.resize(room);
-        std::fill_n(diagonals.begin(), room, T(0));
-    }
-
-    // Write the arcs into the diagonals, or into the list of those outside the band.
-    void load_arcs() {
-        outside.clear();
-        T* const filled = diagonals.data();
-        const i64* const numbers = number.data() + half;
-        for (i64 k = 0; k < n_graphs; k++) {
-            const i64 g = graphs[k], r0 = q.row_offsets[g], n_rows = q.row_offsets[g + 1] - r0;
-            const i64 band = q.bands[g], first = place(k, 0);
-            for (i64 r = 0; r < n_rows; r++) {
-                const i64 v = first + stride * r;
+            i64 v = place(k, 0);
+            for (i64 r = 0; r < n_rows; r++, v += stride)
                 for (i64 a = q.indptr[r0 + r]; a < q.indptr[r0 + r + 1]; a++) {
                     const i64 d = q.sources[a] - r;
                     const T weight = static_cast<T>(q.multiplicities[a]);
-                    if (std::abs(d) <= band)
-                        filled[numbers[d] * pitch + v] = weight;
-                    else
-                        outside.push_back({static_cast<u32>(v),
-                                           static_cast<u32>(first + stride * q.sources[a]), weight});
+                    if (std::abs(d) <= band) {
+                        numbers[d] = 0;
+                        inside.push_back({static_cast<u32>(v), static_cast<i32>(d), weight});
+                    } else {
+                        outside.push_back({static_cast<u32>(v), static_cast<i32>(d * stride), weight});
+                    }
                 }
-            }
         }
+    }
+
+    // Number the diagonals in use, ascending, and write the arcs into them.
+    void fill_diagonals() {
+        i64* const numbers = number.data() + half;
+        n_diagonals = 0;
+        for (i64 d = -half; d <= half; d++)
+            if (numbers[d] == 0) {
+                numbers[d] = n_diagonals;
+                places[n_diagonals++] = stride * d;
+            }
+        pitch = n_diagonals * WHOLE_ROWS;
+        const size_t room = static_cast<size_t>(n_diagonals * n);
+        if (diagonals.size() < room) diagonals.resize(room);
+        std::fill_n(diagonals.begin(), room, T(0));
+        T* const filled = diagonals.data();
+        for (const Arc& arc : inside)
+            filled[arc.row / WHOLE_ROWS * pitch + numbers[arc.from] * WHOLE_ROWS +
+                   arc.row % WHOLE_ROWS] = arc.weight;
     }
 };
 

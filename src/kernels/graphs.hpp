@@ -41,8 +41,13 @@ struct BoundQuotients {
     Span<const i64> block_offsets, blocks;
 };
 
-// Small quotients stand in bundles, one in each lane; see `Block`.
+// Small quotients stand in bundles, one in each lane; see `Block`. A row of a bundle is a whole vector of
+// float32, so that no load crosses a line of the cache. Engines differ in it, so nothing else may know it.
+#ifdef __AVX512F__
+constexpr i64 LANES = 16;
+#else
 constexpr i64 LANES = 8;
+#endif
 constexpr i64 MOST_BUNDLED = 64;  // rows of a quotient that may stand in a bundle
 
 }  // namespace fdgnn

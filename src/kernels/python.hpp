@@ -99,10 +99,11 @@ constexpr const char* QUOTIENTS = "fdgnn.quotients";
 template <class T>
 using Numpy = nb::ndarray<nb::numpy, T>;
 
-template <class T>
-Numpy<T> shaped(std::vector<T>&& values, std::initializer_list<size_t> shape) {
-    auto* kept = new std::vector<T>(std::move(values));
-    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+template <class T, class Memory>
+Numpy<T> shaped(std::vector<T, Memory>&& values, std::initializer_list<size_t> shape) {
+    using Values = std::vector<T, Memory>;
+    auto* kept = new Values(std::move(values));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Values*>(p); });
     return Numpy<T>(kept->data(), shape, owner);
 }
 

@@ -151,7 +151,9 @@ inline void pack_blocks(BuiltQuotients& q) {
     q.blocks.resize(n);
     std::iota(q.blocks.begin(), q.blocks.end(), 0);
     std::stable_sort(q.blocks.begin(), q.blocks.end(), [&](i64 a, i64 b) {
-        return q.bands[a] != q.bands[b] ? q.bands[a] < q.bands[b] : n_rows(a) < n_rows(b);
+        if (q.bands[a] != q.bands[b]) return q.bands[a] < q.bands[b];
+        // Rows ascend and descend in turn, so that neighbors of different bandwidth have like sizes.
+        return q.bands[a] % 2 == 0 ? n_rows(a) < n_rows(b) : n_rows(a) > n_rows(b);
     });
     q.block_offsets.assign(1, 0);
     i64 filled = 0, next = 0;

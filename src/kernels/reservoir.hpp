@@ -53,7 +53,8 @@ struct Outputs {
     Cube<double> states;    // (n_rows, n_slots, H), or none
 };
 
-// Memory that begins at a whole vector of any processor.
+// Memory that begins at a whole vector of any processor, and that is not filled unless it is asked for:
+// `Row<T>(n)` has n numbers that somebody else will write.
 template <class T>
 struct Aligned {
     using value_type = T;
@@ -64,6 +65,12 @@ struct Aligned {
     Aligned(const Aligned<U>&) {}
     T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), WHOLE)); }
     void deallocate(T* at, std::size_t) { ::operator delete(at, WHOLE); }
+    template <class U>
+    void construct(U* at) { ::new (static_cast<void*>(at)) U; }
+    template <class U, class... Given>
+    void construct(U* at, Given&&... given) {
+        ::new (static_cast<void*>(at)) U(std::forward<Given>(given)...);
+    }
     template <class U>
     bool operator==(const Aligned<U>&) const { return true; }
     template <class U>

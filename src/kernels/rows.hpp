@@ -13,8 +13,9 @@
 
 namespace fdgnn {
 
-constexpr i64 STRANDS = 16;        // the rows of a graph are summed in so many partial sums
-constexpr i64 MOST_DIAGONALS = 6;  // in one pass: as many as have their addresses in registers
+constexpr i64 STRANDS = 16;         // the rows of a graph are summed in so many partial sums
+constexpr i64 WHOLE_ROWS = 16;      // rows are padded to a multiple of this: whole vectors
+constexpr i64 MOST_DIAGONALS = 12;  // in one pass: about as many as have their addresses in registers
 
 // a b + c, rounded once where the processor has an instruction for it.
 template <class T>
@@ -172,35 +173,33 @@ void weighted_sums(i64 n, const T* w, const T* y, double* sums) {
     add_strands<0, 1>(n, w, y, sums);
 }
 
-// s += N diagonals times x, or s = that. The diagonals lie `width` apart; each takes x from its own
-// place.
+// s += N diagonals times x, or s = that. Rows lie in stripes of WHOLE_ROWS. A stripe has its part of one
+// diagonal after the other; stripes are `pitch` apart, and each diagonal takes x from its own place.
+// Without the pragma GCC leaves a loop over diagonals, which takes longer than what is in it.
 template <i64 N, bool IS_FIRST, class T>
-void add_diagonals(i64 n, const T* RESTRICT diagonals, i64 width, const T* x,
-                   const i64* RESTRICT places, T* RESTRICT s) {
-    const T *weight[N], *from[N];
-    for (i64 j = 0; j < N; j++) {
-        weight[j] = diagonals + j * width;
-        from[j] = x + places[j];
-    }
-    for (i64 v = 0; v < n; v++) {
-        T total = IS_FIRST ? T(0) : s[v];
-        for (i64 j = 0; j < N; j++) total = fused(weight[j][v], from[j][v], total);
-        s[v] = total;
+void add_diagonals(i64 n, const T* RESTRICT stripe, i64 pitch, const T* x, const i64* RESTRICT places,
+                   T* RESTRICT s) {
+    const T* from[N];
+    for (i64 j = 0; j < N; j++) from[j] = x + places[j];
+    for (i64 v = 0; v < n; v += WHOLE_ROWS, stripe += pitch) {
+        T total[WHOLE_ROWS];
+        for (i64 k = 0; k < WHOLE_ROWS; k++) total[k] = IS_FIRST ? T(0) : s[v + k];
+#pragma GCC unroll 12
+        for (i64 j = 0; j < N; j++)
+            for (i64 k = 0; k < WHOLE_ROWS; k++)
+                total[k] = fused(stripe[j * WHOLE_ROWS + k], from[j][v + k], total[k]);
+        for (i64 k = 0; k < WHOLE_ROWS; k++) s[v + k] = total[k];
     }
 }
 
 // The same for a number of diagonals, at most MOST_DIAGONALS, that is known only now.
-template <bool IS_FIRST, class T>
-void add_diagonals(i64 n_diagonals, i64 n, const T* diagonals, i64 width, const T* x,
-                   const i64* places, T* s) {
-    switch (n_diagonals) {
-        case 1: return add_diagonals<1, IS_FIRST>(n, diagonals, width, x, places, s);
-        case 2: return add_diagonals<2, IS_FIRST>(n, diagonals, width, x, places, s);
-        case 3: return add_diagonals<3, IS_FIRST>(n, diagonals, width, x, places, s);
-        case 4: return add_diagonals<4, IS_FIRST>(n, diagonals, width, x, places, s);
-        case 5: return add_diagonals<5, IS_FIRST>(n, diagonals, width, x, places, s);
-        default: return add_diagonals<6, IS_FIRST>(n, diagonals, width, x, places, s);
-    }
+template <bool IS_FIRST, class T, i64 N = 1>
+void add_some_diagonals(i64 n_diagonals, i64 n, const T* stripe, i64 pitch, const T* x,
+                        const i64* places, T* s) {
+    if constexpr (N < MOST_DIAGONALS)
+        if (n_diagonals > N)
+            return add_some_diagonals<IS_FIRST, T, N + 1>(n_diagonals, n, stripe, pitch, x, places, s);
+    add_diagonals<N, IS_FIRST>(n, stripe, pitch, x, places, s);
 }
 
 }  // namespace fdgnn

@@ -39,7 +39,7 @@ public:
 
     // Solve a block of quotients through all layers.
     void solve(Span<const i64> graphs) {
-        block.load(graphs, WHOLE_ROWS);
+        block.load(graphs);
         for (layer = 0; layer < weights.n_layers(); layer++) solve_layer();
     }
 

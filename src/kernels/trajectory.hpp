@@ -52,7 +52,7 @@ public:
 
     // Follow one quotient through all layers.
     void follow(Span<const i64> graph) {
-        block.load(graph, 4);
+        block.load(graph);
         for (layer = 0; layer < weights.n_layers(); layer++) {
             start();
             follow_core();
