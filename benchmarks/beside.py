@@ -2,10 +2,10 @@
 
     python -m benchmarks.beside COMMIT [--rounds 5]
 
-The commit is checked out into a temporary folder; a folder of sources may be given instead. Both
-run in processes of their own, in turn, so that other work on the machine meets both. A figure is
-the best CPU time over all rounds. The results of both are compared bit by bit before their times
-are.
+The commit is installed into a temporary folder, which compiles its kernels; a folder with a package
+that has them may be given instead. Both run in processes of their own, in turn, so that other work
+on the machine meets both. A figure is the best CPU time over all rounds. The results of both are
+compared bit by bit before their times are.
 """
 
 from __future__ import annotations
@@ -82,16 +82,18 @@ def run(source: Path, cache: str) -> dict[str, tuple[float, str]]:
 
 @contextmanager
 def sources(other: str) -> Iterator[Path]:
-    """Give the folder itself, or check the commit out as long as it is needed."""
+    """Give the folder itself, or install the commit as long as it is needed."""
     if Path(other).is_dir():
         yield Path(other).resolve()
         return
     with tempfile.TemporaryDirectory() as folder:
-        tree = Path(folder) / "commit"
+        tree, installed = Path(folder) / "commit", Path(folder) / "installed"
         git = ["git", "-C", str(OURS), "worktree"]
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target"]
         subprocess.run([*git, "add", "--quiet", "--detach", str(tree), other], check=True)
         try:
-            yield tree / "src"
+            subprocess.run([*pip, str(installed), str(tree)], check=True)
+            yield installed
         finally:
             subprocess.run([*git, "remove", "--force", str(tree)], check=True)
 

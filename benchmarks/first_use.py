@@ -1,6 +1,6 @@
 """How long the first second takes: commands and first predictions, with empty caches and warm.
 
-    python -m benchmarks.first_use [--beside PYTHON] [--tries 3] [--only-fits] [--json FILE]
+    python -m benchmarks.first_use [--beside PYTHON] [--tries 3] [--only fits|engine] [--json FILE]
 
 Figures are CPU seconds, of whole processes where a row does not say otherwise, the best of some
 tries, on molecules of BACE (``FDGNN_DATA``); the model is that of ``fdgnn fit``, unless a row says
@@ -8,8 +8,9 @@ otherwise. ``--beside`` names the interpreter of an environment in which another
 installed: it takes its turn after ours in each try, and makes its own models. Empty caches are new
 folders for parsed data and for numba, which earlier states used. Byte code is made beforehand, as
 pip does where it installs a package. ``--json`` writes all figures and the ratios, and leaves other
-entries of the file as they are. ``--only-fits`` leaves all rows but those of MUTAG's fit out: they
-take seconds, so that many tries are possible, which hosts need that others use as well.
+entries of the file as they are; ``--name`` makes one entry of them. ``--only`` leaves all rows out
+but those of MUTAG's fit or of NCI1's embedding: they take seconds, so that many tries are possible,
+which hosts need that others use as well.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -168,6 +170,14 @@ class Installed:
             "MUTAG fit, warm, BLAS with as many threads as cores": threaded,
         }
 
+    def engine(self) -> dict[str, Any]:
+        """One try of NCI1's embedding."""
+        nci1, passes = self.numbers(NCI1)
+        return {
+            "NCI1, H 500, one layer": nci1,
+            "NCI1, H 500, one layer, in passes of our own tanh": passes,
+        }
+
     def times(self, train: str, new: str, attempt: int) -> dict[str, Any]:
         """One try of everything."""
         fit = ["fit", train, "--target", "target", "--quiet", "-o", self.model]
@@ -178,7 +188,6 @@ class Installed:
         self.fdgnn(*predict)
         self.fdgnn(*fit[:-1], self.papers, "--model", "paper", "--no-search")
         (small,) = self.numbers(ONE_OF_MUTAG)
-        nci1, passes = self.numbers(NCI1)
         median, slow = self.numbers(ONE_GRAPH, self.papers, new)
         committee, _ = self.numbers(ONE_GRAPH, self.model, new)
         return {
@@ -195,8 +204,7 @@ class Installed:
             "one graph of MUTAG, the paper's model: median, one thread": small,
             "fdgnn --help": self.fdgnn("--help"),
             **self.fits(),
-            "NCI1, H 500, one layer": nci1,
-            "NCI1, H 500, one layer, in passes of our own tanh": passes,
+            **self.engine(),
         }
 
 
@@ -214,8 +222,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="How long the first second takes.")
     parser.add_argument("--beside", help="interpreter of an environment with another state")
     parser.add_argument("--tries", type=int, default=3, help="the best of so many is taken")
-    parser.add_argument("--only-fits", action="store_true", help="MUTAG's fit, and nothing else")
+    parser.add_argument(
+        "--only", choices=["fits", "engine"], help="MUTAG's fit, or NCI1's embedding"
+    )
     parser.add_argument("--json", type=Path, help="write all figures here, too")
+    parser.add_argument("--name", help="of the entry in that file")
     options = parser.parse_args()
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -226,8 +237,9 @@ def main() -> None:
         tries = {name: [] for name in states}
         for attempt in range(options.tries):
             for name, state in states.items():
-                found = state.fits() if options.only_fits else state.times(*files, attempt)
-                tries[name].append(found)
+                parts = {"fits": state.fits, "engine": state.engine}
+                some = parts.get(options.only, partial(state.times, *files, attempt))
+                tries[name].append(some())
     best = {
         name: {row: min(one[row] for one in found) for row in found[0] if found[0][row] is not None}
         for name, found in tries.items()
@@ -241,7 +253,8 @@ def main() -> None:
         print(f"{row:64} {found:8.4f}", *beside)
     if options.json:
         earlier = json.loads(options.json.read_text()) if options.json.exists() else {}
-        options.json.write_text(json.dumps(earlier | best, indent=1) + "\n")
+        entries = {options.name: best} if options.name else best
+        options.json.write_text(json.dumps(earlier | entries, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from fdgnn import load_tu
-from fdgnn.datasets import cache, tu
+from fdgnn.datasets import cache, home, tu
 from fdgnn.exceptions import FDGNNWarning
 from fdgnn.graphs import GraphBatch
 from tu_files import TEXTS, write_folder, write_zip
@@ -22,7 +22,7 @@ from tu_files import TEXTS, write_folder, write_zip
 @pytest.fixture(autouse=True)
 def cache_folder(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("FDGNN_CACHE", str(tmp_path / "cache"))
-    cache._told.clear()
+    home._told.clear()
     return tmp_path / "cache"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -11,10 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import commands
 import fdgnn
 from fdgnn import kernels
 from fdgnn.datasets import make_random_graphs
 from fdgnn.exceptions import KernelError
+from fdgnn.report.bundle import bundle
 from fdgnn.workflow import installation
 
 CHECKOUT = Path(fdgnn.__file__).parents[2]
@@ -81,8 +84,12 @@ def test_numpys_integers_are_numbers_of_rounds():
 
 def test_the_best_engine_is_taken_and_an_unknown_one_is_told():
     assert kernels.runnable_engines()[0] == "plain"
-    assert "this processor takes the engine" in run(None, "-m", "fdgnn", "compile").stdout
-    asked = run("plain", "-m", "fdgnn", "compile")
+    best = run(None, "-m", "fdgnn", "compile")
+    assert best.stdout.startswith("all is well: ")
+    assert "this processor takes the engine" in best.stdout
+    assert "trying kernels: " in best.stderr
+    asked = run("plain", "-m", "fdgnn", "compile", "--quiet")
+    assert asked.stderr == ""
     assert "FDGNN_ENGINE asks for the engine 'plain'" in asked.stdout
     told = run("best", "-m", "fdgnn", "compile")
     assert told.returncode == 1
@@ -101,6 +108,20 @@ def test_compile_tries_every_engine(monkeypatch):
     monkeypatch.setattr(kernels, "engine_module", lambda name: Wrong())
     with pytest.raises(KernelError, match="the engine 'plain' is wrong on this machine"):
         installation._try_engine("plain")
+
+
+def test_compile_makes_what_pages_need_if_their_extra_is_there(monkeypatch, tmp_path):
+    pytest.importorskip("vl_convert")
+    bundle.cache_clear()
+    done = commands.fdgnn("compile", "--json", FDGNN_CACHE=str(tmp_path))
+    (kept,) = tmp_path.iterdir()
+    assert json.loads(done.stdout)["charts"] == str(kept)
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    bundle.cache_clear()
+    done = commands.fdgnn("compile", "--json", FDGNN_CACHE=str(tmp_path))
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["charts"] is None
+    bundle.cache_clear()
 
 
 @pytest.mark.skipif(not SOURCES.is_dir(), reason="installed without sources")

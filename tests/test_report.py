@@ -15,7 +15,7 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 import report_examples as examples
 from fdgnn import FDGNNClassifier, FDGNNRegressor, paper, save_model
 from fdgnn.datasets import make_motif_graphs
-from fdgnn.exceptions import MissingDependencyError, ModelFileError, StudyError
+from fdgnn.exceptions import FDGNNWarning, MissingDependencyError, ModelFileError, StudyError
 from fdgnn.experiments.rundir import read_run
 from fdgnn.experiments.study import PROTOCOLS, plan
 from fdgnn.report import (
@@ -27,6 +27,7 @@ from fdgnn.report import (
     read_subject,
     write_report,
 )
+from fdgnn.report.bundle import keep_bundle
 from fdgnn.report.search import summarize_search
 from fdgnn.report.sections import selection
 from report_examples import (
@@ -1263,9 +1264,14 @@ def test_the_script_of_charts_is_made_once_and_kept(monkeypatch, tmp_path):
             scripts.append(page.bundle())
     assert len(made) == 2
     assert set(scripts) == {"(() => {\ncharts()\n})();"}
+    assert keep_bundle() == kept
     monkeypatch.setenv("FDGNN_CACHE", str(kept))  # no folder: nothing can be kept
     page.bundle.cache_clear()
-    assert page.bundle() == scripts[0]
+    told = pytest.warns(FDGNNWarning, match="the script .* cannot be kept in .*FDGNN_CACHE")
+    with told as caught:
+        assert page.bundle() == scripts[0]
+    assert caught[0].filename == __file__
+    assert keep_bundle() is None
     page.bundle.cache_clear()
 
 

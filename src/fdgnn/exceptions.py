@@ -31,6 +31,8 @@ Each message says what is wrong, in which graph or file, what was found, and wha
 
 from __future__ import annotations
 
+import sys
+
 
 class FDGNNError(Exception):
     """Base of all errors of this library."""
@@ -129,3 +131,17 @@ class UnusableGraphWarning(FDGNNWarning):
 
 class UnusedDataWarning(FDGNNWarning):
     """Graphs carry something that is not read."""
+
+
+_LIBRARIES = ("fdgnn.", "sklearn.", "joblib.")
+
+
+def frames_of_libraries() -> int:
+    """Count the frames between the caller of this function and the user's code.
+
+    It is the `stacklevel` of a warning that is to name the user's own line, however deep it arises.
+    """
+    frame, count = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_LIBRARIES):
+        frame, count = frame.f_back, count + 1
+    return count

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from pathlib import Path
@@ -18,8 +17,7 @@ import numpy as np
 
 from fdgnn.arrays import Array, Ints, read_arrays
 from fdgnn.datasets.files import TextFile
-from fdgnn.datasets.home import NOWHERE, cache_home
-from fdgnn.exceptions import FDGNNWarning
+from fdgnn.datasets.home import cache_home, tell_not_kept
 from fdgnn.files import write_aside
 from fdgnn.graphs import GraphBatch, Reading
 from fdgnn.records import decode, encode
@@ -28,8 +26,6 @@ ABANDONED_AFTER = 3600.0  # seconds; no process takes that long to write one fil
 FORMAT = 4  # raise this number whenever parsing the same files gives another result
 
 Dataset = tuple[GraphBatch, Ints]
-
-_told: set[Path] = set()  # directories about which the user was warned
 
 
 def cached(
@@ -77,7 +73,7 @@ def _store(path: Path, key: str, parsed: Dataset) -> None:
             np.savez(file, header=np.array([key, *sorted(arrays)]), **arrays)
         _sweep(path.parent)
     except OSError as error:
-        _warn_once(path.parent, error)
+        tell_not_kept("parsed datasets", "they will be parsed", path.parent, error)
 
 
 def _sweep(directory: Path) -> None:
@@ -86,18 +82,3 @@ def _sweep(directory: Path) -> None:
         with contextlib.suppress(OSError):  # another process may remove it as well
             if time.time() - part.stat().st_mtime > ABANDONED_AFTER:
                 part.unlink()
-
-
-def _warn_once(directory: Path, error: OSError) -> None:
-    if directory in _told:
-        return
-    _told.add(directory)
-    nowhere = NOWHERE in directory.parents
-    why = "there is no home directory" if nowhere else error.strerror or error
-    where = "" if nowhere else f" in {directory}"
-    warnings.warn(
-        f"parsed datasets cannot be kept{where} ({why}), so they will be parsed again each time; "
-        "set the environment variable FDGNN_CACHE to a directory that can be written",
-        FDGNNWarning,
-        stacklevel=5,
-    )

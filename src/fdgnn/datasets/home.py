@@ -6,17 +6,26 @@ import contextlib
 import difflib
 import importlib.util
 import os
+import warnings
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from fdgnn.exceptions import DatasetNotFoundError, DownloadError
+from fdgnn.exceptions import (
+    DatasetNotFoundError,
+    DownloadError,
+    FDGNNWarning,
+    frames_of_libraries,
+)
 from fdgnn.files import expanduser, write_aside
 from fdgnn.limits import MAX_DOWNLOAD_BYTES
 
 NOWHERE = Path(os.devnull) / "fdgnn"  # holds nothing, and nothing can be written there
+_told: set[tuple[str, Path]] = (
+    set()
+)  # of what the user was warned that it cannot be kept, and where
 URL = "https://www.chrsmrrs.com/graphkerneldatasets/{name}.zip"
 
 KNOWN_NAMES = (
@@ -49,6 +58,25 @@ def _user_cache() -> Path:
         return Path(platformdirs.user_cache_dir("fdgnn", appauthor=False))
     except RuntimeError:  # a user without a home, as containers have them
         return NOWHERE
+
+
+def tell_not_kept(what: str, again: str, directory: Path, error: OSError) -> None:
+    """Warn, once in a process, that something cannot be kept in a directory of the cache.
+
+    `again` says what follows from that: "they will be parsed".
+    """
+    if (what, directory) in _told:
+        return
+    _told.add((what, directory))
+    nowhere = NOWHERE in (directory, *directory.parents)
+    why = "there is no home directory" if nowhere else error.strerror or error
+    where = "" if nowhere else f" in {directory}"
+    warnings.warn(
+        f"{what} cannot be kept{where} ({why}), so {again} again each time; set the environment "
+        "variable FDGNN_CACHE to a directory that can be written",
+        FDGNNWarning,
+        stacklevel=frames_of_libraries(),
+    )
 
 
 def find(

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Sequence
 
 import numpy as np
 
 from fdgnn.encoders.base import Settling
-from fdgnn.exceptions import ConvergenceWarning
-
-_LIBRARIES = ("fdgnn.", "sklearn.", "joblib.")
-
+from fdgnn.exceptions import ConvergenceWarning, frames_of_libraries
 
 _REMEDY = "lower `effective_spectral_radius` or raise `max_iter` to let them settle"
 
@@ -34,13 +30,5 @@ def tell_unsettled(settlings: Sequence[Settling], remedy: str = _REMEDY) -> None
             f"graph {int(residual.argmax())}. Their last states are used, as in the paper; "
             f"{remedy}",
             ConvergenceWarning,
-            stacklevel=_frames_of_libraries(),
+            stacklevel=frames_of_libraries(),
         )
-
-
-def _frames_of_libraries() -> int:
-    """Count the frames between the caller of this function and the user's code."""
-    frame, count = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_LIBRARIES):
-        frame, count = frame.f_back, count + 1
-    return count

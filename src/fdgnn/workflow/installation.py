@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +11,7 @@ import numpy as np
 from fdgnn.datasets import make_random_graphs
 from fdgnn.encoders import ColorCounts, GraphReservoir
 from fdgnn.exceptions import KernelError
+from fdgnn.progress import track
 
 
 class KernelFacts(NamedTuple):
@@ -18,12 +21,17 @@ class KernelFacts(NamedTuple):
     runs: tuple[str, ...]
 
 
-def compile_kernels() -> KernelFacts:
+def compile_kernels(verbose: bool = False) -> KernelFacts:
     """Check that all kernels are compiled and run on this machine.
 
     They are compiled when fdgnn is installed, so that nothing is left to do here but to try them:
     each engine's arithmetic beside NumPy's, and the one in use on whole graphs, where the fixed
     points must be those of the paper's literal loop.
+
+    Parameters
+    ----------
+    verbose : bool, default=False
+        Whether progress is shown.
 
     Raises
     ------
@@ -38,9 +46,9 @@ def compile_kernels() -> KernelFacts:
             "fdgnn again"
         )
     runs = kernels.runnable_engines()
-    for name in runs:
-        _try_engine(name)
-    _try_graphs()
+    steps: list[Callable[[], None]] = [*(partial(_try_engine, name) for name in runs), _try_graphs]
+    for step in track(steps, len(steps), "trying kernels", quiet=not verbose):
+        step()
     return KernelFacts(kernels.ENGINE, runs)
 
 
