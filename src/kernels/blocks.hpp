@@ -60,7 +60,7 @@ public:
         codes.assign(inputs.codes.empty() ? 0 : capacity, -1);
         places.resize(2 * half + 1);
         number.resize(2 * half + 1);
-        inside.reserve(most_arcs);
+        inside.resize(most_arcs);
         outside.reserve(most_arcs);
         halo = rounded_up(half * widest, WHOLE_ROWS);
         padded.assign(capacity + 2 * halo, T(0));
@@ -158,13 +158,10 @@ public:
     // s = A x: the diagonals of the band first, some at a time, then the arcs outside it.
     void sum_neighbors(T* s) {
         pulse.spend(static_cast<i64>(outside.size()));
-        const i64 n_passes = (n_diagonals + MOST_DIAGONALS - 1) / MOST_DIAGONALS;
-        if (n_passes == 0) std::fill_n(s, n, T(0));
-        for (i64 pass = 0; pass < n_passes; pass++) {
-            const i64 a = n_diagonals * pass / n_passes, b = n_diagonals * (pass + 1) / n_passes;
-            const auto add = pass == 0 ? &add_some_diagonals<true, T> : &add_some_diagonals<false, T>;
-            add(b - a, n, diagonals.data() + a * WHOLE_ROWS, pitch, x, places.data() + a, s);
-        }
+        if (passes.empty()) std::fill_n(s, n, T(0));
+        for (const Pass& pass : passes)
+            pass.add(n, diagonals.data() + pass.first * WHOLE_ROWS, pitch, x,
+                     places.data() + pass.first, s);
         for (const Arc& arc : outside)
             s[arc.row] = fused(arc.weight, x[arc.row + arc.from], s[arc.row]);
     }
@@ -200,6 +197,11 @@ private:
         T weight;
     };
 
+    struct Pass {
+        i64 first;  // diagonal
+        AddDiagonals<T> add;
+    };
+
     const Quotients& q;
     const Inputs& inputs;
     Pulse pulse;
@@ -211,11 +213,14 @@ private:
     i64 half = 0;                  // half-width of the widest band
     i64 halo = 0;                  // zeros on both sides of x
     i64 n_diagonals = 0;
+    std::vector<Pass> passes;      // over the diagonals, each over some of them
     std::vector<i64> places;       // where each diagonal takes x from: so many rows on
     std::vector<i64> number;       // of each diagonal, or -1
     i64 pitch = 0;                 // from one stripe to the next
     Row<T> diagonals;              // (stripes, n_diagonals, WHOLE_ROWS)
-    std::vector<Arc> inside, outside;  // arcs in the band of their graph, and the others
+    i64 n_inside = 0;
+    Row<Arc> inside;               // the first n_inside are the arcs in the band of their graph ...
+    std::vector<Arc> outside;      // ... and these the others
     Row<T> padded;                 // zeros, x, zeros
     std::vector<double> sums;      // of each graph
 
@@ -256,10 +261,10 @@ private:
 
     // Find the arcs of all graphs, and which diagonals they use: those have number 0.
     void find_arcs() {
-        inside.clear();
         outside.clear();
         std::fill(number.begin(), number.end(), -1);
         i64* const numbers = number.data() + half;
+        Arc* next = inside.data();
         for (i64 k = 0; k < n_graphs; k++) {
             const i64 g = graphs[k], r0 = q.row_offsets[g], n_rows = q.row_offsets[g + 1] - r0;
             const i64 band = q.bands[g];
@@ -270,11 +275,22 @@ private:
                     const T weight = static_cast<T>(q.multiplicities[a]);
                     if (std::abs(d) <= band) {
                         numbers[d] = 0;
-                        inside.push_back({static_cast<u32>(v), static_cast<i32>(d), weight});
+                        *next++ = {static_cast<u32>(v), static_cast<i32>(d), weight};
                     } else {
                         outside.push_back({static_cast<u32>(v), static_cast<i32>(d * stride), weight});
                     }
                 }
+        }
+        n_inside = next - inside.data();
+    }
+
+    // Share the diagonals out to as few passes as there can be.
+    void find_passes() {
+        const i64 n_passes = (n_diagonals + MOST_DIAGONALS - 1) / MOST_DIAGONALS;
+        passes.clear();
+        for (i64 pass = 0; pass < n_passes; pass++) {
+            const i64 a = n_diagonals * pass / n_passes, b = n_diagonals * (pass + 1) / n_passes;
+            passes.push_back({a, pass == 0 ? adder_of<true, T>(b - a) : adder_of<false, T>(b - a)});
         }
     }
 
@@ -287,12 +303,13 @@ private:
                 numbers[d] = n_diagonals;
                 places[n_diagonals++] = stride * d;
             }
+        find_passes();
         pitch = n_diagonals * WHOLE_ROWS;
         const size_t room = static_cast<size_t>(n_diagonals * n);
         if (diagonals.size() < room) diagonals.resize(room);
         std::fill_n(diagonals.begin(), room, T(0));
         T* const filled = diagonals.data();
-        for (const Arc& arc : inside)
+        for (const Arc& arc : Span<const Arc>{inside.data(), n_inside})
             filled[arc.row / WHOLE_ROWS * pitch + numbers[arc.from] * WHOLE_ROWS +
                    arc.row % WHOLE_ROWS] = arc.weight;
     }

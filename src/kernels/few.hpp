@@ -65,25 +65,25 @@ struct Solved {
     std::vector<double> residual;  // (L, n_graphs)
 };
 
-// Give each graph the numbers that its quotient has, in (n_rows, n_quotients, width).
-template <class Values>
-Values of_graphs(const BoundQuotients& b, Values&& values, i64 width) {
+// Give each graph the number that its quotient has, in (n_rows, n_quotients).
+template <class T>
+std::vector<T> of_graphs(const BoundQuotients& b, std::vector<T>&& values) {
     const i64 n = b.graphs.size, n_graphs = b.quotient_of.size;
     if (n == n_graphs) return std::move(values);  // all graphs differ: quotient k is graph k
-    const i64 n_rows = static_cast<i64>(values.size()) / (n * width);
-    Values found(n_rows * n_graphs * width);
-    auto* next = found.data();
-    for (i64 i = 0; i < n_rows; i++)
-        for (i64 k : b.quotient_of)
-            next = std::copy_n(values.data() + (i * n + k) * width, width, next);
+    std::vector<T> found;
+    found.reserve(values.size() / n * n_graphs);
+    for (const T* row = values.data(); row < values.data() + values.size(); row += n)
+        for (i64 k : b.quotient_of) found.push_back(row[k]);
     return found;
 }
 
-// Whether no number is infinite or NaN; all are looked at, which takes less than to stop at the first.
-inline bool all_finite(const Row<double>& numbers) {
-    u64 n_others = 0;
-    for (double x : numbers) n_others += !(std::abs(x) <= std::numeric_limits<double>::max());
-    return n_others == 0;
+// Give the other graphs of each quotient the sums that its first one has, in (n_slots, n_graphs, H).
+inline void copy_sums(const BoundQuotients& b, Cube<double> pooled) {
+    for (i64 g = 0; g < b.quotient_of.size; g++) {
+        const i64 first = b.graphs[b.quotient_of[g]];
+        for (i64 i = 0; first != g && i < pooled.layers; i++)
+            std::copy_n(pooled[i][first], pooled.columns, pooled[i][g]);
+    }
 }
 
 // Solve all quotients in float32, if that is the way of each of them. radii (n_graphs,) are rho(A).
@@ -99,18 +99,18 @@ inline Solved solve_at_once(const BoundQuotients& b, Span<const double> radii, c
     if (ways.counts[SINGLE] < n) return found;
     const Schedule& schedule = program.schedule;
     found.n_slots = *std::max_element(schedule.slots.begin(), schedule.slots.end()) + 1;
-    Row<double> pooled(found.n_slots * n * H);
+    found.pooled = Row<double>(found.n_slots * radii.size * H);
+    const Cube<double> pooled{found.pooled.data(), found.n_slots, radii.size, H};
     std::vector<double> residual(L * n, 0.0);
     std::vector<i32> n_iter(L * n, 0);
-    solve_blocks(0, b.block_offsets.size - 1, b.block_offsets, b.blocks, b.quotients, inputs,
-                 program.weights, schedule,
-                 Goal{{ways.contractions.data(), L, n}, target, span(ways.resolution)},
-                 Outputs{{pooled.data(), found.n_slots, n, H}, {n_iter.data(), L, n},
-                         {residual.data(), L, n}, {nullptr, 0, 0, 0}});
-    found.complete = all_finite(pooled);
-    found.pooled = of_graphs(b, std::move(pooled), H);
-    found.n_iter = of_graphs(b, std::move(n_iter), 1);
-    found.residual = of_graphs(b, std::move(residual), 1);
+    const Goal goal{{ways.contractions.data(), L, n}, target, span(ways.resolution)};
+    const Outputs out{pooled, {n_iter.data(), L, n}, {residual.data(), L, n}, {nullptr, 0, 0, 0},
+                      b.graphs.at};
+    found.complete = solve_blocks(0, b.block_offsets.size - 1, b.block_offsets, b.blocks, b.quotients,
+                                  inputs, program.weights, schedule, goal, out);
+    copy_sums(b, pooled);
+    found.n_iter = of_graphs(b, std::move(n_iter));
+    found.residual = of_graphs(b, std::move(residual));
     return found;
 }
 

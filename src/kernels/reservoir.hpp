@@ -51,6 +51,11 @@ struct Outputs {
     Grid<i32> n_iter;       // (L, n)
     Grid<double> residual;  // (L, n)
     Cube<double> states;    // (n_rows, n_slots, H), or none
+    const i64* places = nullptr;  // of each quotient, where its sums stand in `pooled`; else in order
+
+    double* sums(i64 slot, i64 quotient) const {
+        return pooled[slot][places == nullptr ? quotient : places[quotient]];
+    }
 };
 
 // Memory that begins at a whole vector of any processor, and that is not filled unless it is asked for:

@@ -156,8 +156,12 @@ double weighted_sum(i64 n, const T* RESTRICT w, const T* RESTRICT y) {
 template <i64 STRAND, i64 STEP, class T>
 inline void add_strands(i64 n, const T* RESTRICT w, const T* RESTRICT y, double* RESTRICT sums) {
     if constexpr (STEP == STRANDS) {
-        for (i64 k = 0; k < LANES; k++) sums[k] = 0.0;
-        for (i64 v = STRAND * LANES; v < n * LANES; v += STRANDS * LANES)
+        const i64 first = STRAND * LANES;
+        if (STRAND < n)
+            for (i64 k = 0; k < LANES; k++) sums[k] = with_product(w[first + k], y[first + k], 0.0);
+        else
+            for (i64 k = 0; k < LANES; k++) sums[k] = 0.0;
+        for (i64 v = first + STRANDS * LANES; v < n * LANES; v += STRANDS * LANES)
             for (i64 k = 0; k < LANES; k++) sums[k] = with_product(w[v + k], y[v + k], sums[k]);
     } else {
         double others[LANES];
@@ -192,14 +196,15 @@ void add_diagonals(i64 n, const T* RESTRICT stripe, i64 pitch, const T* x, const
     }
 }
 
-// The same for a number of diagonals, at most MOST_DIAGONALS, that is known only now.
+template <class T>
+using AddDiagonals = void (*)(i64 n, const T* stripe, i64 pitch, const T* x, const i64* places, T* s);
+
+// The function that adds a number of diagonals, at most MOST_DIAGONALS, that is known only now.
 template <bool IS_FIRST, class T, i64 N = 1>
-void add_some_diagonals(i64 n_diagonals, i64 n, const T* stripe, i64 pitch, const T* x,
-                        const i64* places, T* s) {
+AddDiagonals<T> adder_of(i64 n_diagonals) {
     if constexpr (N < MOST_DIAGONALS)
-        if (n_diagonals > N)
-            return add_some_diagonals<IS_FIRST, T, N + 1>(n_diagonals, n, stripe, pitch, x, places, s);
-    add_diagonals<N, IS_FIRST>(n, stripe, pitch, x, places, s);
+        if (n_diagonals > N) return adder_of<IS_FIRST, T, N + 1>(n_diagonals);
+    return &add_diagonals<N, IS_FIRST, T>;
 }
 
 }  // namespace fdgnn

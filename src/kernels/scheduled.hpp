@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 
 #include "blocks.hpp"
 
 namespace fdgnn {
 
+constexpr double LARGEST = std::numeric_limits<double>::max();
 constexpr i64 MOST_CYCLE_STEPS = 5000;  // even next to the limit of stability it takes some hundreds
 
 // `fdgnn.reservoir.engine.Goal`: when a component has converged on a certified graph.
@@ -27,6 +29,7 @@ public:
           goal(goal),
           out(out),
           block(first, last, block_offsets, blocks, q, inputs),
+          pooled(block.graphs.size()),
           X{Table<T>(weights.n_units(), block.capacity), Table<T>(weights.n_units(), block.capacity)},
           S(weights.n_units(), block.capacity),
           D(longest(schedule.components) + 1, block.capacity),
@@ -37,10 +40,12 @@ public:
           farther(block.graphs.size()),
           near(block.graphs.size()) {}
 
-    // Solve a block of quotients through all layers.
-    void solve(Span<const i64> graphs) {
+    // Solve a block of quotients through all layers; tell whether all sums of states are finite.
+    bool solve(Span<const i64> graphs) {
+        n_infinite = 0;
         block.load(graphs);
         for (layer = 0; layer < weights.n_layers(); layer++) solve_layer();
+        return n_infinite == 0;
     }
 
 private:
@@ -50,6 +55,8 @@ private:
     const Outputs& out;
     Block<T> block;
     i64 layer = 0;
+    u64 n_infinite = 0;          // sums of states that are infinite or NaN
+    std::vector<double*> pooled; // of each graph: its sums of this layer's states
     Table<T> X[2];               // states of this layer and of the one below
     Table<T> S;                  // A X
     Table<T> D;                  // W_I u + bias of a component, and a row of scratch space
@@ -64,6 +71,8 @@ private:
 
     // Solve one layer on the block: its components in topological order.
     void solve_layer() {
+        for (i64 k = 0; k < block.n_graphs && schedule.slots[layer] >= 0; k++)
+            pooled[k] = out.sums(schedule.slots[layer], block.graphs[k]);
         i64 c = schedule.layers[layer];
         const i64 end = schedule.layers[layer + 1];
         while (c < end) {
@@ -107,7 +116,8 @@ private:
         const i64 slot = schedule.slots[layer];
         if (slot < 0) return;
         const double* sums = block.sum_graphs(x);
-        for (i64 k = 0; k < block.n_graphs; k++) out.pooled[slot][block.graphs[k]][h] = sums[k];
+        for (i64 k = 0; k < block.n_graphs; k++) n_infinite += !(std::abs(sums[k]) <= LARGEST);
+        for (i64 k = 0; k < block.n_graphs; k++) pooled[k][h] = sums[k];
         block.write(x, h, slot, out);
     }
 
@@ -187,16 +197,18 @@ private:
     }
 };
 
-// Solve the blocks `first` to `last` through all layers; fill `out`. Block b has the quotients
-// blocks[block_offsets[b]:block_offsets[b + 1]].
+// Solve the blocks `first` to `last` through all layers; fill `out`, and tell whether all sums of states
+// are finite. Block b has the quotients blocks[block_offsets[b]:block_offsets[b + 1]].
 template <class T>
-void solve_blocks(i64 first, i64 last, Span<const i64> block_offsets, Span<const i64> blocks,
+bool solve_blocks(i64 first, i64 last, Span<const i64> block_offsets, Span<const i64> blocks,
                   const Quotients& q, const Inputs& inputs, const Weights<T>& weights,
                   const Schedule& schedule, const Goal& goal, const Outputs& out) {
     BlockSolver<T> solver(first, last, block_offsets, blocks, q, inputs, weights, schedule, goal,
                           out);
+    bool finite = true;
     for (i64 b = first; b < last; b++)
-        solver.solve(blocks.part(block_offsets[b], block_offsets[b + 1]));
+        finite &= solver.solve(blocks.part(block_offsets[b], block_offsets[b + 1]));
+    return finite;
 }
 
 }  // namespace fdgnn
