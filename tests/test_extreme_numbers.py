@@ -115,6 +115,10 @@ def test_nothing_that_is_not_finite_leaves_an_estimator():
             model.set_params(solver="paper").fit_transform(
                 [Graph(RING, features=np.full((4, 4), 1e10))]
             )
+        small = {"n_connections": 4, "effective_spectral_radius": 0.1, "random_state": 0}
+        in_float32 = GraphReservoir(input_scaling=100.0, **small)
+        with pytest.raises(GraphError, match="graph 0: the sum of its states is NaN or infinite"):
+            in_float32.fit_transform([Graph(RING, features=np.full((4, 4), 1.6e308))])
         model = FDGNNRegressor(random_state=0).fit(GRAPHS, Y.astype(float))
         model.networks_[0].readout.coef[:] = 1.6e308
         with (
