@@ -6,8 +6,8 @@ machine can run is taken. The environment variable ``FDGNN_ENGINE`` can ask for 
 ``plain``, ``avx2`` or ``avx512``.
 
 Kernels trust their arguments: arrays are of the documented types, contiguous, and checked before.
-They run without Python's lock and end early, within a tenth of a second, if the main thread is
-interrupted (Ctrl-C); what they have filled until then is not to be used.
+They run without Python's lock and end early, within a second, if the main thread is interrupted
+(Ctrl-C); what they have filled until then is not to be used.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ public:
 
     // s = A x: the diagonals of the band first, some at a time, then the arcs outside it.
     void sum_neighbors(T* s) {
-        pulse.spend(static_cast<i64>(outside.size()));
+        pulse.spend(static_cast<i64>(outside.size()) + n_diagonals * n / WHOLE_ROWS);
         if (passes.empty()) std::fill_n(s, n, T(0));
         for (const Pass& pass : passes)
             pass.add(n, diagonals.data() + pass.first * WHOLE_ROWS, pitch, x,

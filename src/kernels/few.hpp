@@ -33,7 +33,8 @@ private:
     std::vector<double> features;
 };
 
-// A few graphs, from their arcs on: their quotients, and what the engine has to know of each.
+// A few graphs without arc weights, from their arcs on: their quotients, and what the engine has to know
+// of each.
 struct FewGraphs {
     BuiltQuotients built;
     BoundQuotients quotients;

@@ -10,7 +10,8 @@ namespace fdgnn {
 
 constexpr double DIAGONAL_LANES = 16.0;  // a diagonal takes about one cycle for so many rows ...
 constexpr double OUTSIDE_ARC = 1.2;      // ... and an arc outside the band about so many cycles
-// The states of a neuron take 2 kB, the sums of a layer of 500 stay in cache.
+// The states of a neuron take 2 kB, the sums of a layer of 500 stay in cache. A bundle of tall graphs may
+// have more rows, up to LANES times MOST_BUNDLED, and is a block of its own.
 constexpr i64 ROWS_PER_BLOCK = 512;
 
 struct BuiltQuotients {
@@ -143,7 +144,7 @@ inline i64 best_band(i64 m, const i64* indptr, const std::vector<i32>& sources,
     return best;
 }
 
-// Fill blocks with quotients of like bandwidth and size, up to the rows that a block may have. Small
+// Fill blocks with quotients of like bandwidth and size, up to the rows that a block should have. Small
 // ones come in whole bundles, in which each takes as many rows as the tallest.
 inline void pack_blocks(BuiltQuotients& q) {
     const i64 n = static_cast<i64>(q.bands.size());
