@@ -23,9 +23,7 @@ from fdgnn.files import expanduser, write_aside
 from fdgnn.limits import MAX_DOWNLOAD_BYTES
 
 NOWHERE = Path(os.devnull) / "fdgnn"  # holds nothing, and nothing can be written there
-_told: set[tuple[str, Path]] = (
-    set()
-)  # of what the user was warned that it cannot be kept, and where
+_told: set[tuple[str, Path]] = set()  # what cannot be kept, and where: each is told once
 URL = "https://www.chrsmrrs.com/graphkerneldatasets/{name}.zip"
 
 KNOWN_NAMES = (
