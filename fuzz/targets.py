@@ -255,7 +255,8 @@ def _problem(rng: Random) -> dict[str, Any]:
         "units": rng.randint(1, 9),
         "layers": rng.randint(1, 3),
         "connections": rng.choice((1, 1, 2, 3)),
-        "rho": rng.choice((0.1, 0.5, 0.9, 1.5)),
+        "rho": rng.choice((0.1, 0.5, 0.9, 0.99, 1.5)),
+        "bias": rng.choice((0.0, 1e-8, 1e-6, 1.0, 1.0)),
         "seed": rng.randint(0, 1000),
         "steps": rng.randint(1, 4),
     }
@@ -275,7 +276,8 @@ def _solve(case: bytes) -> None:
     encoder = GraphReservoir(
         n_units=told["units"], n_layers=told["layers"],
         n_connections=min(told["connections"], told["units"]),
-        effective_spectral_radius=told["rho"], random_state=told["seed"],
+        effective_spectral_radius=told["rho"], bias_scaling=told["bias"],
+        random_state=told["seed"],
     )  # fmt: skip
     try:
         batch = as_batch(graphs)

@@ -29,8 +29,9 @@ static Trees trees_of(nb::handle t) {
 }
 
 static Goal goal_of(nb::handle g) {
-    return {field<Array2<const double>>(g, "contractions"), nb::cast<double>(g.attr("target")),
-            field<Array1<const double>>(g, "resolution")};
+    return {field<Array2<const double>>(g, "contractions"), nb::cast<double>(g.attr("tol")),
+            field<Array1<const double>>(g, "resolution"),
+            field<Array1<const double>>(g, "amplification")};
 }
 
 static Outputs outputs_of(nb::handle o) {
@@ -53,13 +54,9 @@ void bind_tanh(nb::module_& m) {
           nb::arg() = 1);
 }
 
-static const Program<float>& single_program(nb::handle given) {
-    const auto& any = views_of<AnyProgram>(nb::cast<nb::capsule>(given), PROGRAM);
-    return std::get<Program<float>>(any);
-}
-
-// Pooled states, steps and residuals of each graph; None where float32 and certificates do not give them.
-static nb::object arrays_of(Solved&& found, const Program<float>& program, i64 n_graphs) {
+// Pooled states, steps and residuals of each graph; None where they are not found in one call.
+template <class T>
+nb::object arrays_of(Solved&& found, const Program<T>& program, i64 n_graphs) {
     if (!found.complete) return nb::none();
     const i64 L = program.weights.n_layers();
     const size_t n_slots = size_t(found.n_slots), H = size_t(program.weights.n_units());
@@ -67,21 +64,36 @@ static nb::object arrays_of(Solved&& found, const Program<float>& program, i64 n
                           numpy(std::move(found.n_iter), L), numpy(std::move(found.residual), L));
 }
 
-// Find the fixed points of a few graphs by each program.
+// Find the fixed points of quotients by one program, in its precision.
+static nb::object solve_all(const BoundQuotients& b, Span<const double> radii, const Inputs& inputs,
+                            nb::handle given, double tol, bool directed) {
+    const auto solve = [&](const auto& program) {
+        const i64 n_operations = 20 * b.quotients.sizes.size * program.weights.bias.rows *
+                                 program.weights.bias.columns;
+        Solved found = unlocked(
+            n_operations, [&] { return solve_at_once(b, radii, inputs, program, tol, directed); });
+        return arrays_of(std::move(found), program, b.quotient_of.size);
+    };
+    return std::visit(solve, views_of<AnyProgram>(nb::cast<nb::capsule>(given), PROGRAM));
+}
+
+// Find the fixed points of a few graphs by several reservoirs; `programs` has a tuple for each, of its
+// programs in the precisions that are tried in turn.
 static nb::list solve_few(nb::handle structure, const Array1<const u64>& first_colors,
                           const Array1<const i32>& codes, const Array2<const double>& features,
-                          const nb::list& programs, double tol, double target) {
+                          const nb::list& programs, double tol, bool directed) {
     const Structure s = structure_of(structure);
-    const FewGraphs few = unlocked(
-        [&] { return FewGraphs(s, view(first_colors), view(codes), view(features)); });
+    const FewGraphs few = unlocked(40 * s.neighbors.size, [&] {
+        return FewGraphs(s, view(first_colors), view(codes), view(features));
+    });
     nb::list results;
-    for (nb::handle each : programs) {
-        const Program<float>& program = single_program(each);
-        Solved found = unlocked([&] {
-            return solve_at_once(few.quotients, span(few.radii), few.inputs.views, program, tol,
-                                 target);
-        });
-        results.append(arrays_of(std::move(found), program, few.quotients.quotient_of.size));
+    for (nb::handle precisions : programs) {
+        nb::object found = nb::none();
+        for (nb::handle program : precisions)
+            if (found.is_none())
+                found = solve_all(few.quotients, span(few.radii), few.inputs.views, program, tol,
+                                  directed);
+        results.append(found);
     }
     return results;
 }
@@ -89,14 +101,10 @@ static nb::list solve_few(nb::handle structure, const Array1<const u64>& first_c
 // The same for graphs whose quotients and radii are known, by one program.
 static nb::object solve_known(const nb::capsule& quotients, const Array1<const double>& radii,
                               const Array1<const i32>& codes, const Array2<const double>& features,
-                              const nb::capsule& given, double tol, double target) {
+                              const nb::capsule& program, double tol, bool directed) {
     const BoundQuotients& b = views_of<BoundQuotients>(quotients, QUOTIENTS);
-    const Program<float>& program = single_program(given);
-    Solved found = unlocked([&] {
-        const RowInputs inputs(b.representatives, view(codes), view(features));
-        return solve_at_once(b, view(radii), inputs.views, program, tol, target);
-    });
-    return arrays_of(std::move(found), program, b.quotient_of.size);
+    const RowInputs inputs(b.representatives, view(codes), view(features));
+    return solve_all(b, view(radii), inputs.views, program, tol, directed);
 }
 
 // Whether this processor has the instructions that _engine_avx2 and _engine_avx512 are compiled for.
@@ -129,7 +137,7 @@ NB_MODULE(FDGNN_MODULE, m) {
              i64 n_rounds) {
               const Structure s = structure_of(structure);
               Refined found =
-                  unlocked([&] { return refine(s, view(weight_bits), view(colors), n_rounds); });
+                  unlocked(20 * s.neighbors.size, [&] { return refine(s, view(weight_bits), view(colors), n_rounds); });
               return std::make_tuple(numpy(std::move(found.classes)),
                                      numpy(std::move(found.n_classes)),
                                      numpy(std::move(found.rounds)),
@@ -143,7 +151,7 @@ NB_MODULE(FDGNN_MODULE, m) {
               auto* built = new BuiltQuotients;
               const nb::capsule owner(
                   built, [](void* p) noexcept { delete static_cast<BuiltQuotients*>(p); });
-              unlocked([&] {
+              unlocked(20 * s.neighbors.size, [&] {
                   *built = build_quotients(s, view(classes), view(n_classes), view(signatures));
               });
               return bound(QUOTIENTS, views_of(*built), {owner});
@@ -153,7 +161,7 @@ NB_MODULE(FDGNN_MODULE, m) {
     bind_tanh<double>(m);
     m.def("tanh_all",
           [](const Array2<double>& x) {
-              unlocked([&] { tanh_all(length(x.size()), x.data()); });
+              unlocked(4 * length(x.size()), [&] { tanh_all(length(x.size()), x.data()); });
           },
           nb::arg().noconvert());
     m.def("read_out",
@@ -161,7 +169,7 @@ NB_MODULE(FDGNN_MODULE, m) {
              const Array2<const double>& coef, const Array1<const double>& intercept) {
               const i64 n = length(X.shape(0));
               std::vector<double> out(n * length(coef.shape(0)));
-              unlocked([&] {
+              unlocked(n * length(W.size() + coef.size()), [&] {
                   read_out(view(X), view(W), view(coef), view(intercept),
                            {out.data(), n, length(coef.shape(0))});
               });
@@ -204,6 +212,23 @@ NB_MODULE(FDGNN_MODULE, m) {
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("choose_ways",
+          [](const Array1<const double>& radii, const nb::capsule& q, const nb::capsule& program,
+             double tol, bool fits_single, bool directed) {
+              const auto& given = views_of<BoundQuotients>(q, QUOTIENTS);
+              const auto choose = [&](const auto& p) {
+                  return choose_ways(view(radii), p, given.graphs, given.quotients.row_offsets,
+                                     given.quotients.sizes, tol, fits_single, directed);
+              };
+              Ways found = std::visit(choose, views_of<AnyProgram>(program, PROGRAM));
+              const i64 L = length(found.contractions.size()) / std::max<i64>(given.graphs.size, 1);
+              return std::make_tuple(numpy(std::move(found.ways)), found.counts[SINGLE],
+                                     found.counts[DOUBLE], found.counts[STEPS],
+                                     numpy(std::move(found.contractions), L),
+                                     numpy(std::move(found.resolution)),
+                                     numpy(std::move(found.amplification)));
+          },
+          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
     m.def("solve_blocks",
           [](i64 first, i64 last, const Array1<const i64>& block_offsets,
              const Array1<const i64>& blocks, const nb::capsule& q, const Array1<const i32>& codes,

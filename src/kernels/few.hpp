@@ -1,4 +1,4 @@
-// Graphs solved in one call, in float32 and by one thread: of small ones, calls are most of the time.
+// Graphs solved in one call, in one precision and by one thread: of small ones, calls are most of the time.
 #pragma once
 
 #include "program.hpp"
@@ -59,7 +59,7 @@ private:
 
 // What one reservoir gives, for each graph.
 struct Solved {
-    bool complete = false;         // whether certificates and float32 give it
+    bool complete = false;         // whether this precision is that of all graphs
     i64 n_slots = 0;
     Row<double> pooled;            // (n_slots, n_graphs, H)
     std::vector<i32> n_iter;       // (L, n_graphs)
@@ -87,24 +87,27 @@ inline void copy_sums(const BoundQuotients& b, Cube<double> pooled) {
     }
 }
 
-// Solve all quotients in float32, if that is the way of each of them. radii (n_graphs,) are rho(A).
-inline Solved solve_at_once(const BoundQuotients& b, Span<const double> radii, const Inputs& inputs,
-                            const Program<float>& program, double tol, double target) {
+// Solve all quotients in the precision of the program, if that is the way of each of them. radii
+// (n_graphs,) are rho(A).
+template <class T>
+Solved solve_at_once(const BoundQuotients& b, Span<const double> radii, const Inputs& inputs,
+                     const Program<T>& program, double tol, bool directed) {
     const i64 n = b.graphs.size, L = program.weights.n_layers(), H = program.weights.n_units();
     Solved found;
-    std::vector<double> bounds(L * radii.size);
-    for (i64 i = 0; i < L; i++)
-        for (i64 g = 0; g < radii.size; g++) bounds[i * radii.size + g] = program.radii[i] * radii[g];
-    const Ways ways = choose_ways({bounds.data(), L, radii.size}, b.graphs, b.quotients.row_offsets,
-                                  b.quotients.sizes, tol, true);
-    if (ways.counts[SINGLE] < n) return found;
+    constexpr bool single = std::is_same_v<T, float>;
+    Ways ways = choose_ways(radii, program, b.graphs, b.quotients.row_offsets,
+                                  b.quotients.sizes, tol, true, directed);
+    if (ways.counts[single ? SINGLE : DOUBLE] < n) return found;
+    if (!single)
+        for (double& each : ways.resolution) each *= FINER;
     const Schedule& schedule = program.schedule;
     found.n_slots = *std::max_element(schedule.slots.begin(), schedule.slots.end()) + 1;
     found.pooled = Row<double>(found.n_slots * radii.size * H);
     const Cube<double> pooled{found.pooled.data(), found.n_slots, radii.size, H};
     std::vector<double> residual(L * n, 0.0);
     std::vector<i32> n_iter(L * n, 0);
-    const Goal goal{{ways.contractions.data(), L, n}, target, span(ways.resolution)};
+    const Goal goal{{ways.contractions.data(), L, n}, tol, span(ways.resolution),
+                    span(ways.amplification)};
     const Outputs out{pooled, {n_iter.data(), L, n}, {residual.data(), L, n}, {nullptr, 0, 0, 0},
                       b.graphs.at};
     found.complete = solve_blocks(0, b.block_offsets.size - 1, b.block_offsets, b.blocks, b.quotients,

@@ -7,7 +7,6 @@
 #include "python.hpp"
 #include "spectral.hpp"
 #include "text.hpp"
-#include "ways.hpp"
 #include "wiring.hpp"
 
 using namespace fdgnn;
@@ -43,7 +42,7 @@ NB_MODULE(_kernels, m) {
              bool carrying) {
               const auto merge = carrying ? &merge_arcs<Carrying> : &merge_arcs<Arriving>;
               MergedArcs found =
-                  unlocked([&] { return merge(view(arcs), view(vertex_offsets), directed); });
+                  unlocked(8 * length(arcs.size()), [&] { return merge(view(arcs), view(vertex_offsets), directed); });
               nb::object indptr = nb::cast(numpy(std::move(found.indptr)));
               nb::object neighbors = nb::cast(numpy(std::move(found.neighbors)));
               if (!carrying) return nb::make_tuple(indptr, neighbors, found.n_merged);
@@ -63,16 +62,16 @@ NB_MODULE(_kernels, m) {
           nb::arg().noconvert(), nb::arg().noconvert());
     m.def("mix_rows",
           [](const Array2<const u64>& rows, const Array1<u64>& colors) {
-              unlocked([&] { mix_rows(view(rows), view(colors)); });
+              unlocked(length(rows.size()), [&] { mix_rows(view(rows), view(colors)); });
           },
           nb::arg().noconvert(), nb::arg().noconvert());
-    m.def("mix_all", [](const Array1<u64>& values) { unlocked([&] { mix_all(view(values)); }); },
+    m.def("mix_all", [](const Array1<u64>& values) { unlocked(length(values.size()), [&] { mix_all(view(values)); }); },
           nb::arg().noconvert());
     m.def("spectral_radii",
           [](const Array1<const i64>& vertex_offsets, const Array1<const i64>& indptr,
              const Array1<const i32>& neighbors, const Array1<const double>& weights) {
               std::vector<double> radii(vertex_offsets.shape(0) - 1);
-              unlocked([&] {
+              unlocked(20 * length(neighbors.size() + indptr.size()), [&] {
                   spectral_radii({view(vertex_offsets), view(indptr), view(neighbors), view(weights)},
                                  {radii.data(), length(radii.size())});
               });
@@ -82,7 +81,8 @@ NB_MODULE(_kernels, m) {
           nb::arg().noconvert());
     m.def("radii_of_graphs", [](const nb::capsule& q) {
         const auto& given = views_of<BoundQuotients>(q, QUOTIENTS);
-        return numpy(unlocked([&] { return radii_of_graphs(given); }));
+        const i64 n_operations = 20 * (given.quotients.sources.size + given.quotients.sizes.size);
+        return numpy(unlocked(n_operations, [&] { return radii_of_graphs(given); }));
     });
     m.def("strong_components",
           [](const Array1<const i64>& indptr, const Array1<const i32>& sources) {
@@ -142,19 +142,6 @@ NB_MODULE(_kernels, m) {
             fixed(q.indptr, owner), fixed(q.sources, owner), fixed(q.multiplicities, owner),
             fixed(q.bands, owner), fixed(b.block_offsets, owner), fixed(b.blocks, owner));
     });
-    m.def("choose_ways",
-          [](const Array2<const double>& bounds, const nb::capsule& q, double tol,
-             bool fits_single) {
-              const auto& given = views_of<BoundQuotients>(q, QUOTIENTS);
-              Ways found = choose_ways(view(bounds), given.graphs, given.quotients.row_offsets,
-                                       given.quotients.sizes, tol, fits_single);
-              const i64 L = length(bounds.shape(0));
-              return std::make_tuple(numpy(std::move(found.ways)), found.counts[SINGLE],
-                                     found.counts[DOUBLE], found.counts[STEPS],
-                                     numpy(std::move(found.contractions), L),
-                                     numpy(std::move(found.resolution)));
-          },
-          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
     m.def("draw_layers",
           [](const Array1<const u32>& entropy, i64 L, i64 H, i64 n_inputs, double rho, double k,
              double first_input, double input, double bias) {
@@ -176,7 +163,7 @@ NB_MODULE(_kernels, m) {
           [](i64 g0, i64 g1, nb::handle structure, const Array1<const u64>& arc_bits,
              bool directed, const Array1<const i64>& n_rounds, const Array2<u64>& colors) {
               const Structure s = structure_of(structure);
-              unlocked([&] {
+              unlocked(8 * length(colors.size()), [&] {
                   color_rounds(g0, g1, s, {view(arc_bits), directed}, view(n_rounds), view(colors));
               });
           },
@@ -185,7 +172,7 @@ NB_MODULE(_kernels, m) {
     m.def("number_occurrences",
           [](i64 g0, i64 g1, const Array1<const i64>& vertex_offsets,
              const Array2<const u64>& colors, const Array2<i32>& numbers) {
-              unlocked([&] {
+              unlocked(8 * length(colors.size()), [&] {
                   number_occurrences(g0, g1, view(vertex_offsets), view(colors), view(numbers));
               });
           },
@@ -196,7 +183,7 @@ NB_MODULE(_kernels, m) {
              const Array2<const u64>& colors, const Array2<const i32>& numbers, u64 mask,
              bool present, const Array1<i32>& indices, const Array1<double>& data,
              const Array1<i64>& lengths) {
-              unlocked([&] {
+              unlocked(8 * length(colors.size()), [&] {
                   pack_rows(g0, g1, view(vertex_offsets), view(colors), view(numbers), mask,
                             present, {view(indices), view(data), view(lengths)});
               });

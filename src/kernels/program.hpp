@@ -8,13 +8,14 @@
 
 namespace fdgnn {
 
-// `fdgnn.reservoir.weights.DeepReservoir.program`. Sources and radii are shown, and others own them.
+// `fdgnn.reservoir.weights.DeepReservoir.program`. Others own the given weights and radii.
 template <class T>
 class Program {
 public:
     // slots (L,) are the places of the layers that are wanted, or -1.
     Program(const Weights<double>& given, Span<const i64> slots, Span<const double> radii)
         : radii(radii),
+          given(given),
           first(converted(flat(given.first.values))),
           in(converted(flat(given.in_values))),
           rec(converted(flat(given.rec_values))),
@@ -30,6 +31,13 @@ public:
         const Span<bool> wanted{marks.get() + 2 * L * H, L};
         for (i64 i = 0; i < L; i++) wanted[i] = slots[i] >= 0;
         order = order_layers(given.rec_sources, given.in_sources, {wanted.at, L}, summed, kept);
+        every = order;
+        if (std::count(wanted.begin(), wanted.end(), true) < L) {
+            std::unique_ptr<bool[]> all(new bool[2 * L * H + L]());
+            std::fill_n(all.get(), L, true);
+            every = order_layers(given.rec_sources, given.in_sources, {all.get(), L},
+                                 {all.get() + L, L, H}, {all.get() + L + L * H, L, H});
+        }
         schedule = {span(order.neurons), span(order.components), span(order.layers),
                     span(order.n_checked), span(order.period), {summed.at, L, H}, {kept.at, L, H},
                     span(own_slots)};
@@ -38,6 +46,8 @@ public:
     Weights<T> weights;
     Schedule schedule;
     Span<const double> radii;  // (L,) rho(|W_H|)
+    Weights<double> given;     // the same in float64
+    Order every;               // of all neurons, whichever layers are wanted
 
 private:
     std::vector<T> first, in, rec, bias;

@@ -146,11 +146,22 @@ inline void bind_interrupts(nb::module_& m) {
           nb::arg().noconvert());
 }
 
-// Run without the lock of Python (GIL), so that other threads can work meanwhile.
+// Operations below which other threads gain less from the lock of Python (GIL) than it takes to get it
+// back: some tens of microseconds.
+constexpr i64 SHORT_WORK = 1 << 16;
+
+// Run `work`, which takes about this many operations, without the GIL, so that other threads can run
+// meanwhile; short work keeps it.
 template <class F>
-auto unlocked(F work) {
+auto unlocked(i64 n_operations, F work) {
+    if (n_operations < SHORT_WORK) return work();
     nb::gil_scoped_release free;
     return work();
+}
+
+template <class F>
+auto unlocked(F work) {
+    return unlocked(SHORT_WORK, work);
 }
 
 }  // namespace fdgnn

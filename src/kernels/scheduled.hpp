@@ -4,18 +4,21 @@
 #include <cmath>
 #include <limits>
 
+#include "amplification.hpp"
 #include "blocks.hpp"
 
 namespace fdgnn {
 
 constexpr double LARGEST = std::numeric_limits<double>::max();
+constexpr double MARGIN = 1e-2;  // cycles are solved this much finer than tol
 constexpr i64 MOST_CYCLE_STEPS = 5000;  // even next to the limit of stability it takes some hundreds
 
 // `fdgnn.reservoir.engine.Goal`: when a component has converged on a certified graph.
 struct Goal {
-    Grid<const double> contractions;  // (L, n), all below 1
-    double target;
-    Span<const double> resolution;    // (n,)
+    Grid<const double> contractions;   // (L, n), all below 1
+    double tol;
+    Span<const double> resolution;     // (n,)
+    Span<const double> amplification;  // (n,) of `ErrorBound`
 };
 
 template <class T>
@@ -38,6 +41,7 @@ public:
           moves(block.graphs.size()),
           moved(block.graphs.size()),
           farther(block.graphs.size()),
+          farthest(block.graphs.size()),
           near(block.graphs.size()) {}
 
     // Solve a block of quotients through all layers; tell whether all sums of states are finite.
@@ -65,6 +69,7 @@ private:
     std::vector<char> moves;     // of each graph: the same
     std::vector<double> moved;   // of each graph: the square of how far a sweep moved it
     std::vector<double> farther; // of each graph: how much farther the fixed point may be
+    std::vector<double> farthest;  // of each graph: a longer move may leave errors above tol / 2
     std::vector<double> near;    // of each graph: no larger square of a move can be near enough
 
     Table<T>& here() { return X[layer % 2]; }
@@ -122,6 +127,9 @@ private:
     }
 
     // Sweep over a component that reads itself, until each graph is near its fixed point.
+    //
+    // A cycle is checked by its first neuron, and from the second sweep on: in the first one that neuron
+    // reads the zeros from which the others start, and its move says nothing about them.
     void settle(i64 c) {
         const Span<const i64> neurons =
             schedule.order.part(schedule.components[c], schedule.components[c + 1]);
@@ -133,7 +141,9 @@ private:
             const double step = goal.contractions[layer][g];
             const double sweep = period == 1 ? step : std::pow(step, static_cast<double>(period));
             farther[k] = 1.0 / (1.0 - sweep);
-            const double limit = std::max(goal.target / farther[k], goal.resolution[g]);
+            farthest[k] = 0.5 * goal.tol / goal.amplification[g];
+            const double proven = std::min(MARGIN * goal.tol / farther[k], farthest[k]);
+            const double limit = std::max(proven, goal.resolution[g]);
             near[k] = limit * limit * (1.0 + 1e-9);  // above all rounding
         }
         for (i64 j = 0; j < neurons.size; j++) {
@@ -153,7 +163,7 @@ private:
                            j < n_checked);
                 if (j < n_checked) add_moves(j == 0);
                 if (schedule.summed[layer][h]) block.sum_neighbors(S[h]);
-                if (j + 1 == n_checked) {
+                if (j + 1 == n_checked && (sweep > 1 || n_checked == neurons.size)) {
                     n_active = freeze(sweep * period, sweep == most_sweeps);
                     if (n_active == 0) break;
                 }
@@ -170,9 +180,10 @@ private:
 
     // Freeze the graphs that are close enough to the fixed point; count the others.
     //
-    // A sweep contracts distances by r = contraction^period. So states that it moves by d were at
-    // most d / (1 - r) away from the fixed point, and are no farther now. A frozen graph stays as it
-    // is, however long others in the block go on.
+    // One sweep maps the checked neurons of a cycle to their next states and contracts distances by
+    // r = contraction^period. So states that it moves by d were at most d / (1 - r) away from the fixed
+    // point, and are no farther now. All other states are within d times the amplification of theirs,
+    // which `ErrorBound` derives. A frozen graph stays as it is, however long others in the block go on.
     i64 freeze(i64 n_steps, bool is_last) {
         i64 n_active = 0;
         for (i64 k = 0; k < block.n_graphs; k++) {
@@ -183,13 +194,16 @@ private:
             }
             const i64 g = block.graphs[k];
             const double step = std::sqrt(moved[k]), bound = step * farther[k];
-            if (bound > goal.target && step > goal.resolution[g] && !is_last) {
+            const bool proven = bound <= MARGIN * goal.tol && step <= farthest[k];
+            if (!proven && step > goal.resolution[g] && !is_last) {
                 n_active++;
                 continue;
             }
             i32& n_iter = out.n_iter[layer][g];
             n_iter = std::max(n_iter, static_cast<i32>(n_steps));
-            out.residual[layer][g] = std::max(out.residual[layer][g], bound);
+            const double amplification = goal.amplification[g];
+            const double error = amplification < UNBOUNDED ? step * amplification : bound;
+            out.residual[layer][g] = std::max({out.residual[layer][g], bound, error});
             moves[k] = 0;
             block.fill_graph(k, T(0), active.data());
         }

@@ -21,25 +21,25 @@ from fdgnn.reservoir.schedule import slots_of
 from fdgnn.reservoir.weights import DeepReservoir
 from fdgnn.threads import n_threads, over_chunks
 
-MARGIN = 1e-2  # cycles are solved this much finer than tol: trees and layers amplify their errors
 _NO_CODES, _NO_FEATURES = np.empty(0, dtype=np.int32), np.empty((0, 1))
 _NO_STATES = np.empty((0, 0, 0))
 _ALL = slice(None)
 FEW_VERTICES = 512  # of all graphs together: as many as have their states in cache
 FEW_STATES = 2**20  # vertices times neurons, about a millisecond: threads save less than they take
-_FINER = 2.0**-29  # the rounding of float64 beside that of float32
+_FINER = 2.0**-29  # the rounding of float64 beside that of float32, as in ways.hpp
 
 
 class Goal(NamedTuple):
     """When a component of neurons has converged on a certified graph.
 
-    It has when its distance to the fixed point is proven below `target`, or when a sweep moves it
-    by less than `resolution`.
+    It has when the errors of all states are proven to be below half of `tol`, or when a sweep moves
+    it by less than `resolution`.
     """
 
     contractions: Floats  # (L, n_quotients), all below 1
-    target: float
+    tol: float
     resolution: Floats  # (n_quotients,)
+    amplification: Floats  # (n_quotients,) error of the states for each unit that a sweep moves
 
 
 class Outputs(NamedTuple):
@@ -132,19 +132,18 @@ def _has_few_states(graphs: GraphBatch, reservoir: DeepReservoir) -> bool:
 def _solve_known(
     graphs: GraphBatch, q: Quotients, reservoir: DeepReservoir, wanted: tuple[int, ...], tol: float
 ) -> Outputs | None:
-    """Solve all graphs by one call, in float32; None if that is not the way of each of them."""
+    """Solve all graphs by one call; None unless all are certified and of the same precision."""
     from fdgnn.kernels import solve_known
 
-    program = reservoir.program(wanted, single=True)
-    found: tuple[Floats, npt.NDArray[np.int32], Floats] | None = solve_known(
-        q.bound,
-        graphs.spectral_radii,
-        *_inputs(graphs, reservoir),
-        program,
-        float(tol),
-        _target(graphs, tol),
-    )
-    return None if found is None else Outputs(*found, _NO_STATES)
+    inputs = _inputs(graphs, reservoir)
+    for single in (True, False):
+        program = reservoir.program(wanted, single=single)
+        found: tuple[Floats, npt.NDArray[np.int32], Floats] | None = solve_known(
+            q.bound, graphs.spectral_radii, *inputs, program, float(tol), graphs.directed
+        )
+        if found is not None:
+            return Outputs(*found, _NO_STATES)
+    return None
 
 
 def _solve_each_way(
@@ -161,16 +160,21 @@ def _solve_each_way(
     from fdgnn.kernels import DOUBLE, SINGLE, STEPS, choose_ways
 
     q = quotients.arrays
-    bounds = contractions(reservoir, graphs)
-    ways, n_single, n_double, n_steps, own_bounds, resolution = choose_ways(
-        bounds, quotients.bound, float(tol), reservoir.fits_single
+    fits = reservoir.fits_single
+    ways, n_single, n_double, n_steps, own_bounds, resolution, amplification = choose_ways(
+        graphs.spectral_radii,
+        quotients.bound,
+        reservoir.program(wanted, single=fits),
+        float(tol),
+        fits,
+        graphs.directed,
     )
     if graphs.weights is not None or graphs.n_vertices > reservoir.largest_single_degree:
         large = graphs.max_degrees[q.graphs] > reservoir.largest_single_degree
         # Sums of arc weights that are too large for float32 are made in float64.
         ways = np.where(large & (ways == SINGLE), DOUBLE, ways)
         n_single, n_double, n_steps = np.bincount(ways, minlength=3).tolist()
-    goal = Goal(own_bounds, _target(graphs, tol), resolution)
+    goal = Goal(own_bounds, float(tol), resolution, amplification)
     n_rows = len(q.sizes) if keep_states else 0
     out = Outputs.zeros(len(wanted), reservoir.n_layers, len(q.graphs), reservoir.n_units, n_rows)
     inputs = _inputs(graphs, reservoir, q.representatives)
@@ -194,7 +198,7 @@ def solve_few(
     """Embed a few graphs by several reservoirs, all in one call: most of their time is in calls.
 
     The reservoirs know the same labels. Results are the same as those of `solve`, or None for a
-    reservoir by which not all graphs are certified, and fit for float32.
+    reservoir by which not all graphs are certified, and of the same precision.
     """
     from fdgnn.kernels import solve_few
 
@@ -205,19 +209,11 @@ def solve_few(
         graphs.structure,
         graphs.first_colors,
         *_inputs(graphs, reservoirs[0]),
-        [reservoir.program(layers, single=True) for reservoir, layers in pairs],
+        [tuple(each.program(layers, single=s) for s in (True, False)) for each, layers in pairs],
         float(tol),
-        _target(graphs, tol),
+        graphs.directed,
     )
     return [None if each is None else Outputs(*each, _NO_STATES) for each in found]
-
-
-def _target(graphs: GraphBatch, tol: float) -> float:
-    """How near to the fixed point is proven to be near enough; 0 if nothing is proven.
-
-    Where A is not symmetric the bound of `freeze` (scheduled.hpp) need not hold in this norm.
-    """
-    return 0.0 if graphs.directed else tol * MARGIN
 
 
 class _Run(NamedTuple):
