@@ -27,6 +27,7 @@ ROOMS = [
     "_version", "exceptions", "limits", "standins", "texts", "arrays", "extras", "files", "places",
     "records",
     "progress", "context", "clusters", "scikit", "seeds", "parameters", "kernels", "threads",
+    "workers",
     "graphs", "stability", "datasets", "reservoir",
     "expansion", "encoders", "readout", "committee", "networks", "novelty", "estimators",
     "explanations",

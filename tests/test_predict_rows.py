@@ -128,7 +128,7 @@ def test_two_processes_predict_as_one_does(model, files):
 def test_few_rows_and_other_graphs_start_no_process(model, files, monkeypatch):
     from fdgnn.workflow import processes
 
-    monkeypatch.setattr(processes, "ProcessPoolExecutor", None)
+    monkeypatch.setattr(processes, "WorkerPool", None)
     few = iter_graphs(files / "new.csv", like=model, chunk_size=100)
     (rows,) = predict_rows(Predictor(model), few, 2)
     assert len(rows) == N_ROWS

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import sys
+import threading
+import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,11 +26,21 @@ from fdgnn.texts import printable, reason_of
 _UsageError: Any = typer.BadParameter.__base__
 
 
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM, which ends a command as Ctrl-C does."""
+
+
 @contextmanager
 def _told_in_one_line() -> Iterator[None]:
-    """Tell what the option parser refuses as all other errors are told."""
+    """Tell what the option parser refuses, and an interrupt, as all other errors are told."""
     try:
         yield
+    except KeyboardInterrupt as error:
+        traceback.clear_frames(error.__traceback__)  # so that generators end, and their pools
+        if not isinstance(error, _Terminated):
+            raise
+        say("error: terminated by SIGTERM")
+        raise typer.Exit(128 + signal.SIGTERM) from None
     except _UsageError as error:
         if type(error).__name__ == "NoArgsIsHelpError":
             raise
@@ -121,7 +134,8 @@ def main() -> None:
     warnings.showwarning = _show_warning
     _fill_in_closed_streams()
     try:
-        _parser()()
+        with _interruptible():
+            _parser()()
     except BrokenPipeError:  # whoever read our output has seen enough
         sys.exit(1)
     except (FDGNNError, ValueError, OSError) as error:
@@ -132,6 +146,33 @@ def main() -> None:
             raise
         say(f"error: {told}")
         sys.exit(1)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM end the worker processes at once, and then the command."""
+    if threading.current_thread() is not threading.main_thread():  # which alone handles signals
+        yield
+        return
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    ours = {each: old for each, old in before.items() if old not in (signal.SIG_IGN, None)}
+    for each in ours:
+        signal.signal(each, _interrupt)
+    try:
+        yield
+    finally:
+        for each, old in ours.items():
+            signal.signal(each, old)
+
+
+def _interrupt(signum: int, _: object) -> None:
+    threading.excepthook = lambda _: None  # threads of pools fail as their workers end
+    if (workers := sys.modules.get("fdgnn.workers")) is not None:
+        workers.terminate_workers()  # before the command unwinds: pools wait for their workers
+    if signum == signal.SIGINT:
+        raise KeyboardInterrupt
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # `timeout` sends it twice
+    raise _Terminated
 
 
 def _fill_in_closed_streams() -> None:

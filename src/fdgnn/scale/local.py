@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -31,6 +31,7 @@ from fdgnn.scale.executors import (
 from fdgnn.scale.parts import Block, Parts, Report, parse_block
 from fdgnn.scale.shards import ShardRequest
 from fdgnn.threads import one_blas_thread
+from fdgnn.workers import WorkerPool
 
 Item = TypeVar("Item")
 
@@ -137,7 +138,7 @@ class Local:
             yield from map(work, items)
             return
         shared = None if counter is None else replace(counter, tell=None)
-        pool = ProcessPoolExecutor(n, get_context("spawn"), _count_in, (shared,))
+        pool = WorkerPool(n, _count_in, (shared,))
         with _told_of_dead_processes(), pool:
             try:
                 yield from _ahead(pool, work, items, 4 * n, counter)
@@ -177,7 +178,7 @@ def _count_in(counter: _Counter | None) -> None:
 
 
 def _ahead(
-    pool: ProcessPoolExecutor,
+    pool: WorkerPool,
     work: Callable[[Item], Result],
     items: Iterable[Item],
     most: int,

@@ -23,6 +23,7 @@ from fdgnn.selection.scores import (
     scores_of_targets,
 )
 from fdgnn.threads import one_blas_thread
+from fdgnn.workers import parallel
 
 
 @dataclass(frozen=True)
@@ -109,9 +110,10 @@ def all_outputs(
     task: SelectionTask, estimator: Any, numbers: Sequence[int], n_jobs: int | None = None
 ) -> Iterator[MemberOutputs]:
     """Train members on joblib's current backend, in whatever order they finish."""
-    parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     call: Callable[..., Any] = joblib.delayed(member_outputs)
-    found: Iterator[MemberOutputs] = parallel(call(task, estimator, i) for i in numbers)
+    found: Iterator[MemberOutputs] = parallel(n_jobs, return_as="generator_unordered")(
+        call(task, estimator, i) for i in numbers
+    )
     return found
 
 

@@ -29,6 +29,7 @@ from fdgnn.readout.targets import code_classes
 from fdgnn.selection.folds import TEST, Folds
 from fdgnn.selection.rule import SelectionRule
 from fdgnn.threads import one_blas_thread
+from fdgnn.workers import parallel
 
 
 @dataclass(frozen=True)
@@ -226,12 +227,9 @@ def score_candidates(
         # that is sent to them.
         first = candidates[0]
         first.estimator.network_features(task.graphs, first.guesses[0], first.depths[:1])
-    parallel = joblib.Parallel(
-        n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="4*n_jobs"
-    )
     scores: Iterator[CandidateScores] = parallel(
-        joblib.delayed(score_candidate)(task, candidate) for candidate in candidates
-    )
+        n_jobs, return_as="generator_unordered", pre_dispatch="4*n_jobs"
+    )(joblib.delayed(score_candidate)(task, candidate) for candidate in candidates)
     return scores
 
 
@@ -248,8 +246,7 @@ def score_ensembles(
     task: SelectionTask, ensembles: Sequence[Ensemble], n_jobs: int | None = None
 ) -> Iterator[dict[int, float]]:
     """Give test scores by outer fold, of averaged outputs, in whatever order they finish."""
-    parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    scores: Iterator[dict[int, float]] = parallel(
+    scores: Iterator[dict[int, float]] = parallel(n_jobs, return_as="generator_unordered")(
         joblib.delayed(_score_ensemble)(task, ensemble) for ensemble in ensembles
     )
     return scores

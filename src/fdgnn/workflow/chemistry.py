@@ -13,6 +13,7 @@ from fdgnn.arrays import Array, Floats
 from fdgnn.extras import require
 from fdgnn.selection.folds import TEST, Folds
 from fdgnn.selection.nested import NestedAnswers
+from fdgnn.workers import parallel
 
 RADIUS, N_COLUMNS = 2, 2048  # of Morgan fingerprints, as is usual
 _CHUNK = 500  # molecules that a process takes at once
@@ -40,7 +41,7 @@ def morgan_counts(molecules: Sequence[Any], n_jobs: int | None = None) -> sp.csr
 
 def _in_chunks(work: Any, molecules: Sequence[Any], n_jobs: int | None) -> list[Any]:
     chunks = [molecules[i : i + _CHUNK] for i in range(0, len(molecules), _CHUNK)]
-    done = joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(work)(chunk) for chunk in chunks)
+    done = parallel(n_jobs)(joblib.delayed(work)(chunk) for chunk in chunks)
     return [one for chunk in done for one in chunk]
 
 

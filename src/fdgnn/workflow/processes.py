@@ -6,9 +6,8 @@ RDKit and the way from a molecule to arrays hold Python's lock, so that threads 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from itertools import chain
-from multiprocessing import get_context
 from queue import Queue
 from threading import Event, Thread
 from typing import NamedTuple, TypeVar
@@ -18,6 +17,7 @@ import joblib
 from fdgnn.datasets import GraphTable
 from fdgnn.datasets.rows import ChunkReader, GraphTables, RowChunk
 from fdgnn.threads import one_blas_thread
+from fdgnn.workers import WorkerPool
 from fdgnn.workflow.predicting import PredictedRows, Predictor, predict_tables
 
 Item = TypeVar("Item")
@@ -44,8 +44,7 @@ def predict_rows(
         return
     predictor.model.set_params(n_jobs=1)
     worker = _Worker(predictor, tables.reader)
-    # A process that is started anew has none of this one's threads and their locks.
-    pool = ProcessPoolExecutor(n_processes, get_context("spawn"), _start, (worker,))
+    pool = WorkerPool(n_processes, _start, (worker,))
 
     def submit(chunk: RowChunk) -> Future[PredictedRows]:
         return pool.submit(_work, chunk)

@@ -10,10 +10,8 @@ from __future__ import annotations
 import errno
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures import as_completed as as_finished
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -29,6 +27,7 @@ from fdgnn.extras import require
 from fdgnn.records import Record, decode, encode
 from fdgnn.texts import reason_of
 from fdgnn.threads import one_blas_thread
+from fdgnn.workers import WorkerPool
 from fdgnn.workflow.output import KINDS, reject_table, rows_writer
 from fdgnn.workflow.predicting import PredictedRows, Predictor, predict_tables
 
@@ -258,7 +257,7 @@ def _here(work: ShardWork, shards: Sequence[PredictedShard], context: Context) -
     if n_processes <= 1:
         yield from ((shard, _tried(work, shard)) for shard in shards)
         return
-    pool = ProcessPoolExecutor(n_processes, get_context("spawn"), _start, (work,))
+    pool = WorkerPool(n_processes, _start, (work,))
     try:
         waiting = {pool.submit(_work, shard): shard for shard in shards}
         for done in as_finished(waiting):

@@ -1,0 +1,154 @@
+"""Worker processes end with their command, and SIGTERM ends a command as Ctrl-C does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from commands import fdgnn
+from fdgnn.datasets import make_motif_graphs
+from tu_files import write_batch
+
+pytest.importorskip("rdkit")
+
+SECONDS = 60  # much more than is needed, on a busy machine
+SOURCES = sorted((Path(__file__).parent.parent / "src" / "fdgnn").rglob("*.py"))
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A model, and tables and graphs that take minutes."""
+    folder = tmp_path_factory.mktemp("workers")
+    smiles = [f"{'C' * (1 + i % 7)}{'NO'[i % 2]}{'C' * (i % 11)}c1ccccc1{'F' * (i % 3 > 0)}"
+              for i in range(2000)]  # fmt: skip
+    lines = [f"{one},{i % 2}\n" for i, one in enumerate(smiles)]
+    write_table(folder / "small.csv", lines[:200])
+    write_table(folder / "large.csv", lines * 300)
+    (folder / "shards").mkdir()
+    for name in "abcd":
+        write_table(folder / "shards" / f"{name}.csv", lines * 75)
+    graphs, y = make_motif_graphs(300, random_state=0)
+    write_batch(folder / "MOTIFS", graphs, y)
+    run = fdgnn("fit", folder / "small.csv", "--target", "y", "--model", "colors", "-o",
+                folder / "model.fdgnn")  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    return folder
+
+
+def write_table(path, lines):
+    path.write_text("smiles,y\n" + "".join(lines))
+
+
+def words_of(command, data):
+    model = data / "model.fdgnn"
+    many = ("--configurations", 500, "--units", 200)
+    return {
+        "predict a file": ("predict", model, data / "large.csv", "-o", "out.csv"),
+        "predict shards": ("predict", model, data / "shards", "-o", "out"),
+        "fit out of core": ("fit", data / "shards", "--target", "y", "--model", "colors",
+                            "--memory", "1GB", "-o", "out.fdgnn"),
+        "fit": ("fit", data / "small.csv", "--target", "y", "--model", "paper", "-o", "out.fdgnn",
+                *many),
+        "evaluate": ("evaluate", data / "MOTIFS", "--out", "run", "--no-report", *many),
+    }[command]  # fmt: skip
+
+
+COMMANDS = ("predict a file", "predict shards", "fit out of core", "fit", "evaluate")
+
+
+def started(words, folder):
+    """Start a command with two workers, and wait until both are at work."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fdgnn", *map(str, words), "-j", "2"], cwd=folder,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=os.environ | {"FDGNN_OFFLINE": "1"},
+    )  # fmt: skip
+    end = time.monotonic() + SECONDS
+    busy = []
+    while len(busy) < 2:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.1)
+        family = psutil.Process(process.pid).children(recursive=True)
+        busy = [each for each in family if seconds_of(each) > 1.5]
+    return process, family
+
+
+def seconds_of(process):
+    try:
+        return process.cpu_times().user
+    except psutil.Error:
+        return 0.0
+
+
+def ended(process, family, signum):
+    """Send a signal to the command alone; return what it wrote when all is over."""
+    process.send_signal(signum)
+    try:
+        out, err = process.communicate(timeout=SECONDS)
+        alive = psutil.wait_procs(family, timeout=10)[1]
+    finally:
+        for each in family:
+            if each.is_running():
+                each.kill()
+    assert alive == []
+    return out, err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_workers_do_not_outlive_a_killed_command(command, data, tmp_path):
+    process, family = started(words_of(command, data), tmp_path)
+    start = time.monotonic()
+    ended(process, family, signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    assert time.monotonic() - start < 20
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_sigterm_ends_a_command_and_its_workers_in_one_line(command, data, tmp_path):
+    process, family = started(words_of(command, data), tmp_path)
+    start = time.monotonic()
+    _, err = ended(process, family, signal.SIGTERM)
+    assert time.monotonic() - start < 20
+    assert process.returncode == 128 + signal.SIGTERM
+    assert [line for line in err.splitlines() if "error" in line.lower()] == [
+        "error: terminated by SIGTERM"
+    ]
+    assert "Traceback" not in err
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_a_terminated_prediction_resumes(data, tmp_path):
+    words = ("predict", data / "model.fdgnn", data / "shards", "-o", "out")
+    process, family = started(words, tmp_path)
+    end = time.monotonic() + SECONDS
+    while not list(tmp_path.glob("out/.fdgnn/*.json")):
+        assert process.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    ended(process, family, signal.SIGTERM)
+    finished = len(list(tmp_path.glob("out/.fdgnn/*.json")))
+    assert 0 < finished < 4
+    again = subprocess.run(
+        [sys.executable, "-m", "fdgnn", *map(str, words), "-j", "2"], cwd=tmp_path,
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert f"{finished} of 4 shards" in again.stderr
+    assert len(list(tmp_path.glob("out/*.csv"))) == 4
+
+
+def test_all_pools_of_processes_are_made_in_one_place():
+    makers = ("ProcessPoolExecutor(", "joblib.Parallel(", ".Pool(")
+    found = {
+        path.name
+        for path in SOURCES
+        if any(maker in path.read_text(encoding="utf-8") for maker in makers)
+    }
+    assert found == {"workers.py"}
