@@ -12,11 +12,20 @@ import re
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
 import fdgnn.committee as committees
 import fdgnn.estimators.base as estimators
-from fdgnn import ColorCounts, FDGNNClassifier, FDGNNRegressor, fit_batches, networks, read_graphs
+from fdgnn import (
+    ColorCounts,
+    FDGNNClassifier,
+    FDGNNRegressor,
+    fit_batches,
+    networks,
+    read_graphs,
+    save_model,
+)
 from fdgnn.committee import LARGE_PENALTIES, at_best_penalty
 from fdgnn.context import Context
 from fdgnn.datasets import make_motif_graphs
@@ -489,3 +498,37 @@ def test_rows_are_guessed_from_the_beginning_of_a_file(tmp_path, name):
     assert found == pytest.approx(400_000, rel=0.2)
     (tmp_path / "b.parquet").write_bytes(b"")
     assert rows_about(find_shards(str(tmp_path / "b.parquet"))) is None
+
+
+# ---------------------------------------------------------------------- processes
+
+
+@pytest.mark.parametrize("memory", ["400MB", "600MB", "1GB", "2GB", "100GB"])
+def test_rows_of_a_part_do_not_depend_on_the_number_of_processes(memory):
+    plans = [plan_memory(memory, Context(n_jobs=n)) for n in (1, 2, 64)]
+    assert len({(plan.n_rows, plan.solver, plan.cache) for plan in plans}) == 1
+    for n, plan in zip((1, 2, 64), plans, strict=True):
+        assert 1 <= plan.n_processes <= n
+        reading = plan.n_processes * (150e6 + 40e3 * plan.n_rows) + 150e6
+        assert reading <= plan.total
+
+
+@pytest.mark.parametrize("model", [colors(), FDGNNClassifier(n_units=10, random_state=0)])
+def test_a_model_is_bitwise_the_same_with_two_processes(model, shards, tmp_path):
+    """One shard is read in blocks, and their strides follow the number of processes."""
+    table = list(rows(200))
+    if model.encoder == "reservoir":  # sums of weights that are not integers depend on their order
+        for row in table:
+            row["edge_weight"] = [1 / (1 + a + b) for a, b in zip(*row["edge_index"], strict=True)]
+    write(tmp_path / "one.jsonl", table)
+    for data in (tmp_path / "one.jsonl", shards):
+        found = []
+        for n_jobs in (1, 2):
+            context = Context(n_jobs=n_jobs)
+            executor = Local(tmp_path / f"{data.name}-{n_jobs}", 10**9, context)
+            request = ShardRequest({"target": "y"}, n_rows=15)
+            read = read_shards(find_shards(str(data)), request, executor, context)
+            fitted = train_on_shards(clone(model), read, ("y",), executor, context).model
+            save_model(fitted, tmp_path / "model.fdgnn")
+            found.append((tmp_path / "model.fdgnn").read_bytes())
+        assert found[0] == found[1]

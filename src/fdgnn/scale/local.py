@@ -28,7 +28,7 @@ from fdgnn.scale.executors import (
     bytes_of_arrays,
     encode_parts,
 )
-from fdgnn.scale.parts import Block, Parts, Report, parse_block
+from fdgnn.scale.parts import Block, Parts, Report, in_row_order, parse_block
 from fdgnn.scale.shards import ShardRequest
 from fdgnn.threads import one_blas_thread
 from fdgnn.workers import WorkerPool
@@ -47,12 +47,15 @@ class Local:
         Memory in which loaded parts are kept; the others are read again in each pass.
     solver_bytes : int, optional
         Memory of a solver, beside that.
+    n_processes : int, optional
+        At most so many processes read and encode.
     """
 
     folder: Path
     cache_bytes: int
     context: Context = field(default_factory=Context)
     solver_bytes: int | None = None
+    n_processes: int | None = None
     _kept: dict[Any, Any] = field(default_factory=dict)
     _kept_bytes: int = 0
     _kept_for: Loader | None = None
@@ -60,7 +63,8 @@ class Local:
     @property
     def n_workers(self) -> int:
         """Processes, and threads."""
-        return int(joblib.effective_n_jobs(self.context.n_jobs))
+        n_jobs = int(joblib.effective_n_jobs(self.context.n_jobs))
+        return n_jobs if self.n_processes is None else min(n_jobs, self.n_processes)
 
     @property
     def n_places(self) -> int:
@@ -68,15 +72,15 @@ class Local:
         return 1
 
     def parse(self, asked: ShardRequest, blocks: Sequence[Block], watch: Watch) -> list[Parts]:
-        """Read blocks; gives their parts."""
-        handles = []
+        """Read blocks; gives their parts, in the order of the rows."""
+        found = []
         counter = _Counter.new(watch.rows)
         for parts, report in self._each(
             partial(_parse_counted, asked, self.folder), blocks, counter
         ):
             watch.block(report)
-            handles.append(parts)
-        return handles
+            found.append(parts.files)
+        return [Parts(files=in_row_order(blocks, found))]
 
     def encode(self, handles: Sequence[Parts], encoder: Encoder, name: str) -> list[Parts]:
         """Encode blocks; gives their parts."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,8 @@ from fdgnn.graphs import GraphBatch
 from fdgnn.records import decode, encode
 from fdgnn.scale.shards import Shard, ShardRequest
 from fdgnn.scale.survey import ColumnSurvey, Survey
+
+Item = TypeVar("Item")
 
 MOST_REPEATED = 255  # counts up to this one are kept as so many ones
 
@@ -224,10 +227,35 @@ class Report:
     """What is said of a block that was read."""
 
     block: Block
+    parts: tuple[PartReport, ...]
+    n_new: int  # parts that were not there before
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of all parts."""
+        return sum(part.n_rows for part in self.parts)
+
+
+class PartReport(NamedTuple):
+    """Statistics and rejected rows of a part."""
+
     survey: Survey | None
     rejects: tuple[Reject, ...]
     n_rows: int
-    n_new: int  # parts that were not there before
+
+
+def in_row_order(blocks: Sequence[Block], found: Sequence[Sequence[Item]]) -> list[Item]:
+    """Return what was found for each part of blocks in the order of the rows.
+
+    The strides of blocks follow the number of workers, and the order of sums must not.
+    """
+    shards = {block.shard: i for i, block in reversed(list(enumerate(blocks)))}
+    numbered = [
+        (shards[block.shard], block.first + i * block.stride, item)
+        for block, items in zip(blocks, found, strict=True)
+        for i, item in enumerate(items)
+    ]
+    return [item for *_, item in sorted(numbered, key=itemgetter(0, 1))]
 
 
 class Parts:
@@ -290,9 +318,8 @@ def parse_block(
         with write_aside(whole) as file:
             file.write(encode([path.name for path in files]))
         return Parts(files=files), _report(block, files, n_new)
-    return Parts(held), _joined_report(
-        block, [(p.survey, p.rejects, p.n_rows) for p in held], n_new
-    )
+    reports = (PartReport(p.survey, p.rejects, p.n_rows) for p in held)
+    return Parts(held), Report(block, tuple(reports), n_new)
 
 
 def _listed(whole: Path) -> list[str] | None:
@@ -308,20 +335,8 @@ def _report(block: Block, files: Sequence[Path], n_new: int) -> Report:
     for path in files:
         arrays = _load(path, {"rejects", "survey", "n_rows"}.__contains__)
         rejects, survey = _reports(arrays)
-        found.append((survey, rejects, int(arrays["n_rows"])))
-    return _joined_report(block, found, n_new)
-
-
-def _joined_report(
-    block: Block, found: Sequence[tuple[Survey | None, tuple[Reject, ...], int]], n_new: int
-) -> Report:
-    return Report(
-        block,
-        joined_survey([survey for survey, _, _ in found]),
-        tuple(reject for _, rejects, _ in found for reject in rejects),
-        sum(n for _, _, n in found),
-        n_new,
-    )
+        found.append(PartReport(survey, rejects, int(arrays["n_rows"])))
+    return Report(block, tuple(found), n_new)
 
 
 def joined_survey(surveys: Sequence[Survey | None]) -> Survey | None:

@@ -21,7 +21,8 @@ from fdgnn.scale.local import Local
 from fdgnn.workflow.asking import TaskName
 from fdgnn.workflow.searching import Wishes
 
-MOST_ROWS = 10_000  # of a part
+LEAST_ROWS, MOST_ROWS = 1_000, 10_000  # of a part
+_READERS = 3  # processes for which the rows of a part are planned; more of them need more memory
 _PROCESS = 150_000_000  # bytes of a process before it has read anything, with its libraries
 _OF_MODELS = ("scoring", "threshold", "class_weight", "handle_unknown")  # wishes as parameters
 _ROW = 20_000  # bytes of a row while it is read, about: a molecule as Python objects
@@ -36,7 +37,10 @@ class MemoryPlan:
     total : int
         Bytes in all processes together.
     n_rows : int
-        Rows of a part, which a process reads at once.
+        Rows of a part, which a process reads at once. It does not depend on `n_jobs`, and so the
+        order of sums does not either.
+    n_processes : int
+        Processes that may read and encode at the same time: `n_jobs`, or as many as fit.
     solver : int
         Bytes of the solver's vectors and sums.
     cache : int
@@ -45,6 +49,7 @@ class MemoryPlan:
 
     total: int
     n_rows: int
+    n_processes: int
     solver: int
     cache: int
 
@@ -58,18 +63,18 @@ def plan_memory(
     libraries is for the solver, or as much as it needs, and the rest for parts.
     """
     total = all_memory() // 2 if asked is None else memory_of(asked)
-    n_jobs = int(joblib.effective_n_jobs(context.n_jobs))
-    for_reading = (total - (n_jobs + 1) * _PROCESS) // max(n_jobs, 1)
-    n_rows = min(MOST_ROWS, for_reading // (2 * _ROW))
-    for_solving, needed = total - _PROCESS, least_bytes(n_columns)
-    if n_rows < 100 or for_solving < needed:
-        least = max((n_jobs + 1) * _PROCESS + 200 * n_jobs * _ROW, _PROCESS + needed)
+    left, needed = total - _PROCESS, least_bytes(n_columns)  # beside this process
+    for_rows = left // _READERS - _PROCESS
+    n_rows = min(MOST_ROWS, max(LEAST_ROWS, for_rows // (2 * _ROW)))
+    n_fitting = left // (_PROCESS + n_rows * 2 * _ROW)
+    if n_fitting < 1 or left < needed:
+        least = _PROCESS + max(_PROCESS + LEAST_ROWS * 2 * _ROW, needed)
         raise ValueError(
-            f"`memory`: the solver, and reading with `n_jobs`={n_jobs}, need {least / 1e6:.0f} MB "
-            "at least; allow more, or use fewer processes"
+            f"`memory`: reading and the solver need {least / 1e6:.0f} MB at least; allow more"
         )
-    solver = max(needed, for_solving // 2)
-    return MemoryPlan(total, int(n_rows), solver, for_solving - solver)
+    n_processes = min(int(joblib.effective_n_jobs(context.n_jobs)), n_fitting)
+    solver = max(needed, left // 2)
+    return MemoryPlan(total, n_rows, n_processes, solver, left - solver)
 
 
 def memory_of(text: str) -> int:
@@ -104,7 +109,7 @@ def executor_for(
     """Give somebody who does the work: this machine, or a cluster."""
     if cluster is None:
         folder.mkdir(parents=True, exist_ok=True)
-        yield Local(folder, plan.cache, context, plan.solver)
+        yield Local(folder, plan.cache, context, plan.solver, plan.n_processes)
         return
     from fdgnn.scale.cluster import Cluster
 

@@ -22,7 +22,7 @@ from fdgnn.readout.several import SeveralTargets
 from fdgnn.scale.coding import Coding, task_of_survey
 from fdgnn.scale.executors import AsTargets, Executor, TrainingParts
 from fdgnn.scale.members import MemberTask, TrainedMember, check_supported, novelty_of
-from fdgnn.scale.parts import Block, PartTargets, Report, joined_survey
+from fdgnn.scale.parts import Block, PartTargets, Report, in_row_order, joined_survey
 from fdgnn.scale.shards import Shard, ShardRequest, rows_about
 from fdgnn.scale.survey import Survey, SurveyedGraphs
 from fdgnn.seeds import child_seed
@@ -75,8 +75,10 @@ def read_shards(
     watch = _Progress(rows_about(shards), context)
     handles = executor.parse(settled, blocks, watch)
     reports = watch.reports
-    survey = joined_survey([report.survey for report in reports])
-    rejects = [(r.block.shard.path, reject) for r in reports for reject in r.rejects]
+    named = [[(r.block.shard.path, part) for part in r.parts] for r in reports]
+    parts = in_row_order([r.block for r in reports], named)
+    survey = joined_survey([part.survey for _, part in parts])
+    rejects = [(path, reject) for path, part in parts for reject in part.rejects]
     n_rows = sum(report.n_rows for report in reports)
     if survey is None:
         first = f", the first because of: {rejects[0][1]}" if rejects else ""
