@@ -404,3 +404,23 @@ def test_configurations_are_drawn_as_by_scikit_learn():
 
 def test_equal_scores_share_the_better_rank():
     assert ranks(np.array([0.5, 0.9, 0.9, 0.1])).tolist() == [3, 1, 1, 4]
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "expected"),
+    [
+        ("n_guesses", 10**9, "up to 10,000 networks"),
+        ("n_guesses", 2.0, "expected an integer, at least 1"),
+        ("n_configurations", 10**9, "up to 100,000 configurations"),
+        ("estimator", 3, "expected an FDGNNClassifier, an FDGNNRegressor or None"),
+        ("estimator", FDGNNClassifier, "expected an FDGNNClassifier, an FDGNNRegressor or None"),
+        ("outer_cv", float("inf"), "expected an integer, at least 2, a splitter or None"),
+        ("outer_cv", float("nan"), "expected an integer, at least 2, a splitter or None"),
+        ("outer_cv", "3", "expected an integer, at least 2, a splitter or None"),
+    ],
+)
+def test_wrong_parameters_of_a_search_are_named(parameter, value, expected):
+    graphs, y = make_motif_graphs(20, random_state=0)
+    with pytest.raises(ValueError, match=expected) as raised:
+        FDGNNSearchCV(**{parameter: value}).fit(graphs, y)
+    assert str(raised.value).startswith(f"{parameter}=")

@@ -198,6 +198,10 @@ MAX_NETWORKS = _limit(
     "FDGNN_MAX_NETWORKS", 10**4, "models of up to {} networks are taken",
     "of a model; the paper averages over 20",
 )  # fmt: skip
+MAX_CONFIGURATIONS = _limit(
+    "FDGNN_MAX_CONFIGURATIONS", 10**5, "searches of up to {} configurations are taken",
+    "of a search, which draws all of them first; the paper tries 100",
+)  # fmt: skip
 MAX_MODEL_BYTES = _limit(
     "FDGNN_MAX_MODEL_BYTES", 2**31, "model files of up to {} bytes are taken",
     "of a model file, which is read as a whole",

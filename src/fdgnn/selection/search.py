@@ -6,17 +6,17 @@ import inspect
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from fdgnn.context import Context
-from fdgnn.estimators import AUTO, FDGNNClassifier
+from fdgnn.estimators import AUTO, FDGNNClassifier, GraphModel
 from fdgnn.graphs import Array, Floats
 from fdgnn.graphs.converters import as_batch
-from fdgnn.parameters import Jobs, check_parameters
+from fdgnn.limits import MAX_CONFIGURATIONS, MAX_NETWORKS
+from fdgnn.parameters import Jobs, Number, Rule, check_parameters
 from fdgnn.readout.metrics import OF_CLASSES, Scoring, known_scoring, named_scoring
 from fdgnn.readout.several import SeveralTargets
 from fdgnn.readout.targets import sample_weights
@@ -49,6 +49,11 @@ from fdgnn.selection.splits import Splitters, check_groups
 from fdgnn.texts import agreeing, counted
 
 _WITH_PROBABILITY = "search with FDGNNClassifier(probability=True)"
+_RULES: dict[str, Rule] = {
+    "n_jobs": Jobs(),
+    "n_configurations": Number(1, whole=True, most=MAX_CONFIGURATIONS),
+    "n_guesses": Number(1, whole=True, most=MAX_NETWORKS),
+}
 _OF_A_SEARCH = (
     "n_configurations", "param_distributions", "configurations", "depths", "alphas", "n_guesses",
 )  # fmt: skip
@@ -291,13 +296,16 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return FDGNNClassifier() if self.estimator is None else self.estimator
 
     def _check_parameters(self) -> None:
-        check_parameters(self, {"n_jobs": Jobs()})
+        check_parameters(self, _RULES)
+        if not isinstance(self._base, GraphModel):
+            raise ValueError(
+                f"estimator={self.estimator!r}: expected an FDGNNClassifier, an FDGNNRegressor or "
+                "None"
+            )
         self._base.check_parameters()
-        for name in ("n_configurations", "n_guesses"):
-            if not isinstance(getattr(self, name), Integral) or getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)!r}: expected an integer, at least 1")
         outer: Any = self.outer_cv
-        if not (outer is None or hasattr(outer, "split")) and (outer < 2 or outer != int(outer)):
+        splitter = hasattr(outer, "split") and not isinstance(outer, str)
+        if not splitter and Number(2, whole=True, optional=True).expected(outer):
             raise ValueError(
                 f"outer_cv={outer!r}: expected an integer, at least 2, a splitter or None"
             )
