@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from commands import fdgnn
+from commands import assert_one_clear_line, fdgnn
 from fdgnn.datasets import make_motif_graphs
 from tu_files import write_batch
 
@@ -152,3 +152,17 @@ def test_all_pools_of_processes_are_made_in_one_place():
         if any(maker in path.read_text(encoding="utf-8") for maker in makers)
     }
     assert found == {"workers.py"}
+
+
+def test_a_second_prediction_into_one_file_is_rejected_while_the_first_one_runs(data, tmp_path):
+    words = ("predict", data / "model.fdgnn", data / "large.csv", "-o", tmp_path / "out.csv")
+    process, family = started(words, tmp_path)
+    second = fdgnn(*words)
+    assert_one_clear_line(second, "out.csv", "another process is writing it")
+    assert process.poll() is None
+    ended(process, family, signal.SIGKILL)
+    assert not (tmp_path / "out.csv").exists()
+    words = ("predict", data / "model.fdgnn", data / "small.csv", "-o", tmp_path / "out.csv")
+    assert fdgnn(*words).returncode == 0  # the lock ended with its process
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+    assert len((tmp_path / "out.csv").read_text().splitlines()) == 201

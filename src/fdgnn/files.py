@@ -102,6 +102,46 @@ def _is_ours(file: io.BufferedRandom, part: Path) -> bool:
     return usual and os.path.samestat(found, named)
 
 
+@contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """Hold `path` for one process; raise FileExistsError while another process holds it.
+
+    The lock is of an open file beside `path`, so that it ends with the process, even if that is
+    killed. Where the file system has no locks, nothing is held.
+    """
+    if fcntl is None:
+        yield
+        return
+    path = path.resolve()
+    lock = path.with_name(f".{path.name}.lock")
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    try:
+        if _is_held(descriptor, lock):
+            raise FileExistsError(
+                f"{path}: another process is writing it; wait for it, or give another name"
+            )
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)
+
+
+def _is_held(descriptor: int, lock: Path) -> bool:
+    """Lock a file; return whether another process has locked it, or just removed it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # this file system has no locks
+        return False
+    try:
+        return not os.path.samestat(os.fstat(descriptor), lock.lstat())
+    except FileNotFoundError:
+        return True
+
+
 def is_leftover(path: Path) -> bool:
     """Tell whether a process that was killed has left this file while it wrote another."""
     return path.name.startswith(".") and path.suffix == ".part"

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from fdgnn.datasets import Reject
 from fdgnn.extras import require
-from fdgnn.files import check_writable, write_aside
+from fdgnn.files import check_writable, exclusive, write_aside
 from fdgnn.records import Record, decode, encode
 from fdgnn.workflow.output import kind_of, rows_writer
 from fdgnn.workflow.predicting import PredictedRows
@@ -95,6 +95,9 @@ class PiecedFile:
         self.folder = self.path.with_name(f".{self.path.name}.pieces")
         self.done = Counts()  # by an earlier command
         self.n_pieces = 0
+
+    def _resume(self) -> None:
+        """Find the pieces of an earlier command; delete those of another model or input."""
         while (found := self._record(self.n_pieces)) is not None:
             self.done.add(found.counts)
             self.n_pieces += 1
@@ -113,7 +116,20 @@ class PiecedFile:
 
     @contextmanager
     def writing(self) -> Iterator[Callable[[PredictedRows], None]]:
-        """Give a function that appends rows; at the end, the file is there."""
+        """Give a function that appends rows; at the end, the file is there.
+
+        Raises
+        ------
+        FileExistsError
+            Another process is writing the file, whose pieces must not be mixed with these.
+        """
+        with exclusive(self.path):
+            self._resume()
+            with self._writing() as write:
+                yield write
+
+    @contextmanager
+    def _writing(self) -> Iterator[Callable[[PredictedRows], None]]:
         piece = _Piece(self.kind, self.guard, header=self.n_pieces == 0)
 
         def write(rows: PredictedRows) -> None:
