@@ -1,6 +1,7 @@
 """Where the paper leaves something open: each reading's accuracy, on the same folds and draws.
 
     python -m benchmarks.readings MUTAG PTC_MR ... [--configurations 30] [--guesses 5]
+        [--only READING]
 
 Every reading goes through the paper's nested cross validation, with fewer configurations and
 guesses. Results are written to results/readings.json; docs/decisions/ quotes them.
@@ -125,13 +126,13 @@ def row(folds_scores) -> dict[str, float]:
     return {"mean": 100 * folds_scores.mean(), "std": 100 * folds_scores.std(ddof=1)}
 
 
-def measure(name, n_configurations, n_guesses, n_jobs) -> Iterator[tuple[str, dict]]:
+def measure(name, n_configurations, n_guesses, n_jobs, only) -> Iterator[tuple[str, dict]]:
     graphs, y = load_tu(name)
     classes, Y = code_classes(y)
     codes, folds = np.searchsorted(classes, y), nested_folds(y, 10, 10, seed=0)
     configurations = draw_configurations(GraphReservoir.search_space(), n_configurations, seed=0)
     depth_of = np.random.default_rng(0).integers(1, 6, size=n_configurations)
-    for reading in READINGS:
+    for reading in only or READINGS:
         job = partial(configuration_scores, graphs, Y, codes, folds, reading, n_guesses)
         scores = np.array(
             joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(job)(c) for c in configurations)
@@ -157,12 +158,14 @@ def main() -> None:
     parser.add_argument("--configurations", type=int, default=30)
     parser.add_argument("--guesses", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--only", action="append", choices=READINGS, help="one of the readings")
     options = parser.parse_args()
     results = json.loads(OUT.read_text()) if OUT.exists() else {}
     for name in options.datasets:
         rows = results.setdefault(name, {})
         rows["configurations"], rows["guesses"] = options.configurations, options.guesses
-        for reading, found in measure(name, options.configurations, options.guesses, options.jobs):
+        sizes = options.configurations, options.guesses, options.jobs
+        for reading, found in measure(name, *sizes, options.only):
             rows[reading] = found
             print(f"{name:14} {reading:45} {found['mean']:6.2f} ± {found['std']:.2f}", flush=True)
             OUT.write_text(json.dumps(results, indent=1) + "\n")

@@ -1,6 +1,6 @@
 """How far the default solver is from the fixed point, over many random initializations.
 
-    python -m benchmarks.solver_error [--seeds 400] [--dataset MUTAG]
+python -m benchmarks.solver_error [--seeds 400] [--dataset MUTAG]
 """
 
 import argparse

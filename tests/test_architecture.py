@@ -24,8 +24,8 @@ SOURCES = sorted(SOURCE.rglob("*.py"))
 
 # From the bottom up: a room imports only rooms before it.
 ROOMS = [
-    "_version", "exceptions", "limits", "standins", "texts", "arrays", "extras", "files", "places",
-    "records",
+    "_version", "caching", "exceptions", "limits", "standins", "texts", "arrays", "extras", "files",
+    "places", "records",
     "progress", "context", "clusters", "scikit", "seeds", "parameters", "kernels", "threads",
     "workers",
     "graphs", "stability", "datasets", "reservoir",

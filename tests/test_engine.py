@@ -126,7 +126,7 @@ def assert_within_tol(graphs, reservoir, tol=1e-3):
 
 
 def test_a_cycle_without_drive_is_not_taken_for_converged():
-    """The first neuron of a cycle does not move in the first sweep, but what it reads does later."""
+    """The first neuron of a cycle rests in the first sweep, but what it reads moves later."""
     graphs = GraphBatch.from_graphs(
         [Graph([[0, 1], [1, 2]], 3, labels=[0, 1, 1]), Graph([[0], [1]], 2, labels=[1, 1])]
     )

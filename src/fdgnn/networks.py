@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from fdgnn.arrays import Array, Features, Floats, Ints
+from fdgnn.caching import cached_property
 from fdgnn.committee import HeldOut, Member, Penalty, Readout, at_best_penalty
 from fdgnn.encoders import Encoder, Encoding
 from fdgnn.encoders.descriptors import DescriptorBlock, beside

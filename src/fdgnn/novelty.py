@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from math import ceil
 from typing import Any, Protocol
 
@@ -31,6 +31,7 @@ import scipy.sparse as sp
 from scipy.linalg import lapack
 
 from fdgnn.arrays import Features, Floats, Ints
+from fdgnn.caching import cached_property
 from fdgnn.encoders import Encoder, Encoding
 from fdgnn.graphs import GraphBatch
 from fdgnn.threads import blas_threads_for

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import groupby
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
@@ -26,6 +25,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from fdgnn.arrays import Array, Features, Floats, Ints, dense
+from fdgnn.caching import cached_property
 from fdgnn.encoders.unseen import tell_unseen
 from fdgnn.exceptions import GraphError, ModelFileError
 from fdgnn.graphs import GraphBatch

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from fdgnn.arrays import Array, Features, Floats, Ints, entries_of
+from fdgnn.caching import cached_property
 from fdgnn.encoders.channels import Channels, Colors
 from fdgnn.graphs import GraphBatch
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Annotated, Literal, Self
 
 import msgspec
@@ -18,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fdgnn.arrays import Array, Features, Floats, Ints, spread
+from fdgnn.caching import cached_property
 from fdgnn.exceptions import GraphError
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.descriptors import Descriptors, kind_of, known_in

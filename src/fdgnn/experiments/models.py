@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from fdgnn._version import __version__
+from fdgnn.caching import cached_property
 from fdgnn.context import Context
 from fdgnn.estimators import AUTO, FDGNNClassifier, FDGNNRegressor
 from fdgnn.experiments.committee_files import (

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any, NoReturn, overload
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from fdgnn.arrays import Array, Floats, Ints, frozen, offsets_of, ranges
+from fdgnn.caching import cached_property
 from fdgnn.exceptions import GraphError, UnseenLabelError
 from fdgnn.graphs import checks, colors
 from fdgnn.graphs.arcs import merge_arcs

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from fdgnn.arrays import Array, Floats, Ints, frozen
+from fdgnn.caching import cached_property
 
 
 class Structure(NamedTuple):

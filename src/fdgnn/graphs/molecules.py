@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from fdgnn.arrays import Array, Floats, Ints
+from fdgnn.caching import cached_property
 from fdgnn.exceptions import GraphError
 from fdgnn.extras import require
 from fdgnn.graphs.batch import GraphBatch

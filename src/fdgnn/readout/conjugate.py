@@ -30,7 +30,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +38,7 @@ import scipy.sparse as sp
 from scipy.linalg import lapack
 
 from fdgnn.arrays import Floats, Ints, blocks
+from fdgnn.caching import cached_property
 from fdgnn.exceptions import ConvergenceWarning
 from fdgnn.readout.dual import fit_dual, with_intercept
 from fdgnn.readout.passes import Passes, SamplePart, Totals

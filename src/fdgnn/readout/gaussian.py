@@ -18,13 +18,13 @@ needs have closed forms::
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from fdgnn.arrays import ROUNDING, Features, Floats, Ints
+from fdgnn.caching import cached_property
 from fdgnn.readout.dual import MOST_SAMPLES, fit_dual, held_out_by_inverse
 from fdgnn.readout.groups import target_groups
 from fdgnn.readout.products import Columns, products_with, row_products

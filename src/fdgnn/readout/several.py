@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from fdgnn.arrays import Array, Floats, Ints, is_unknown
+from fdgnn.caching import cached_property
 from fdgnn.graphs import GraphBatch
 from fdgnn.readout.groups import Mask
 from fdgnn.readout.metrics import rarest_share

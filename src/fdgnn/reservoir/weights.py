@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +27,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from fdgnn.arrays import Array, Floats, frozen
+from fdgnn.caching import cached_property
 from fdgnn.exceptions import ModelFileError
 from fdgnn.reservoir.schedule import Trees, schedule_layers, slots_of, trees
 from fdgnn.stability import wiring_radii

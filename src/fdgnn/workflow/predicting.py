@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from fdgnn.arrays import Floats, Ints
+from fdgnn.caching import cached_property
 from fdgnn.datasets import GraphTable, Reject
 from fdgnn.encoders import Encoder
 from fdgnn.graphs import GraphBatch

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from itertools import compress
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
+from fdgnn.caching import cached_property
 from fdgnn.experiments.records import Configuration, Trial
 from fdgnn.experiments.rivals.base import Task, inner_parts
 from fdgnn.extras import require
