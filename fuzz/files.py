@@ -28,6 +28,7 @@ WORDS = tuple(
     for word in (
         ",", "\n", '"', "'", "[", "]", "{", "}", ":", "null", "NaN", "1e400", "-1", "99999999999",
         "=1", "\x1b[2J", "\0", "C1CC", "é", "<!ENTITY a 'b'>", "&a;", "<node/>", "M  END", "$$$$",
+        "M  V30 COUNTS 99999999 0 0 0 0\n",
     )
 )  # fmt: skip
 
@@ -39,7 +40,7 @@ def tables() -> dict[str, list[bytes]]:
         ".jsonl": ["\n".join(map(json.dumps, ROWS)).encode(), _smiles_lines()],
         ".csv.gz": [gzip.compress(_csv(ROWS), mtime=0), gzip.compress(_smiles_csv(), mtime=0)],
         ".smi": ["\n".join(f"{s} m{i}" for i, s in enumerate(SMILES)).encode()],
-        ".sdf": [_sdf()],
+        ".sdf": [_sdf(), _sdf(v3000=True)],
         ".graphml": [_networks("write_graphml")],
         ".gexf": [_networks("write_gexf")],
         ".parquet": [_arrow("parquet")],
@@ -73,11 +74,12 @@ def _smiles_lines() -> bytes:
     return "\n".join(json.dumps({"smiles": s, "y": i % 2}) for i, s in enumerate(SMILES)).encode()
 
 
-def _sdf() -> bytes:
+def _sdf(v3000: bool = False) -> bytes:
     from rdkit import Chem
 
     text = io.StringIO()
     with Chem.SDWriter(text) as writer:
+        writer.SetForceV3000(v3000)
         for i, one in enumerate(SMILES[:3]):
             molecule = Chem.MolFromSmiles(one)
             molecule.SetProp("y", str(i % 2))

@@ -253,6 +253,58 @@ def test_long_smiles_make_no_dense_matrix(tmp_path):
     assert rejected(table) == {1: f"{told}(FDGNN_MAX_SMILES)"}
 
 
+def v3000(counts, n_atoms=1):
+    atoms = "".join(f"M  V30 {i} C 0 0 0 0\n" for i in range(1, n_atoms + 1))
+    return (
+        "m\n  x\n\n  0  0  0     0  0            999 V3000\nM  V30 BEGIN CTAB\n"
+        f"{counts}\nM  V30 BEGIN ATOM\n{atoms}M  V30 END ATOM\nM  V30 END CTAB\nM  END\n$$$$\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        "M  V30 COUNTS 200000000 0 0 0 0",
+        "M  V30 COUN-\nM  V30 TS 2000-\nM  V30 00000 0 0 0 0",
+        "M  V30 counts +200000000 0 0 0 0",
+        "M  V30 COUNTS -1 0 0 0 0",
+        "M  V30 COUNTS 1 200000000 0 0 0",
+    ],
+)
+def test_declared_counts_are_checked_before_rdkit_sees_the_block(tmp_path, monkeypatch, counts):
+    """156 bytes that declare 200 million atoms took 6.2 GB."""
+    Chem = pytest.importorskip("rdkit.Chem")
+    parse, seen = Chem.MolFromMolBlock, []
+    monkeypatch.setattr(Chem, "MolFromMolBlock", lambda block: seen.append(block) or parse(block))
+    good = v3000("M  V30 COUNTS 1 0 0 0 0")
+    path = tmp_path / "m.sdf"
+    path.write_text(good + v3000(counts) + good)
+    table = read_graphs(path)
+    assert table.rows.tolist() == [0, 2]
+    assert len(seen) == 2
+    assert rejected(table)[1].startswith("its counts line ")
+
+
+def test_counts_of_mol_blocks(tmp_path):
+    Chem = pytest.importorskip("rdkit.Chem")
+    block = Chem.MolToMolBlock(Chem.MolFromSmiles("CCO"))
+    declared = block.replace("  3  2", "999999")
+    assert declared != block
+    path = tmp_path / "m.sdf"
+    path.write_text("$$$$\n".join([block, declared, v3000("M  V30 COUNTS 30 0 0 0 0", 30)]))
+    with limits.changed(FDGNN_MAX_VERTICES=29):
+        found = rejected(read_graphs(path))
+    assert found == {
+        1: "its counts line declares 999 atoms and 999 bonds, but its mol block has only 10 lines; "
+        "write the file again",
+        2: "its counts line declares 30 atoms; graphs of up to 29 vertices are taken "
+        "(FDGNN_MAX_VERTICES)",
+    }
+    with limits.changed(FDGNN_MAX_SMILES=29):
+        found = rejected(read_graphs(path))
+    assert found[2].startswith("its molecule has 30 atoms; SMILES of up to 29 characters ")
+
+
 def test_many_columns_of_many_lines_in_a_tu_file(tmp_path):
     """The first line says how many columns there are; it must not say how much memory."""
     folder = write_folder(tmp_path / "toy", edge_labels="1" + ",1" * 400_000 + "\n" * 400_000 + "1")

@@ -22,7 +22,7 @@ from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.extras import require
 from fdgnn.graphs.molecules import MoleculeReader
 from fdgnn.graphs.raw import Raw, RawGraph
-from fdgnn.limits import MAX_ROW_BYTES
+from fdgnn.limits import MAX_ROW_BYTES, MAX_SMILES, MAX_VERTICES
 
 NAME = "name"  # the column with the names that such files give to molecules
 BLOCK = "\0mol block"  # the column that holds a record's mol block; no file has it
@@ -126,7 +126,57 @@ class MolBlock:
 
     def _read(self, row: Cells) -> RawGraph:
         Chem = require("rdkit.Chem", "chem", "SDF files")
+        _check_counts(row[BLOCK])
         mol = Chem.MolFromMolBlock(row[BLOCK])
         if mol is None:
             raise GraphError("its mol block is not a molecule that RDKit can read")
+        if MAX_SMILES.is_below(mol.GetNumAtoms()):  # each atom has at least one character
+            raise GraphError(f"its molecule has {mol.GetNumAtoms()} atoms; {MAX_SMILES.in_words}")
         return self.reader.read(Chem.MolToSmiles(mol))
+
+
+_V3000_LINE = "M  V30 "
+
+
+def _check_counts(block: str) -> None:
+    """Check the declared numbers of atoms and bonds, for which RDKit allocates memory at once.
+
+    Each atom and each bond has a line of its own.
+    """
+    lines = block.splitlines()
+    for n_atoms, n_bonds in _declared_counts(lines):
+        if n_atoms + n_bonds > len(lines):
+            raise GraphError(
+                f"its counts line declares {n_atoms} atoms and {n_bonds} bonds, but its mol block "
+                f"has only {len(lines)} lines; write the file again"
+            )
+        if MAX_VERTICES.is_below(n_atoms):
+            raise GraphError(f"its counts line declares {n_atoms} atoms; {MAX_VERTICES.in_words}")
+
+
+def _declared_counts(lines: list[str]) -> Iterator[tuple[int, int]]:
+    """Yield the numbers of atoms and bonds of each counts line, V2000 or V3000."""
+    if len(lines) > 3:  # columns of three characters
+        yield _count(lines[3][:3]), _count(lines[3][3:6])
+    parts: list[str] = []
+    for line in lines:
+        if not line.startswith(_V3000_LINE):
+            continue
+        parts.append(line.removeprefix(_V3000_LINE))
+        if line.endswith("-"):  # continued in the next line
+            parts[-1] = parts[-1][:-1]
+            continue
+        words, parts = "".join(parts).split(None, 3), []
+        if words[:1] and words[0].upper() == "COUNTS":
+            n_atoms, n_bonds, *_ = (*map(_count, words[1:3]), 0, 0)
+            yield n_atoms, n_bonds
+
+
+def _count(text: str) -> int:
+    """Read a count of at most nine digits; an empty one is 0."""
+    text = text.strip()
+    if not text:
+        return 0
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise GraphError(f"its counts line has {text[:20]!r}, expected a number of atoms or bonds")
+    return int(text)
