@@ -105,6 +105,11 @@ def dense(matrix: Features) -> Floats:
     return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix)
 
 
+def padded(array: Array) -> Array:
+    """Return text as a NumPy array of fixed width, for files and hashes; others as they are."""
+    return array.astype(str) if array.dtype.kind == "O" else array
+
+
 def read_arrays(path: Path, wanted: Callable[[str], bool] | None = None) -> dict[str, Array]:
     """Read a NumPy archive, or the arrays with wanted names; all of their bytes are verified.
 

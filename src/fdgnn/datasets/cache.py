@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn.arrays import Array, Ints, read_arrays
+from fdgnn.arrays import Array, Ints, padded, read_arrays
 from fdgnn.datasets.files import TextFile
 from fdgnn.datasets.home import cache_home, tell_not_kept
 from fdgnn.files import write_aside
@@ -67,6 +67,7 @@ def _store(path: Path, key: str, parsed: Dataset) -> None:
     graphs, y = parsed
     arrays = {field.name: getattr(graphs, field.name) for field in fields(graphs)}
     arrays |= {"y": y, "reading": np.array(encode(graphs.reading))}
+    arrays |= {n: padded(a) for n, a in arrays.items() if isinstance(a, np.ndarray)}
     arrays = {name: array for name, array in arrays.items() if array is not None}
     try:
         with write_aside(path) as file:

@@ -15,6 +15,7 @@ from typing import Any, Literal, cast
 from fdgnn.arrays import Array
 from fdgnn.datasets.request import ArcLabels, ReadRequest, VertexChoice
 from fdgnn.exceptions import DatasetFormatError
+from fdgnn.graphs.checks import is_text
 from fdgnn.graphs.descriptors import Kind, kind_of_cells
 from fdgnn.graphs.raw import RawGraph
 from fdgnn.graphs.reading import Reading
@@ -29,7 +30,7 @@ class Form:
 
 
 NOTHING = Form("none", 0)
-KINDS = {"b": "integer", "i": "integer", "u": "integer", "f": "real", "U": "text"}
+KINDS = {"b": "integer", "i": "integer", "u": "integer", "f": "real"}
 
 
 # ---------------------------------------------------------------------- all rows
@@ -88,7 +89,8 @@ def _form(array: Array | None) -> Form | None:
     if array.size == 0:
         return None
     width = 1 if array.ndim == 1 else array.shape[1] if array.ndim == 2 else -1
-    return Form(cast(Any, KINDS.get(array.dtype.kind, "other")), width)
+    kind = "text" if is_text(array) else KINDS.get(array.dtype.kind, "other")
+    return Form(cast(Any, kind), width)
 
 
 def _check_possible(vertex: VertexChoice, x: Form, use: ArcLabels, carried: Form) -> None:

@@ -79,7 +79,7 @@ def _array(row: Mapping[str, Any], column: str) -> Array | None:
     array = checks.as_array(value, f"the rows of {column}")
     if array.dtype.kind == "U" and not isinstance(value, np.ndarray):
         _check_all_text(value, column)
-    return array
+    return checks.without_padding(array)
 
 
 def _check_all_text(value: list[Any], column: str) -> None:

@@ -15,6 +15,7 @@ from importlib.metadata import version
 import numpy as np
 
 from fdgnn._version import __version__
+from fdgnn.arrays import padded
 from fdgnn.estimators import FDGNNClassifier
 from fdgnn.experiments import paper
 from fdgnn.experiments.records import Configuration, RunSettings
@@ -161,5 +162,5 @@ def fingerprint(graphs: GraphBatch, y: Array) -> str:
             continue
         value = getattr(graphs, field.name)
         if isinstance(value, np.ndarray):
-            digest.update(np.ascontiguousarray(value).tobytes())
+            digest.update(np.ascontiguousarray(padded(value)).tobytes())
     return digest.hexdigest()[:16]

@@ -12,7 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from fdgnn.arrays import Array, Floats, Ints, offsets_of
+from fdgnn.graphs import checks
 from fdgnn.graphs.batch import GraphBatch
+from fdgnn.graphs.labels import coded
 
 
 def subdivide(graphs: GraphBatch, table: Array | None = None) -> GraphBatch:
@@ -65,7 +67,13 @@ def subdivide(graphs: GraphBatch, table: Array | None = None) -> GraphBatch:
 
 def code_arcs(carried: Array) -> tuple[Floats, Array | None]:
     """Give each arc one number: its own, or its row in a table if arcs carry text or more."""
-    if carried.shape[1] == 1 and carried.dtype.kind != "U":
+    if checks.is_text(carried):
+        rows = list(map(tuple, carried.tolist()))
+        place = {row: i for i, row in enumerate(sorted(set(rows)))}
+        table = checks.text_array([text for row in place for text in row])
+        positions = np.array([place[row] for row in rows], dtype=np.float64)
+        return positions, table.reshape(len(place), carried.shape[1])
+    if carried.shape[1] == 1:
         return carried[:, 0].astype(np.float64), None
     table, codes = np.unique(carried, axis=0, return_inverse=True)
     return codes.ravel().astype(np.float64), table
@@ -80,7 +88,7 @@ def labels_of(carried: Array) -> Array:
     """
     if carried.shape[1] == 1:
         return carried[:, 0]
-    return np.array([",".join(map(str, row)) for row in carried.tolist()], dtype=str)
+    return checks.text_array([",".join(map(str, row)) for row in carried.tolist()])
 
 
 def _arc_ends(graphs: GraphBatch) -> tuple[Ints, Ints]:
@@ -114,8 +122,10 @@ def _labels(graphs: GraphBatch, arc_values: Floats, table: Array | None) -> tupl
     distinct, edge_codes = np.unique(arc_values, return_inverse=True)
     rows = _entries(distinct, table).tolist()
     edge_names = ["edge " + ",".join(map(_text, row)) for row in rows]
-    everything = np.concatenate([values.astype(str), np.array(edge_names, dtype=str)])
-    names, position = np.unique(everything, return_inverse=True)
+    everything = checks.text_array([*map(str, values.tolist()), *edge_names])
+    position, names = coded(everything)
+    assert position is not None
+    assert names is not None
     return names, position[np.concatenate([codes, edge_codes + len(values)])]
 
 

@@ -17,6 +17,8 @@ from fdgnn.limits import MAX_LABEL, MAX_ROW_BYTES, MAX_VERTICES
 
 MOST_VERTICES = 2**31 - 1  # in a batch: indices are int32, and a pair of them fits in an int64
 
+_SHORT = 8  # characters to which texts may always be padded
+
 INT64, FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
 
 # ---------------------------------------------------------------------- from anything to arrays
@@ -52,6 +54,36 @@ def check_texts(values: list[Any], what: str) -> None:
             f"{what} are {n_entries} texts of up to {longest} characters, too many for one array; "
             f"{MAX_ROW_BYTES.in_words}"
         )
+
+
+def text_array(texts: list[str]) -> Array:
+    """Make an array of text; of objects, if padding would take most of the memory.
+
+    NumPy pads each text to the longest one, 4 bytes per character. One long text in each of many
+    small rows of a file took gigabytes.
+    """
+    longest = max(map(len, texts), default=0)
+    if longest <= _SHORT or longest * len(texts) <= 4 * (sum(map(len, texts)) + len(texts)):
+        return np.array(texts, dtype=str)
+    array: Array = np.empty(len(texts), dtype=object)
+    same: dict[str, str] = {}
+    array[:] = [same.setdefault(text, text) for text in texts]
+    return array
+
+
+def without_padding(array: Array) -> Array:
+    """Return text as `text_array` does, and other arrays as they are."""
+    if array.dtype.kind != "U" or array.dtype.itemsize <= 4 * _SHORT:
+        return array
+    return text_array(array.ravel().tolist()).reshape(array.shape)
+
+
+def is_text(array: Array) -> bool:
+    """Tell whether an array has text only, padded or as objects."""
+    kind = array.dtype.kind
+    if kind != "O" or array.size == 0:
+        return kind == "U"
+    return all(isinstance(entry, str) for entry in array.ravel().tolist())
 
 
 def numbers(values: Any, what: str) -> Floats:
@@ -93,13 +125,13 @@ def _discrete(labels: Any, what: str, whose: str, remedy: str) -> Array:
         return array
     if array.dtype.kind in "OT":  # columns of a table, and NumPy's strings of variable width
         labels = array.tolist()
-        array = as_array(labels, what)
+        array = text_array(labels) if is_text(array) else as_array(labels, what)
     kind = array.dtype.kind
     if array.shape == (0,) and kind != "U":
         return array.astype(np.int64)
     whole = kind in "bi" or (kind == "u" and array.max() < 2**63)
     # NumPy reads the list [1, "C"] as ["1", "C"].
-    text = kind == "U" and (
+    text = is_text(array) and (
         isinstance(labels, np.ndarray) or all(isinstance(label, str) for label in labels)
     )
     if array.ndim != 1 or not (whole or text):
@@ -107,11 +139,12 @@ def _discrete(labels: Any, what: str, whose: str, remedy: str) -> Array:
             f"{what} have shape {array.shape} and dtype {array.dtype}, expected one integer per "
             f"{whose} or one string per {whose}; pass real values as {remedy}"
         )
-    if text and MAX_LABEL.is_below(array.dtype.itemsize // 4):
-        raise GraphError(
-            f"{what} have up to {array.dtype.itemsize // 4} characters; {MAX_LABEL.in_words}"
-        )
-    return array.astype(np.int64, copy=False) if whole else array
+    if whole:
+        return array.astype(np.int64, copy=False)
+    longest = max(map(len, array.tolist())) if kind == "O" else array.dtype.itemsize // 4
+    if MAX_LABEL.is_below(longest):
+        raise GraphError(f"{what} have up to {longest} characters; {MAX_LABEL.in_words}")
+    return without_padding(array)
 
 
 def arc_array(edge_index: Any) -> Ints:

@@ -74,7 +74,7 @@ def _joined(graph: Graph, known: tuple[Label, ...]) -> Graph:
             f"it has {len(labels)} labels and features of shape {features.shape}; give one label "
             "and one row of features per vertex"
         )
-    text = labels.dtype.kind == "U"
+    text = checks.is_text(labels)
     if known and isinstance(known[0], str) != text:
         kinds = ("text", "integer") if text else ("integer", "text")
         raise GraphError(f"it has {kinds[0]} labels beside features, expected {kinds[1]} labels")

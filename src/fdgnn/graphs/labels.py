@@ -11,8 +11,10 @@ import numpy.typing as npt
 
 from fdgnn.arrays import Array, Ints
 from fdgnn.graphs.arcs import first_of_run
+from fdgnn.graphs.checks import text_array, without_padding
 
 Codes = npt.NDArray[np.int32]
+_WIDE = 2**24  # bytes up to which labels are padded to the longest one
 _FEW_TEXTS = 500  # up to which a dictionary is faster than sorting
 
 
@@ -20,22 +22,28 @@ def coded(labels: Array | None) -> tuple[Codes | None, Array | None]:
     """Give the distinct labels, sorted, and each label's position among them."""
     if labels is None:
         return None, None
-    if labels.dtype.kind == "U" and len(labels) <= _FEW_TEXTS:  # NumPy compares texts slowly
+    kind = labels.dtype.kind
+    if kind == "O" or (kind == "U" and len(labels) <= _FEW_TEXTS):  # NumPy compares texts slowly
         names = labels.tolist()
         place = {name: i for i, name in enumerate(sorted(set(names)))}
-        codes = np.array([place[name] for name in names], dtype=np.int32)
-        return codes, np.array(list(place), dtype=labels.dtype)
+        codes = np.fromiter(map(place.__getitem__, names), dtype=np.int32, count=len(names))
+        return codes, text_array(list(place))
     ordered = np.sort(labels)
     values = ordered[first_of_run(ordered)]
     codes = np.searchsorted(values, labels).astype(np.int32)
-    return codes, values.astype(str) if values.dtype.kind == "O" else values
+    return codes, without_padding(values)
 
 
 def decoded(
     codes: Codes | None, values: Array | None, start: int = 0, end: int | None = None
 ) -> Array | None:
     """Give the labels at some positions, as they were given."""
-    return None if codes is None or values is None else values[codes[start:end]]
+    if codes is None or values is None:
+        return None
+    codes = codes[start:end]
+    if values.dtype.kind == "U" and values.dtype.itemsize * len(codes) > _WIDE:
+        values = values.astype(object)
+    return values[codes]
 
 
 def recoded(codes: Codes, values: Array, vocabulary: Sequence[Any]) -> Codes:

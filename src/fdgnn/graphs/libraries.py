@@ -272,7 +272,7 @@ def _attributes(entries: Iterable[tuple[Any, ...]], name: str, what: str) -> Arr
     if any(value is None for value in values):
         raise GraphError(f"its {what}s do not all have the attribute {name!r}; set it on each")
     checks.check_texts(values, f"attributes {name!r}")
-    return checks.as_array(values, f"attributes {name!r}")
+    return checks.without_padding(checks.as_array(values, f"attributes {name!r}"))
 
 
 def network_reading(
@@ -308,7 +308,7 @@ def names_in_reading(reading: Reading) -> AttributeNames:
 
 
 def _is_text(values: Array) -> bool:
-    return values.dtype.kind == "U"
+    return checks.is_text(values)
 
 
 def tell_unused(items: Sequence[Any], names: AttributeNames) -> None:

@@ -206,8 +206,10 @@ def _labels(x: Array | None, reading: Reading) -> Array:
     x = x[:, 0] if x.ndim == 2 and x.shape[1] == 1 else x
     if x.dtype.kind == "f" and (x == np.round(x)).all():
         x = x.astype(np.int64)
-    kind = "text" if x.dtype.kind == "U" else "integer"
-    if len(x) and x.ndim == 1 and x.dtype.kind in "biuU" and kind != reading.label_kind:
+    text = checks.is_text(x)
+    kind = "text" if text else "integer"
+    discrete = text or x.dtype.kind in "biu"
+    if len(x) and x.ndim == 1 and discrete and kind != reading.label_kind:
         raise GraphError(f"it has {kind} labels, expected {reading.vertices_in_words}")
     return x
 
@@ -234,7 +236,7 @@ def _arc_labels(carried: Array | None, reading: Reading, edges: Array) -> Array:
     )
     if whole or rows.dtype.kind == "b":
         rows = rows.astype(np.int64)
-    if rows.dtype.kind not in "iuU":
+    if rows.dtype.kind not in "iu" and not checks.is_text(rows):
         raise GraphError(
             f"its {reading.edge_attribute} has entries of dtype {rows.dtype}, "
             f"expected {reading.arcs_in_words}"
@@ -249,7 +251,7 @@ def _no_entries(reading: Reading) -> Array:
 
 def _of_known_kind(carried: Array | None, reading: Reading) -> Array:
     carried = _present(carried, (reading.edge_attribute or "",), reading.arcs_in_words)
-    kind = "text" if carried.dtype.kind == "U" else "number"
+    kind = "text" if checks.is_text(carried) else "number"
     if kind != reading.arc_kind:
         raise GraphError(
             f"its {reading.edge_attribute} has entries of kind {kind}, "

@@ -187,7 +187,7 @@ def _read(graph: Graph, position: int) -> GraphPart:
 
 
 def _label_kind(labels: Array | None) -> str | None:
-    return None if labels is None else "text" if labels.dtype.kind == "U" else "integer"
+    return None if labels is None else "integer" if labels.dtype.kind == "i" else "text"
 
 
 def _check_fields(graph: Graph) -> None:

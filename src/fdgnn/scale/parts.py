@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from fdgnn.arrays import Array, Features, Floats, Ints, read_arrays
+from fdgnn.arrays import Array, Features, Floats, Ints, padded, read_arrays
 from fdgnn.datasets.rows import GraphTable, Reject
 from fdgnn.encoders import Encoder
 from fdgnn.exceptions import DatasetFormatError, StudyError
@@ -172,6 +172,7 @@ def save_parsed(path: Path, part: ParsedPart) -> None:
     if part.graphs is not None:
         own = {f.name: getattr(part.graphs, f.name) for f in fields(part.graphs)}
         own.pop("reading")
+        own |= {n: padded(a) for n, a in own.items() if isinstance(a, np.ndarray)}
         arrays |= {f"graphs.{name}": a for name, a in own.items() if a is not None}
     _save(path, arrays)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fdgnn._version import __version__
-from fdgnn.arrays import Array, read_arrays
+from fdgnn.arrays import Array, padded, read_arrays
 from fdgnn.files import write_aside
 from fdgnn.selection.scores import SelectionTask
 
@@ -83,7 +83,7 @@ def _digest(value: Any) -> str:
 
 def _leaves(name: str, value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, np.ndarray):
-        plain = value if value.dtype.kind != "O" else value.astype(str)
+        plain = padded(value)
         return [(f"{name} {plain.dtype} {plain.shape}", np.ascontiguousarray(plain).tobytes())]
     if is_dataclass(value) and not isinstance(value, type):
         parts = [(f.name, getattr(value, f.name)) for f in fields(value)]
