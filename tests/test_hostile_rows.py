@@ -217,6 +217,40 @@ def test_gzip_is_bounded_as_zip_is(tmp_path):
         read_graphs(path)
 
 
+@pytest.mark.parametrize("name", ["g.jsonl.gz", "g.csv.gz", "g.smi.gz", "g.sdf.gz"])
+def test_many_short_lines_of_gzip_are_counted_as_rows(tmp_path, name):
+    """16 million blank lines are 15.6 kB of gzip, and took 6.1 GB."""
+    start = {
+        "g.jsonl.gz": json.dumps(EDGE).encode() + b"\n",
+        "g.csv.gz": b"smiles\nCCO\n",
+        "g.smi.gz": b"CCO a\n",
+        "g.sdf.gz": b"a\nM  END\n$$$$\n",
+    }[name]
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(start + b"\n" * 300_000 + start))
+    with (
+        memory_below(15 * MB),
+        pytest.raises(UnsafeArchiveError, match=r"times its own size; .*FDGNN_MAX_EXPANSION"),
+    ):
+        read_graphs(path)
+
+
+def test_a_table_has_a_limit_of_rejected_rows(tmp_path):
+    path = write(tmp_path / "g.jsonl", [EDGE, *[""] * 5, EDGE, *[{"y": 1}] * 5, EDGE])
+    told = r"^.*g\.jsonl: too many rows are rejected, for instance: %s; tables with up to %d reject"
+    with limits.changed(FDGNN_MAX_REJECTS=10):
+        assert len(read_graphs(path).rejects) == 10
+    with (
+        limits.changed(FDGNN_MAX_REJECTS=9),
+        pytest.raises(DatasetFormatError, match=told % ("row 1: its line is blank", 9)),
+    ):
+        read_graphs(path)
+    with limits.changed(FDGNN_MAX_REJECTS=4):
+        with pytest.raises(DatasetFormatError, match=told % ("its line is blank", 4)):
+            read_graphs(path)
+        assert sum(len(table.rows) for table in iter_graphs(path, chunk_size=4)) == 3
+
+
 def test_a_header_that_is_too_long(tmp_path):
     path = write(tmp_path / "g.csv", ["x" * 2000, "1"])
     with (

@@ -17,6 +17,7 @@ from commands import assert_one_clear_line, fdgnn
 from fdgnn import FDGNNClassifier, save_model
 from fdgnn.workflow import pieces, shards
 from fdgnn.workflow.predicting import Predictor
+from model_file_tools import memory_below
 
 pytest.importorskip("rdkit")
 
@@ -284,6 +285,28 @@ def _counting(real, predicted):
         return real(self, table)
 
     return predict
+
+
+@pytest.mark.parametrize("to", ["file", "directory"])
+def test_memory_does_not_grow_with_rejected_rows(model, tmp_path, monkeypatch, to):
+    """Each rejected row was kept until the end, at 400 bytes."""
+    monkeypatch.setattr(pieces, "ROWS", 1000)
+    source, n = tmp_path / "in.csv", 60_000
+    source.write_text("smiles\nCCO\n" + "\n" * n + "CCN\n")
+    out = tmp_path / "out.csv" if to == "file" else f"{tmp_path}/out/"
+    words = ("predict", model, source, "-o", out, "--chunk", 500, "--json")
+    short = tmp_path / "short.csv"
+    short.write_text("smiles\nCCO\n\nCCN\n")
+    assert fdgnn("predict", model, short, "-o", tmp_path / "short.out.csv").returncode == 0
+    with memory_below(12 * 2**20):
+        run = fdgnn(*words)
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["rejected"] == n
+    assert f"{n} of {n + 2} rows rejected" in run.stderr
+    place = "out.csv.rejects.csv" if to == "file" else "out/rejects/in.csv.rejects.csv"
+    lines = (tmp_path / place).read_text().splitlines()
+    assert lines[:2] == ["row,id,reason", "1,1,its line is blank"]
+    assert (len(lines), lines[-1]) == (n + 1, f"{n},{n},its line is blank")
 
 
 def test_pieces_of_another_input_are_not_used(model, tmp_path, small_pieces, monkeypatch):

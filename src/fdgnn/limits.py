@@ -133,14 +133,19 @@ MAX_ROW_BYTES = _limit(
     "of a line of text, a file with one graph, and the labels of one row as an array; parsed, a "
     "row takes some twenty times as much",
 )  # fmt: skip
+MAX_REJECTS = _limit(
+    "FDGNN_MAX_REJECTS", 10**6, "tables with up to {} rejected rows are taken",
+    "of a table that is read as a whole; the number and the reason of each rejected row are kept, "
+    "some 400 bytes; `predict` reads chunks and has no such limit",
+)  # fmt: skip
 MAX_SMILES = _limit(
     "FDGNN_MAX_SMILES", 5000, "SMILES of up to {} characters are taken",
     "of one molecule; RDKit makes dense matrices, whose size grows with the square of the atoms",
 )  # fmt: skip
 MAX_EXPANSION = _limit(
     "FDGNN_MAX_EXPANSION", 200, "files that unpack to up to {} times their size are taken",
-    "of a zip, gzip, Arrow or Parquet file that unpacks to 64 MiB or more; COLLAB's zip has a "
-    "ratio of 10",
+    "of a zip, gzip, Arrow or Parquet file that unpacks to 64 MiB or more; a line of gzip counts "
+    "as 256 bytes at least, as a row in memory does; COLLAB's zip has a ratio of 10",
 )  # fmt: skip
 MAX_UNPACKED_BYTES = _limit(
     "FDGNN_MAX_UNPACKED_BYTES", 2**33, "files that unpack to up to {} bytes are taken",

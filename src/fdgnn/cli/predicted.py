@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +14,13 @@ import typer
 
 from fdgnn.cli.app import say
 from fdgnn.cli.options import DataOptions
-from fdgnn.cli.rejects import RejectsFile, check_outputs
+from fdgnn.cli.rejects import RejectedRows, RejectsFile, check_outputs
 from fdgnn.cli.wording import name_options
 from fdgnn.texts import agreeing, counted
 
 if TYPE_CHECKING:
     from fdgnn.context import Context
+    from fdgnn.datasets import Reject
     from fdgnn.workflow.pieces import Counts
     from fdgnn.workflow.predicting import PredictedRows, Predictor
 
@@ -100,27 +101,33 @@ def _predict_file(
     output = asked.output
     bad_rows = RejectsFile.beside(output, asked.rejects)
     check_outputs(given, output, bad_rows)
-    with _writing(asked, predictor, given) as (write, counts):
+    with (
+        bad_rows.listing() as rejected,
+        _writing(asked, predictor, given) as (write, counts, earlier),
+    ):
         tables = asked.how.iterate(given, like=predictor.model, chunk_size=asked.chunk)
         if counts.rows:
             verb = agreeing(counts.rows, "was", "were")
             told = f"{verb} predicted before and {agreeing(counts.rows, 'is', 'are')} kept"
             say(f"{counted(counts.rows, 'row')} {told}", context.quiet)
             tables = skip_rows(tables, counts.rows)
+            for some_rejects in earlier:
+                rejected.extend(some_rejects)
         rows = predict_rows(predictor, tables, context.n_jobs)
         if output != "-":
             rows = context.track(rows, count_rows(given), "rows", done=counts.rows, size=len)
         for some in rows:
             write(some)
             counts.add(some)
-    _tell(counts, bad_rows, context, output, asked.as_json)
+            rejected.extend(some.rejects)
+    _tell(counts, rejected, context, output, asked.as_json)
 
 
 @contextmanager
 def _writing(
     asked: PredictionWanted, predictor: Predictor, given: str
-) -> Iterator[tuple[Callable[[PredictedRows], None], Counts]]:
-    """Give a function that writes rows, and what is known of rows that are written already."""
+) -> Iterator[tuple[Callable[[PredictedRows], None], Counts, Iterable[list[Reject]]]]:
+    """Yield a function that writes rows, and counts and rejected rows of an earlier command."""
     from fdgnn import places
     from fdgnn.workflow.output import kind_of, prediction_writer, rows_writer
     from fdgnn.workflow.pieces import Counts, PiecedFile
@@ -131,24 +138,24 @@ def _writing(
             places.write_place(output) as file,
             rows_writer(file, kind_of(output), asked.guard) as write_table,
         ):
-            yield lambda rows: write_table(rows.columns), Counts()
+            yield lambda rows: write_table(rows.columns), Counts(), ()
     elif output == "-" or not Path(given).exists():  # printed, or not a file that could be repeated
         with prediction_writer(output, asked.guard, as_json=asked.as_json) as write:
-            yield write, Counts()
+            yield write, Counts(), ()
     else:
         pieces = PiecedFile(output, asked.stamp(predictor), asked.guard)
         with pieces.writing() as write:
-            yield write, pieces.done
+            yield write, pieces.done, pieces.earlier_rejects()
 
 
 def _tell(
-    counts: Counts, bad_rows: RejectsFile, context: Context, output: str, as_json: bool
+    counts: Counts, rejected: RejectedRows, context: Context, output: str, as_json: bool
 ) -> None:
-    found, n_rows = counts.rejects, counts.rows
-    listed = bad_rows.write(found, n_rows, context)
-    if len(found) == n_rows:
-        raise ValueError(f"none of the {n_rows} rows can be predicted; {found[0]}")
-    n_predicted = n_rows - len(found)
+    n_rows = counts.rows
+    listed = rejected.show(n_rows, context)
+    if rejected.n == n_rows:
+        raise ValueError(f"none of the {n_rows} rows can be predicted; {rejected.first[0]}")
+    n_predicted = n_rows - rejected.n
     tell_unseen(counts.unseen, n_predicted, context)
     if counts.unlike:
         verb = agreeing(counts.unlike, "is", "are")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -23,9 +23,6 @@ from fdgnn.cli.options import (
 )
 from fdgnn.cli.predicted import print_summary, tell_unseen
 from fdgnn.cli.rejects import RejectsFile, check_outputs
-
-if TYPE_CHECKING:
-    from fdgnn.datasets import Reject
 
 
 class ShardKind(StrEnum):
@@ -182,9 +179,11 @@ def explain(
     fitted = _of_target(load_predictor(model), target)
     wanted = None if not row else set(row)
     n_explained = n_unseen = n_rows = 0
-    found: list[Reject] = []
     described = fitted.descriptors_ is not None
-    with explanation_writer(output, described, formula_guard, as_json=as_json) as write:
+    with (
+        bad_rows.listing() as rejected,
+        explanation_writer(output, described, formula_guard, as_json=as_json) as write,
+    ):
         for table in how.iterate(data, like=fitted):
             explained, refused = explain_table(
                 fitted, table, wanted, target=of, edges=edges, groups=choice
@@ -193,13 +192,13 @@ def explain(
             n_explained += len(explained)
             n_unseen += sum(one.warning is not None for one in explained)
             n_rows += table.n_rows
-            found += refused
+            rejected.extend(refused)
             if draw is not None:
                 draw_all(explained, draw)
-    listed = bad_rows.write(found, n_rows, context)
+    listed = rejected.show(n_rows, context)
     _check_rows(wanted or set(), n_rows)
     if n_explained == 0:
-        why = f"; {found[0]}" if found else ""
+        why = f"; {rejected.first[0]}" if rejected.n else ""
         raise ValueError(f"none of the rows asked for can be explained{why}")
     tell_unseen(n_unseen, n_explained, context)
     pictures = "" if draw is None else f", drawn in {draw}"

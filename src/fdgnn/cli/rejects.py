@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,25 +32,58 @@ class RejectsFile:
             return cls(chosen)
         return cls(Path(output).with_name(f"{Path(output).name}.rejects.csv"))
 
-    def write(self, rejects: Sequence[Reject], n_rows: int, context: Context) -> dict[str, object]:
-        """Show and list bad rows, and return what a summary says of them.
+    @contextmanager
+    def listing(self) -> Iterator[RejectedRows]:
+        """Yield a list to which rejected rows are appended; it is written as it grows.
 
-        If there are none, an older list is removed.
+        If there are none at the end, an older file is removed.
         """
-        if not rejects:
-            if self.path is not None:
-                self.path.unlink(missing_ok=True)
-            return {"rejected": 0, "rejects": None}
-        for reject in rejects[:SHOWN]:
-            say(str(reject), context.quiet)
-        where = ""
-        if self.path is not None:
-            from fdgnn.workflow.output import write_rejects
+        if self.path is None:
+            yield RejectedRows(None)
+            return
+        from fdgnn.files import check_writable, write_aside
+        from fdgnn.workflow.output import reject_writer
 
-            write_rejects(self.path, rejects)
-            where = f", listed in {self.path}"
-        say(f"{len(rejects)} of {n_rows} rows rejected{where}", context.quiet)
-        return {"rejected": len(rejects), "rejects": self.path and str(self.path)}
+        check_writable(self.path)
+        with reject_writer(partial(write_aside, self.path)) as write:
+            found = RejectedRows(self.path, write)
+            yield found
+        if not found.n:
+            self.path.unlink(missing_ok=True)
+
+    def write(self, rejects: Sequence[Reject], n_rows: int, context: Context) -> dict[str, object]:
+        """Show and list rejected rows, and return what a summary says of them."""
+        with self.listing() as found:
+            found.extend(rejects)
+        return found.show(n_rows, context)
+
+
+class RejectedRows:
+    """Rejected rows of which the first are kept; all are counted and passed on to a file."""
+
+    def __init__(
+        self, path: Path | None, write: Callable[[Sequence[Reject]], None] | None = None
+    ) -> None:
+        self.path, self.n = path, 0
+        self.first: list[Reject] = []
+        self._write = write
+
+    def extend(self, rejects: Sequence[Reject]) -> None:
+        """Append some rejected rows."""
+        self.n += len(rejects)
+        self.first += rejects[: SHOWN - len(self.first)]
+        if self._write is not None:
+            self._write(rejects)
+
+    def show(self, n_rows: int, context: Context) -> dict[str, object]:
+        """Show the first rejected rows, and return what a summary says of all of them."""
+        if not self.n:
+            return {"rejected": 0, "rejects": None}
+        for reject in self.first:
+            say(str(reject), context.quiet)
+        where = "" if self.path is None else f", listed in {self.path}"
+        say(f"{self.n} of {n_rows} rows rejected{where}", context.quiet)
+        return {"rejected": self.n, "rejects": self.path and str(self.path)}
 
 
 def check_outputs(data: str, output: str, rejects: RejectsFile) -> None:

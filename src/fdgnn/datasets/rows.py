@@ -26,6 +26,7 @@ from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.packed import PackedMolecule
 from fdgnn.graphs.raw import Joined, Raw, RawGraph, join
 from fdgnn.graphs.reading import USUAL_ATOMS, Reading
+from fdgnn.limits import MAX_REJECTS
 
 
 @dataclass(frozen=True)
@@ -212,7 +213,16 @@ class ChunkReader:
         table = found.table(joined)
         if self.strict and table.rejects:
             raise DatasetFormatError(f"{self.file.name}, {table.rejects[0]}")
+        if MAX_REJECTS.is_below(len(table.rejects)):
+            raise _too_many_rejects(self.file.name, str(table.rejects[0]))
         return table
+
+
+def _too_many_rejects(name: str, example: str) -> DatasetFormatError:
+    return DatasetFormatError(
+        f"{name}: too many rows are rejected, for instance: {example}; {MAX_REJECTS.in_words}; "
+        "correct the file, or read it in chunks by `iter_graphs`"
+    )
 
 
 class GraphTables(Iterator[GraphTable]):
@@ -238,11 +248,21 @@ class GraphTables(Iterator[GraphTable]):
 
     def chunks(self) -> Iterator[RowChunk]:
         """Yield the rows that are left, not read yet."""
-        while some := list(islice(self._rows, self.chunk_size)):
+        while some := list(self._some_rows()):
             start, self._start = self._start, self._start + len(some)
             yield RowChunk(start, some)
         if self._start == 0:
             raise DatasetFormatError(f"{self.reader.file.name}: it has no rows")
+
+    def _some_rows(self) -> Iterator[Row]:
+        """Yield the rows of the next chunk, unless too many of them cannot be split."""
+        n_bad, most = 0, MAX_REJECTS.value
+        for row in islice(self._rows, self.chunk_size):
+            if isinstance(row, BadRow):
+                n_bad += 1
+                if n_bad > most:
+                    raise _too_many_rejects(self.reader.file.name, row.reason)
+            yield row
 
     def _read(self) -> Iterator[GraphTable]:
         reading = None

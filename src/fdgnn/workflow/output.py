@@ -7,7 +7,7 @@ import io
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -127,15 +127,27 @@ def _summary(one: Explained) -> Cells:
     return dict(zip(_SUMMARY, cells, strict=True))
 
 
-def write_rejects(path: Path, rejects: Sequence[Reject]) -> None:
-    """List bad rows in a CSV file."""
-    with _writer(str(path), kind=".csv") as write:
-        write(reject_table(rejects))
+@contextmanager
+def reject_writer(
+    open_file: Callable[[], AbstractContextManager[IO[bytes]]],
+) -> Iterator[Callable[[Sequence[Reject]], None]]:
+    """Yield a function that appends rejected rows to a CSV file, opened at the first of them.
 
+    Rejected rows are written as they come: a file may have more of them than fit in memory.
+    """
+    with ExitStack() as stack:
+        write: Callable[[Table], None] | None = None
 
-def reject_table(rejects: Sequence[Reject]) -> Table:
-    """Give bad rows as a table."""
-    return _by_column([asdict(each) for each in rejects], ["row", "id", "reason"])
+        def append(rejects: Sequence[Reject]) -> None:
+            nonlocal write
+            if rejects:
+                write = write or stack.enter_context(
+                    rows_writer(stack.enter_context(open_file()), ".csv")
+                )
+                columns = ("row", "id", "reason")
+                write({name: [getattr(each, name) for each in rejects] for name in columns})
+
+        yield append
 
 
 def write_changes(path: Path, changes: Iterable[Change]) -> None:

@@ -11,7 +11,7 @@ import io
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -46,8 +46,7 @@ class PieceRecord(Record, frozen=True, kw_only=True):
     @property
     def counts(self) -> Counts:
         """The same, to be added up."""
-        bad = [Reject(each.row, each.id, each.reason) for each in self.rejects]
-        return Counts(self.rows, self.unseen, self.unlike, self.changed, bad)
+        return Counts(self.rows, self.unseen, self.unlike, self.changed, len(self.rejects))
 
 
 @dataclass
@@ -58,17 +57,19 @@ class Counts:
     unseen: int = 0
     unlike: int = 0
     changed: int = 0
-    rejects: list[Reject] = field(default_factory=list)
+    rejected: int = 0
 
     def add(self, some: PredictedRows | Counts) -> None:
         """Count some more rows."""
         if isinstance(some, PredictedRows):
-            some = Counts(len(some), some.n_unseen, some.n_unlike, some.n_changed, some.rejects)
+            some = Counts(
+                len(some), some.n_unseen, some.n_unlike, some.n_changed, len(some.rejects)
+            )
         self.rows += some.rows
         self.unseen += some.unseen
         self.unlike += some.unlike
         self.changed += some.changed
-        self.rejects += some.rejects
+        self.rejected += some.rejected
 
 
 class PiecedFile:
@@ -111,6 +112,13 @@ class PiecedFile:
             return None
         return found if found.made_by == self.made_by else None
 
+    def earlier_rejects(self) -> Iterator[list[Reject]]:
+        """Yield the rejected rows of each piece that an earlier command has written."""
+        for number in range(self.n_pieces):
+            found = self._record(number)
+            if found is not None:
+                yield [Reject(each.row, each.id, each.reason) for each in found.rejects]
+
     def _place(self, number: int, suffix: str) -> Path:
         return self.folder / f"{number:06d}{suffix}"
 
@@ -152,7 +160,7 @@ class PiecedFile:
     def _keep(self, piece: _Piece) -> None:
         """Write a piece and then its record, without which it does not count."""
         counts, number = piece.counts, self.n_pieces
-        bad = [BadRowRecord(each.row, each.id, each.reason) for each in counts.rejects]
+        bad = [BadRowRecord(each.row, each.id, each.reason) for each in piece.rejects]
         record = PieceRecord(
             made_by=self.made_by,
             rows=counts.rows,
@@ -181,12 +189,14 @@ class _Piece:
 
     def __init__(self, kind: str, guard: bool, header: bool) -> None:
         self.counts, self._file = Counts(), io.BytesIO()
+        self.rejects: list[Reject] = []
         self._writer = rows_writer(self._file, kind, guard, header=header)
         self._write: Any = self._writer.__enter__()
 
     def add(self, rows: PredictedRows) -> None:
         self._write(rows.columns)
         self.counts.add(rows)
+        self.rejects += rows.rejects
 
     def content(self) -> bytes:
         """Close the piece, and give its bytes."""

@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import as_completed as as_finished
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -28,7 +29,7 @@ from fdgnn.records import Record, decode, encode
 from fdgnn.texts import reason_of
 from fdgnn.threads import one_blas_thread
 from fdgnn.workers import WorkerPool
-from fdgnn.workflow.output import KINDS, reject_table, rows_writer
+from fdgnn.workflow.output import KINDS, reject_writer, rows_writer
 from fdgnn.workflow.predicting import PredictedRows, Predictor, predict_tables
 
 SHOWN = 5  # bad rows of a shard that its record has; a file lists all of them
@@ -49,7 +50,7 @@ class ShardRecord(Record, frozen=True, kw_only=True):
 
     def with_rows(self, some: PredictedRows) -> ShardRecord:
         """Count some more rows."""
-        told = tuple(str(reject) for reject in some.rejects)
+        told = tuple(str(reject) for reject in some.rejects[:SHOWN])
         return ShardRecord(
             stamp=self.stamp,
             made_by=self.made_by,
@@ -108,21 +109,18 @@ class ShardWork:
     def predict(self, shard: PredictedShard) -> ShardRecord:
         """Predict one shard: read it, write the result, then its record."""
         found = ShardRecord(stamp=places.stamp_of(shard.source), made_by=self.made_by)
-        rejects = []
         kind = PurePosixPath(shard.target).suffix
         with fetched_shard(shard.source) as path:
             tables = iter_graphs(path, like=self.predictor.model, **self.options)
             with (
                 places.write_place(shard.target) as file,
                 rows_writer(file, kind, self.guard) as write,
+                reject_writer(partial(places.write_place, shard.rejects)) as list_rejects,
             ):
                 for rows in predict_tables(self.predictor, tables, 1):
                     write(rows.columns)
                     found = found.with_rows(rows)
-                    rejects += rows.rejects
-        if rejects:
-            with places.write_place(shard.rejects) as file, rows_writer(file, ".csv") as write:
-                write(reject_table(rejects))
+                    list_rejects(rows.rejects)
         with places.write_place(shard.record) as file:
             file.write(encode(found) + b"\n")
         return found
