@@ -78,7 +78,8 @@ def test_one_list_has_no_columns():
         ([None] * N, "target 'b' is unknown for all graphs; leave it out"),
         ([1] * 9 + [None] * (N - 9), "target 'b' has one value only, 1, in the 9 graphs for which"),
         ([0.5] + [1.0] * (N - 1), "target 'b' has the value 0.5, but classes are whole numbers"),
-        (["x"] + [1] * (N - 1), "target 'b' mixes text and numbers"),
+        (["x"] + [1] * (N - 1), "target 'b' mixes types of class labels: str"),
+        ([True] + [1, 0] * (N // 2 - 1) + [2], "target 'b' mixes types of class labels: bool"),
         ([1] + [0] * (N - 1), "target 'b' has 1 known graphs of 1, too few to be held out"),
     ],
 )

@@ -29,6 +29,7 @@ from fdgnn.readout.several import (
 )
 from fdgnn.readout.targets import (
     accuracy_of,
+    check_label_types,
     check_one_each,
     check_two_classes,
     class_labels,
@@ -277,6 +278,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
                 raise ValueError("the first call of partial_fit needs all `classes`")
             graphs = as_batch(X)
             pieces = self._start_pieces(graphs if like is None else as_batch(like))
+            check_label_types(classes, "classes")
             self.classes_ = np.unique(np.asarray(classes))
             check_two_classes(self.classes_)
             if not pieces.sparse and (self.probability or self.threshold is not None):
@@ -307,6 +309,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, random_state, 
 
     def _known_codes(self, y: Any, graphs: GraphBatch) -> Array:
         """Class numbers of a piece, or an error for a class that was not announced."""
+        check_label_types(y)
         y = np.asarray(y)
         check_one_each(graphs, y)
         codes = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)

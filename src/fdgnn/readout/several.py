@@ -19,7 +19,7 @@ from fdgnn.graphs import GraphBatch
 from fdgnn.readout.groups import Mask
 from fdgnn.readout.metrics import rarest_share
 from fdgnn.readout.rare import rare_class, tell_rare
-from fdgnn.readout.targets import as_given, check_one_each, coded, sample_weights
+from fdgnn.readout.targets import as_given, check_label_types, check_one_each, coded, sample_weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,10 +194,21 @@ def class_targets(y: Any, graphs: GraphBatch) -> SeveralTargets:
     if isinstance(y, SeveralTargets):
         return y
     names, columns = _columns(y, graphs)
+    _check_label_types(y)
     read = [_classes(name, column) for name, column in zip(names, columns, strict=True)]
     return SeveralTargets(
         names, np.stack([codes for codes, _ in read], axis=1), tuple(each for _, each in read)
     )
+
+
+def _check_label_types(y: Any) -> None:
+    """Raise ValueError if a column has bools beside numbers, which NumPy would convert."""
+    if isinstance(y, Mapping) or hasattr(y, "columns"):
+        for key in y if isinstance(y, Mapping) else y.columns:
+            check_label_types(y[key], f"target {str(key)!r}")
+    elif not isinstance(y, np.ndarray):
+        for t, column in enumerate(zip(*y, strict=True)):
+            check_label_types(column, f"target '{t}'")
 
 
 def number_targets(y: Any, graphs: GraphBatch) -> SeveralTargets:
@@ -255,11 +266,10 @@ def _known(column: Array) -> Mask:
 
 def _classes(name: str, column: Array) -> tuple[Ints, Array]:
     """Class number of each graph, -1 where it is unknown, and the classes."""
+    check_label_types(column, f"target {name!r}")
     known = _known(column)
     values = column[known].tolist()
     labels: Array = np.array(values) if values else np.empty(0, dtype=np.int64)
-    if labels.dtype.kind == "U" and not all(isinstance(value, str) for value in values):
-        raise ValueError(f"target {name!r} mixes text and numbers; make them all of one kind")
     if labels.dtype.kind not in "biufU":
         raise ValueError(f"target {name!r} has values that are neither numbers nor text")
     if labels.dtype.kind == "f":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -49,9 +50,53 @@ def class_labels(y: Any, graphs: GraphBatch) -> Array:
     if not plain:
         check_known(y)
         check_known(as_given(given))
+        check_label_types(given)
         check_classification_targets(y)
     check_two_classes(y)
     return np.asarray(y)
+
+
+def check_label_types(y: Any, name: str = "y") -> None:
+    """Raise ValueError if class labels mix text, numbers and bools.
+
+    NumPy would convert them to one type without a word, so that 1 and "1", or 1 and True, became
+    one class. None and NaN are missing labels, of no type.
+
+    Parameters
+    ----------
+    y : array-like
+        The labels as the user gave them, before NumPy makes an array of them.
+    name : str
+        What the labels are called in the message.
+    """
+    if isinstance(y, np.ndarray) and y.dtype.kind != "O":
+        return
+    labels = np.asarray(y, dtype=object).ravel().tolist()
+    kinds = {_kind_of_label(found) for found in set(map(type, labels))}
+    if len(kinds) < 2:
+        return
+    first: dict[str, int] = {}  # where each kind is seen first
+    for i, label in enumerate(labels):
+        if not is_unknown(label):
+            first.setdefault(_kind_of_label(type(label)), i)
+    if len(first) > 1:
+        examples = ", ".join(
+            f"{type(labels[i]).__name__} ({name}[{i}] is {cut(repr(labels[i]), 40)})"
+            for i in first.values()
+        )
+        raise ValueError(
+            f"{name} mixes types of class labels: {examples}; convert all labels to one type, for "
+            "example to text by [str(label) for label in y]"
+        )
+
+
+def _kind_of_label(label_type: type) -> str:
+    """Return the kind of a label's type; whole and real numbers are of one kind."""
+    if issubclass(label_type, bool | np.bool_):
+        return "bool"
+    if issubclass(label_type, Number | np.number):
+        return "number"
+    return "text" if issubclass(label_type, str) else label_type.__qualname__
 
 
 def accuracy_of(y: Any, predicted: Array, weights: Any = None) -> float:

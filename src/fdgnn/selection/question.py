@@ -12,7 +12,7 @@ from fdgnn.graphs import Array, Floats, GraphBatch
 from fdgnn.readout.metrics import Scoring, named_scoring, usual_scoring
 from fdgnn.readout.rare import tell_rare_class
 from fdgnn.readout.several import SeveralTargets, class_targets, n_columns, number_targets
-from fdgnn.readout.targets import check_one_each, class_labels, sample_weights
+from fdgnn.readout.targets import check_label_types, check_one_each, class_labels, sample_weights
 from fdgnn.scikit import (
     is_classifier,
 )
@@ -60,6 +60,8 @@ class Question:
             several = class_targets(y, graphs) if classify else number_targets(y, graphs)
             several.check_learnable()
             return several
+        if classify:
+            check_label_types(y)
         y = np.asarray(y)
         check_one_each(graphs, y)
         return y
