@@ -412,7 +412,7 @@ def test_to_networkx_checks_and_names_its_fields():
 
 def test_to_networkx_without_networkx(monkeypatch):
     monkeypatch.setitem(sys.modules, "networkx", None)
-    with pytest.raises(MissingDependencyError, match=r"fdgnn\[interop\]"):
+    with pytest.raises(MissingDependencyError, match="extra 'interop'"):
         to_networkx(Graph(TRIANGLE))
 
 

@@ -22,7 +22,7 @@ from fdgnn.selection.folds import nested_folds
 from fdgnn.workflow.chemistry import baseline_answers, morgan_counts, murcko_scaffolds
 from tu_files import write_batch
 
-Chem = pytest.importorskip("rdkit.Chem", reason="molecules need RDKit: pip install 'fdgnn[chem]'")
+Chem = pytest.importorskip("rdkit.Chem", reason="molecules need RDKit: extra 'chem'")
 
 HEADS = ("C", "CC", "CCC", "CC(C)C", "c1ccccc1", "C1CCCC1", "C1CCCCC1", "CCOC", "CCSC", "FCC")
 TAILS = ("C", "N", "O", "C(=O)O", "C#N")

@@ -174,7 +174,7 @@ def test_a_planted_motif_is_a_part_and_is_found():
 
 # ---------------------------------------------------------------------- molecules
 
-rdkit = pytest.importorskip("rdkit", reason="molecules need RDKit: pip install 'fdgnn[chem]'")
+rdkit = pytest.importorskip("rdkit", reason="molecules need RDKit: extra 'chem'")
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from fdgnn.pages import joined_script, modules_of
 from fdgnn.playground import page as pages
 from fdgnn.playground.graphs import MOST_GRAPHS, MOST_VERTICES, chosen_graphs
 
-pytest.importorskip("jinja2", reason="a page needs Jinja2: pip install 'fdgnn[report]'")
+pytest.importorskip("jinja2", reason="a page needs Jinja2: extra 'report'")
 
 SCRIPTS = pages._HERE / "scripts"
 
@@ -142,7 +142,7 @@ def test_one_part_is_told_in_the_singular(motifs, tmp_path, monkeypatch):
     "options", [{"atoms": "typed"}, {"atoms": "rich", "arc_labels": "ignore", "stereo": True}]
 )
 def test_the_code_reads_molecules_as_the_model_does(tmp_path, options):
-    pytest.importorskip("rdkit", reason="molecules need RDKit: pip install 'fdgnn[chem]'")
+    pytest.importorskip("rdkit", reason="molecules need RDKit: extra 'chem'")
     data, output = tmp_path / "molecules.csv", tmp_path / "play.html"
     rows = "".join(f"{smiles},{i % 2}\n" for i, smiles in enumerate(["CCO", "CCN", "C=CC"] * 8))
     data.write_text(f"smiles,y\n{rows}")

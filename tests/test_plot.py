@@ -110,7 +110,7 @@ def test_what_is_no_model_is_refused():
 def test_missing_matplotlib_names_the_extra(monkeypatch):
     model = GraphReservoir(**SMALL).fit(GRAPHS)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(MissingDependencyError, match=r"fdgnn\[plot\]"):
+    with pytest.raises(MissingDependencyError, match="extra 'plot'"):
         plot_convergence(model, GRAPHS)
 
 

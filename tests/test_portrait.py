@@ -902,7 +902,7 @@ def test_searches_and_lists_of_graphs_have_portraits():
 def test_without_networkx_the_extra_is_named_before_any_work(monkeypatch):
     graphs, y, model = of_kind("two classes")
     monkeypatch.setitem(sys.modules, "networkx", None)
-    with pytest.raises(MissingDependencyError, match=r"fdgnn\[plot\]"):
+    with pytest.raises(MissingDependencyError, match="extra 'plot'"):
         portrait_of_model(model, graphs, y, dataset="x")
 
 

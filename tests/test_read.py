@@ -473,7 +473,7 @@ def test_what_is_wrong_with_a_whole_file_is_one_sentence(tmp_path, name):
 def test_what_is_not_installed_is_named(tmp_path, monkeypatch, module, name, extra):
     (tmp_path / name).write_text("smiles\nCC\n")
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingDependencyError, match=rf"pip install 'fdgnn\[{extra}\]'"):
+    with pytest.raises(MissingDependencyError, match=f"extra '{extra}' with: pip install {module}"):
         read_graphs(tmp_path / name)
 
 

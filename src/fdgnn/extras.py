@@ -12,6 +12,20 @@ from typing import Any
 
 from fdgnn.exceptions import MissingDependencyError
 
+# The packages of each extra, as pyproject.toml lists them (tests/test_extras.py compares them).
+# Messages name these packages and not this project: nobody has registered its name on PyPI, so that
+# anyone could publish another package there.
+PACKAGES = {
+    "demo": ("grakel", "tqdm"),
+    "interop": ("networkx",),
+    "tables": ("pyarrow",),
+    "chem": ("rdkit",),
+    "plot": ("matplotlib", "networkx"),
+    "cluster": ("distributed", "fsspec"),
+    "report": ("altair", "jinja2", "networkx", "vl-convert-python"),
+    "compare": ("grakel", "torch-geometric"),
+}
+
 
 def require(module: str, extra: str, what: str) -> Any:
     """Import an optional library, or raise an error that says how to install it.
@@ -37,9 +51,19 @@ def require(module: str, extra: str, what: str) -> Any:
             found: ModuleType = import_module(module)
     except ImportError as error:
         raise MissingDependencyError(
-            f"{what} need {library}; install it with: pip install 'fdgnn[{extra}]'"
+            f"{what} need {library}; {install_advice(extra, library)}"
         ) from error
     return found
+
+
+def install_advice(extra: str, library: str | None = None) -> str:
+    """Return how to install the packages of an extra, as the end of a message.
+
+    PyTorch belongs to no extra (pyproject.toml says why), so that it is named if it is the missing
+    `library`.
+    """
+    packages = (*(["torch"] if library == "torch" else []), *PACKAGES[extra])
+    return f"install the extra {extra!r} with: pip install {' '.join(packages)}"
 
 
 @contextmanager

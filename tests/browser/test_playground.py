@@ -23,7 +23,7 @@ from fdgnn.datasets import make_motif_graphs
 from fdgnn.exceptions import FDGNNWarning, UnseenLabelWarning
 from report_examples import HOSTILE, HOSTILE_END, HOSTILE_IMAGE
 
-pytest.importorskip("jinja2", reason="a page needs Jinja2: pip install 'fdgnn[report]'")
+pytest.importorskip("jinja2", reason="a page needs Jinja2: extra 'report'")
 
 pytestmark = pytest.mark.xdist_group("browser")
 AGREES = 1e-9
@@ -652,7 +652,7 @@ CHANGE = """([smiles, how, ...what]) => {
 
 
 def test_molecules_are_read_and_changed_as_rdkit_reads_them(visit, tmp_path):
-    pytest.importorskip("rdkit", reason="molecules need RDKit: pip install 'fdgnn[chem]'")
+    pytest.importorskip("rdkit", reason="molecules need RDKit: extra 'chem'")
     molecules = list(SMILES)
     y = np.arange(len(molecules)) % 2
     model = fitted(molecules, y, encoder="colors", readout="linear")
@@ -712,7 +712,7 @@ TANGLED = """(sketch) => {
 
 
 def test_fused_rings_and_ions_do_not_lie_upon_each_other(visit, tmp_path):
-    pytest.importorskip("rdkit", reason="molecules need RDKit: pip install 'fdgnn[chem]'")
+    pytest.importorskip("rdkit", reason="molecules need RDKit: extra 'chem'")
     salts = ["[O-][N+](=O)[O-].[O-][N+](=O)[O-].[Zn+2]", "[O-2].[O-2].[Ti+4]", "[Na+].CC(=O)[O-]"]
     model = fitted(salts * 4, [0, 1] * 6, encoder="colors")
     page = visit(playground.write(tmp_path / "salts.html", model, salts))

@@ -24,7 +24,7 @@ from fdgnn.cli.options import (
     check_unused,
     expand,
 )
-from fdgnn.cli.pages import PageFile, WantPage, show_committee, show_run
+from fdgnn.cli.pages import PageFile, WantPage, check_page, show_committee, show_run
 from fdgnn.cli.splitting import AskedSplit, SplittingCommand
 
 if TYPE_CHECKING:
@@ -227,10 +227,9 @@ def demo(
 
     from fdgnn.context import Context
     from fdgnn.experiments.running import run_study
-    from fdgnn.files import check_writable
 
     if page is not None:
-        check_writable(page)
+        check_page(page)
     study = _demo_study()
     say(f"{study.dataset}: {study.graphs!r}", quiet)
     say(
@@ -245,7 +244,7 @@ def demo(
         if page is None:
             say("to see a page about it: fdgnn demo --report demo.html", quiet)
         else:
-            show_run(study, result, Path(directory), page, context)
+            show_run(study, result, Path(directory), page, context, required=True)
 
 
 def _demo_study() -> Study:

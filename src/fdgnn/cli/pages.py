@@ -29,10 +29,22 @@ PageFile = Annotated[
 ]
 
 
+def check_page(output: Path) -> None:
+    """Raise an error before the work if the report that `--report FILE` names cannot be written."""
+    from fdgnn.report import check_report
+
+    check_report(output)
+
+
 def show_run(
-    study: Study, result: RunResult | None, directory: Path, output: Path, context: Context
-) -> None:
-    """Portray what a run selected and write its page."""
+    study: Study, result: RunResult | None, directory: Path, output: Path, context: Context,
+    *, required: bool = False,
+) -> None:  # fmt: skip
+    """Portray what a run selected and write its page.
+
+    A page that is `required`, because the user named its file, is an error if it cannot be made;
+    otherwise a line says so.
+    """
 
     def write() -> None:
         from fdgnn.portrait import portrait_of_study, write_portrait
@@ -43,7 +55,7 @@ def show_run(
             write_portrait(directory / "portrait.json", portrait)
         write_report(directory, output)
 
-    _tell_of_page(write, output, context)
+    _tell_of_page(write, output, context, required=required)
 
 
 def show_committee(study: CommitteeStudy, directory: Path, context: Context) -> None:
@@ -79,16 +91,23 @@ def show_model(
 
         write_report(model_subjects(path, model, table, dataset, context), output)
 
-    _tell_of_page(write, output, context)
+    _tell_of_page(write, output, context, required=True)
 
 
-def _tell_of_page(write: Callable[[], None], output: Path, context: Context) -> None:
-    """Write a page and say where it is; a failure is only told, since the results are there."""
-    from fdgnn.exceptions import FDGNNError
+def _tell_of_page(
+    write: Callable[[], None], output: Path, context: Context, *, required: bool = False
+) -> None:
+    """Write a page and say where it is.
+
+    A failure is only reported, since the results are there, unless the page is `required`.
+    """
+    from fdgnn.exceptions import FDGNNError, StudyError
 
     try:
         write()
     except (FDGNNError, OSError, ValueError) as error:
+        if required:
+            raise StudyError(f"no report page: {one_line(error)}") from error
         say(f"no report page: {one_line(error)}")
     else:
         say(f"report page: {output}", context.quiet)

@@ -47,9 +47,11 @@ def playground(
     """Write a page in which a model runs: change graphs, watch it, train by sliders; no network."""
     from fdgnn.cli.pages import dataset_of
     from fdgnn.files import check_writable
+    from fdgnn.pages import check_jinja
     from fdgnn.playground import write
 
     check_writable(output)
+    check_jinja()
     model = _model_of(subject)
     if model is None and data is not None:
         raise ValueError("--data is for model files; the first argument has the graphs already")

@@ -80,10 +80,9 @@ def report(
 ) -> None:
     """Write a page about runs and models: one HTML file that needs no network to be read."""
     from fdgnn.context import Context
-    from fdgnn.files import check_writable
-    from fdgnn.report import write_report
+    from fdgnn.report import check_report, write_report
 
-    check_writable(output)
+    check_report(output)
     context = Context(quiet=quiet, command=command_line())
     found: list[Path | Subject] = list(subjects)
     options = _DataOptions(asked_targets(target, targets), format, id_column, smiles, held_out)

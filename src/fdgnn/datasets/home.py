@@ -19,6 +19,7 @@ from fdgnn.exceptions import (
     FDGNNWarning,
     frames_of_libraries,
 )
+from fdgnn.extras import install_advice
 from fdgnn.files import expanduser, write_aside
 from fdgnn.limits import MAX_DOWNLOAD_BYTES
 
@@ -53,9 +54,11 @@ def _user_cache() -> Path:
     import platformdirs
 
     try:
-        return Path(platformdirs.user_cache_dir("fdgnn", appauthor=False))
+        path = Path(platformdirs.user_cache_dir("fdgnn", appauthor=False))
     except RuntimeError:  # a user without a home, as containers have them
         return NOWHERE
+    # Older versions give "~/.cache/fdgnn" there, which would be a folder called ~ in this one.
+    return path if path.is_absolute() else NOWHERE
 
 
 def tell_not_kept(what: str, again: str, directory: Path, error: OSError) -> None:
@@ -173,7 +176,7 @@ def _download(name: str, home: Path, *, allowed: bool) -> Path:
         "variable FDGNN_DATA names, or give the path of a copy"
     )
     if name == "MUTAG":
-        remedy += "; MUTAG also comes with the extra demo: pip install 'fdgnn[demo]'"
+        remedy += f"; MUTAG also comes with GraKeL: {install_advice('demo')}"
     if home == NOWHERE:
         raise DownloadError(
             f"{name} is not on this machine, and there is no home directory to keep it in; set the "

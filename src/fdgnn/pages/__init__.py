@@ -68,6 +68,19 @@ def policy(scripts: Iterable[str], more: str = "") -> str:
     )
 
 
+def check_jinja() -> None:
+    """Raise MissingDependencyError if Jinja2, which fills in all pages, is not installed."""
+    require("jinja2", "report", "Pages")
+
+
+def markup(text: str) -> Any:
+    """Return text that templates do not escape."""
+    check_jinja()
+    from markupsafe import Markup  # a dependency of Jinja2
+
+    return Markup(text)
+
+
 def templates(folder: Path) -> Any:
     """Give Jinja's templates of a folder; what is put into them is escaped."""
     jinja2 = require("jinja2", "report", "Pages")

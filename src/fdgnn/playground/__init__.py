@@ -25,6 +25,7 @@ from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.graphs.molecules import is_molecule
 from fdgnn.model_files import load_model
+from fdgnn.pages import check_jinja
 from fdgnn.playground.graphs import atom_arrays, chosen_graphs, molecule_rules, page_graphs
 from fdgnn.playground.models import one_model, page_model
 from fdgnn.playground.page import render
@@ -105,6 +106,7 @@ def write(
     """
     path = Path(output)
     check_writable(path)
+    check_jinja()
     if model is None and (graphs is None or y is None):
         raise PlaygroundError("there is nothing to play with: give a model, or graphs and classes")
     model = load_model(model) if isinstance(model, str | os.PathLike) else model

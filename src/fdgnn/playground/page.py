@@ -9,7 +9,7 @@ from typing import Any
 
 from fdgnn.arrays import Array
 from fdgnn.exceptions import PlaygroundError
-from fdgnn.pages import base_style, early_script, joined_script, policy, templates
+from fdgnn.pages import base_style, early_script, joined_script, markup, policy, templates
 from fdgnn.playground.packing import packed
 from fdgnn.playground.records import PageContent
 
@@ -26,8 +26,6 @@ def render(content: PageContent, arrays: Mapping[str, Array], summary: str) -> b
     PlaygroundError
         It would be larger than a page may be.
     """
-    from markupsafe import Markup
-
     scripts = {"early": early_script(), "page": joined_script(_HERE / "scripts" / "main.js")}
     html: str = (
         _templates()
@@ -38,10 +36,10 @@ def render(content: PageContent, arrays: Mapping[str, Array], summary: str) -> b
             version=content.version,
             training=content.training is not None,
             policy=policy(scripts.values(), _WORKER),
-            style=Markup(base_style() + _style()),
+            style=markup(base_style() + _style()),
             data=packed(content, arrays),
-            worker=Markup(joined_script(_HERE / "scripts" / "worker.js")),
-            scripts={name: Markup(text) for name, text in scripts.items()},
+            worker=markup(joined_script(_HERE / "scripts" / "worker.js")),
+            scripts={name: markup(text) for name, text in scripts.items()},
         )
     )
     page = html.encode("utf-8", errors="replace")

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from fdgnn.exceptions import StudyError
+from fdgnn.extras import require
 from fdgnn.files import check_writable, write_aside
 from fdgnn.report.page import render
 from fdgnn.report.subjects import Subject, model_subject, read_subject, read_subjects
@@ -19,6 +20,26 @@ from fdgnn.report.subjects import Subject, model_subject, read_subject, read_sub
 __all__ = ["Subject", "model_subject", "read_subject", "write_report"]
 
 Anything = str | os.PathLike[str] | Subject
+
+
+def check_report(output: str | os.PathLike[str]) -> None:
+    """Raise an error now, rather than after the work, if no report can be written to `output`.
+
+    Parameters
+    ----------
+    output : path
+        The HTML file that is to be written.
+
+    Raises
+    ------
+    MissingDependencyError
+        A library of the extra 'report' is not installed.
+    OSError
+        The file cannot be written.
+    """
+    check_writable(Path(output))
+    for library in ("altair", "jinja2", "networkx", "vl_convert"):
+        require(library, "report", "Report pages")
 
 
 def write_report(

@@ -12,7 +12,7 @@ from msgspec import to_builtins
 
 from fdgnn._version import __version__
 from fdgnn.exceptions import StudyError
-from fdgnn.pages import base_style, early_script, joined_script, policy, templates
+from fdgnn.pages import base_style, early_script, joined_script, markup, policy, templates
 from fdgnn.portrait.records import Drawing, Portrait
 from fdgnn.records import encode
 from fdgnn.report.bundle import bundle
@@ -69,8 +69,6 @@ def _sections(subjects: Sequence[Subject]) -> list[Section]:
 def _render(
     subjects: Sequence[Subject], sections: Sequence[Section], title: str | None, budget: int
 ) -> bytes:
-    from markupsafe import Markup
-
     page = joined_script(_HERE / "page.js")
     scripts = {"early": early_script(), "page": page, "bundle": bundle()}
     html: str = (
@@ -83,9 +81,9 @@ def _render(
             subjects=subjects,
             version=__version__,
             policy=policy(scripts.values()),
-            style=Markup(base_style() + (_HERE / "page.css").read_text(encoding="utf-8")),
-            content=Markup(embedded_json(_content(subjects, sections, budget))),
-            scripts={name: Markup(text) for name, text in scripts.items()},
+            style=markup(base_style() + (_HERE / "page.css").read_text(encoding="utf-8")),
+            content=markup(embedded_json(_content(subjects, sections, budget))),
+            scripts={name: markup(text) for name, text in scripts.items()},
         )
     )
     return html.encode("utf-8", errors="replace")  # paths may hold bytes that are no text
