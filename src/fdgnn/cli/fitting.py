@@ -31,7 +31,7 @@ from fdgnn.cli.options import (
     expand,
     names_in,
 )
-from fdgnn.cli.pages import PageFile, dataset_of, show_model
+from fdgnn.cli.pages import PageFile, check_page, dataset_of, show_model
 from fdgnn.cli.rejects import RejectsFile, check_outputs
 from fdgnn.cli.scaling import ScaleJob, ScaleOptions, check_in_core, fit_out_of_core
 from fdgnn.cli.settings import ModelSettings
@@ -40,6 +40,9 @@ from fdgnn.texts import agreeing, counted
 
 if TYPE_CHECKING:
     from fdgnn.workflow.training import Training
+
+
+MANY_GRAPHS = 50_000  # from here on, a hint names training out of core
 
 
 @app.command(
@@ -108,6 +111,8 @@ def fit(
     listed |= changed.write(table.changes, len(table.rows), context)
     graphs, y = check_targets(table, wishes.task)
     say(f"{graphs!r}", context.quiet)
+    if len(graphs) >= MANY_GRAPHS and data != "-":
+        say(_out_of_core_hint(data, output, asked), context.quiet)
     wishes = replace(wishes, split=held_out.of_table(table, context))
     training = train(graphs, y, wishes, smiles=table.smiles, context=context)
     save_model(training.model, output, score=training.score, nested=True)
@@ -119,14 +124,20 @@ def fit(
         show_model(output, training.model, table, dataset_of(data), page, context)
 
 
-def _check_files(data: str, output: Path, bad_rows: RejectsFile, page: Path | None) -> None:
-    from fdgnn.files import check_writable
+def _out_of_core_hint(data: str, output: Path, target: str | list[str] | None) -> str:
+    """Name the command that trains on a large file in less time and memory."""
+    names = [target] if isinstance(target, str) else target or ["COLUMN"]
+    words = ["fdgnn", "fit", data, *(w for name in names for w in ("--target", name))]
+    command = shlex.join([*words, "-o", str(output), "--memory", "1GB", "-j", "2"])
+    return f"hint: many graphs; training out of core takes less time and memory: {command}"
 
+
+def _check_files(data: str, output: Path, bad_rows: RejectsFile, page: Path | None) -> None:
     if str(output) == "-":
         raise ValueError("a model is written to a file; give its name by -o")
     check_outputs(data, str(output), bad_rows)
     if page is not None:
-        check_writable(page)
+        check_page(page)
 
 
 def _page_command(model: Path, data: str, target: str | list[str] | None) -> str:
