@@ -45,14 +45,9 @@ def _told_in_one_line() -> Iterator[None]:
         if type(error).__name__ == "NoArgsIsHelpError":
             raise
         context = getattr(error, "ctx", None)
-        command = "fdgnn" if context is None else _command_of(context)
+        command = "fdgnn" if context is None else context.command_path
         say(f"error: {usage_in_words(error.format_message())}; {command} --help lists all options")
         raise typer.Exit(2) from None
-
-
-def _command_of(context: Any) -> str:
-    """Name a command as one types it, however this process was started."""
-    return " ".join(["fdgnn", *context.command_path.split()[1:]]).replace("fdgnn -m fdgnn", "fdgnn")
 
 
 class _Commands(TyperGroup):
@@ -135,7 +130,7 @@ def main() -> None:
     _fill_in_closed_streams()
     try:
         with _interruptible():
-            _parser()()
+            _parser()(prog_name="fdgnn")
     except BrokenPipeError:  # whoever read our output has seen enough
         sys.exit(1)
     except (FDGNNError, ValueError, OSError) as error:

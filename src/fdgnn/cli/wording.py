@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import fields
 
 from fdgnn.cli.options import FirstDataOptions
@@ -28,11 +29,22 @@ def name_options(message: str) -> str:
     return BARE.sub(_as_option, QUOTED.sub(_as_option, message))
 
 
-# What the option parser says, and what a stranger understands.
-_OF_THE_PARSER = (
+# What the option parser says (typer, or click below older versions of it), and what users read.
+_OF_THE_PARSER: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"Invalid value for '([^']*)'(?: / '[^']*')?: (?:Value error, )?", r"\1: "),
     (r"Input should be a valid integer\b.*", "expected a whole number"),
     (r"Input should be a valid number\b.*", "expected a number"),
+    (r"'[^']*' is not a valid int(?:eger)?\b.*", "expected a whole number"),
+    (r"'[^']*' is not a valid float\b.*", "expected a number"),
+    (r"\S+ is not in the range x>=(\S+)", r"expected a number of at least \1"),
+    (r"\S+ is not in the range x<=(\S+)", r"expected a number of at most \1"),
+    (
+        r"No such option '(\S+)'\.? \(Did you mean one of: (.*)\?\)",
+        r"No such option: \1 (Possible options: \2)",
+    ),
+    (r"No such option '(\S+)'\.? Did you mean (.*)\?", r"No such option: \1 Did you mean \2?"),
+    (r"No such option '(\S+)'", r"No such option: \1"),
+    (r"(?<=\S )\('(\(Possible options: .*\))',\)", r"\1"),  # typer 0.26 shows a tuple
     (r"Input should be greater than or equal to ", "expected a number of at least "),
     (r"Input should be less than or equal to ", "expected a number of at most "),
     (r"No such option: (\S+) \(Possible options: (.*)\)", r"there is no option \1; near are \2"),
@@ -40,7 +52,7 @@ _OF_THE_PARSER = (
     (r"No such option: (\S+)", r"there is no option \1"),
     (r"No such command '([^']*)'", r"there is no command '\1'"),
     (r"Missing (?:option|parameter) '([^']*)'(?: / '([^']*)')?", r"the option \1 is missing"),
-    (r"Missing argument '([^']*)'", r"the argument \1 is missing"),
+    (r"Missing argument '([^']*)'", lambda found: f"the argument {found[1].lower()} is missing"),
     (r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", r"nothing is known about \1"),
 )
 

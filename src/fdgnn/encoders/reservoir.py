@@ -206,7 +206,8 @@ class GraphReservoir(Encoder):
         n_jobs: int | None = None,
     ) -> Encoding:
         """Run checked graphs to their fixed points; one pass serves all depths."""
-        depths = [self.n_layers] if depths is None else depths
+        # NumPy 1 takes uint64 - 1 for a real number, so that depths must be Python's integers.
+        depths = [int(depth) for depth in ([self.n_layers] if depths is None else depths)]
         if self.pooled_layers == "last":
             embedding = self._embed(graphs, [depth - 1 for depth in depths], n_jobs)
             features = list(embedding.pooled)
