@@ -1,5 +1,7 @@
 # make demo   sets everything up and evaluates FDGNN on MUTAG
 # make test   sets everything up and runs linters, type checker and all tests
+# make test-lowest    runs the tests with the lowest versions that pyproject.toml allows
+# make test-minimal   runs the tests that need no extra, without extras
 # make docs   builds the documentation: site/index.html
 # make test-browser   the page's tests in Chromium, which it installs if it may
 PYTHON ?= python3
@@ -10,9 +12,11 @@ JOBS ?= -1
 # the build with CUDA, TORCH_INDEX names the address of the CPU builds.
 TORCH ?= torch==2.13.0
 TORCH_INDEX ?=
+LOWEST := .venv-lowest
+MINIMAL := .venv-minimal
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint types pytest test-browser chromium docs bench fuzz results table4 constraints clean kernels compiler help
+.PHONY: demo test lint types pytest test-lowest test-minimal test-browser chromium docs bench fuzz results table4 constraints clean kernels compiler help
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -54,6 +58,32 @@ types: $(VENV)/.installed
 pytest: $(VENV)/.torch
 	PYTHONDONTWRITEBYTECODE= MALLOC_TRIM_THRESHOLD_=33554432 MALLOC_MMAP_THRESHOLD_=33554432 \
 	  $(BIN)/pytest -n 2 --dist loadgroup
+
+# Lower bounds are true if the tests pass with exactly these versions. uv chooses the lowest version of
+# every direct dependency and the newest of the others; pip installs PyTorch, whose version is fixed.
+# Old libraries meet new ones here, so that deprecations among them are no errors.
+$(LOWEST)/.installed: pyproject.toml CMakeLists.txt $(wildcard src/kernels/*) | compiler
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check uv \
+	  $(if $(TORCH),$(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(TORCH))
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct \
+	  -e '.[$(TESTED_EXTRAS),test]'
+	@touch $@
+
+TESTED_EXTRAS := demo,interop,tables,chem,plot,cluster,report,compare
+TESTS ?=
+test-lowest: $(LOWEST)/.installed
+	$(LOWEST)/bin/pytest -n 2 --dist loadgroup -W ignore::DeprecationWarning \
+	  -W ignore::PendingDeprecationWarning -W ignore::FutureWarning $(TESTS)
+
+# An installation without extras: tests that need one are skipped and say which.
+$(MINIMAL)/.installed: pyproject.toml CMakeLists.txt $(wildcard src/kernels/*) | compiler
+	$(PYTHON) -m venv --clear $(MINIMAL)
+	$(MINIMAL)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	@touch $@
+
+test-minimal: $(MINIMAL)/.installed
+	$(MINIMAL)/bin/pytest -n 2 --dist loadgroup $(TESTS)
 
 # The page in a real browser: Debian's Chromium, installed if this is root's machine and it has
 # none; CHROMIUM=path names another. `make test` runs the same, and skips it without a browser.
@@ -124,5 +154,5 @@ kernels: $(VENV)/.installed
 
 clean:
 	rm -f src/fdgnn/_*.so
-	rm -rf site docs/reference/generated $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf site docs/reference/generated $(VENV) $(LOWEST) $(MINIMAL) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -prune -exec rm -rf {} +

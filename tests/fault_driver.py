@@ -25,13 +25,11 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout, suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 # Slow to import: here, so that not every child has to.
-import altair  # noqa: F401
-import jinja2  # noqa: F401
-import pydantic.fields  # noqa: F401
 import scipy.stats  # noqa: F401
 import sklearn.model_selection  # noqa: F401
 
@@ -47,6 +45,10 @@ from contests import take_here
 from fdgnn.experiments import measures
 from fdgnn.experiments.comparison import runner
 from fdgnn.experiments.study import PROTOCOLS, Protocol
+
+for _library in ("altair", "jinja2", "pydantic.fields"):
+    with suppress(ImportError):  # not every installation has them
+        import_module(_library)
 
 KINDS = ("disk full", "permission lost", "killed")
 CLOCK = "clock moved"  # it ends nothing: ten years back, and at the next fault ten years ahead

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from functools import cache
+from importlib import metadata
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -34,6 +35,19 @@ ROOMS = [
     "pictures", "selection", "model_files", "workflow", "scale", "experiments", "portrait", "plot",
     "pages", "report", "playground", "cli", "__main__", "__init__",
 ]  # fmt: skip
+
+
+def pinned_versions():
+    """Whether libraries whose own imports are tested have the versions of constraints.txt."""
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = dict(line.split("==") for line in lines if "==" in line)
+    names = ("scikit-learn", "scipy", "typer", "joblib")
+    return all(metadata.version(name) == pins[name] for name in names)
+
+
+of_pinned_versions = pytest.mark.skipif(
+    not pinned_versions(), reason="what libraries import is tested for those of constraints.txt"
+)
 
 
 def room_of(path):
@@ -177,6 +191,7 @@ def imported():
     return dict(zip(STEPS, imported_by(*STEPS.values()), strict=True))
 
 
+@of_pinned_versions
 def test_importing_costs_nothing_that_is_not_used(imported):
     assert not imported["the package"] & {"numpy", "sklearn", "torch"}
     assert not imported["the command"] & {"numpy", "sklearn", "joblib"}
@@ -194,6 +209,7 @@ SLOW = {
 }  # fmt: skip
 
 
+@of_pinned_versions
 def test_models_take_scikit_learn_without_what_is_slow(imported):
     """These imports take longer than that of all the rest together, and no model needs them."""
     never = {"sklearn.model_selection", "sklearn.metrics", "scipy.optimize"}
@@ -221,6 +237,7 @@ def imported_after_a_model(*statements):
     return [set(line.split()) for line in run.stdout.splitlines()]
 
 
+@of_pinned_versions
 def test_stand_ins_are_gone_after_the_import():
     asked = (
         "import scipy, numpy; assert scipy.stats.norm.cdf(0) == 0.5; "
@@ -292,6 +309,7 @@ def test_a_stand_in_that_is_gone_is_not_looked_for_again(monkeypatch):
     assert removals == []
 
 
+@of_pinned_versions
 def test_help_imports_neither_rich_nor_pydantic():
     """They would take most of its time."""
     asked = "from fdgnn.cli import app; app(['--help'], standalone_mode=False)"
@@ -343,6 +361,7 @@ def test_constraints_pin_every_dependency_and_name_no_place(project):
             assert requirement.specifier.contains(pins[_normal(requirement.name)])
 
 
+@of_pinned_versions
 def test_this_environment_is_the_constrained_one(project):
     """Everything that the core and the test tools need, by whatever way, is pinned."""
     from importlib.metadata import PackageNotFoundError, distribution

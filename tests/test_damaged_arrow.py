@@ -114,11 +114,15 @@ def test_a_column_that_is_there_twice_is_refused(tmp_path):
 
 
 def test_a_file_that_ends_the_process_inside_of_pyarrow_is_an_error(tmp_path):
-    """Its footer has a histogram of the wrong size, which throws where Python cannot catch it."""
+    """Its footer has a histogram of the wrong size, which throws where Python cannot catch it.
+
+    pyarrow 14 does not read histograms, and finds what else is wrong.
+    """
     (case,) = CASES.glob("*")
     path = tmp_path / "g.parquet"
     path.write_bytes(case.read_bytes())
-    with pytest.raises(DatasetFormatError, match=r"g\.parquet: it cannot be read \(.*SIGABRT"):
+    told = r"g\.parquet: it cannot be read \(.*(SIGABRT|Malformed levels)"
+    with pytest.raises(DatasetFormatError, match=told):
         read_graphs(path, target="y")
 
 

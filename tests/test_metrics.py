@@ -150,11 +150,16 @@ def test_accuracy_is_scikit_learns_without_its_import(kind, monkeypatch):
     ids=["too few", "another kind", "no classes"],
 )
 def test_what_accuracy_cannot_compare_is_told_by_scikit_learn(truth):
-    with pytest.raises(ValueError) as theirs_says:
-        theirs.accuracy_score(truth, CODES)
+    try:
+        expected = theirs.accuracy_score(truth, CODES)
+    except ValueError as error:
+        theirs_says = str(error)
+    else:  # before 1.8, names are unequal to numbers
+        assert accuracy_of(truth, CODES) == expected == 0
+        return
     with pytest.raises(ValueError) as ours:
         accuracy_of(truth, CODES)
-    assert str(ours.value) == str(theirs_says.value)
+    assert str(ours.value) == theirs_says
 
 
 def test_a_column_and_numbers_with_a_point_are_compared_by_scikit_learn():
