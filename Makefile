@@ -83,7 +83,7 @@ $(MINIMAL)/.installed: pyproject.toml CMakeLists.txt $(wildcard src/kernels/*) |
 	@touch $@
 
 test-minimal: $(MINIMAL)/.installed
-	$(MINIMAL)/bin/pytest -n 2 --dist loadgroup $(TESTS)
+	FDGNN_TEST_MINIMAL=1 $(MINIMAL)/bin/pytest -n 2 --dist loadgroup $(TESTS)
 
 # The page in a real browser: Debian's Chromium, installed if this is root's machine and it has
 # none; CHROMIUM=path names another. `make test` runs the same, and skips it without a browser.

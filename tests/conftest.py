@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import cpu_times
+import missing_extras
 
 # One thread for BLAS, in commands that tests start as well: on small matrices and beside other
 # test processes more threads wait for each other, which takes twice the processor's time.
@@ -37,6 +38,7 @@ pytest_addoption = cpu_times.add_option
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(cpu_times)
+    config.pluginmanager.register(missing_extras)
     # Here and not in a fixture, so that doctests outside this folder are covered, too.
     if not hasattr(config, "workerinput"):  # pytest-xdist's workers share their parent's cache
         _cache.append(tempfile.mkdtemp(prefix="fdgnn-tests-"))

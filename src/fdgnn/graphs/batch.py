@@ -380,7 +380,7 @@ class GraphBatch(Sequence[Graph]):
 
     @cached_property
     def spectral_radii(self) -> Floats:
-        """Each graph's rho(|A|), as an upper bound, tight to about half a percent."""
+        """Each graph's ``rho(|A|)``, as an upper bound, tight to about half a percent."""
         from fdgnn.kernels import radii_of_graphs, spectral_radii
 
         if self.weights is not None:
