@@ -2,6 +2,7 @@
 # make test   sets everything up and runs linters, type checker and all tests
 # make test-lowest    runs the tests with the lowest versions that pyproject.toml allows
 # make test-minimal   runs the tests that need no extra, without extras
+# make sanitize   runs the kernels' tests with bounds checks, ASan and UBSan
 # make docs   builds the documentation: site/index.html
 # make test-browser   the page's tests in Chromium, which it installs if it may
 PYTHON ?= python3
@@ -16,7 +17,7 @@ LOWEST := .venv-lowest
 MINIMAL := .venv-minimal
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint types pytest test-lowest test-minimal test-browser chromium docs bench fuzz results table4 constraints clean kernels compiler help
+.PHONY: demo test lint types pytest sanitize test-lowest test-minimal test-browser chromium docs bench fuzz results table4 constraints clean kernels compiler help
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -43,7 +44,7 @@ compiler:
 demo: $(VENV)/.installed
 	$(BIN)/fdgnn demo --jobs $(JOBS) --report demo.html
 
-test: lint types pytest
+test: lint types sanitize pytest
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
@@ -58,6 +59,30 @@ types: $(VENV)/.installed
 pytest: $(VENV)/.torch
 	PYTHONDONTWRITEBYTECODE= MALLOC_TRIM_THRESHOLD_=33554432 MALLOC_MMAP_THRESHOLD_=33554432 \
 	  $(BIN)/pytest -n 2 --dist loadgroup
+
+# The kernels with bounds checks, AddressSanitizer and UndefinedBehaviorSanitizer, in a folder of their
+# own, and the tests that run most of them, but those that ask which engines are compiled: here it is one.
+# Python itself is not instrumented, so the libraries are loaded before it, and its leaks are not looked for.
+SANITIZED := build/sanitized
+SANITIZED_TESTS := tests/test_engine.py tests/test_kernels.py tests/test_schedule.py tests/test_colors.py \
+  tests/test_wl_counts.py tests/test_drawn_reservoir.py tests/test_hostile_graphs.py \
+  tests/test_one_graph.py tests/test_stability.py tests/test_interrupts.py
+
+$(SANITIZED)/.installed: $(VENV)/.installed CMakeLists.txt $(wildcard src/kernels/*)
+	rm -rf $(SANITIZED)
+	$(PIP) --no-deps --target $(SANITIZED)/wheel -C build-dir=build/sanitized-cmake \
+	  -C cmake.define.FDGNN_CHECKED=ON .
+	mkdir $(SANITIZED)/fdgnn
+	mv $(SANITIZED)/wheel/fdgnn/_*.so $(SANITIZED)/fdgnn
+	@touch $@
+
+# The Python files are those of the checkout.
+sanitize: $(SANITIZED)/.installed
+	@for each in $(filter-out %.so %/__pycache__,$(wildcard $(CURDIR)/src/fdgnn/*)); do \
+	  ln -sfn $$each $(SANITIZED)/fdgnn/; done
+	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
+	  ASAN_OPTIONS=detect_leaks=0 FDGNN_ENGINE=plain PYTHONPATH=$(CURDIR)/$(SANITIZED) \
+	  $(BIN)/pytest -q -n 2 --dist loadgroup -k "not compile and not best_engine" $(SANITIZED_TESTS)
 
 # Lower bounds are true if the tests pass with exactly these versions. uv chooses the lowest version of
 # every direct dependency and the newest of the others; pip installs PyTorch, whose version is fixed.
@@ -133,13 +158,13 @@ table4: $(VENV)/.torch
 	$(BIN)/python results/make_comparison.py
 
 # Rivals on one dataset, anew: make results/compare/MUTAG.json (resumes runs/NAME; OPTIONS, RIVALS).
-RIVALS ?= fdgnn-auto,fdgnn-colors,fdgnn-both,wl,wl-oa,pk,gk,rw,gin,dgcnn,gnn
+RIVALS ?= fdgnn-auto,fdgnn-wl,fdgnn-union,wl,wl-oa,pk,gk,rw,gin,dgcnn,gnn
 results/compare/%.json: $(VENV)/.torch
 	$(BIN)/fdgnn compare $* --with $(RIVALS) --out runs/$* --jobs $(JOBS) $(OPTIONS)
 	cp runs/$*/compare.json $@
 
 # The same for molecules, which are read from FDGNN_DATA/chem: make results/compare/BACE.json.
-RIVALS_OF_MOLECULES ?= fdgnn-auto,fdgnn-colors,fdgnn-both,ecfp-lr,ecfp-rf,wl
+RIVALS_OF_MOLECULES ?= fdgnn-auto,fdgnn-wl,fdgnn-union,ecfp-lr,ecfp-rf,wl
 results/compare/BACE.json results/compare/BBBP.json: results/compare/%.json: $(VENV)/.torch
 	$(BIN)/fdgnn compare $(FDGNN_DATA)/chem/$*.csv --target target --with $(RIVALS_OF_MOLECULES) \
 	  --out runs/$* --jobs $(JOBS) --time-limit 3600 $(OPTIONS)
@@ -154,5 +179,5 @@ kernels: $(VENV)/.installed
 
 clean:
 	rm -f src/fdgnn/_*.so
-	rm -rf site docs/reference/generated $(VENV) $(LOWEST) $(MINIMAL) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build site docs/reference/generated $(VENV) $(LOWEST) $(MINIMAL) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -prune -exec rm -rf {} +

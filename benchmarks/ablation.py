@@ -1,9 +1,9 @@
-"""What each part of the colors adds: accuracy of one model at a time, with one part changed.
+"""What each part of WL features adds: accuracy of one base model at a time, with one part changed.
 
     python -m benchmarks.ablation [--json results/beyond/ablation.json] [--datasets ...]
 
-Nested stratified 10 x 10 cross validation, the penalty by the inner folds, as in ``fdgnn evaluate
---model``; three seeds of folds. What is in the JSON file already is not run again.
+Nested stratified 10 x 10 cross-validation, alpha by the inner folds; three seeds of folds. What is
+in the JSON file already is not run again.
 """
 
 from __future__ import annotations
@@ -12,92 +12,82 @@ import argparse
 import itertools
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from fdgnn import ColorCounts, Encoder, GraphReservoir, load_tu
-from fdgnn.committee import PENALTIES, Member, ReadoutRecipe
-from fdgnn.encoders import GraphKind, JoinedEncoder
-from fdgnn.readout.gaussian import GaussianRidge
-from fdgnn.readout.linear import LinearRidge
-from fdgnn.selection.committees import member_outputs, score_committee
-from fdgnn.selection.folds import nested_folds
-from fdgnn.selection.scores import classification_task
+from fdgnn import Encoder, GraphReservoir, WLCounts, load_tu
+from fdgnn.encoders import EncoderUnion, GraphKind
+from fdgnn.ensemble import combine
+from fdgnn.fitting import BaseModel, FitTask, fit_depths
+from fdgnn.folds import nested_folds
+from fdgnn.linear import KernelRidge, Ridge
+from fdgnn.readout import metrics
+from fdgnn.seeds import child_seed, seed_sequence
+from fdgnn.targets import read_targets
 
-LINE, BELL = LinearRidge(relative=True), GaussianRidge()
+Readout: TypeAlias = Ridge | KernelRidge
+LINEAR, RBF = Ridge(), KernelRidge()
 LABELED = ("MUTAG", "PTC_MR", "COX2", "PROTEINS", "NCI1")
 PLAIN = ("IMDB-BINARY", "IMDB-MULTI", "REDDIT-BINARY")
 SEEDS = {"NCI1": (0,), "REDDIT-BINARY": (0,)}  # three for the others
 
 
-def labeled() -> dict[str, tuple[Encoder, ReadoutRecipe]]:
-    """Variants for graphs with vertex labels; the model to compare with has 3 rounds, Gaussian."""
-    rounds = {f"{r} rounds": (ColorCounts(n_rounds=r), BELL) for r in (0, 1, 2, 3, 4, 6)}
-    return rounds | {
-        "linear readout": (ColorCounts(n_rounds=3), LINE),
-        "linear, plain counts": (ColorCounts(n_rounds=3, counts="sum"), LINE),
-        "linear, presence": (ColorCounts(n_rounds=3, counts="presence"), LINE),
-        "plain counts": (ColorCounts(n_rounds=3, counts="sum"), BELL),
-        "Gaussian, half as wide": (ColorCounts(n_rounds=3), GaussianRidge(gamma=4.0)),
-        "Gaussian, twice as wide": (ColorCounts(n_rounds=3), GaussianRidge(gamma=0.25)),
-        "without arc labels": (ColorCounts(n_rounds=3, arc_labels=False), BELL),
-        "degrees instead of labels": (
-            ColorCounts(n_rounds=3, vertices="degree", histograms=False),
-            BELL,
-        ),
-        "histograms too": (ColorCounts(n_rounds=3, histograms=True), BELL),
-        "4096 buckets": (ColorCounts(n_rounds=3, n_buckets=2**12), BELL),
-        "reservoir, 300 units": (GraphReservoir(n_units=300), LINE),
-        "reservoir and colors": (_joined(3), BELL),
-        "reservoir and colors, linear": (_joined(3), LINE),
+def labeled() -> dict[str, tuple[Encoder, Readout]]:
+    """Variants for graphs with vertex labels; the one to compare with has 3 iterations, RBF."""
+    iterations = {f"{r} iterations": (WLCounts(n_iterations=r), RBF) for r in (0, 1, 2, 3, 4, 6)}
+    degrees = WLCounts(n_iterations=3, vertices="degree", histograms=False)
+    return iterations | {
+        "linear readout": (WLCounts(n_iterations=3), LINEAR),
+        "linear, plain counts": (WLCounts(n_iterations=3, counts="sum"), LINEAR),
+        "linear, presence": (WLCounts(n_iterations=3, counts="presence"), LINEAR),
+        "plain counts": (WLCounts(n_iterations=3, counts="sum"), RBF),
+        "RBF, half as wide": (WLCounts(n_iterations=3), KernelRidge(gamma=4.0)),
+        "RBF, twice as wide": (WLCounts(n_iterations=3), KernelRidge(gamma=0.25)),
+        "without arc labels": (WLCounts(n_iterations=3, arc_labels=False), RBF),
+        "degrees instead of labels": (degrees, RBF),
+        "with histograms": (WLCounts(n_iterations=3, histograms=True), RBF),
+        "4096 features": (WLCounts(n_iterations=3, n_features=2**12), RBF),
+        "reservoir, 300 units": (GraphReservoir(n_units=300), LINEAR),
+        "reservoir and WL": (_union(3), RBF),
+        "reservoir and WL, linear": (_union(3), LINEAR),
     }
 
 
-def plain() -> dict[str, tuple[Encoder, ReadoutRecipe]]:
-    """Variants for graphs without labels; the model to compare with counts structure, Gaussian."""
-    found: dict[str, tuple[Encoder, ReadoutRecipe]] = {}
+def plain() -> dict[str, tuple[Encoder, Readout]]:
+    """Variants for graphs without labels; the one to compare with counts structure, RBF."""
+    found: dict[str, tuple[Encoder, Readout]] = {}
     for vertices, r in itertools.product(("degree", "log degree"), (0, 1, 2)):
-        encoder = ColorCounts(n_rounds=r, vertices=vertices, histograms=False)
-        found |= {f"{vertices}, {r} rounds": (encoder, BELL)}
-        found |= {f"{vertices}, {r} rounds, linear": (encoder, LINE)}
+        encoder = WLCounts(n_iterations=r, vertices=vertices, histograms=False)
+        found |= {f"{vertices}, {r} iterations": (encoder, RBF)}
+        found |= {f"{vertices}, {r} iterations, linear": (encoder, LINEAR)}
     return found | {
-        "structure": (ColorCounts(n_rounds=0), BELL),
-        "structure, linear": (ColorCounts(n_rounds=0), LINE),
-        "structure, linear, plain counts": (ColorCounts(n_rounds=0, counts="sum"), LINE),
-        "structure and 1 round": (ColorCounts(n_rounds=1), BELL),
-        "reservoir, 300 units": (GraphReservoir(n_units=300), LINE),
-        "reservoir and structure": (_joined(0), BELL),
+        "structure": (WLCounts(n_iterations=0), RBF),
+        "structure, linear": (WLCounts(n_iterations=0), LINEAR),
+        "structure, linear, plain counts": (WLCounts(n_iterations=0, counts="sum"), LINEAR),
+        "structure and 1 iteration": (WLCounts(n_iterations=1), RBF),
+        "reservoir, 300 units": (GraphReservoir(n_units=300), LINEAR),
+        "reservoir and structure": (_union(0), RBF),
     }
 
 
-def _joined(n_rounds: int) -> Encoder:
-    return JoinedEncoder([GraphReservoir(n_units=300), ColorCounts(n_rounds=n_rounds)])
+def _union(n_iterations: int) -> Encoder:
+    wl = WLCounts(n_iterations=n_iterations)
+    return EncoderUnion([("reservoir", GraphReservoir(n_units=300)), ("wl", wl)])
 
 
-class OneMember:
-    """An estimator that trains a single member."""
-
-    n_projections = None
-
-    def __init__(self, member: Member, seed: int) -> None:
-        self.member, self.random_state = member, seed
-
-    def members(self, kind: GraphKind, n_graphs: int) -> tuple[Member, ...]:
-        """Give the member."""
-        return (self.member,)
-
-
-def accuracy(graphs: Any, y: Any, encoder: Encoder, recipe: ReadoutRecipe, seed: int) -> float:
+def accuracy(graphs: Any, y: Any, encoder: Encoder, readout: Readout, seed: int) -> float:
     """Mean over the outer folds, %."""
-    task = classification_task(graphs, y, nested_folds(y, 10, 10, seed), PENALTIES)
-    found = member_outputs(task, OneMember(Member("", encoder, recipe), seed), 0)
-    return 100 * float(score_committee(task, [found], classify=True).test.mean())
+    folds = nested_folds(y, 10, 10, seed)
+    task = FitTask(read_targets(y, graphs, classify=True), folds, metrics.accuracy)
+    base = BaseModel("", encoder, readout, (child_seed(seed_sequence(seed), 0),))
+    fits = fit_depths(base, graphs, task, (None,), train=False)
+    return 100 * float(combine(fits, task).scores.test.mean())
 
 
 def main() -> None:
     """Run what is missing, and print the table."""
-    parser = argparse.ArgumentParser(description="What each part of the colors adds.")
+    parser = argparse.ArgumentParser(description="What each part of WL features adds.")
     parser.add_argument("--json", type=Path, default=Path("results/beyond/ablation.json"))
     parser.add_argument("--datasets", nargs="*", default=[*LABELED, *PLAIN])
     options = parser.parse_args()
@@ -106,10 +96,10 @@ def main() -> None:
         graphs, y = load_tu(name)
         variants = plain() if GraphKind.of(graphs).vertices == "nothing" else labeled()
         rows = done.setdefault(name, {})
-        for what, (encoder, recipe) in variants.items():
+        for what, (encoder, readout) in variants.items():
             seeds = SEEDS.get(name, (0, 1, 2))
             if len(rows.get(what, ())) < len(seeds):
-                rows[what] = [accuracy(graphs, y, encoder, recipe, seed) for seed in seeds]
+                rows[what] = [accuracy(graphs, y, encoder, readout, seed) for seed in seeds]
                 options.json.write_text(json.dumps(done, indent=1) + "\n")
             print(f"{name:15} {what:35} {np.mean(rows[what]):6.2f}", flush=True)
 

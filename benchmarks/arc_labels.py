@@ -1,8 +1,8 @@
 """Arc labels ignored, as weights, or as vertices of their own: accuracy on the same folds.
 
-    python -m benchmarks.arc_labels [--configurations 30] [--guesses 3] [--seeds 5]
+    python -m benchmarks.arc_labels [--configurations 30] [--initializations 3] [--seeds 5]
 
-Each way goes through the paper's nested cross validation, with fewer configurations and guesses.
+Each way goes through the paper's nested cross-validation, with fewer configurations and guesses.
 Results are written to results/arc_labels.json; docs/decisions/0020-arc-labels.md quotes them.
 """
 
@@ -86,7 +86,7 @@ def summary(runs: list[RunResult]) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--configurations", type=int, default=30)
-    parser.add_argument("--guesses", type=int, default=3)
+    parser.add_argument("--initializations", type=int, default=3)
     parser.add_argument("--seeds", type=int, default=5)
     args = parser.parse_args()
     results = vars(args).copy()

@@ -1,6 +1,6 @@
 """Two states of the library side by side: times of embeddings, fits and predictions, as ratios.
 
-    python -m benchmarks.beside COMMIT [--rounds 5]
+    python -m benchmarks.beside COMMIT [--iterations 5]
 
 The commit is installed into a temporary folder, which compiles its kernels; a folder with a package
 that has them may be given instead. Both run in processes of their own, in turn, so that other work
@@ -101,7 +101,7 @@ def sources(other: str) -> Iterator[Path]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Two states of the library side by side.")
     parser.add_argument("other", nargs="?", help="a commit, or a folder of sources")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--iterations", type=int, default=5)
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:

@@ -20,15 +20,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
-from fdgnn import FDGNNSearchCV, load_tu
+from fdgnn import FDGNNClassifier, FDGNNSearchCV, load_tu
 from fdgnn.exceptions import ConvergenceWarning
-from fdgnn.readout.calibration import fit_slope, probabilities, stratified_folds
-from fdgnn.readout.linear import held_out_outputs
-from fdgnn.readout.targets import code_classes, winning_class
+from fdgnn.folds import stratified_folds
+from fdgnn.linear import Ridge
+from fdgnn.readout.calibration import fit_slope, probabilities
+from fdgnn.targets import code_classes, winning_class
 
 OUT = Path(__file__).parent.parent / "results" / "calibration.json"
 NAMES = ("MUTAG", "PTC_MR", "IMDB-BINARY", "PROTEINS", "IMDB-MULTI")
-SEARCH = {"n_configurations": 5, "depths": (1, 3), "n_guesses": 3, "cv": 5}
+SEARCH = {"n_configurations": 5, "depths": (1, 3), "cv": 5}
 
 
 # ---------------------------------------------------------------------- ways to probabilities
@@ -106,12 +107,16 @@ def evaluate(name, n_folds):
     predicted = np.empty(len(y), dtype=int)
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
     for train, test in folds.split(codes, codes):
-        model = FDGNNSearchCV(random_state=0, **SEARCH).fit(graphs[train], codes[train])
-        model = model.best_estimator_
+        search = FDGNNSearchCV(FDGNNClassifier(n_estimators=3), random_state=0, **SEARCH)
+        model = search.fit(graphs[train], codes[train]).best_estimator_
         fold = stratified_folds(codes[train], model.seed_)
-        features = [network.features(graphs[train]) for network in model.networks_]
         targets = code_classes(codes[train])[1]
-        held_out = held_out_outputs(features, targets, model.alpha, fold)
+        solver, alphas = Ridge(normalize=False), (model.alpha,)
+        each = [
+            solver.solve(fitted.features(graphs[train]), targets, alphas, fold[None]).predictions
+            for fitted in model.estimators_
+        ]
+        held_out = np.mean(each, axis=0)[0, 0]
         outputs, training = model.outputs(graphs[test]), model.outputs(graphs[train])
         predicted[test] = winning_class(outputs)
         for way in WAYS:

@@ -3,8 +3,8 @@
     python -m benchmarks.coverage [--data FOLDER] [--seeds 5] [--both] [NCI1 HIV ...]
     python -m benchmarks.coverage --table     # of the results that are there
 
-For each seed a model (`encoder="auto"`) is trained on one half of the graphs, drawn by the seed,
-and asked about the other half, of which it knows nothing. Models of molecules are also asked about
+For each seed a model (`AutoGraphClassifier`) is trained on one half of the graphs, drawn by the
+seed, and tested on the other half. Models of molecules are also asked about
 molecules of the other datasets. FOLDER has NAME.csv with the columns smiles and target; by default
 it is ``chem`` under the data home (FDGNN_DATA). Of HIV the classes are CI, and CM or CA; of MOSES
 24,000 molecules of MOSES.csv.gz are drawn, and the target is their logP as RDKit computes it.
@@ -34,7 +34,7 @@ import numpy as np
 from scipy.stats import betabinom
 from threadpoolctl import threadpool_limits
 
-from fdgnn import FDGNNClassifier, FDGNNRegressor, as_batch, load_tu, read_graphs
+from fdgnn import AutoGraphClassifier, AutoGraphRegressor, as_batch, load_tu, read_graphs
 from fdgnn.exceptions import ConvergenceWarning, UnseenLabelWarning
 
 OUT = Path(__file__).parent.parent / "results" / "coverage.json"
@@ -118,9 +118,9 @@ def of_novelty(model, graphs, errors, foreign):
 
 def fitted(graphs, y, seed):
     model = (
-        FDGNNRegressor(encoder="auto", intervals=True, random_state=seed)
+        AutoGraphRegressor(intervals=True, random_state=seed)
         if y.dtype.kind == "f"
-        else FDGNNClassifier(encoder="auto", probability=True, random_state=seed)
+        else AutoGraphClassifier(probability=True, random_state=seed)
     )
     return model.fit(graphs, y)
 

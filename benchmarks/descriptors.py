@@ -27,7 +27,7 @@ import numpy as np
 from sklearn.metrics import r2_score, roc_auc_score
 
 from benchmarks.molecules import load
-from fdgnn import FDGNNClassifier, FDGNNRegressor
+from fdgnn import AutoGraphClassifier, AutoGraphRegressor, GraphClassifier, GraphRegressor
 from fdgnn.encoders import descriptors as coded
 from fdgnn.graphs import GraphBatch
 
@@ -60,8 +60,11 @@ def score(graphs: GraphBatch, y: Any, classify: bool, encoder: str, seed: int) -
     """Fit on four fifths, and score on the rest."""
     order = np.random.default_rng(seed).permutation(len(graphs))
     test, train = np.split(order, [len(order) // 5])
-    kind = FDGNNClassifier if classify else FDGNNRegressor
-    model = kind(encoder=encoder, random_state=seed).fit(graphs[train], y[train])
+    if encoder == "auto":
+        model: Any = AutoGraphClassifier() if classify else AutoGraphRegressor()
+    else:
+        model = GraphClassifier(encoder) if classify else GraphRegressor(encoder)
+    model.set_params(random_state=seed).fit(graphs[train], y[train])
     if classify:
         return float(roc_auc_score(y[test], model.decision_function(graphs[test])))
     return float(r2_score(y[test], model.predict(graphs[test])))

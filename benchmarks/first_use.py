@@ -57,7 +57,7 @@ fdgnn.FDGNNClassifier(random_state=0).fit(graphs, y).score(graphs, y)
 FIRST_SEARCH = """
 import fdgnn
 graphs, y = fdgnn.load_tu("MUTAG")
-fdgnn.FDGNNSearchCV(n_configurations=2, n_guesses=1, random_state=0).fit(graphs, y)
+fdgnn.FDGNNSearchCV(fdgnn.FDGNNClassifier(), n_configurations=2, random_state=0).fit(graphs, y)
 """
 MUTAG = """
 import json, os, time, fdgnn

@@ -16,16 +16,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 import fdgnn
 from fdgnn import kernels
 from fdgnn.expansion import draw_projection
 from fdgnn.graphs import colors
-from fdgnn.networks import draw_network
+from fdgnn.linear import Ridge
 from fdgnn.novelty import Leverage
-from fdgnn.readout.ridge import fit_ridge
-from fdgnn.readout.targets import code_classes
 from fdgnn.reservoir import ReservoirConfig, average_degree, draw_reservoir, embed
 from fdgnn.seeds import child_seed
+from fdgnn.targets import code_classes
 from fdgnn.threads import one_blas_thread
 
 
@@ -33,27 +34,26 @@ def parts_of_fit(dataset: str) -> tuple[Callable[[], object], dict[str, Callable
     """Give the whole fit, on graphs of which nothing is known, and its parts."""
     graphs, y = fdgnn.load_tu(dataset)
     model = fdgnn.FDGNNClassifier(random_state=0).fit(graphs, y)
-    member = model.members(model.graph_kind_, len(graphs))[0]
-    seed = child_seed(model.seed_, 0)
-    drawn = draw_network(member, graphs, seed)
-    pooled, features = drawn.encoding.features[0], drawn.features
-    reservoir = drawn.encoder.reservoir_
+    seed, (fitted,) = child_seed(model.seed_, 0), model.estimators_
+    pooled, features = fitted.encoder.encode(graphs).features[0], fitted.features(graphs)
+    reservoir = fitted.encoder.reservoir_
     _, targets = code_classes(y)
     config, k = ReservoirConfig(), average_degree(graphs)
+    ridge, no_folds = Ridge(1e-3, normalize=False), np.empty((0, len(y)), dtype=np.int64)
 
     def draw() -> None:
         new = draw_reservoir(config, graphs, k, seed)
-        new.program((2,), single=True)
+        new.program((2,))
 
     return lambda: model.fit(replace(graphs), y), {
-        "colors": lambda: colors.refine(graphs.structure, graphs.first_colors),
+        "WL labels": lambda: colors.refine(graphs.structure, graphs.first_colors),
         "quotients": lambda: colors.quotients(graphs.structure, graphs.coloring),
         "spectral radii": lambda: kernels.radii_of_graphs(graphs.quotients.bound),
         "reservoir, drawn and scheduled": draw,
         "fixed points": lambda: embed(graphs, reservoir, layers="last"),
         "projection, drawn, and its norm": lambda: draw_projection(seed, 50, 100),
-        "random features": lambda: drawn.expansion.expand(pooled),
-        "ridge regression": lambda: fit_ridge(features, targets, 1e-3),
+        "random features": lambda: fitted.expansion.expand(pooled),
+        "ridge regression": lambda: ridge.solve(features, targets, (1e-3,), no_folds).readout(1e-3),
         "novelty": lambda: Leverage.fit(pooled),
     }
 

@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 
 from fdgnn import load_tu
 from fdgnn.experiments.rivals.graph_kernels import MOST_STEPS, PENALTIES
-from fdgnn.selection.folds import nested_folds
+from fdgnn.folds import nested_folds
 
 INNER_FOLDS = 3
 

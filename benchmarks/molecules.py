@@ -27,7 +27,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.svm import SVR
 
-from fdgnn import FDGNNClassifier, FDGNNRegressor, GraphBatch, read_graphs
+from fdgnn import AutoGraphClassifier, AutoGraphRegressor, GraphBatch, read_graphs
 
 CLASSES = {"BACE": 82.0, "BBBP": 70.5, "HIV": 79.0}  # AUROC, at least
 NUMBERS = ("LIPO", "AQSOLDB")
@@ -96,7 +96,7 @@ def classes(name: str, data: Molecules) -> list[dict[str, Any]]:
     for with_middle in (True, False):
         train, test = scaffold_split(data.smiles, with_middle)
         start = time.process_time()
-        model = FDGNNClassifier(encoder="auto", random_state=0).fit(data.graphs[train], y[train])
+        model = AutoGraphClassifier(random_state=0).fit(data.graphs[train], y[train])
         seconds = time.process_time() - start
         ours = roc_auc_score(y[test], model.decision_function(data.graphs[test]))
         theirs = LogisticRegression(max_iter=2000).fit(X[train], y[train])
@@ -104,7 +104,7 @@ def classes(name: str, data: Molecules) -> list[dict[str, Any]]:
             "dataset": name, "at least": CLASSES[name],
             "measure": f"AUROC, scaffold split, trained on {90 if with_middle else 80} %",
             "auto": 100 * ours, "CPU seconds": seconds,
-            "members": [network.name for network in model.networks_],
+            "members": [fitted.name for fitted in model.estimators_],
             "Morgan counts, logistic regression":
                 100 * roc_auc_score(y[test], theirs.decision_function(X[test])),
         })  # fmt: skip
@@ -117,13 +117,13 @@ def numbers(name: str, data: Molecules) -> list[dict[str, Any]]:
     order = np.random.default_rng(0).permutation(len(y))
     train, test = order[len(y) // 5 :], order[: len(y) // 5]
     start = time.process_time()
-    model = FDGNNRegressor(encoder="auto", random_state=0).fit(data.graphs[train], y[train])
+    model = AutoGraphRegressor(random_state=0).fit(data.graphs[train], y[train])
     seconds = time.process_time() - start
     theirs, chosen = tuned_svr(morgan(data.smiles, counts=False), y, train, test)
     return [{
         "dataset": name, "measure": "RMSE, random split",
         "auto": _rmse(model.predict(data.graphs[test]), y[test]), "CPU seconds": seconds,
-        "members": [network.name for network in model.networks_],
+        "members": [fitted.name for fitted in model.estimators_],
         "Morgan bits, SVM": theirs, "SVM": chosen,
     }]  # fmt: skip
 

@@ -2,12 +2,13 @@
 
     python -m benchmarks.novelty [--data FOLDER]
 
-On halves of sets of molecules, with a Gaussian readout of colors of three rounds. For each number:
-how many of the other half are beyond 99 % of the training graphs, the mean error of these and of
-the others, the rank correlation of number and error, and how well the number tells molecules of
-other sets from the other half (area under the ROC curve; share that is beyond). FOLDER has
-NAME.csv with the columns smiles and target; by default it is ``chem`` under the data home
-(FDGNN_DATA). Results are written to results/novelty.json; docs/decisions/0040-trust.md quotes them.
+On halves of sets of molecules, with RBF kernel ridge regression on WL features of three iterations.
+For each number: how many of the other half are beyond 99 % of the training graphs, the mean error
+of these and of the others, the rank correlation of number and error, and how well the number tells
+molecules of other sets from the other half (area under the ROC curve; share that is beyond).
+FOLDER has NAME.csv with the columns smiles and target; by default it is ``chem`` under the data
+home (FDGNN_DATA). Results are written to results/novelty.json, which docs/decisions/0040-trust.md
+quotes.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ import numpy as np
 from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
-from fdgnn import ColorCounts, FDGNNRegressor, GraphReservoir, read_graphs
+from fdgnn import GraphRegressor, GraphReservoir, WLCounts, read_graphs
 from fdgnn.arrays import dense
 from fdgnn.exceptions import ConvergenceWarning, UnseenLabelWarning
-from fdgnn.novelty import USUAL, Leverage, SeenColors
+from fdgnn.novelty import USUAL, Leverage, SeenFeatures
 
 OUT = Path(__file__).parent.parent / "results" / "novelty.json"
 NAMES = ("LIPO", "AQSOLDB", "BBBP", "BACE")
@@ -40,14 +41,14 @@ def read(name, folder):
 # Each gives the number of the training graphs, each beside the others, and a function for new ones.
 
 
-def unknown_colors(train, model, rounds):
-    encoder = ColorCounts(n_rounds=rounds).fit(train)
-    seen, own = SeenColors.fit(encoder.transform(train))
+def unknown_labels(train, model, n_iterations):
+    encoder = WLCounts(n_iterations=n_iterations).fit(train)
+    seen, own = SeenFeatures.fit(encoder.transform(train))
     return own, lambda graphs: seen.of(encoder, graphs, encoder.transform(graphs))
 
 
 def nearest(train, model):
-    encoder, readout = model.networks_[0].encoder, model.networks_[0].readout
+    encoder, readout = model.estimators_[0].encoder, model.estimators_[0].readout
     X = readout.examples
 
     def distances(Z):
@@ -67,9 +68,9 @@ def leverage(train, model):
 
 
 NUMBERS = {
-    "unknown colors, 1 round": lambda train, model: unknown_colors(train, model, 1),
-    "unknown colors, 2 rounds": lambda train, model: unknown_colors(train, model, 2),
-    "unknown colors, 3 rounds": lambda train, model: unknown_colors(train, model, 3),
+    "unknown WL labels, 1 iteration": lambda train, model: unknown_labels(train, model, 1),
+    "unknown WL labels, 2 iterations": lambda train, model: unknown_labels(train, model, 2),
+    "unknown WL labels, 3 iterations": lambda train, model: unknown_labels(train, model, 3),
     "nearest training graph": nearest,
     "leverage of a reservoir": leverage,
 }
@@ -106,7 +107,7 @@ def main():
         order = rng.permutation(len(y))
         half = min(len(y) // 2, MOST)
         train, test = graphs[order[:half]], graphs[order[half : 2 * half]]
-        model = FDGNNRegressor(encoder="colors", random_state=0).fit(train, y[order[:half]])
+        model = GraphRegressor("wl", random_state=0).fit(train, y[order[:half]])
         errors = np.abs(model.predict(test) - y[order[half : 2 * half]])
         foreign = {n: g[rng.permutation(len(g))[:500]] for n, (g, _) in sets.items() if n != name}
         results[name] = {

@@ -1,6 +1,6 @@
 """Time of one prediction on a warm model, beside RDKit's own parsing.
 
-``python -m benchmarks.one_molecule [FILE.csv ...]``: fits ``encoder="auto"`` to each file of
+``python -m benchmarks.one_molecule [FILE.csv ...]``: fits an `AutoGraphClassifier` to each file of
 molecules (columns ``smiles`` and ``target``; by default BACE and LIPO of the data home), and then
 predicts CCO and some molecules of the file, one after the other, as a server would. Printed are
 milliseconds: a whole ``predict([smiles])``, RDKit's ``MolFromSmiles`` alone, and the difference.
@@ -19,9 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fdgnn import FDGNNClassifier, FDGNNRegressor, read_graphs
+from fdgnn import AutoGraphClassifier, AutoGraphRegressor, read_graphs
 from fdgnn.exceptions import ConvergenceWarning, UnseenLabelWarning
-from fdgnn.workflow.asking import guess_task
+from fdgnn.workflow.inference import guess_task
 
 N_MOLECULES, N_TIMES = 100, 10
 
@@ -40,22 +40,22 @@ def measure(path: Path) -> None:
 
     warnings.simplefilter("ignore", ConvergenceWarning)
     table = read_graphs(path, target="target", atoms="typed")
-    kind = FDGNNClassifier if guess_task(table.y) == "classification" else FDGNNRegressor
-    model = kind(encoder="auto", random_state=0).fit(table.graphs, table.y)
+    kind = AutoGraphClassifier if guess_task(table.y) == "classification" else AutoGraphRegressor
+    model = kind(random_state=0).fit(table.graphs, table.y)
     smiles = list(table.smiles or ())[:N_MOLECULES]
     warnings.simplefilter("ignore", UnseenLabelWarning)
     at_once = model.predict(smiles)
     one_by_one = np.concatenate([model.predict([one]) for one in smiles])
     same = (
         np.allclose(at_once, one_by_one, atol=1e-6)
-        if kind is FDGNNRegressor
+        if kind is AutoGraphRegressor
         else (at_once == one_by_one).all()
     )
     assert same, "predictions depend on what else is predicted"
     tried = ["CCO", *smiles]
     whole = np.array([fastest(lambda one=one: model.predict([one])) for one in tried])
     parsing = np.array([fastest(lambda one=one: Chem.MolFromSmiles(one)) for one in tried])
-    members = ", ".join(network.name for network in model.networks_)
+    members = ", ".join(fitted.name for fitted in model.estimators_)
     print(f"{path.stem}: {len(table.graphs or ())} training graphs; {members}")
     print(f"  CCO      {whole[0]:.3f} ms, of which parsing {parsing[0]:.3f}")
     whole, parsing = whole[1:], parsing[1:]

@@ -2,9 +2,9 @@
 
     python -m benchmarks.planted [NAME ...] [--data FOLDER] [--seeds 3] [--table]
 
-The class of a molecule is whether it has a substructure. A model (`encoder="auto"`, atoms read as
-`fdgnn fit` reads them) learns it from SMILES and classes alone, and explains molecules it has not
-seen that have the substructure. Each view gives every atom a number, and the area under the ROC
+The class of a molecule is whether it has a substructure. A model (`AutoGraphClassifier`, atoms read
+as `fdgnn fit` reads them) learns it from SMILES and classes alone, and explains molecules it has
+not seen that have the substructure. Each view gives every atom a number, and the area under the ROC
 curve says how well these rank the planted atoms above the others: 1 if all are above, 0.5 by
 chance. It is the mean over molecules, and over the seeds that draw the molecules; "pooled" ranks
 the atoms of all molecules together.
@@ -31,7 +31,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
-from fdgnn import FDGNNClassifier, explain, molecule_groups, read_graphs
+from fdgnn import AutoGraphClassifier, explain, molecule_groups, read_graphs
 from fdgnn.exceptions import FDGNNWarning
 
 OUT = Path(__file__).parent.parent / "results" / "planted.json"
@@ -79,7 +79,7 @@ def planted(table, pattern, seed):
     train, test = order[:TRAIN], order[TRAIN:]
     if y[train].sum() < LEAST:
         return None
-    model = FDGNNClassifier(encoder="auto", random_state=seed).fit(table.graphs[train], y[train])
+    model = AutoGraphClassifier(random_state=seed).fit(table.graphs[train], y[train])
     some = [i for i in test if y[i] and not truth[i].all()][:EXPLAINED]
     groups = [molecule_groups(table.smiles[i]) for i in some]
     explained = explain(model, table.graphs[some], target=1, groups=groups)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn import FDGNNClassifier, load_tu, playground
+from fdgnn import FDGNNClassifier, GraphClassifier, load_tu, playground
 from fdgnn.datasets.home import data_home
 from fdgnn.graphs.molecules import MoleculeReader
 
@@ -192,7 +192,7 @@ def smiles(browser: Any, folder: Path, name: str) -> dict[str, Any]:
             sorted(list(bond) for bond in bonds),
         ]
     some = list(wanted)[:40]
-    model = FDGNNClassifier(encoder="colors", random_state=0).fit(some, np.arange(len(some)) % 2)
+    model = GraphClassifier("wl", random_state=0).fit(some, np.arange(len(some)) % 2)
     page = opened(browser, playground.write(folder / f"{name}.html", model, some))
     read = page.evaluate(_READ, list(wanted))
     page.close()

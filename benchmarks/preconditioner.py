@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.scale import table, write_tables
-from fdgnn import ColorCounts, read_graphs
-from fdgnn.readout import preconditioner
-from fdgnn.readout.conjugate import TOLERANCE, SparseRidge, Systems
-from fdgnn.readout.passes import NOBODY, InMemory
+from fdgnn import WLCounts, read_graphs
+from fdgnn.linear import preconditioner
+from fdgnn.linear.blocks import NOBODY, InMemory
+from fdgnn.linear.conjugate import TOLERANCE, SparseRidge, Systems
 from fdgnn.threads import one_blas_thread
 
 RESULT = Path(__file__).parent.parent / "results" / "preconditioner.json"
@@ -59,7 +59,7 @@ def main() -> None:
     asked.folder.mkdir(parents=True, exist_ok=True)
     write_tables(asked.folder)
     read = read_graphs(table(asked.folder, str(asked.graphs)), target="y", atoms="typed")
-    X = ColorCounts(n_rounds=3).fit_transform(read.graphs)
+    X = WLCounts(n_iterations=3).fit_transform(read.graphs)
     Y = np.where(read.y == read.y.max(), 1.0, -1.0)[:, None]
     found, fitted = {}, {}
     for n_rows in ROWS:

@@ -20,7 +20,7 @@ import time
 from itertools import islice
 from pathlib import Path
 
-from fdgnn import FDGNNClassifier, read_graphs, save_model
+from fdgnn import AutoGraphClassifier, read_graphs, save_model
 
 N_ROWS, EVERY = 200_000, 1_000
 RESULT = Path(__file__).parent.parent / "results" / "predict_jobs.json"
@@ -64,7 +64,7 @@ def main() -> None:
     n_rows = int(sys.argv[1]) if len(sys.argv) > 1 else N_ROWS
     chem = Path(os.environ["FDGNN_DATA"]) / "chem"
     training = read_graphs(chem / "BBBP.csv", target="target", atoms="typed")
-    fitted = FDGNNClassifier(encoder="auto", probability=True, random_state=0)
+    fitted = AutoGraphClassifier(probability=True, random_state=0)
     with tempfile.TemporaryDirectory() as folder:
         model, table = Path(folder, "model.fdgnn"), Path(folder, "new.csv")
         save_model(fitted.fit(training.graphs, training.y), model)

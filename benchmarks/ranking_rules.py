@@ -1,12 +1,12 @@
-"""Rules by which a committee could decide where graphs are to be ranked (ROC AUC).
+"""Rules by which an ensemble could be averaged where graphs are to be ranked (ROC AUC).
 
     python -m benchmarks.ranking_rules [BACE BBBP HIV] [--folds 5]
 
 Molecules of ``chem`` under the data home (FDGNN_DATA), without the scaffolds that
 ``benchmarks.molecules`` tests on. Each of five folds of whole scaffolds is a test part in turn. The
-members of ``auto`` are trained on the rest; a rule sees their outputs for graphs held out there,
+base models of ``auto`` are trained on the rest; a rule sees their out-of-fold predictions there,
 and is scored on the test part. Written to ``results/ranking_rules.json``: mean ROC AUC in %, and
-which members each rule took. Nothing of the last tenth of scaffolds is seen.
+which base models each rule took. Nothing of the last tenth of scaffolds is seen.
 """
 
 from __future__ import annotations
@@ -22,15 +22,14 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.molecules import CLASSES, load, scaffold_split
-from fdgnn import FDGNNClassifier
-from fdgnn.committee import clearly_worse, members_of
+from fdgnn import AutoGraphClassifier
 from fdgnn.encoders import GraphKind
-from fdgnn.estimators.base import FEWER_FOLDS, FOLDS
-from fdgnn.networks import TrainingGoal, draw_network, signatures_of_many
-from fdgnn.readout.dual import MOST_SAMPLES
+from fdgnn.ensemble import clearly_worse
+from fdgnn.fitting import FitTask, fit_model
+from fdgnn.folds import choice_folds
 from fdgnn.readout.metrics import roc_auc
-from fdgnn.readout.targets import code_classes
-from fdgnn.seeds import child_seed, seed_sequence
+from fdgnn.seeds import seed_sequence
+from fdgnn.targets import read_targets
 
 RESULT = Path(__file__).parent.parent / "results" / "ranking_rules.json"
 
@@ -48,26 +47,22 @@ def scaffold_folds(smiles: list[str], n_folds: int) -> Any:
     return fold[number]
 
 
-def outputs_of_members(graphs: Any, y: Any, new: Any) -> tuple[Any, Any, list[str], Any]:
-    """Outputs of each member for graphs held out and for new ones, the names, and the targets."""
-    model = FDGNNClassifier(encoder="auto")
-    _, targets = code_classes(y)
-    seed = seed_sequence(0)
-    goal = TrainingGoal(targets, y, None, seed, roc_auc, signatures_of_many(graphs))
-    n_folds = FOLDS if len(y) <= MOST_SAMPLES else FEWER_FOLDS
+def outputs_of_base_models(graphs: Any, y: Any, new: Any) -> tuple[Any, Any, list[str], Any]:
+    """Out-of-fold and new outputs of each base model, their names, and the coded targets."""
+    seed, targets = seed_sequence(0), read_targets(y, graphs, classify=True)
+    task = FitTask(targets, choice_folds(targets, graphs, seed)[None], roc_auc)
     held_out, outputs, names = [], [], []
-    for i, member in enumerate(members_of(GraphKind.of(graphs), len(graphs))):
-        drawn = draw_network(member, graphs, child_seed(seed, i))
-        found = drawn.chosen(goal, model.penalties(len(graphs)), n_folds)
-        held_out.append(found.outputs)
-        network = drawn.trained(goal, found.penalty)
-        outputs.append(network.outputs(drawn.encoder.encode(new), new))
-        names.append(member.name)
-    return np.array(held_out), np.array(outputs), names, targets
+    for base in AutoGraphClassifier()._base_models(GraphKind.of(graphs), len(graphs), seed):
+        fit = fit_model(base, graphs, task)
+        (model,) = fit.fitted
+        held_out.append(fit.choice.predictions[-1])
+        outputs.append(model.outputs(model.encoder.encode(new), new))
+        names.append(base.name)
+    return np.array(held_out), np.array(outputs), names, targets.coded
 
 
 def rules(held: Any, targets: Any) -> dict[str, Any]:
-    """Which members each rule takes."""
+    """Which base models each rule takes."""
     area = np.array([roc_auc((targets[:, 0] > 0).astype(int), one) for one in held])
     return {
         "the best by ROC AUC": area == area.max(),
@@ -78,7 +73,7 @@ def rules(held: Any, targets: Any) -> dict[str, Any]:
 
 
 def measured(name: str, n_folds: int, home: Path) -> Iterator[dict[str, Any]]:
-    """ROC AUC in % of each rule and member on each fold in turn, and whom each rule took."""
+    """ROC AUC in % of each rule and base model on each fold in turn, and what each rule took."""
     data = load(home / f"{name}.csv")
     y = (data.y != "CI").astype(int) if data.y.dtype.kind == "U" else data.y
     known, _ = scaffold_split(data.smiles, with_middle=True)
@@ -86,7 +81,7 @@ def measured(name: str, n_folds: int, home: Path) -> Iterator[dict[str, Any]]:
     fold = scaffold_folds([data.smiles[i] for i in known], n_folds)
     for f in range(n_folds):
         train, test = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
-        held, new, names, targets = outputs_of_members(graphs[train], y[train], graphs[test])
+        held, new, names, targets = outputs_of_base_models(graphs[train], y[train], graphs[test])
         taken = rules(held, targets)
         outputs = {rule: new[kept].mean(axis=0) for rule, kept in taken.items()}
         outputs |= dict(zip(names, new, strict=True))

@@ -1,9 +1,10 @@
-"""Rules by which a committee could decide, on the same members' outputs.
+"""Rules by which an ensemble could be averaged, on the same predictions of its base models.
 
     python -m benchmarks.rules runs/beyond/*-auto-* [--json results/beyond/rules.json]
 
-Each folder is a run directory of ``fdgnn evaluate --model``, which keeps the held-out outputs of
-every member. A rule sees the validation graphs of an outer fold and is scored on its test graphs.
+Each folder is a run directory of ``fdgnn evaluate --model``, which keeps the out-of-fold
+predictions of every base model. A rule sees the validation graphs of an outer fold and is scored on
+its test graphs.
 """
 
 from __future__ import annotations
@@ -18,19 +19,18 @@ import numpy as np
 from scipy.optimize import nnls
 
 from fdgnn import load_tu
-from fdgnn.committee import CLEARLY_WORSE, clearly_worse
+from fdgnn.ensemble import STANDARD_ERRORS, clearly_worse
 from fdgnn.experiments.committee_files import read_member
 from fdgnn.experiments.committee_records import CommitteeSettings
-from fdgnn.experiments.models import N_INNER, N_OUTER
+from fdgnn.experiments.models import CommitteeStudy
 from fdgnn.experiments.rundir import read_file
-from fdgnn.readout.targets import code_classes, winning_class
-from fdgnn.selection.folds import nested_folds
+from fdgnn.targets import winning_class
 
-Weights = Any  # of each member, (m,)
+Weights = Any  # of each base model, (m,)
 
 
 def best(outputs: Any, targets: Any, right: Any) -> Weights:
-    """The member with the best validation accuracy."""
+    """The base model with the best validation accuracy."""
     return np.eye(len(outputs))[right.mean(axis=1).argmax()]
 
 
@@ -73,21 +73,22 @@ RULES: dict[str, Callable[[Any, Any, Any], Weights]] = {
     "those within a standard error of the best accuracy": near_the_best_accuracy,
     **{
         f"all but those worse by {limit:g} standard errors": but_the_clearly_worse(limit)
-        for limit in (1.0, 2.0, CLEARLY_WORSE, 4.0)
+        for limit in (1.0, 2.0, STANDARD_ERRORS, 4.0)
     },
 }
 
 
 def accuracies(directory: Path, settings: CommitteeSettings) -> dict[str, float]:
     """Accuracy of each rule on one run, %, mean over its outer folds."""
-    _, y = load_tu(settings.dataset)
-    classes, targets = code_classes(y)
-    shape = (N_OUTER, *targets.shape)
-    members = [read_member(directory, i, shape) for i in range(len(settings.members))]
-    codes = np.searchsorted(classes, y)
+    study = CommitteeStudy(
+        settings.dataset, *load_tu(settings.dataset), settings.model, settings.seed
+    )
+    task = study.task
+    fits = [read_member(directory, i, name, task) for i, name in enumerate(settings.members)]
+    targets, codes = task.targets.coded, task.targets.values[:, 0]
     found: dict[str, list[float]] = {name: [] for name in RULES}
-    for row, fold in enumerate(nested_folds(y, N_OUTER, N_INNER, settings.seed)):
-        outputs = np.array([member.outputs[row] for member in members])  # (m, n, q)
+    for row, fold in enumerate(task.folds):
+        outputs = np.array([fit.choice.predictions[row] for fit in fits])  # (m, n, q)
         seen, test = fold >= 0, fold < 0
         right = winning_class(outputs[:, seen]) == codes[seen]
         for name, rule in RULES.items():
@@ -99,7 +100,7 @@ def accuracies(directory: Path, settings: CommitteeSettings) -> dict[str, float]
 
 def main() -> None:
     """Print the mean of each rule over all runs of a dataset."""
-    parser = argparse.ArgumentParser(description="Rules by which a committee could decide.")
+    parser = argparse.ArgumentParser(description="Rules by which an ensemble could be averaged.")
     parser.add_argument("runs", nargs="+", type=Path)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()

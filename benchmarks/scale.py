@@ -12,7 +12,7 @@ from the whole file: it is sorted by series of alike molecules, so that rows fur
 other series, and harder than any held out of the same rows. 100,000 are for testing; the others
 train, all of them (``whole``), or 10,000 to 300,000 of them (``sizes``), always by::
 
-    fdgnn fit TABLE.csv.gz --target y --model colors --rounds 3 --memory 2GB -j 2
+    fdgnn fit TABLE.csv.gz --target y --model wl --iterations 3 --memory 2GB -j 2
 
 then the same again from the encoded parts. Written are seconds, seconds on a processor of all
 processes, the largest sum of proportional memory (PSS) of all processes at a time, and the accuracy
@@ -52,7 +52,7 @@ SIZES, BESIDE, N_TEST = (10_000, 30_000, 100_000, 300_000), 50_000, 100_000
 ON_WORKERS = SIZES[-1]
 TEST, WHOLE = "test", "whole"
 ROUNDS_OF_WORKERS = 3
-COMMAND = ("--model", "colors", "--rounds", "3", "--json", "-q")
+COMMAND = ("--model", "wl", "--iterations", "3", "--json", "-q")
 
 
 # ---------------------------------------------------------------------- the data
@@ -201,7 +201,7 @@ def sized(folder: Path, name: str, seconds: float) -> dict[str, Any]:
     return {
         "graphs": told["graphs"], "first": first, "again": again, "told_seconds": told["seconds"],
         "accuracy": right, "held_out_accuracy": told["scores"]["accuracy"],
-        "held_out": told["held_out"], "penalty": told["penalties"],
+        "held_out": told["held_out"], "penalty": told["alphas"],
         "work_dir_mb": {
             kind: sum(f.stat().st_size for f in folder.glob(f"work-{name}/{kind}/**/*.npz")) / 1e6
             for kind in ("parsed", "encoded")
@@ -223,7 +223,7 @@ def in_memory(folder: Path, seconds: float) -> dict[str, Any]:
     script = (
         "import sys; from fdgnn import *\n"
         "t = read_graphs(sys.argv[1], target='y', atoms='typed')\n"
-        "m = FDGNNClassifier(encoder='colors', n_rounds=3, readout='linear', probability=True,"
+        "m = GraphClassifier(WLCounts(n_iterations=3), 'linear', probability=True,"
         " random_state=0).fit(t.graphs, t.y)\n"
         "save_model(m, sys.argv[2])\n"
     )

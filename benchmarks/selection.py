@@ -1,4 +1,4 @@
-"""Model selection beside the obvious way, and what a run costs beside its networks.
+"""Model selection beside the obvious way, and what a run costs beside its scores.
 
     python -m benchmarks.selection
 
@@ -20,10 +20,12 @@ from fdgnn import load_tu
 from fdgnn.context import Context
 from fdgnn.experiments.running import run_study
 from fdgnn.experiments.study import PROTOCOLS, plan
-from fdgnn.readout.ridge import held_out_predictions
-from fdgnn.selection.folds import nested_folds
-from fdgnn.selection.scores import outputs_of_readouts, score_outputs
-from fdgnn.selection.space import ALPHAS
+from fdgnn.fitting import draw_features
+from fdgnn.folds import nested_folds
+from fdgnn.linear import Ridge
+
+SOLVER = Ridge(alpha="cv", normalize=False)
+ALPHAS = SOLVER.grid(1, classify=True)
 
 
 def one_by_one(X, y, codes, folds, alphas):
@@ -46,19 +48,19 @@ def one_by_one(X, y, codes, folds, alphas):
 
 def scores_of(task, X):
     """Validation and test scores, (outer, alphas), in closed form."""
-    scores = score_outputs(task, outputs_of_readouts(task, X))
-    return scores.validation, scores.test
+    scores = task.scored(SOLVER.solve(X, task.targets.coded, ALPHAS, task.folds).predictions)
+    return scores.validation[..., 0], scores.test[..., 0]
 
 
 def nested_evaluation() -> dict[str, float]:
-    """One network's nested 10 x 10 x 12 evaluation on MUTAG, beside scikit-learn in a loop."""
+    """One reservoir's nested 10 x 10 x 12 evaluation on MUTAG, beside scikit-learn in a loop."""
     graphs, y = load_tu("MUTAG", download_if_missing=False)
     study = plan("MUTAG", graphs, y, PROTOCOLS["paper"])
     task = study.task()
-    X = study.estimator(study.configurations()[0]).network_features(graphs, 0, (3,))[0]
+    X = draw_features(study.base_model(study.configurations()[0]), graphs, depth=3)[0]
     with threadpool_limits(1):
         ours = [timed(scores_of, task, X) for _ in range(5)]
-        seconds, theirs = timed(one_by_one, X, y, task.y, task.folds, task.alphas)
+        seconds, theirs = timed(one_by_one, X, y, task.targets.values[:, 0], task.folds, ALPHAS)
     best = min(s for s, _ in ours)
     same = [np.abs(a - b).max() for a, b in zip(ours[0][1], theirs, strict=True)]
     return {
@@ -98,15 +100,12 @@ def large_evaluation(n=4110, P=1000) -> dict[str, float]:
     X = np.tanh(rng.normal(size=(n, 60)) @ rng.normal(size=(60, P)) / 8)
     y = (X @ rng.normal(size=P) + rng.normal(size=n) > 0).astype(int)
     Y, folds = np.where(y == 1, 1.0, -1.0)[:, None], nested_folds(y, 10, 10, 0)
-    alphas = np.array(ALPHAS)
     with threadpool_limits(1):
-        ours_s, ours = timed(
-            lambda: np.array([held_out_predictions(X, Y, alphas, fold) for fold in folds])
-        )
-        theirs_s, theirs = timed(from_shared_grams, X, Y, alphas, folds)
+        ours_s, ours = timed(lambda: SOLVER.solve(X, Y, ALPHAS, folds).predictions)
+        theirs_s, theirs = timed(from_shared_grams, X, Y, ALPHAS, folds)
     m, trained = n * 0.9 / 10, 0.9 * n
-    splits = 10 * 11 * len(alphas)
-    systems = 10 * 10 * len(alphas)
+    splits = 10 * 11 * len(ALPHAS)
+    systems = 10 * 10 * len(ALPHAS)
     return {
         "ours_s": ours_s,
         "cholesky_s": theirs_s,
@@ -128,7 +127,7 @@ def timed(function, *args):
 
 
 def run_directory(n_configurations=40, n_guesses=2) -> dict[str, float]:
-    """The same study on one and on two cores: overhead beside the networks, and the speed-up."""
+    """The same study on one and on two cores: overhead beside the scores, and the speed-up."""
     graphs, y = load_tu("MUTAG", download_if_missing=False)
     study = plan(
         "MUTAG", graphs, y, PROTOCOLS["paper"],

@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 from pictures import path_of, shrink
 
-from fdgnn import FDGNNClassifier, draw_molecule, explain, molecule_groups
+from fdgnn import GraphClassifier, WLCounts, draw_molecule, explain, molecule_groups
 
 HEADS = ("CC", "CCC", "CC(C)", "c1ccccc1", "C1CCCCC1", "c1ccncc1", "CCOC", "Clc1ccccc1")
 MIDDLES = ("C", "CC", "O", "CO", "N", "CNC", "S")
@@ -27,7 +27,7 @@ def main() -> None:
     for head, middle, tail in product(HEADS, MIDDLES, TAILS):
         smiles += [f"{head}{middle}{tail}", f"{head}{middle}S(=O)(=O){tail}"]
         y += [0, 1]
-    model = FDGNNClassifier(encoder="colors", n_rounds=2, readout="linear").fit(smiles, np.array(y))
+    model = GraphClassifier(WLCounts(n_iterations=2), "linear").fit(smiles, np.array(y))
     (found,) = explain(model, [SHOWN], target=1, groups=[molecule_groups(SHOWN)])
     for group in sorted(found.groups, key=lambda group: -group.effect)[:3]:
         print(f"without its {group.name} the score falls by {group.effect:.2f}")

@@ -30,7 +30,7 @@ def main() -> None:
         graphs, y, test_size=0.1, stratify=y, random_state=0
     )
     model = FDGNNClassifier(
-        n_layers=2, effective_spectral_radius=0.5, n_networks=20, alpha=1e-2, probability=True,
+        n_layers=2, effective_spectral_radius=0.5, n_estimators=20, alpha=1e-2, probability=True,
         random_state=0,
     )  # fmt: skip
     model.fit(train, y_train)

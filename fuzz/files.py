@@ -14,7 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn import FDGNNClassifier, FDGNNRegressor, Graph, GraphBatch, save_model
+from fdgnn import (
+    AutoGraphClassifier,
+    EncoderUnion,
+    FDGNNClassifier,
+    FDGNNRegressor,
+    Graph,
+    GraphBatch,
+    GraphClassifier,
+    GraphReservoir,
+    WLCounts,
+    save_model,
+)
 from fdgnn.datasets import make_motif_graphs
 
 ROWS: list[dict[str, Any]] = [
@@ -149,13 +160,14 @@ def with_facts(batch: GraphBatch) -> GraphBatch:
 def models() -> dict[str, bytes]:
     """Model files of every kind of model."""
     batch, y = make_motif_graphs(20, random_state=0)
+    union = EncoderUnion([("reservoir", GraphReservoir(n_units=5)), ("wl", WLCounts())])
     made: dict[str, Callable[[], Any]] = {
         "paper": lambda: FDGNNClassifier(n_units=6, n_layers=2, random_state=0).fit(batch, y),
-        "colors": lambda: FDGNNClassifier(
-            encoder="colors", n_rounds=1, readout="linear", probability=True
-        ).fit(batch, y),
-        "gaussian": lambda: FDGNNClassifier(encoder="colors", n_rounds=1).fit(batch, y),
-        "both": lambda: FDGNNClassifier(encoder="both", n_units=5, random_state=0).fit(batch, y),
+        "wl": lambda: GraphClassifier(WLCounts(n_iterations=1), "linear", probability=True).fit(
+            batch, y
+        ),
+        "rbf": lambda: GraphClassifier(WLCounts(n_iterations=1)).fit(batch, y),
+        "union": lambda: GraphClassifier(union, random_state=0).fit(batch, y),
         "number": lambda: FDGNNRegressor(n_units=5, intervals=True, random_state=0).fit(
             batch, [float(len(str(c))) + i for i, c in enumerate(y)]
         ),
@@ -163,7 +175,7 @@ def models() -> dict[str, bytes]:
             batch, [[c, i % 3] for i, c in enumerate(y)]
         ),
         "described": lambda: FDGNNClassifier(n_units=5, random_state=0).fit(with_facts(batch), y),
-        "auto": lambda: FDGNNClassifier(encoder="auto", random_state=0).fit(batch, y),
+        "auto": lambda: AutoGraphClassifier(random_state=0).fit(batch, y),
     }
     with TemporaryDirectory() as folder:
         found = {}

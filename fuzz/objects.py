@@ -177,15 +177,12 @@ def _pieces(rng: Random) -> Any:
 
     classes = [0, 1] if rng.random() < 0.7 else [plain(rng) for _ in range(rng.randint(0, 3))]
     n = rng.randint(1, 3)
-    return {"classes": classes, "encoder": rng.choice(("reservoir", "colors")),
-            "pieces": [piece() for _ in range(n)]}  # fmt: skip
+    return {"classes": classes, "pieces": [piece() for _ in range(n)]}
 
 
 def _fit_pieces(case: bytes) -> None:
     told = of_json(case)
-    model = FDGNNClassifier(
-        encoder=told["encoder"], n_units=3, n_projections=4, n_rounds=1, alpha=1.0, random_state=0
-    )
+    model = FDGNNClassifier(n_units=3, n_projections=4, alpha=1.0, random_state=0)
     try:
         for piece in told["pieces"]:
             some = (_graphs() * 2)[piece["start"] : piece["start"] + piece["n"]]

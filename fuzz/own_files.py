@@ -18,17 +18,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fdgnn import ColorCounts, read_graphs
+from fdgnn import WLCounts, read_graphs
 from fdgnn.datasets.cache import cached
 from fdgnn.exceptions import FDGNNError, StudyError
 from fdgnn.experiments.committee_files import read_committee, read_member, write_member
 from fdgnn.experiments.committee_records import CommitteeSettings
 from fdgnn.experiments.records import Asked, NetworkScores, RunSettings
 from fdgnn.experiments.rundir import RunDirectory, read_run
+from fdgnn.fitting import Choice, FitTask, ModelFit, Scores
+from fdgnn.readout.metrics import squared_error
 from fdgnn.records import encode
 from fdgnn.scale import parts
-from fdgnn.selection.committees import MemberOutputs
 from fdgnn.selection.finished import FinishedParts
+from fdgnn.targets import Targets
 from fuzz import files
 from fuzz.mutation import changed_json, mutated
 from fuzz.running import Target
@@ -59,7 +61,7 @@ def _part() -> parts.ParsedPart:
 
 def _encoded() -> parts.EncodedPart:
     part = _part()
-    return parts.encoded(part, ColorCounts(n_rounds=1, n_buckets=2**8).fit(part.graphs))
+    return parts.encoded(part, WLCounts(n_iterations=1, n_features=2**8).fit(part.graphs))
 
 
 def _load_cached(parse: Callable[[], Any]) -> Any:
@@ -81,10 +83,18 @@ def _dataset() -> Any:
 
 
 def _search() -> FinishedParts:
-    return FinishedParts(Path("search"), None, "fuzz")  # type: ignore[arg-type]
+    return FinishedParts(Path("search"), None, None, "fuzz")  # type: ignore[arg-type]
 
 
-_MEMBER = MemberOutputs(0, np.ones(2), np.full(2, 0.5), np.zeros((2, 3, 1)), 1.5)
+_TASK = FitTask(
+    Targets(("",), np.zeros((3, 1)), flat=True), np.array([[0, 1, -1], [-1, 0, 1]]), squared_error
+)
+_CHOICE = Choice(
+    np.ones((2, 1), dtype=np.int64),
+    np.zeros((2, 3, 1)),
+    Scores((), np.full((2, 4, 1), 0.5), np.zeros((2, 4, 1))),
+)
+_MEMBER = ModelFit("wl", (0.01, 0.1, 1.0, 10.0), _CHOICE, (), [], None, 1.5)
 
 ARRAY_FILES: dict[str, Kept] = {
     "part": Kept(
@@ -101,7 +111,7 @@ ARRAY_FILES: dict[str, Kept] = {
         lambda: _search().find(["a"]).get(0),
     ),
     "member": Kept(
-        lambda: write_member(Path(), _MEMBER), lambda: read_member(Path(), 0, (2, 3, 1))
+        lambda: write_member(Path(), 0, _MEMBER), lambda: read_member(Path(), 0, "wl", _TASK)
     ),
 }
 

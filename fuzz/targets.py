@@ -7,6 +7,7 @@ An error that was made on purpose is an `FDGNNError`; for arguments in Python it
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -17,11 +18,15 @@ from zlib import crc32
 import numpy as np
 
 from fdgnn import (
+    AutoGraphClassifier,
     FDGNNClassifier,
     FDGNNRegressor,
     Graph,
     GraphBatch,
+    GraphClassifier,
+    GraphRegressor,
     GraphReservoir,
+    WLCounts,
     as_batch,
     load_model,
     read_graphs,
@@ -155,7 +160,7 @@ def _load(case: bytes) -> None:
     try:
         model = load_model(path)
         graphs = as_batch(files.graphs()[0][:3])
-        graphs = graphs if model.descriptors_ is None else files.with_facts(graphs)
+        graphs = graphs if model._descriptors is None else files.with_facts(graphs)
         answers = np.asarray(model.predict(graphs))
     except FDGNNError:
         return
@@ -194,9 +199,16 @@ def _batch(case: bytes) -> None:
 # ---------------------------------------------------------------------- parameters
 
 
-_NAMES = sorted(FDGNNClassifier().get_params(deep=False))
+_SMALL: dict[str, Any] = {"n_units": 5, "random_state": 0}
+_MODELS: dict[str, Callable[[], Any]] = {
+    "paper, classes": lambda: FDGNNClassifier(**_SMALL),
+    "paper, numbers": lambda: FDGNNRegressor(**_SMALL),
+    "composed, classes": lambda: GraphClassifier(GraphReservoir(n_units=5), random_state=0),
+    "composed, numbers": lambda: GraphRegressor(WLCounts(n_iterations=1)),
+    "auto, classes": lambda: AutoGraphClassifier([("wl", WLCounts(n_iterations=1), "linear")]),
+}
 _CHOICES = (
-    "auto", "colors", "both", "reservoir", "paper", "linear", "gaussian", "balanced", "f1",
+    "auto", "wl", "union", "reservoir", "all", "linear", "rbf", "cv", "balanced", "f1", "roc_auc",
 )  # fmt: skip
 
 
@@ -212,19 +224,24 @@ def _value(rng: Random) -> Any:
 
 
 def _parameters(rng: Random) -> Any:
-    given = {rng.choice(_NAMES): _value(rng) for _ in range(rng.randint(1, 2))}
-    return rng.choice(("classes", "numbers")), given
+    name = rng.choice(list(_MODELS))
+    names = sorted(_MODELS[name]().get_params())
+    return name, {rng.choice(names): _value(rng) for _ in range(rng.randint(1, 2))}
 
 
 def _fit(case: bytes) -> None:
-    task, given = of_json(case)
+    name, given = of_json(case)
+    if name not in _MODELS:  # while a case is made smaller
+        return
     graphs, y = files.graphs()
-    kind = FDGNNClassifier if task == "classes" else FDGNNRegressor
-    model = kind(n_units=5, random_state=0)
-    given = {name: value for name, value in given.items() if name in model.get_params(deep=False)}
-    target = y if task == "classes" else np.arange(len(y), dtype=float)
+    model = _MODELS[name]()
+    target = y if name.endswith("classes") else np.arange(len(y), dtype=float)
     try:
-        model.set_params(**given).fit(graphs, target)
+        model.set_params(**given)
+    except (AttributeError, TypeError, ValueError):  # as scikit-learn does
+        return
+    try:
+        model.fit(graphs, target)
         answers = np.asarray(model.predict(graphs[:3]))
     except (FDGNNError, TypeError, ValueError):
         return

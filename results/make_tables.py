@@ -21,10 +21,11 @@ Made by `make results` from the `NAME.json` beside this page, each the `result.j
 
     fdgnn evaluate NAME --protocol paper --out runs/NAME
 
-nested stratified 10 x 10 cross validation, random configurations of (rho, omega(1), omega, depth),
-one of 12 penalties for each network, validation and test scores averaged over the guesses; mean and
-standard deviation over the ten outer folds. `make results/NAME.json` repeats one. Where fewer than
-the paper's 100 configurations x 20 guesses were run, the table says so.
+nested stratified 10 x 10 cross-validation, random configurations of (rho, omega(1), omega, depth),
+one of 12 alphas for each random initialization, validation and test scores averaged over the random
+initializations; mean and standard deviation over the ten outer folds. `make results/NAME.json`
+repeats one. Where fewer than the paper's 100 configurations x 20 random initializations were run,
+the table says so.
 [What is behind the differences](../docs/reproduction.md).
 """
 
@@ -63,16 +64,16 @@ def accuracies(found: Results) -> list[str]:
 
 READINGS: dict[str, Callable[[RunResult], FoldScores]] = {
     "ours": lambda r: r,
-    "one penalty for all guesses": lambda r: r.common_penalty,
-    "outputs of guesses averaged": lambda r: r.ensemble,
+    "one alpha for all initializations": lambda r: r.common_penalty,
+    "outputs of initializations averaged": lambda r: r.ensemble,
 }
 
 
 def ways_with_guesses(found: Results) -> list[str]:
-    """How the guesses of a configuration may enter its score (decision 6), from the same runs."""
+    """How random initializations enter a configuration's score (decision 6), from these runs."""
     full = {name: r for name, r in found.items() if r.n_guesses > 1}
     lines = [
-        "## Table 1, other ways to use a configuration's guesses",
+        "## Table 1, other ways to use a configuration's random initializations",
         "",
         "From the same networks ([decision 6](../docs/decisions/0006-guesses.md)); in brackets the "
         "difference to the paper in its standard deviations.",
@@ -157,11 +158,11 @@ def gin_protocol(found: Results) -> list[str]:
 READINGS_HEAD = """# Readings of the paper, side by side
 
 Made by `make results` from `readings.json`, which `python -m benchmarks.readings` writes: test
-accuracy in the paper's nested protocol with fewer configurations and guesses, the same folds and
-draws for every reading. Differences of a point are noise on these datasets: the standard
-deviation over folds is around five, and each row repeats the selection. *As decided* had one
-penalty for all guesses of a configuration when this was measured; today each has its own. The
-[decisions](../docs/decisions/README.md) say what was chosen and why.
+accuracy in the paper's nested protocol with fewer configurations and random initializations, the
+same folds and draws for every reading. Differences of a point are noise on these datasets: the
+standard deviation over folds is around five, and each row repeats the selection. *As decided* had
+one alpha for all random initializations of a configuration when this was measured; today each has
+its own. The [decisions](../docs/decisions/README.md) say what was chosen and why.
 
 """
 

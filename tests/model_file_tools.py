@@ -1,4 +1,4 @@
-"""Model files for tests: taken apart, changed, signed again, and refused."""
+"""Model files for tests: taken apart, changed, signed again, and rejected."""
 
 from __future__ import annotations
 
@@ -107,12 +107,12 @@ def with_arrays(content, **changes):
 def merged(record, changes):
     """Change some fields of a record, also inside its records."""
     for name, value in changes.items():
-        if name == "networks" and isinstance(value, dict):  # by number
+        if name in ("estimators", "targets", "candidates") and isinstance(value, dict):  # by number
             for number, change in value.items():
                 merged(record[name][int(number)], change)
             continue
         inner = isinstance(value, dict) and isinstance(record.get(name), dict)
-        if inner and name in ("encoder", "parameters", "graph_kind", "facts"):
+        if inner and name in ("encoder", "readout", "parameters", "graph_kind", "facts", "novelty"):
             merged(record[name], value)
         else:
             record[name] = value

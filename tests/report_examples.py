@@ -9,7 +9,7 @@ import numpy as np
 
 from fdgnn.experiments import paper
 from fdgnn.experiments.study import drawn_configurations
-from fdgnn.portrait import Portrait
+from fdgnn.portrait.records import Portrait
 from fdgnn.records import decode
 
 # Names that a stranger may give to a dataset, a class, a label or a molecule.
@@ -114,7 +114,7 @@ def write_run(
 
 # ---------------------------------------------------------------------- committees
 
-MEMBERS = ["colors, 2 rounds", "reservoir", "another reservoir"]
+MEMBERS = ["WL, 2 iterations", "reservoir", "another reservoir"]
 
 
 def committee_settings_of(dataset="MUTAG", members=MEMBERS):
@@ -179,24 +179,24 @@ def portrait_of(
     for row in graphs:
         confusion[classes.index(row["actual"]), classes.index(row["predicted"])] += 1
     return {
-        "format": 2,
+        "format": 3,
         "dataset": dataset,
         "task": "classification",
         "held_out": True,
         "how": "Each graph was held out in one of 4 outer folds.",
         "classes": list(classes),
-        "n_networks": 1,
-        "network": {
-            "encoder": "ColorCounts", "name": "colors, 2 rounds", "fold": 3, "folds_alike": 2,
+        "n_estimators": 1,
+        "shown": {
+            "encoder": "WLCounts", "name": "WL, 2 iterations", "fold": 3, "folds_alike": 2,
             "n_folds": 4, "n_layers": None, "effective_spectral_radius": None,
         },
-        "dynamics_network": {
+        "dynamics_of": {
             "encoder": "GraphReservoir", "name": "reservoir", "fold": 3, "folds_alike": 2,
             "n_folds": 4, "n_layers": 2, "effective_spectral_radius": 0.9,
         },
-        "members": [
-            _member("colors, 2 rounds", "ColorCounts", "Gaussian", 0.3, 1),
-            _member("reservoir", "GraphReservoir", "linear", 0.01, 2),
+        "base_models": [
+            _base_model("WL, 2 iterations", "WLCounts", "RBF", 0.3, 1),
+            _base_model("reservoir", "GraphReservoir", "linear", 0.01, 2),
         ],
         "substructures": [
             substructure
@@ -248,10 +248,10 @@ def trust_of(n):
     }
 
 
-def _member(name, encoder, readout, penalty, n_networks):
+def _base_model(name, encoder, readout, alpha, n_estimators):
     return {
-        "name": name, "encoder": encoder, "readout": readout, "penalty": penalty,
-        "n_networks": n_networks,
+        "name": name, "encoder": encoder, "readout": readout, "alpha": alpha,
+        "n_estimators": n_estimators,
     }  # fmt: skip
 
 

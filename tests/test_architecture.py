@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import subprocess
 import sys
 import tomllib
@@ -17,7 +16,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import fdgnn
-from fdgnn import standins
+from tu_files import write_batch
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "fdgnn"
@@ -25,13 +24,13 @@ SOURCES = sorted(SOURCE.rglob("*.py"))
 
 # From the bottom up: a room imports only rooms before it.
 ROOMS = [
-    "_version", "caching", "exceptions", "limits", "standins", "texts", "arrays", "extras", "files",
+    "_version", "caching", "exceptions", "limits", "texts", "arrays", "extras", "files",
     "places", "records",
-    "progress", "context", "clusters", "scikit", "seeds", "parameters", "kernels", "threads",
+    "progress", "context", "clusters", "seeds", "parameters", "kernels", "threads",
     "workers",
-    "graphs", "stability", "datasets", "reservoir",
-    "expansion", "encoders", "readout", "committee", "networks", "novelty", "estimators",
-    "explanations",
+    "graphs", "stability", "targets", "folds", "datasets", "reservoir",
+    "expansion", "linear", "encoders", "readout", "outputs", "fitting", "ensemble", "novelty",
+    "estimators", "explanations",
     "pictures", "selection", "model_files", "workflow", "scale", "experiments", "portrait", "plot",
     "pages", "report", "playground", "cli", "__main__", "__init__",
 ]  # fmt: skip
@@ -128,13 +127,6 @@ def test_kernels_import_nothing_of_ours_but_errors():
     assert set(facts_of(SOURCE / "kernels.py").rooms) <= {"exceptions"}
 
 
-def test_scikit_learn_is_imported_in_one_place():
-    """Whoever imports it first at the top of a file imports its slow parts, too."""
-    rivals = SOURCE / "experiments" / "rivals"  # which need all of it
-    others = [path for path in SOURCES if rivals not in path.parents and path.name != "scikit.py"]
-    assert [path for path in others if "sklearn" in facts_of(path).libraries] == []
-
-
 def test_no_two_classes_have_one_name():
     homes = {}
     for path in SOURCES:
@@ -143,21 +135,67 @@ def test_no_two_classes_have_one_name():
     assert {name: found for name, found in homes.items() if len(found) > 1} == {}
 
 
+#: Packages that work inside of estimators, which have few public names: commands, searches, model
+#: files and training out of core fit and build them piece by piece; explanations, portraits and
+#: pages look inside of fitted ones. Users never need these names.
+INSIDE = {
+    "estimators", "selection", "model_files", "scale", "experiments", "workflow", "explanations",
+    "portrait", "playground", "plot", "cli",
+    "workers",  # of the executor that it derives from, where Python 3.11 has a defect
+}  # fmt: skip
+
+
 def test_nobody_calls_anothers_private_methods():
     """An object is known by its public names: a new encoder need not know who looks inside."""
-    assert {str(path): facts_of(path).private for path in SOURCES if facts_of(path).private} == {}
+    outside = [path for path in SOURCES if room_of(path) not in INSIDE]
+    assert {str(path): facts_of(path).private for path in outside if facts_of(path).private} == {}
 
 
 def test_public_surface():
     assert fdgnn.__all__ == [
-        "ColorCounts", "Encoder", "FDGNNClassifier", "FDGNNRegressor", "FDGNNSearchCV", "Graph",
-        "GraphBatch", "GraphReservoir", "RandomExpansion", "__version__", "as_batch", "compare",
-        "compile_kernels", "connected_parts", "datasets",
-        "draw_explanation", "draw_molecule", "exceptions", "explain", "fit_batches", "iter_graphs",
+        "AutoGraphClassifier",
+        "AutoGraphRegressor",
+        "Encoder",
+        "EncoderUnion",
+        "FDGNNClassifier",
+        "FDGNNRegressor",
+        "FDGNNSearchCV",
+        "Graph",
+        "GraphBatch",
+        "GraphClassifier",
+        "GraphRegressor",
+        "GraphReservoir",
+        "KernelRidge",
+        "RandomExpansion",
+        "Ridge",
+        "WLCounts",
+        "__version__",
+        "as_batch",
+        "compare",
+        "compile_kernels",
+        "connected_parts",
+        "datasets",
+        "draw_explanation",
+        "draw_molecule",
+        "exceptions",
+        "explain",
+        "fit_batches",
+        "iter_graphs",
         "limits",
-        "load_model", "load_tu", "model_info", "molecule_groups", "paper", "playground", "plot",
-        "read_graphs", "register_encoder", "report", "save_model", "stability", "substructures",
-    ]  # fmt: skip
+        "load_model",
+        "load_tu",
+        "model_info",
+        "molecule_groups",
+        "paper",
+        "playground",
+        "plot",
+        "read_graphs",
+        "register_encoder",
+        "report",
+        "save_model",
+        "stability",
+        "substructures",
+    ]
     for name in fdgnn.__all__:
         assert getattr(fdgnn, name) is not None
     assert dir(fdgnn) == fdgnn.__all__
@@ -165,164 +203,73 @@ def test_public_surface():
         _ = fdgnn.nonsense
 
 
-def imported_by(*statements):
-    """What is imported after each statement, in one process that runs them one after the other."""
-    shown = "; print(*sys.modules)\n"
-    script = f"import sys\n{shown.join(statements)}{shown}"
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    return [set(line.split()) for line in run.stdout.splitlines()]
+# ---------------------------------------------------------------------- what is imported
 
-
-# Each imports what those before it do not: what is there afterwards is what it needs, or less.
-STEPS = {
-    "the package": "import fdgnn",
-    "the command": "import fdgnn.cli",
-    "a model": "fdgnn.FDGNNClassifier; fdgnn.load_model; fdgnn.read_graphs",
-    "commands": "import fdgnn.report, fdgnn.experiments.running, fdgnn.workflow.training",
-    "everything": "from fdgnn import *; import fdgnn.experiments.study",
-    "a score": "graphs, y = datasets.make_motif_graphs(20, random_state=0); "
-    "FDGNNClassifier(n_units=5).fit(graphs, y).score(graphs, y); "
-    "FDGNNRegressor(n_units=5).fit(graphs, y).score(graphs, y)",
-}
-
-
-@pytest.fixture(scope="module")
-def imported():
-    return dict(zip(STEPS, imported_by(*STEPS.values()), strict=True))
-
-
-@of_pinned_versions
-def test_importing_costs_nothing_that_is_not_used(imported):
-    assert not imported["the package"] & {"numpy", "sklearn", "torch"}
-    assert not imported["the command"] & {"numpy", "sklearn", "joblib"}
-    assert not imported["commands"] & {
-        "sklearn.model_selection", "sklearn.metrics", "scipy.stats", "scipy.optimize",
-    }  # fmt: skip
-    assert not imported["everything"] & {
-        "torch", "networkx", "grakel", "distributed", "rdkit", "matplotlib", "altair", "jinja2",
-        "fdgnn._kernels",
-    }  # fmt: skip
-
-
-SLOW = {
-    "scipy.stats", "scipy.special", "numpy.f2py", "numpy.testing", "narwhals.stable.v2", "asyncio",
-}  # fmt: skip
-
-
-@of_pinned_versions
-def test_models_take_scikit_learn_without_what_is_slow(imported):
-    """These imports take longer than that of all the rest together, and no model needs them."""
-    never = {"sklearn.model_selection", "sklearn.metrics", "scipy.optimize"}
-    assert not imported["a score"] & (SLOW | never)
-
-
-GIVEN = f"import fdgnn; {STEPS['a model']}"
-FORKS = f"""
-import os, sys
-{GIVEN}
-for statement in sys.argv[1:]:
-    child = os.fork()
-    if child == 0:
-        exec(statement)
-        print(*sys.modules, flush=True)
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
+COMMAND = """
+import atexit, sys
+atexit.register(lambda: print(*sys.modules, file=sys.stderr))
+from fdgnn.cli import main
+main()
 """
 
 
-def imported_after_a_model(*statements):
-    """What is imported after each statement, of which none knows what the others import."""
-    words = [sys.executable, "-c", FORKS, *statements]
-    run = subprocess.run(words, capture_output=True, text=True, check=True)
-    return [set(line.split()) for line in run.stdout.splitlines()]
-
-
-@of_pinned_versions
-def test_stand_ins_are_gone_after_the_import():
-    asked = (
-        "import scipy, numpy; assert scipy.stats.norm.cdf(0) == 0.5; "
-        "assert scipy.special.expit(0.0) == 0.5; assert numpy.f2py.run_main; "
-        "assert numpy.testing.assert_equal; import asyncio; assert asyncio.run; "
-        "import narwhals.stable.v2 as nw; assert nw.from_native"
+def imported_by(code, *words, cwd=None):
+    """Return the modules imported at the end of a process."""
+    run = subprocess.run(
+        [sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, cwd=cwd
     )
-    of_its_own = (
-        "import sklearn.utils.validation as v, sklearn.utils._array_api as a; "
-        "assert v.nw.from_native; assert a.special.xlogy(1.0, 1.0) == 0; "
-        "import joblib.memory as m; assert not m.asyncio.iscoroutine(1)"
-    )
-    from_outside, from_inside = imported_after_a_model(asked, of_its_own)
-    assert from_outside >= SLOW
-    assert from_inside >= {"scipy.special", "narwhals.stable.v2", "asyncio"}
-    before = "import asyncio as a, scipy.special as p"
-    same = "import asyncio, scipy; assert asyncio is a; assert scipy.special is p"
-    (found,) = imported_by(f"{before}; {GIVEN}; {same}")
-    assert found >= {"asyncio", "scipy.special"}
+    assert run.returncode == 0, run.stderr
+    return set(run.stderr.splitlines()[-1].split())
 
 
-def test_folds_take_scikit_learns_splitters_without_its_searches():
-    search = (
-        "graphs, y = fdgnn.datasets.make_motif_graphs(30, random_state=0); "
-        "small = fdgnn.FDGNNClassifier(n_units=5); "
-        "fdgnn.FDGNNSearchCV(small, n_configurations=1, cv=2, outer_cv=2).fit(graphs, y)"
-    )
-    later = (
-        "import pickle; from fdgnn.scikit import splitters; KFold = splitters().KFold; "
-        "import sklearn.model_selection as theirs; assert theirs.KFold is KFold; "
-        "assert theirs.check_cv(3, [0, 1]).n_splits == 3; "
-        "assert pickle.loads(pickle.dumps(KFold(7))).n_splits == 7"
-    )
-    before = (
-        "import sklearn.model_selection as theirs; from fdgnn.scikit import splitters; "
-        "assert splitters().KFold is theirs.KFold"
-    )
-    searched, imported_later, _ = imported_after_a_model(search, later, before)
-    assert "sklearn.model_selection._split" in searched
-    assert not searched & {"sklearn.model_selection", "sklearn.metrics", "scipy.stats"}
-    assert "sklearn.model_selection" in imported_later
+def imported_by_statement(statement):
+    return imported_by(f"import sys; {statement}; print(*sys.modules, file=sys.stderr)")
 
 
-def test_a_module_that_another_thread_is_importing_is_waited_for():
-    race = (
-        "import threading, time; from fdgnn.scikit import splitters; "
-        "name = 'sklearn.model_selection._split'; "
-        "other = threading.Thread(target=__import__, args=('sklearn.model_selection',)); "
-        "other.start(); "
-        "[time.sleep(2e-4) for _ in iter(lambda: name in sys.modules, True)]; "
-        "assert splitters().check_cv; other.join()"
-    )
-    imported_after_a_model(race)
+OPTIONAL = {
+    "torch", "networkx", "grakel", "distributed", "rdkit", "matplotlib", "altair", "jinja2",
+}  # fmt: skip
+TRAINING_ONLY = {"sklearn.model_selection", "sklearn.metrics"}
 
 
-def test_a_package_without_the_module_that_was_asked_for_is_given_whole():
-    assert standins.alone("json", "no_such_module") is json
+@pytest.mark.parametrize(
+    ("statement", "never"),
+    [
+        ("import fdgnn", {"numpy", "sklearn"}),
+        ("import fdgnn.cli", {"numpy", "sklearn", "joblib"}),
+        ("from fdgnn import *", {*OPTIONAL, *TRAINING_ONLY}),
+    ],
+)
+def test_imports_are_lazy(statement, never):
+    assert not imported_by_statement(statement) & never
 
 
-def test_a_stand_in_that_is_gone_is_not_looked_for_again(monkeypatch):
-    """Libraries that know it ask it often, and the list of all modules is long."""
-    name = "xml.dom.pulldom"  # which nothing here uses
-    monkeypatch.delitem(sys.modules, name, raising=False)
-    with standins.without("xml", "xml.dom", name):
-        known = sys.modules[name]
-    removals = []
-    monkeypatch.setattr(standins, "_remove_all", lambda: removals.append(name))
-    assert known.START_ELEMENT == known.START_ELEMENT == "START_ELEMENT"
-    assert removals == []
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("imports")
+    graphs, y = fdgnn.datasets.make_motif_graphs(16, random_state=0)
+    write_batch(folder / "MOTIFS", graphs, y)
+    model = fdgnn.FDGNNClassifier(n_units=5, random_state=0).fit(graphs, y)
+    fdgnn.save_model(model, folder / "model.fdgnn")
+    return folder
 
 
-@of_pinned_versions
-def test_help_imports_neither_rich_nor_pydantic():
-    """They would take most of its time."""
-    asked = "from fdgnn.cli import app; app(['--help'], standalone_mode=False)"
-    *_, imported = imported_by(asked)
-    assert not imported & {"rich", "pydantic", "numpy"}
+@pytest.mark.parametrize(
+    ("words", "never"),
+    [
+        ("--help", {"numpy", "sklearn", "rich", "pydantic"}),
+        ("predict --help", {"numpy", "sklearn", "rich"}),
+        ("datasets info MOTIFS", {"sklearn", *OPTIONAL}),
+        ("predict model.fdgnn MOTIFS -o predicted.csv", {*OPTIONAL, *TRAINING_ONLY}),
+    ],
+)
+def test_commands_import_only_what_they_need(words, never, files):
+    assert not imported_by(COMMAND, *words.split(), cwd=files) & never
 
 
-def test_scikit_learn_comes_by_one_door():
-    """A module that predictions import, and that imports scikit-learn itself, would undo that."""
-    for path in SOURCES:
-        if room_of(path) in {"scikit", "selection", "experiments", "workflow"}:
-            continue
-        assert "sklearn" not in facts_of(path).libraries, path.name
+def test_loading_a_model_imports_no_training(files):
+    loaded = f"import fdgnn; fdgnn.load_model({str(files / 'model.fdgnn')!r})"
+    assert not imported_by_statement(loaded) & TRAINING_ONLY
 
 
 # ---------------------------------------------------------------------- the package

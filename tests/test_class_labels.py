@@ -9,8 +9,7 @@ import pytest
 
 from fdgnn import FDGNNClassifier, FDGNNSearchCV
 from fdgnn.datasets import make_random_graphs
-from fdgnn.readout.several import class_targets
-from fdgnn.readout.targets import class_labels
+from fdgnn.targets import class_labels, class_targets
 
 N = 12
 GRAPHS = make_random_graphs(N, random_state=0)

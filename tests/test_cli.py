@@ -15,7 +15,7 @@ from fdgnn import __version__
 from fdgnn.datasets import make_motif_graphs
 from tu_files import write_batch
 
-SMALL = ["--protocol", "quick", "--configurations", "2", "--guesses", "1", "--units", "10"]
+SMALL = ["--protocol", "quick", "--configurations", "2", "--initializations", "1", "--units", "10"]
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def test_demo_on_mutag_is_near_the_paper():
 # Each command in a process that has imported what is there before any command, and scikit-learn.
 FORKS = """
 import json, os, sys
-import fdgnn.cli, fdgnn.scikit
+import fdgnn.cli, sklearn.base
 for words in json.load(sys.stdin):
     child = os.fork()
     if child == 0:

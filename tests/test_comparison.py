@@ -41,8 +41,8 @@ from fdgnn.experiments.rivals.graph_kernels import KernelContestant, as_grakel
 from fdgnn.experiments.rivals.networks import NetworkContestant, smoothed
 from fdgnn.experiments.running import run_study
 from fdgnn.experiments.study import PROTOCOLS, plan
+from fdgnn.folds import N_FOLDS, nested_folds
 from fdgnn.records import decode
-from fdgnn.selection.folds import nested_folds
 from tu_files import write_batch
 
 grakel = pytest.importorskip("grakel")
@@ -206,7 +206,7 @@ def test_curves_are_smoothed_with_shorter_windows_at_the_ends():
 
 # ---------------------------------------------------------------------- variants of our own
 
-VARIANTS = {"fdgnn-auto": "all", "fdgnn-colors": "colors", "fdgnn-both": "both"}
+VARIANTS = {"fdgnn-auto": "all", "fdgnn-wl": "wl", "fdgnn-union": "union"}
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -214,7 +214,7 @@ def test_variants_are_the_classifier(task, name):
     variant = contestant(name, replace(task, seed=3))
     train, test = task.graphs[:30], task.graphs[30:]
     model = variant.model(variant.only()).fit(train, task.y[:30])
-    same = fdgnn.FDGNNClassifier(encoder="auto", candidates=VARIANTS[name], random_state=3)
+    same = fdgnn.AutoGraphClassifier(VARIANTS[name], random_state=3)
     expected = same.fit(train, task.y[:30]).decision_function(test)
     np.testing.assert_array_equal(model.decision_function(test), expected)
     assert variant.units() == []
@@ -224,30 +224,28 @@ def test_variants_are_the_classifier(task, name):
 @pytest.mark.usefixtures("in_this_process")
 def test_rows_of_variants(study, tmp_path):
     """Each outer fold's model is fitted on its training graphs, and tested on the others."""
-    rows = run(study, tmp_path, ["wl", "fdgnn-colors", "fdgnn-auto"])
-    assert [row.model for row in rows] == ["fdgnn", "wl", "fdgnn-colors", "fdgnn-auto"]
+    rows = run(study, tmp_path, ["wl", "fdgnn-wl", "fdgnn-auto"])
+    assert [row.model for row in rows] == ["fdgnn", "wl", "fdgnn-wl", "fdgnn-auto"]
     kept = decode((tmp_path / "compare.json").read_bytes(), list[ComparisonRow])
-    assert [row.model for row in kept] == ["fdgnn", "fdgnn-auto", "fdgnn-colors", "wl"]
+    assert [row.model for row in kept] == ["fdgnn", "fdgnn-auto", "fdgnn-wl", "wl"]
     auto = rows[3]
     assert auto.status == "finished"
     assert auto.published is None
     for o, fold in enumerate(study.task().folds):
-        model = fdgnn.FDGNNClassifier(encoder="auto", random_state=study.seed)
+        model = fdgnn.AutoGraphClassifier(random_state=study.seed)
         model.fit(study.graphs[fold >= 0], study.y[fold >= 0])
         assert auto.fold_accuracies[o] == model.score(study.graphs[fold < 0], study.y[fold < 0])
     assert auto.train_seconds > 0
     assert 50 < auto.peak_mb < 4000
     assert auto.selection_seconds == 0  # it is a part of training
-    assert auto.inner_folds == 10
-    assert auto.n_configurations % 8 == 0  # penalties of each member
-    assert auto.fold_configurations[0] == {
-        "encoder": "auto", "candidates": "all", "random_state": study.seed
-    }  # fmt: skip
+    assert auto.inner_folds == N_FOLDS
+    assert auto.n_configurations % 8 == 0  # alphas of each base model
+    assert auto.fold_configurations[0] == {"candidates": "all", "random_state": study.seed}
 
 
 def test_a_variant_goes_on_where_it_stopped(study, tmp_path):
     (tmp_path / "rivals").mkdir(parents=True)
-    turn = Turn("fdgnn-colors", study, tmp_path, Search())
+    turn = Turn("fdgnn-wl", study, tmp_path, Search())
     take(turn, lambda event: None)
     lines = turn.lines.path.read_bytes().splitlines(keepends=True)
     assert len(lines) == 3 + 1  # folds, summary
@@ -268,9 +266,9 @@ def test_variants_have_limits(study, tmp_path):
 
 
 def test_weights_that_training_sets(task):
-    variant = contestant("fdgnn-colors", task)
+    variant = contestant("fdgnn-wl", task)
     model = variant.model(variant.only()).fit(task.graphs, task.y)
-    readouts = [network.readout for network in model.networks_]
+    readouts = [fitted.readout for fitted in model.estimators_]
     by_hand = 0
     for readout in readouts:
         weights = readout.dual if hasattr(readout, "dual") else readout.coef

@@ -8,14 +8,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.linear_model import Ridge
 
-from fdgnn import FDGNNClassifier, FDGNNRegressor, FDGNNSearchCV, save_model
+from fdgnn import (
+    AutoGraphClassifier,
+    FDGNNClassifier,
+    FDGNNRegressor,
+    FDGNNSearchCV,
+    save_model,
+)
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
-from fdgnn.readout.calibration import probabilities, shuffled_folds, stratified_folds
+from fdgnn.folds import shuffled_folds, stratified_folds
+from fdgnn.readout.calibration import probabilities
 from fdgnn.readout.conformal import ConformalScores
-from fdgnn.readout.ridge import fit_ridge
-from fdgnn.readout.targets import code_classes
+from fdgnn.targets import code_classes
 from model_file_tools import again, refused, with_arrays, with_record
+from models import classifier, regressor
 
 SMALL = {"n_units": 10, "n_layers": 1, "effective_spectral_radius": 0.5, "random_state": 0}
 GRAPHS = make_random_graphs(120, random_state=0)
@@ -81,13 +89,13 @@ def test_scores_are_those_of_models_that_have_not_seen_the_fold(n_classes):
     motifs = ("star", "clique", "cycle")[:n_classes]
     graphs, y = make_motif_graphs(90, motifs=motifs, n_attachments=2, random_state=0)
     model = FDGNNClassifier(probability=True, alpha=0.1, **SMALL).fit(graphs, y)
-    X, fold, targets = model.networks_[0].features(graphs), *_folds(model, y)
+    X, fold, targets = model.estimators_[0].features(graphs), *_folds(model, y)
     held_out = np.zeros_like(targets)
     for f in range(5):
-        W, b = fit_ridge(X[fold != f], targets[fold != f], 0.1)
-        held_out[fold == f] = X[fold == f] @ W.T + b
-    chances = probabilities(held_out, model.calibration_)
-    for c, group in enumerate(model.conformal_.groups):
+        ridge = Ridge(alpha=0.1).fit(X[fold != f], targets[fold != f])
+        held_out[fold == f] = ridge.predict(X[fold == f]).reshape(-1, targets.shape[1])
+    chances = probabilities(held_out, model.targets_[0].slope)
+    for c, group in enumerate(model.targets_[0].scores.groups):
         np.testing.assert_allclose(group, np.sort(1 - chances[y == c, c]), atol=1e-9)
     p, limit = model.predict_proba(graphs), np.sort(1 - chances[np.arange(90), y])[81]  # 0.9 * 91
     np.testing.assert_array_equal(model.predict_set(graphs), p >= 1 - limit - 1e-9)
@@ -116,7 +124,7 @@ def test_a_class_with_few_graphs_is_in_every_set_by_class():
     graphs, y = make_motif_graphs(90, random_state=0)
     few = np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:8]])
     model = FDGNNClassifier(probability=True, **SMALL).fit(graphs[few], y[few])
-    assert [len(group) for group in model.conformal_.groups] == [(y == 0).sum(), 8]
+    assert [len(group) for group in model.targets_[0].scores.groups] == [(y == 0).sum(), 8]
     assert model.predict_set(graphs, 0.9, by_class=True)[:, 1].all()
     assert not model.predict_set(graphs, 0.9)[:, 1].all()
     assert not model.predict_set(graphs, 0.8, by_class=True)[:, 1].all()
@@ -126,12 +134,13 @@ def test_a_class_with_few_graphs_is_in_every_set_by_class():
 def test_intervals_reach_as_far_as_held_out_errors(several):
     y = NUMBERS if several else NUMBERS[:, 0]
     model = FDGNNRegressor(intervals=True, alpha=0.1, **SMALL).fit(GRAPHS, y)
-    X, fold = model.networks_[0].features(GRAPHS), shuffled_folds(120, model.seed_)
+    X, fold = model.estimators_[0].features(GRAPHS), shuffled_folds(120, model.seed_)
     targets = y.reshape(120, -1)
     errors = np.empty_like(targets)
     for f in range(5):
-        W, b = fit_ridge(X[fold != f], targets[fold != f], 0.1)
-        errors[fold == f] = np.abs(targets[fold == f] - X[fold == f] @ W.T - b)
+        ridge = Ridge(alpha=0.1).fit(X[fold != f], targets[fold != f])
+        predicted = ridge.predict(X[fold == f]).reshape(-1, targets.shape[1])
+        errors[fold == f] = np.abs(targets[fold == f] - predicted)
     reach = np.sort(errors, axis=0)[96]  # ceil(0.8 * 121) = 97
     found = model.predict_interval(GRAPHS, 0.8)
     assert found.shape == ((120, 2, 2) if several else (120, 2))
@@ -141,17 +150,16 @@ def test_intervals_reach_as_far_as_held_out_errors(several):
     np.testing.assert_allclose(found[..., 1], middle + reach, atol=1e-9)
 
 
-@pytest.mark.parametrize("encoder", ["reservoir", "colors"])
-def test_new_graphs_are_covered(encoder):
+@pytest.mark.parametrize("name", ["reservoir", "wl"])
+def test_new_graphs_are_covered(name):
     """A third of the labels is wrong, so that one class alone would be right too seldom."""
     rng = np.random.default_rng(1)
     graphs, y = make_motif_graphs(1600, random_state=1)
     y = np.where(rng.random(1600) < 0.3, 1 - y, y)
     order = rng.permutation(1600)
     train, test = order[:600], order[600:]
-    options = {"encoder": encoder, "random_state": 0}
-    model = FDGNNClassifier(probability=True, **options).fit(graphs[train], y[train])
-    numbers = FDGNNRegressor(intervals=True, **options).fit(graphs[train], y[train])
+    model = classifier(name, probability=True, random_state=0).fit(graphs[train], y[train])
+    numbers = regressor(name, intervals=True, random_state=0).fit(graphs[train], y[train])
     for coverage in (0.8, 0.9):
         # 1000 graphs by 600 scores: a standard deviation of 0.02, at most
         sets = model.predict_set(graphs[test], coverage)
@@ -164,14 +172,12 @@ def test_new_graphs_are_covered(encoder):
 
 
 @pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
-def test_a_committee_and_a_search_give_sets_and_intervals():
+def test_an_ensemble_and_a_search_give_sets_and_intervals():
     y = (NUMBERS[:, 0] > 0).astype(int)
-    committee = FDGNNClassifier(
-        encoder="auto", candidates="colors", probability=True, random_state=0
-    ).fit(GRAPHS, y)
-    assert sum(len(group) for group in committee.conformal_.groups) == 120
-    assert committee.predict_set(GRAPHS[:3]).shape == (3, 2)
-    options = {"n_configurations": 1, "n_guesses": 1, "cv": 2, "random_state": 0}
+    ensemble = AutoGraphClassifier("wl", probability=True, random_state=0).fit(GRAPHS, y)
+    assert sum(len(group) for group in ensemble.targets_[0].scores.groups) == 120
+    assert ensemble.predict_set(GRAPHS[:3]).shape == (3, 2)
+    options = {"n_configurations": 1, "cv": 2, "random_state": 0}
     search = FDGNNSearchCV(FDGNNClassifier(probability=True, **SMALL), **options).fit(GRAPHS, y)
     best = search.best_estimator_
     np.testing.assert_array_equal(
@@ -194,13 +200,13 @@ def test_a_coverage_is_between_0_and_1(coverage):
         model.predict_set(GRAPHS, coverage)
 
 
-def test_a_model_without_held_out_scores_says_how_to_get_some():
+def test_a_model_without_conformal_scores_says_how_to_get_some():
     plain = FDGNNClassifier(**SMALL).fit(GRAPHS, np.arange(120) % 2)
-    with pytest.raises(ValueError, match="no held-out scores: fit it with `probability=True`"):
+    with pytest.raises(ValueError, match="no conformal scores: fit it with `probability=True`"):
         plain.predict_set(GRAPHS)
     numbers = FDGNNRegressor(intervals=True, **SMALL).fit(GRAPHS, NUMBERS)
     numbers.set_params(intervals=False).fit(GRAPHS, NUMBERS)  # forgets what it had
-    with pytest.raises(ValueError, match="no held-out scores: fit it with `intervals=True`"):
+    with pytest.raises(ValueError, match="no conformal scores: fit it with `intervals=True`"):
         numbers.predict_interval(GRAPHS)
     with pytest.raises(ValueError, match="intervals="):
         FDGNNRegressor(intervals="yes").fit(GRAPHS, NUMBERS)
@@ -209,7 +215,7 @@ def test_a_model_without_held_out_scores_says_how_to_get_some():
 # ---------------------------------------------------------------------- files
 
 
-def test_files_keep_held_out_scores(file):
+def test_files_keep_conformal_scores(file):
     model = FDGNNClassifier(probability=True, **SMALL).fit(GRAPHS, np.arange(120) % 3)
     for by_class in (False, True):
         np.testing.assert_array_equal(
@@ -222,40 +228,15 @@ def test_files_keep_held_out_scores(file):
     )
 
 
-def without_trust(content):
-    """What a file of an earlier version looks like."""
-    found = with_record(content, lambda record: record.pop("trust"))
-    names = ("conformal.scores", "novelty.mean", "novelty.factor")
-    return with_arrays(found, **dict.fromkeys(names))
-
-
-def test_older_files_load_and_say_that_they_have_none(file):
-    from fdgnn import load_model
-
-    model = FDGNNClassifier(probability=True, **SMALL).fit(GRAPHS, np.arange(120) % 2)
-    save_model(model, file)
-    file.write_bytes(without_trust(file.read_bytes()))
-    older = load_model(file)
-    np.testing.assert_array_equal(older.predict_proba(GRAPHS), model.predict_proba(GRAPHS))
-    with pytest.raises(
-        ValueError, match=r"no held-out scores.*files of earlier versions of fdgnn have none"
-    ):
-        older.predict_set(GRAPHS)
-    assert older.unlike(GRAPHS) == {}
-    with pytest.raises(ValueError, match="its file is older"):
-        older.novelty(GRAPHS)
-    assert again(older, file).unlike(GRAPHS) == {}
-
-
 def test_scores_of_an_enemy_are_refused(file):
     model = FDGNNClassifier(probability=True, **SMALL).fit(GRAPHS, np.arange(120) % 2)
     save_model(model, file)
     content = file.read_bytes()
-    scores = np.concatenate(model.conformal_.groups)
+    scores = np.concatenate(model.targets_[0].scores.groups)
     for wrong in (scores[::-1], scores[:-1], scores - 1, scores + 1, scores[:, None]):
-        refused(with_arrays(content, **{"conformal.scores": np.ascontiguousarray(wrong)}), file)
-    refused(with_arrays(content, **{"conformal.scores": None}), file)
+        refused(with_arrays(content, **{"conformal.0": np.ascontiguousarray(wrong)}), file)
+    refused(with_arrays(content, **{"conformal.0": None}), file)
     for lengths in ([120], [60, 61], [60, 60, 0], [0, 120], [-1, 121], [60, 60.5], 120, "x", None):
-        change = lambda record, n=lengths: record["trust"].update(held_out=n)  # noqa: E731
+        change = lambda record, n=lengths: record["targets"][0].update(conformal=n)  # noqa: E731
         refused(with_record(content, change), file)
-    refused(with_record(content, lambda record: record.update(calibration=None)), file)
+    refused(with_record(content, lambda record: record["targets"][0].update(slope=None)), file)

@@ -122,7 +122,7 @@ def fitted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("described")
     path = table(folder / "train.csv")
     columns = ["--descriptors", "size,site", "--categories", "code"]
-    run = fdgnn("fit", path, "--target", "y", *columns, "--model", "colors", "--json",
+    run = fdgnn("fit", path, "--target", "y", *columns, "--model", "wl", "--json",
                 "-o", folder / "model.fdgnn")  # fmt: skip
     assert run.returncode == 0, run.stderr
     return folder, json.loads(run.stdout)
@@ -131,14 +131,14 @@ def fitted(tmp_path_factory):
 def test_fit_uses_them_and_the_file_knows_them(fitted):
     folder, facts = fitted
     assert facts["score"] > 0.75
-    without = fdgnn("fit", folder / "train.csv", "--target", "y", "--model", "colors", "--json",
+    without = fdgnn("fit", folder / "train.csv", "--target", "y", "--model", "wl", "--json",
                     "-o", folder / "plain.fdgnn")  # fmt: skip
     assert json.loads(without.stdout)["score"] < facts["score"] - 0.1
     info = model_info(folder / "model.fdgnn")
     assert [c.name for c in info.descriptors] == ["size", "site", "code"]
     shown = fdgnn("model", folder / "model.fdgnn").stdout
     told = "size (number, some missing), site (3 categories), code (4 categories)"
-    assert f"descriptors    {told}" in shown
+    assert f"descriptors  {told}" in shown
 
 
 def test_predict_reads_them_by_itself_and_explain_has_a_row_for_each(fitted):

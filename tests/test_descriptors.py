@@ -10,11 +10,17 @@ import pytest
 from sklearn.model_selection import GridSearchCV, cross_val_predict, train_test_split
 
 from fdgnn import (
+    AutoGraphRegressor,
+    EncoderUnion,
     FDGNNClassifier,
     FDGNNRegressor,
     FDGNNSearchCV,
     Graph,
     GraphBatch,
+    GraphClassifier,
+    GraphRegressor,
+    GraphReservoir,
+    WLCounts,
     as_batch,
     explain,
     load_model,
@@ -27,6 +33,7 @@ from fdgnn.encoders.descriptors import SHARE, DescriptorBlock, DescriptorColumn,
 from fdgnn.exceptions import GraphError, UnseenLabelWarning
 from fdgnn.graphs.descriptors import Descriptors
 from model_file_tools import refused, with_record
+from models import NAMES, classifier, regressor
 
 pytestmark = pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
 
@@ -39,19 +46,20 @@ TABLE = {"size": SIZE, "site": SITE}
 DESCRIBED = GRAPHS.with_descriptors(TABLE)
 NUMBERS = np.nan_to_num(SIZE, nan=5.0) + 2.0 * (SITE == "north")
 CLASSES = (np.median(NUMBERS) < NUMBERS).astype(int)
-ENCODERS = ("reservoir", "colors", "both", "auto")
 
 
 def models():
-    small = {"n_units": 8, "n_layers": 2, "random_state": 0}
+    small = {"n_units": 8, "n_layers": 2}
+    encoder = GraphReservoir(**small)
+    union = EncoderUnion([("reservoir", encoder), ("wl", WLCounts())])
     return {
-        "reservoir": FDGNNRegressor(**small),
-        "reservoir, no expansion": FDGNNRegressor(n_projections=0, **small),
-        "reservoir, gaussian": FDGNNRegressor(readout="gaussian", **small),
-        "colors": FDGNNRegressor(encoder="colors", random_state=0),
-        "colors, linear": FDGNNRegressor(encoder="colors", readout="linear", random_state=0),
-        "both": FDGNNRegressor(encoder="both", **small),
-        "auto": FDGNNRegressor(encoder="auto", random_state=0),
+        "reservoir": FDGNNRegressor(random_state=0, **small),
+        "reservoir, no expansion": FDGNNRegressor(n_projections=0, random_state=0, **small),
+        "reservoir, RBF": GraphRegressor(encoder, "rbf", random_state=0),
+        "wl": GraphRegressor("wl", random_state=0),
+        "wl, linear": GraphRegressor("wl", "linear", random_state=0),
+        "union": GraphRegressor(union, random_state=0),
+        "auto": AutoGraphRegressor(random_state=0),
     }
 
 
@@ -173,9 +181,9 @@ def test_columns_that_teach_nothing_are_refused_and_constant_ones_are_not():
 # ---------------------------------------------------------------------- in models
 
 
-@pytest.mark.parametrize("encoder", ENCODERS)
-def test_models_learn_from_them(encoder):
-    model = FDGNNRegressor(encoder=encoder, random_state=0)
+@pytest.mark.parametrize("name", NAMES)
+def test_models_learn_from_them(name):
+    model = regressor(name, random_state=0)
     without, with_them = (
         np.corrcoef(cross_val_predict(model, graphs, NUMBERS, cv=3), NUMBERS)[0, 1]
         for graphs in (GRAPHS, DESCRIBED)
@@ -185,7 +193,7 @@ def test_models_learn_from_them(encoder):
 
 def test_without_descriptors_nothing_changes():
     plain = FDGNNClassifier(random_state=0).fit(GRAPHS, CLASSES)
-    assert plain.descriptors_ is None
+    assert plain._descriptors is None
     np.testing.assert_array_equal(plain.outputs(DESCRIBED), plain.outputs(GRAPHS))
 
 
@@ -193,9 +201,9 @@ def test_scikit_learns_tools_keep_graphs_and_descriptors_together():
     train, test, y, y_test = train_test_split(DESCRIBED, CLASSES, random_state=0)
     search = GridSearchCV(FDGNNClassifier(random_state=0), {"alpha": [1e-2, 1.0]}, cv=3)
     assert search.fit(train, y).score(test, y_test) > 0.7
-    own = FDGNNSearchCV(n_configurations=2, depths=(1, 2), cv=3, n_guesses=1, random_state=0)
+    own = FDGNNSearchCV(FDGNNClassifier(), n_configurations=2, depths=(1, 2), cv=3, random_state=0)
     assert own.fit(train, y).score(test, y_test) > 0.7
-    assert own.best_estimator_.descriptors_.names == ["size", "site"]
+    assert own.best_estimator_._descriptors.names == ["size", "site"]
 
 
 def test_the_order_of_columns_does_not_matter_and_further_ones_are_ignored():
@@ -245,9 +253,9 @@ def test_vertices_and_descriptors_add_up_to_the_score(name):
 def test_a_descriptor_contributes_what_its_weights_say():
     model = FDGNNRegressor(random_state=0, alpha=1e-6).fit(DESCRIBED, NUMBERS)
     first = explain(model, DESCRIBED[:1])[0]
-    network = model.networks_[0]
-    weights = network.readout.coef[0, -network.descriptors.n_features :]
-    parts = network.descriptors.features(DESCRIBED[:1])[0] * weights
+    fitted = model.estimators_[0]
+    weights = fitted.readout.coef[0, -fitted.descriptors.n_features :]
+    parts = fitted.descriptors.features(DESCRIBED[:1])[0] * weights
     assert first.descriptors["size"] == pytest.approx(parts[:2].sum())
     assert first.descriptors["site"] == pytest.approx(parts[2:].sum())
 
@@ -255,7 +263,7 @@ def test_a_descriptor_contributes_what_its_weights_say():
 def test_edge_effects_and_substructures_leave_descriptors_as_they_are():
     graphs, y = make_motif_graphs(40, random_state=0)
     described = graphs.with_descriptors({"z": np.arange(40.0)})
-    model = FDGNNClassifier(encoder="colors", readout="linear").fit(described, y)
+    model = GraphClassifier("wl", "linear").fit(described, y)
     found = explain(model, described[:2], target=1, edges=True)[0]
     one = described[0]
     gone = replace(one, edge_index=one.edge_index[:, 1:], directed=False)
@@ -305,13 +313,13 @@ def test_a_table_of_descriptors_is_taken_as_it_is():
     assert isinstance(GRAPHS[0], Graph)
 
 
-@pytest.mark.parametrize("encoder", ["reservoir", "colors"])
-def test_numbers_beyond_those_of_training_are_unlike(encoder, tmp_path):
+@pytest.mark.parametrize("name", ["reservoir", "wl"])
+def test_numbers_beyond_those_of_training_are_unlike(name, tmp_path):
     graphs, y = make_motif_graphs(60, random_state=0)
     numbers = np.linspace(-1, 5, 60)
     numbers[3] = np.nan
     given = graphs.with_descriptors({"size": numbers, "heat": np.arange(60.0)})
-    model = FDGNNClassifier(encoder=encoder, random_state=0).fit(given, y)
+    model = classifier(name, random_state=0).fit(given, y)
     plain = set(model.unlike(given))
     strange = np.array([7.5, np.nan, *np.full(58, 2.0)])
     heat = np.array([-3.0, *np.full(59, 2.0)])

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import pickle
+import subprocess
+import sys
 import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
+from sklearn import linear_model
+from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from fdgnn import (
+    AutoGraphClassifier,
     Encoder,
+    EncoderUnion,
     FDGNNClassifier,
-    FDGNNRegressor,
     FDGNNSearchCV,
+    Graph,
+    GraphClassifier,
+    GraphRegressor,
     GraphReservoir,
     RandomExpansion,
+    Ridge,
+    WLCounts,
+    as_batch,
     explain,
     load_model,
     register_encoder,
@@ -25,7 +37,14 @@ from fdgnn import (
 )
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.encoders import encoder_class
-from fdgnn.exceptions import GraphError, ModelFileError
+from fdgnn.exceptions import (
+    FeatureError,
+    GraphError,
+    ModelFileError,
+    SaturationWarning,
+    UnusedDataWarning,
+)
+from fdgnn.fitting import draw_features
 from fdgnn.parameters import Number
 
 
@@ -65,7 +84,10 @@ def motifs():
 
 @pytest.fixture(scope="module")
 def fitted(motifs):
-    return FDGNNClassifier(encoder=DegreeHistogram(6), probability=True).fit(*motifs)
+    return GraphClassifier(DegreeHistogram(6), PAPER, probability=True).fit(*motifs)
+
+
+PAPER = Ridge(alpha=1e-3, normalize=False)
 
 
 def histogram(graphs, n_bins):
@@ -87,51 +109,50 @@ def test_a_trial_encoder_is_a_transformer(motifs):
 
 
 def test_a_trial_encoder_is_read_by_a_linear_readout(motifs, fitted):
-    from sklearn.linear_model import Ridge
-
     graphs, y = motifs
     X = histogram(graphs, 6)
-    ridge = Ridge(alpha=1e-3).fit(X, np.where(y == fitted.classes_[1], 1.0, -1.0))
+    ridge = linear_model.Ridge(alpha=1e-3).fit(X, np.where(y == fitted.classes_[1], 1.0, -1.0))
     np.testing.assert_allclose(fitted.decision_function(graphs), ridge.predict(X), atol=1e-8)
     assert fitted.predict_proba(graphs).shape == (80, 2)
-    assert fitted.networks_[0].expansion is None
+    assert fitted.estimators_[0].expansion is None
     assert not hasattr(fitted, "n_iter_")  # nothing was iterated
 
 
 def test_a_trial_encoder_can_be_expanded(motifs):
     graphs, y = motifs
-    model = FDGNNClassifier(encoder=DegreeHistogram(6), n_projections=30, random_state=0)
+    model = GraphClassifier(DegreeHistogram(6), n_projections=30, random_state=0)
     model.fit(graphs, y)
-    expansion = model.networks_[0].expansion
+    expansion = model.estimators_[0].expansion
     X = np.tanh(histogram(graphs, 6) @ expansion.projection_.T)
-    np.testing.assert_allclose(model.networks_[0].features(graphs), X)
+    np.testing.assert_allclose(model.estimators_[0].features(graphs), X)
 
 
 def test_a_trial_encoder_regresses(motifs):
     graphs, _ = motifs
     sizes = np.diff(graphs.vertex_offsets).astype(float)
-    assert FDGNNRegressor(encoder=DegreeHistogram()).fit(graphs, sizes).score(graphs, sizes) > 0.99
+    assert GraphRegressor(DegreeHistogram()).fit(graphs, sizes).score(graphs, sizes) > 0.99
 
 
 def test_a_trial_encoder_is_searched(motifs):
     graphs, y = motifs
-    base = FDGNNClassifier(encoder=DegreeHistogram())
+    base = GraphClassifier(DegreeHistogram())
     search = FDGNNSearchCV(
-        base, param_distributions={"encoder__n_bins": [2, 4, 8]}, n_configurations=3, n_guesses=1,
+        base, param_distributions={"encoder__n_bins": [2, 4, 8]}, n_configurations=3,
         cv=4, random_state=0,
     ).fit(graphs, y)  # fmt: skip
     assert search.best_params_["encoder__n_bins"] in (2, 4, 8)
     assert search.best_estimator_.encoder.n_bins == search.best_params_["encoder__n_bins"]
-    alone = FDGNNSearchCV(base, n_guesses=1, cv=4, random_state=0).fit(graphs, y)
-    assert "n_layers" not in alone.best_params_  # it has no depth, and nothing to search by default
+    alone = FDGNNSearchCV(base, cv=4, random_state=0).fit(graphs, y)
+    assert set(alone.best_params_) == {
+        "readout__alpha"
+    }  # no depth, and nothing to search by default
 
 
-def test_an_encoder_by_name_keeps_defaults_that_the_model_has_not(motifs):
+def test_a_name_stands_for_the_encoder_with_its_defaults(motifs):
     graphs, y = motifs
-    named = FDGNNClassifier(encoder="test-degrees")
-    assert (named.depth_parameter, dict(named.search_space)) == (None, {})
-    search = FDGNNSearchCV(named, n_guesses=1, cv=4, random_state=0).fit(graphs, y)
-    assert search.best_estimator_.networks_[0].encoder.n_bins == 8
+    named = GraphClassifier("test-degrees")
+    search = FDGNNSearchCV(named, cv=4, random_state=0).fit(graphs, y)
+    assert search.best_estimator_.estimators_[0].encoder.n_bins == 8
 
 
 def test_an_encoder_with_depths_must_encode_them_itself(motifs):
@@ -140,9 +161,9 @@ def test_an_encoder_with_depths_must_encode_them_itself(motifs):
         depth_parameter = "n_bins"
 
     graphs, y = motifs
-    FDGNNClassifier(encoder=Deep()).fit(graphs, y)  # one depth, its own
+    GraphClassifier(Deep()).fit(graphs, y)  # one depth, its own
     with pytest.raises(NotImplementedError, match="Deep has depths, but no encode of its own"):
-        FDGNNClassifier(encoder=Deep()).network_features(graphs, 0, (2, 8))
+        FDGNNSearchCV(GraphClassifier(Deep()), depths=(2, 8)).fit(graphs, y)
 
 
 def test_a_trial_encoder_is_saved_and_loaded(fitted, motifs, tmp_path):
@@ -150,7 +171,7 @@ def test_a_trial_encoder_is_saved_and_loaded(fitted, motifs, tmp_path):
     save_model(fitted, tmp_path / "model.fdgnn")
     again = load_model(tmp_path / "model.fdgnn")
     np.testing.assert_array_equal(again.predict_proba(graphs), fitted.predict_proba(graphs))
-    assert again.encoder.n_bins == 6
+    assert again.estimators_[0].encoder.n_bins == 6
     encoder = DegreeHistogram(3).fit(graphs)
     save_model(encoder, tmp_path / "encoder.fdgnn")
     alike = load_model(tmp_path / "encoder.fdgnn")
@@ -159,8 +180,8 @@ def test_a_trial_encoder_is_saved_and_loaded(fitted, motifs, tmp_path):
 
 def test_an_encoder_nobody_knows_is_not_loaded(motifs, tmp_path):
     graphs, y = motifs
-    model = FDGNNClassifier(encoder=SparseDegrees()).fit(graphs, y)
-    with pytest.raises(ModelFileError, match="is not known; register it first"):
+    model = GraphClassifier(SparseDegrees()).fit(graphs, y)
+    with pytest.raises(ModelFileError, match="SparseDegrees is not registered, so that a file"):
         save_model(model, tmp_path / "model.fdgnn")
 
 
@@ -177,10 +198,10 @@ def test_a_trial_encoder_is_explained(fitted, motifs):
 def test_sparse_features_give_what_dense_ones_give(motifs):
     graphs, y = motifs
     dense, sparse = (
-        FDGNNClassifier(encoder=e, probability=True, random_state=0).fit(graphs, y)
+        GraphClassifier(e, probability=True, random_state=0).fit(graphs, y)
         for e in (DegreeHistogram(), SparseDegrees())
     )
-    assert sp.issparse(sparse.networks_[0].features(graphs))
+    assert sp.issparse(sparse.estimators_[0].features(graphs))
     np.testing.assert_allclose(
         sparse.decision_function(graphs), dense.decision_function(graphs), atol=1e-8
     )
@@ -192,26 +213,33 @@ def test_the_reservoir_as_an_object_is_the_reservoir_by_name(motifs):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         one = FDGNNClassifier(n_units=12, n_layers=2, random_state=3).fit(graphs, y)
-        other = FDGNNClassifier(encoder=GraphReservoir(n_units=12, n_layers=2), random_state=3).fit(
-            graphs, y
-        )
+        encoder = GraphReservoir(n_units=12, n_layers=2)
+        readout = Ridge(alpha=1e-3, normalize=False)
+        other = GraphClassifier(encoder, readout, random_state=3).fit(graphs, y)
     np.testing.assert_array_equal(one.decision_function(graphs), other.decision_function(graphs))
-    assert one.depth_parameter == "n_layers"
-    assert other.depth_parameter == "encoder__n_layers"
-    assert set(other.search_space) == {f"encoder__{name}" for name in one.search_space}
-    for depth, X in zip((1, 2), other.network_features(graphs, 0, (1, 2)), strict=True):
+    (base,) = other._base_models(other._graph_kind, len(graphs), other.seed_)
+    for depth in (1, 2):
         own = clone(one).set_params(n_layers=depth).fit(graphs, y)
-        np.testing.assert_array_equal(X, own.networks_[0].features(graphs))
+        (X,) = draw_features(base, graphs, depth)
+        np.testing.assert_array_equal(X, own.estimators_[0].features(graphs))
+    few = {"n_configurations": 2, "depths": (1, 2), "cv": 3, "random_state": 0}
+    searches = [FDGNNSearchCV(model, **few).fit(graphs, y) for model in (one, other)]
+    first, second = (search.best_params_ for search in searches)
+    assert {name.removeprefix("encoder__").removeprefix("readout__") for name in second} == set(
+        first
+    )
+    assert list(second.values()) == list(first.values())
 
 
 def test_all_layers_can_be_read(motifs):
     graphs, y = motifs
     encoder = GraphReservoir(n_units=10, n_layers=3, pooled_layers="all")
-    model = FDGNNClassifier(encoder=encoder, random_state=0).fit(graphs, y)
-    assert model.projection_.shape == (60, 30)
-    shallow, deep = model.network_features(graphs, 0, (2, 3))
+    model = GraphClassifier(encoder, random_state=0).fit(graphs, y)
+    assert model.estimators_[0].expansion.projection_.shape == (60, 30)
+    (base,) = model._base_models(model._graph_kind, len(graphs), model.seed_)
+    (shallow,), (deep,) = (draw_features(base, graphs, depth) for depth in (2, 3))
     assert (shallow.shape, deep.shape) == ((80, 40), (80, 60))
-    np.testing.assert_array_equal(deep, model.networks_[0].features(graphs))
+    np.testing.assert_array_equal(deep, model.estimators_[0].features(graphs))
 
 
 def test_unknown_encoders_and_names_taken_are_told():
@@ -234,10 +262,9 @@ class AtLeastTen(DegreeHistogram):
 
 
 def test_a_registered_encoder_checks_by_its_own_rules(motifs):
-    model = FDGNNClassifier(encoder="test-at-least-ten", n_units=9)
     with pytest.raises(ValueError, match="n_units=9: expected an integer, at least 10"):
-        model.fit(*motifs)
-    assert model.set_params(n_units=10).fit(*motifs).networks_[0].encoder.n_units == 10
+        GraphClassifier(AtLeastTen(9)).fit(*motifs)
+    assert GraphClassifier(AtLeastTen()).fit(*motifs).estimators_[0].encoder.n_units == 10
 
 
 def test_graphs_of_another_kind_are_refused(fitted):
@@ -275,7 +302,7 @@ def test_the_mean_gradient_is_the_integral_along_the_way():
 @pytest.mark.usefixtures("vertices_on_a_circle")
 def test_a_trial_encoder_has_a_page(fitted, motifs, tmp_path):
     pytest.importorskip("altair", reason="the page needs the extra report")
-    from fdgnn.portrait import portrait_of_model
+    from fdgnn.portrait.making import portrait_of_model
     from fdgnn.report import model_subject, write_report
 
     graphs, y = motifs
@@ -286,3 +313,300 @@ def test_a_trial_encoder_has_a_page(fitted, motifs, tmp_path):
     page = write_report(subject, tmp_path / "page.html").read_text(encoding="utf-8")
     assert "test-degrees" in page
     assert "n bins" in page
+
+
+# ---------------------------------------------------------------------- plain transformers
+
+
+class Sizes:
+    """As little as a transformer can be: `fit` and `transform`."""
+
+    def fit(self, graphs, y=None):
+        self.largest = max(graph.n_vertices for graph in graphs)
+        return self
+
+    def transform(self, graphs):
+        sizes = [[graph.n_vertices / self.largest, graph.edge_index.shape[1]] for graph in graphs]
+        return np.array(sizes)
+
+
+class Noise(BaseEstimator):
+    """A transformer with a random state."""
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def fit(self, graphs, y=None):
+        self.n_drawn_ = np.random.RandomState(self.random_state).normal()
+        return self
+
+    def transform(self, graphs):
+        return np.arange(len(graphs))[:, None] % 3 * self.n_drawn_
+
+
+@pytest.fixture(scope="module")
+def sized():
+    graphs = make_random_graphs(80, random_state=0)
+    sizes = np.diff(graphs.vertex_offsets)
+    return graphs, (sizes > np.median(sizes)).astype(int)
+
+
+@pytest.mark.parametrize(
+    "transformer", [Sizes(), make_pipeline(DegreeHistogram(4), StandardScaler())]
+)
+def test_a_plain_transformer_is_an_encoder(sized, transformer, tmp_path):
+    graphs, y = sized
+    model = GraphClassifier(transformer, probability=True, random_state=0)
+    fitted = clone(model).fit(graphs, y)
+    assert fitted.score(graphs, y) > 0.9
+    assert fitted.predict_proba(list(graphs)[:3]).shape == (3, 2)
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.outputs(graphs), fitted.outputs(graphs))
+    n_jobs = 2 if isinstance(transformer, Sizes) else 1
+    search = FDGNNSearchCV(model, cv=3, random_state=0, n_jobs=n_jobs).fit(graphs, y)
+    assert search.best_score_ > 0.9
+    assert (search.predict(graphs) == y).mean() > 0.9
+    named = AutoGraphClassifier([("sizes", transformer, "linear"), ("wl", "wl", "rbf")])
+    assert named.fit(graphs, y).estimators_[0].name == "sizes"
+    name = type(transformer).__name__
+    with pytest.raises(ModelFileError, match=f"a {name} cannot be saved, because model files hold"):
+        save_model(fitted, tmp_path / "model.fdgnn")
+    assert not (tmp_path / "model.fdgnn").exists()
+    with pytest.raises(ValueError, match=f"a {name} has no attributions; derive it from"):
+        explain(fitted, graphs[:2])
+
+
+def test_parameters_of_a_transformer_are_searched(sized):
+    pipeline = make_pipeline(DegreeHistogram(), StandardScaler())
+    spaces = {"encoder__degreehistogram__n_bins": [2, 6]}
+    search = FDGNNSearchCV(
+        GraphClassifier(pipeline), param_distributions=spaces, n_configurations=2, cv=3,
+        random_state=0,
+    ).fit(*sized)  # fmt: skip
+    assert search.best_params_["encoder__degreehistogram__n_bins"] in (2, 6)
+
+
+@pytest.mark.parametrize("nothing", [3, "nonsense", Sizes, LogisticRegression(), None])
+def test_what_is_no_encoder_is_rejected(motifs, nothing):
+    with pytest.raises(ValueError, match=r"^encoder=.*: expected one of 'reservoir', 'wl'"):
+        GraphClassifier(nothing).fit(*motifs)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X: X[:-1], "the encoder Changed gave 79 rows of features for 80 graphs"),
+        (
+            lambda X: np.where(np.arange(80)[:, None] == 17, np.nan, X),
+            "features of graph 17 that are",
+        ),
+        (
+            lambda X: np.where(np.arange(80)[:, None] == 3, np.inf, X),
+            "features of graph 3 that are",
+        ),
+    ],
+)
+def test_features_that_cannot_be_used_are_named(motifs, change, message, sparse):
+    class Changed(Sizes):
+        def transform(self, graphs):
+            X = (
+                change(super().transform(graphs))
+                if len(graphs) == 80
+                else super().transform(graphs)
+            )
+            return sp.csr_array(X) if sparse else X
+
+    for readout in ("linear", "rbf"):
+        with pytest.raises(FeatureError, match=message):
+            GraphClassifier(Changed(), readout).fit(*motifs)
+
+
+def test_missing_rows_of_features_are_an_error_of_predict(motifs):
+    class Short(Sizes):
+        def transform(self, graphs):
+            return super().transform(graphs)[: 80 if len(graphs) == 80 else -1]
+
+    model = GraphClassifier(Short()).fit(*motifs)
+    with pytest.raises(FeatureError, match="Short gave 9 rows of features for 10 graphs"):
+        model.predict(motifs[0][:10])
+
+
+@pytest.mark.parametrize("more", [-3, 5])
+def test_rows_of_vertex_features_are_counted(motifs, more):
+    class Miscounting(Encoder):
+        kind = "test-miscounting"
+
+        def vertex_features(self, graphs):
+            return np.ones((graphs.vertex_offsets[-1] + more, 2))
+
+    for use in (Miscounting().fit_transform, EncoderUnion([("m", Miscounting())]).fit):
+        with pytest.raises(FeatureError, match=r"test-miscounting gave an array of shape \("):
+            use(motifs[0])
+
+
+def test_what_cannot_be_registered_is_rejected():
+    class Nameless(Encoder):
+        """Without a kind."""
+
+    for wrong in (Nameless, Sizes, DegreeHistogram()):
+        with pytest.raises(TypeError, match="expected a subclass of Encoder with a name"):
+            register_encoder(wrong)
+
+
+def test_a_search_takes_encoders_with_and_without_depths(sized):
+    encoders = [{"encoder": Sizes()}, {"encoder": "wl"}]
+    search = FDGNNSearchCV(GraphClassifier(), configurations=encoders, cv=3, random_state=0)
+    search.fit(*sized)
+    assert {str(one) for one in search.cv_results_["param_encoder"]} >= {"wl"}
+
+
+def test_alpha_has_an_argument_of_the_search(motifs):
+    search = FDGNNSearchCV(
+        GraphClassifier("wl", Ridge()), configurations=[{"readout__alpha": 123.0}], random_state=0
+    )
+    with pytest.raises(ValueError, match=r"^readout__alpha is searched by its own argument"):
+        search.fit(*motifs)
+
+
+def test_alpha_of_a_reservoir_is_chosen(motifs):
+    model = GraphClassifier("reservoir", random_state=0).fit(*motifs)
+    assert model.estimators_[0].alpha in Ridge().grid(len(motifs[0]), classify=True)
+
+
+@pytest.mark.parametrize(
+    ("encoder", "drawn"),
+    [
+        (GraphReservoir(n_units=5, random_state=7), lambda m: m.layers_[0].bias),
+        (Noise(random_state=7), lambda m: m.transformer_.n_drawn_),
+        (
+            EncoderUnion([("a", GraphReservoir(n_units=5, random_state=7)), ("b", WLCounts())]),
+            lambda m: m.blocks_[0].encoder.layers_[0].bias,
+        ),
+    ],
+)
+def test_an_encoders_own_random_state_wins(motifs, encoder, drawn):
+    models = [GraphClassifier(encoder, random_state=s).fit(*motifs) for s in (1, 2)]
+    one, other = (drawn(model.estimators_[0].encoder) for model in models)
+    np.testing.assert_array_equal(one, other)
+
+
+def test_a_transformer_without_its_own_random_state_has_that_of_the_model(motifs):
+    drawn = [
+        GraphClassifier(Noise(), random_state=s).fit(*motifs).estimators_[0].encoder.transformer_
+        for s in (1, 1, 2)
+    ]
+    assert drawn[0].n_drawn_ == drawn[1].n_drawn_ != drawn[2].n_drawn_
+
+
+# ---------------------------------------------------------------------- registered names
+
+NOTEBOOK = """
+import numpy as np
+from sklearn.model_selection import cross_val_score
+from fdgnn import Encoder, FDGNNSearchCV, GraphClassifier, register_encoder
+from fdgnn.datasets import make_motif_graphs
+
+CELL = '''
+@register_encoder
+class Mine(Encoder):
+    kind = "mine"
+    def __init__(self, n_bins=VALUE):
+        self.n_bins = n_bins
+    def vertex_features(self, graphs):
+        return np.eye(self.n_bins)[np.minimum(np.diff(graphs.indptr), self.n_bins - 1)]
+'''
+if __name__ == "__main__":
+    exec(CELL.replace("VALUE", "3"))
+    exec(CELL.replace("VALUE", "4"))
+    graphs, y = make_motif_graphs(40, random_state=0)
+    model = GraphClassifier("mine", random_state=0)
+    assert model.fit(graphs, y).estimators_[0].encoder.n_bins == 4
+    print(np.isfinite(cross_val_score(model, graphs, y, n_jobs=2, cv=2)).all())
+    print(FDGNNSearchCV(model, cv=2, n_jobs=2).fit(graphs, y).score(graphs, y) > 0.4)
+"""
+
+
+def test_a_class_may_be_defined_twice_and_named_in_other_processes(tmp_path):
+    """As in a notebook, whose classes other processes do not know."""
+    script = tmp_path / "notebook.py"
+    script.write_text(NOTEBOOK)
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert run.stdout.split() == ["True"] * 2, run.stderr
+
+
+# ---------------------------------------------------------------------- inputs without effect
+
+
+def large_features(scale, n=30):
+    rng = np.random.default_rng(0)
+    return [Graph([[0, 1], [1, 2]], features=rng.normal(size=(3, 4)) * scale) for _ in range(n)]
+
+
+def told(action):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        action()
+    assert all(each.filename == __file__ for each in found)
+    return [(each.category, str(each.message)) for each in found]
+
+
+def test_saturated_states_are_reported_once_with_numbers_and_a_remedy():
+    y = [0, 1] * 15
+    model = FDGNNClassifier(n_estimators=3, random_state=0)
+    for action in (
+        lambda: model.fit(large_features(1e6), y),
+        lambda: GraphReservoir(random_state=0).fit(large_features(1e6)),
+        lambda: AutoGraphClassifier("union", random_state=0).fit(large_features(1e6), y),
+        lambda: FDGNNSearchCV(n_configurations=1, depths=(1, 2), cv=3, random_state=0).fit(
+            large_features(1e6), y
+        ),
+    ):
+        (message,) = [text for category, text in told(action) if category is SaturationWarning]
+        assert "on 100% of the vertices" in message
+        assert "as large as 3.77e+06" in message
+        assert "standardize the features, or lower `input_scaling`" in message
+    assert told(lambda: model.fit(large_features(1.0), y)) == []
+    lowered = FDGNNClassifier(input_scaling=1e-6, random_state=0)
+    assert told(lambda: lowered.fit(large_features(1e6), y)) == []
+
+
+def many_labels(n_labels, n=200):
+    rng = np.random.default_rng(0)
+    graphs = [Graph([[0, 1], [1, 2]], labels=rng.integers(0, n_labels, 3)) for _ in range(n)]
+    return as_batch(graphs)
+
+
+def test_labels_that_no_unit_reads_are_counted():
+    graphs = many_labels(82)
+    ((category, message),) = told(lambda: GraphReservoir(random_state=0).fit(graphs))
+    assert category is UnusedDataWarning
+    assert "50 units read 42 of 82 vertex labels" in message
+    assert "raise `n_units` or `n_connections`" in message
+    for more in ({"n_units": 300}, {"n_connections": 3}):
+        assert told(lambda more=more: GraphReservoir(random_state=0, **more).fit(graphs)) == []
+
+
+@pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("candidates", ["all", "union"])
+def test_reservoirs_of_the_ensemble_read_enough_labels(candidates):
+    graphs, y = many_labels(400, n=300), np.arange(300) % 2
+    model = AutoGraphClassifier(candidates, random_state=0)
+    assert told(lambda: model.fit(graphs, y)) == []
+
+
+# ---------------------------------------------------------------------- parameters without effect
+
+
+def test_options_of_reading_are_rejected_for_a_batch(motifs):
+    graphs, _ = motifs
+    assert as_batch(graphs) is graphs
+    for option in (
+        {"directed": True}, {"label_attribute": "x"}, {"feature_attributes": ["x"]},
+        {"weight_attribute": "w"}, {"arc_label_attribute": "a"}, {"atoms": "rich"},
+        {"standardize": "parent"}, {"stereo": False},
+    ):  # fmt: skip
+        with pytest.raises(
+            ValueError, match=f"{next(iter(option))}=.* has no effect on a GraphBatch"
+        ):
+            as_batch(graphs, **option)

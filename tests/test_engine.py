@@ -162,9 +162,13 @@ def test_solvers_agree_for_hundreds_of_reservoirs(bias_scaling, n_connections):
 def test_errors_that_trees_and_layers_amplify_stay_below_tol():
     """Where all cycles have small weights, those of trees are scaled up to far more than 1."""
     graphs = make_random_graphs(20, n_vertices=(8, 20), random_state=0)
+    total = np.zeros(3, dtype=np.int64)
     for seed in range(60):
         reservoir = reservoir_for(graphs, seed, n_layers=4, n_units=30)
         assert_within_tol(graphs, reservoir)
+        total += engine.solve_counted(graphs, reservoir, 1e-3, 50, (0, 1, 2, 3))[1]
+    n_single, n_double, _ = total
+    assert 0 < n_double < 0.1 * n_single  # most saturate, so that float32 suffices
 
 
 def test_both_kinds_of_graphs_are_met():
@@ -251,7 +255,6 @@ def test_one_call_gives_the_same_bits_as_threads(kind, monkeypatch):
     at_once = [embed(graphs, reservoir, layers=each, n_jobs=2) for each in layers]
     monkeypatch.setattr(engine, "FEW_STATES", 0)
     alone = [embed(graphs, reservoir, layers=each, n_jobs=1) for each in layers]
-    monkeypatch.setattr(engine, "_solve_known", None)  # threads must not ask for it
     by_threads = [embed(graphs, reservoir, layers=each, n_jobs=2) for each in layers]
     for results in zip(at_once, alone, by_threads, strict=True):
         assert certificates(reservoir, graphs).all()
@@ -290,12 +293,15 @@ def test_a_graph_has_the_same_bits_wherever_it_stands(kind, n_connections, tol):
 
 
 def test_fewer_layers_are_the_same_layers():
+    """Bit for bit, unless states that only some layers need are too coarse in float32."""
     graphs, reservoir = mixed_graphs()
     every = embed(graphs, reservoir, keep_states=True)
-    np.testing.assert_array_equal(embed(graphs, reservoir, layers="last").pooled, every.pooled[-1:])
+    last = embed(graphs, reservoir, layers="last")
+    np.testing.assert_allclose(last.pooled, every.pooled[-1:], rtol=1e-5, atol=1e-4)
+    assert (last.pooled == every.pooled[-1:]).all(axis=2).mean() > 0.8
     some = embed(graphs, reservoir, layers=[2, 0], keep_states=True)
-    np.testing.assert_array_equal(some.pooled, every.pooled[[2, 0]])
-    np.testing.assert_array_equal(some.states, every.states[:, [2, 0]])
+    np.testing.assert_allclose(some.pooled, every.pooled[[2, 0]], rtol=1e-5, atol=1e-4)
+    np.testing.assert_allclose(some.states, every.states[:, [2, 0]], rtol=1e-5, atol=1e-4)
     paper = embed(graphs, reservoir, layers=[-1], solver="paper")
     assert paper.pooled.shape == (1, len(graphs), 20)
 

@@ -22,8 +22,9 @@ from fdgnn import FDGNNClassifier, FDGNNRegressor, Graph, GraphBatch, GraphReser
 from fdgnn.datasets import make_cycles, make_motif_graphs, make_random_graphs, make_regular
 from fdgnn.exceptions import ConvergenceWarning, GraphError, UnseenLabelError
 from fdgnn.expansion import draw_projection, projection_norm, unscaled_projection
-from fdgnn.readout.targets import code_classes
 from fdgnn.seeds import seed_sequence
+from fdgnn.targets import code_classes
+from models import NAMES, classifier, regressor
 
 SMALL = {"n_layers": 2, "n_units": 10, "effective_spectral_radius": 0.5, "random_state": 0}
 
@@ -111,16 +112,16 @@ def test_free_parameters_are_as_few_as_the_paper_says(motifs):
     assert model.coef_.size + model.intercept_.size == 101
 
 
-def test_several_networks_are_averaged(motifs):
+def test_several_random_initializations_are_averaged(motifs):
     graphs, y = motifs
-    model = FDGNNClassifier(n_networks=3, **SMALL).fit(graphs, y)
-    first = FDGNNClassifier(n_networks=1, **SMALL).fit(graphs, y)
-    np.testing.assert_array_equal(model.networks_[0].readout.coef, first.coef_)
-    one, other = (n.expansion.projection_ for n in model.networks_[:2])
+    model = FDGNNClassifier(n_estimators=3, **SMALL).fit(graphs, y)
+    first = FDGNNClassifier(n_estimators=1, **SMALL).fit(graphs, y)
+    np.testing.assert_array_equal(model.estimators_[0].readout.coef, first.coef_)
+    one, other = (n.expansion.projection_ for n in model.estimators_[:2])
     assert not np.allclose(one, other)
-    each = [n.readout.outputs(n.features(graphs)) for n in model.networks_]
+    each = [n.readout.outputs(n.features(graphs)) for n in model.estimators_]
     np.testing.assert_allclose(model.decision_function(graphs), np.mean(each, axis=0)[:, 0])
-    with pytest.raises(AttributeError, match=r"networks_\[j\]"):
+    with pytest.raises(AttributeError, match=r"estimators_\[i\]"):
         _ = model.layers_
 
 
@@ -227,9 +228,9 @@ def test_no_random_state_means_another_network_each_time(motifs):
     assert get_tags(one).non_deterministic
 
 
-def test_several_networks_without_random_state_are_of_one_draw(motifs):
-    model = FDGNNClassifier(n_units=10, n_networks=2).fit(*motifs)
-    one, other = (n.expansion.projection_ for n in model.networks_)
+def test_several_random_initializations_without_random_state_are_of_one_draw(motifs):
+    model = FDGNNClassifier(n_units=10, n_estimators=2).fit(*motifs)
+    one, other = (n.expansion.projection_ for n in model.estimators_)
     assert not np.array_equal(one, other)
 
 
@@ -293,7 +294,7 @@ def test_more_folds_than_members(motifs):
     [
         ("n_layers", 0), ("n_layers", 1.5), ("n_units", -1), ("n_connections", 0),
         ("effective_spectral_radius", -0.1), ("input_scaling", np.nan), ("alpha", -1.0),
-        ("tol", "small"), ("max_iter", 0), ("n_networks", True), ("n_projections", -1),
+        ("tol", "small"), ("max_iter", 0), ("n_estimators", True), ("n_projections", -1),
         ("degree", "mean"), ("degree", -2.0), ("solver", "fast"), ("alpha", np.inf),
     ],
 )  # fmt: skip
@@ -304,7 +305,7 @@ def test_wrong_parameters_are_named_with_what_was_found(motifs, name, value):
 
 def test_graphs_of_another_kind_are_refused(labeled):
     graphs, y = labeled
-    model = FDGNNClassifier(**SMALL).fit(graphs, y)
+    model = FDGNNClassifier(handle_unknown="error", **SMALL).fit(graphs, y)
     with pytest.raises(UnseenLabelError, match="graph 1: vertex label 99"):
         model.predict([Graph([[0], [1]], labels=[0, 1]), Graph([[0], [1]], labels=[0, 99])])
     with pytest.raises(GraphError, match="directed"):
@@ -354,11 +355,11 @@ def test_converged_graphs_are_not_mentioned(motifs):
     assert (model.n_iter_ >= 1).all()
 
 
-@pytest.mark.parametrize("encoder", ["reservoir", "auto"])
-@pytest.mark.parametrize("kind", [FDGNNClassifier, FDGNNRegressor])
-def test_attributes_can_be_listed_fitted_or_not(kind, encoder):
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", [classifier, regressor])
+def test_attributes_can_be_listed_fitted_or_not(kind, name):
     """scikit-learn's `dir` asks for each attribute, and only AttributeError means that it lacks."""
     graphs, y = make_motif_graphs(20, random_state=0)
-    model = kind(encoder=encoder, random_state=0)
+    model = kind(name, random_state=0)
     assert {"fit", "predict"} <= set(dir(model))
-    assert "networks_" in dir(model.fit(graphs, y))
+    assert "estimators_" in dir(model.fit(graphs, y))

@@ -11,22 +11,23 @@ import pytest
 from sklearn import metrics
 
 from commands import assert_one_clear_line, fdgnn
-from fdgnn import FDGNNRegressor, FDGNNSearchCV, read_graphs
+from fdgnn import AutoGraphRegressor, FDGNNSearchCV, read_graphs
 from fdgnn.datasets import make_random_graphs
 from fdgnn.exceptions import StudyError
 from fdgnn.experiments.committee_files import read_committee
 from fdgnn.experiments.committee_records import CommitteeSettings, QuantityResult
 from fdgnn.experiments.models import CommitteeStudy, evaluate_committee
 from fdgnn.experiments.rundir import read_file
-from fdgnn.portrait import portrait_of_committee
+from fdgnn.folds import N_FOLDS
+from fdgnn.portrait.making import portrait_of_committee
 from fdgnn.records import as_plain, decode, encode
 from fdgnn.selection.splits import Split
 
-# Reservoirs of a committee have fixed parameters; some small graphs settle slowly.
+# Reservoirs of an ensemble have fixed parameters; some small graphs converge slowly.
 pytestmark = pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
 
 N = 60
-WORDS = ("--target", "size", "--model", "colors")
+WORDS = ("--target", "size", "--model", "wl")
 
 
 @pytest.fixture(scope="module")
@@ -90,12 +91,12 @@ def test_a_planted_number_is_found(finished):
 @pytest.mark.parametrize("scoring", ["r2", "rmse", "mae", "spearman"])
 def test_scores_are_those_of_a_search_in_the_same_folds(table, tmp_path, scoring):
     study = CommitteeStudy(
-        "planted", table.graphs, table.y, "colors", scoring=scoring, kind="regression"
+        "planted", table.graphs, table.y, "wl", scoring=scoring, kind="regression"
     )
     result = evaluate_committee(study, tmp_path / "run")
-    splitters = Split().splitters(len(study.task.folds), classify=False, seed=0)
-    model = FDGNNRegressor(encoder="auto", candidates="colors", random_state=0, scoring=scoring)
-    search = FDGNNSearchCV(model, cv=splitters.inner, outer_cv=splitters.outer, random_state=0)
+    splitters = Split().splitters(N_FOLDS, classify=False, seed=0)
+    model = AutoGraphRegressor("wl", random_state=0, scoring=scoring)
+    search = FDGNNSearchCV(model, cv=splitters.inner, outer_cv=10, random_state=0)
     search.fit(table.graphs, table.y)
     np.testing.assert_array_equal(search.nested_folds_, study.task.folds)
     sign = -1 if scoring in ("rmse", "mae") else 1
@@ -128,7 +129,7 @@ def test_the_model_that_a_table_takes_by_default_is_auto(data, tmp_path):
 
 
 def test_few_whole_numbers_are_classes_unless_told_otherwise(data, tmp_path):
-    words = ["--target", "few", "--model", "colors", "--scoring", "mae", "--out", tmp_path / "run"]
+    words = ["--target", "few", "--model", "wl", "--scoring", "mae", "--out", tmp_path / "run"]
     assert_one_clear_line(fdgnn("evaluate", data, *words), "--scoring mae", "--task")
     run = fdgnn("evaluate", data, *words, "--task", "regression", "--json", "-q")
     assert run.returncode == 0, run.stderr
@@ -144,7 +145,7 @@ def test_groups_are_held_out_together(data, table, tmp_path):
     assert (told["split"], len(told["fold_scores"])) == ("split by group (batch)", 4)
     batch = np.array(table.columns["batch"], dtype=object)
     study = CommitteeStudy(
-        "planted", table.graphs, table.y, "colors", split=Split("group", batch, "batch"),
+        "planted", table.graphs, table.y, "wl", split=Split("group", batch, "batch"),
         kind="regression",
     )  # fmt: skip
     for fold in study.task.folds:
@@ -163,18 +164,20 @@ def test_molecules_of_a_scaffold_are_held_out_together(tmp_path):
     path = tmp_path / "ethers.csv"
     path.write_text("smiles,length\n" + "\n".join(rows) + "\n")
     words = ["--target", "length", "--task", "regression", "--split", "scaffold", "--json", "-q"]
-    run = fdgnn("evaluate", path, *words, "--model", "colors", "--out", tmp_path / "run")
+    run = fdgnn("evaluate", path, *words, "--model", "wl", "--out", tmp_path / "run")
     assert run.returncode == 0, run.stderr
     told = json.loads(run.stdout)
     assert (told["split"], len(told["fold_scores"])) == ("scaffold split", 3)
     assert told["r2_mean"] > 0.9
 
 
-@pytest.mark.parametrize(("n", "n_folds"), [(8, 2), (20, 2), (30, 4), (60, 10), (500, 10)])
-def test_folds_of_numbers_have_some_graphs_each(n, n_folds):
+@pytest.mark.parametrize(
+    ("n", "n_outer", "n_inner"), [(8, 2, 2), (20, 2, 2), (30, 6, 5), (60, 10, 5), (500, 10, 5)]
+)
+def test_folds_of_numbers_have_some_graphs_each(n, n_outer, n_inner):
     y = np.random.default_rng(0).normal(size=n)
-    folds = Split().nested(y, 10, 0, classify=False)
-    assert (len(folds), folds.max() + 1) == (n_folds, n_folds)
+    folds = Split().nested(y, 10, N_FOLDS, 0, classify=False)
+    assert (len(folds), folds.max() + 1) == (n_outer, n_inner)
     assert (folds == -1).sum(axis=0).tolist() == [1] * n
     smallest = min(np.bincount(fold[fold >= 0]).min() for fold in folds)
     assert smallest >= min(4, n // 4)
@@ -205,7 +208,7 @@ def test_a_run_goes_on_after_its_first_member(data, finished, tmp_path):
 def test_another_run_is_not_continued(data, finished, tmp_path, words, told):
     whole = shutil.copytree(finished[0], tmp_path / "run")
     target = [] if "--target" in words else ["--target", "size"]
-    run = fdgnn("evaluate", data, *target, "--model", "colors", "--out", whole, *words)
+    run = fdgnn("evaluate", data, *target, "--model", "wl", "--out", whole, *words)
     assert_one_clear_line(run, told)
     assert comparable(whole) == comparable(finished[0])
 
@@ -249,7 +252,7 @@ def test_there_is_no_page_of_numbers_and_a_line_says_so(data, finished, table, t
     page = tmp_path / "page.html"
     assert_one_clear_line(fdgnn("report", out, "-o", page), str(out), "for classes", "fdgnn fit")
     assert not page.exists()
-    study = CommitteeStudy("planted", table.graphs, table.y, "colors", kind="regression")
+    study = CommitteeStudy("planted", table.graphs, table.y, "wl", kind="regression")
     with pytest.raises(StudyError, match="for classes"):
         portrait_of_committee(study, out)
     with pytest.raises(StudyError, match="for classes"):
@@ -283,7 +286,7 @@ def test_a_word_is_not_said_to_be_a_number(data, tmp_path):
 
 def test_targets_that_teach_nothing_are_refused(table, tmp_path):
     def study(graphs, y):
-        return CommitteeStudy("planted", graphs, y, "colors", kind="regression")
+        return CommitteeStudy("planted", graphs, y, "wl", kind="regression")
 
     with pytest.raises(ValueError, match="one value only"):
         evaluate_committee(study(table.graphs, np.ones(N)), tmp_path / "run")
@@ -298,10 +301,10 @@ def test_targets_that_teach_nothing_are_refused(table, tmp_path):
 def test_a_score_that_is_not_defined_is_none(table, tmp_path):
     """Where each outer fold tests equal targets there is no R2, but there are errors."""
     split = Split("group", np.array(table.columns["batch"], dtype=object), "batch")
-    y = np.argmax(split.nested(table.y, 10, 1, classify=False) == -1, axis=0).astype(float)
+    y = np.argmax(split.nested(table.y, 10, N_FOLDS, 1, classify=False) == -1, axis=0).astype(float)
 
     def study(scoring):
-        return CommitteeStudy("x", table.graphs, y, "colors", 1, scoring, split, "regression")
+        return CommitteeStudy("x", table.graphs, y, "wl", 1, scoring, split, "regression")
 
     result = evaluate_committee(study("rmse"), tmp_path / "rmse")
     assert (result.r2_mean, result.spearman_mean) == (None, None)

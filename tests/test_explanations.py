@@ -8,15 +8,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import is_classifier
 from sklearn.metrics import roc_auc_score
 
 from fdgnn import (
-    ColorCounts,
+    AutoGraphClassifier,
+    AutoGraphRegressor,
+    EncoderUnion,
     FDGNNClassifier,
     FDGNNRegressor,
     FDGNNSearchCV,
     Graph,
+    GraphClassifier,
+    GraphRegressor,
     GraphReservoir,
+    WLCounts,
     as_batch,
     draw_explanation,
     draw_molecule,
@@ -26,8 +32,7 @@ from fdgnn import (
 from fdgnn.datasets import make_cycles, make_motif_graphs, make_random_graphs
 from fdgnn.exceptions import GraphError, MissingDependencyError
 from fdgnn.explanations import Explanation
-from fdgnn.readout import gaussian
-from fdgnn.readout.gaussian import GaussianReadout
+from fdgnn.linear import KernelReadout, KernelRidge, Ridge, kernel_ridge
 
 SMALL = {"n_layers": 2, "n_units": 20, "effective_spectral_radius": 0.5, "random_state": 0}
 TRAINING = make_random_graphs(80, random_state=0)
@@ -49,9 +54,9 @@ def fitted(kind, n_outputs, **options):
 
 CASES = [
     (FDGNNClassifier, 2, {}),
-    (FDGNNClassifier, 2, {"n_networks": 3, "alpha": 1e-8}),
-    (FDGNNClassifier, 3, {"n_networks": 2, "solver": "paper"}),
-    (FDGNNRegressor, 1, {"n_networks": 2}),
+    (FDGNNClassifier, 2, {"n_estimators": 3, "alpha": 1e-8}),
+    (FDGNNClassifier, 3, {"n_estimators": 2, "solver": "paper"}),
+    (FDGNNRegressor, 1, {"n_estimators": 2}),
     (FDGNNRegressor, 2, {"n_connections": 3}),
 ]
 
@@ -63,7 +68,7 @@ CASES = [
 def test_contributions_add_up_to_score_minus_base_score(kind, n_outputs, options):
     model, targets, scores = fitted(kind, n_outputs, **options)
     # Rounding is relative to the readout's weights.
-    weight = max(np.abs(n.readout.coef).sum() for n in model.networks_)
+    weight = max(np.abs(n.readout.coef).sum() for n in model.estimators_)
     for column, target in enumerate(targets):
         found = explain(model, MANY, target=target)
         assert len(found) == 1500
@@ -78,7 +83,7 @@ def test_contributions_add_up_to_score_minus_base_score(kind, n_outputs, options
 def test_the_closed_form_is_the_integral_of_the_gradient():
     model = FDGNNClassifier(**SMALL).fit(TRAINING, np.arange(80) % 2)
     graphs = TRAINING[:3]
-    network = model.networks_[0]
+    network = model.estimators_[0]
     states, W_phi = network.encoder.vertex_states(graphs), network.expansion.projection_
     t, weights = np.polynomial.legendre.leggauss(60)
     for g, found in enumerate(explain(model, graphs, target=1)):
@@ -109,7 +114,9 @@ def test_the_default_target_is_the_predicted_class():
 
 def test_chunks_and_searches_change_nothing(monkeypatch):
     graphs, y = make_motif_graphs(40, random_state=0)
-    search = FDGNNSearchCV(n_configurations=1, n_guesses=2, cv=2, random_state=0).fit(graphs, y)
+    search = FDGNNSearchCV(
+        FDGNNClassifier(n_estimators=2), n_configurations=1, cv=2, random_state=0
+    ).fit(graphs, y)
     whole = explain(search, graphs, target=1)
     monkeypatch.setattr(explanations.vertices, "_AT_ONCE", 60)
     parts = explain(search.best_estimator_, list(graphs), target=1)
@@ -132,35 +139,34 @@ def test_what_cannot_be_explained():
 
 # ---------------------------------------------------------------------- every encoder and readout
 
-BUCKETS = 256  # few, so that colors share columns
+BUCKETS = 256  # few, so that WL labels share columns
 
 
-def color_models(graphs):
+def models_of_all_kinds(graphs):
     """Models of every encoder and readout, by name."""
     y, z = np.arange(len(graphs)) % 2, np.sin(np.arange(len(graphs)))
     counts = {
-        f"{how}, {readout}": ColorCounts(counts=how, n_buckets=buckets)
+        f"{how}, {readout}": WLCounts(counts=how, n_features=buckets)
         for how, buckets in (("thermometer", BUCKETS), ("sum", None), ("presence", BUCKETS))
-        for readout in ("linear", "gaussian")
+        for readout in ("linear", "rbf")
     }
     models = {
-        name: FDGNNClassifier(encoder=encoder, readout=name.split(", ")[1])
-        for name, encoder in counts.items()
+        name: GraphClassifier(encoder, name.split(", ")[1]) for name, encoder in counts.items()
     }
-    options = {"random_state": 0, "n_units": 10}
-    for readout in ("linear", "gaussian"):
-        models[f"reservoir, {readout}"] = FDGNNClassifier(readout=readout, **options)
-        models[f"both, {readout}"] = FDGNNClassifier(encoder="both", readout=readout, **options)
-    models["expanded colors"] = FDGNNRegressor(
-        encoder=ColorCounts(n_buckets=64), readout="gaussian", n_projections=20, random_state=0
+    reservoir = GraphReservoir(n_units=10)
+    for readout in ("linear", "rbf"):
+        union = EncoderUnion([("reservoir", reservoir), ("wl", WLCounts())])
+        models[f"reservoir, {readout}"] = GraphClassifier(reservoir, readout, random_state=0)
+        models[f"union, {readout}"] = GraphClassifier(union, readout, random_state=0)
+    models["expanded WL features"] = GraphRegressor(
+        WLCounts(n_features=64), "rbf", n_projections=20, random_state=0
     )
-    models["auto"] = FDGNNClassifier(encoder="auto", random_state=0)
-    models["auto, numbers"] = FDGNNRegressor(encoder="auto", random_state=0)
-    models["auto, both"] = FDGNNClassifier(encoder="auto", candidates="both", random_state=0)
+    models["auto"] = AutoGraphClassifier(random_state=0)
+    models["auto, numbers"] = AutoGraphRegressor(random_state=0)
+    models["auto, union"] = AutoGraphClassifier("union", random_state=0)
     for name, model in models.items():
-        real = isinstance(model, FDGNNRegressor)
-        yield name, model.fit(graphs, z if real else y)
-    yield "three classes", FDGNNClassifier(encoder="auto").fit(graphs, np.arange(len(graphs)) % 3)
+        yield name, model.fit(graphs, y if is_classifier(model) else z)
+    yield "three classes", AutoGraphClassifier().fit(graphs, np.arange(len(graphs)) % 3)
 
 
 @pytest.fixture(scope="module")
@@ -170,11 +176,11 @@ def labeled():
 
 def test_all_encoders_and_readouts_are_explained_completely(labeled):
     graphs, new = labeled
-    for name, model in color_models(graphs):
-        target = 0 if isinstance(model, FDGNNRegressor) else model.classes_[0]
+    for name, model in models_of_all_kinds(graphs):
+        target = model.classes_[0] if is_classifier(model) else 0
         outputs = model.outputs(new)
         scores = -outputs[:, 0] if name != "three classes" and target == 0 else outputs[:, 0]
-        if isinstance(model, FDGNNRegressor):
+        if not is_classifier(model):
             scores = outputs[:, 0]
         for found, score in zip(explain(model, new, target=target), scores, strict=True):
             assert found.score == pytest.approx(score, rel=1e-9, abs=1e-12), name
@@ -185,23 +191,23 @@ def test_all_encoders_and_readouts_are_explained_completely(labeled):
 def test_graphs_without_labels_and_with_features_are_explained():
     for options in ({"n_labels": None}, {"n_features": 3}):
         graphs = make_random_graphs(40, random_state=0, **options)
-        model = FDGNNClassifier(encoder="auto", random_state=0).fit(graphs, np.arange(40) % 2)
+        model = AutoGraphClassifier(random_state=0).fit(graphs, np.arange(40) % 2)
         for found in explain(model, graphs):
             left = found.score - found.base_score
             assert found.vertices.sum() == pytest.approx(left, rel=1e-9, abs=1e-12)
 
 
-def test_the_first_weights_of_a_color_are_shared_by_its_vertices():
-    """By hand: two rounds of labels, and a weight for "at least 1", "at least 2" of each color."""
+def test_the_first_weights_of_a_wl_label_are_shared_by_its_vertices():
+    """By hand: two iterations, and a weight for "at least 1", "at least 2" of each WL label."""
     path = Graph([[0, 1, 2], [1, 2, 3]], labels=["a", "b", "b", "a"])
     others = [
         Graph([[0, 1], [1, 2]], labels=list(labels)) for labels in ("aab", "bba", "aba", "bbb")
     ]
-    encoder = ColorCounts(n_rounds=1, n_buckets=None)
-    model = FDGNNClassifier(encoder=encoder, readout="linear", alpha=0.1)
+    encoder = WLCounts(n_iterations=1, n_features=None)
+    model = GraphClassifier(encoder, Ridge(alpha=0.1))
     model.fit([path, *others], [0, 1, 1, 0, 1])
     (found,) = explain(model, [path], target=1)
-    network = model.networks_[0]
+    network = model.estimators_[0]
     weights = network.readout.coef[0]
     # Vertices 0 and 3 look alike, and so do 1 and 2: each pair has half of all four features.
     parts = network.encoder.attribute(as_batch([path]))
@@ -215,24 +221,24 @@ def test_presence_is_shared_by_the_vertices_that_are_present():
     graphs = [
         Graph(np.zeros((2, 0), dtype=int), labels=list(labels)) for labels in ("aab", "ab", "bb")
     ]
-    encoder = ColorCounts(n_rounds=0, n_buckets=None, counts="presence")
-    model = FDGNNRegressor(encoder=encoder, readout="linear", alpha=0.1).fit(graphs, [1.0, 2, 4])
+    encoder = WLCounts(n_iterations=0, n_features=None, counts="presence")
+    model = GraphRegressor(encoder, Ridge(alpha=0.1)).fit(graphs, [1.0, 2, 4])
     (found,) = explain(model, graphs[:1])
-    weights = model.networks_[0].readout.coef[0]
-    (a, _, b) = model.networks_[0].encoder.attribute(as_batch(graphs[:1])).columns[0]
+    weights = model.estimators_[0].readout.coef[0]
+    (a, _, b) = model.estimators_[0].encoder.attribute(as_batch(graphs[:1])).columns[0]
     expected = [weights[a] / 2, weights[a] / 2, weights[b]]
     np.testing.assert_allclose(found.vertices, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_the_mean_gradient_of_a_gaussian_is_the_integral_along_the_way(sparse, monkeypatch):
+def test_the_mean_gradient_of_a_kernel_readout_is_the_integral_along_the_way(sparse, monkeypatch):
     rng = np.random.default_rng(0)
     E = rng.poisson(0.4, size=(30, 25)).astype(float)
     X, signs = rng.poisson(0.4, size=(7, 25)).astype(float), rng.normal(size=(7, 2))
     X[3] = 0.0  # an empty graph, as it were
     dual, intercept = rng.normal(size=(30, 2)), np.zeros(2)
-    readout = GaussianReadout(sp.csr_array(E), dual, intercept, 0.07)
-    monkeypatch.setattr(gaussian, "_NUMBERS", 60)  # two rows at once
+    readout = KernelReadout(sp.csr_array(E), dual, intercept, 0.07)
+    monkeypatch.setattr(kernel_ridge, "_NUMBERS", 60)  # two rows at once
     nodes, weights = np.polynomial.legendre.leggauss(40)
     expected = np.zeros_like(X)
     for g, x in enumerate(X):
@@ -250,12 +256,12 @@ def test_the_mean_gradient_of_a_gaussian_is_the_integral_along_the_way(sparse, m
 
 
 @pytest.mark.filterwarnings("ignore::fdgnn.exceptions.UnseenLabelWarning")
-def test_what_one_network_cannot_take_the_others_explain(labeled):
+def test_what_one_base_model_cannot_take_the_others_explain(labeled):
     graphs, new = labeled
-    model = FDGNNClassifier(encoder="auto", random_state=0).fit(graphs, np.arange(60) % 2)
-    kinds = [type(network.encoder) for network in model.networks_]
+    model = AutoGraphClassifier(random_state=0).fit(graphs, np.arange(60) % 2)
+    kinds = [type(network.encoder) for network in model.estimators_]
     assert GraphReservoir in kinds, "this seed keeps the reservoir"
-    assert ColorCounts in kinds
+    assert WLCounts in kinds
     strange = [replace(new[0], labels=np.full(new[0].n_vertices, 77)), *new[1:4]]
     found = explain(model, strange, target=1)
     np.testing.assert_allclose([e.score for e in found], model.outputs(strange)[:, 0], rtol=1e-12)
@@ -271,7 +277,7 @@ def test_the_memory_of_an_explanation_is_bounded():
     import tracemalloc
 
     graphs = make_random_graphs(120, random_state=0)
-    model = FDGNNClassifier(encoder="colors", readout="gaussian", alpha=0.1)
+    model = GraphClassifier("wl", KernelRidge(alpha=0.1))
     model.fit(graphs, np.arange(120) % 2)
     explain(model, graphs[:2], target=1)
     tracemalloc.start()
@@ -315,7 +321,7 @@ def test_edge_effects_know_arc_labels():
         labels = (7 * np.minimum(u, v) + np.maximum(u, v)) % 3
         graphs.append(replace(graph, arc_labels=labels))
     y = [int((g.arc_labels == 0).sum() > 2) for g in graphs]
-    model = FDGNNClassifier(encoder="auto", random_state=0).fit(graphs, y)
+    model = AutoGraphClassifier(random_state=0).fit(graphs, y)
     graph = max(graphs, key=lambda g: g.edge_index.shape[1])
     (found,) = explain(model, [graph], target=1, edges=True)
     assert found.edges.shape[1] > 5
@@ -342,7 +348,7 @@ def motif_ranks(motifs, label):
     options = {"motifs": motifs, "n_vertices": (10, 30), "return_mask": True}
     graphs, y, _ = make_motif_graphs(600, random_state=0, **options)
     new, truth, mask = make_motif_graphs(200, random_state=1, **options)
-    model = FDGNNClassifier(n_networks=5, alpha=1e-2, random_state=0).fit(graphs, y)
+    model = FDGNNClassifier(n_estimators=5, alpha=1e-2, random_state=0).fit(graphs, y)
     assert model.score(new, truth) > 0.99
     masks = np.split(mask, new.vertex_offsets[1:-1])
     found = explain(model, new, target=label)
@@ -362,7 +368,7 @@ def test_counting_vertices_of_a_label_is_explained_by_them():
         return np.array([(np.asarray(g.labels) == 2).sum() for g in graphs], dtype=float)
 
     train, new = make_random_graphs(600, random_state=0), make_random_graphs(200, random_state=1)
-    model = FDGNNRegressor(n_networks=10, effective_spectral_radius=0.5, random_state=0)
+    model = FDGNNRegressor(n_estimators=10, effective_spectral_radius=0.5, random_state=0)
     assert model.fit(train, count(train)).score(new, count(new)) > 0.97
     contributions = np.concatenate([e.vertices for e in explain(model, new)])
     counted = new.labels == 2

@@ -104,6 +104,7 @@ def test_a_readout_without_a_solution_is_refused(alpha):
         model.fit([Graph([[0], [1]], 2)] * 10 + [Graph([[0, 1], [1, 2]], 3)] * 10, [0, 1] * 10)
 
 
+@pytest.mark.filterwarnings("ignore::fdgnn.exceptions.SaturationWarning")
 def test_nothing_that_is_not_finite_leaves_an_estimator():
     """Where all limits are lifted, the last guard is at the way out."""
     with limits.changed(FDGNN_MAX_NUMBER=1.7e308):
@@ -120,7 +121,7 @@ def test_nothing_that_is_not_finite_leaves_an_estimator():
         with pytest.raises(GraphError, match="graph 0: the sum of its states is NaN or infinite"):
             in_float32.fit_transform([Graph(RING, features=np.full((4, 4), 1.6e308))])
         model = FDGNNRegressor(random_state=0).fit(GRAPHS, Y.astype(float))
-        model.networks_[0].readout.coef[:] = 1.6e308
+        model.estimators_[0].readout.coef[:] = 1.6e308
         with (
             np.errstate(over="ignore", invalid="ignore"),
             pytest.raises(GraphError, match="graph 0: its output is NaN or infinite"),

@@ -67,7 +67,7 @@ def data(tmp_path_factory):
 def words_of(command, data):
     """What is typed, and the file that must be old or new."""
     table = data / "table.jsonl"
-    few = ("--configurations", 1, "--guesses", 1, "--units", 5)
+    few = ("--configurations", 1, "--initializations", 1, "--units", 5)
     return {
         "fit": (
             ("fit", table, "--target", "y", "--model", "paper", "-o", "out.fdgnn",
@@ -79,12 +79,12 @@ def words_of(command, data):
             "run/result.json",
         ),
         "compare": (
-            ("compare", data / "MOTIFS", "--with", "fdgnn-colors", "--out", "run", "--no-report",
+            ("compare", data / "MOTIFS", "--with", "fdgnn-wl", "--out", "run", "--no-report",
              *few[:2]),
             "run/compare.json",
         ),
         "fit shards": (
-            ("fit", data / "shards", "--target", "y", "--model", "colors", "--memory", "1GB", "-o",
+            ("fit", data / "shards", "--target", "y", "--model", "wl", "--memory", "1GB", "-o",
              "big.fdgnn"),
             "big.fdgnn",
         ),
@@ -156,9 +156,9 @@ def test_a_clock_that_is_moved_changes_nothing(command, drive, tmp_path):
 @pytest.mark.parametrize(
     ("command", "work"),
     [
-        ("fit", "fdgnn.selection.configurations.score_candidates"),
+        ("fit", "fdgnn.selection.search.parallel"),
         ("fit shards", "fdgnn.scale.local._ahead"),
-        ("evaluate", "fdgnn.experiments.running.score_candidates"),
+        ("evaluate", "fdgnn.experiments.running.parallel"),
         ("predict", "fdgnn.workflow.processes.predict_tables"),
     ],
 )

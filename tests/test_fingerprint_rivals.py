@@ -18,7 +18,8 @@ from fdgnn.datasets import make_motif_graphs
 from fdgnn.experiments.comparison import Search
 from fdgnn.experiments.measures import fit_and_test
 from fdgnn.experiments.rivals import Task, contestant
-from fdgnn.selection.folds import nested_folds
+from fdgnn.folds import nested_folds
+from fdgnn.targets import read_targets
 from fdgnn.workflow.chemistry import baseline_answers, morgan_counts, murcko_scaffolds
 from tu_files import write_batch
 
@@ -50,7 +51,9 @@ def test_what_rdkit_says_of_molecules_is_not_said_again(capfd):
 
 def test_logistic_regression_is_the_baseline_that_fit_prints(task):
     rival = contestant("ecfp-lr", task)
-    answers = baseline_answers(morgan_counts(SMILES), Y, task.folds, classify=True)
+    answers = baseline_answers(
+        morgan_counts(SMILES), read_targets(Y, task.graphs, classify=True), task.folds
+    )
     assert rival.only() == {"C": 1.0}
     for fold, outputs in zip(task.folds, answers.outputs, strict=True):
         model = rival.model(rival.only()).fit(rival.prepare(fold >= 0), Y[fold >= 0])
@@ -84,13 +87,13 @@ def test_validation_is_by_what_is_asked_for(task):
         model = LogisticRegression(max_iter=1000, class_weight="balanced").fit(X[train], Y[train])
         scores.append(roc_auc_score(Y[valid], model.decision_function(X[valid])))
     assert trial.score == pytest.approx(np.mean(scores))
-    committee = contestant("fdgnn-colors", asked).model(contestant("fdgnn-colors", asked).only())
-    assert (committee.scoring, committee.class_weight) == ("roc_auc", "balanced")
+    ensemble = contestant("fdgnn-wl", asked).model(contestant("fdgnn-wl", asked).only())
+    assert (ensemble.scoring, ensemble.class_weight) == ("roc_auc", "balanced")
     with pytest.raises(ValueError, match="scoring='rmse': expected one of accuracy, balanced"):
         Search(scoring="rmse")
 
 
-@pytest.mark.parametrize("name", ["ecfp-lr", "ecfp-rf", "fdgnn-colors"])
+@pytest.mark.parametrize("name", ["ecfp-lr", "ecfp-rf", "fdgnn-wl"])
 def test_roc_auc_and_balanced_accuracy_are_measured_beside_accuracy(task, name):
     rival, fold = contestant(name, task), task.folds[0]
     found = fit_and_test(lambda: rival.model(rival.only()), rival.prepare, Y, fold)

@@ -19,14 +19,16 @@ from fdgnn import load_model, read_graphs
 from fdgnn.cli import main
 from fdgnn.cli.splitting import joined
 from fdgnn.datasets import make_motif_graphs
+from fdgnn.folds import TEST
 from fdgnn.graphs import GraphBatch
 from fdgnn.readout.metrics import OF_CLASSES
 from fdgnn.report.numbers import significant
-from fdgnn.selection.folds import TEST
 from fdgnn.selection.splits import Split
 from fdgnn.workflow.chemistry import baseline_answers, morgan_counts, murcko_scaffolds
+from fdgnn.workflow.inference import guess_task, one_target
+from fdgnn.workflow.options import TrainingOptions
 from fdgnn.workflow.repeats import find_repeats
-from fdgnn.workflow.training import Wishes, train
+from fdgnn.workflow.training import train
 
 rdkit = pytest.importorskip("rdkit")
 from rdkit.Chem import MolFromSmiles  # noqa: E402
@@ -74,8 +76,14 @@ def run_fdgnn(capsys, monkeypatch):
 # ---------------------------------------------------------------------- training
 
 
+def trained(graphs, y, options=None, **more):
+    task = None if options is None else options.task
+    return train(graphs, one_target(y, task or guess_task(y)), options, **more)
+
+
 def test_scores_that_everyone_asks_for_are_always_there(table):
-    found = train(table.graphs, table.y, Wishes(scoring="average_precision"), smiles=table.smiles)
+    options = TrainingOptions(scoring="average_precision")
+    found = trained(table.graphs, table.y, options, smiles=table.smiles)
     assert list(found.scores) == ["average precision", "accuracy", "balanced accuracy", "ROC AUC"]
     assert found.score == found.scores["average precision"]
     assert set(found.rival) == set(found.scores)
@@ -86,8 +94,8 @@ def test_scores_that_everyone_asks_for_are_always_there(table):
 
 def test_numbers_have_errors_that_are_positive(table):
     y = np.bincount(table.graphs.graph_of_vertex) + 0.1
-    wishes = Wishes(scoring="rmse", task="regression")
-    found = train(table.graphs, y, wishes, smiles=table.smiles)
+    options = TrainingOptions(scoring="rmse", task="regression")
+    found = trained(table.graphs, y, options, smiles=table.smiles)
     assert list(found.scores) == ["RMSE", "R2"]
     assert 0 < found.score < found.baseline == pytest.approx(y.std(), rel=0.1)
     assert found.rival["RMSE"] > 0
@@ -97,8 +105,8 @@ def test_a_constant_is_scored_in_the_folds_of_the_model(table):
     """In time the first graphs are never tested."""
     y = (np.arange(len(table.y)) > 60).astype(int)
     year = np.array([float(v) for v in table.columns["year"]])
-    wishes = Wishes(scoring="accuracy", split=Split("time", year, "year"))
-    found = train(table.graphs, y, wishes, smiles=table.smiles)
+    options = TrainingOptions(scoring="accuracy", split=Split("time", year, "year"))
+    found = trained(table.graphs, y, options, smiles=table.smiles)
     tested = y[len(y) // 6 :]  # six spans of time, the first of which is trained on only
     assert found.baseline == pytest.approx(1 - tested.mean())
 
@@ -107,20 +115,20 @@ def test_a_threshold_for_three_classes_is_refused_before_the_search(table, monke
     monkeypatch.setattr("fdgnn.workflow.training.new_search", lambda *_: pytest.fail("searched"))
     y = np.arange(len(table.y)) % 3
     with pytest.raises(ValueError, match="`threshold` is for two classes, but the target has 3"):
-        train(table.graphs, y, Wishes(threshold="f1"))
+        trained(table.graphs, y, TrainingOptions(threshold="f1"))
 
 
 def test_too_few_graphs_to_search_on_are_told(table):
     with pytest.raises(
         ValueError, match=r"`search_on` draws 4 of 84 graphs.* too few.*; draw more"
     ):
-        train(table.graphs, table.y, Wishes(search_on=4))
+        trained(table.graphs, table.y, TrainingOptions(search_on=4))
 
 
 def test_a_text_among_numbers_is_named(table):
     y = np.array([f"{i}.5" for i in range(len(table.y) - 1)] + [">4.5"])
-    with pytest.raises(ValueError, match=r"taken for classes because '>4\.5' is no number"):
-        train(table.graphs, y)
+    with pytest.raises(ValueError, match=r"inferred to be classes because '>4\.5' is not a number"):
+        trained(table.graphs, y)
 
 
 def test_a_row_without_a_time_is_named(molecules, run_fdgnn, tmp_path):
@@ -140,11 +148,12 @@ def test_a_rare_class_is_ranked_and_cut(table):
     some = np.flatnonzero((table.y == 0) | (np.arange(len(table.y)) % 5 == 1))
     y = table.y[some]
     y[np.flatnonzero(y == 1)[4:]] = 0
-    found = train(table.graphs[some], y)
+    found = trained(table.graphs[some], y)
     assert found.metric == "ROC AUC"
     assert found.rare.startswith("class 1 has ")
     assert (
-        "ROC AUC chooses models, and classes are told apart where F1 of that class is" in found.rare
+        "ROC AUC chooses models, and the decision threshold is the one with the best F1 of that"
+        in found.rare
     )
     assert found.model.threshold == "f1"
 
@@ -153,14 +162,14 @@ def test_scaffolds_are_held_out_together(table):
     scaffolds = murcko_scaffolds(table.smiles)
     assert len(set(scaffolds)) == len(CORES)
     split = Split("group", scaffolds, "scaffold")
-    found = train(table.graphs, table.y, Wishes(split=split))
-    assert found.score < train(table.graphs, table.y).score + 0.2
+    found = trained(table.graphs, table.y, TrainingOptions(split=split))
+    assert found.score < trained(table.graphs, table.y).score + 0.2
     one = Split("group", np.repeat("c1ccccc1", len(table.y)), "scaffold")
     with pytest.raises(ValueError, match="all graphs have one scaffold, c1ccccc1"):
-        train(table.graphs, table.y, Wishes(split=one))
+        trained(table.graphs, table.y, TrainingOptions(split=one))
     three = Split("group", np.arange(len(table.y)) % 3, "family")
     with pytest.raises(ValueError, match="only 3 different values of family, too few to hold"):
-        train(table.graphs, table.y, Wishes(split=three))
+        trained(table.graphs, table.y, TrainingOptions(split=three))
 
 
 @pytest.mark.parametrize(("times", "tested"), [
@@ -170,7 +179,7 @@ def test_scaffolds_are_held_out_together(table):
 ])  # fmt: skip
 def test_equal_times_are_on_one_side_of_every_cut(times, tested):
     split, y = Split("time", times, "year"), np.arange(len(times)) % 2
-    rows = split.splitters(3, True, 0).rows(y, split.groups)
+    rows = split.splitters(3, True, 0).rows(one_target(y, "classification"), split.groups)
     assert len(rows) == tested + 1
     for row in rows:
         assert all(len(set(row[times == one])) == 1 for one in set(times))
@@ -186,8 +195,8 @@ def test_time_is_kept_in_order(table):
     np.testing.assert_array_equal(years[mixed][split.order(len(years))], np.sort(years))
     dates = Split("time", np.array(["2001-02-03", "1999-12-31", "2001-01-01"], dtype=object))
     assert dates.order(3).tolist() == [1, 2, 0]
-    found = train(table.graphs[mixed], table.y[mixed], Wishes(split=split))
-    again = train(table.graphs, table.y, Wishes(split=Split("time", years, "year")))
+    found = trained(table.graphs[mixed], table.y[mixed], TrainingOptions(split=split))
+    again = trained(table.graphs, table.y, TrainingOptions(split=Split("time", years, "year")))
     assert found.scores == again.scores
     for missing in (None, "", "NA"):
         with pytest.raises(ValueError, match="the time of graph 1 is missing"):
@@ -207,30 +216,31 @@ def test_folds_that_lack_classes_do_not_stop_the_baseline():
     X = sp.csr_array(np.eye(9))
     for y in (np.repeat([0, 1, 2], 3), np.repeat([0, 1, 1], 3)):
         folds = np.array([[0] * 3 + [TEST] * 6, [0] * 6 + [TEST] * 3, [0, 1, TEST] * 3])
-        found = baseline_answers(X, y, folds, classify=True)
+        found = baseline_answers(X, one_target(y, "classification"), folds)
         assert len(found.outputs) == 2  # the first fold has one class only
         for tested, outputs in zip(found.tested, found.outputs, strict=True):
             assert np.isfinite(outputs[tested]).all()
-    assert np.isnan(baseline_answers(X, y, folds[:1], classify=True).score(OF_CLASSES["roc_auc"]))
+    alone = baseline_answers(X, one_target(y, "classification"), folds[:1])
+    assert np.isnan(alone.score(OF_CLASSES["roc_auc"]))
 
 
 @pytest.mark.parametrize("name", ["threshold", "class_weight"])
 def test_what_is_for_classes_is_not_for_numbers(table, name):
-    wishes = Wishes(task="regression", **{name: "balanced" if "weight" in name else "f1"})
+    options = TrainingOptions(task="regression", **{name: "balanced" if "weight" in name else "f1"})
     with pytest.raises(ValueError, match=f"`{name}` is for classes, but the target is a number"):
-        train(table.graphs, table.y, wishes)
+        trained(table.graphs, table.y, options)
 
 
 @pytest.mark.parametrize(
     ("y", "task", "message"),
     [
-        (["no"] * 19 + ["yes"], None, "class yes has 1 graph, too few for cross validation; add"),
-        (np.arange(5.0), "regression", "5 graphs are too few for cross validation; add some"),
+        (["no"] * 19 + ["yes"], None, "class yes has 1 graph, too few for cross-validation; add"),
+        (np.arange(5.0), "regression", "5 graphs are too few for cross-validation; add some"),
     ],
 )
 def test_too_few_graphs_are_told_in_the_words_of_the_task(table, y, task, message):
     with pytest.raises(ValueError, match=message):
-        train(table.graphs[: len(y)], np.array(y), Wishes(task=task, model="colors"))
+        trained(table.graphs[: len(y)], np.array(y), TrainingOptions(task=task, model="wl"))
 
 
 # ---------------------------------------------------------------------- the baseline
@@ -242,7 +252,7 @@ def test_the_baseline_is_logistic_regression_in_the_same_folds(table):
     theirs = [made.GetCountFingerprintAsNumPy(MolFromSmiles(one)) for one in table.smiles]
     np.testing.assert_array_equal(X.toarray(), theirs)
     folds = np.array([np.where(np.arange(len(table.y)) % 2 == o, TEST, 0) for o in (0, 1)])
-    found = baseline_answers(X, table.y, folds, classify=True)
+    found = baseline_answers(X, one_target(table.y, "classification"), folds)
     by_hand = []
     for fold in folds:
         model = LogisticRegression(max_iter=1000).fit(X[fold >= 0], table.y[fold >= 0])
@@ -279,8 +289,8 @@ def test_the_command_prints_all_of_it(molecules, run_fdgnn, tmp_path):
                     "--split", "scaffold", "--threshold", "balanced_accuracy", "-q")  # fmt: skip
     assert run.exit_code == 0, run.output
     for words in (
-        "ROC AUC, nested cross validation, scaffold split",
-        "balanced accuracy, nested cross validation", "accuracy, nested cross validation",
+        "ROC AUC, nested cross-validation, scaffold split",
+        "balanced accuracy, nested cross-validation", "accuracy, nested cross-validation",
         "ROC AUC, Morgan counts and logistic regression",
     ):  # fmt: skip
         assert words in run.output
@@ -289,18 +299,18 @@ def test_the_command_prints_all_of_it(molecules, run_fdgnn, tmp_path):
     assert '"morgan": {"accuracy"' in by_year.output
     assert '"split": "split by time (year)"' in by_year.output
     told = run_fdgnn("model", out)
-    assert "nested cross validation, split by time (year)" in " ".join(told.output.split())
+    assert "nested cross-validation, split by time (year)" in " ".join(told.output.split())
 
 
 def test_the_model_file_and_its_page_have_the_baseline_and_twins(molecules, run_fdgnn, tmp_path):
     twice, out, page = tmp_path / "twice.csv", tmp_path / "m.fdgnn", tmp_path / "page.html"
     lines = molecules.read_text().splitlines()
     twice.write_text("\n".join([*lines, *lines[1:4]]) + "\n")
-    words = ["--model", "colors", "--rounds", 2, "--json", "-q", "--report", page]
+    words = ["--model", "wl", "--iterations", 2, "--json", "-q", "--report", page]
     run = run_fdgnn("fit", twice, "--target", "active", "-o", out, *words)
     morgan = json.loads(run.output.splitlines()[0])["morgan"]
     model = load_model(out)
-    assert model.training_rival_ == morgan
+    assert model.training_facts_[0].rival == morgan
     assert model.training_repeats_.startswith(f"6 of {len(lines) + 2} graphs have a twin in")
     told = run_fdgnn("model", out).output
     assert f"accuracy {morgan['accuracy']:.4f}, balanced accuracy" in told
@@ -316,7 +326,7 @@ def test_rows_without_a_group_are_told(run_fdgnn, tmp_path):
     rows = [f"{'C' * (1 + n // 2)}{'ON'[n % 2]},{n % 2},{'abc'[n % 3]}" for n in range(20)]
     rows += [f"CC(C){'C' * n}{'ON'[n % 2]},{n % 2},{empty}" for n, empty in enumerate(("", "NA"))]
     path.write_text("smiles,active,batch\n" + "\n".join(rows) + "\n")
-    words = ["fit", path, "--target", "active", "-o", out, "--model", "colors", "--rounds", 1]
+    words = ["fit", path, "--target", "active", "-o", out, "--model", "wl", "--iterations", 1]
     run = run_fdgnn(*words, "--split", "group", "batch")
     assert run.exit_code == 0, run.output
     assert "2 of 22 graphs have no value in 'batch'; they are one group" in run.output

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -92,3 +93,47 @@ def test_a_cached_property_holds_no_lock_that_a_child_inherits():
 def _compute():
     release.set()  # the child's own copy of the event
     assert _Slow().value == 1
+
+
+@pytest.mark.skipif(np.__version__ < "2", reason="NumPy 1 releases the GIL for each index")
+@pytest.mark.parametrize("given", ["list", "index", "batch"])
+def test_predictions_of_single_graphs_keep_the_gil(given):
+    graphs = make_random_graphs(20, random_state=0)
+    model = FDGNNClassifier(n_units=10, random_state=0).fit(graphs, np.arange(20) % 2)
+    find = {
+        "list": list(graphs).__getitem__,
+        "index": graphs.__getitem__,
+        "batch": [graphs[[i]] for i in range(20)].__getitem__,
+    }[given]
+
+    def predict(i):
+        graph = find(i % 20)
+        return model.predict(graph if given == "batch" else [graph])
+
+    predict(0)  # what is computed once is computed
+    assert _turns_of_another_thread(lambda: [predict(i) for i in range(300)]) == 0
+
+
+def _turns_of_another_thread(action):
+    """Count how often another thread got the GIL during an action, which nothing takes it from."""
+    turns, started, done = [], threading.Event(), threading.Event()
+
+    def take_turns():
+        while not done.is_set():
+            turns.append(1)
+            started.set()
+            time.sleep(0)  # gives the GIL back
+
+    thread, interval = threading.Thread(target=take_turns), sys.getswitchinterval()
+    sys.setswitchinterval(1000)  # before the thread first waits for the GIL, for so long
+    thread.start()
+    started.wait(30)
+    try:
+        before = len(turns)
+        action()
+        found = len(turns) - before
+    finally:
+        sys.setswitchinterval(interval)
+        done.set()
+        thread.join()
+    return found

@@ -15,6 +15,9 @@ from fdgnn import (
     FDGNNClassifier,
     FDGNNRegressor,
     Graph,
+    GraphClassifier,
+    GraphRegressor,
+    WLCounts,
     as_batch,
     connected_parts,
     draw_explanation,
@@ -28,6 +31,7 @@ from fdgnn.datasets import make_cycles, make_motif_graphs, make_random_graphs
 from fdgnn.exceptions import GraphError, UnusedDataWarning
 from fdgnn.explanations.fragments import FUNCTIONAL_GROUPS
 from fdgnn.explanations.groups import without_vertices
+from fdgnn.linear import KernelRidge
 from fdgnn.pictures.views import group_values, views_of
 from fdgnn.workflow.grouping import GroupChoice
 
@@ -38,7 +42,7 @@ SMALL = {"n_layers": 2, "n_units": 20, "effective_spectral_radius": 0.5, "random
 
 @pytest.fixture(scope="module")
 def model():
-    return FDGNNClassifier(encoder="colors", n_rounds=2).fit(GRAPHS, Y)
+    return GraphClassifier(WLCounts(n_iterations=2)).fit(GRAPHS, Y)
 
 
 def names_of(smiles, *smarts):
@@ -49,7 +53,7 @@ def names_of(smiles, *smarts):
 
 
 @pytest.mark.parametrize(
-    "kind", [FDGNNClassifier(encoder="colors"), FDGNNClassifier(**SMALL), FDGNNRegressor(**SMALL)]
+    "kind", [GraphClassifier("wl"), FDGNNClassifier(**SMALL), FDGNNRegressor(**SMALL)]
 )
 def test_contributions_add_up_and_effects_are_scores_without(kind):
     model = kind.fit(GRAPHS, Y)
@@ -75,7 +79,7 @@ def test_without_all_vertices_there_is_an_empty_graph(model):
 
 
 def test_groups_of_one_of_several_targets():
-    both = FDGNNClassifier(encoder="colors", n_rounds=1).fit(GRAPHS, np.stack([Y, 1 - Y], axis=1))
+    both = GraphClassifier(WLCounts(n_iterations=1)).fit(GRAPHS, np.stack([Y, 1 - Y], axis=1))
     own = [{"a": [0, 1]}]
     (one,) = explain(both, GRAPHS[:1], target=1, groups=own)
     (alone,) = explain(both.for_target(1), GRAPHS[:1], groups=own)
@@ -162,7 +166,7 @@ def test_parts_are_what_no_single_edge_takes_apart(directed):
 
 def test_a_planted_motif_is_a_part_and_is_found():
     graphs, y = make_motif_graphs(200, motifs=("house", "cycle"), random_state=0)
-    model = FDGNNClassifier(encoder="colors").fit(graphs[:150], y[:150])
+    model = GraphClassifier("wl").fit(graphs[:150], y[:150])
     test = graphs[150:]
     found = explain(model, test, groups=[connected_parts(graph) for graph in test])
     for one in found:
@@ -248,7 +252,7 @@ def test_a_smarts_that_cannot_be_parsed_is_one_clear_line(smarts, capfd):
 def test_groups_are_those_of_the_molecule_that_the_model_reads():
     salt = "[Na+].CCC(=O)[O-]"
     graphs = as_batch([salt, "CCN"], standardize="parent")
-    model = FDGNNClassifier(encoder="colors", alpha=1.0).fit(graphs, [0, 1])
+    model = GraphClassifier("wl", KernelRidge(alpha=1.0)).fit(graphs, [0, 1])
     own = molecule_groups(salt, like=model)
     assert [(group.name, group.vertices.tolist()) for group in own] == names_of("CCC(=O)O")
     (one,) = explain(model, [salt], groups=[own])
@@ -297,7 +301,7 @@ def test_planted_atoms_are_found(name):
     y = np.array([bool(match) for match in matches]).astype(int)
     order = np.random.default_rng(0).permutation(len(y))
     train, test = order[: len(y) // 2], order[len(y) // 2 :]
-    model = FDGNNClassifier(encoder="colors", n_rounds=2)
+    model = GraphClassifier(WLCounts(n_iterations=2))
     model.fit([smiles[i] for i in train], y[train])
     some = [i for i in test if y[i]][:40]
     groups = [molecule_groups(smiles[i]) for i in some]
@@ -349,7 +353,7 @@ def test_graphs_are_drawn_once_for_each_view(model, tmp_path):
 
 def test_molecules_are_drawn_once_for_each_view(tmp_path):
     smiles = ["CCO", "CCN", "c1ccccc1O", "CC(=O)O"]
-    model = FDGNNClassifier(encoder="colors", alpha=1.0).fit(smiles * 4, [0, 1, 0, 1] * 4)
+    model = GraphClassifier("wl", KernelRidge(alpha=1.0)).fit(smiles * 4, [0, 1, 0, 1] * 4)
     (one,) = explain(model, smiles[2:3], groups=[molecule_groups(smiles[2])])
     picture = draw_molecule(smiles[2], one, tmp_path / "molecule.svg").decode()
     (plain,) = explain(model, smiles[2:3])
@@ -375,7 +379,7 @@ def folder(tmp_path_factory):
     (where / "new.csv").write_text("smiles\n" + "\n".join(smiles[:5]) + "\n")
     for atoms in ("typed", "rich"):
         table = read_graphs(where / "new.csv", atoms=atoms)
-        fitted = FDGNNClassifier(encoder="colors", alpha=1.0, n_rounds=1)
+        fitted = GraphClassifier(WLCounts(n_iterations=1), KernelRidge(alpha=1.0))
         save_model(fitted.fit(table.graphs, [0, 1, 0, 1, 0]), where / f"{atoms}.fdgnn")
     with (where / "graphs.csv").open("w", newline="") as file:
         writer = csv.writer(file)
@@ -383,7 +387,7 @@ def folder(tmp_path_factory):
         for graph in make_cycles([3, 4, 5, 6]):
             writer.writerow([json.dumps(np.asarray(graph.edge_index).tolist()), graph.n_vertices])
     table = read_graphs(where / "graphs.csv")
-    save_model(FDGNNRegressor(encoder="colors").fit(table.graphs, [3, 4, 5, 6]), where / "c.fdgnn")
+    save_model(GraphRegressor("wl").fit(table.graphs, [3, 4, 5, 6]), where / "c.fdgnn")
     return where
 
 

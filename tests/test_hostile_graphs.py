@@ -39,7 +39,7 @@ def test_refining_a_long_path_stops():
     """It would take n / 2 rounds of n steps: days for a million vertices."""
     n = 15_000
     graphs = as_batch([path(n), path(n), path(20)])
-    long, _, short = graphs.coloring.n_rounds.tolist()
+    long, _, short = graphs.coloring.n_iterations.tolist()
     assert long * 3 * n < 2**27
     assert short == 10
     assert graphs.coloring.n_classes.tolist() == [n, n, 10]
@@ -98,4 +98,4 @@ def test_a_dense_graph_beside_a_long_one_takes_no_product_of_both():
 
 def test_small_graphs_are_refined_to_the_end():
     graphs = make_random_graphs(30, n_vertices=(1, 80), random_state=0)
-    assert (graphs.coloring.n_rounds < 20).all()
+    assert (graphs.coloring.n_iterations < 20).all()

@@ -1,4 +1,4 @@
-"""What a hostile model file can do at most, as docs/model-files.md says it.
+"""What an untrusted model file can do at most, as docs/model-files.md says it.
 
 tests/test_model_files.py has files that contradict themselves. Here are files that fit together,
 and ask for as much as they may.
@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 from fdgnn import (
-    ColorCounts,
     FDGNNClassifier,
     FDGNNRegressor,
     GraphReservoir,
     RandomExpansion,
+    WLCounts,
     limits,
     load_model,
     save_model,
@@ -79,7 +79,7 @@ for path in sys.argv[1:]:
 def test_loading_opens_the_file_and_nothing_else(tmp_path, content):
     """Python itself tells of each file that is opened, and of all that is run."""
     names = ("os.system", "builtins.eval", "../../etc/passwd", "https://example.org/x", "reservoir")
-    changes = [{"encoder": {"kind": name}} for name in names]
+    changes = [{"estimators": {"0": {"encoder": {"kind": name}}}} for name in names]
     changes += [{"model": name} for name in names] + [{"parameters": {"encoder": names[0]}}]
     paths = [tmp_path / f"{i}.fdgnn" for i in range(len(changes) + 1)]
     paths[0].write_bytes(content)
@@ -95,7 +95,7 @@ def test_loading_opens_the_file_and_nothing_else(tmp_path, content):
 
 TOO_MUCH = {
     "n_layers": 1001, "n_units": 10**6 + 1, "n_connections": 10**6 + 1, "max_iter": 10**4 + 1,
-    "n_networks": 10**4 + 1, "n_projections": 10**6 + 1,
+    "n_estimators": 10**4 + 1, "n_projections": 10**6 + 1,
     "input_scaling": 1e76, "effective_spectral_radius": 1e76, "tol": 1e76,
 }  # fmt: skip
 
@@ -110,19 +110,20 @@ def test_parameters_have_limits_in_files_and_in_python(content, file, name):
 
     def change(record):
         record["parameters"][name] = value
-        if name in record["encoder"]["parameters"]:
-            record["encoder"]["parameters"][name] = value
+        encoder = record["estimators"][0]["encoder"]
+        if name in encoder["parameters"]:
+            encoder["parameters"][name] = value
 
     assert "FDGNN_MAX_" in refused(with_record(content, change), file)
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("n_buckets", 2**25), ("n_bins", 10**5 + 1), ("n_rounds", 101)]
+    ("name", "value"), [("n_features", 2**25), ("n_bins", 10**5 + 1), ("n_iterations", 101)]
 )
-def test_parameters_of_colors_have_limits(file, name, value):
+def test_parameters_of_wl_features_have_limits(file, name, value):
     with pytest.raises(ValueError, match=rf"{name}={value}: up to .* \(FDGNN_MAX_[BR]"):
-        ColorCounts(**{name: value}).fit(GRAPHS)
-    save_model(ColorCounts().fit(GRAPHS), file)
+        WLCounts(**{name: value}).fit(GRAPHS)
+    save_model(WLCounts().fit(GRAPHS), file)
     change = {"encoder": {"parameters": {name: value}}}
     data = with_record(file.read_bytes(), lambda record: merged(record, change))
     assert f"{name}={value}: up to " in refused(data, file)
@@ -264,7 +265,7 @@ def test_weights_that_are_too_large_are_refused(content, file):
 def test_a_nan_is_an_error_and_no_prediction(content, file):
     file.write_bytes(content)
     model = load_model(file)
-    model.networks_[0].readout.intercept[0] = np.nan
+    model.estimators_[0].readout.intercept[0] = np.nan
     with pytest.raises(GraphError, match="graph 0: its output is NaN or infinite"):
         model.predict(GRAPHS)
 

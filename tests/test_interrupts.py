@@ -1,4 +1,4 @@
-"""Long kernels end when they are told to: by Ctrl-C in the main thread, by a number in others."""
+"""Long kernels can be interrupted: by Ctrl-C in the main thread, by a flag in others."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fdgnn import ColorCounts, Graph, GraphReservoir, as_batch, kernels
+from fdgnn import Graph, GraphReservoir, WLCounts, as_batch, kernels
 from fdgnn.graphs import colors
-from fdgnn.readout.products import Columns, products_with
+from fdgnn.linear.products import Columns, products_with
 from fdgnn.reservoir.embedding import embed
 
 # All of it would go on for days. What is deaf is ended by the time limit of the test.
@@ -21,7 +21,7 @@ import signal, time
 import numpy as np
 from fdgnn import GraphReservoir, kernels
 from fdgnn.datasets import make_random_graphs
-from fdgnn.readout.passes import in_strips
+from fdgnn.linear.blocks import in_strips
 from fdgnn.reservoir.embedding import embed
 
 graphs = make_random_graphs(20, n_vertices=(50, 60), random_state=0)
@@ -95,13 +95,13 @@ def structure(graphs):
 
 ONES = np.ones((200, 200))
 WORK = {
-    "solve_blocks": lambda g: embed(g, reservoir(g, 0.5), tol=1e-3, max_iter=5),
-    "follow_graphs": lambda g: embed(g, reservoir(g, 5.0), tol=1e-3, max_iter=5),
+    "solve_graphs": lambda g: embed(g, reservoir(g, 0.5), tol=1e-3, max_iter=5),
+    "solve_graphs, by steps": lambda g: embed(g, reservoir(g, 5.0), tol=1e-3, max_iter=5),
     "iterate_layers": lambda g: embed(g, reservoir(g, 0.5), tol=1e-3, max_iter=5, solver="paper"),
-    "refine_colors": lambda g: colors.refine(g.structure, g.first_colors),
+    "refine_labels": lambda g: colors.refine(g.structure, g.first_colors),
     "build_quotients": lambda g: colors.quotients(g.structure, g.coloring),
     "spectral_radii": lambda g: kernels.spectral_radii(*g.structure),
-    "color_rounds": lambda g: ColorCounts(n_rounds=2).fit_transform(g),
+    "wl_labels": lambda g: WLCounts(n_iterations=2).fit_transform(g),
     "merge_arcs": lambda g: as_batch([ring(150_000)]),
     "count_triangles": lambda g: kernels.count_triangles(
         0, 1, *structure(g), np.zeros(g.n_vertices, dtype=np.int64)
@@ -123,15 +123,16 @@ def add_normal_products(n=1_000):
     kernels.add_normal_products(*rows, w, group, D, np.zeros((50, 50)))
 
 
-def a_thread_that_is_told_to_end():
-    told = np.ones(1, dtype=np.int32)
-    return ThreadPoolExecutor(1, initializer=kernels.obey, initargs=(told,))
+def interrupted_thread():
+    flag = kernels.InterruptFlag()
+    flag.set()
+    return ThreadPoolExecutor(1, initializer=flag.watch)
 
 
 @pytest.mark.parametrize("name", WORK)
-def test_a_thread_that_is_told_to_end_does(large, name):
+def test_an_interrupted_thread_ends(large, name):
     """Which kernels count their work: each of them does more than the work between two looks."""
-    with a_thread_that_is_told_to_end() as pool, pytest.raises(RuntimeError, match="told to end"):
+    with interrupted_thread() as pool, pytest.raises(RuntimeError, match="was interrupted"):
         pool.submit(WORK[name], large).result()
 
 
@@ -140,12 +141,12 @@ def test_all_work_on_one_graph_is_counted():
     graphs = as_batch([ring(60_000)])
     assert 2**20 < len(graphs.neighbors) + graphs.n_vertices < 2**21
     assert len(graphs.coloring) > 0  # it is there before the thread is
-    with a_thread_that_is_told_to_end() as pool, pytest.raises(RuntimeError, match="told to end"):
+    with interrupted_thread() as pool, pytest.raises(RuntimeError, match="was interrupted"):
         pool.submit(WORK["build_quotients"], graphs).result()
 
 
-def test_what_another_thread_was_told_is_nobody_elses_business(large):
-    with a_thread_that_is_told_to_end() as pool:
+def test_a_flag_interrupts_only_threads_that_watch_it(large):
+    with interrupted_thread() as pool:
         ending = pool.submit(WORK["spectral_radii"], large)
         assert WORK["spectral_radii"](large) > 1
         assert isinstance(ending.exception(), RuntimeError)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from fdgnn import FDGNNClassifier, Graph, as_batch, load_model, save_model
+from fdgnn import FDGNNClassifier, Graph, GraphClassifier, as_batch, load_model, save_model
 from fdgnn.exceptions import GraphError
 
 EDGE = [[0], [1]]
@@ -22,7 +23,7 @@ def by_hand(labels, known, start=0.0):
 
 GRAPHS = [both(["a", "b"] if i % 2 else ["c", "b"], i / 7) for i in range(12)]
 Y = np.arange(12) % 2
-OPTIONS = [{"encoder": "reservoir"}, {"encoder": "colors"}]
+MODELS = [FDGNNClassifier(random_state=0), GraphClassifier("wl")]
 
 
 def test_columns_follow_the_features():
@@ -34,12 +35,12 @@ def test_columns_follow_the_features():
     assert as_batch([both([3, 1]), both([2, 1])]).reading.label_columns == (1, 2, 3)
 
 
-@pytest.mark.parametrize("options", OPTIONS)
-def test_a_model_keeps_its_columns(options, tmp_path):
-    model = FDGNNClassifier(**options, random_state=0).fit(GRAPHS, Y)
+@pytest.mark.parametrize("kind", MODELS, ids=["reservoir", "wl"])
+def test_a_model_keeps_its_columns(kind, tmp_path):
+    model = clone(kind).fit(GRAPHS, Y)
     known = ("a", "b", "c")
     alike = [by_hand(g.labels, known, i / 7) for i, g in enumerate(GRAPHS)]
-    other = FDGNNClassifier(**options, random_state=0).fit(alike, Y)
+    other = clone(kind).fit(alike, Y)
     np.testing.assert_array_equal(model.outputs(GRAPHS), other.outputs(alike))
     # One graph alone has fewer labels, and a label that is new has no column.
     for labels in (["b", "b"], ["z", "a"]):

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
 from sklearn import metrics as theirs
-from sklearn.exceptions import UndefinedMetricWarning
 
 from fdgnn.readout import metrics
 from fdgnn.readout.calibration import fit_slope, probabilities
-from fdgnn.readout.targets import accuracy_of, r2_of
 
 RNG = np.random.default_rng(0)
 WEIGHTS = RNG.uniform(0.2, 2.0, size=60)
@@ -116,75 +112,3 @@ def test_a_rare_class_is_ranked(n_rare, name):
 def test_many_classes_of_one_size_are_not_rare():
     assert metrics.usual_scoring(np.arange(120) % 12).name == "accuracy"
     assert metrics.usual_scoring(np.minimum(np.arange(120), 11)).name == "roc_auc"
-
-
-# ---------------------------------------------------------------------- what `score` gives
-
-CODES = RNG.integers(0, 3, size=60)
-NAMES = np.array(["a", "b", "c"])
-OF_ONE_KIND = {
-    "whole numbers": (CODES, CODES[::-1].copy()),
-    "a list of them": (CODES.tolist(), CODES[::-1].copy()),
-    "truth values": (CODES > 0, CODES[::-1] > 0),
-    "text": (NAMES[CODES], NAMES[CODES[::-1]]),
-    "a list of texts": (NAMES[CODES].tolist(), NAMES[CODES[::-1]]),
-    "texts as objects": (NAMES[CODES].astype(object), NAMES[CODES[::-1]].astype(object)),
-}
-
-
-@pytest.mark.parametrize("kind", OF_ONE_KIND)
-def test_accuracy_is_scikit_learns_without_its_import(kind, monkeypatch):
-    truth, predicted = OF_ONE_KIND[kind]
-    weighted = {"sample_weight": WEIGHTS}
-    expected = theirs.accuracy_score(truth, predicted)
-    assert accuracy_of(truth, predicted, WEIGHTS) == theirs.accuracy_score(
-        truth, predicted, **weighted
-    )
-    monkeypatch.setitem(sys.modules, "sklearn.metrics", None)  # whoever imports it meets an error
-    assert accuracy_of(truth, predicted) == expected
-
-
-@pytest.mark.parametrize(
-    "truth",
-    [CODES[:59], NAMES[CODES], CODES + 0.5],
-    ids=["too few", "another kind", "no classes"],
-)
-def test_what_accuracy_cannot_compare_is_told_by_scikit_learn(truth):
-    try:
-        expected = theirs.accuracy_score(truth, CODES)
-    except ValueError as error:
-        theirs_says = str(error)
-    else:  # before 1.8, names are unequal to numbers
-        assert accuracy_of(truth, CODES) == expected == 0
-        return
-    with pytest.raises(ValueError) as ours:
-        accuracy_of(truth, CODES)
-    assert str(ours.value) == theirs_says
-
-
-def test_a_column_and_numbers_with_a_point_are_compared_by_scikit_learn():
-    for truth in (CODES[:, None], CODES.astype(float)):
-        expected = theirs.accuracy_score(truth, CODES[::-1])
-        assert accuracy_of(truth, CODES[::-1]) == expected
-
-
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint8"])
-def test_r2_is_scikit_learns_without_its_import(dtype, monkeypatch):
-    truth = (10 * RNG.uniform(1, 5, size=60)).astype(dtype)
-    predicted = truth + RNG.normal(size=60)
-    expected = theirs.r2_score(truth, predicted)
-    weighted = theirs.r2_score(truth, predicted, sample_weight=WEIGHTS)
-    assert r2_of(truth, predicted, WEIGHTS) == weighted
-    monkeypatch.setitem(sys.modules, "sklearn.metrics", None)
-    assert r2_of(truth, predicted) == expected
-    assert r2_of(truth.tolist(), predicted) == expected
-
-
-def test_r2_of_numbers_that_do_not_vary_is_scikit_learns():
-    same, other = np.full(5, 2.0), np.arange(5.0)
-    assert r2_of(same, same) == theirs.r2_score(same, same) == 1.0
-    assert r2_of(same, other) == theirs.r2_score(same, other) == 0.0
-    with pytest.raises(ValueError, match="NaN"):
-        r2_of(np.array([1.0, np.nan]), other[:2])
-    with pytest.warns(UndefinedMetricWarning, match="less than two"):
-        assert np.isnan(r2_of(same[:1], other[:1]))

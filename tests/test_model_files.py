@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -25,7 +26,9 @@ from fdgnn import (
     FDGNNRegressor,
     FDGNNSearchCV,
     Graph,
+    GraphClassifier,
     GraphReservoir,
+    WLCounts,
     load_model,
     load_tu,
     model_info,
@@ -35,6 +38,7 @@ from fdgnn import (
 from fdgnn.datasets import make_cycles, make_motif_graphs, make_random_graphs
 from fdgnn.exceptions import ModelFileError, ModelVersionError
 from fdgnn.limits import MAX_MODEL_BYTES, MAX_MODEL_HEADER_BYTES
+from fdgnn.linear import Ridge
 from fdgnn.model_files import container
 from fdgnn.model_files.description import SeedRecord
 from fdgnn.parameters import Number
@@ -114,9 +118,9 @@ def file(tmp_path):
 
 @pytest.fixture(scope="module")
 def content(tmp_path_factory):
-    """The bytes of a model of two networks, with two connections per neuron."""
+    """The bytes of a model of two random initializations, with two connections per neuron."""
     path = tmp_path_factory.mktemp("model") / "model.fdgnn"
-    model = FDGNNClassifier(n_networks=2, n_connections=2, probability=True, **SMALL)
+    model = FDGNNClassifier(n_estimators=2, n_connections=2, probability=True, **SMALL)
     save_model(model.fit(GRAPHS, Y), path)
     return path.read_bytes()
 
@@ -125,14 +129,14 @@ def content(tmp_path_factory):
 
 
 MODELS = [
-    ("classes", FDGNNClassifier(n_networks=3, **SMALL), Y),
+    ("classes", FDGNNClassifier(n_estimators=3, **SMALL), Y),
     ("two classes", FDGNNClassifier(**SMALL), Y == 1),
     ("text", FDGNNClassifier(**SMALL), np.array(["a", "b", '\u00e9"\\\U0001f600'])[Y]),
     ("objects", FDGNNClassifier(**SMALL), np.array(["a", "bb", "ccc"], dtype=object)[Y]),
     ("real classes", FDGNNClassifier(**SMALL), np.array([-1.0, 3e9, 7.0])[Y]),
     ("other integers", FDGNNClassifier(**SMALL), np.array([1, 2, 255], dtype=">u2")[Y]),
-    ("probabilities", FDGNNClassifier(probability=True, n_networks=2, **SMALL), Y),
-    ("no seed", FDGNNClassifier(n_networks=2, n_units=8), Y),
+    ("probabilities", FDGNNClassifier(probability=True, n_estimators=2, **SMALL), Y),
+    ("no seed", FDGNNClassifier(n_estimators=2, n_units=8), Y),
     ("generator", FDGNNClassifier(n_units=8, random_state=np.random.default_rng(0)), Y),
     ("list of seeds", FDGNNClassifier(n_units=8, random_state=[1, 2, 3]), Y),
     ("large seed", FDGNNClassifier(n_units=8, random_state=2**100 + 7), Y),
@@ -143,14 +147,18 @@ MODELS = [
     ("no projection", FDGNNClassifier(n_projections=0, **SMALL), Y),
     ("no recurrence", FDGNNClassifier(**SMALL | {"effective_spectral_radius": 0.0}), Y),
     ("no bias", FDGNNClassifier(bias_scaling=0.0, degree=4, solver="paper", **SMALL), Y),
-    ("all layers", FDGNNClassifier(encoder=GraphReservoir(8, pooled_layers="all")), Y),
-    ("another encoder", FDGNNClassifier(encoder=Sizes(3), n_networks=2), Y),
-    ("another one by name", FDGNNClassifier(encoder="test-sizes", n_projections=7), Y),
-    ("an encoder without arrays", FDGNNClassifier(encoder=Counts()), Y),
-    ("regressor", FDGNNRegressor(n_networks=2, **SMALL), Y * 1.5),
-    ("two outputs", FDGNNRegressor(**SMALL), np.stack([Y, -Y], axis=1)),
-    ("one output, in a column", FDGNNRegressor(**SMALL), Y[:, None]),
-]
+    ("all layers", GraphClassifier(GraphReservoir(8, pooled_layers="all")), Y),
+    ("another encoder", GraphClassifier(Sizes(3), n_estimators=2), Y),
+    ("another one by name", GraphClassifier("test-sizes", n_projections=7), Y),
+    ("an encoder without arrays", GraphClassifier(Counts()), Y),
+    ("regressor", FDGNNRegressor(n_estimators=2, **SMALL), Y * 1.5),
+    ("intervals", FDGNNRegressor(intervals=True, **SMALL), Y * 1.5),
+    ("two targets", FDGNNRegressor(**SMALL), np.stack([Y, -Y], axis=1)),
+    ("one target, in a column", FDGNNRegressor(**SMALL), Y[:, None]),
+    ("targets of classes", FDGNNClassifier(probability=True, alpha="cv", **SMALL),
+     {"a": Y == 1, "b": np.array(["x", "y", "z"])[Y]}),
+    ("thresholds", FDGNNClassifier(threshold="f1", **SMALL), {"a": Y == 1, "b": Y == 2}),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("model", "y"), [m[1:] for m in MODELS], ids=[m[0] for m in MODELS])
@@ -162,8 +170,12 @@ def test_predictions_are_the_same_bits(model, y, file):
     np.testing.assert_array_equal(loaded.predict(GRAPHS), model.predict(GRAPHS))
     assert loaded.predict(GRAPHS).dtype == model.predict(GRAPHS).dtype
     assert loaded.outputs(GRAPHS).tobytes() == model.outputs(GRAPHS).tobytes()
-    assert getattr(loaded, "calibration_", None) == getattr(model, "calibration_", None)
-    for one, other in zip(loaded.networks_, model.networks_, strict=True):
+    for one, other in zip(loaded.targets_, model.targets_, strict=True):
+        np.testing.assert_equal(vars(one), vars(other) | {"scores": one.scores})
+        groups = [() if each.scores is None else each.scores.groups for each in (one, other)]
+        np.testing.assert_equal(*groups)
+    for one, other in zip(loaded.estimators_, model.estimators_, strict=True):
+        assert (one.name, one.alpha) == (other.name, other.alpha)
         assert one.encoder.seed_.spawn_key == other.encoder.seed_.spawn_key
     # and a loaded model gives the same file again
     before = file.read_bytes()
@@ -200,7 +212,7 @@ def test_parameters_and_probabilities_are_kept(file):
 
 
 def test_the_template_of_an_encoder_is_kept_and_not_fitted(file):
-    loaded = again(FDGNNClassifier(encoder=Sizes(3), random_state=1).fit(GRAPHS, Y), file)
+    loaded = again(GraphClassifier(Sizes(3), random_state=1).fit(GRAPHS, Y), file)
     assert loaded.encoder.n_powers == 3
     with pytest.raises(NotFittedError):
         loaded.encoder.transform(GRAPHS)
@@ -208,7 +220,9 @@ def test_the_template_of_an_encoder_is_kept_and_not_fitted(file):
 
 def test_a_search_gives_its_best_model_and_score(file):
     graphs, y = make_motif_graphs(40, random_state=0)
-    search = FDGNNSearchCV(n_configurations=2, n_guesses=2, cv=3, random_state=0).fit(graphs, y)
+    search = FDGNNSearchCV(
+        FDGNNClassifier(n_estimators=2), n_configurations=2, cv=3, random_state=0
+    ).fit(graphs, y)
     loaded = again(search, file)
     assert isinstance(loaded, FDGNNClassifier)
     assert loaded.training_score_ == model_info(file).score == search.best_score_
@@ -221,7 +235,7 @@ def test_a_search_gives_its_best_model_and_score(file):
 
 def test_a_nested_score_stays_nested(file):
     graphs, y = make_motif_graphs(40, random_state=0)
-    search = FDGNNSearchCV(n_configurations=2, n_guesses=1, cv=3, outer_cv=3, random_state=0)
+    search = FDGNNSearchCV(FDGNNClassifier(), n_configurations=2, cv=3, outer_cv=3, random_state=0)
     loaded = again(search.fit(graphs, y), file)
     assert (model_info(file).score, model_info(file).nested) == (search.nested_score_, True)
     save_model(loaded, file)
@@ -278,7 +292,7 @@ def test_an_integer_comes_back_as_it_was(file):
     for model in (FDGNNClassifier(**SMALL).fit(GRAPHS, Y), GraphReservoir(**SMALL).fit(GRAPHS)):
         loaded = again(model, file)
         assert (loaded.random_state, loaded.seed_.entropy) == (0, [0])
-    seeds = again(FDGNNClassifier(n_networks=2, **SMALL).fit(GRAPHS, Y), file).networks_
+    seeds = again(FDGNNClassifier(n_estimators=2, **SMALL).fit(GRAPHS, Y), file).estimators_
     assert [network.encoder.seed_.spawn_key for network in seeds] == [(0,), (1,)]
 
 
@@ -297,23 +311,24 @@ def test_sizes_of_mutag_models_are_those_of_the_decision(file, tu_path):
     page = Path(__file__).parent.parent / "docs" / "decisions" / "0021-model-files.md"
     told = dict(re.findall(r"^\| (\d+)[^|]* \| (\d+) \|$", page.read_text(), re.MULTILINE))
     assert list(told) == ["1", "3"]
-    for n_networks, kilobytes in told.items():
-        model = FDGNNClassifier(n_networks=int(n_networks), probability=True, random_state=0)
+    for n_estimators, kilobytes in told.items():
+        model = FDGNNClassifier(n_estimators=int(n_estimators), probability=True, random_state=0)
         loaded = again(model.fit(graphs, y), file)
         np.testing.assert_array_equal(loaded.predict_proba(graphs), model.predict_proba(graphs))
         assert abs(file.stat().st_size / 1000 - int(kilobytes)) < 1
 
 
 def test_model_info_is_a_record_of_plain_values(file):
-    model = FDGNNClassifier(n_networks=2, **SMALL).fit(GRAPHS, Y)
+    model = FDGNNClassifier(n_estimators=2, **SMALL).fit(GRAPHS, Y)
     save_model(model, file, score=0.75)
     info = model_info(file)
     assert (info.model, info.format, info.score) == ("FDGNNClassifier", container.FORMAT, 0.75)
-    assert info.parameters["n_networks"] == 2
-    assert info.classes.values == [0, 1, 2]
+    assert info.parameters["n_estimators"] == 2
+    assert info.targets[0].classes.values == [0, 1, 2]
     assert info.seed.entropy == [0]
-    degree = model.networks_[0].encoder.degree_
-    assert info.encoder.facts == {"degree": degree, "vocabulary": [0, 1, 2]}
+    degree = model.estimators_[0].encoder.degree_
+    assert info.estimators[0].encoder.facts == {"degree": degree, "vocabulary": [0, 1, 2]}
+    assert [each.seed.spawn_key for each in info.estimators] == [[0], [1]]
     with pytest.raises(FileNotFoundError):
         model_info(file.with_name("none"))
 
@@ -324,19 +339,22 @@ def test_model_info_is_a_record_of_plain_values(file):
 def test_what_cannot_be_saved_is_told_before_anything_is_written(file):
     with pytest.raises(NotFittedError):
         save_model(FDGNNClassifier(), file)
-    with pytest.raises(TypeError, match="a dict cannot be saved; expected FDGNNClassifier"):
+    with pytest.raises(TypeError, match="a dict cannot be saved; expected GraphClassifier"):
         save_model({}, file)
     model = FDGNNClassifier(**SMALL).fit(GRAPHS, Y)
-    model.classes_ = np.array(["2020-01-01", "2021-01-01", "2022-01-01"], dtype="M8[D]")
+    (target,) = model.targets_
+    days = np.array(["2020-01-01", "2021-01-01", "2022-01-01"], dtype="M8[D]")
+    model.targets_ = (dataclasses.replace(target, classes=days),)
     with pytest.raises(ModelFileError, match="datetime64"):
         save_model(model, file)
-    model.classes_ = np.array(["a", "b", "\ud800"])  # half a character
+    half = np.array(["a", "b", "\ud800"])  # half a character
+    model.targets_ = (dataclasses.replace(target, classes=half),)
     with pytest.raises(ModelFileError, match="cannot be described"):
         save_model(model, file)
     names = [f"{'x' * 200}{i}" for i in range(2 * MOST_HEADER // 200)]
     graphs = [Graph(np.zeros((2, 0)), labels=names) for _ in range(4)]
     with pytest.raises(ModelFileError, match="too large"):
-        save_model(GraphReservoir(**SMALL).fit(graphs), file)
+        save_model(WLCounts().fit(graphs), file)
     encoder = Sizes().fit(GRAPHS)
     encoder.shift_ = encoder.shift_.astype(np.float32)
     with pytest.raises(ModelFileError, match=r"'encoder\.shift' has dtype F32"):
@@ -346,8 +364,8 @@ def test_what_cannot_be_saved_is_told_before_anything_is_written(file):
 
 @pytest.mark.parametrize(
     "change",
-    [{"n_units": 11}, {"n_networks": 2}, {"n_projections": 7}, {"tol": 0.5}, {"random_state": 1},
-     {"probability": True}, {"encoder": "test-sizes"}, {"degree": "max"}],
+    [{"n_units": 11}, {"n_estimators": 2}, {"n_projections": 7}, {"tol": 0.5}, {"random_state": 1},
+     {"probability": True}, {"threshold": "f1"}, {"degree": "max"}],
     ids=str,
 )  # fmt: skip
 def test_parameters_set_after_fitting_are_told(file, change):
@@ -381,7 +399,7 @@ def test_other_readers_of_safetensors_read_it(content, file):
             "encoder.first_values", "encoder.in_sources", "encoder.in_values",
             "encoder.rec_sources", "encoder.rec_values",
         )
-    } | {"conformal.scores", "novelty.factor", "novelty.mean"}  # fmt: skip
+    } | {"conformal.0", "novelty.factor", "novelty.mean"}  # fmt: skip
     for name, array in ours.arrays.items():
         np.testing.assert_array_equal(theirs[name], array)
         assert theirs[name].dtype == array.dtype
@@ -496,13 +514,13 @@ def test_signed_files_load(content, file):
 def test_other_formats_are_told_apart(content, file):
     header, data = parts(content)
     envelope = json.loads(header["__metadata__"]["fdgnn"])
-    newer = sealed(header, json.dumps({"format": 4, "fdgnn": "9.0", "more": []}), data)
+    newer = sealed(header, json.dumps({"format": 5, "fdgnn": "9.0", "more": []}), data)
     message = refused(newer, file, ModelVersionError)
-    assert "written in format 4 by fdgnn '9.0'; this version reads formats 2 and 3" in message
+    assert "written in format 5 by fdgnn '9.0'; this version reads format 4" in message
     assert "install a newer fdgnn" in message
-    older = {"__metadata__": {"format": "fdgnn", "format_version": "1", "sha256": "0"}}
-    message = refused(with_header(json.dumps(older)), file, ModelVersionError)
-    assert "written in format 1" in message
+    older = sealed(header, json.dumps({"format": 3, "fdgnn": "0.9", "more": []}), data)
+    message = refused(older, file, ModelVersionError)
+    assert "written in format 3" in message
     assert "fit the model and save it again" in message
     for wrong in (0, -1, 10**30, 10**400, 2.0, "2", None, True):
         text = json.dumps(envelope | {"format": wrong})
@@ -570,12 +588,12 @@ def test_one_layer_has_no_second_one(file, name, shape):
 
 METADATA = [
     None, [], "fdgnn", {}, {"format": "pt"}, {"fdgnn": 1}, {"fdgnn": None}, {"fdgnn": "x"},
-    {"fdgnn": "[]"}, {"fdgnn": "{}"}, {"fdgnn": '{"format": 3}'}, {"fdgnn": "[" * 100_000},
-    {"fdgnn": '{"format": 3, "fdgnn": "1", "sha256": "0", "model": {}}'},
-    {"fdgnn": '{"format": 3, "fdgnn": "1", "sha256": "", "model": {}}'},
-    {"fdgnn": json.dumps({"format": 3, "fdgnn": "1", "sha256": "\u00e9" * 64, "model": {}})},
-    {"fdgnn": json.dumps({"format": 3, "fdgnn": "1", "sha256": "0" * 64})},
-    {"fdgnn": json.dumps({"format": 3, "x" * 900_000: 1})},
+    {"fdgnn": "[]"}, {"fdgnn": "{}"}, {"fdgnn": '{"format": 4}'}, {"fdgnn": "[" * 100_000},
+    {"fdgnn": '{"format": 4, "fdgnn": "1", "sha256": "0", "model": {}}'},
+    {"fdgnn": '{"format": 4, "fdgnn": "1", "sha256": "", "model": {}}'},
+    {"fdgnn": json.dumps({"format": 4, "fdgnn": "1", "sha256": "\u00e9" * 64, "model": {}})},
+    {"fdgnn": json.dumps({"format": 4, "fdgnn": "1", "sha256": "0" * 64})},
+    {"fdgnn": json.dumps({"format": 4, "x" * 900_000: 1})},
     {"fdgnn": "\ud800"},
 ]  # fmt: skip
 
@@ -601,7 +619,7 @@ def test_repeated_names_are_refused(content, file):
         f'{text[:-1]}, "0.coef": {coef}}}',
         text.replace('"__metadata__": {', '"__metadata__": {"fdgnn": "{}", ', 1),
         text.replace('"__metadata__":', '"__metadata__": {}, "__metadata__":', 1),
-        text.replace('\\"format\\": 3', '\\"format\\": 3, \\"format\\": 3', 1),
+        text.replace('\\"format\\": 4', '\\"format\\": 4, \\"format\\": 4', 1),
         text.replace('\\"n_units\\":', '\\"n_units\\": 1, \\"n_units\\":', 1),
         text.replace('\\"seed\\":', '\\"seed\\": null, \\"seed\\":', 1),
     ]
@@ -613,8 +631,27 @@ def test_repeated_names_are_refused(content, file):
 
 
 BIG = 10**30
+
+
+def estimators(**changes):
+    """A change of all estimators of a file."""
+    return {"estimators": {"0": changes, "1": changes}}
+
+
+def encoders(**changes):
+    return estimators(encoder=changes)
+
+
+def target(**changes):
+    return {"targets": {"0": changes}}
+
+
+def classes(values, dtype="<i8"):
+    return target(classes={"dtype": dtype, "values": values})
+
+
 HOSTILE = [
-    *({"parameters": p, "encoder": {"parameters": p}} for p in [
+    *({"parameters": p, **encoders(parameters=p)} for p in [
         {"n_units": 10**9}, {"n_units": BIG}, {"n_units": 10**400}, {"n_units": 10.0},
         {"n_units": "10"}, {"n_units": [10]}, {"n_units": 11}, {"n_units": None},
         {"n_units": -1}, {"n_units": True}, {"n_layers": 2**60}, {"n_layers": 100_000},
@@ -623,72 +660,96 @@ HOSTILE = [
         {"max_iter": 2**31}, {"max_iter": BIG}, {"degree": -1.0}, {"degree": "mean"},
         {"degree": None}, {"degree": 10**400}, {"solver": "fast"}, {"solver": ["auto"]},
     ]),
-    {"parameters": {"n_units": 9}}, {"encoder": {"parameters": {"n_units": 9}}},
-    {"parameters": {"tol": 0.5}}, {"encoder": {"parameters": {"pooled_layers": "all"}}},
-    {"encoder": {"parameters": {"pooled_layers": "first"}}},
-    {"encoder": {"parameters": {"n_jobs": 10**6}}},
-    {"encoder": {"parameters": {"x" * 100_000: 1}}},
-    {"encoder": {"parameters": []}}, {"encoder": {"kind": "nonsense"}}, {"encoder": {"kind": 1}},
-    {"encoder": {"kind": "test-sizes"}}, {"encoder": {"kind": "test-counts"}},
-    {"encoder": {"kind": "x" * 100_000}}, {"encoder": {"more": 1}}, {"encoder": None},
-    {"parameters": {"encoder": "nonsense"}}, {"parameters": {"encoder": "test-sizes"}},
-    {"parameters": {"encoder": 1}}, {"parameters": {"encoder": {}}},
+    {"parameters": {"n_units": 9}}, encoders(parameters={"n_units": 9}),
+    {"parameters": {"tol": 0.5}}, encoders(parameters={"pooled_layers": "all"}),
+    {"estimators": {"1": {"encoder": {"parameters": {"tol": 0.5}}}}},
+    encoders(parameters={"pooled_layers": "first"}), encoders(parameters={"n_jobs": 10**6}),
+    encoders(parameters={"x" * 100_000: 1}), encoders(parameters=[]),
+    *(encoders(kind=k) for k in (
+        "nonsense", 1, "test-sizes", "test-counts", "wl", "union", "x" * 100_000,
+    )),
+    encoders(more=1), estimators(encoder=None), estimators(encoder="reservoir"),
+    {"encoder": {"kind": "reservoir", "parameters": {}, "facts": {}}}, {"encoder": 1},
+    {"readout": {"kind": "linear", "parameters": {}}}, {"candidates": []},
+    {"parameters": {"encoder": "reservoir"}}, {"parameters": {"encoder": {}}},
+    {"parameters": {"readout": "linear"}}, {"parameters": {"candidates": "all"}},
     {"parameters": {"n_projections": 2**62}}, {"parameters": {"n_projections": 10**9}},
     {"parameters": {"n_projections": 19}}, {"parameters": {"n_projections": 0}},
-    {"parameters": {"n_networks": 2**60}}, {"parameters": {"n_networks": 10**9}},
-    {"parameters": {"n_networks": 1}}, {"parameters": {"n_networks": 3}},
-    {"parameters": {"n_networks": 0}}, {"parameters": {"alpha": -1}},
+    {"parameters": {"n_estimators": 2**60}}, {"parameters": {"n_estimators": 10**9}},
+    {"parameters": {"n_estimators": 1}}, {"parameters": {"n_estimators": 3}},
+    {"parameters": {"n_estimators": 0}}, {"parameters": {"alpha": -1}},
     {"parameters": {"random_state": "x"}}, {"parameters": {"random_state": -1}},
     {"parameters": {"random_state": [1]}}, {"parameters": {"random_state": True}},
     {"parameters": {"random_state": 1}}, {"parameters": {"random_state": 2**32}},
     {"parameters": {"probability": "yes"}}, {"parameters": {"n_jobs": 10**6}},
-    {"parameters": {"__class__": 1}}, {"parameters": {"self": 1}}, {"parameters": None},
-    {"model": "Pipeline"}, {"model": ["FDGNNClassifier"]}, {"model": "FDGNNRegressor"},
-    {"model": None}, {"model": "GraphReservoir"},
-    {"seed": {"entropy": -1, "spawn_key": []}}, {"seed": {"entropy": [-1], "spawn_key": []}},
-    {"seed": {"entropy": "0", "spawn_key": []}}, {"seed": {"entropy": [1], "spawn_key": []}},
-    {"seed": {"entropy": [0], "spawn_key": [0]}}, {"seed": {"entropy": [2**32], "spawn_key": []}},
-    {"seed": {"entropy": [0] * 65, "spawn_key": []}}, {"seed": {"entropy": None, "spawn_key": []}},
-    {"seed": {"entropy": [0] * 300_000, "spawn_key": []}}, {"seed": 0},
-    {"seed": {"entropy": [0], "spawn_key": [0] * 65}}, {"seed": {"entropy": [0]}},
-    *({"encoder": {"facts": {"degree": d}}} for d in (-1.0, "average", 1e999, None, True, "1")),
-    *({"encoder": {"facts": {"vocabulary": v}}} for v in (
+    {"parameters": {"threshold": "f1"}}, {"parameters": {"__class__": 1}},
+    {"parameters": {"self": 1}}, {"parameters": None},
+    *({"model": m} for m in (
+        "Pipeline", ["FDGNNClassifier"], "FDGNNRegressor", None, "GraphReservoir",
+        "GraphClassifier", "AutoGraphClassifier", "GraphModel",
+    )),
+    {"estimators": []}, {"estimators": None}, {"estimators": [{}]}, {"estimators": 2},
+    *(estimators(readout=r) for r in ("rbf", "cubic", None, 1)),
+    *(estimators(n_features=n) for n in (0, -1, 19, 21, 2**31, 2**40, "20", 1.5, None)),
+    *(estimators(alpha=a) for a in (-1.0, "1", [1.0, 1.0], [], 10**400)),
+    *(estimators(name=n) for n in (None, 1, "wl", "")), estimators(more=1),
+    *(estimators(descriptor_scale=d) for d in (1.0, 0.0, "1")),
+    *({"seed": seed} for seed in (
+        {"entropy": -1, "spawn_key": []}, {"entropy": [-1], "spawn_key": []},
+        {"entropy": "0", "spawn_key": []}, {"entropy": [1], "spawn_key": []},
+        {"entropy": [0], "spawn_key": [0]}, {"entropy": [2**32], "spawn_key": []},
+        {"entropy": [0] * 65, "spawn_key": []}, {"entropy": None, "spawn_key": []},
+        {"entropy": [0] * 300_000, "spawn_key": []}, 0, None,
+        {"entropy": [0], "spawn_key": [0] * 65}, {"entropy": [0]},
+    )),
+    estimators(seed=None), estimators(seed={"entropy": [0] * 65, "spawn_key": []}),
+    estimators(seed={"entropy": [-1], "spawn_key": []}),
+    *(encoders(facts={"degree": d}) for d in (-1.0, "average", 1e999, None, True, "1")),
+    *(encoders(facts={"vocabulary": v}) for v in (
         None, [], [0, 1], [0, 1, "2"], [0, 1, 1], [0.0, 1.0, 2.0], [[0], [1], [2]],
         [True, False, 2], {"0": 1}, "012",
     )),
-    {"encoder": {"facts": {"more": 1}}}, {"encoder": {"facts": {"degree": [[[[{}]]]]}}},
+    encoders(facts={"more": 1}), encoders(facts={"degree": [[[[{}]]]]}),
     {"graph_kind": {"n_inputs": 0}}, {"graph_kind": {"n_inputs": 4}},
     {"graph_kind": {"n_inputs": True}}, {"graph_kind": {"n_inputs": 2**31}},
     {"graph_kind": {"n_inputs": BIG}}, {"graph_kind": {"directed": 1}},
     {"graph_kind": {"vertices": "x"}}, {"graph_kind": {"vertices": ["labels"]}},
     {"graph_kind": {"vertices": "features"}}, {"graph_kind": {"vertices": "nothing"}},
-    {"classes": None}, {"classes": {"dtype": "<i8", "values": 3}},
-    *({"classes": {"dtype": "<i8", "values": v}} for v in (
+    {"targets": []}, {"targets": None}, {"targets": [{}]}, {"targets": [{}, {"name": "a"}]},
+    target(classes=None), classes(3), target(more=1),
+    *(classes(v) for v in (
         [0, 1], [0, 1, 1], [0, 2, 1], [0, 1, 2**70], [0, 1, "2"], [0, 1, 2.0], [], [0, 1, None],
         [False, True, 2],
     )),
-    {"classes": {"dtype": "<i1", "values": [0, 1, 200]}},
-    {"classes": {"dtype": "<f4", "values": [0.1, 0.2, 0.3]}},
-    {"classes": {"dtype": "<U1", "values": ["a", "b", "cc"]}},
-    *({"classes": {"dtype": d, "values": ["a", "b", "c"]}} for d in (
+    classes([0, 1, 200], "<i1"), classes([0.1, 0.2, 0.3], "<f4"), classes(["a", "b", "cc"], "<U1"),
+    *(classes(["a", "b", "c"], d) for d in (
         "<U1000000000", "<U9999999", "V1000000000", "S1", "T", "|T16", "O", "U", "",
     )),
-    *({"classes": {"dtype": d, "values": [0, 1, 2]}} for d in (
+    *(classes([0, 1, 2], d) for d in (
         "(1,,2)i4", "(1000000000,)i8", "i8,i8", "nonsense", "(" * 100_000, "<i9", "<M8", "|O",
         "<i8\n", ["<i8"],
     )),
-    {"classes": {"dtype": "|O", "values": [[0], 1, 2]}},
-    {"n_outputs": 1}, {"n_outputs": 2**40}, {"n_outputs": -3}, {"n_outputs": BIG},
-    {"single_output": True}, {"single_output": 1},
-    {"calibration": -1.0}, {"calibration": 0.0}, {"calibration": "1"}, {"calibration": 1e999},
-    {"calibration": None}, {"calibration": 10**400},
+    classes([[0], 1, 2], "|O"), {"flat": 1}, {"flat": None},
+    *(target(slope=value) for value in (-1.0, 0.0, "1", 1e999, None, 10**400)),
+    *(target(threshold=value) for value in (0.5, 1e999, "0")),
+    *(target(conformal=value) for value in (
+        None, [], [60], [20, 20, 21], [0, 20, 40], [20, 20, -1], [-20, 40, 40], [20, 40],
+        [20, 20, 20, 0], "20", [2**31, 20, 20], [20.5, 19.5, 20],
+    )),
+    *(target(scores=value) for value in ([], {"accuracy": "good"}, {"accuracy": None})),
+    *({"novelty": value} for value in (None, 1, [], "wl")),
+    *({"novelty": value} for value in (
+        {"measure": "wl"}, {"measure": "x"}, {"estimator": 2}, {"estimator": -1}, {"limit": 1.5},
+        {"limit": -0.1}, {"n_graphs": 0}, {"n_graphs": None}, {"more": 1},
+    )),
+    {"descriptors": [{"name": "a", "kind": "number"}]}, {"descriptors": [{}]},
     {"score": 1e999}, {"score": "good"}, {"reading": {"x": 1}}, {"reading": 1}, {"more": 1},
     {"x" * 100_000: 1},
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("changes", HOSTILE, ids=lambda c: json.dumps(c)[:70])
-def test_descriptions_of_an_enemy(content, file, changes):
+def test_descriptions_that_contradict_themselves(content, file, changes):
     data = with_record(content, lambda record: merged(record, json.loads(json.dumps(changes))))
     refused_quickly(data, file, 20 * len(data))
 
@@ -700,6 +761,7 @@ def test_a_bare_encoder_of_an_enemy(file):
         {"encoder": {"parameters": {"n_layers": 100_000}}},
         {"encoder": {"parameters": {"random_state": 5}}},
         {"encoder": {"kind": "test-counts", "parameters": {}, "facts": {}}},
+        {"encoder": None},
         {"model": "FDGNNClassifier"},
     ):
         changed = with_record(content, lambda record, change=change: merged(record, change))
@@ -727,7 +789,7 @@ def test_an_encoder_without_arrays_takes_none(file):
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"a": NaN}', "[" * 100_000, '{"a": 1, "a": 1}'])
 def test_descriptions_that_are_none(content, file, text):
     header, data = parts(content)
-    envelope = {"format": 3, "fdgnn": "1", "sha256": "0" * 64, "model": "MODEL"}
+    envelope = {"format": 4, "fdgnn": "1", "sha256": "0" * 64, "model": "MODEL"}
     data = sealed(header, json.dumps(envelope).replace('"MODEL"', text), data)
     refused(data, file)
     with pytest.raises(ModelFileError):
@@ -800,23 +862,24 @@ def test_sources_that_do_not_exist(content, file, name, value):
         assert "has sources that do not ascend" in message
 
 
-def test_many_networks_take_time_in_proportion(file):
-    """As many networks as a header can name."""
-    names = [(f"{i}.coef", f"{i}.intercept") for i in range(7000)]
-    arrays = {n: np.ones((1, 1)) for n, _ in names} | {n: np.ones(1) for _, n in names}
-    model = FDGNNClassifier(encoder=Counts()).fit(GRAPHS, Y == 1)
+def test_many_estimators_take_time_in_proportion(file):
+    """About as many as a header can describe."""
+    n = 2000
+    model = GraphClassifier(Counts(), Ridge(alpha=0.1)).fit(GRAPHS, Y == 1)
     save_model(model, file)
     found = container.from_bytes(file.read_bytes())
     record = json.loads(found.description)
-    record["parameters"]["n_networks"] = 7000
-    record["networks"], record["trust"] = [], {}
+    record["parameters"]["n_estimators"], record["novelty"] = n, None
+    record["estimators"] *= n
+    parts = {"coef": found.arrays["0.coef"], "intercept": found.arrays["0.intercept"]}
+    arrays = {f"{i}.{name}": array for i in range(n) for name, array in parts.items()}
     content = container.to_bytes(json.dumps(record).encode(), arrays)
     assert len(content) > MOST_HEADER / 2
     file.write_bytes(content)
     start = time.process_time()
-    assert len(load_model(file).networks_) == 7000
+    assert len(load_model(file).estimators_) == n
     assert time.process_time() - start < 60  # linear in the number: this is no hang
-    record["parameters"]["n_networks"] = 7001
+    record["parameters"]["n_estimators"] = n + 1
     refused(container.to_bytes(json.dumps(record).encode(), arrays), file)
 
 
@@ -883,7 +946,7 @@ def test_any_array_replaced_by_any_is_refused_or_a_model(content, tmp_path_facto
         model = load_model(path)
     except ModelFileError:
         return
-    stored = model.networks_[1].encoder.reservoir_.layers
+    stored = model.estimators_[1].encoder.reservoir_.layers
     for layer in stored:
         for wiring in (layer.inputs, layer.recurrent):
             assert (wiring.sources >= 0).all()

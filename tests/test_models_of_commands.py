@@ -14,30 +14,31 @@ import pytest
 from commands import assert_one_clear_line, fdgnn
 from fdgnn import as_batch, explain, load_model, read_graphs
 from fdgnn.datasets import iter_graphs, load_tu, make_motif_graphs, make_random_graphs
-from fdgnn.encoders import ColorCounts, GraphReservoir, JoinedEncoder
+from fdgnn.encoders import EncoderUnion, GraphReservoir, WLCounts
 from fdgnn.exceptions import RunMismatchError, StudyError
 from fdgnn.experiments.committee_files import read_committee
 from fdgnn.experiments.models import CommitteeStudy, evaluate_committee, held_out_answers
-from fdgnn.portrait import portrait_of_committee, read_portrait
+from fdgnn.portrait.making import portrait_of_committee
+from fdgnn.portrait.records import read_portrait
 from fdgnn.readout.calibration import fit_slope, probabilities
 from fdgnn.workflow.predicting import Predictor, predict_tables
 from strategies import assert_same
 from tu_files import write_batch
 
-# Reservoirs of a committee have fixed parameters; some small graphs settle slowly.
+# Reservoirs of an ensemble have fixed parameters; some small graphs converge slowly.
 pytestmark = pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
 
-FAST = ["--configurations", "2", "--guesses", "2"]
+FAST = ["--configurations", "2", "--initializations", "2"]
 ENCODERS = {
-    "auto": {ColorCounts, GraphReservoir},
+    "auto": {WLCounts, GraphReservoir},
     "paper": {GraphReservoir},
-    "colors": {ColorCounts},
-    "both": {JoinedEncoder},
+    "wl": {WLCounts},
+    "union": {EncoderUnion},
 }
 
 
 def labeled_graphs(n=60, seed=0):
-    """Graphs with labels; the class depends on them but for some noise, so that members differ."""
+    """Graphs with labels; classes depend on them, with noise, so that base models differ."""
     graphs = make_random_graphs(n, random_state=seed)
     rng = np.random.default_rng(seed)
     y = np.bincount(graphs.graph_of_vertex, graphs.labels == 0) > 4
@@ -88,16 +89,16 @@ def predictions(path):
 def test_fit_trains_what_was_asked_for(models, name):
     path, facts = models[name]
     model = load_model(path)
-    assert {type(n.encoder) for n in model.networks_} <= ENCODERS[name]
-    assert facts["members"] == [n.name for n in model.networks_]
+    assert {type(n.encoder) for n in model.estimators_} <= ENCODERS[name]
+    assert facts["members"] == [n.name for n in model.estimators_]
     assert 0.5 < facts["score"] <= 1
     assert (facts["task"], facts["graphs"]) == ("classification", 60)
     if name == "paper":
-        assert len(model.networks_) == 2
+        assert len(model.estimators_) == 2
         assert "effective_spectral_radius" in facts["parameters"]
     else:
-        known = {"encoder": "auto", "candidates": "all" if name == "auto" else name}
-        assert facts["parameters"] == known
+        assert facts["parameters"] == {}  # nothing is searched
+        assert model.candidates == ("all" if name == "auto" else name)
 
 
 def test_auto_is_the_default(data, models, tmp_path):
@@ -136,12 +137,11 @@ def strange(data):
     return write_table(data.with_name("strange.csv"), graphs, strange=(1, 4))
 
 
-@pytest.mark.parametrize("name", ["auto", "colors"])
-def test_colors_take_new_labels_and_the_number_of_rows_is_told_once(
+@pytest.mark.parametrize("name", ["auto", "wl", "paper"])
+def test_unknown_labels_are_taken_and_the_number_of_rows_is_reported_once(
     models, strange, name, tmp_path
 ):
     path = models[name][0]
-    assert any(isinstance(n.encoder, ColorCounts) for n in load_model(path).networks_)
     out = ["-o", tmp_path / "p.csv", "--json"]
     run = fdgnn("predict", path, strange, *out)
     assert run.returncode == 0, run.stderr
@@ -166,8 +166,13 @@ def test_colors_take_new_labels_and_the_number_of_rows_is_told_once(
     assert told == [None, new]
 
 
-def test_the_papers_model_refuses_rows_with_new_labels(models, strange, tmp_path):
-    run = fdgnn("predict", models["paper"][0], strange, "-o", tmp_path / "p.csv", "--json")
+@pytest.mark.parametrize("name", ["auto", "paper"])
+def test_rows_with_unknown_labels_are_rejected_if_asked_for(data, strange, name, tmp_path):
+    words = ["--target", "y", "--model", name, *(FAST if name == "paper" else ())]
+    path = tmp_path / "m.fdgnn"
+    run = fdgnn("fit", data, *words, "--handle-unknown", "error", "-o", path, "-q")
+    assert run.returncode == 0, run.stderr
+    run = fdgnn("predict", path, strange, "-o", tmp_path / "p.csv", "--json")
     assert run.returncode == 0, run.stderr
     summary = json.loads(run.stdout)
     assert (summary["predicted"], summary["unseen_labels"], summary["rejected"]) == (4, 0, 2)
@@ -212,7 +217,7 @@ def comparable(path):
     return {k: v for k, v in result.items() if k not in ("member_seconds", "command")}
 
 
-def test_evaluate_a_committee(folder, finished):
+def test_evaluate_an_ensemble(folder, finished):
     out, run = finished
     result = json.loads((out / "result.json").read_text())
     assert (result["dataset"], result["model"], result["n_graphs"]) == ("NOISY", "auto", 70)
@@ -243,13 +248,13 @@ def test_a_rare_class_is_evaluated_as_it_is_fitted(tmp_path):
     graphs, y = make_motif_graphs(160, random_state=2)
     rare = np.flatnonzero((y == 0) | (np.cumsum(y) <= 6))
     folder = write_batch(tmp_path / "RARE", graphs[rare], y[rare])
-    words = ["evaluate", folder, "--model", "colors", "--no-report", "--out"]
+    words = ["evaluate", folder, "--model", "wl", "--no-report", "--out"]
     run = fdgnn(*words, tmp_path / "run")
     assert run.returncode == 0, run.stderr
-    assert "ROC AUC chooses models, and classes are told apart where F1" in run.stderr
+    assert "ROC AUC chooses models, and the decision threshold is the one" in run.stderr
     found = comparable(tmp_path / "run")
     assert found["scoring"] == "roc_auc"
-    study = CommitteeStudy("RARE", *load_tu(folder), "colors", scoring="roc_auc")
+    study = CommitteeStudy("RARE", *load_tu(folder), "wl", scoring="roc_auc")
     plain = evaluate_committee(study, tmp_path / "plain")
     assert plain.fold_alphas == found["fold_alphas"]
     assert plain.roc_auc_mean == found["roc_auc_mean"]
@@ -272,7 +277,7 @@ def test_a_rare_class_is_evaluated_as_it_is_fitted(tmp_path):
     assert_one_clear_line(paper, "--threshold is not for --model paper")
 
 
-def test_a_committee_is_chosen_by_the_scoring(folder, finished, tmp_path):
+def test_an_ensemble_is_chosen_by_the_scoring(folder, finished, tmp_path):
     run = fdgnn("evaluate", folder, "--model", "auto", "--out", tmp_path / "run", "--scoring",
                 "roc_auc", "--no-report", "-q")  # fmt: skip
     assert run.returncode == 0, run.stderr
@@ -292,7 +297,7 @@ def portrayed(finished):
     return read_portrait(finished[0] / "portrait.json")
 
 
-def test_evaluate_writes_the_page_of_a_committee(finished, portrayed, tmp_path):
+def test_evaluate_writes_the_report_of_an_ensemble(finished, portrayed, tmp_path):
     out, run = finished
     assert f"report page: {out / 'report.html'}" in run.stderr
     page = (out / "report.html").read_text()
@@ -330,8 +335,8 @@ def test_probabilities_on_the_page_are_learned_without_the_fold(folder, finished
     codes, kept = (y == y.max()).astype(int), read_committee(finished[0]).result.fold_kept
     for o in (0, 6):
         test = np.array([row.fold == o + 1 for row in portrayed.graphs])
-        said = [np.load(finished[0] / f"member-{i}.npz")["outputs"][o] for i in kept[o]]
-        outputs = np.mean(said, axis=0)
+        each = [np.load(finished[0] / f"member-{i}.npz")["predictions"][o] for i in kept[o]]
+        outputs = np.mean(each, axis=0)
         slope = fit_slope(outputs[~test], codes[~test])
         expected = probabilities(outputs[test], slope).max(axis=1)
         shown = [row.probability for row in portrayed.graphs if row.fold == o + 1]
@@ -341,10 +346,10 @@ def test_probabilities_on_the_page_are_learned_without_the_fold(folder, finished
 def test_vertices_on_the_page_speak_for_what_was_predicted(folder, portrayed):
     graphs, y = load_tu(folder)
     model = CommitteeStudy("NOISY", graphs, y, "auto").estimator().fit(graphs, y)
-    assert [one.name for one in portrayed.members] == [n.name for n in model.networks_]
+    assert [one.name for one in portrayed.base_models] == [n.name for n in model.estimators_]
     own = model.predict(graphs).astype(str)
     changed = [row.graph for row in portrayed.graphs if row.predicted != own[row.graph]]
-    assert changed  # graphs that the committee knows from training and says otherwise
+    assert changed  # graphs of which the model, trained on them, predicts otherwise
     drawn = {d.graph: d for d in portrayed.drawings}
     for g in [*changed[:3], 0, 1]:
         target = y.dtype.type(portrayed.graphs[g].predicted)
@@ -363,10 +368,10 @@ def test_evaluate_without_a_page(folder, finished, tmp_path):
     assert not (whole / "report.html").exists()
 
 
-def test_a_portrait_is_of_the_run_and_its_members(folder, finished, tmp_path):
+def test_a_portrait_is_of_the_run_and_its_base_models(folder, finished, tmp_path):
     graphs, y = load_tu(folder)
-    with pytest.raises(RunMismatchError, match="model = auto, not colors"):
-        portrait_of_committee(CommitteeStudy("NOISY", graphs, y, "colors"), finished[0])
+    with pytest.raises(RunMismatchError, match="model = auto, not wl"):
+        portrait_of_committee(CommitteeStudy("NOISY", graphs, y, "wl"), finished[0])
     whole = shutil.copytree(finished[0], tmp_path / "run")
     (whole / "member-3.npz").unlink()
     with pytest.raises(StudyError, match=r"member-3\.npz"):
@@ -391,7 +396,7 @@ def test_evaluate_resumes_where_it_stopped(folder, finished, tmp_path):
 def test_evaluate_refuses_a_run_with_other_settings(folder, finished, tmp_path):
     whole = shutil.copytree(finished[0], tmp_path / "run")
     words = ["evaluate", folder, "--out", whole]
-    assert_one_clear_line(fdgnn(*words, "--model", "colors"), "model", "colors")
+    assert_one_clear_line(fdgnn(*words, "--model", "wl"), "model", "wl")
     assert_one_clear_line(fdgnn(*words, "--model", "auto", "--seed", 1), "seed")
     assert_one_clear_line(fdgnn(*words, "--protocol", "quick"), str(whole))
     assert comparable(whole) == comparable(finished[0])
@@ -404,7 +409,7 @@ def test_evaluate_refuses_a_run_with_other_settings(folder, finished, tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "text", "turned", "foreign"])
-def test_a_damaged_member_is_told(folder, finished, tmp_path, damage):
+def test_a_damaged_base_model_is_reported(folder, finished, tmp_path, damage):
     study = CommitteeStudy("NOISY", *load_tu(folder), "auto")
     whole = shutil.copytree(finished[0], tmp_path / "run")
     path = whole / "member-2.npz"
@@ -421,7 +426,7 @@ def test_a_damaged_member_is_told(folder, finished, tmp_path, damage):
     path.write_bytes(content)
     if damage == "foreign":
         ones = np.ones(3)
-        np.savez(path, penalties=ones, scores=ones, outputs=ones, seconds=ones)
+        np.savez(path, alphas=ones, positions=ones, predictions=ones, seconds=ones)
     with pytest.raises(
         StudyError, match=r"member-2\.npz: it is damaged .*; delete it and run again"
     ):
@@ -434,17 +439,20 @@ def test_a_damaged_member_is_told(folder, finished, tmp_path, damage):
 @pytest.mark.parametrize(
     "words",
     [
-        ["--configurations", "2"], ["--guesses", "1"], ["--units", "10"], ["--protocol", "quick"],
+        ["--configurations", "2"], ["--initializations", "1"], ["--units", "10"],
+        ["--protocol", "quick"],
         ["--cluster", "local"],
     ],
 )  # fmt: skip
 def test_options_of_the_papers_model_are_refused(folder, tmp_path, words):
-    run = fdgnn("evaluate", folder, "--model", "both", "--out", tmp_path / "run", *words)
-    assert_one_clear_line(run, f"{words[0]} is for --model paper", "--model both")
+    run = fdgnn("evaluate", folder, "--model", "union", "--out", tmp_path / "run", *words)
+    assert_one_clear_line(run, f"{words[0]} is for --model paper", "--model union")
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("words", [["--configurations", "2"], ["--guesses", "1"], ["--no-search"]])
+@pytest.mark.parametrize(
+    "words", [["--configurations", "2"], ["--initializations", "1"], ["--no-search"]]
+)
 def test_fit_refuses_options_of_the_papers_model(tmp_path, words):
     name = words[0]
     run = fdgnn("fit", "absent.csv", "-o", tmp_path / "model.fdgnn", *words)
@@ -466,14 +474,14 @@ def molecules(tmp_path_factory):
 
 def test_evaluate_takes_a_table_as_compare_does(molecules, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    words = ["evaluate", molecules, "--target", "shape", "--model", "colors", "--no-report"]
+    words = ["evaluate", molecules, "--target", "shape", "--model", "wl", "--no-report"]
     run = fdgnn(*words, "--json", "-q")
     assert run.returncode == 0, run.stderr
     told = json.loads(run.stdout)
     assert (tmp_path / "runs" / "molecules" / "result.json").exists()
     assert (told["dataset"], told["n_graphs"], told["split"]) == ("molecules", 30, "random split")
     table = read_graphs(molecules, target="shape")
-    study = CommitteeStudy("molecules", table.graphs, table.y, "colors")
+    study = CommitteeStudy("molecules", table.graphs, table.y, "wl")
     same = evaluate_committee(study, tmp_path / "same")
     assert told["fold_accuracies"] == same.fold_accuracies
 
@@ -486,7 +494,7 @@ def test_evaluate_holds_groups_out_together(tmp_path):
     rings = ["C1CC1", "C1CCC1", "C1CCCC1", "C1CCCCC1", "c1ccccc1", "c1ccncc1"]
     rows = [f"{end}{ring},{end[-1]},{ring}" for ring in rings for end in ends]
     path.write_text("smiles,end,ring\n" + "\n".join(rows) + "\n")
-    words = ["evaluate", path, "--target", "end", "--model", "colors", "--json", "-q"]
+    words = ["evaluate", path, "--target", "end", "--model", "wl", "--json", "-q"]
     run = fdgnn(*words, "--split", "scaffold", "--scoring", "roc_auc", "--out", out)
     assert run.returncode == 0, run.stderr
     told = json.loads(run.stdout)
@@ -524,8 +532,9 @@ def test_a_table_that_is_not_there_and_a_small_class(tmp_path):
     path = tmp_path / "small.csv"
     ends = ["C" * n + "O" for n in range(1, 30)] + ["C" * n + "N" for n in range(1, 6)]
     path.write_text("smiles,end\n" + "".join(f"{end},{end[-1]}\n" for end in ends))
-    words = ["--target", "end", "--model", "colors", "--json", "-q", "--no-report"]
+    words = ["--target", "end", "--model", "wl", "--json", "-q", "--no-report"]
     run = fdgnn("evaluate", path, *words, "--out", tmp_path / "run")
+    assert run.returncode == 0, run.stderr
     assert len(json.loads(run.stdout)["fold_accuracies"]) == 3  # of 5 graphs two may be tested
 
 
@@ -539,8 +548,8 @@ def test_a_tu_dataset_has_no_scaffolds(folder, tmp_path):
     ("words", "atoms"),
     [
         ([], "typed"),
-        (["--model", "colors"], "typed"),
-        (["--model", "both"], "typed"),
+        (["--model", "wl"], "typed"),
+        (["--model", "union"], "typed"),
         (["--model", "paper", "--no-search"], "element"),
         (["--model", "paper", "--no-search", "--atoms", "typed"], "typed"),
         (["--atoms", "element"], "element"),

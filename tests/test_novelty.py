@@ -7,19 +7,24 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from fdgnn import (
-    ColorCounts,
+    AutoGraphClassifier,
     FDGNNClassifier,
     FDGNNRegressor,
     Graph,
+    GraphClassifier,
+    GraphRegressor,
     GraphReservoir,
+    WLCounts,
     novelty,
     save_model,
 )
 from fdgnn.datasets import make_cycles, make_motif_graphs, make_random_graphs
-from fdgnn.encoders import Encoder, Encoding, JoinedEncoder
-from fdgnn.novelty import Leverage, Novelty, SeenColors
+from fdgnn.encoders import Encoder, EncoderUnion, Encoding
+from fdgnn.linear import Ridge
+from fdgnn.novelty import Leverage, Novelty, SeenFeatures
 from model_file_tools import again, refused, with_arrays, with_record
 
 GRAPHS = make_random_graphs(150, random_state=0)
@@ -27,12 +32,18 @@ Y = np.arange(150) % 2
 NEW = make_random_graphs(40, random_state=1)
 SMALL = {"n_layers": 1, "n_units": 8, "effective_spectral_radius": 0.5, "random_state": 0}
 COLORS = (
-    ColorCounts(n_rounds=2),
-    ColorCounts(n_rounds=2, n_buckets=2**12),
-    ColorCounts(n_rounds=2, counts="sum"),
-    ColorCounts(n_rounds=1, n_buckets=None),
-    ColorCounts(n_rounds=1, n_buckets=None, counts="presence"),
+    WLCounts(n_iterations=2),
+    WLCounts(n_iterations=2, n_features=2**12),
+    WLCounts(n_iterations=2, counts="sum"),
+    WLCounts(n_iterations=1, n_features=None),
+    WLCounts(n_iterations=1, n_features=None, counts="presence"),
 )
+MODELS = {
+    "reservoir": FDGNNClassifier(random_state=0),
+    "wl": GraphClassifier("wl"),
+    "union": GraphClassifier("union", random_state=0),
+    "auto": AutoGraphClassifier(random_state=0),
+}
 
 pytestmark = pytest.mark.filterwarnings("ignore::fdgnn.exceptions.UnseenLabelWarning")
 
@@ -45,7 +56,7 @@ def file(tmp_path):
 def novelty_of(encoder, train, new):
     fitted = encoder.fit(train)
     X = fitted.encode(train).features[0]
-    found = Novelty.fit([fitted], [Encoding([X])], train)
+    found = Novelty.fit(0, fitted, X, train)
     return found.of(fitted, new, fitted.encode(new))
 
 
@@ -55,7 +66,7 @@ def novelty_of(encoder, train, new):
 @pytest.mark.parametrize("encoder", COLORS, ids=repr)
 def test_a_training_graph_counts_as_if_it_had_been_left_out(encoder):
     fitted = encoder.fit(GRAPHS)
-    own = SeenColors.fit(fitted.counted(GRAPHS, fitted.encode(GRAPHS).features[0]))[1]
+    own = SeenFeatures.fit(fitted.counted(GRAPHS, fitted.encode(GRAPHS).features[0]))[1]
     assert 0 < own.max() <= 1
     for g in (0, 17, int(own.argmax())):
         others = np.delete(np.arange(150), g)
@@ -82,7 +93,7 @@ def test_a_leverage_is_that_of_least_squares_and_of_leaving_out():
 def test_what_was_seen_is_nothing_new(encoder):
     assert (novelty_of(encoder, GRAPHS, GRAPHS) == 0).all()
     turned = [_turned(graph) for graph in GRAPHS[:20]]
-    assert (novelty_of(encoder, GRAPHS, encoder.check_graphs(turned)) == 0).all()
+    assert (novelty_of(encoder, GRAPHS, encoder._check_graphs(turned)) == 0).all()
 
 
 def _turned(graph):
@@ -100,27 +111,26 @@ def _turned(graph):
 
 
 def test_buckets_and_columns_of_their_own_say_the_same():
-    many = novelty_of(ColorCounts(n_rounds=2, n_buckets=2**24), GRAPHS, NEW)
-    exact = novelty_of(ColorCounts(n_rounds=2, n_buckets=None), GRAPHS, NEW)
+    many = novelty_of(WLCounts(n_iterations=2, n_features=2**24), GRAPHS, NEW)
+    exact = novelty_of(WLCounts(n_iterations=2, n_features=None), GRAPHS, NEW)
     np.testing.assert_allclose(many, exact, atol=1e-12)
     assert exact.max() > 0.2
-    few = novelty_of(ColorCounts(n_rounds=2, n_buckets=2**10), GRAPHS, NEW)
+    few = novelty_of(WLCounts(n_iterations=2, n_features=2**10), GRAPHS, NEW)
     assert (few <= exact + 1e-12).all()  # some of what is new shares a bucket with what is not
 
 
-@pytest.mark.parametrize("inner", [ColorCounts(n_rounds=1), ColorCounts(1, n_buckets=None)])
-def test_joined_encoders_say_what_their_colors_say(inner):
-    joined = JoinedEncoder([GraphReservoir(**SMALL), inner], random_state=0)
+@pytest.mark.parametrize("inner", [WLCounts(n_iterations=1), WLCounts(1, n_features=None)])
+def test_unions_give_the_novelty_of_their_wl_features(inner):
+    joined = EncoderUnion([("reservoir", GraphReservoir(**SMALL)), ("wl", inner)], random_state=0)
     np.testing.assert_allclose(
         novelty_of(joined, GRAPHS, NEW), novelty_of(inner, GRAPHS, NEW), atol=1e-12
     )
 
 
-@pytest.mark.parametrize("encoder", ["reservoir", "colors", "both", "auto"])
-def test_few_graphs_of_the_same_kind_are_unlike_and_all_of_another(encoder):
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_few_graphs_of_the_same_kind_are_unlike_and_all_of_another(model):
     graphs, y = make_motif_graphs(900, random_state=0)
-    options = {"encoder": encoder, "random_state": 0}
-    model = FDGNNClassifier(**options).fit(graphs[:400], y[:400])
+    model = clone(model).fit(graphs[:400], y[:400])
     values = model.novelty(graphs[400:])
     assert values.shape == (500,)
     assert (values >= 0).all()
@@ -128,14 +138,14 @@ def test_few_graphs_of_the_same_kind_are_unlike_and_all_of_another(encoder):
     assert len(model.unlike(graphs[400:])) < 20  # 5 are expected
     strange = make_cycles([40, 60])
     assert list(model.unlike(strange)) == [0, 1]
-    assert (model.novelty(strange) > model.novelty_.limit).all()
+    assert (model.novelty(strange) > model._novelty.limit).all()
 
 
 def test_words_say_how_new_and_beside_what():
     graphs, y = make_motif_graphs(300, random_state=0)
-    colors = FDGNNRegressor(encoder="colors").fit(graphs, y)
+    colors = GraphRegressor("wl").fit(graphs, y)
     (words,) = colors.unlike(make_cycles([50])).values()
-    share, limit = 100 * colors.novelty(make_cycles([50]))[0], 100 * colors.novelty_.limit
+    share, limit = 100 * colors.novelty(make_cycles([50]))[0], 100 * colors._novelty.limit
     assert words.startswith(f"{share:.0f} % of the surroundings of its vertices are in no training")
     assert words.endswith(f"of 99 % of the training graphs at most {limit:.0f} % are in no other")
     (words,) = FDGNNRegressor(**SMALL).fit(graphs, y).unlike(make_cycles([50])).values()
@@ -144,8 +154,8 @@ def test_words_say_how_new_and_beside_what():
 
 def test_a_graph_of_which_nothing_is_known_is_always_told():
     alone = [Graph([[0], [1]], labels=[name, name]) for name in "ABCDEFGH"]
-    model = FDGNNClassifier(encoder="colors", random_state=0).fit(alone, [0, 1] * 4)
-    assert model.novelty_.limit == 1  # no two of the training graphs have anything in common
+    model = GraphClassifier("wl", random_state=0).fit(alone, [0, 1] * 4)
+    assert model._novelty.limit == 1  # no two of the training graphs have anything in common
     new = Graph([[0], [1]], labels=["X", "X"])
     assert model.novelty([new, alone[0]]).tolist() == [1, 0]
     why = model.unlike([alone[0], new])
@@ -156,11 +166,11 @@ def test_a_graph_of_which_nothing_is_known_is_always_told():
 def test_the_limit_is_that_of_99_percent():
     for n, rank in ((50, 50), (99, 99), (150, 150), (199, 198), (999, 990)):
         X = np.random.default_rng(0).normal(size=(n, 3))
-        found = Novelty.fit([GraphReservoir()], [Encoding([X])], GRAPHS)
+        found = Novelty.fit(0, GraphReservoir(), X, GRAPHS)
         assert found.limit == np.sort(Leverage.fit(X)[1])[rank - 1]
 
 
-@pytest.mark.parametrize(("encoder", "measure"), [("reservoir", Leverage), ("colors", SeenColors)])
+@pytest.mark.parametrize(("encoder", "measure"), [("reservoir", Leverage), ("wl", SeenFeatures)])
 def test_training_graphs_are_compared_once_and_only_if_somebody_asks(encoder, measure, monkeypatch):
     calls, compare = [], measure.fit
 
@@ -169,11 +179,13 @@ def test_training_graphs_are_compared_once_and_only_if_somebody_asks(encoder, me
         return compare(X)
 
     monkeypatch.setattr(measure, "fit", counted)
-    model = FDGNNClassifier(encoder=encoder, alpha=1.0, **SMALL)
+    model = GraphClassifier(
+        GraphReservoir(**SMALL) if encoder == "reservoir" else encoder, Ridge(1.0)
+    )
     model.fit(GRAPHS, Y).predict(NEW)
     assert calls == []
     asked = model.novelty(NEW)
-    assert model.novelty_.limit > 0
+    assert model._novelty.limit > 0
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).novelty(NEW), asked)
     assert len(calls) == 1
     monkeypatch.setattr(novelty, "MOST_KEPT", 1)  # large features are not kept
@@ -215,21 +227,23 @@ class Sparse(Wide):
 
 @pytest.mark.parametrize("encoder", [Wide(), Sparse()])
 def test_a_model_that_cannot_tell_says_so(encoder):
-    model = FDGNNRegressor(encoder=encoder).fit(GRAPHS, Y)
+    model = GraphRegressor(encoder).fit(GRAPHS, Y)
     assert model.unlike(NEW) == {}
-    with pytest.raises(ValueError, match=r"cannot tell how unlike.*too many features"):
+    with pytest.raises(ValueError, match=r"no applicability domain.*too many features"):
         model.novelty(NEW)
 
 
 # ---------------------------------------------------------------------- files
 
 
-@pytest.mark.parametrize("encoder", ["reservoir", "colors", "both", "auto", *COLORS], ids=str)
+KEPT = MODELS | {str(encoder): GraphClassifier(encoder) for encoder in COLORS}
+
+
+@pytest.mark.parametrize("model", KEPT.values(), ids=KEPT)
 @pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
-def test_files_keep_it(file, encoder):
-    model = FDGNNClassifier(encoder=encoder, random_state=0).fit(GRAPHS, Y)
-    loaded = again(model, file)
-    graphs = GRAPHS if encoder == "reservoir" else NEW  # which may have new labels
+def test_files_keep_it(file, model):
+    model = clone(model).fit(GRAPHS, Y)
+    loaded, graphs = again(model, file), NEW  # which may have new labels
     np.testing.assert_array_equal(loaded.novelty(graphs), model.novelty(graphs))
     assert loaded.unlike(graphs) == model.unlike(graphs)
     content = file.read_bytes()
@@ -237,16 +251,16 @@ def test_files_keep_it(file, encoder):
     assert file.read_bytes() == content
 
 
-def test_novelty_of_an_enemy_is_refused(file):
-    save_model(FDGNNClassifier(encoder="colors", random_state=0).fit(GRAPHS, Y), file)
+def test_novelty_that_contradicts_the_model_is_refused(file):
+    save_model(GraphClassifier("wl", random_state=0).fit(GRAPHS, Y), file)
     content = file.read_bytes()
     words = np.zeros(4096, dtype=np.uint64)
     for wrong in (words[:-1], np.zeros(4097, np.uint64), words[None], words.astype(float), None):
         refused(with_arrays(content, **{"novelty.seen": wrong}), file)
     refused(with_arrays(content, **{"novelty.mean": np.ones(3)}), file)
     for change in (
-        {"network": 1}, {"network": -1}, {"limit": 2.0}, {"limit": None}, {"measure": "leverage"},
-        {"measure": "x"}, {"nonsense": 1},
+        {"estimator": 1}, {"estimator": -1}, {"limit": 2.0}, {"limit": None},
+        {"measure": "leverage"}, {"measure": "x"}, {"nonsense": 1},
     ):  # fmt: skip
         _refused_with(content, change, file)
     save_model(FDGNNClassifier(**SMALL).fit(GRAPHS, Y), file)
@@ -256,10 +270,10 @@ def test_novelty_of_an_enemy_is_refused(file):
         ("factor", -np.ones(36)), ("factor", np.full(36, np.nan)), ("factor", np.ones((6, 6))),
     ):  # fmt: skip
         refused(with_arrays(content, **{f"novelty.{name}": wrong}), file)
-    for change in ({"n_graphs": None}, {"n_graphs": 0}, {"measure": "colors"}):
+    for change in ({"n_graphs": None}, {"n_graphs": 0}, {"measure": "wl"}):
         _refused_with(content, change, file)
-    refused(with_record(content, lambda record: record.update(trust={})), file)
+    refused(with_record(content, lambda record: record.update(novelty=None)), file)
 
 
 def _refused_with(content, change, file):
-    refused(with_record(content, lambda record: record["trust"]["novelty"].update(change)), file)
+    refused(with_record(content, lambda record: record["novelty"].update(change)), file)

@@ -6,22 +6,22 @@ Times depend on the machine; these are what they are made of.
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import nullcontext
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from fdgnn import (
-    ColorCounts,
     FDGNNClassifier,
+    GraphClassifier,
     GraphReservoir,
     RandomExpansion,
+    WLCounts,
     kernels,
     threads,
 )
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
-from fdgnn.encoders import JoinedEncoder
+from fdgnn.encoders import EncoderUnion
 from fdgnn.encoders.base import encode_each
 from fdgnn.graphs import colors, converters
 from fdgnn.seeds import seed_sequence
@@ -51,11 +51,11 @@ def refused(*_, **__):
 
 def test_kernels_are_called_once_for_the_graph_and_once_for_all_reservoirs(called, monkeypatch):
     graphs, y = make_motif_graphs(40, random_state=0)
-    model = FDGNNClassifier(n_units=10, n_networks=3, random_state=0, n_jobs=-1).fit(graphs, y)
+    model = FDGNNClassifier(n_units=10, n_estimators=3, random_state=0, n_jobs=-1).fit(graphs, y)
     model.predict([graphs[0]])  # what is kept with the model is made now
 
     monkeypatch.setattr(threads, "ThreadPoolExecutor", refused)
-    monkeypatch.setattr(threads, "one_blas_thread", refused)
+    monkeypatch.setattr(threads, "_set_blas_threads", refused)
     called.clear()
     model.predict([graphs[1]])
     assert called == {"merge_arcs": 1, "solve_few": 1, "read_out": 3}
@@ -125,7 +125,7 @@ def test_what_kernels_find_is_kept_with_the_batch_and_the_model(called):
     model.predict(graphs)
     called.clear()
     model.predict(graphs)
-    assert called == {"solve_known": 1, "tanh_all": 1}
+    assert called == {"solve_graphs": 1, "tanh_all": 1}
 
 
 def test_our_own_graphs_are_not_asked_what_else_they_could_be(monkeypatch):
@@ -136,10 +136,10 @@ def test_our_own_graphs_are_not_asked_what_else_they_could_be(monkeypatch):
     assert model.predict([graphs[0]]) == model.predict(graphs[:1])
 
 
-def test_members_of_a_model_share_the_colors_of_labels(monkeypatch):
+def test_encoders_of_a_model_share_the_hashes_of_labels(monkeypatch):
     graphs = make_random_graphs(40, random_state=0)
-    encoder = JoinedEncoder([ColorCounts(n_rounds=1), ColorCounts(n_rounds=2)])
-    model = FDGNNClassifier(encoder=encoder, random_state=0).fit(graphs, np.arange(40) % 2)
+    encoder = EncoderUnion([("one", WLCounts(n_iterations=1)), ("two", WLCounts(n_iterations=2))])
+    model = GraphClassifier(encoder, random_state=0).fit(graphs, np.arange(40) % 2)
     hashed = []
 
     def counted(values):
@@ -150,13 +150,6 @@ def test_members_of_a_model_share_the_colors_of_labels(monkeypatch):
     monkeypatch.setattr(colors, "hash_values", counted)
     model.predict([graphs[0]])
     assert len(hashed) == 1
-
-
-def test_blas_is_told_to_take_one_thread_only_if_it_has_more():
-    with threads.one_blas_thread():
-        assert isinstance(threads.one_blas_thread(), nullcontext)
-    with threadpool_limits(2, user_api="blas"):
-        assert not isinstance(threads.one_blas_thread(), nullcontext)
 
 
 def test_few_graphs_hold_blas_to_one_thread_and_give_the_others_back(monkeypatch):

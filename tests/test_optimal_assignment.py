@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from fdgnn import ColorCounts, Graph, as_batch
+from fdgnn import Graph, WLCounts, as_batch
 
 HEIGHTS = (1, 2, 3, 5)
 
@@ -29,7 +29,7 @@ def _random_graph(rng, n):
 
 
 def our_kernel(graphs, height, **options):
-    X = ColorCounts(n_rounds=height, n_buckets=None, **options).fit_transform(as_batch(graphs))
+    X = WLCounts(n_iterations=height, n_features=None, **options).fit_transform(as_batch(graphs))
     return (X @ X.T).toarray()
 
 
@@ -53,7 +53,7 @@ def test_new_graphs_have_the_same_products_in_grakel(graphs):
     from fdgnn.experiments.rivals.graph_kernels import as_grakel
 
     old, new = as_batch(graphs[:30]), as_batch(graphs[30:])
-    encoder = ColorCounts(n_rounds=3, n_buckets=None).fit(old)
+    encoder = WLCounts(n_iterations=3, n_features=None).fit(old)
     ours = (encoder.transform(new) @ encoder.transform(old).T).toarray()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -93,7 +93,7 @@ def _best_assignment(a, b):
 
 def test_hashing_into_buckets_changes_little(graphs):
     exact = our_kernel(graphs, 3)
-    X = ColorCounts(n_rounds=3).fit_transform(as_batch(graphs))
+    X = WLCounts(n_iterations=3).fit_transform(as_batch(graphs))
     hashed = (X @ X.T).toarray()
     assert (hashed >= exact).all()
     assert np.mean(hashed != exact) < 0.01

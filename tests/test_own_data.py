@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from commands import assert_one_clear_line, fdgnn
-from fdgnn import load_model, read_graphs
+from fdgnn import FDGNNClassifier, load_model, read_graphs
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.files import check_writable, write_aside
-from fdgnn.workflow.asking import guess_task
+from fdgnn.workflow.inference import guess_task
 
-FAST = ["--model", "paper", "--configurations", "2", "--guesses", "2"]
+FAST = ["--model", "paper", "--configurations", "2", "--initializations", "2"]
 BROKEN = {
     5: {"edge_index": [[0, 99], [1, 2]], "num_nodes": 3, "kind": "house", "size": 3},
     20: {"edge_index": "nonsense", "num_nodes": 3, "kind": "house", "size": 3},
@@ -146,8 +146,9 @@ def test_defaults_without_a_search(table, tmp_path):
     run = fdgnn("fit", table, *words)
     assert run.returncode == 0, run.stderr
     model = load_model(out)
-    assert (model.encoder, model.n_layers, len(model.networks_)) == ("reservoir", 3, 3)
-    assert {network.alpha for network in model.networks_} == {1e-3}
+    assert isinstance(model, FDGNNClassifier)
+    assert (model.n_layers, len(model.estimators_)) == (3, 3)
+    assert {network.alpha for network in model.estimators_} == {1e-3}
 
 
 def test_molecules_from_smiles(tmp_path):
@@ -166,6 +167,13 @@ def test_molecules_from_smiles(tmp_path):
     new.write_text("SMILES\nCCCO\n[Xe]\nC1CCC1\n")
     predicted = fdgnn("predict", model, new, "-o", tmp_path / "p.csv")
     assert "[1]" not in predicted.stdout
+    rows = read_csv(tmp_path / "p.csv")
+    assert [row["prediction"] for row in rows][::2] == ["chain", "ring"]
+    assert rows[1]["prediction"]
+    assert rows[1]["warning"] == "vertex label Xe was not seen during fit"
+    run = fdgnn("fit", data, "--target", "shape", *words, "--handle-unknown", "error")
+    assert run.returncode == 0, run.stderr
+    fdgnn("predict", model, new, "-o", tmp_path / "p.csv")
     rows = read_csv(tmp_path / "p.csv")
     assert [row["prediction"] for row in rows] == ["chain", "", "ring"]
     assert rows[1]["error"].startswith("vertex label Xe was not seen during fit; ")

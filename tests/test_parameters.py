@@ -5,11 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fdgnn import FDGNNClassifier, GraphReservoir, load_model, save_model
+from fdgnn import (
+    EncoderUnion,
+    FDGNNClassifier,
+    GraphClassifier,
+    GraphReservoir,
+    WLCounts,
+    load_model,
+    save_model,
+)
 from fdgnn.datasets import make_motif_graphs
 
 GRAPHS, Y = make_motif_graphs(20, random_state=0)
-WHOLE = ("n_layers", "n_units", "n_connections", "n_projections", "n_networks", "max_iter")
+WHOLE = ("n_layers", "n_units", "n_connections", "n_projections", "n_estimators", "max_iter")
 REAL = ("effective_spectral_radius", "input_scaling", "bias_scaling", "degree", "alpha", "tol")
 LARGE = (10**30, 2**63, 10**400, 2**31, np.uint64(2**63))
 NEVER = (
@@ -25,6 +33,10 @@ NEVER = (
     NotImplemented,
     b"1",
 )
+
+
+def union(reservoir):
+    return EncoderUnion([("reservoir", reservoir), ("wl", WLCounts())])
 
 
 @pytest.mark.parametrize("name", WHOLE)
@@ -58,7 +70,7 @@ def test_large_whole_numbers_where_real_ones_are_expected():
 def test_numpy_integers_of_few_bits_do_not_overflow(tmp_path, kind):
     """100 units and 3 layers are 300 features, which an int8 cannot count."""
     parameters = {
-        "n_layers": 3, "n_units": 100, "n_projections": 120, "n_networks": 2, "max_iter": 100,
+        "n_layers": 3, "n_units": 100, "n_projections": 120, "n_estimators": 2, "max_iter": 100,
     }  # fmt: skip
     plain = FDGNNClassifier(**parameters, random_state=0).fit(GRAPHS, Y)
     numpy = {name: kind(value) for name, value in parameters.items()}
@@ -73,11 +85,13 @@ def test_numpy_integers_of_few_bits_do_not_overflow(tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.longdouble])
-@pytest.mark.parametrize("encoder", ["reservoir", "both"])
-def test_numpy_reals_can_be_saved(tmp_path, kind, encoder):
-    model = FDGNNClassifier(
-        encoder=encoder, effective_spectral_radius=kind(0.5), tol=kind(0.25), random_state=0
-    ).fit(GRAPHS, Y)
+@pytest.mark.parametrize("joined", [False, True])
+def test_numpy_reals_can_be_saved(tmp_path, kind, joined):
+    options = {"effective_spectral_radius": kind(0.5), "tol": kind(0.25)}
+    model = FDGNNClassifier(**options, random_state=0)
+    if joined:
+        model = GraphClassifier(union(GraphReservoir(**options)), random_state=0)
+    model.fit(GRAPHS, Y)
     save_model(model, tmp_path / "model.fdgnn")
     again = load_model(tmp_path / "model.fdgnn")
     np.testing.assert_array_equal(again.outputs(GRAPHS), model.outputs(GRAPHS))
@@ -85,6 +99,7 @@ def test_numpy_reals_can_be_saved(tmp_path, kind, encoder):
 
 def test_features_that_do_not_differ_are_not_made_large():
     """Without recurrence all reservoirs' features are alike, but for rounding."""
-    model = FDGNNClassifier(encoder="both", effective_spectral_radius=0, random_state=0)
+    encoder = union(GraphReservoir(effective_spectral_radius=0))
+    model = GraphClassifier(encoder, random_state=0)
     assert model.fit(GRAPHS, Y).score(GRAPHS, Y) > 0.5
-    assert model.networks_[0].encoder.blocks_[0].scale == 1.0
+    assert model.estimators_[0].encoder.blocks_[0].scale == 1.0

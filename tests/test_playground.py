@@ -51,11 +51,11 @@ def test_a_page_holds_the_model_and_the_graphs(motifs, tmp_path):
     path = playground.write(tmp_path / "play.html", model, graphs, y, dataset="motifs")
     assert path.stat().st_size < pages.LARGEST
     content, arrays, rest = content_of(path)
-    assert content["model"]["record"]["classes"]["values"] == model.classes_.tolist()
+    assert content["model"]["record"]["targets"][0]["classes"]["values"] == model.classes_.tolist()
     assert content["training"]["n_folds"] == 10
     place = arrays["0.encoder.rec_values"]
     values = np.frombuffer(rest, "<f8", int(np.prod(place["shape"])), place["start"])
-    assert (values == model.networks_[0].encoder.reservoir_.weights.rec_values.ravel()).all()
+    assert (values == model.estimators_[0].encoder.reservoir_.weights.rec_values.ravel()).all()
     assert "0.projection" not in arrays  # it is drawn again from the seed
     assert content["model"]["projections"]["0.projection"]["rows"] == 100
     edges = int(np.prod(arrays["graphs.sources"]["shape"]))
@@ -65,7 +65,7 @@ def test_a_page_holds_the_model_and_the_graphs(motifs, tmp_path):
 def test_a_projection_that_no_seed_gives_is_kept(motifs, tmp_path):
     graphs, y, _ = motifs
     model = FDGNNClassifier(random_state=0).fit(graphs, y)
-    model.networks_[0].expansion.projection_ = model.projection_ * 0.5
+    model.estimators_[0].expansion.projection_ = model.projection_ * 0.5
     _, arrays, _ = content_of(playground.write(tmp_path / "play.html", model))
     assert arrays["0.projection"]["shape"] == [100, 50]
 
@@ -79,7 +79,7 @@ def test_of_many_graphs_a_random_part_is_taken(motifs):
     assert len(chosen) > 400
 
 
-def test_models_that_a_page_cannot_run_are_refused(motifs, tmp_path, monkeypatch):
+def test_models_that_a_page_cannot_run_are_rejected(motifs, tmp_path, monkeypatch):
     graphs, y, model = motifs
     path = tmp_path / "play.html"
     with pytest.raises(PlaygroundError, match="nothing to play with"):
@@ -125,17 +125,17 @@ def test_a_mistyped_name_is_answered_with_the_nearest(tmp_path):
     assert_one_clear_line(done, "of the TU collection, such as MUTAG; did you mean 'MUTAG'?")
 
 
-def test_one_part_is_told_in_the_singular(motifs, tmp_path, monkeypatch):
+def test_one_model_is_reported_in_the_singular(motifs, tmp_path, monkeypatch):
     from fdgnn.cli import playing
 
     graphs, y, model = motifs
-    assert len(model.networks_) == 1
+    assert len(model.estimators_) == 1
     monkeypatch.setattr(playing, "_fitted", lambda *_: model)
     done = fdgnn(
         "playground", jsonl_of(graphs, y, tmp_path), "--target", "y", "-o", tmp_path / "p.html"
     )
     assert done.returncode == 0, done.stderr
-    assert "fitted 1 part to GraphBatch(" in done.stderr
+    assert "fitted 1 model to GraphBatch(" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,18 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import RidgeClassifier
 from sklearn.pipeline import make_pipeline
 
 from fdgnn import (
+    AutoGraphClassifier,
     FDGNNClassifier,
     FDGNNRegressor,
     FDGNNSearchCV,
     Graph,
+    GraphClassifier,
     GraphReservoir,
     as_batch,
     draw_explanation,
@@ -26,7 +29,7 @@ from fdgnn.datasets import make_motif_graphs, make_random_graphs, make_stars
 from fdgnn.encoders import Encoder
 from fdgnn.exceptions import ConvergenceWarning, MissingDependencyError
 from fdgnn.plot import plot_contributions, plot_convergence, plot_embedding, plot_stability
-from fdgnn.portrait import portrait_of_model
+from fdgnn.portrait.making import portrait_of_model
 
 pytest.importorskip("matplotlib")
 
@@ -35,12 +38,12 @@ SMALL = {"n_layers": 2, "n_units": 12, "effective_spectral_radius": 0.5, "random
 
 
 def search():
-    return FDGNNSearchCV(n_configurations=1, n_guesses=2, cv=2, random_state=0)
+    return FDGNNSearchCV(FDGNNClassifier(n_estimators=2), n_configurations=1, cv=2, random_state=0)
 
 
 MODELS = {
     "reservoir": lambda: GraphReservoir(**SMALL),
-    "classifier": lambda: FDGNNClassifier(**SMALL, n_networks=2),
+    "classifier": lambda: FDGNNClassifier(**SMALL, n_estimators=2),
     "regressor": lambda: FDGNNRegressor(**SMALL),
     "search": search,
 }
@@ -124,7 +127,7 @@ class Degrees(Encoder):
 
 
 def test_other_encoders_are_plotted_as_far_as_they_can_be(ax):
-    model = FDGNNClassifier(encoder=Degrees()).fit(GRAPHS, Y)
+    model = GraphClassifier(Degrees()).fit(GRAPHS, Y)
     drawn(plot_embedding(model, GRAPHS, Y, ax=ax))
     drawn(plot_embedding(Degrees().fit(GRAPHS), GRAPHS))
     drawn(plot_contributions(model, GRAPHS[0]))
@@ -134,18 +137,20 @@ def test_other_encoders_are_plotted_as_far_as_they_can_be(ax):
 
 
 @pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("encoder", ["auto", "both", "colors"])
-def test_committees_and_colors_are_plotted_as_far_as_they_can_be(ax, encoder):
+@pytest.mark.parametrize(
+    "model", [AutoGraphClassifier(random_state=0), GraphClassifier("union"), GraphClassifier("wl")]
+)
+def test_ensembles_and_wl_features_are_plotted_as_far_as_they_can_be(ax, model):
     graphs = make_random_graphs(30, random_state=0)
-    model = FDGNNClassifier(encoder=encoder, random_state=0).fit(graphs, np.arange(30) % 2)
+    model = clone(model).fit(graphs, np.arange(30) % 2)
     drawn(plot_embedding(model, graphs, np.arange(30) % 2, ax=ax))
     drawn(plot_contributions(model, graphs[0]))
-    kinds = {network.encoder.kind for network in model.networks_}
+    kinds = {each.encoder.kind for each in model.estimators_}
     for plot in (plot_convergence, plot_stability):
-        if kinds & {"reservoir", "both"}:
+        if kinds & {"reservoir", "union"}:
             drawn(plot(model, graphs))
         else:
-            with pytest.raises(TypeError, match="a ColorCounts, which has no states"):
+            with pytest.raises(TypeError, match="a WLCounts, which has no states"):
                 plot(model, graphs)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fdgnn import FDGNNClassifier, FDGNNRegressor
+from fdgnn import GraphClassifier, GraphRegressor
 from fdgnn.datasets import make_cycles, make_motif_graphs
 from fdgnn.experiments.running import run_study
 from fdgnn.experiments.study import Protocol, Study
 from fdgnn.graphs.converters import as_batch
-from fdgnn.portrait import portrait_of_model, portrait_of_study, read_portrait, write_portrait
+from fdgnn.portrait.making import portrait_of_model, portrait_of_study
+from fdgnn.portrait.records import read_portrait, write_portrait
 
 pytest.importorskip("networkx")
 pytestmark = pytest.mark.usefixtures("vertices_on_a_circle")
@@ -26,7 +27,7 @@ def trust_of(model, y=TRUTH, **options):
 
 
 def test_sets_are_counted_as_the_model_gives_them(tmp_path):
-    model = FDGNNClassifier(encoder="colors", probability=True).fit(GRAPHS[:80], NOISY[:80])
+    model = GraphClassifier("wl", probability=True).fit(GRAPHS[:80], NOISY[:80])
     found = portrait_of_model(model, STRANGE, TRUTH, dataset="motifs", held_out=True)
     assert [facts.coverage for facts in found.trust.coverages] == [0.8, 0.9, 0.95]
     for facts in found.trust.coverages:
@@ -39,7 +40,7 @@ def test_sets_are_counted_as_the_model_gives_them(tmp_path):
 
 
 def test_graphs_unlike_the_training_are_listed_with_their_errors():
-    model = FDGNNClassifier(encoder="colors").fit(GRAPHS[:80], NOISY[:80])
+    model = GraphClassifier("wl").fit(GRAPHS[:80], NOISY[:80])
     found = trust_of(model, held_out=True, ids=[f"g{i}" for i in range(42)])
     told = model.unlike(STRANGE)
     assert {41, 40} <= set(told)
@@ -55,7 +56,7 @@ def test_graphs_unlike_the_training_are_listed_with_their_errors():
 
 
 def test_intervals_and_errors_of_a_regression():
-    model = FDGNNRegressor(encoder="colors", intervals=True).fit(GRAPHS[:80], NOISY[:80])
+    model = GraphRegressor("wl", intervals=True).fit(GRAPHS[:80], NOISY[:80])
     found = trust_of(model, held_out=True)
     errors = np.abs(model.predict(STRANGE) - TRUTH)
     for facts in found.coverages:
@@ -68,12 +69,12 @@ def test_intervals_and_errors_of_a_regression():
 
 
 def test_graphs_that_may_have_been_seen_say_nothing_of_trust():
-    model = FDGNNClassifier(encoder="colors", probability=True).fit(GRAPHS[:80], NOISY[:80])
+    model = GraphClassifier("wl", probability=True).fit(GRAPHS[:80], NOISY[:80])
     assert trust_of(model) is None
     new = trust_of(model, y=None)  # without answers they are new ones
     assert [facts.covered for facts in new.coverages] == [None] * 3
     assert (new.error_unlike, new.error_others) == (None, None)
-    model.novelty_ = None  # as in a file of an earlier version
+    model._novelty = None  # as in a model of too many features
     assert trust_of(model, held_out=True) is None
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from commands import fdgnn
-from fdgnn import FDGNNClassifier, iter_graphs, save_model
+from fdgnn import FDGNNClassifier, GraphClassifier, iter_graphs, save_model
 from fdgnn.exceptions import DatasetFormatError
 from fdgnn.workflow.predicting import Predictor, predict_tables
 from fdgnn.workflow.processes import in_order, predict_rows
@@ -30,7 +30,7 @@ N_ROWS = 25
 def model():
     good = [smiles for smiles in SMILES if smiles != "C1CC"] * 3
     y = np.array(["no", "yes"])[np.arange(len(good)) % 2]
-    return FDGNNClassifier(encoder="colors", probability=True).fit(good, y)
+    return GraphClassifier(probability=True).fit(good, y)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from commands import assert_one_clear_line, fdgnn
-from fdgnn import FDGNNClassifier, save_model
+from fdgnn import GraphClassifier, save_model
 from fdgnn.workflow import pieces, shards
 from fdgnn.workflow.predicting import Predictor
 from model_file_tools import memory_below
@@ -28,11 +28,11 @@ SMILES = ["CCO", "CCN", "c1ccccc1", "CC(=O)O", "C1CC", "CCCl", "CCBr", "OCCO", "
 def model(tmp_path_factory):
     good = [smiles for smiles in SMILES if smiles != "C1CC"] * 3
     y = np.array(["no", "yes"])[np.arange(len(good)) % 2]
-    fitted = FDGNNClassifier(encoder="colors", probability=True).fit(good, y)
+    fitted = GraphClassifier(probability=True).fit(good, y)
     path = tmp_path_factory.mktemp("model") / "m.fdgnn"
     save_model(fitted, path)
     other = path.with_name("other.fdgnn")
-    save_model(FDGNNClassifier(encoder="colors").fit(good, y), other)
+    save_model(GraphClassifier().fit(good, y), other)
     return path
 
 

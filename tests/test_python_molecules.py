@@ -10,12 +10,15 @@ import pytest
 from msgspec.structs import replace
 
 from fdgnn import (
-    ColorCounts,
     FDGNNClassifier,
     FDGNNRegressor,
     FDGNNSearchCV,
     Graph,
+    GraphClassifier,
     GraphReservoir,
+    KernelRidge,
+    Ridge,
+    WLCounts,
     as_batch,
     explain,
     load_model,
@@ -23,7 +26,7 @@ from fdgnn import (
     save_model,
 )
 from fdgnn.datasets import make_motif_graphs
-from fdgnn.encoders import JoinedEncoder
+from fdgnn.encoders import EncoderUnion
 from fdgnn.exceptions import (
     GraphError,
     UnseenLabelWarning,
@@ -40,8 +43,8 @@ SMILES = ALCOHOLS + AMINES
 Y = np.repeat(["alcohol", "amine"], 8)
 
 
-def colors(**parameters):
-    return FDGNNClassifier(encoder="colors", readout="linear", alpha=0.1, **parameters)
+def of_wl(**parameters):
+    return GraphClassifier("wl", Ridge(alpha=0.1), **parameters)
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +57,7 @@ def table(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def model():
-    return colors(probability=True).fit(SMILES, Y)
+    return of_wl(probability=True).fit(SMILES, Y)
 
 
 # ---------------------------------------------------------------------- into a batch
@@ -129,7 +132,7 @@ def test_everything_takes_molecules(model):
     for one, other in zip(explain(model, mols), explain(model, batch), strict=True):
         assert (one.vertices == other.vertices).all()
     assert (model.score(SMILES, Y), model.reading_.atoms) == (1.0, "typed")
-    encoder = ColorCounts().fit(SMILES)
+    encoder = WLCounts().fit(SMILES)
     assert (encoder.transform(SMILES) != encoder.transform(batch)).nnz == 0
     number = FDGNNRegressor(random_state=0).fit(SMILES, np.arange(16.0))
     assert (number.predict(SMILES) == number.predict(batch)).all()
@@ -144,7 +147,7 @@ def test_a_model_reads_molecules_as_its_training_file_was_read(table, tmp_path):
         {"arc_labels": "ignore"},
     ):
         read = read_graphs(table, target="y", **choices)
-        fitted = colors().fit(read.graphs, read.y)
+        fitted = of_wl().fit(read.graphs, read.y)
         save_model(fitted, tmp_path / "m.fdgnn")
         again = load_model(tmp_path / "m.fdgnn")
         expected = fitted.decision_function(read.graphs)
@@ -152,18 +155,18 @@ def test_a_model_reads_molecules_as_its_training_file_was_read(table, tmp_path):
             assert (one.decision_function(SMILES) == expected).all()
     new = tmp_path / "new.csv"
     new.write_text("smiles\nCCCCCO\n")
-    fitted = colors().fit(SMILES, Y)
-    assert_same(read_graphs(new, like=fitted).graphs, fitted.check_graphs(["CCCCCO"]))
+    fitted = of_wl().fit(SMILES, Y)
+    assert_same(read_graphs(new, like=fitted).graphs, fitted._check_graphs(["CCCCCO"]))
 
 
 def test_encoders_and_searches_keep_the_reading(tmp_path):
-    for encoder in (GraphReservoir(random_state=0), ColorCounts(n_buckets=64)):
+    for encoder in (GraphReservoir(n_units=50, random_state=0), WLCounts(n_features=64)):
         read = as_batch(SMILES, atoms="element", standardize="parent")
         save_model(encoder.fit(read), tmp_path / "e.fdgnn")
         again = load_model(tmp_path / "e.fdgnn")
         assert again.reading_ == encoder.reading_ == read.reading
         assert abs(again.transform(SMILES[:2]) - encoder.transform(read[:2])).max() == 0
-    search = FDGNNSearchCV(colors(), depths=(1,), alphas=(0.1,), n_guesses=1, n_configurations=1)
+    search = FDGNNSearchCV(of_wl(), depths=(1,), alphas=(0.1,))
     search.set_params(cv=2, random_state=0).fit(SMILES, Y)
     assert search.predict(["CCCCO"]).tolist() == ["alcohol"]
 
@@ -173,7 +176,7 @@ def test_a_model_of_other_graphs_refuses_molecules(model):
     other = FDGNNClassifier(random_state=0).fit(graphs, y)
     with pytest.raises(GraphError, match=r"graph 0: .* model that was not fitted on molecules"):
         other.predict(["CCO"])
-    unread = colors().fit(list(as_batch(SMILES)), Y)
+    unread = of_wl().fit(list(as_batch(SMILES)), Y)
     with pytest.raises(GraphError, match="a model that was not fitted on molecules"):
         unread.predict(["CCO"])
     assert (model.predict(list(as_batch(SMILES))) == Y).all()  # graphs are graphs
@@ -189,20 +192,20 @@ def test_nothing_in_nothing_out(model, nothing):
     assert model.predict_proba(nothing).shape == (0, 2)
     assert model.decision_function(nothing).shape == (0,)
     assert explain(model, nothing) == []
-    assert (model.refusals(nothing), model.unseen(nothing)) == ({}, {})
+    assert (model.usable(nothing).faults, model.unseen(nothing)) == ({}, {})
     three = FDGNNClassifier(random_state=0).fit(SMILES, np.arange(16) % 3)
     assert three.predict(nothing).dtype == np.int64
     assert three.decision_function(nothing).shape == (0, 3)
     for y, shape in ((np.arange(16.0), (0,)), (np.eye(16)[:, :2], (0, 2))):
         number = FDGNNRegressor(random_state=0).fit(SMILES, y).predict(nothing)
         assert (number.shape, number.dtype) == (shape, np.float64)
-    reservoir = GraphReservoir(n_units=7, random_state=0).fit(SMILES)
+    reservoir = GraphReservoir(n_units=7, n_connections=5, random_state=0).fit(SMILES)
     assert reservoir.transform(nothing).shape == reservoir.vertex_states(nothing).shape == (0, 7)
-    for encoder in (ColorCounts(n_buckets=64), ColorCounts(n_buckets=None)):
+    for encoder in (WLCounts(n_features=64), WLCounts(n_features=None)):
         some = encoder.fit_transform(SMILES)
         empty = encoder.transform(nothing)
         assert (type(empty), empty.shape) == (type(some), (0, some.shape[1]))
-    joined = JoinedEncoder([reservoir, ColorCounts(n_buckets=64)]).fit(SMILES)
+    joined = EncoderUnion([("far", reservoir), ("near", WLCounts(n_features=64))]).fit(SMILES)
     assert joined.transform(nothing).shape == (0, 78)
 
 
@@ -212,15 +215,15 @@ def test_nothing_can_be_fitted_to_nothing(nothing):
         with pytest.raises(GraphError, match=r"^no graphs"):
             kind().fit(nothing, [])
     with pytest.raises(GraphError, match=r"^no graphs"):
-        ColorCounts().fit(nothing)
+        WLCounts().fit(nothing)
 
 
-def test_one_strange_molecule_leaves_the_others_their_answers(model):
+def test_one_strange_molecule_leaves_the_others_their_predictions(model):
     mixed = [*SMILES[:5], "C1CC", None, *SMILES[5:], Graph([[0], [1]])]
     found = model.usable(mixed)
     assert found.rows.tolist() == [0, 1, 2, 3, 4, *range(7, 18)]
     assert (model.predict(found.graphs) == Y).all()
-    assert model.refusals(mixed) == found.faults == {
+    assert found.faults == {
         5: "its SMILES 'C1CC' cannot be parsed",
         6: "its SMILES is missing",
         18: "it is a Graph, not a molecule",
@@ -230,7 +233,7 @@ def test_one_strange_molecule_leaves_the_others_their_answers(model):
     assert model.predict(none.graphs).shape == (0,)
 
 
-def test_one_strange_graph_leaves_the_others_their_answers():
+def test_one_strange_graph_leaves_the_others_their_predictions():
     """Also if it is the first, which says of which kind the graphs of a batch are."""
     graphs, y = make_motif_graphs(30, random_state=0)
     fitted = FDGNNClassifier(random_state=0).fit(graphs, y)
@@ -256,12 +259,13 @@ def test_one_strange_graph_leaves_the_others_their_answers():
 
 
 def test_labels_that_a_model_refuses_are_faults_too():
-    fitted = FDGNNClassifier(random_state=0).fit(as_batch(SMILES, atoms="element"), Y)
+    strict = FDGNNClassifier(handle_unknown="error", random_state=0)
+    fitted = strict.fit(as_batch(SMILES, atoms="element"), Y)
     found = fitted.usable(["CCO", "CCS", "CCN"])
     assert found.rows.tolist() == [0, 2]
     assert found.faults == {1: "vertex label S was not seen during fit"}
     with pytest.warns(UnseenLabelWarning, match="1 of 3 graphs"):
-        colors().fit(SMILES, Y).predict(["CCO", "CCS", "CCN"])
+        of_wl().fit(SMILES, Y).predict(["CCO", "CCS", "CCN"])
 
 
 # ---------------------------------------------------------------------- networkx
@@ -282,7 +286,7 @@ def test_a_model_reads_the_attributes_of_networkx_graphs_that_it_was_fitted_on()
         {"label_attribute": "atom", "weight_attribute": "weight"},
     ):
         batch = as_batch(graphs, **({"weight_attribute": "weight"} | names))
-        fitted = colors().fit(batch, [0, 1] * 4)
+        fitted = of_wl().fit(batch, [0, 1] * 4)
         assert fitted.reading_.vertex_attributes == ("atom",)
         assert fitted.predict(graphs).tolist() == [0, 1] * 4
         found = fitted.usable([*graphs[:2], nx.path_graph(2)])
@@ -308,7 +312,7 @@ def test_attributes_that_are_not_used_are_told_once():
     as_batch(graphs, feature_attributes=[], weight_attribute="weight")  # chosen: nothing to tell
     others = [nx.cycle_graph(3), nx.cycle_graph(4)] * 3
     with pytest.warns(UnusedDataWarning):
-        fitted = colors().fit([*graphs, *others], [0] * 3 + [1] * 6)
+        fitted = of_wl().fit([*graphs, *others], [0] * 3 + [1] * 6)
     assert fitted.predict(graphs).tolist() == [0] * 3  # it was told by `fit`
 
 
@@ -340,7 +344,7 @@ def test_one_bad_molecule_does_not_take_the_others_down(bad):
 
 def test_molecules_beside_a_bad_one_are_explained():
     good, y = ["CCO", "CCCO", "CO", "CCN", "CCCN", "CN"] * 4, [0, 0, 0, 1, 1, 1] * 4
-    model = colors().fit(good, y)
+    model = of_wl().fit(good, y)
     groups = [{"end": [0]}, {}, {"other end": [2]}]
     with pytest.warns(UnusableGraphWarning, match="1 of 3 graphs .* is graph 1: ") as told:
         found = explain(model, ["CCO", "C((", "CCN"], groups=groups, errors="missing")
@@ -362,8 +366,8 @@ def test_molecules_beside_a_bad_one_are_explained():
 
 def test_a_search_sets_and_novelty_answer_the_others_too():
     good, y = ["CCO", "CCCO", "CO", "CCN", "CCCN", "CN"] * 4, [0, 0, 0, 1, 1, 1] * 4
-    estimator = FDGNNClassifier(encoder="colors", probability=True, alpha=1.0, random_state=0)
-    search = FDGNNSearchCV(estimator, depths=(1,), n_configurations=1, n_guesses=1, cv=2)
+    estimator = GraphClassifier("wl", KernelRidge(alpha=1.0), probability=True, random_state=0)
+    search = FDGNNSearchCV(estimator, depths=(1,), cv=2)
     model = search.fit(good, y).best_estimator_
     for name in ("predict", "decision_function", "predict_proba", "predict_set"):
         with pytest.warns(UnusableGraphWarning, match="1 of 2 graphs"):
@@ -375,19 +379,19 @@ def test_a_search_sets_and_novelty_answer_the_others_too():
         novelty = model.novelty([None, "CCO"], errors="missing")
     np.testing.assert_array_equal(novelty, [np.nan, *model.novelty(["CCO"])])
     numbers = FDGNNRegressor(intervals=True, random_state=0)
-    search = FDGNNSearchCV(numbers, depths=(1,), n_configurations=1, n_guesses=1, cv=2)
+    search = FDGNNSearchCV(numbers, depths=(1,), n_configurations=1, cv=2)
     with pytest.warns(UnusableGraphWarning):
         ends = search.fit(good, y).predict_interval(["C((", "CCO"], errors="missing")
     np.testing.assert_array_equal(ends[1:], search.predict_interval(["CCO"]))
 
 
 def test_strange_members_of_a_list_never_take_the_others_down():
-    fitted = colors().fit(SMILES, Y)
+    fitted = of_wl().fit(SMILES, Y)
     strange = [{}, [1, 2], nx.path_graph(2), Graph([[0], [1]], labels=["C", "O"])]
     assert fitted.usable([*strange, "CCO"]).rows.tolist() == [4]
     assert fitted.usable([None, float("nan")]).faults[0] == "its SMILES is missing"
     plain, y = make_motif_graphs(10, random_state=0)
-    found = colors().fit(plain, y).usable(["CCO", "CCN", plain[0]])
+    found = of_wl().fit(plain, y).usable(["CCO", "CCN", plain[0]])
     assert found.rows.tolist() == [2]
     assert "nor to a model that was not fitted on molecules" in found.faults[0]
 
@@ -397,23 +401,23 @@ def test_graphs_that_lack_what_arcs_carry_never_take_the_others_down():
     labeled = dataclasses.replace(plain, arc_labels=["s"])
     weighted = dataclasses.replace(plain, weights=[2.0])
     for own, what in ((labeled, "labels on arcs"), (weighted, "weights")):
-        for encoder in ("colors", "both"):
-            model = FDGNNClassifier(encoder=encoder, random_state=0).fit([own] * 4, [0, 1] * 2)
+        for encoder in ("wl", "union"):
+            model = GraphClassifier(encoder, random_state=0).fit([own] * 4, [0, 1] * 2)
             found = model.usable([plain, plain, own])
             assert found.rows.tolist() == [2]
             assert found.faults[0].startswith(f"it has no {what}, but the model was fitted on")
-    assert colors().fit([labeled] * 4, [0, 1] * 2).usable([alone, labeled]).faults == {}
-    found = colors().fit([plain] * 4, [0, 1] * 2).usable([weighted, plain, alone, plain])
+    assert of_wl().fit([labeled] * 4, [0, 1] * 2).usable([alone, labeled]).faults == {}
+    found = of_wl().fit([plain] * 4, [0, 1] * 2).usable([weighted, plain, alone, plain])
     assert found.rows.tolist() == [1, 2, 3]
 
 
 def test_a_model_of_molecules_says_so_of_graphs_without_labels():
-    fitted, bare = colors().fit(SMILES, Y), nx.path_graph(3)
+    fitted, bare = of_wl().fit(SMILES, Y), nx.path_graph(3)
     told = "fitted on graphs with vertex labels; it was fitted on molecules, so give it SMILES"
     with pytest.raises(GraphError, match=f"the graphs have no vertex labels, .* {told}$"):
         fitted.predict([bare])
     assert fitted.usable([Graph([[0], [1]])]).faults[0].endswith(told)
-    plain = colors().fit([Graph([[0], [1]], labels=["a", "b"])] * 4, [0, 1] * 2)
+    plain = of_wl().fit([Graph([[0], [1]], labels=["a", "b"])] * 4, [0, 1] * 2)
     with pytest.raises(GraphError, match=r"fitted on graphs with vertex labels$"):
         plain.predict([bare])
 

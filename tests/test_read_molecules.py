@@ -12,9 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from fdgnn import (
-    FDGNNClassifier,
     Graph,
     GraphBatch,
+    GraphClassifier,
+    KernelRidge,
     iter_graphs,
     model_info,
     read_graphs,
@@ -352,7 +353,7 @@ def test_a_reading_keeps_how_molecules_were_cleaned(tmp_path):
     again = read_graphs(path, like=first.reading)
     assert_same(again.graphs, first.graphs)
     assert (again.reading, again.changes) == (first.reading, first.changes)
-    model = FDGNNClassifier(encoder="colors", alpha=1.0).fit(first.graphs, [0, 1])
+    model = GraphClassifier(readout=KernelRidge(alpha=1.0)).fit(first.graphs, [0, 1])
     save_model(model, tmp_path / "m.fdgnn")
     told = model_in_words(model_info(tmp_path / "m.fdgnn"))["read from"]
     assert told.endswith("standardized, largest fragment; stereo told")

@@ -11,7 +11,16 @@ import numpy as np
 import pytest
 
 from commands import assert_one_clear_line, fdgnn
-from fdgnn import FDGNNClassifier, as_batch, iter_graphs, load_model, load_tu, read_graphs
+from fdgnn import (
+    FDGNNClassifier,
+    GraphClassifier,
+    KernelRidge,
+    as_batch,
+    iter_graphs,
+    load_model,
+    load_tu,
+    read_graphs,
+)
 from fdgnn.datasets import make_random_graphs
 from fdgnn.exceptions import DatasetFormatError
 from fdgnn.graphs import Reading
@@ -330,7 +339,7 @@ LABELED = ROW | {"edge_attr": ["s", "s", "d", "d"]}
 
 def test_a_model_fitted_with_arc_labels_reads_them_and_misses_them(tmp_path):
     graphs = read_graphs(write(tmp_path / "train.jsonl", LABELED, LABELED)).graphs
-    model = FDGNNClassifier(encoder="colors", alpha=1.0).fit(graphs, [0, 1])
+    model = GraphClassifier(readout=KernelRidge(alpha=1.0)).fit(graphs, [0, 1])
     assert model.reading_.arc_labels == "labels"
     path = write(tmp_path / "new.jsonl", LABELED, ROW, ROW | {"edge_attr": None})
     table = read_graphs(path, like=model)

@@ -124,7 +124,7 @@ def whole(run, tmp_path_factory):
 
 def test_examples_are_portraits():
     for portrait in (examples.portrait_of(), examples.regression_of(), examples.without_targets()):
-        assert as_portrait(portrait).format == 2
+        assert as_portrait(portrait).format == 3
 
 
 # ---------------------------------------------------------------------- one file
@@ -373,7 +373,7 @@ def test_damaged_records_do_not_count(tmp_path, line):
     with (folder / "records.jsonl").open("a") as file:
         file.write(line + "\n")
     search = read_subject(folder).search
-    assert (search.n_networks, search.n_unreadable) == (8, 1)
+    assert (search.n_estimators, search.n_unreadable) == (8, 1)
 
 
 def test_run_without_any_record(tmp_path):
@@ -400,7 +400,7 @@ def test_run_without_portrait_says_how_to_get_one(tmp_path, monkeypatch):
 
 def test_unfinished_run_tells_the_command_it_was_asked_for(tmp_path):
     run = tmp_path / "run"
-    command = f"fdgnn evaluate data/MUTAG --protocol quick --guesses 5 --out {run}"
+    command = f"fdgnn evaluate data/MUTAG --protocol quick --initializations 5 --out {run}"
     asked = {"command": command, "protocol": "quick", "n_configurations": 8, "n_guesses": 5}
     shown = make(tmp_path, write_run(run, finished=False, asked=asked))
     assert [e["text"] for e in shown.all("code")] == [command] * 5
@@ -484,12 +484,12 @@ def test_score_on_graphs_seen_in_training_is_never_the_headline(tmp_path):
     shown = make(tmp_path, model_subject(path, as_portrait(seen)))
     value, _, warning = card_of(shown)
     assert value == f"75.0{numbers.SPACE}%"
-    assert small_texts(shown)[0] == "accuracy, nested cross validation, saved with the model"
+    assert small_texts(shown)[0] == "accuracy, nested cross-validation, saved with the model"
     assert warning.startswith(f"Here it is right in 83.3{numbers.SPACE}% of the cases, but it may")
     assert not shown.all("figure", id="folds")
     alone = make(tmp_path, path)
     assert card_of(alone)[0] == f"75.0{numbers.SPACE}%"
-    assert "nested cross validation" in small_texts(alone)[0]
+    assert "nested cross-validation" in small_texts(alone)[0]
 
 
 def test_score_of_unknown_origin_is_not_called_nested(tmp_path):
@@ -520,7 +520,7 @@ def test_regression_on_graphs_seen_in_training(tmp_path):
     assert "R² is 0.810" in warning
     held_out = make(tmp_path, model_subject(path, as_portrait(examples.regression_of())))
     assert card_of(held_out)[0] == "0.810"
-    assert "In its training: 0.500 (nested cross validation" in " ".join(small_texts(held_out))
+    assert "In its training: 0.500 (nested cross-validation" in " ".join(small_texts(held_out))
 
 
 def test_graphs_held_out_are_the_headline(tmp_path, model):
@@ -551,7 +551,7 @@ def values_of(spec, part):
     return spec["datasets"][part["data"]["name"]]
 
 
-def with_network(**layer):
+def with_layers(**layer):
     portrait = examples.portrait_of()
     for one in portrait["dynamics"]["layers"]:
         one |= layer
@@ -559,7 +559,7 @@ def with_network(**layer):
 
 
 def test_certificates_are_of_absolute_weights(tmp_path):
-    portrait = with_network(absolute_radius=0.6)
+    portrait = with_layers(absolute_radius=0.6)
     shown = make(tmp_path, write_run(tmp_path / "run", portrait=portrait))
     head, first, _ = shown.rows("stability-0")
     cells = dict(zip(head, first, strict=True))
@@ -573,7 +573,7 @@ def test_certificates_are_of_absolute_weights(tmp_path):
 def other_encoder():
     """The portrait of a model with an encoder that is no reservoir."""
     portrait = examples.portrait_of() | {"dynamics": None}
-    portrait["network"] |= {"encoder": "Degrees", "name": ""}
+    portrait["shown"] |= {"encoder": "Degrees", "name": ""}
     return portrait | {"settings": {"encoder": "Degrees(n_bins=8)", "alpha": 0.1}}
 
 
@@ -630,7 +630,7 @@ def test_intervals_are_told(tmp_path, model):
 
 def test_without_new_graphs_there_is_nothing_to_trust(tmp_path, model):
     portrait = examples.portrait_of()
-    del portrait["trust"]  # as in portraits of earlier versions
+    del portrait["trust"]
     shown = make(tmp_path, model_subject(model, as_portrait(portrait)))
     assert not shown.all("section", id="trust")
 
@@ -656,7 +656,7 @@ def test_substructures_are_drawn_and_told(whole):
     assert second[1] == f"{numbers.MINUS}0.050"
     (section,) = whole.all("section", id="substructures")
     assert "speaks against the other" in section["text"]
-    assert "The reservoir has no colors" in section["text"]
+    assert "The reservoir has no WL labels" in section["text"]
 
 
 def test_a_regression_is_raised_and_lowered(tmp_path, model):
@@ -678,28 +678,28 @@ def test_a_substructure_whose_example_is_too_large_is_told_but_not_drawn(tmp_pat
 
 
 def test_without_substructures_there_is_no_section(tmp_path, model):
-    portrait = examples.portrait_of() | {"substructures": [], "members": []}
+    portrait = examples.portrait_of() | {"substructures": [], "base_models": []}
     shown = make(tmp_path, model_subject(model, as_portrait(portrait)))
     assert not shown.all("section", id="substructures")
-    assert "Networks" not in [e["text"] for e in shown.all("h3")]
+    assert "Base models" not in [e["text"] for e in shown.all("h3")]
 
 
-def test_networks_are_listed_and_the_shown_ones_named(whole):
+def test_base_models_are_listed_and_the_shown_ones_named(whole):
     cells = [
         e["text"].strip() for e in whole.all("th") + whole.all("td") if "recipe" in e["inside"]
     ]
-    assert {"colors, 2 rounds", "reservoir × 2", "ColorCounts", "Gaussian"} <= set(cells)
-    assert "Outputs of all networks are averaged." in whole.text("section", id="recipe")
-    assert "this one is shown: colors, 2 rounds (Col" in whole.text("p", id="map-0-caption")
+    assert {"WL, 2 iterations", "reservoir × 2", "WLCounts", "RBF"} <= set(cells)
+    assert "Outputs of all of them are averaged." in whole.text("section", id="recipe")
+    assert "this one is shown: WL, 2 iterations (WLC" in whole.text("p", id="map-0-caption")
     dynamics = whole.text("section", id="dynamics")
-    assert "networks of outer fold 3, this one is shown: reservoir (2 layers," in dynamics
+    assert "models of outer fold 3, this one is shown: reservoir (2 layers," in dynamics
 
 
-def test_a_portrait_from_before_substructures_is_read(tmp_path, model):
+def test_a_portrait_without_what_has_defaults_is_read(tmp_path, model):
     portrait = examples.portrait_of()
-    for name in ("substructures", "members", "dynamics_network"):
+    for name in ("substructures", "base_models", "dynamics_of"):
         del portrait[name]
-    del portrait["network"]["name"]
+    del portrait["shown"]["name"]
     shown = make(tmp_path, model_subject(model, as_portrait(portrait)))
     assert not shown.all("section", id="substructures")
     assert shown.all("section", id="dynamics")
@@ -719,11 +719,11 @@ def test_search_over_other_hyper_parameters(tmp_path):
     assert "best have" not in shown.text("p", id="search-0-caption")
 
 
-def test_whose_network_is_shown(tmp_path, model):
+def test_which_model_is_shown(tmp_path, model):
     portrait = examples.portrait_of()
-    portrait |= {"network": portrait["dynamics_network"] | {"name": ""}, "dynamics_network": None}
+    portrait |= {"shown": portrait["dynamics_of"] | {"name": ""}, "dynamics_of": None}
     whole = make(tmp_path, model_subject(model, as_portrait(portrait)))
-    text = "The first network of outer fold 3 is shown: 2 layers, effective spectral radius 0.900"
+    text = "The model of outer fold 3 is shown: 2 layers, effective spectral radius 0.900"
     assert whole.html.count(f"{text}, the configuration that 2 of 4 outer folds chose.") == 2
 
 
@@ -1042,14 +1042,14 @@ def test_members_of_a_committee_are_listed_with_how_often_they_count(committee_p
     head, *rows = committee_page.rows("members-0")
     assert head == ["model", "λ (outer folds)", "accuracy, %", "averaged in", "time"]
     assert rows == [
-        ["colors, 2 rounds", "0.1\xa0(3), 10\xa0(1)", "89.00", "4 of 4", "1.50\xa0s"],
+        ["WL, 2 iterations", "0.1\xa0(3), 10\xa0(1)", "89.00", "4 of 4", "1.50\xa0s"],
         ["reservoir", "0.001\xa0(4)", "86.00", "3 of 4", "250\xa0ms"],
         ["another reservoir", "10\xa0(4)", "61.00", "0 of 4", "250\xa0ms"],
         ["average", "", "90.00\xa0±\xa04.08", "", "2.00\xa0s"],
     ]
     caption = committee_page.text("p", id="members-0-caption")
     assert "1.0 points above the model that turns out to be the best alone" in caption
-    assert "Averaged in all 4 outer folds: colors, 2 rounds." in caption
+    assert "Averaged in all 4 outer folds: WL, 2 iterations." in caption
     assert "Never averaged: another reservoir." in caption
     (values,) = committee_page.data["charts"]["members-0"]["spec"]["datasets"].values()
     drawn = [(v["row"], v["what"], v["value"]) for v in values]
@@ -1442,7 +1442,8 @@ def test_command_on_graphs_of_which_some_cannot_be_used(capsys, monkeypatch, tmp
     from fdgnn import read_graphs
 
     read = read_graphs(table, target="y")
-    model = FDGNNRegressor(n_units=5, random_state=0).fit(read.graphs, read.y)
+    model = FDGNNRegressor(n_units=5, handle_unknown="error", random_state=0)
+    model.fit(read.graphs, read.y)
     save_model(model, tmp_path / "model.fdgnn")
     table.write_text("".join(json.dumps(row) + "\n" for row in rows))
     out = tmp_path / "page.html"

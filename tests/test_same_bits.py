@@ -1,4 +1,4 @@
-"""The same bits, whoever computes: other threads of ours and of BLAS, another process.
+"""Fits are bitwise reproducible: with other threads of ours and of BLAS, in another process.
 
 docs/engine.md says where bits may differ, and by how much.
 """
@@ -14,25 +14,36 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from fdgnn import FDGNNClassifier, FDGNNRegressor, load_model, save_model
+from fdgnn import (
+    AutoGraphClassifier,
+    EncoderUnion,
+    FDGNNClassifier,
+    FDGNNRegressor,
+    GraphClassifier,
+    GraphReservoir,
+    WLCounts,
+    load_model,
+    save_model,
+)
 from fdgnn.datasets import make_motif_graphs
 
 SCRIPT = """
 import hashlib, json, sys, warnings
 import numpy as np
-from fdgnn import FDGNNClassifier, FDGNNRegressor, load_model, save_model
+from fdgnn import *
 from fdgnn.datasets import make_motif_graphs
 
+union = EncoderUnion([("reservoir", GraphReservoir(n_units=20)), ("wl", WLCounts())])
 warnings.simplefilter("ignore")
 n_jobs, folder = int(sys.argv[1]), sys.argv[2]
 graphs, y = make_motif_graphs(120, random_state=1)
 new, _ = make_motif_graphs(50, random_state=2)
 models = {
     "paper": FDGNNClassifier(n_units=40, n_layers=3, probability=True),
-    "colors": FDGNNClassifier(encoder="colors"),
-    "linear": FDGNNClassifier(encoder="colors", readout="linear"),
-    "both": FDGNNClassifier(encoder="both", n_units=20),
-    "auto": FDGNNClassifier(encoder="auto"),
+    "wl": GraphClassifier("wl"),
+    "linear": GraphClassifier("wl", "linear"),
+    "union": GraphClassifier(union),
+    "auto": AutoGraphClassifier(),
     "number": FDGNNRegressor(n_units=30, intervals=True),
 }
 found = {}
@@ -63,17 +74,18 @@ def runs(tmp_path_factory):
     return found
 
 
-@pytest.mark.parametrize("name", ["paper", "colors", "linear", "both", "auto", "number"])
+@pytest.mark.parametrize("name", ["paper", "wl", "linear", "union", "auto", "number"])
 def test_files_and_outputs_have_the_same_bits(runs, name):
     first, *others = (run[name] for run in runs)
     assert all(other == first for other in others)
 
 
+UNION = EncoderUnion([("reservoir", GraphReservoir(n_units=20)), ("wl", WLCounts())])
 KINDS = {
     "paper": FDGNNClassifier(n_units=50, random_state=0),
-    "colors": FDGNNClassifier(encoder="colors", random_state=0),
-    "both": FDGNNClassifier(encoder="both", n_units=20, random_state=0),
-    "auto": FDGNNClassifier(encoder="auto", random_state=0),
+    "wl": GraphClassifier("wl", random_state=0),
+    "union": GraphClassifier(UNION, random_state=0),
+    "auto": AutoGraphClassifier(random_state=0),
     "number": FDGNNRegressor(n_units=50, random_state=0),
 }
 
@@ -92,18 +104,18 @@ def test_the_place_in_a_batch_changes_nothing_but_rounding(name, tmp_path):
     assert np.abs(mixed - together[order]).max() <= most
     assert np.abs(alone - together[:20]).max() <= most
     np.testing.assert_array_equal(loaded.outputs(graphs), model.outputs(graphs))
-    for network in loaded.networks_:  # states and counts
+    for network in loaded.estimators_:  # states and counts
         features, others = (network.encoder.encode(g).features[0] for g in (graphs, graphs[order]))
         assert not np.abs(features[order] - others).max()
 
 
-@pytest.mark.parametrize("name", ["paper", "colors", "both", "number"])
+@pytest.mark.parametrize("name", ["paper", "wl", "union", "number"])
 def test_the_order_of_training_graphs_changes_nothing_but_rounding(name):
     graphs, y = make_motif_graphs(80, random_state=3)
     y = np.arange(80.0) if name == "number" else y
     order = np.random.default_rng(0).permutation(80)
     first = KINDS[name].fit(graphs, y)
-    alphas, outputs = [n.alpha for n in first.networks_], first.outputs(graphs)
+    alphas, outputs = [n.alpha for n in first.estimators_], first.outputs(graphs)
     second = clone(KINDS[name]).fit(graphs[order], y[order])
-    assert [n.alpha for n in second.networks_] == alphas  # or the next sentence is about nothing
+    assert [n.alpha for n in second.estimators_] == alphas  # or the next sentence is about nothing
     assert np.abs(second.outputs(graphs) - outputs).max() <= 1e-10 * np.abs(outputs).max()

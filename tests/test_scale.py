@@ -8,38 +8,42 @@ import io
 import itertools
 import json
 import os
+import pickle
 import re
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
-import fdgnn.committee as committees
-import fdgnn.estimators.base as estimators
 from fdgnn import (
-    ColorCounts,
+    AutoGraphClassifier,
     FDGNNClassifier,
     FDGNNRegressor,
+    GraphClassifier,
+    GraphRegressor,
+    Ridge,
+    WLCounts,
     fit_batches,
-    networks,
     read_graphs,
     save_model,
 )
-from fdgnn.committee import LARGE_PENALTIES, at_best_penalty
 from fdgnn.context import Context
-from fdgnn.datasets import make_motif_graphs
+from fdgnn.datasets import make_cycles, make_motif_graphs
 from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, GraphError, StudyError
-from fdgnn.readout import linear, preconditioner
-from fdgnn.readout.calibration import signature_folds
-from fdgnn.readout.conjugate import TOLERANCE
-from fdgnn.scale import parts, sparse, training
-from fdgnn.scale.coding import N_FOLDS, Coding
+from fdgnn.fitting import FitTask
+from fdgnn.folds import N_FOLDS, salt_of, signature_folds
+from fdgnn.linear import preconditioner
+from fdgnn.linear.conjugate import TOLERANCE
+from fdgnn.linear.path import LARGE_ALPHAS
+from fdgnn.scale import parts, sparse
+from fdgnn.scale.coding import Coding
 from fdgnn.scale.local import Local
-from fdgnn.scale.plan import memory_of, new_model, plan_memory
+from fdgnn.scale.plan import check_trainable, memory_of, plan_memory
 from fdgnn.scale.shards import ShardRequest, find_shards, is_many, rows_about
 from fdgnn.scale.training import read_shards, task_asked, train_on_shards
-from fdgnn.workflow.searching import Wishes
+from fdgnn.workflow.options import TrainingOptions, new_model
 
 QUIET = Context()
 
@@ -47,8 +51,8 @@ QUIET = Context()
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     """Take a hundred graphs for many, so that they are solved as a million would be."""
-    for module in (committees, linear, estimators, networks, training):
-        monkeypatch.setattr(module, "MOST_SAMPLES", 50)
+    monkeypatch.setenv("FDGNN_MAX_KERNEL_BYTES", "10000")  # of 50 graphs
+    monkeypatch.setattr("fdgnn.folds.MANY_GRAPHS", 50)
     monkeypatch.setattr(preconditioner, "MOST_ROWS", 8)
 
 
@@ -103,23 +107,22 @@ def in_memory(n=120):
 # ---------------------------------------------------------------------- the same model
 
 
-def colors(kind=FDGNNClassifier, **parameters):
-    return kind(
-        encoder=ColorCounts(n_buckets=2**10), readout="linear", random_state=0, **parameters
-    )
+def colors(kind=GraphClassifier, alpha="cv", **parameters):
+    return kind(WLCounts(n_features=2**10), Ridge(alpha), random_state=0, **parameters)
 
 
-def test_colors_are_the_model_of_memory(shards, tmp_path):
+def test_wl_features_give_the_model_of_memory(shards, tmp_path, monkeypatch):
+    monkeypatch.setattr("fdgnn.linear.conjugate.TOLERANCE", 1e-9)  # in memory few are exact
     graphs, table = in_memory()
     y = np.array([row["y"] for row in table])
     whole = colors(probability=True).fit(graphs, y)
     found = trained(shards, tmp_path / "w", colors(probability=True)).model
-    assert found.networks_[0].alpha == whole.networks_[0].alpha
+    assert found.estimators_[0].alpha == whole.estimators_[0].alpha
     scores = whole.decision_function(graphs)
     np.testing.assert_allclose(
         found.decision_function(graphs), scores, atol=1e-6 * (scores.max() - scores.min())
     )
-    np.testing.assert_allclose(found.calibration_, whole.calibration_, rtol=1e-5)
+    np.testing.assert_allclose(found.targets_[0].slope, whole.targets_[0].slope, rtol=1e-5)
     np.testing.assert_allclose(found.novelty(graphs), whole.novelty(graphs))
 
 
@@ -130,7 +133,8 @@ def test_a_reservoir_is_the_model_of_memory(shards, tmp_path):
     whole = reservoir.fit(graphs, y)
     found = trained(shards, tmp_path / "w", FDGNNRegressor(n_units=10, random_state=0), "size")
     np.testing.assert_allclose(found.model.predict(graphs), whole.predict(graphs), rtol=1e-6)
-    assert found.model.degree_ == pytest.approx(whole.degree_)
+    found, whole = (m.estimators_[0].encoder for m in (found.model, whole))
+    assert found.degree_ == pytest.approx(whole.degree_)
 
 
 def test_a_reservoir_has_the_random_features_that_are_asked_for(shards, tmp_path):
@@ -146,13 +150,13 @@ def test_several_targets_with_unknown_values(shards, tmp_path):
         row["size"] = None
     for number, path in enumerate(sorted(shards.iterdir())):
         write(path, table[40 * number : 40 * (number + 1)])
-    model = colors(FDGNNRegressor, intervals=True)
+    model = colors(GraphRegressor, intervals=True)
     found, executor = read(shards, tmp_path / "w", ["y", "size"], numeric=True)
     told = train_on_shards(model, found, ("y", "size"), executor, QUIET, task="regression")
     graphs, _ = in_memory()
     targets = {"y": [r["y"] for r in table], "size": [r["size"] for r in table]}
-    whole = colors(FDGNNRegressor, alpha=1.0, intervals=True).fit(graphs, targets)
-    alone = colors(FDGNNRegressor, alpha=1.0, intervals=True)
+    whole = colors(GraphRegressor, alpha=1.0, intervals=True).fit(graphs, targets)
+    alone = colors(GraphRegressor, alpha=1.0, intervals=True)
     again = train_on_shards(alone, found, ("y", "size"), executor, QUIET, task="regression").model
     np.testing.assert_allclose(again.predict(graphs), whole.predict(graphs), atol=5e-3)
     assert told.model.predict(graphs).shape == (120, 2)
@@ -160,11 +164,11 @@ def test_several_targets_with_unknown_values(shards, tmp_path):
 
 
 def test_committees_and_weights(shards, tmp_path):
-    model = new_model(Wishes(class_weight="balanced", threshold="f1"), "classification")
+    model = new_model(TrainingOptions(class_weight="balanced", threshold="f1"), True)
     found = trained(shards, tmp_path / "w", model)
     assert found.task == "classification"
     assert set(found.members) <= {
-        "colors, 2 rounds", "colors, 3 rounds", "reservoir", "another reservoir"
+        "WL, 2 iterations", "WL, 3 iterations", "reservoir", "another reservoir"
     }  # fmt: skip
     assert 0.5 < found.scores["accuracy"] <= 1.0
     assert found.model.predict_proba(in_memory()[0]).shape == (120, 2)
@@ -175,7 +179,7 @@ def test_of_many_graphs_some_choose(many, shards, tmp_path, monkeypatch):
     monkeypatch.setattr("fdgnn.scale.coding.MANY", many)
     found = trained(shards, tmp_path / "w", colors(probability=True))
     assert 10 < found.n_held_out < 40
-    same = colors(alpha=found.penalties[0])
+    same = colors(alpha=found.alphas[0])
     whole = trained(shards, tmp_path / "w", same)
     graphs, _ = in_memory()
     off = found.model.outputs(graphs) - whole.model.outputs(graphs)
@@ -185,7 +189,7 @@ def test_of_many_graphs_some_choose(many, shards, tmp_path, monkeypatch):
 
 def test_few_graphs_say_the_same_together_and_by_passes(shards, tmp_path, monkeypatch):
     monkeypatch.setattr("fdgnn.scale.coding.MANY", 50)
-    monkeypatch.setattr("fdgnn.readout.conjugate.TOLERANCE", 1e-9)
+    monkeypatch.setattr("fdgnn.linear.conjugate.TOLERANCE", 1e-9)
     table, executor = read(shards, tmp_path / "w")
     executor.solver_bytes = 10**9
     outputs, held_out = [], sparse.SparseTraining.held_out
@@ -199,24 +203,27 @@ def test_few_graphs_say_the_same_together_and_by_passes(shards, tmp_path, monkey
         monkeypatch.setattr(sparse, "_ENTRY", entry)
         models.append(train_on_shards(colors(), table, ("y",), executor, QUIET))
     np.testing.assert_allclose(outputs[0], outputs[1], atol=1e-6)
-    assert models[0].penalties == models[1].penalties
+    assert models[0].alphas == models[1].alphas
 
 
-def test_penalties_of_all_graphs_are_raised_where_that_does_better(shards, tmp_path, monkeypatch):
+def test_alphas_of_all_graphs_are_raised_where_that_does_better(shards, tmp_path, monkeypatch):
     monkeypatch.setattr("fdgnn.scale.coding.MANY", 50)
     asked = []
 
-    def best(self, outputs, alphas):
-        asked.append(tuple(alphas))
-        return at_best_penalty(outputs, np.arange(len(alphas)), alphas)  # the last
+    choose = FitTask.choose
 
-    monkeypatch.setattr(networks.TrainingGoal, "best", best)
+    def last(self, predictions, alphas):
+        asked.append(tuple(alphas))
+        found = choose(self, predictions, alphas)
+        return found._replace(positions=np.full_like(found.positions, len(alphas) - 1))
+
+    monkeypatch.setattr(FitTask, "choose", last)
     found = trained(shards, tmp_path / "w", colors())
     share = 50 / (120 * 0.8)
-    assert asked == [LARGE_PENALTIES, pytest.approx((1.0, share**-0.5, 1 / share))]
-    assert found.penalties == [pytest.approx(LARGE_PENALTIES[-1] / share)]
+    assert asked == [LARGE_ALPHAS, pytest.approx((1.0, share**-0.5, 1 / share))]
+    assert found.alphas == [pytest.approx(LARGE_ALPHAS[-1] / share)]
     asked.clear()
-    assert trained(shards, tmp_path / "w", colors(alpha=0.2)).penalties == [0.2]  # as is asked
+    assert trained(shards, tmp_path / "w", colors(alpha=0.2)).alphas == [0.2]  # as is asked
 
 
 @pytest.mark.parametrize(("many", "n_left_out"), [(10**5, N_FOLDS), (50, 1)])
@@ -227,7 +234,7 @@ def test_held_out_scores_are_of_models_that_have_not_seen_the_graphs(
     graphs, table = in_memory()
     y = np.array([row["y"] for row in table])
     found = trained(shards, tmp_path / "w", colors(alpha=0.1))
-    salt = networks.salt_of(found.model.seed_)
+    salt = salt_of(found.model.seed_)
     folds = signature_folds(graphs.coloring.signatures, salt, N_FOLDS)
     outputs = np.full(len(y), np.nan)
     for fold in range(n_left_out):
@@ -266,7 +273,7 @@ def test_what_is_finished_is_found_again(shards, tmp_path, monkeypatch):
     assert len(made) == 9
     two = trained(shards, work, colors(alpha=0.3))
     assert len(made) == 9
-    assert two.penalties == [0.3] != one.penalties
+    assert two.alphas == [0.3] != one.alphas
     os.utime(shards / "a.jsonl", ns=(1, 1))
     assert read(shards, work)[0].n_new == 3
 
@@ -294,7 +301,7 @@ def test_parts_that_do_not_fit_in_memory_are_read_again(shards, tmp_path):
     kept = train_on_shards(colors(), found, ("y",), executor, QUIET).model
     small = Local(tmp_path / "w", 0)
     again = train_on_shards(colors(), found, ("y",), small, QUIET).model
-    assert (again.coef_ == kept.coef_).all()
+    assert (again.estimators_[0].readout.coef == kept.estimators_[0].readout.coef).all()
 
 
 def test_what_is_kept_of_one_fit_is_not_taken_for_another(shards, tmp_path):
@@ -311,12 +318,26 @@ def test_what_is_kept_of_one_fit_is_not_taken_for_another(shards, tmp_path):
 def test_bad_rows_are_told_with_their_numbers(shards, tmp_path):
     with (shards / "c.jsonl").open("a") as file:
         file.write('{"edge_index": [[0], [9]], "num_nodes": 2, "node_feat": [0, 1], "y": 1}\n')
-    found, _ = read(shards, tmp_path / "w")
-    ((path, reject),) = found.rejects
-    assert path.endswith("c.jsonl")
+    found, executor = read(shards, tmp_path / "w")
+    assert found.n_rejects == 1
+    (reject,) = itertools.chain(*found.rejects(executor))
     assert reject.row == 40
     assert "points past" in reject.reason
-    assert read(shards, tmp_path / "w")[0].rejects == found.rejects
+    again, executor = read(shards, tmp_path / "w")
+    assert [*itertools.chain(*again.rejects(executor))] == [reject]
+
+
+def test_reports_of_parts_do_not_grow_with_their_bad_rows(shards, tmp_path):
+    sizes, good = [], (shards / "c.jsonl").read_text()
+    for n in (10, 1000):
+        (shards / "c.jsonl").write_text(good + "no row\n" * n)
+        (shard,) = find_shards(str(shards / "c.jsonl"))
+        asked = ShardRequest({"target": ("y",)}, n_rows=100).settled(find_shards(str(shards))[0])
+        for folder in (None, tmp_path / str(n)):
+            _, report = parts.parse_block(asked, parts.Block(shard), folder)
+            assert sum(part.n_rejects for part in report.parts) == n
+            sizes.append(max(len(pickle.dumps(part)) for part in report.parts))
+    assert max(sizes) < 2 * min(sizes)
 
 
 # ---------------------------------------------------------------------- bad input
@@ -395,8 +416,8 @@ def test_too_little_memory():
 
 
 def test_what_is_not_trained_out_of_core():
-    with pytest.raises(ValueError, match="'both' cannot be trained out of core"):
-        new_model(Wishes(model="both"), "classification")
+    with pytest.raises(ValueError, match="'union' cannot be trained out of core"):
+        check_trainable(TrainingOptions(model="union"))
 
 
 # ---------------------------------------------------------------------- folds
@@ -421,26 +442,13 @@ def test_folds_do_not_depend_on_the_place_of_a_row(shards, tmp_path):
 def test_pieces_of_a_reservoir_are_one_fit(cuts):
     graphs, table = in_memory()
     y = np.array([row["y"] for row in table])
-    model = FDGNNClassifier(n_units=10, n_networks=2, random_state=0)
-    whole = FDGNNClassifier(n_units=10, n_networks=2, random_state=0).fit(graphs, y)
+    model = FDGNNClassifier(n_units=10, n_estimators=2, random_state=0)
+    whole = FDGNNClassifier(n_units=10, n_estimators=2, random_state=0).fit(graphs, y)
     for a, b in reversed(list(itertools.pairwise(cuts))):  # in any order
         model.partial_fit(graphs[a:b], y[a:b], classes=[0, 1], like=graphs)
     np.testing.assert_allclose(
         model.decision_function(graphs), whole.decision_function(graphs), atol=1e-6
     )
-
-
-@pytest.mark.parametrize("kind", [FDGNNClassifier, FDGNNRegressor])
-def test_pieces_of_colors_are_one_fit(kind):
-    graphs, table = in_memory()
-    y = np.array([row["y" if kind is FDGNNClassifier else "size"] for row in table])
-    given = {"probability": True} if kind is FDGNNClassifier else {"intervals": True}
-    model, whole = colors(kind, **given), colors(kind, **given).fit(graphs, y)
-    more = {"classes": [0, 1]} if kind is FDGNNClassifier else {}
-    for a, b in ((0, 70), (70, 120)):
-        model.partial_fit(graphs[a:b], y[a:b], **more)
-    np.testing.assert_allclose(model.outputs(graphs), whole.outputs(graphs), atol=1e-6)
-    np.testing.assert_allclose(model.conformal_.groups[0], whole.conformal_.groups[0], atol=1e-6)
 
 
 def test_pieces_that_cannot_be():
@@ -452,13 +460,14 @@ def test_pieces_that_cannot_be():
         FDGNNClassifier().partial_fit(graphs, y, classes=[])
     with pytest.raises(ValueError, match="has the class 7"):
         FDGNNClassifier().partial_fit(graphs, [*y[:-1], 7], classes=[0, 1])
-    with pytest.raises(ValueError, match="learn probabilities"):
+    with pytest.raises(ValueError, match="learn uncertainty"):
         FDGNNClassifier(probability=True).partial_fit(graphs, y, classes=[0, 1])
-    with pytest.raises(ValueError, match='members of encoder="auto"'):
-        FDGNNClassifier(encoder="auto").partial_fit(graphs, y, classes=[0, 1])
+    for other in (AutoGraphClassifier(), GraphClassifier()):  # rows of WL features would be kept
+        assert not hasattr(other, "partial_fit")
 
 
-def test_batches_from_an_iterator_are_one_fit():
+def test_batches_from_an_iterator_are_one_fit(monkeypatch):
+    monkeypatch.setattr("fdgnn.linear.conjugate.TOLERANCE", 1e-9)  # in memory few are exact
     graphs, table = in_memory()
     y = np.array([row["y"] for row in table])
     whole = colors(probability=True).fit(graphs, y)
@@ -467,6 +476,16 @@ def test_batches_from_an_iterator_are_one_fit():
     np.testing.assert_allclose(model.outputs(graphs), whole.outputs(graphs), atol=2e-6)
     with pytest.raises(GraphError, match="nothing to fit"):
         fit_batches(colors(), iter(()))
+
+
+@pytest.mark.parametrize("model", [AutoGraphClassifier("wl"), FDGNNClassifier(alpha="cv")])
+def test_graphs_that_are_all_equal_lie_in_one_fold(model):
+    """Nothing is left to train on without that fold."""
+    graphs, y = make_cycles([5] * 40), np.arange(40) % 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        fitted = fit_batches(clone(model).set_params(random_state=0), [(graphs, y)])
+    assert np.isfinite(fitted.decision_function(graphs)).all()
 
 
 # ---------------------------------------------------------------------- progress
@@ -517,7 +536,7 @@ def test_rows_of_a_part_do_not_depend_on_the_number_of_processes(memory):
 def test_a_model_is_bitwise_the_same_with_two_processes(model, shards, tmp_path):
     """One shard is read in blocks, and their strides follow the number of processes."""
     table = list(rows(200))
-    if model.encoder == "reservoir":  # sums of weights that are not integers depend on their order
+    if isinstance(model, FDGNNClassifier):  # sums of fractions depend on their order
         for row in table:
             row["edge_weight"] = [1 / (1 + a + b) for a, b in zip(*row["edge_index"], strict=True)]
     write(tmp_path / "one.jsonl", table)

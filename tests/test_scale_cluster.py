@@ -102,7 +102,7 @@ def test_few_graphs_choose_as_on_one_machine(client, shards, tmp_path, monkeypat
     asked = ShardRequest({"target": "y"}, n_rows=15)
     there = read_shards(find_shards(str(shards)), asked, executor, QUIET)
     found = train_on_shards(colors(), there, ("y",), executor, QUIET)
-    assert found.penalties == wanted.penalties
+    assert found.alphas == wanted.alphas
     graphs, _ = in_memory()
     scores = wanted.model.decision_function(graphs)
     np.testing.assert_allclose(found.model.decision_function(graphs), scores, atol=1e-6)
@@ -142,7 +142,7 @@ def test_one_line_and_an_exit_code(tmp_path):
 def test_a_model_that_is_not_trained_out_of_core_is_refused_before_anything_is_read(tmp_path):
     (tmp_path / "a.csv").write_text("smiles,y\nC,1\n")
     run = fdgnn("fit", tmp_path / "*.csv", "--target", "y", "-o", tmp_path / "m.fdgnn",
-                "--model", "both")  # fmt: skip
+                "--model", "union")  # fmt: skip
     assert run.returncode == 1
     assert "cannot be trained out of core" in run.stderr
     assert not (tmp_path / "m.fdgnn.work").exists()

@@ -1,16 +1,20 @@
-"""Several targets with unknown values: in the estimators, one set of networks for all."""
+"""Several targets with missing values: one model with outputs for all of them."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn import linear_model
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from fdgnn import (
+    AutoGraphClassifier,
+    AutoGraphRegressor,
     FDGNNClassifier,
     FDGNNRegressor,
     FDGNNSearchCV,
+    GraphClassifier,
     explain,
     load_model,
     model_info,
@@ -18,15 +22,18 @@ from fdgnn import (
 )
 from fdgnn.datasets import make_random_graphs
 from fdgnn.exceptions import RareClassWarning
-from fdgnn.readout.several import (
-    balanced_folds,
+from fdgnn.folds import balanced_folds
+from fdgnn.targets import (
+    class_labels,
     class_targets,
-    coded_like,
     n_columns,
     number_targets,
+    read_targets,
+    targets_like,
+    winning_class,
 )
-from fdgnn.readout.targets import class_labels, winning_class
 from model_file_tools import refused, with_record
+from models import NAMES, classifier, regressor
 
 pytestmark = pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
 
@@ -54,7 +61,7 @@ def test_columns_have_names_classes_and_known_values():
     assert found.names == ("active", "color", "level")
     assert [each.tolist() for each in found.classes] == [[0, 1], ["blue", "red"], [0, 1, 2]]
     assert found.values.tolist() == [[1, 1, 2], [0, -1, 0], [-1, 0, -1], [1, 1, 1]]
-    assert [target.outputs for target in found.targets] == [slice(0, 1), slice(1, 2), slice(2, 5)]
+    assert [target.columns for target in found.each] == [slice(0, 1), slice(1, 2), slice(2, 5)]
     assert np.isnan(found.coded).tolist() == [
         [False, False, False, False, False],
         [False, True, False, False, False],
@@ -63,7 +70,17 @@ def test_columns_have_names_classes_and_known_values():
     ]
     np.testing.assert_array_equal(found.coded[0], [1, 1, -1, -1, 1])
     assert found[[2, 3]].values.tolist() == [[-1, 0, -1], [1, 1, 1]]
-    assert class_targets(found, GRAPHS[:4]) is found
+
+
+def test_one_target_is_a_table_of_one_column():
+    found = read_targets(CLASSES[:, 0], GRAPHS, classify=True)
+    assert (found.flat, found.n_outputs, found.values.shape) == (True, 1, (N, 1))
+    assert read_targets(found, GRAPHS, classify=True) is found
+    column = FDGNNClassifier(**SMALL).fit(GRAPHS, {"a": CLASSES[:, 0]})
+    flat = FDGNNClassifier(**SMALL).fit(GRAPHS, CLASSES[:, 0])
+    np.testing.assert_array_equal(column.outputs(GRAPHS), flat.outputs(GRAPHS))
+    assert [each.name for each in column.targets_] == ["a"]
+    assert [each.name for each in flat.targets_] == [""]
 
 
 def test_one_list_has_no_columns():
@@ -156,27 +173,19 @@ def test_few_known_numbers_are_in_different_folds():
 # ---------------------------------------------------------------------- models
 
 
-@pytest.mark.parametrize("readout", ["linear", "gaussian"])
-def test_with_a_given_penalty_each_target_is_that_of_its_known_graphs(readout):
-    model = FDGNNClassifier(readout=readout, alpha=0.1, **SMALL).fit(GRAPHS, PARTLY)
-    features = model.networks_[0].features(GRAPHS)
-    recipe = model.recipe(N)
+def test_with_a_given_alpha_each_target_is_that_of_its_known_graphs():
+    model = FDGNNClassifier(alpha=0.1, **SMALL).fit(GRAPHS, PARTLY)
+    features = model.estimators_[0].features(GRAPHS)
     coded = class_targets(PARTLY, GRAPHS).coded
-    for target in model.targets_:
-        for j in range(target.outputs.start, target.outputs.stop):
-            known = ~np.isnan(coded[:, j])
-            if readout == "gaussian":
-                continue  # its unit is that of all graphs; test_unknown_targets has the oracle
-            alone = recipe.fit(features[known], coded[known, j : j + 1], 0.1)
-            np.testing.assert_allclose(
-                model.outputs(GRAPHS)[:, j], alone.outputs(features)[:, 0], atol=1e-7
-            )
-    assert np.isfinite(model.outputs(GRAPHS)).all()
+    for j in range(coded.shape[1]):
+        known = ~np.isnan(coded[:, j])
+        alone = linear_model.Ridge(alpha=0.1).fit(features[known], coded[known, j])
+        np.testing.assert_allclose(model.outputs(GRAPHS)[:, j], alone.predict(features), atol=1e-7)
 
 
-@pytest.mark.parametrize("encoder", ["reservoir", "colors", "both", "auto"])
-def test_answers_are_a_table_and_those_of_a_model_for_each_target(encoder):
-    model = FDGNNClassifier(encoder=encoder, probability=True, random_state=0).fit(GRAPHS, PARTLY)
+@pytest.mark.parametrize("name", NAMES)
+def test_predictions_are_a_table_and_those_of_a_model_for_each_target(name):
+    model = classifier(name, probability=True, random_state=0).fit(GRAPHS, PARTLY)
     found, chances = model.predict(GRAPHS), model.predict_proba(GRAPHS)
     assert found.shape == (N, 3)
     assert [each.tolist() for each in model.classes_] == [[0, 1], [0, 1], [0, 1, 2]]
@@ -189,11 +198,11 @@ def test_answers_are_a_table_and_those_of_a_model_for_each_target(encoder):
     assert model.score(GRAPHS, PARTLY) > 0.8
 
 
-def test_penalties_are_chosen_for_each_target():
-    model = FDGNNClassifier(encoder="colors").fit(GRAPHS, PARTLY)
-    alpha = model.networks_[0].alpha
+def test_alpha_is_chosen_for_each_target():
+    model = GraphClassifier("wl").fit(GRAPHS, PARTLY)
+    alpha = model.estimators_[0].alpha
     assert len(alpha) == 3
-    assert [model.for_target(t).networks_[0].alpha for t in range(3)] == list(alpha)
+    assert [model.for_target(t).estimators_[0].alpha for t in range(3)] == list(alpha)
 
 
 def test_complete_numbers_of_a_reservoir_are_those_of_each_alone_bit_by_bit():
@@ -229,9 +238,9 @@ def test_class_weights_are_those_of_each_target_and_thresholds_move_answers():
     weighted = FDGNNClassifier(class_weight="balanced", **SMALL).fit(GRAPHS, two)
     assert abs(weighted.outputs(GRAPHS) - plain.outputs(GRAPHS)).max() > 1e-6
     cut = FDGNNClassifier(threshold="f1", probability=True, **SMALL).fit(GRAPHS, two)
-    cuts = [one.threshold_ for one in cut.each_]
+    cuts = [target.threshold for target in cut.targets_]
     np.testing.assert_allclose(cut.outputs(GRAPHS), plain.outputs(GRAPHS) - cuts, atol=1e-9)
-    for t, one in enumerate(cut.each_):
+    for t, one in enumerate(map(cut.for_target, (0, 1))):
         np.testing.assert_allclose(one.outputs(GRAPHS)[:, 0], cut.outputs(GRAPHS)[:, t])
     with pytest.raises(ValueError, match="`threshold` is for two classes, but target '2' has 3"):
         FDGNNClassifier(threshold="f1", **SMALL).fit(GRAPHS, PARTLY)
@@ -247,20 +256,20 @@ def test_text_and_numbers_are_answered_as_they_were_given():
 
 def test_names_and_numbers_choose_a_target():
     model = FDGNNRegressor(**SMALL).fit(GRAPHS, {"zeros": NUMBERS[:, 0], "size": NUMBERS[:, 1]})
-    assert model.for_target("size") is model.for_target(1) is model.each_[1]
+    one, other = model.for_target("size"), model.for_target(1)
+    np.testing.assert_array_equal(one.predict(GRAPHS), other.predict(GRAPHS))
     with pytest.raises(ValueError, match="target='weight' is none of the model's; they are"):
         model.for_target("weight")
     with pytest.raises(ValueError, match="the model was fitted on one target"):
         FDGNNRegressor(**SMALL).fit(GRAPHS, ZEROS).for_target(0)
-    again = clone(model).fit(GRAPHS, ZEROS)
-    assert again.each_ == ()
+    assert len(clone(model).fit(GRAPHS, ZEROS).targets_) == 1
 
 
 def test_classes_that_the_model_does_not_know_are_wrong_answers():
     model = FDGNNClassifier(**SMALL).fit(GRAPHS, CLASSES[:, :2])
     truth = CLASSES[:, :2].copy()
     truth[0, 0] = 7
-    found = coded_like(model.targets_, truth, GRAPHS)
+    found = targets_like(model.targets_, truth, GRAPHS)
     assert found.values[0, 0] == 2
     known = model.score(GRAPHS, CLASSES[:, :2])
     right = model.predict(GRAPHS)[0, 0] == CLASSES[0, 0]
@@ -270,10 +279,10 @@ def test_classes_that_the_model_does_not_know_are_wrong_answers():
 # ---------------------------------------------------------------------- explained and saved
 
 
-@pytest.mark.parametrize("encoder", ["reservoir", "auto"])
-def test_one_target_is_explained_by_its_name(encoder):
+@pytest.mark.parametrize("kind", ["reservoir", "auto"])
+def test_one_target_is_explained_by_its_name(kind):
     table = {"a": PARTLY[:, 0], "b": PARTLY[:, 1], "c": PARTLY[:, 2]}
-    model = FDGNNClassifier(encoder=encoder, random_state=0).fit(GRAPHS, table)
+    model = classifier(kind, random_state=0).fit(GRAPHS, table)
     outputs = model.outputs(GRAPHS[:4])
     explained = explain(model, GRAPHS[:4], target=("b", 1))
     for found, score in zip(explained, outputs[:, 1], strict=True):
@@ -297,18 +306,18 @@ def test_numbers_are_explained_by_name_or_number():
 
 
 @pytest.mark.parametrize("options", [{}, {"probability": True}, {"threshold": "f1"}])
-@pytest.mark.parametrize("encoder", ["reservoir", "colors", "auto"])
-def test_one_file_has_all_targets(encoder, options, tmp_path):
+@pytest.mark.parametrize("kind", ["reservoir", "wl", "auto"])
+def test_one_file_has_all_targets(kind, options, tmp_path):
     text = np.array(["no", "yes"])[CLASSES[:, 1].astype(int)]
     table = {"a": PARTLY[:, 0], "b": np.where(UNKNOWN[:, 1], None, text)}
-    model = FDGNNClassifier(encoder=encoder, random_state=0, **options).fit(GRAPHS, table)
+    model = classifier(kind, random_state=0, **options).fit(GRAPHS, table)
     path = tmp_path / "model.fdgnn"
     save_model(model, path, score=0.5)
     loaded = load_model(path)
     assert loaded.outputs(GRAPHS).tobytes() == model.outputs(GRAPHS).tobytes()
     np.testing.assert_array_equal(loaded.predict(GRAPHS), model.predict(GRAPHS))
     assert [each.tolist() for each in loaded.classes_] == [[0, 1], ["no", "yes"]]
-    assert [n.alpha for n in loaded.networks_] == [n.alpha for n in model.networks_]
+    assert [m.alpha for m in loaded.estimators_] == [m.alpha for m in model.estimators_]
     if "probability" in options:
         pairs = zip(loaded.predict_proba(GRAPHS), model.predict_proba(GRAPHS), strict=True)
         for one, other in pairs:
@@ -322,7 +331,7 @@ def test_one_file_has_all_targets(encoder, options, tmp_path):
 
 def test_a_file_of_numbers_has_all_targets(tmp_path):
     path = tmp_path / "model.fdgnn"
-    model = FDGNNRegressor(encoder="auto", random_state=0).fit(GRAPHS, {"a": ZEROS, "b": SIZES})
+    model = AutoGraphRegressor(random_state=0).fit(GRAPHS, {"a": ZEROS, "b": SIZES})
     save_model(model, path)
     loaded = load_model(path)
     np.testing.assert_array_equal(loaded.predict(GRAPHS), model.predict(GRAPHS))
@@ -369,7 +378,7 @@ def without(*names):
         lambda record: record["targets"][1].update(calibration=-1.0),
         lambda record: record["targets"][1].update(threshold=0.5),
         lambda record: record.update(calibration=1.0),
-        lambda record: record["networks"][0].update(alpha=[1.0]),
+        lambda record: record["estimators"][0].update(alpha=[1.0]),
     ],
 )
 def test_files_whose_targets_contradict_themselves_are_refused(change, tmp_path):
@@ -387,14 +396,14 @@ def searched(estimator, y, **options):
     return FDGNNSearchCV(estimator, **given).fit(GRAPHS, y)
 
 
-@pytest.mark.parametrize("encoder", ["reservoir", "auto"])
+@pytest.mark.parametrize("name", ["reservoir", "auto"])
 @pytest.mark.parametrize("classify", [True, False])
-def test_a_search_scores_the_mean_over_targets(encoder, classify):
+def test_a_search_scores_the_mean_over_targets(name, classify):
     partly = NUMBERS.copy()
     partly[::5, 0] = np.nan
-    kind, y = (FDGNNClassifier, PARTLY) if classify else (FDGNNRegressor, partly)
-    options = {} if encoder == "auto" else {"n_configurations": 2, "depths": (1, 2), "n_guesses": 1}
-    search = searched(kind(encoder=encoder, random_state=0), y, outer_cv=3, **options)
+    kind, y = (classifier, PARTLY) if classify else (regressor, partly)
+    options = {} if name == "auto" else {"n_configurations": 2, "depths": (1, 2)}
+    search = searched(kind(name, random_state=0), y, outer_cv=3, **options)
     scoring = "accuracy" if classify else "r2"
     each = search.nested_scores_by_target(scoring)
     assert list(each) == ["0", "1", "2"][: y.shape[1]]
@@ -406,32 +415,35 @@ def test_a_search_scores_the_mean_over_targets(encoder, classify):
     assert by_name.score(GRAPHS, y) == pytest.approx(search.score(GRAPHS, y))
 
 
-def test_nested_scores_of_a_committee_are_those_of_models_fitted_without_the_fold():
-    base = FDGNNClassifier(encoder="auto", candidates="colors", random_state=0)
+def test_nested_scores_of_an_ensemble_are_those_of_models_fitted_without_the_fold():
+    base = AutoGraphClassifier("wl", random_state=0)
     search = searched(base, PARTLY, outer_cv=3)
     tested = search.nested_folds_ == -1
     for t in range(3):
         scores = []
         for test in tested:
             known = test & ~np.isnan(PARTLY[:, t])
-            own = search.nested_outputs_[known][:, search.best_estimator_.targets_[t].outputs]
+            own = search.nested_outputs_[known][:, search.best_estimator_.targets_[t].columns]
             scores.append((winning_class(own) == PARTLY[known, t]).mean())
         found = search.nested_scores_by_target("accuracy")[str(t)]
         assert found == pytest.approx(np.mean(scores))
 
 
-def test_what_was_chosen_in_a_search_is_what_fit_would_choose():
-    base = FDGNNClassifier(encoder="auto", candidates="colors", random_state=0)
-    search = searched(base, PARTLY)
-    networks = search.best_estimator_.networks_
-    found = zip(search.cv_results_["params"], search.cv_results_["kept"], strict=True)
-    kept = [params["alpha"] for params, keep in found if keep]
-    assert [network.alpha for network in networks] == kept
-    assert all(len(alpha) == 3 for alpha in kept)
+def test_alphas_of_a_search_are_chosen_for_each_target():
+    search = searched(AutoGraphClassifier("wl", random_state=0), PARTLY)
+    assert all(len(model.alpha) == 3 for model in search.best_estimator_.estimators_)
+    kept = {
+        params["model"]
+        for params, keep in zip(
+            search.cv_results_["params"], search.cv_results_["kept"], strict=True
+        )
+        if keep
+    }
+    assert {model.name for model in search.best_estimator_.estimators_} == kept
 
 
 def test_groups_and_splitters_of_scikit_learn_hold_several_targets_out():
-    base = FDGNNRegressor(encoder="auto", candidates="colors", random_state=0)
+    base = AutoGraphRegressor("wl", random_state=0)
     by_group = FDGNNSearchCV(base, cv=3, outer_cv=3, random_state=0)
     groups = np.arange(N) // 4
     by_group.fit(GRAPHS, NUMBERS, groups=groups)
@@ -443,7 +455,7 @@ def test_groups_and_splitters_of_scikit_learn_hold_several_targets_out():
 def test_a_target_that_is_in_one_fold_only_is_told():
     column = np.full(N, np.nan)
     column[[0, 1]] = [1.0, 2.0]
-    base = FDGNNRegressor(encoder="auto", candidates="colors", random_state=0)
+    base = AutoGraphRegressor("wl", random_state=0)
     with pytest.raises(ValueError, match="target 'b' is known in too few graphs to be in two"):
         searched(base, {"a": ZEROS, "b": column}, cv=KFold(4))
 
@@ -452,4 +464,4 @@ def test_a_rare_class_of_one_target_is_told_with_its_name():
     rare = np.zeros(N, dtype=int)
     rare[[3, 17, 40, 66]] = 1
     with pytest.warns(RareClassWarning, match=r"class 1 of target 'b' has 5\.0 % of the graphs"):
-        FDGNNClassifier(encoder="colors").fit(GRAPHS, {"a": CLASSES[:, 0], "b": rare})
+        GraphClassifier("wl").fit(GRAPHS, {"a": CLASSES[:, 0], "b": rare})

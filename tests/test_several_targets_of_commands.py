@@ -14,7 +14,7 @@ from fdgnn import load_model, model_info, read_graphs
 from fdgnn.datasets import make_random_graphs
 from fdgnn.exceptions import DatasetFormatError
 from fdgnn.report.numbers import percent
-from fdgnn.workflow.asking import check_targets
+from fdgnn.workflow.inference import table_targets
 
 N = 60
 GRAPHS = make_random_graphs(N, random_state=0)
@@ -57,7 +57,7 @@ def test_columns_of_several_targets_are_a_table_with_empty_cells(tmp_path):
     assert set(found.y[:, 0]) == {"yes", "no", None}
     assert 5 in [bad.row for bad in found.rejects]
     assert {bad.reason for bad in found.rejects} == {"all of its targets are missing"}
-    graphs, several = check_targets(found)
+    graphs, several = table_targets(found)
     assert len(graphs) == len(several)
     assert [each.tolist() for each in several.classes] == [["no", "yes"], [0, 1, 2]]
 
@@ -89,9 +89,9 @@ def test_a_target_is_no_descriptor(tmp_path):
 def test_targets_of_two_kinds_are_told(tmp_path):
     found = read_graphs(table(tmp_path / "a.csv"), target=["active", "weight"])
     with pytest.raises(DatasetFormatError, match="'active' has classes, and 'weight' numbers"):
-        check_targets(found)
+        table_targets(found)
     numbers = read_graphs(table(tmp_path / "a.csv"), target=["level", "weight"])
-    assert check_targets(numbers, "regression")[1].classes is None
+    assert table_targets(numbers, "regression")[1].classes is None
 
 
 def test_rows_with_text_instead_of_numbers_are_bad_rows(tmp_path):
@@ -114,7 +114,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def classes(folder):
-    words = ["--target", "active", "--target", "level", "--model", "colors", "--json"]
+    words = ["--target", "active", "--target", "level", "--model", "wl", "--json"]
     run = fdgnn("fit", folder / "train.csv", *words, "-o", folder / "classes.fdgnn")
     assert run.returncode == 0, run.stderr
     return folder / "classes.fdgnn", json.loads(run.stdout)
@@ -131,18 +131,18 @@ def test_fit_gives_a_score_for_each_target(classes, folder):
     assert all(0.5 < each["ceiling"] <= 1 for each in facts["targets"])
     assert [target.name for target in model_info(path).targets] == ["active", "level"]
     shown = fdgnn("model", path).stdout
-    assert "active: classes no, yes" in shown
-    assert "level: classes 0, 1, 2" in [line[12:34] for line in shown.splitlines()]
+    assert "active: 2 classes: no, yes" in shown
+    assert "level: 3 classes: 0, 1, 2" in shown
 
 
 def test_targets_with_commas_and_a_table_of_scores(folder):
-    run = fdgnn("fit", folder / "train.csv", "--targets", "weight, length", "--model", "colors",
+    run = fdgnn("fit", folder / "train.csv", "--targets", "weight, length", "--model", "wl",
                 "-o", folder / "numbers.fdgnn")  # fmt: skip
     assert run.returncode == 0, run.stderr
     lines = [line.split() for line in run.stdout.splitlines()]
     header = next(line for line in lines if line[:2] == ["target", "known"])
     assert header[2:] == ["R2", "RMSE"]
-    assert "R2, nested cross validation" in run.stdout
+    assert "R2, nested cross-validation" in run.stdout
     assert "RMSE, nested" not in run.stdout  # a mean of two units
     rows = {line[0]: line for line in lines if line and line[0] in ("weight", "length")}
     assert all(float(row[2]) > 0.5 for row in rows.values())
@@ -258,13 +258,14 @@ def test_files_keep_the_scores_of_each_target(classes, tmp_path):
     model = load_model(path)
     each = {target.name: target.scores for target in model_info(path).targets}
     assert each == {one["name"]: one["scores"] for one in facts["targets"]}
-    assert model.training_scores_ == facts["scores"]
-    assert model.for_target("level").training_scores_ == each["level"]
+    assert {f.name: f.scores for f in model.training_facts_} == each
+    (level,) = model.for_target("level").training_facts_
+    assert level.scores == each["level"]
 
 
 def test_a_page_calls_accuracy_what_is_accuracy_whatever_models_were_chosen_by(folder):
     out, page = folder / "loss.fdgnn", folder / "loss.html"
-    words = ["--target", "active", "--model", "colors", "--scoring", "log_loss", "--json"]
+    words = ["--target", "active", "--model", "wl", "--scoring", "log_loss", "--json"]
     run = fdgnn("fit", folder / "train.csv", *words, "-o", out, "--report", page)
     assert run.returncode == 0, run.stderr
     scores = json.loads(run.stdout)["scores"]

@@ -94,9 +94,9 @@ def test_ensemble_averages_the_outputs_of_fitted_networks(tmp_path):
         assert configuration["alpha"] == alphas[0]
         outputs = []
         for guess, alpha in enumerate(alphas):
-            model = study.estimator(configuration).set_params(n_networks=2, alpha=alpha)
+            model = study.estimator(configuration).set_params(n_estimators=2, alpha=alpha)
             model.fit(study.graphs[fold >= 0], study.y[fold >= 0])
-            model.networks_ = model.networks_[guess : guess + 1]
+            model.estimators_ = model.estimators_[guess : guess + 1]
             outputs.append(model.decision_function(study.graphs[fold < 0]))
         predicted = model.classes_[(np.mean(outputs, axis=0) > 0).astype(int)]
         score = np.mean(predicted == study.y[fold < 0])
@@ -156,14 +156,14 @@ def test_one_class_is_told_before_anything_is_computed(tmp_path):
     assert not (tmp_path / "records.jsonl").exists()
 
 
-def test_a_killed_process_is_told_in_one_line(tmp_path):
+def test_a_killed_process_is_reported_in_one_line(tmp_path):
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    from fdgnn.experiments.running import _told_of_dead_workers
+    from fdgnn.experiments.running import _dead_workers_reported
 
     with (
         pytest.raises(StudyError, match="run the same command again"),
-        _told_of_dead_workers(tmp_path),
+        _dead_workers_reported(tmp_path),
     ):
         raise TerminatedWorkerError("killed")
 
@@ -343,7 +343,7 @@ def test_a_dask_cluster_that_loses_a_worker_gives_the_same_bits(undisturbed, tmp
 def _kill_in_mid_run(pid, records):
     """Kill once the first record is there; return how many were there then."""
     end = time.monotonic() + 120
-    while not records.exists() and time.monotonic() < end:
+    while not (records.exists() and records.stat().st_size) and time.monotonic() < end:
         time.sleep(0.002)
     os.kill(pid, signal.SIGKILL)
     return records.read_bytes().count(b"\n")

@@ -8,18 +8,21 @@ import numpy as np
 import pytest
 
 from fdgnn import (
-    ColorCounts,
+    AutoGraphClassifier,
+    EncoderUnion,
     FDGNNClassifier,
-    FDGNNRegressor,
     Graph,
+    GraphClassifier,
+    GraphRegressor,
     GraphReservoir,
+    WLCounts,
     as_batch,
     explain,
     explanations,
     substructures,
 )
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
-from fdgnn.encoders import JoinedEncoder
+from fdgnn.linear import KernelRidge, Ridge
 
 ALL = 10**6  # more than there are
 QUIET = pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
@@ -44,13 +47,15 @@ def paths(n, seed=0):
 
 
 @QUIET
-@pytest.mark.parametrize("readout", ["linear", "gaussian"])
-@pytest.mark.parametrize("n_buckets", [None, 64])
+@pytest.mark.parametrize(
+    "readout", [Ridge(alpha=0.1), KernelRidge(alpha=0.1)], ids=["linear", "rbf"]
+)
+@pytest.mark.parametrize("n_features", [None, 64])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_all_weights_add_up_to_the_mean_score(readout, n_buckets, n_classes):
+def test_all_weights_add_up_to_the_mean_score(readout, n_features, n_classes):
     graphs = make_random_graphs(40, random_state=0)
-    encoder = ColorCounts(n_rounds=2, n_buckets=n_buckets)
-    model = FDGNNClassifier(encoder=encoder, readout=readout, alpha=0.1)
+    encoder = WLCounts(n_iterations=2, n_features=n_features)
+    model = GraphClassifier(encoder, readout)
     model.fit(graphs, np.arange(40) % n_classes)
     new = make_random_graphs(8, random_state=1)
     for target in range(n_classes):
@@ -60,10 +65,10 @@ def test_all_weights_add_up_to_the_mean_score(readout, n_buckets, n_classes):
         assert {one.target for one in found} == {target}
 
 
-def test_a_committee_of_colors_adds_up_and_same_colors_are_one():
+def test_an_ensemble_of_wl_features_adds_up_and_same_labels_are_one():
     graphs = make_random_graphs(40, random_state=0)
-    model = FDGNNClassifier(encoder="auto", candidates="colors").fit(graphs, np.arange(40) % 2)
-    assert len(model.networks_) > 1
+    model = AutoGraphClassifier("wl").fit(graphs, np.arange(40) % 2)
+    assert len(model.estimators_) > 1
     graphs = graphs[:12]
     found = substructures(model, graphs, target=1, n_most=ALL)
     left = [e.score - e.base_score for e in explain(model, graphs, target=1)]
@@ -75,23 +80,23 @@ def test_a_committee_of_colors_adds_up_and_same_colors_are_one():
 
 
 @QUIET
-def test_colors_beside_a_reservoir_are_what_a_joined_encoder_adds_by_them():
+def test_wl_features_beside_a_reservoir_are_what_a_union_adds_by_them():
     every = make_random_graphs(40, random_state=0)
     graphs, y = every[:10], np.arange(40) % 2
-    encoders = [GraphReservoir(n_units=8), ColorCounts(n_buckets=128)]
-    model = FDGNNClassifier(encoder=JoinedEncoder(encoders), readout="linear", random_state=0)
+    encoders = [("reservoir", GraphReservoir(n_units=8)), ("wl", WLCounts(n_features=128))]
+    model = GraphClassifier(EncoderUnion(encoders), "linear", random_state=0)
     model.fit(every, y)
     found = substructures(model, graphs, target=1, n_most=ALL)
-    network = model.networks_[0]
+    network = model.estimators_[0]
     scale, width = network.encoder.blocks_[1].scale, 128
     X = network.encoder.blocks_[1].encoder.transform(graphs)
     expected = scale * (X @ network.readout.coef[0, -width:]).mean()
     assert sum(one.weight for one in found) == pytest.approx(expected, rel=1e-9)
-    committee = FDGNNClassifier(encoder="auto", random_state=0).fit(every, y)
-    kinds = [network.encoder.kind for network in committee.networks_]
+    ensemble = AutoGraphClassifier(random_state=0).fit(every, y)
+    kinds = [network.encoder.kind for network in ensemble.estimators_]
     assert "reservoir" in kinds, "this seed keeps the reservoir"
-    weight = sum(one.weight for one in substructures(committee, graphs, target=1, n_most=ALL))
-    colors = [n for n in committee.networks_ if n.encoder.kind == "colors"]
+    weight = sum(one.weight for one in substructures(ensemble, graphs, target=1, n_most=ALL))
+    colors = [n for n in ensemble.estimators_ if n.encoder.kind == "wl"]
     outputs = [
         n.outputs(n.encoder.encode(graphs), graphs) - n.readout.base_outputs() for n in colors
     ]
@@ -101,7 +106,7 @@ def test_colors_beside_a_reservoir_are_what_a_joined_encoder_adds_by_them():
 
 def test_what_is_for_one_of_two_classes_is_against_the_other():
     graphs, y = paths(30)
-    model = FDGNNClassifier(encoder="colors").fit(graphs, y)
+    model = GraphClassifier("wl").fit(graphs, y)
     both = substructures(model, graphs, n_most=3)
     assert [one.target for one in both] == [0] * 6 + [1] * 6
     single = substructures(model, graphs, target=0, n_most=3) + substructures(
@@ -116,7 +121,7 @@ def test_what_is_for_one_of_two_classes_is_against_the_other():
 
 def test_chunks_change_nothing(monkeypatch):
     graphs, y = paths(30)
-    model = FDGNNClassifier(encoder="auto", candidates="colors").fit(graphs, y)
+    model = AutoGraphClassifier("wl").fit(graphs, y)
     whole = substructures(model, graphs)
     monkeypatch.setattr(explanations.vertices, "_AT_ONCE", 40)
     parts = substructures(model, graphs)
@@ -126,16 +131,16 @@ def test_chunks_change_nothing(monkeypatch):
         np.testing.assert_array_equal(one.steps, other.steps)
 
 
-def test_models_without_colors_have_none_and_strangers_are_refused():
+def test_models_without_wl_features_have_none_and_other_models_are_rejected():
     graphs = make_random_graphs(20, random_state=0)
     y = np.arange(20) % 2
     options = {"effective_spectral_radius": 0.5, "random_state": 0}
     assert substructures(FDGNNClassifier(**options).fit(graphs, y), graphs) == []
-    model = FDGNNClassifier(encoder="colors").fit(graphs, y)
+    model = GraphClassifier("wl").fit(graphs, y)
     with pytest.raises(ValueError, match="target=7 is not a class"):
         substructures(model, graphs, target=7)
     with pytest.raises(TypeError, match="has no score"):
-        substructures(ColorCounts().fit(graphs), graphs)
+        substructures(WLCounts().fit(graphs), graphs)
     for n_most in (0, -1):
         with pytest.raises(ValueError, match=f"n_most is {n_most}; give 1 or more"):
             substructures(model, graphs, n_most=n_most)
@@ -144,11 +149,11 @@ def test_models_without_colors_have_none_and_strangers_are_refused():
 # ---------------------------------------------------------------------- true
 
 
-@pytest.mark.parametrize("readout", ["linear", "gaussian"])
+@pytest.mark.parametrize("readout", ["linear", "rbf"])
 def test_the_planted_substructure_is_found_and_shown(readout):
     graphs, y = paths(60)
-    encoder = ColorCounts(n_rounds=1)
-    model = FDGNNClassifier(encoder=encoder, readout=readout).fit(graphs, y)
+    encoder = WLCounts(n_iterations=1)
+    model = GraphClassifier(encoder, readout).fit(graphs, y)
     new, truth = paths(40, seed=1)
     best = substructures(model, new, target=1, n_most=3, names={"N": "nitrogen"})[:3]
     words = [one.words for one in best]
@@ -165,11 +170,11 @@ def test_the_planted_substructure_is_found_and_shown(readout):
         np.testing.assert_array_equal(one.seen, np.flatnonzero(far <= one.round))
 
 
-def test_an_example_has_the_color_at_the_vertices_it_says():
+def test_an_example_has_the_wl_label_at_its_vertices():
     graphs, y = paths(30)
     batch = as_batch(graphs)
-    model = FDGNNClassifier(encoder=ColorCounts(n_rounds=2)).fit(batch, y)
-    colors = model.networks_[0].encoder.vertex_colors(batch)
+    model = GraphClassifier(WLCounts(n_iterations=2)).fit(batch, y)
+    colors = model.estimators_[0].encoder.vertex_colors(batch)
     for one in substructures(model, batch, n_most=5):
         start, end = batch.vertex_offsets[one.graph : one.graph + 2]
         own = colors[one.round, start:end]
@@ -182,7 +187,7 @@ def test_an_example_has_the_color_at_the_vertices_it_says():
 def test_a_regressor_is_raised_and_lowered():
     graphs, _ = paths(40)
     oxygen = [graph.labels.count("O") - len(graph.labels) / 10 for graph in graphs]
-    model = FDGNNRegressor(encoder=ColorCounts(n_rounds=0), readout="linear").fit(graphs, oxygen)
+    model = GraphRegressor(WLCounts(n_iterations=0), "linear").fit(graphs, oxygen)
     found = {one.words: one for one in substructures(model, graphs)}
     assert found["label O"].weight > 0 > found["label C"].weight
     assert {one.target for one in found.values()} == {0}
@@ -191,13 +196,13 @@ def test_a_regressor_is_raised_and_lowered():
 # ---------------------------------------------------------------------- words
 
 
-def words_of(graph, n_rounds, **options):
+def words_of(graph, n_iterations, **options):
     """All that is said of the vertices of one graph."""
     graphs, y = [graph, graph], [0.0, 1.0]
-    encoder = ColorCounts(n_rounds=n_rounds, **options)
-    model = FDGNNRegressor(encoder=encoder, readout="gaussian", alpha=0.1).fit(graphs, y)
+    encoder = WLCounts(n_iterations=n_iterations, **options)
+    model = GraphRegressor(encoder, KernelRidge(alpha=0.1)).fit(graphs, y)
     # Two equal graphs have nothing to tell apart, so the weights are given.
-    (network,) = model.networks_
+    (network,) = model.estimators_
     network.readout.dual[:] = [[1.0], [2.0]]
     return {one.words for one in substructures(model, [graph], n_most=ALL)}
 
@@ -238,7 +243,7 @@ def test_real_features_are_named():
 @pytest.mark.parametrize("name", ["degree", "triangles"])
 def test_ranges_hold_the_numbers_that_they_stand_for(name):
     graphs, _ = make_motif_graphs(20, motifs=("star", "clique"), random_state=0)
-    encoder = ColorCounts(n_rounds=0).fit(graphs)
+    encoder = WLCounts(n_iterations=0).fit(graphs)
     said = encoder.in_words(graphs, name)
     A = graphs.adjacency()
     degree = np.diff(graphs.indptr)
@@ -251,7 +256,7 @@ def test_ranges_hold_the_numbers_that_they_stand_for(name):
 def test_what_structure_looks_at_is_seen():
     star = Graph([[0, 0, 0, 4], [1, 2, 3, 3]])
     other = Graph([[0, 1, 2], [1, 2, 0]])
-    model = FDGNNClassifier(encoder=ColorCounts(n_rounds=0)).fit([star, other] * 4, [0, 1] * 4)
+    model = GraphClassifier(WLCounts(n_iterations=0)).fit([star, other] * 4, [0, 1] * 4)
     found = {one.words: one for one in substructures(model, [star, other], n_most=ALL)}
     center = found["degree 3 to 4"]
     assert center.steps.tolist() == [0, 1, 1, 1, -1]

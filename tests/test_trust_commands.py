@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from commands import assert_one_clear_line, fdgnn
-from fdgnn import FDGNNClassifier, FDGNNRegressor, load_model, read_graphs, save_model
+from fdgnn import (
+    GraphClassifier,
+    GraphRegressor,
+    WLCounts,
+    load_model,
+    read_graphs,
+    save_model,
+)
 from fdgnn.datasets import make_cycles, make_motif_graphs
 
 GRAPHS, Y = make_motif_graphs(150, random_state=0)
@@ -32,12 +39,12 @@ def folder(tmp_path_factory):
     where = tmp_path_factory.mktemp("trust")
     write_graphs(where / "training.csv", GRAPHS)
     graphs = read_graphs(where / "training.csv").graphs
-    options = {"encoder": "colors", "n_rounds": 1}
+    encoder = WLCounts(n_iterations=1)
     names = np.array(["no", "yes"])[NOISY]
     models = {
-        "classes": FDGNNClassifier(probability=True, **options).fit(graphs, names),
-        "numbers": FDGNNRegressor(intervals=True, **options).fit(graphs, NOISY * 1.0),
-        "plain": FDGNNClassifier(**options).fit(graphs, names),
+        "classes": GraphClassifier(encoder, probability=True).fit(graphs, names),
+        "numbers": GraphRegressor(encoder, intervals=True).fit(graphs, NOISY * 1.0),
+        "plain": GraphClassifier(encoder).fit(graphs, names),
     }
     for name, model in models.items():
         save_model(model, where / f"{name}.fdgnn")
@@ -108,7 +115,7 @@ def test_json_lines_and_the_summary(folder, tmp_path):
         ("classes", ["--coverage", "1"], "--coverage: expected a share between 0 and 1"),
         ("classes", ["--coverage", "-0.2"], "--coverage: expected a share between 0 and 1"),
         ("classes", ["--coverage", "0.999"], "150 held-out graphs are too few to promise 0.999"),
-        ("plain", ["--coverage", "0.9"], "the model has no held-out scores: fit it with"),
+        ("plain", ["--coverage", "0.9"], "the model has no conformal scores: fit it with"),
         ("classes", ["--by-class"], "it needs --coverage"),
         ("numbers", ["--by-class", "--coverage", "0.9"], "--by-class is for sets of classes"),
     ],
@@ -122,9 +129,10 @@ def test_bad_wishes_are_one_clear_line_and_write_nothing(folder, tmp_path, model
 
 
 def test_a_model_file_says_what_it_has(folder):
-    assert "sets           yes, by held-out scores of 150 answers" in _model(folder, "classes")
-    assert "intervals   yes, by held-out scores of 150 answers" in _model(folder, "numbers")
-    assert "no: the file has no held-out scores" in _model(folder, "plain")
+    known = "yes, by conformal scores of 150 out-of-fold predictions"
+    assert f"sets         {known}" in _model(folder, "classes")
+    assert f"intervals    {known}" in _model(folder, "numbers")
+    assert "no: the file has no conformal scores" in _model(folder, "plain")
 
 
 def _model(folder, name):
@@ -142,4 +150,4 @@ def test_fit_keeps_what_sets_and_intervals_need(tmp_path):
         result = fdgnn("fit", path, "--model", "paper", "--no-search", "-o", model, "--target", "y")
         assert result.returncode == 0, result.stderr
         assert getattr(load_model(model), parameter)
-        assert len(np.concatenate(load_model(model).conformal_.groups)) == 150
+        assert len(np.concatenate(load_model(model).targets_[0].scores.groups)) == 150

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import csv
 import json
+import warnings
 
 import numpy as np
 import pytest
+from sklearn.model_selection import cross_val_score
 
 from commands import fdgnn
 from fdgnn import (
-    ColorCounts,
-    FDGNNClassifier,
-    FDGNNRegressor,
     Graph,
+    GraphClassifier,
     GraphReservoir,
+    WLCounts,
     as_batch,
     load_model,
     save_model,
 )
-from fdgnn.encoders import Encoder, JoinedEncoder, register_encoder
 from fdgnn.exceptions import GraphError, UnseenLabelError, UnseenLabelWarning
+from models import NAMES, classifier, regressor
 
 pytestmark = pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
 
-ENCODERS = ("reservoir", "colors", "both", "auto")
 N = 40
 STRANGE = Graph([[0, 1], [1, 2]], labels=["a", "z", "b"])
 TOLD = "vertex label z was not seen during fit"
@@ -40,26 +40,22 @@ GRAPHS = labeled_graphs()
 MIXED = [GRAPHS[0], STRANGE, GRAPHS[1]]
 
 
-def fitted(kind, encoder, handle_unknown=None):
-    model = kind(encoder=encoder, handle_unknown=handle_unknown, random_state=0)
-    return model.fit(GRAPHS, np.arange(N) % 2)
+def fitted(kind, name, **options):
+    return kind(name, random_state=0, **options).fit(GRAPHS, np.arange(N) % 2)
 
 
-@pytest.mark.parametrize("encoder", ENCODERS)
-@pytest.mark.parametrize("kind", [FDGNNClassifier, FDGNNRegressor])
-def test_ignore_and_error_mean_the_same_for_every_model(kind, encoder):
-    usual = fitted(kind, encoder)
-    known = usual.outputs(GRAPHS[:2])
-
-    ignoring = fitted(kind, encoder, "ignore")
-    np.testing.assert_array_equal(ignoring.outputs(GRAPHS[:2]), known)
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", [classifier, regressor])
+def test_ignore_and_error_mean_the_same_for_every_model(kind, name):
+    ignoring = fitted(kind, name)  # the default
+    known = ignoring.outputs(GRAPHS[:2])
     with pytest.warns(UnseenLabelWarning, match="1 of 3 graphs has labels"):
         outputs = ignoring.outputs(MIXED)
     np.testing.assert_allclose(outputs[[0, 2]], known, atol=1e-9)
     assert np.isfinite(outputs).all()
-    assert (ignoring.unseen(MIXED), ignoring.refusals(MIXED)) == ({1: TOLD}, {})
+    assert (ignoring.unseen(MIXED), ignoring.usable(MIXED).faults) == ({1: TOLD}, {})
 
-    strict = fitted(kind, encoder, "error")
+    strict = fitted(kind, name, handle_unknown="error")
     np.testing.assert_array_equal(strict.outputs(GRAPHS[:2]), known)
     with pytest.raises(UnseenLabelError, match=r"^graph 1: vertex label 'z' .*model.usable does"):
         strict.predict(MIXED)
@@ -68,11 +64,22 @@ def test_ignore_and_error_mean_the_same_for_every_model(kind, encoder):
     np.testing.assert_allclose(strict.outputs(found.graphs), known, atol=1e-9)
     assert strict.unseen(GRAPHS) == {}
 
-    assert usual.refusals(MIXED) == (strict if encoder == "reservoir" else ignoring).refusals(MIXED)
+
+@pytest.mark.parametrize("name", NAMES)
+def test_folds_of_a_cross_validation_may_lack_labels(name):
+    """Each fold is its own batch of a list, with a vocabulary of its own."""
+    graphs = [*GRAPHS, STRANGE]
+    y = np.arange(N + 1) % 2
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        scores = cross_val_score(classifier(name, random_state=0), graphs, y, cv=3)
+    assert np.isfinite(scores).all()
+    (told,) = [each for each in told if each.category is UnseenLabelWarning]
+    assert str(told.message).startswith("1 of 13 graphs has labels or descriptors")
 
 
 @pytest.mark.parametrize(
-    "encoder", [GraphReservoir(random_state=0), ColorCounts(), ColorCounts(n_buckets=None)]
+    "encoder", [GraphReservoir(random_state=0), WLCounts(), WLCounts(n_features=None)]
 )
 def test_encoders_alone(encoder):
     known = encoder.set_params(handle_unknown="error").fit(GRAPHS).transform(GRAPHS[:2])
@@ -84,30 +91,30 @@ def test_encoders_alone(encoder):
     assert abs(X[[0, 2]] - known).max() < 1e-9
 
 
-@pytest.mark.parametrize("encoder", ENCODERS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("handle_unknown", ["ignore", "error"])
-def test_model_files_keep_it(encoder, handle_unknown, tmp_path):
-    save_model(fitted(FDGNNClassifier, encoder, handle_unknown), tmp_path / "m.fdgnn")
-    model = load_model(tmp_path / "m.fdgnn")
-    assert model.handle_unknown == handle_unknown
-    assert model.refusals(MIXED) == ({1: TOLD} if handle_unknown == "error" else {})
+def test_model_files_keep_it(name, handle_unknown, tmp_path):
+    model = fitted(classifier, name, handle_unknown=handle_unknown)
+    save_model(model, tmp_path / "m.fdgnn")
+    again = load_model(tmp_path / "m.fdgnn")
+    assert again.usable(MIXED).faults == ({1: TOLD} if handle_unknown == "error" else {})
 
 
-@pytest.mark.parametrize("encoder", ENCODERS)
-def test_no_graphs_have_no_predictions(encoder):
-    model = FDGNNClassifier(encoder=encoder, probability=True, random_state=0)
+@pytest.mark.parametrize("name", NAMES)
+def test_no_graphs_have_no_predictions(name):
+    model = classifier(name, probability=True, random_state=0)
     model.fit(GRAPHS, np.array(["no", "yes"])[np.arange(N) % 2])
     assert (model.predict([]).shape, model.predict([]).dtype) == ((0,), model.classes_.dtype)
     assert model.predict_proba([]).shape == (0, 2)
     assert model.decision_function([]).shape == (0,)
-    assert fitted(FDGNNRegressor, encoder).predict([]).shape == (0,)
+    assert fitted(regressor, name).predict([]).shape == (0,)
     assert len(model.usable([]).graphs) == 0
 
 
 def test_a_strange_item_does_not_take_the_others_down():
     pytest.importorskip("rdkit")
     smiles = ["CCO", "CCN", "CCC", "CCCO", "CCCN", "CC=O"] * 3
-    model = FDGNNClassifier(encoder="colors").fit(smiles, np.arange(18) % 2)
+    model = GraphClassifier("wl").fit(smiles, np.arange(18) % 2)
     with pytest.raises(
         GraphError, match=r"^graph 1: its SMILES 'C1' .*errors=\"missing\".*`usable`"
     ):
@@ -115,25 +122,6 @@ def test_a_strange_item_does_not_take_the_others_down():
     found = model.usable(["CCO", "C1", None, "CCN"])
     assert (found.rows.tolist(), sorted(found.faults)) == ([0, 3], [1, 2])
     np.testing.assert_array_equal(model.predict(found.graphs), model.predict(["CCO", "CCN"]))
-
-
-class Sizes(Encoder):
-    kind = "sizes without a choice"
-
-    def __init__(self, random_state=None, n_jobs=None):
-        self.random_state, self.n_jobs = random_state, n_jobs
-
-
-def test_choices_without_effect_are_errors():
-    register_encoder(Sizes)
-    y = np.arange(N) % 2
-    with pytest.raises(ValueError, match=r"^handle_unknown='ignore': a Sizes has no such choice"):
-        FDGNNClassifier(encoder=Sizes.kind, handle_unknown="ignore").fit(GRAPHS, y)
-    joined = JoinedEncoder([GraphReservoir(), ColorCounts()])
-    with pytest.raises(ValueError, match=r"^handle_unknown='error': set it on the encoder"):
-        FDGNNClassifier(encoder=joined, handle_unknown="error").fit(GRAPHS, y)
-    with pytest.raises(ValueError, match=r"^handle_unknown=.drop.: expected one of"):
-        FDGNNClassifier(handle_unknown="drop").fit(GRAPHS, y)
 
 
 @pytest.mark.parametrize(("model", "handle_unknown"), [("paper", "ignore"), ("auto", "error")])

@@ -36,7 +36,7 @@ def data(tmp_path_factory):
         write_table(folder / "shards" / f"{name}.csv", lines * 75)
     graphs, y = make_motif_graphs(300, random_state=0)
     write_batch(folder / "MOTIFS", graphs, y)
-    run = fdgnn("fit", folder / "small.csv", "--target", "y", "--model", "colors", "-o",
+    run = fdgnn("fit", folder / "small.csv", "--target", "y", "--model", "wl", "-o",
                 folder / "model.fdgnn")  # fmt: skip
     assert run.returncode == 0, run.stderr
     return folder
@@ -52,7 +52,7 @@ def words_of(command, data):
     return {
         "predict a file": ("predict", model, data / "large.csv", "-o", "out.csv"),
         "predict shards": ("predict", model, data / "shards", "-o", "out"),
-        "fit out of core": ("fit", data / "shards", "--target", "y", "--model", "colors",
+        "fit out of core": ("fit", data / "shards", "--target", "y", "--model", "wl",
                             "--memory", "1GB", "-o", "out.fdgnn"),
         "fit": ("fit", data / "small.csv", "--target", "y", "--model", "paper", "-o", "out.fdgnn",
                 *many),
@@ -142,6 +142,77 @@ def test_a_terminated_prediction_resumes(data, tmp_path):
     )  # fmt: skip
     assert f"{finished} of 4 shards" in again.stderr
     assert len(list(tmp_path.glob("out/*.csv"))) == 4
+
+
+STUBBORN = """
+import contextlib, pathlib, sys, time
+from fdgnn import workers
+
+def catch_everything(path):
+    while True:
+        with contextlib.suppress(BaseException):
+            pathlib.Path(path).touch()
+            time.sleep(1000)
+
+if __name__ == "__main__":
+    workers._SECONDS_TO_CLEAN_UP = 1.0
+    pool = workers.WorkerPool(1, int, ())
+    pool.submit(catch_everything, sys.argv[1])
+    while not pathlib.Path(sys.argv[1]).exists():
+        time.sleep(0.05)
+    pool.terminate()
+    pool.shutdown()
+"""
+
+# The command gives tasks to its pools in another thread than the one that is interrupted.
+LATE = """
+from concurrent.futures.process import BrokenProcessPool
+from fdgnn import workers
+
+if __name__ == "__main__":
+    pool = workers.WorkerPool(1, int, ())
+    workers.terminate_workers()
+    try:
+        pool.submit(print)
+    except BrokenProcessPool:
+        print("refused")
+    pool.shutdown()
+"""
+
+
+# A result is sent in many writes; its worker ends between two of them.
+HALF_SENT = """
+import contextlib, time
+from concurrent.futures.process import BrokenProcessPool
+from fdgnn import workers
+
+class Slow:  # to unpickle, so that the pipe is full while its worker is terminated
+    def __reduce__(self):
+        return time.sleep, (1.5,)
+
+def result(slow):
+    return (slow and Slow(), bytes(50_000_000))
+
+if __name__ == "__main__":
+    pool = workers.WorkerPool(2, int, ())
+    slow, large = pool.submit(result, True), pool.submit(result, False)
+    while not pool._result_queue._reader.poll():
+        time.sleep(0.01)
+    pool.terminate()
+    for each in (slow, large):
+        with contextlib.suppress(BrokenProcessPool):
+            each.result()
+    pool.shutdown()
+"""
+
+
+@pytest.mark.parametrize(("script", "out"), [(STUBBORN, ""), (LATE, "refused\n"), (HALF_SENT, "")])
+def test_no_worker_is_left_when_a_pool_was_terminated(script, out, tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(script)
+    words = [sys.executable, path, tmp_path / "started"]
+    run = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS)
+    assert (run.returncode, run.stdout, run.stderr) == (0, out, "")
 
 
 def test_all_pools_of_processes_are_made_in_one_place():

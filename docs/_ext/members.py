@@ -14,9 +14,9 @@ import fdgnn
 # Methods by which the rooms of the library talk to each other; of an encoder of one's own they are
 # the protocol, and so the page of `Encoder` has them.
 PLUMBING = (
-    "Facts", "answer_for", "answers", "arrays", "attribute", "chances", "check_graphs",
+    "Facts", "answer_for", "answers", "arrays", "attribute", "chances", "_check_graphs",
     "check_parameters", "counted", "depth_parameter", "draw", "encode", "expanded_size", "facts",
-    "intervals_of", "learn_from_held_out", "mean_score", "members", "n_counted",
+    "intervals_of", "learn_from_held_out", "_mean_score", "members", "n_counted",
     "network_features", "no_features", "penalties", "recipe", "relative_penalty", "restore",
     "sets_of", "share_out_scores", "shared_out", "split", "take_seed",
 )  # fmt: skip

@@ -26,11 +26,11 @@ DATASETS = (
     "MUTAG", "PTC_MR", "COX2", "PROTEINS", "NCI1", "IMDB-BINARY", "IMDB-MULTI", "REDDIT-BINARY",
     "COLLAB",
 )  # fmt: skip
-MODELS = ("auto", "colors", "both", "paper")
+MODELS = ("auto", "wl", "union", "paper")
 TITLES = {
     "auto": "**auto**",
-    "colors": "colors only",
-    "both": "reservoir and colors in one readout",
+    "wl": "WL features only",
+    "union": "union of reservoir and WL features",
     "paper": "the paper's model",
 }
 #: Published accuracies that were not chosen on the folds they are reported on, %, and their source.

@@ -5,7 +5,8 @@ Every result is the ``result.json`` of one command,
     fdgnn evaluate NAME --model MODEL --seed SEED --out runs/beyond/NAME-MODEL-SEED
 
 copied to NAME-MODEL-SEED.json here. Results that are here already are left alone, and a run that
-was stopped goes on. The paper's model takes ``--protocol quick``, 20 configurations x 3 networks.
+was stopped is resumed. The paper's model takes ``--protocol quick``, 20 configurations x 3 random
+initializations.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ DATASETS = (
     "MUTAG", "PTC_MR", "COX2", "IMDB-BINARY", "IMDB-MULTI", "PROTEINS", "REDDIT-BINARY", "NCI1",
     "COLLAB",
 )  # fmt: skip
-MODELS = ("auto", "colors", "both", "paper")
+MODELS = ("auto", "wl", "union", "paper")
 SEEDS = (0, 1, 2)
 
 

@@ -13,14 +13,29 @@ from fdgnn._version import __version__
 if TYPE_CHECKING:
     from fdgnn import datasets, exceptions, limits, plot, report, stability
     from fdgnn.datasets import iter_graphs, load_tu, read_graphs
-    from fdgnn.encoders import ColorCounts, Encoder, GraphReservoir, register_encoder
-    from fdgnn.estimators import FDGNNClassifier, FDGNNRegressor
+    from fdgnn.encoders import (
+        Encoder,
+        EncoderUnion,
+        GraphReservoir,
+        WLCounts,
+        register_encoder,
+    )
+    from fdgnn.estimators import (
+        AutoGraphClassifier,
+        AutoGraphRegressor,
+        FDGNNClassifier,
+        FDGNNRegressor,
+        GraphClassifier,
+        GraphRegressor,
+    )
     from fdgnn.expansion import RandomExpansion
     from fdgnn.experiments import paper
     from fdgnn.experiments.comparison import compare
-    from fdgnn.explanations import connected_parts, explain, molecule_groups, substructures
+    from fdgnn.explanations import connected_parts, explain, molecule_groups
+    from fdgnn.explanations.substructures import substructures
     from fdgnn.graphs import Graph, GraphBatch
     from fdgnn.graphs.converters import as_batch
+    from fdgnn.linear import KernelRidge, Ridge
     from fdgnn.model_files import load_model, model_info, save_model
     from fdgnn.pictures.drawing import draw_explanation, draw_molecule
     from fdgnn.scale.batches import fit_batches
@@ -28,15 +43,22 @@ if TYPE_CHECKING:
     from fdgnn.workflow.installation import compile_kernels
 
 _HOME = {
+    "AutoGraphClassifier": "fdgnn.estimators",
+    "AutoGraphRegressor": "fdgnn.estimators",
+    "Encoder": "fdgnn.encoders",
+    "EncoderUnion": "fdgnn.encoders",
     "FDGNNClassifier": "fdgnn.estimators",
     "FDGNNRegressor": "fdgnn.estimators",
-    "Encoder": "fdgnn.encoders",
     "FDGNNSearchCV": "fdgnn.selection.search",
-    "RandomExpansion": "fdgnn.expansion",
     "Graph": "fdgnn.graphs",
     "GraphBatch": "fdgnn.graphs",
-    "ColorCounts": "fdgnn.encoders",
+    "GraphClassifier": "fdgnn.estimators",
+    "GraphRegressor": "fdgnn.estimators",
     "GraphReservoir": "fdgnn.encoders",
+    "KernelRidge": "fdgnn.linear",
+    "RandomExpansion": "fdgnn.expansion",
+    "Ridge": "fdgnn.linear",
+    "WLCounts": "fdgnn.encoders",
     "as_batch": "fdgnn.graphs.converters",
     "compare": "fdgnn.experiments.comparison",
     "compile_kernels": "fdgnn.workflow.installation",
@@ -67,15 +89,22 @@ _MODULES = {
 }
 
 __all__ = [
-    "ColorCounts",
+    "AutoGraphClassifier",
+    "AutoGraphRegressor",
     "Encoder",
+    "EncoderUnion",
     "FDGNNClassifier",
     "FDGNNRegressor",
     "FDGNNSearchCV",
     "Graph",
     "GraphBatch",
+    "GraphClassifier",
+    "GraphRegressor",
     "GraphReservoir",
+    "KernelRidge",
     "RandomExpansion",
+    "Ridge",
+    "WLCounts",
     "__version__",
     "as_batch",
     "compare",

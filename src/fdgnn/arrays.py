@@ -10,11 +10,7 @@ from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
-
-from fdgnn.standins import without
-
-with without("numpy.f2py", "numpy.testing"):
-    import scipy.sparse as sp
+import scipy.sparse as sp
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -47,6 +43,23 @@ def offsets_of(lengths: Sequence[int] | Array) -> Ints:
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
+
+
+_FIRST_POSITIONS = frozen(np.arange(1024))[0]
+
+
+def positions(n: int) -> Ints:
+    """Return the numbers from 0 to n - 1 as a read-only array.
+
+    `numpy.arange` releases the GIL however short its result is. With several threads of short
+    predictions, each release costs a change of threads, which takes as long as a prediction.
+    """
+    return _FIRST_POSITIONS[:n] if n <= len(_FIRST_POSITIONS) else frozen(np.arange(n))[0]
+
+
+def looked_up(table: Array, codes: Array) -> Array:
+    """Return ``table[codes]`` without releasing the GIL for short arrays, as `numpy.take` does."""
+    return np.asarray(table[codes.astype(np.intp)])
 
 
 def blocks(n: int, size: int = 1024) -> list[slice]:
@@ -103,6 +116,13 @@ def spread(matrix: Features) -> float:
 def dense(matrix: Features) -> Floats:
     """Give a matrix as an array."""
     return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix)
+
+
+def mixed_bits(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Mix 64 bits (the finalizer of SplitMix64), so that any of them are like random ones."""
+    mixed = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(mixed ^ (mixed >> np.uint64(31)))
 
 
 def padded(array: Array) -> Array:

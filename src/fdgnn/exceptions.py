@@ -5,6 +5,7 @@
     FDGNNError
     ├── GraphError (ValueError)                 a graph that cannot be used as it is
     │   └── UnseenLabelError                    a vertex label that the model does not know
+    ├── FeatureError (ValueError)               features of an encoder that cannot be used
     ├── DatasetError
     │   ├── DatasetNotFoundError (LookupError)  no such name, file or folder
     │   ├── DatasetFormatError (ValueError)     the file is there but cannot be right
@@ -21,6 +22,7 @@
     UserWarning
     └── FDGNNWarning
         ├── ConvergenceWarning                  states were still moving after the last iteration
+        ├── SaturationWarning                   vertex features so large that states hardly differ
         ├── UnseenLabelWarning                  labels that no training graph has
         ├── RareClassWarning                    a class so rare that accuracy says little
         ├── UnusableGraphWarning                graphs of a list that got no answer
@@ -59,6 +61,10 @@ class GraphError(FDGNNError, ValueError):
 
 class UnseenLabelError(GraphError):
     """A vertex label that was not among the labels seen during fit."""
+
+
+class FeatureError(FDGNNError, ValueError):
+    """An encoder gave features that no readout can be trained on."""
 
 
 class DatasetError(FDGNNError):
@@ -115,6 +121,10 @@ class FDGNNWarning(UserWarning):
 
 class ConvergenceWarning(FDGNNWarning):
     """Some graphs' states were still moving after the last iteration."""
+
+
+class SaturationWarning(FDGNNWarning):
+    """Vertex features are so large that the states of a reservoir hardly depend on them."""
 
 
 class UnseenLabelWarning(FDGNNWarning):

@@ -8,15 +8,16 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.linalg import lapack
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from fdgnn.arrays import Features, Floats
 from fdgnn.limits import MAX_PROJECTION, MAX_UNITS
 from fdgnn.parameters import Number, check_parameters
-from fdgnn.scikit import BaseEstimator, TransformerMixin, check_array, check_is_fitted
 from fdgnn.seeds import Matrix, seed_sequence, stream_words
 from fdgnn.threads import one_blas_thread
 
-# Norms of projections by their seed and size. All folds of a cross validation, and all
+# Norms of projections by their seed and size. All folds of a cross-validation, and all
 # configurations of a search, draw the same few; to find a norm takes longer than to draw them.
 _known_norms: dict[tuple[bytes, int, int], float] = {}
 _MOST_NORMS = 1_000

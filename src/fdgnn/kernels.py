@@ -1,6 +1,7 @@
 """The inner loops, compiled ahead of time from the C++ in ``src/kernels``.
 
-They are compiled when fdgnn is installed, never when it is used. On x86-64 the engine is there
+They are compiled when fdgnn is installed, never when it is used; in a checkout ``make`` compiles
+them again where a source is newer than the installation. On x86-64 the engine is there
 three times: for any processor, for those with AVX2, and for those with AVX-512; the best that this
 machine can run is taken. The environment variable ``FDGNN_ENGINE`` can ask for one of them:
 ``plain``, ``avx2`` or ``avx512``.
@@ -14,23 +15,15 @@ from __future__ import annotations
 
 import os
 import threading
-from functools import cache
-from hashlib import sha256
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from fdgnn.exceptions import KernelError
 
-SINGLE, DOUBLE, STEPS = range(3)  # the ways of `choose_ways`
-
 
 def _compiled(name: str) -> Any:
-    """Import one of the compiled modules; in a checkout it must fit the sources beside it."""
+    """Import one of the compiled modules."""
     try:
         module = import_module(f"fdgnn.{name}")
     except ModuleNotFoundError:
@@ -42,23 +35,7 @@ def _compiled(name: str) -> Any:
         raise KernelError(
             f"fdgnn's kernels cannot be loaded on this machine ({error}); install fdgnn again here"
         ) from None
-    if (_state(Path(__file__).parents[2]) or module.STATE) != module.STATE:
-        raise KernelError(
-            f"fdgnn's compiled kernels ({name}) are not those of src/kernels and CMakeLists.txt: "
-            "compile them again, by 'make kernels' or 'pip install -e .'"
-        )
     return module
-
-
-@cache
-def _state(checkout: Path) -> str | None:
-    """Give a hash of all sources and flags, as CMakeLists.txt does; None without sources."""
-    folder, flags = checkout / "src" / "kernels", checkout / "CMakeLists.txt"
-    if not (folder / "engine.cpp").exists():
-        return None
-    sources = sorted([*folder.glob("*.hpp"), *folder.glob("*.cpp")])
-    digests = "".join(sha256(path.read_bytes()).hexdigest() for path in [flags, *sources])
-    return sha256(digests.encode()).hexdigest()
 
 
 def _is_compiled(engine: str) -> bool:
@@ -104,17 +81,23 @@ ENGINE = _chosen()
 _engine = engine_module(ENGINE)
 _kernels = _compiled("_kernels")
 for _module in (_kernels, _engine):
-    _module.hear_signals_in(threading.main_thread().ident)
+    _module.set_main_thread(threading.main_thread().ident)
 
 
-def obey(number: npt.NDArray[np.int32]) -> None:
-    """Let kernels that this thread runs end early as soon as ``number[0]`` is not 0.
+class InterruptFlag:
+    """A flag that ends the kernels of other threads: only the main thread receives signals."""
 
-    Signals are heard in the main thread only, so that those who start others have to tell them.
-    The array must live as long as the thread.
-    """
-    for module in (_kernels, _engine):
-        module.obey(number)
+    def __init__(self) -> None:
+        self._flag = _kernels.interrupt_flag()
+
+    def set(self) -> None:
+        """End the kernels of all threads that watch this flag, within a second."""
+        _kernels.set_interrupt_flag(self._flag)
+
+    def watch(self) -> None:
+        """Let the kernels that the current thread runs end as soon as this flag is set."""
+        for module in (_kernels, _engine):
+            module.watch_interrupt_flag(self._flag)
 
 
 add_normal_products = _engine.add_normal_products
@@ -122,13 +105,10 @@ add_row_products = _kernels.add_row_products
 bind_program = _engine.bind_program
 bind_quotients = _kernels.bind_quotients
 build_quotients = _engine.build_quotients
-choose_ways = _engine.choose_ways
-color_rounds = _kernels.color_rounds
 count_triangles = _kernels.count_triangles
 cycle_radii = _kernels.cycle_radii
 draw_layers = _kernels.draw_layers
 draw_uniform = _kernels.draw_uniform
-follow_graphs = _engine.follow_graphs
 inner_arcs = _kernels.inner_arcs
 iterate_layers = _engine.iterate_layers
 merge_arcs = _kernels.merge_arcs
@@ -141,14 +121,13 @@ parse_rows = _kernels.parse_rows
 quotient_arrays = _kernels.quotient_arrays
 radii_of_graphs = _kernels.radii_of_graphs
 read_out = _engine.read_out
-refine_colors = _engine.refine_colors
-solve_blocks = _engine.solve_blocks
+refine_labels = _engine.refine_labels
 solve_few = _engine.solve_few
-solve_known = _engine.solve_known
+solve_graphs = _engine.solve_graphs
 spectral_radii = _kernels.spectral_radii
 strong_components = _kernels.strong_components
 tanh_all = _engine.tanh_all
 tanh_sum = _engine.tanh_sum
 tree_heights = _kernels.tree_heights
-unpack_molecules = _kernels.unpack_molecules
 weight_facts = _engine.weight_facts
+wl_labels = _kernels.wl_labels

@@ -136,7 +136,7 @@ MAX_ROW_BYTES = _limit(
 MAX_REJECTS = _limit(
     "FDGNN_MAX_REJECTS", 10**6, "tables with up to {} rejected rows are taken",
     "of a table that is read as a whole; the number and the reason of each rejected row are kept, "
-    "some 400 bytes; `predict` reads chunks and has no such limit",
+    "some 400 bytes; `predict` and `fit --memory` read chunks and have no such limit",
 )  # fmt: skip
 MAX_SMILES = _limit(
     "FDGNN_MAX_SMILES", 5000, "SMILES of up to {} characters are taken",
@@ -198,6 +198,11 @@ MAX_BUCKETS = _limit(
 MAX_BINS = _limit(
     "FDGNN_MAX_BINS", 10**5, "up to {} bins are taken",
     "of a real feature; its edges are found on the training graphs",
+)  # fmt: skip
+MAX_KERNEL_BYTES = _limit(
+    "FDGNN_MAX_KERNEL_BYTES", 2**29, "kernel matrices of up to {} bytes are taken",
+    "of RBF kernel ridge regression, 4 bytes for each pair of training graphs: 11,585 graphs; with "
+    "more, readouts are linear",
 )  # fmt: skip
 MAX_NETWORKS = _limit(
     "FDGNN_MAX_NETWORKS", 10**4, "models of up to {} networks are taken",

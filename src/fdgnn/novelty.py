@@ -1,7 +1,7 @@
 r"""How unlike its training graphs a graph is: a number from 0 to 1, and when it is worth a word.
 
-*Where a model counts colors*, novelty is the share of a graph's color features that no training
-graph has: one feature for each vertex, round and channel. A training graph is compared with all
+*Where a model has WL features*, novelty is the share of a graph's WL features that no training
+graph has: one feature for each vertex, iteration and channel. A training graph is compared with all
 others, so that its novelty is the share of features that it alone has.
 
 *Where a model has none*, novelty is the leverage that the graph would have among the training
@@ -13,13 +13,13 @@ For a training graph left out, l / (1 + l) is its own leverage (by Sherman and M
 nothing has to be left out. d is small, and keeps columns apart that are almost the same.
 
 A graph is *unlike* the training graphs if its novelty is beyond that of 99 % of them. Of graphs
-that come as the training graphs did, about 1 % are. A graph without any color of a training graph
-is always unlike them, also where the training graphs have nothing in common.
+that come as the training graphs did, about 1 % are. A graph without any WL label of a training
+graph is always unlike them, also where the training graphs have nothing in common.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
@@ -34,7 +34,6 @@ from fdgnn.arrays import Features, Floats, Ints
 from fdgnn.caching import cached_property
 from fdgnn.encoders import Encoder, Encoding
 from fdgnn.graphs import GraphBatch
-from fdgnn.threads import blas_threads_for
 
 USUAL = 0.99  # the share of training graphs that are not unlike the others
 ALL_NEW = 1.0  # the novelty of a graph of which nothing is known; a leverage never has it
@@ -56,13 +55,13 @@ class NoveltyMeasure(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class SeenColors:
+class SeenFeatures:
     """Which columns of counts any training graph has, as bits of words of 64."""
 
     words: Words
 
     @classmethod
-    def fit(cls, counts: sp.csr_array) -> tuple[SeenColors, Floats]:
+    def fit(cls, counts: sp.csr_array) -> tuple[SeenFeatures, Floats]:
         """Keep what counts (n, P) have; give the novelty of each row beside the other rows, too."""
         columns, often = np.unique(counts.indices[counts.data != 0], return_counts=True)
         alone = columns[often == 1]
@@ -70,7 +69,7 @@ class SeenColors:
         return seen, _share(counts, np.isin(counts.indices, alone))
 
     @classmethod
-    def of_columns(cls, columns: npt.NDArray[np.integer], n_columns: int) -> SeenColors:
+    def of_columns(cls, columns: npt.NDArray[np.integer], n_columns: int) -> SeenFeatures:
         """Keep the columns that some training graph has."""
         words = np.zeros(-(-n_columns // 64), dtype=np.uint64)
         word, bit = _bit_of(columns)
@@ -137,30 +136,30 @@ class Leverage:
 
 
 class Novelty:
-    """How unlike the training graphs others are, as one of a model's networks sees them.
+    """How unlike the training graphs others are, by the features of one of a model's estimators.
 
-    Training graphs are compared with each other when that is first asked for: most models that are
-    trained, in a search or a cross validation, are never asked. Until then small features are kept.
+    Training graphs are compared with each other when that is first needed: most models that are
+    trained, in a search or a cross-validation, never need it. Until then small features are kept.
 
     Attributes
     ----------
-    network : int
-        Which network: the first that counts colors, or else the first.
-    measure : SeenColors or Leverage
+    estimator : int
+        Position in `estimators_`: the first with WL features, or else the first.
+    measure : SeenFeatures or Leverage
     limit : float
         The novelty beyond which a graph is told to be unlike the training graphs.
     """
 
-    def __init__(self, network: int, learn: Callable[[], tuple[NoveltyMeasure, float]]) -> None:
-        self.network, self._learn = network, learn
+    def __init__(self, estimator: int, learn: Callable[[], tuple[NoveltyMeasure, float]]) -> None:
+        self.estimator, self._learn = estimator, learn
 
     @classmethod
-    def known(cls, network: int, measure: NoveltyMeasure, limit: float) -> Novelty:
+    def known(cls, estimator: int, measure: NoveltyMeasure, limit: float) -> Novelty:
         """Take a measure, and the limit that goes with it."""
-        return cls(network, lambda: (measure, limit))
+        return cls(estimator, lambda: (measure, limit))
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        return Novelty.known, (self.network, self.measure, self.limit)
+        return Novelty.known, (self.estimator, self.measure, self.limit)
 
     @property
     def measure(self) -> NoveltyMeasure:
@@ -179,28 +178,24 @@ class Novelty:
         return found
 
     @classmethod
-    def fit(
-        cls, encoders: Sequence[Encoder], encodings: Sequence[Encoding], graphs: GraphBatch
-    ) -> Novelty | None:
-        """Compare training graphs with each other; None where no network allows it."""
-        counting = [i for i, encoder in enumerate(encoders) if encoder.n_counted is not None]
-        network = counting[0] if counting else 0
-        X = encodings[network].features[0]
-        kind: Any = SeenColors if counting else Leverage
+    def fit(cls, number: int, encoder: Encoder, X: Features, graphs: GraphBatch) -> Novelty | None:
+        """Compare training graphs, whose features are X, with each other; None where it cannot."""
+        counting = encoder.n_counted is not None
+        kind: Any = SeenFeatures if counting else Leverage
         if counting:
-            X = encoders[network].counted(graphs, X)
+            X = encoder.counted(graphs, X)
         elif sp.issparse(X) or X.shape[1] > MOST_FEATURES:
             return None
         learn = partial(_compared, kind, X)
-        return cls(network, learn) if X.size <= MOST_KEPT else cls.known(network, *learn())
+        return cls(number, learn) if X.size <= MOST_KEPT else cls.known(number, *learn())
 
     @classmethod
-    def of_own(cls, network: int, measure: NoveltyMeasure, own: Floats) -> Novelty:
+    def of_own(cls, estimator: int, measure: NoveltyMeasure, own: Floats) -> Novelty:
         """Take a measure, and the novelty (n,) of training graphs beside each other."""
-        return cls.known(network, measure, _limit(own))
+        return cls.known(estimator, measure, _limit(own))
 
     def of(self, encoder: Encoder, graphs: GraphBatch, encoding: Encoding) -> Floats:
-        """Give the novelty of checked graphs, (n,), by the encoder of `network`."""
+        """Give the novelty of checked graphs, (n,), by the encoder of `estimator`."""
         return self.measure.of(encoder, graphs, encoding.features[0])
 
     def told(self, values: Floats) -> dict[int, str]:
@@ -211,8 +206,7 @@ class Novelty:
 
 def _compared(kind: Any, X: Features) -> tuple[NoveltyMeasure, float]:
     """Compare the rows of X with each other: give the measure, and its limit."""
-    with blas_threads_for(X.shape[0]):
-        measure, own = kind.fit(X)
+    measure, own = kind.fit(X)
     return measure, _limit(own)
 
 

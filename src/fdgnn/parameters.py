@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Protocol
@@ -60,6 +60,21 @@ class OneOf:
         return f"expected one of {', '.join(str(v) for v in self.values if v is not None)}"
 
 
+@dataclass(frozen=True)
+class NumberOr:
+    """A finite number that is at least `least`, or a word."""
+
+    least: float
+    word: str
+
+    def expected(self, value: Any) -> str | None:
+        """Return what was expected, or None if the value is fine."""
+        if isinstance(value, str):
+            return None if value == self.word else f"expected a number or {self.word!r}"
+        found = Number(self.least).expected(value)
+        return None if found is None else f"{found}, or {self.word!r}"
+
+
 class Jobs:
     """How many threads or processes: None, or a whole number other than 0."""
 
@@ -78,3 +93,25 @@ def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:
         expected = rule.expected(value.item() if isinstance(value, np.generic) else value)
         if expected is not None:
             raise ValueError(f"{name}={value!r}: {expected}")
+
+
+def available_with(
+    condition: Callable[[Any], Any], remedy: str
+) -> Callable[[Callable[..., Any]], Any]:
+    """Return scikit-learn's ``available_if`` with a remedy, the cause of its AttributeError.
+
+    Parameters
+    ----------
+    condition : callable
+        From the object to whether it has the method.
+    remedy : str
+        What to do to get the method.
+    """
+    from sklearn.utils.metaestimators import available_if
+
+    def check(estimator: Any) -> bool:
+        if not condition(estimator):
+            raise AttributeError(remedy)
+        return True
+
+    return available_if(check)  # type: ignore[no-any-return]

@@ -1,9 +1,9 @@
 """Pictures for notebooks, with Matplotlib (extra `plot`).
 
-Each function takes a fitted `GraphReservoir`, `FDGNNClassifier`, `FDGNNRegressor` or
-`FDGNNSearchCV`, and graphs of any kind that `as_batch` takes. It draws into the given axes or into
-a new pyplot figure, which notebooks show, and returns the axes. Colors are those of Okabe and Ito,
-which color-blind people can tell apart. Each color also has a marker or a line style of its own.
+Each function takes a fitted encoder, model or `FDGNNSearchCV`, and graphs of any kind that
+`as_batch` takes. It draws into the given axes or into a new pyplot figure, which notebooks show,
+and returns the axes. Colors are those of Okabe and Ito, which color-blind people can tell apart.
+Each color also has a marker or a line style of its own.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from itertools import cycle
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_regressor
 
-from fdgnn.estimators import FDGNNRegressor
+from fdgnn.arrays import Array, Floats
 from fdgnn.explanations import explain
 from fdgnn.extras import require
-from fdgnn.graphs import Array, Floats, GraphBatch
+from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.pictures.drawing import draw_explanation, literal
 from fdgnn.portrait.dynamics import Dynamics, dynamics_of, graphs_for_curves, residual_curves
@@ -24,7 +25,7 @@ from fdgnn.portrait.mapping import principal_map
 from fdgnn.portrait.model import encoder_in_words, encoder_of, features_of, fitted
 from fdgnn.reservoir import contractions
 from fdgnn.stability import spectral_radius
-from fdgnn.workflow.asking import guess_task
+from fdgnn.workflow.inference import guess_task
 
 __all__ = ["plot_contributions", "plot_convergence", "plot_embedding", "plot_stability"]
 
@@ -44,7 +45,7 @@ def plot_convergence(model: Any, graphs: Any, *, ax: Any = None) -> Any:
 
     Parameters
     ----------
-    model : GraphReservoir, FDGNNClassifier, FDGNNRegressor or FDGNNSearchCV
+    model : encoder, any model of this library, or FDGNNSearchCV
         Fitted. Of several networks the first with a reservoir is shown.
     graphs : GraphBatch or list of graphs
     ax : matplotlib Axes, optional
@@ -93,7 +94,7 @@ def plot_embedding(model: Any, graphs: Any, y: Any = None, *, ax: Any = None) ->
 
     Parameters
     ----------
-    model : GraphReservoir, FDGNNClassifier, FDGNNRegressor or FDGNNSearchCV
+    model : encoder, any model of this library, or FDGNNSearchCV
         Fitted.
     graphs : GraphBatch or list of graphs
     y : (n_graphs,), optional
@@ -123,7 +124,7 @@ def plot_embedding(model: Any, graphs: Any, y: Any = None, *, ax: Any = None) ->
     ax = _axes(ax)
     if values is None:
         ax.scatter(*places.T, s=22, color=COLORS[0], alpha=0.75, linewidths=0)
-    elif isinstance(model, FDGNNRegressor) or guess_task(values) == "regression":
+    elif is_regressor(model) or guess_task(values) == "regression":
         points = ax.scatter(*places.T, s=22, c=values, cmap="viridis", alpha=0.9, linewidths=0)
         ax.figure.colorbar(points, ax=ax, label="target")
     else:
@@ -157,7 +158,7 @@ def plot_contributions(
 
     Parameters
     ----------
-    model : FDGNNClassifier, FDGNNRegressor or FDGNNSearchCV
+    model : any model of this library, or FDGNNSearchCV
         Fitted.
     graph : Graph, or whatever `as_batch` takes a list of
     target : class label or int, optional
@@ -196,7 +197,7 @@ def plot_stability(model: Any, graphs: Any, *, ax: Any = None) -> Any:
 
     Parameters
     ----------
-    model : GraphReservoir, FDGNNClassifier, FDGNNRegressor or FDGNNSearchCV
+    model : encoder, any model of this library, or FDGNNSearchCV
         Fitted. Of several networks the first with a reservoir is shown.
     graphs : GraphBatch or list of graphs
     ax : matplotlib Axes, optional
@@ -258,7 +259,7 @@ def _dynamics(model: Any, graphs: Any) -> tuple[Dynamics, GraphBatch]:
             f"the encoder of this model is a {name}, which has no states that come to rest; give a "
             "model with a GraphReservoir"
         )
-    return dynamics, model.check_graphs(graphs)
+    return dynamics, model._check_graphs(graphs)
 
 
 def _axes(ax: Any) -> Any:

@@ -5,7 +5,7 @@ with 1; ``docs/theory.md`` has the proofs.
 
 ====================================  =======================================================
 `sufficient_condition` (Theorem 1)    ``||W_H|| k < 1``          suffices for every graph
-`necessary_condition` (Theorem 2)     ``rho(W_H) k < 1``         is needed for k-regular graphs
+`necessary_condition` (Theorem 2)     ``rho(W_H) k <= 1``        is needed for k-regular graphs
 `certificates` (componentwise)        ``rho(|W_H|) rho(|A|) < 1``  suffices for that graph
 ====================================  =======================================================
 
@@ -116,7 +116,7 @@ def sufficient_condition(recurrent_weights: sp.csr_array | Array, degree: float)
 
 
 def necessary_condition(recurrent_weights: sp.csr_array | Array, degree: float) -> float:
-    """Theorem 2: ``rho(W_H) k``; at 1 or above, a k-regular graph without input is not stable."""
+    """Theorem 2: ``rho(W_H) k``; above 1, a k-regular graph without input is not stable."""
     return spectral_radius(recurrent_weights) * degree
 
 

@@ -1,13 +1,19 @@
-"""Threads: of our own over ranges of graphs, and how many BLAS may use."""
+"""Threads: our own over ranges of graphs, as many as `n_jobs`, and one thread of BLAS.
+
+Public methods of estimators, and commands, run in `one_blas_thread`: threads of BLAS spin while
+they wait for each other, and sums must not depend on their number.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache
+from contextlib import contextmanager
+from functools import cache, wraps
 from itertools import pairwise
-from typing import Any
+from threading import Lock, get_ident
+from typing import Any, TypeVar
 
 import joblib
 import numpy as np
@@ -15,11 +21,14 @@ from threadpoolctl import ThreadpoolController
 
 from fdgnn.arrays import Array
 
-_FEW = 1_500  # samples
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """How many threads `n_jobs` means here, as joblib has it."""
+    """Return the number of threads for `n_jobs`, as joblib defines it.
+
+    None is 1, unless a ``joblib.parallel_config`` says otherwise.
+    """
     return int(joblib.effective_n_jobs(n_jobs))
 
 
@@ -30,16 +39,15 @@ def over_chunks(
     arguments: Sequence[Any],
     work: Callable[[], Array],
     most_work: float | None = None,
-) -> None:
-    """Call ``kernel(first, last, *arguments)`` on ranges of items of about equal work.
+) -> list[Any]:
+    """Return ``kernel(first, last, *arguments)`` for ranges of items of about equal work.
 
     ``work()[i]`` is the work of all items before i; the last entry is the whole. A range has
     about `most_work` at most, if given, so that what a kernel needs for one range stays small.
     """
     n_used = 1 if n_items == 1 else min(n_threads(n_jobs), n_items)
     if n_items == 1 or (n_used <= 1 and most_work is None):
-        kernel(0, n_items, *arguments)
-        return
+        return [kernel(0, n_items, *arguments)]
     before = work()
     n_chunks = 8 * n_used if n_used > 1 else 1  # small ones, so that threads end together
     if most_work is not None:
@@ -49,48 +57,95 @@ def over_chunks(
     cuts[-1] = n_items
     chunks = [(a, b) for a, b in pairwise(cuts.tolist()) if a < b]
     if n_used <= 1:
-        for a, b in chunks:
-            kernel(a, b, *arguments)
-        return
-    with obedient_threads(n_used) as pool:
+        return [kernel(a, b, *arguments) for a, b in chunks]
+    with interruptible_threads(n_used) as pool:
         jobs = [pool.submit(kernel, a, b, *arguments) for a, b in chunks]
-        for job in jobs:
-            job.result()
+        return [job.result() for job in jobs]
 
 
 @contextmanager
-def obedient_threads(n_threads: int) -> Iterator[ThreadPoolExecutor]:
+def interruptible_threads(n_threads: int) -> Iterator[ThreadPoolExecutor]:
     """Give threads whose kernels end if the caller is interrupted, or meets another error."""
-    from fdgnn.kernels import obey
+    from fdgnn.kernels import InterruptFlag
 
-    told_to_end = np.zeros(1, dtype=np.int32)
-    with ThreadPoolExecutor(n_threads, initializer=obey, initargs=(told_to_end,)) as pool:
+    flag = InterruptFlag()
+    with ThreadPoolExecutor(n_threads, initializer=flag.watch) as pool:
         try:
             yield pool
-        except BaseException:  # an interrupt above all, which only the main thread hears
-            told_to_end[0] = 1
+        except BaseException:  # an interrupt above all, which only the main thread receives
+            flag.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
-@cache
-def _threadpools() -> ThreadpoolController:
-    return ThreadpoolController()  # finding the libraries takes milliseconds: once per process
+# ---------------------------------------------------------------------- threads of BLAS
+
+_lock = Lock()
+_holders: list[int] = []  # threads that are in a context, once for each
+_usual: list[int] = []  # threads of each library outside of all contexts
 
 
-def blas_threads_for(n_samples: int) -> AbstractContextManager[Any]:
-    """Hold BLAS to one thread for few samples.
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold BLAS to one thread.
 
-    There, threads wait for each other longer than they work, and results should not depend on
-    their number.
+    OpenBLAS has one number of threads for the whole process: the last context of any thread that
+    closes restores what was there before the first.
     """
-    return one_blas_thread() if n_samples < _FEW else nullcontext()
+    with _lock:
+        if not _holders:
+            _usual[:] = [library.get_num_threads() for library in _blas_libraries()]
+        _holders.append(get_ident())
+        _set_blas_threads()
+    try:
+        yield
+    finally:
+        with _lock:
+            _holders.remove(get_ident())
+            _set_blas_threads()
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Hold BLAS to one thread: processes run side by side, and sums keep their order."""
-    libraries = _threadpools().lib_controllers
-    if all(each.get_num_threads() == 1 for each in libraries if each.user_api == "blas"):
-        return nullcontext()  # asking takes a small part of the time of setting
-    limiter: AbstractContextManager[Any] = _threadpools().limit(limits=1, user_api="blas")
-    return limiter
+def with_one_blas_thread(method: Method) -> Method:
+    """Run a function or method in `one_blas_thread`."""
+
+    @wraps(method)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with one_blas_thread():
+            return method(*args, **kwargs)
+
+    return run  # type: ignore[return-value]
+
+
+def _set_blas_threads() -> None:
+    """Set the number of threads of each library where it differs."""
+    for library, own in zip(_blas_libraries(), _usual, strict=True):
+        wanted = 1 if _holders else own
+        if library.get_num_threads() != wanted:
+            # From 3.8 on, threadpoolctl lets only the first thread set a number.
+            free = getattr(library, "clear_controlling_thread", lambda force: None)
+            free(force=True)
+            library.set_num_threads(wanted)
+            free(force=True)
+
+
+@cache
+def _blas_libraries() -> tuple[Any, ...]:
+    """Find the BLAS libraries of NumPy and SciPy, which takes milliseconds: once per process."""
+    import scipy.linalg  # noqa: F401 - loads SciPy's own
+
+    found = ThreadpoolController().lib_controllers
+    return tuple(library for library in found if library.user_api == "blas")
+
+
+def _after_fork() -> None:
+    """Forget contexts of threads that a forked process does not have, and their hold on a lock."""
+    global _lock
+    _lock = Lock()
+    own = [holder for holder in _holders if holder == get_ident()]
+    if own != _holders:
+        _holders[:] = own
+        _set_blas_threads()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -11,8 +11,10 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import active_children, get_context, parent_process
+from multiprocessing.connection import wait as wait_for
+from multiprocessing.process import BaseProcess
 from typing import Any, ParamSpec, TypeVar
 from weakref import WeakSet
 
@@ -38,16 +40,44 @@ class WorkerPool(ProcessPoolExecutor):
         self, n_workers: int, initializer: Callable[..., None], initargs: tuple[Any, ...]
     ) -> None:
         super().__init__(n_workers, get_context("spawn"), _start, (initializer, initargs))
+        self._launching = threading.RLock()  # workers are launched by the first task
+        self._terminated: list[BaseProcess] | None = None
         _pools.add(self)
 
     def terminate(self) -> None:
         """Terminate all workers now; the tasks that are left fail."""
-        for process in list((self._processes or {}).values()):
+        with self._launching:  # else another thread may launch some that are not terminated
+            # An interrupted launch leaves a process that only `active_children` has.
+            self._terminated = [*(self._processes or {}).values(), *active_children()]
+            # A thread of this pool may be writing to a full queue, or reading a result of which a
+            # worker has sent a part. It blocks forever while this process holds the other end.
+            for queue, end in (("_call_queue", "_reader"), ("_result_queue", "_writer")):
+                if (made := getattr(self, queue, None)) is not None:
+                    getattr(made, end).close()
+        for process in self._terminated:
             process.terminate()
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Wait for the workers to end; kill those that do not end some seconds after `terminate`.
+
+        A library may catch the exception by which a terminated worker ends, as imports with a bare
+        `except` do. The worker would then wait forever for its next task.
+        """
+        end = time.monotonic() + _SECONDS_TO_CLEAN_UP
+        left = {process.sentinel: process for process in self._terminated or ()}
+        while left and (seconds := end - time.monotonic()) > 0:
+            for ended in wait_for(list(left), seconds):
+                del left[ended]  # type: ignore[arg-type]
+        for process in left.values():
+            process.kill()
+        super().shutdown(wait, cancel_futures=cancel_futures)
 
     def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         """Schedule a call."""
-        return super().submit(_run, function, *args, **kwargs)
+        with self._launching:
+            if self._terminated is not None:
+                raise BrokenProcessPool("the worker processes were terminated")
+            return super().submit(_run, function, *args, **kwargs)
 
 
 def terminate_workers() -> None:
@@ -78,7 +108,7 @@ def _watch_parent() -> None:
     parent = parent_process()
     sentinel = getattr(parent, "sentinel", None)
     if sentinel is not None:
-        wait([sentinel])
+        wait_for([sentinel])
     elif parent is not None:  # workers of loky have no sentinel
         while os.getppid() == parent.pid:
             time.sleep(_SECONDS_BETWEEN_CHECKS)

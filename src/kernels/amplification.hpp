@@ -1,20 +1,32 @@
 // How far the states of a reservoir can be from the fixed point when its components stop moving.
 //
-// On a symmetric graph with rho = rho(|A|), errors obey |x_h - x*_h| <= rho sum_s |W_H[h, s]| |x_s - x*_s|
-// + |W_I| (errors of the layer below) + |residual of h|, where |.| is the Euclidean norm over vertices,
-// because tanh has a slope of at most 1. So the errors e of a layer are at most the solution of
+// On a symmetric graph with rho = rho(|A|), let e_h = |x_h - x*_h| be the errors of the neurons of a layer
+// and d_h those of what they apply tanh to, where |.| is the Euclidean norm over vertices. Then
 //
-//     e = rho |W_H| e + |W_I| e_below + r,      r_h = |x_h - tanh(d_h + sum_s W_H[h, s] A x_s)|.
+//     d = rho |W_H| e + |W_I| e_below + r       and       e_h <= f_h d_h,
 //
-// A neuron that is evaluated once has r_h = 0. In a component that is swept, r_h comes from the sources
-// that moved after h was evaluated for the last time: if the checked neurons moved by d in the last sweep,
-// r_h <= rho |W_H[h, those]| d. `amplification` solves this with d = 1.
+// where r_h is what neuron h has not yet seen of its sources. A neuron that is evaluated once has r_h = 0.
+// In a component that is swept, r_h comes from the sources that moved after h was evaluated for the last
+// time: if the checked neurons moved by m in the last sweep, r_h <= rho |W_H[h, those]| m.
+//
+// Before states are known, f_h = 1, because tanh has a slope of at most 1. `ErrorBound` solves the
+// equations for this, with m = 1; its solution is the amplification of a graph.
+//
+// When they are found, f_h can be much smaller. tanh a - tanh b = tanh(a - b) (1 - tanh a tanh b), so a
+// vertex whose state x differs from its x* by e, and what tanh is applied to by d, has
+//
+//     e <= d (1 - x x*) <= d (1 - x^2 + |x| e) <= d (1 - x^2) + d e,   so   e <= d (1 - x^2) / (1 - d)
+//
+// if d < 1. With s_h, the largest 1 - x^2 over the vertices of the graph, and because 1 / (1 - d) is at
+// most 1 + 2 d for d <= 1/2, f_h = min(1, s_h (1 + 2 d_h)) if d_h <= 1/2, else 1. Where neurons form one
+// cycle, d_h is first bounded with f = 1. `SlopeBound` does this for the graphs of a block.
 #pragma once
 
+#include <atomic>
 #include <cmath>
 #include <limits>
 
-#include "program.hpp"
+#include "reservoir.hpp"
 
 namespace fdgnn {
 
@@ -22,12 +34,12 @@ constexpr i64 MOST_ERROR_SWEEPS = 1000;
 constexpr double MOST_AMPLIFIED = 1e9;  // what float64 can resolve is proven to 1e-5 or so
 constexpr double UNBOUNDED = 1e300;
 
-template <class T>
 class ErrorBound {
 public:
-    explicit ErrorBound(const Program<T>& program)
-        : program(program),
-          errors(program.given.n_units()),
+    ErrorBound(const Weights<double>& weights, const Schedule& every)
+        : weights(weights),
+          every(every),
+          errors(weights.n_units()),
           below(errors.size()),
           sources(errors.size()),
           steps(errors.size()) {}
@@ -36,11 +48,10 @@ public:
     // by 1, on a graph with this spectral radius; UNBOUNDED if it is too large to be of use.
     double amplification(double rho) {
         double largest = 0.0;
-        for (i64 layer = 0; layer < program.given.n_layers(); layer++) {
+        for (i64 layer = 0; layer < weights.n_layers(); layer++) {
             std::swap(errors, below);
             double square = 0.0;
-            const Order& order = program.every;
-            for (i64 c = order.layers[layer]; c < order.layers[layer + 1]; c++)
+            for (i64 c = every.layers[layer]; c < every.layers[layer + 1]; c++)
                 if (!solve(layer, c, rho)) return UNBOUNDED;
             for (double error : errors) square += error * error;
             largest = std::max(largest, std::sqrt(square));
@@ -49,67 +60,93 @@ public:
     }
 
 private:
-    const Program<T>& program;
+    const Weights<double>& weights;
+    const Schedule& every;
     std::vector<double> errors, below;   // (H,) of the layer and of the one below
     std::vector<double> sources, steps;  // (H,) the constant terms; how far a sweep moved each error
 
     // Errors of one component, all that it reads outside being known.
     bool solve(i64 layer, i64 c, double rho) {
-        const Order& order = program.every;
-        const i64 size = order.components[c + 1] - order.components[c];
-        const i64* neurons = order.neurons.data() + order.components[c];
-        for (i64 j = 0; j < size; j++) {
-            const i64 h = neurons[j];
+        const Span<const i64> neurons = every.neurons_of(c);
+        for (i64 h : neurons) {
             sources[h] = 0.0;
-            steps[h] = 0.0;
-            if (order.n_checked[c] > 0) errors[h] = 0.0;
+            if (every.n_checked[c] > 0) errors[h] = 0.0;
             if (layer == 0) continue;
-            const Wiring<double> in = program.given.input(layer);
+            const Wiring<double> in = weights.input(layer);
             for (i64 k = 0; k < in.sources.columns; k++)
                 sources[h] += std::abs(in.values[h][k]) * below[in.sources[h][k]];
         }
-        if (order.n_checked[c] == 0) {
+        if (every.n_checked[c] == 0) {
             errors[neurons[0]] = swept(layer, neurons[0], rho);
             return true;
         }
-        add_residuals(layer, c, rho);
-        return sweep(layer, neurons, size, rho);
+        if (every.is_cycle(c)) return go_around(layer, neurons, rho);
+        add_residuals(layer, neurons, rho);
+        return sweep(layer, neurons, rho);
     }
 
     double swept(i64 layer, i64 h, double rho) const {
-        const Wiring<double> W = program.given.recurrent(layer);
+        const Wiring<double> W = weights.recurrent(layer);
         double total = sources[h];
         for (i64 k = 0; k < W.sources.columns; k++)
             total += rho * std::abs(W.values[h][k]) * errors[W.sources[h][k]];
         return total;
     }
 
-    // Neuron j of a component is evaluated at time j, but the checked neuron of a cycle once more at the
-    // end. What it reads is older than its sources where these were evaluated later, or are itself.
-    void add_residuals(i64 layer, i64 c, double rho) {
-        const Order& order = program.every;
-        const Wiring<double> W = program.given.recurrent(layer);
-        const i64 first = order.components[c], size = order.components[c + 1] - first;
-        const auto time = [&](i64 j) { return j == 0 && order.n_checked[c] < size ? size : j; };
-        std::vector<i64> at(errors.size(), -1);
-        for (i64 j = 0; j < size; j++) at[order.neurons[first + j]] = time(j);
-        for (i64 j = 0; j < size; j++) {
-            const i64 h = order.neurons[first + j];
+    // Solve a cycle. Its checked neuron is the first, and is evaluated once more at the end, so that only
+    // the second has not seen its move. Errors are linear in that of the first neuron, here zero at first.
+    bool go_around(i64 layer, Span<const i64> neurons, double rho) {
+        const i64 m = neurons.size;
+        double gain = 1.0, error = 0.0;
+        for (i64 j = 1; j <= m; j++) {
+            const i64 h = neurons[j % m];
+            const double weight = rho * std::abs(inner_weight(layer, h, neurons[j - 1]));
+            sources[h] = swept(layer, h, rho) + (j == 1 ? weight : 0.0);  // all but the error before
+            steps[h] = weight;
+            error = weight * error + sources[h];
+            gain *= weight;
+        }
+        if (!(gain < 1.0)) return false;
+        error /= 1.0 - gain;
+        errors[neurons[0]] = error;
+        for (i64 j = 1; j < m; j++) {
+            error = steps[neurons[j]] * error + sources[neurons[j]];
+            errors[neurons[j]] = error;
+        }
+        return true;
+    }
+
+    // The weight with which a neuron of a cycle reads the one before it.
+    double inner_weight(i64 layer, i64 h, i64 before) const {
+        const Wiring<double> W = weights.recurrent(layer);
+        i64 k = 0;
+        while (W.sources[h][k] != before) k++;
+        return W.values[h][k];
+    }
+
+    // Neurons of a denser component are evaluated in order, and all are checked. What they read is older
+    // than its sources where these were evaluated later, or are themselves.
+    void add_residuals(i64 layer, Span<const i64> neurons, double rho) {
+        const Wiring<double> W = weights.recurrent(layer);
+        std::vector<i64> time(errors.size(), -1);
+        for (i64 j = 0; j < neurons.size; j++) time[neurons[j]] = j;
+        for (i64 j = 0; j < neurons.size; j++) {
+            const i64 h = neurons[j];
             double square = 0.0;
             for (i64 k = 0; k < W.sources.columns; k++)
-                if (at[W.sources[h][k]] >= time(j)) square += W.values[h][k] * W.values[h][k];
+                if (time[W.sources[h][k]] >= j) square += W.values[h][k] * W.values[h][k];
             sources[h] += rho * std::sqrt(square);
+            steps[h] = 0.0;
         }
     }
 
     // Sweep from zero. The sweep is linear and has no negative entries, so where one moves all errors by
     // at most `ratio` times what the one before did, all later ones together move them by at most
     // ratio / (1 - ratio) times that.
-    bool sweep(i64 layer, const i64* neurons, i64 size, double rho) {
+    bool sweep(i64 layer, Span<const i64> neurons, double rho) {
         for (i64 n = 0; n < MOST_ERROR_SWEEPS; n++) {
             double least = std::numeric_limits<double>::infinity(), ratio = 0.0;
-            for (i64 j = 0; j < size; j++) {
-                const i64 h = neurons[j];
+            for (i64 h : neurons) {
                 const double error = swept(layer, h, rho), step = error - errors[h];
                 if (step > 0.0) {
                     const double own = steps[h] > 0.0 ? step / steps[h] : 2.0;
@@ -122,10 +159,201 @@ private:
             if (!(ratio < 1.0)) continue;  // NaN, too
             const double rest = ratio / (1.0 - ratio);
             if (rest > 1e-2 && rest > 1.1 * least / (1.0 - least)) continue;
-            for (i64 j = 0; j < size; j++) errors[neurons[j]] += rest * steps[neurons[j]];
+            for (i64 h : neurons) errors[h] += rest * steps[h];
             return true;
         }
         return false;
+    }
+};
+
+// Amplification by spectral radius. It is computed on a grid of contractions q = 1 - 2^(-k / 4) that
+// does not depend on the graphs of a batch, and rounded up, because it grows with the radius. Threads may
+// compute the same entry, with the same result.
+class Amplifications {
+public:
+    Amplifications(const Weights<double>& weights, const Schedule& every, Span<const double> radii)
+        : weights(weights), every(every), known(MOST_ENTRIES) {
+        for (double radius : radii) largest = std::max(largest, radius);
+        for (std::atomic<double>& each : known) each.store(-1.0, std::memory_order_relaxed);
+    }
+
+    double at(double rho) const {
+        const double q = largest * rho;
+        if (q == 0.0) return 0.0;  // no component is swept, or no vertex has neighbors
+        const i64 k = static_cast<i64>(std::ceil(-4.0 * std::log2(1.0 - q)));
+        double found = known[k].load(std::memory_order_relaxed);
+        if (found < 0.0) {
+            const double upper = std::max(q, 1.0 - std::exp2(-static_cast<double>(k) / 4.0));
+            found = ErrorBound(weights, every).amplification(upper / largest);
+            known[k].store(found, std::memory_order_relaxed);
+        }
+        return found;
+    }
+
+private:
+    static constexpr i64 MOST_ENTRIES = 4 * 53 + 1;  // of q < 1 in float64
+
+    const Weights<double>& weights;
+    const Schedule& every;
+    double largest = 0.0;  // rho(|W_H|) of all layers
+    mutable std::vector<std::atomic<double>> known;
+};
+
+// Errors of the states that were found, for all graphs of a block side by side: one column for each, in
+// whole vectors of float32. What these arrays have beyond the last graph is zero.
+class SlopeBound {
+public:
+    using Columns = Row<float>;
+
+    SlopeBound(const Weights<double>& weights, i64 n_columns)
+        : weights(weights),
+          errors{Table<float>(weights.n_units(), n_columns), Table<float>(weights.n_units(), n_columns)},
+          gains(weights.n_units(), n_columns),
+          terms(weights.n_units(), n_columns),
+          products(n_columns),
+          squares(n_columns) {}
+
+    // Begin a layer on graphs with these spectral radii, in n columns.
+    void begin(i64 of_layer, i64 n_columns, const Columns& spectral_radii) {
+        layer = of_layer;
+        n = n_columns;
+        rho = spectral_radii.data();
+        std::fill_n(squares.begin(), n, 0.0f);
+    }
+
+    // Bound the error of a neuron that was evaluated once, with the slopes at its states.
+    void evaluate(i64 h, const Columns& slopes) {
+        float* RESTRICT e = here()[h];
+        float* RESTRICT total = squares.data();
+        const float* RESTRICT slope = slopes.data();
+        const auto keep = [&](i64 k, float d) {
+            e[k] = d * factor(slope[k], d);
+            total[k] += e[k] * e[k];
+        };
+        const Wiring<double> W = weights.recurrent(layer), in = weights.input(layer);
+        if (W.sources.columns > 1 || (layer > 0 && in.sources.columns > 1)) {
+            find_terms(h, -1, e);
+            return each([&](i64 k) { keep(k, e[k]); });
+        }
+        const float w = magnitude(W.values[h][0]), u = layer > 0 ? magnitude(in.values[h][0]) : 0.0f;
+        const float* RESTRICT radius = rho;
+        const float* RESTRICT source = here()[W.sources[h][0]];
+        const float* RESTRICT below = layer > 0 ? there()[in.sources[h][0]] : source;
+        each([&](i64 k) { keep(k, radius[k] * w * source[k] + u * below[k]); });
+    }
+
+    // Bound the errors of a cycle that moved by `moved` in its last sweep; slopes(h) are those at the
+    // states of a neuron.
+    template <class Slopes>
+    void solve_cycle(Span<const i64> neurons, const Columns& moved, Slopes slopes) {
+        const i64 m = neurons.size;
+        const float* RESTRICT radius = rho;
+        for (i64 j = 1; j <= m; j++) {
+            const i64 h = neurons[j % m];
+            float* RESTRICT term = terms[h];
+            float* RESTRICT gain = gains[h];
+            const float* RESTRICT move = moved.data();
+            const float w = find_terms(h, neurons[j - 1], term), unseen = j == 1 ? 1.0f : 0.0f;
+            each([&](i64 k) {
+                gain[k] = radius[k] * w;
+                term[k] += unseen * gain[k] * move[k];
+            });
+        }
+        go_around(neurons);
+        for (i64 h : neurons) {
+            const float* RESTRICT slope = slopes(h).data();
+            const float* RESTRICT d = here()[h];
+            float* RESTRICT gain = gains[h];
+            float* RESTRICT term = terms[h];
+            each([&](i64 k) {
+                const float f = factor(slope[k], d[k]);
+                gain[k] *= f;
+                term[k] *= f;
+            });
+        }
+        go_around(neurons);
+        float* RESTRICT total = squares.data();
+        for (i64 h : neurons) {
+            const float* RESTRICT e = here()[h];
+            each([&](i64 k) { total[k] += e[k] * e[k]; });
+        }
+    }
+
+    // The Frobenius norm of the errors of this layer on graph k, with room for the rounding of the bound.
+    double error(i64 k) const { return 1.001 * std::sqrt(static_cast<double>(squares[k])); }
+
+private:
+    const Weights<double>& weights;
+    i64 layer = 0, n = 0;
+    const float* rho = nullptr;
+    Table<float> errors[2];     // of this layer and of the one below
+    Table<float> gains, terms;  // of the neurons of a cycle: e = gain (e of the one before) + term
+    Columns products, squares;
+
+    Table<float>& here() { return errors[layer % 2]; }
+    Table<float>& there() { return errors[(layer + 1) % 2]; }
+
+    static float magnitude(double weight) { return static_cast<float>(std::abs(weight)); }
+
+    // Whole vectors: without remainders, which would take as long as the rest.
+    template <class F>
+    void each(F work) const {
+        for (i64 start = 0; start < n; start += WHOLE_ROWS)
+            for (i64 k = start; k < start + WHOLE_ROWS; k++) work(k);
+    }
+
+    static float factor(float slope, float d) {
+        const float f = std::min(1.0f, slope * (1.0f + 2.0f * d));
+        return d <= 0.5f ? f : 1.0f;
+    }
+
+    // d = rho |W_H| e + |W_I| e_below for neuron h; the weight of the source `before` is left out, and
+    // returned.
+    float find_terms(i64 h, i64 before, float* RESTRICT d) {
+        float left_out = 0.0f;
+        const float* RESTRICT radius = rho;
+        const Wiring<double> W = weights.recurrent(layer);
+        std::fill_n(d, n, 0.0f);
+        for (i64 c = 0; c < W.sources.columns; c++) {
+            const float w = magnitude(W.values[h][c]);
+            const float* RESTRICT e = here()[W.sources[h][c]];
+            if (W.sources[h][c] == before) left_out = w;
+            else each([&](i64 k) { d[k] += radius[k] * w * e[k]; });
+        }
+        if (layer == 0) return left_out;
+        const Wiring<double> in = weights.input(layer);
+        for (i64 c = 0; c < in.sources.columns; c++) {
+            const float w = magnitude(in.values[h][c]);
+            const float* RESTRICT e = there()[in.sources[h][c]];
+            each([&](i64 k) { d[k] += w * e[k]; });
+        }
+        return left_out;
+    }
+
+    // Solve e = gain (e of the neuron before) + term around a cycle.
+    void go_around(Span<const i64> neurons) {
+        const i64 m = neurons.size;
+        float* RESTRICT product = products.data();
+        float* RESTRICT first = here()[neurons[0]];
+        std::fill_n(product, n, 1.0f);
+        std::fill_n(first, n, 0.0f);
+        for (i64 j = 1; j <= m; j++) {
+            const float* RESTRICT gain = gains[neurons[j % m]];
+            const float* RESTRICT term = terms[neurons[j % m]];
+            each([&](i64 k) {
+                first[k] = gain[k] * first[k] + term[k];
+                product[k] *= gain[k];
+            });
+        }
+        // Only rounding can make a product 1, where nothing is proven.
+        each([&](i64 k) { first[k] = product[k] < 1.0f ? first[k] / (1.0f - product[k]) : HUGE_VALF; });
+        for (i64 j = 1; j < m; j++) {
+            const float* RESTRICT before = here()[neurons[j - 1]];
+            const float* RESTRICT gain = gains[neurons[j]];
+            const float* RESTRICT term = terms[neurons[j]];
+            float* RESTRICT e = here()[neurons[j]];
+            each([&](i64 k) { e[k] = gain[k] * before[k] + term[k]; });
+        }
     }
 };
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "graphs.hpp"
-#include "pulse.hpp"
+#include "interrupts.hpp"
 
 namespace fdgnn {
 
@@ -50,14 +50,14 @@ MergedArcs merge_arcs(Grid<const i64> arcs, Span<const i64> vertex_offsets, bool
     const i64 n_listed = arcs.columns, n = vertex_offsets[vertex_offsets.size - 1];
     const i64 *sources = arcs[0], *targets = arcs[1];
     std::vector<i64> next(n + 2, 0);  // where the next arc into v goes, at v + 1
-    Pulse pulse;
-    pulse.each(n_listed, [&](i64 a) {
+    Interrupts interrupts;
+    interrupts.each(n_listed, [&](i64 a) {
         next[targets[a] + 2]++;
         if (!directed) next[sources[a] + 2]++;
     });
     for (i64 v = 0; v < n; v++) next[v + 2] += next[v + 1];
     std::vector<Arc> all(next[n + 1]);
-    pulse.each(n_listed, [&](i64 a) {
+    interrupts.each(n_listed, [&](i64 a) {
         all[next[targets[a] + 1]++] = Arc(sources[a], false, a);
         if (!directed) all[next[sources[a] + 1]++] = Arc(targets[a], true, a);
     });
@@ -66,7 +66,7 @@ MergedArcs merge_arcs(Grid<const i64> arcs, Span<const i64> vertex_offsets, bool
     found.indptr.push_back(0);
     for (i64 g = 0; g + 1 < vertex_offsets.size; g++)
         for (i64 v = vertex_offsets[g]; v < vertex_offsets[g + 1]; v++) {
-            pulse.spend(1 + next[v + 1] - next[v]);
+            interrupts.count(1 + next[v + 1] - next[v]);
             std::sort(all.begin() + next[v], all.begin() + next[v + 1]);
             i64 before = -1;
             bool listed = false;

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "pulse.hpp"
+#include "interrupts.hpp"
 #include "reservoir.hpp"
 
 namespace fdgnn {
@@ -67,6 +67,7 @@ public:
         x = padded.data() + halo;
         squares.assign(capacity, T(0));
         sums.resize(most_graphs + LANES);
+        steepest.assign(rounded_up(most_graphs, WHOLE_ROWS), 0.0f);
     }
 
     // Lay the quotients `some` side by side.
@@ -80,13 +81,13 @@ public:
         std::fill_n(x, n, T(0));
         for (i64 k = 0; k < n_graphs; k++) {
             const i64 r0 = q.row_offsets[graphs[k]], m = q.row_offsets[graphs[k] + 1] - r0;
-            pulse.spend(m + q.indptr[r0 + m] - q.indptr[r0]);
+            interrupts.count(m + q.indptr[r0 + m] - q.indptr[r0]);
             const i64 first = place(k, 0);
             for (i64 r = 0; r < m; r++) {
                 const i64 v = first + stride * r;
                 sizes[v] = static_cast<T>(q.sizes[r0 + r]);
                 rows[v] = r0 + r;
-                if (!codes.empty()) codes[v] = inputs.codes[r0 + r];
+                if (!codes.empty()) codes[v] = inputs.codes[inputs.vertices[r0 + r]];
             }
         }
         find_arcs();
@@ -116,8 +117,11 @@ public:
         } else {
             for (i64 v = 0; v < n; v++) {
                 double total = bias[h];
-                for (i64 k = 0; k < C && rows[v] >= 0; k++)
-                    total += W.values[h][k] * inputs.features[rows[v]][W.sources[h][k]];
+                if (rows[v] >= 0) {
+                    const double* features = inputs.features[inputs.vertices[rows[v]]];
+                    for (i64 k = 0; k < C; k++)
+                        total += W.values[h][k] * features[W.sources[h][k]];
+                }
                 d[v] = static_cast<T>(total);
             }
         }
@@ -145,7 +149,7 @@ public:
     bool activate_at_once(i64 h, const Wiring<T>& W, const T* bias, bool is_first,
                           const Table<T>& below, T w, const T* s) {
         if (W.sources.columns > 1 || (is_first && codes.empty())) return false;
-        pulse.spend(n);
+        interrupts.count(n);
         const T b = bias[h], u = W.values[h][0];
         const i32 source = W.sources[h][0];
         if (is_first)
@@ -157,7 +161,7 @@ public:
 
     // s = A x: the diagonals of the band first, some at a time, then the arcs outside it.
     void sum_neighbors(T* s) {
-        pulse.spend(static_cast<i64>(outside.size()) + n_diagonals * n / WHOLE_ROWS);
+        interrupts.count(static_cast<i64>(outside.size()) + n_diagonals * n / WHOLE_ROWS);
         if (passes.empty()) std::fill_n(s, n, T(0));
         for (const Pass& pass : passes)
             pass.add(n, diagonals.data() + pass.first * WHOLE_ROWS, pitch, x,
@@ -175,6 +179,20 @@ public:
                 weighted_sums(b.height, sizes.data() + b.first, y + b.first,
                               sums.data() + b.first_graph);
         return sums.data();
+    }
+
+    // The largest slope of tanh, 1 - y^2, over the rows of each graph, with some room for rounding.
+    const Row<float>& slopes(const T* y) {
+        for (const Bundle& b : bundles) {
+            const i64 n_vectors = stride == 1 ? b.height / LANES : b.height;
+            float largest[LANES];
+            largest_slopes(n_vectors, sizes.data() + b.first, y + b.first, largest);
+            if (stride == 1)
+                steepest[b.first_graph] = *std::max_element(largest, largest + LANES);
+            else
+                std::copy_n(largest, LANES, steepest.begin() + b.first_graph);
+        }
+        return steepest;
     }
 
     // Set what a row vector has in all rows of graph k.
@@ -204,7 +222,7 @@ private:
 
     const Quotients& q;
     const Inputs& inputs;
-    Pulse pulse;
+    Interrupts interrupts;
     i64 stride = 1;                // rows from one row of a graph to the next
     std::vector<Bundle> bundles;
     Row<T> sizes;                  // vertices in the class of each row
@@ -223,11 +241,12 @@ private:
     std::vector<Arc> outside;      // ... and these the others
     Row<T> padded;                 // zeros, x, zeros
     std::vector<double> sums;      // of each graph
+    Row<float> steepest;            // of each graph: the largest slope
 
     // d + sum_k w_k s_k without the last of C terms, in `scratch` if there are others.
     template <class Rows>
     T* with_others(T* d, const T* w, i64 C, Rows row, T* scratch) {
-        pulse.spend(C * n);
+        interrupts.count(C * n);
         if (C > 1 && d != scratch) {
             std::copy(d, d + n, scratch);
             d = scratch;

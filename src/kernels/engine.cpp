@@ -1,12 +1,9 @@
 // The engine as a Python module, compiled once for each kind of processor (FDGNN_MODULE is its name).
-#include "few.hpp"
 #include "paper_loop.hpp"
 #include "passes.hpp"
 #include "python.hpp"
 #include "readout.hpp"
-#include "trajectory.hpp"
-
-#include <variant>
+#include "solver.hpp"
 
 using namespace fdgnn;
 
@@ -20,18 +17,12 @@ static Weights<double> weights_of(nb::handle w) {
 
 constexpr const char* PROGRAM = "fdgnn.program";
 
-using AnyProgram = std::variant<Program<float>, Program<double>>;
+using OwnProgram = std::unique_ptr<Program>;
 
 static Trees trees_of(nb::handle t) {
     return {field<Array2<const bool>>(t, "core"), field<Array2<const i64>>(t, "heights"),
             field<Array2<const i64>>(t, "first_rows"), nb::cast<i64>(t.attr("window")),
             nb::cast<i64>(t.attr("n_rows"))};
-}
-
-static Goal goal_of(nb::handle g) {
-    return {field<Array2<const double>>(g, "contractions"), nb::cast<double>(g.attr("tol")),
-            field<Array1<const double>>(g, "resolution"),
-            field<Array1<const double>>(g, "amplification")};
 }
 
 static Outputs outputs_of(nb::handle o) {
@@ -54,57 +45,68 @@ void bind_tanh(nb::module_& m) {
           nb::arg() = 1);
 }
 
-// Pooled states, steps and residuals of each graph; None where they are not found in one call.
-template <class T>
-nb::object arrays_of(Solved&& found, const Program<T>& program, i64 n_graphs) {
-    if (!found.complete) return nb::none();
-    const i64 L = program.weights.n_layers();
-    const size_t n_slots = size_t(found.n_slots), H = size_t(program.weights.n_units());
-    return nb::make_tuple(shaped(std::move(found.pooled), {n_slots, size_t(n_graphs), H}),
-                          numpy(std::move(found.n_iter), L), numpy(std::move(found.residual), L));
+// About so many operations are needed to solve graphs.
+static i64 operations(const BoundQuotients& b, const Program& program) {
+    return 20 * b.quotients.sizes.size * program.weights<double>().n_layers() *
+           program.weights<double>().n_units();
 }
 
-// Find the fixed points of quotients by one program, in its precision.
-static nb::object solve_all(const BoundQuotients& b, Span<const double> radii, const Inputs& inputs,
-                            nb::handle given, double tol, bool directed) {
-    const auto solve = [&](const auto& program) {
-        const i64 n_operations = 20 * b.quotients.sizes.size * program.weights.bias.rows *
-                                 program.weights.bias.columns;
-        Solved found = unlocked(
-            n_operations, [&] { return solve_at_once(b, radii, inputs, program, tol, directed); });
-        return arrays_of(std::move(found), program, b.quotient_of.size);
+// Solve the quotients in the blocks `first` to `last`: how many in float32, in float64 and by steps, and
+// how many sums of states are not finite. The trees of the reservoir are looked up if they are needed.
+static auto solve_graphs(i64 first, i64 last, const nb::capsule& quotients,
+                         const Array1<const double>& radii, const Array1<const double>& degrees,
+                         double most_degree, bool directed, const Array1<const i32>& codes,
+                         const Array2<const double>& features, const nb::capsule& program,
+                         nb::handle reservoir, double tol, i64 max_iter, nb::handle out) {
+    const BoundQuotients& b = views_of<BoundQuotients>(quotients, QUOTIENTS);
+    const Program& p = *views_of<OwnProgram>(program, PROGRAM);
+    const Inputs inputs{view(codes), view(features), b.representatives};
+    const Task task{b, inputs, view(radii), view(degrees), most_degree, directed, tol, max_iter};
+    const Outputs filled = outputs_of(out);
+    const auto trees = [&]() -> std::optional<Trees> {
+        nb::gil_scoped_acquire lock;
+        return trees_of(reservoir.attr("trees"));  // which the reservoir keeps
     };
-    return std::visit(solve, views_of<AnyProgram>(nb::cast<nb::capsule>(given), PROGRAM));
+    const Counts found =
+        unlocked(operations(b, p), [&] { return solve(first, last, task, p, trees, filled); });
+    return std::make_tuple(found.n_single, found.n_double, found.n_steps, found.n_infinite);
 }
 
-// Find the fixed points of a few graphs by several reservoirs; `programs` has a tuple for each, of its
-// programs in the precisions that are tried in turn.
+// Solve a few graphs by several reservoirs: pooled states, steps and residuals, or None where not all
+// graphs are certified.
 static nb::list solve_few(nb::handle structure, const Array1<const u64>& first_colors,
                           const Array1<const i32>& codes, const Array2<const double>& features,
                           const nb::list& programs, double tol, bool directed) {
     const Structure s = structure_of(structure);
-    const FewGraphs few = unlocked(40 * s.neighbors.size, [&] {
-        return FewGraphs(s, view(first_colors), view(codes), view(features));
-    });
+    const FewGraphs few =
+        unlocked(40 * s.neighbors.size, [&] { return FewGraphs(s, view(first_colors)); });
+    const BoundQuotients& b = few.quotients;
+    const Inputs inputs{view(codes), view(features), b.representatives};
+    const Task task{b, inputs, span(few.radii), {nullptr, 0}, 0.0, directed, tol, 0};
+    const size_t n = few.radii.size();
     nb::list results;
-    for (nb::handle precisions : programs) {
-        nb::object found = nb::none();
-        for (nb::handle program : precisions)
-            if (found.is_none())
-                found = solve_all(few.quotients, span(few.radii), few.inputs.views, program, tol,
-                                  directed);
-        results.append(found);
+    for (nb::handle program : programs) {
+        const Program& p = *views_of<OwnProgram>(nb::cast<nb::capsule>(program), PROGRAM);
+        const i64 L = p.weights<double>().n_layers(), H = p.weights<double>().n_units();
+        const i64 n_slots = p.n_slots();
+        Row<double> pooled(n_slots * n * H);
+        std::vector<i32> n_iter(L * n, 0);
+        std::vector<double> residual(L * n, 0.0);
+        const Outputs out{{pooled.data(), n_slots, length(n), H},
+                          {n_iter.data(), L, length(n)},
+                          {residual.data(), L, length(n)},
+                          {nullptr, 0, 0, 0}};
+        const auto no_trees = [] { return std::optional<Trees>(); };
+        const Counts found =
+            unlocked(operations(b, p), [&] { return solve(0, -1, task, p, no_trees, out); });
+        if (found.n_steps > 0 || found.n_infinite > 0)
+            results.append(nb::none());
+        else
+            results.append(nb::make_tuple(
+                shaped(std::move(pooled), {size_t(n_slots), n, size_t(H)}),
+                numpy(std::move(n_iter), L), numpy(std::move(residual), L)));
     }
     return results;
-}
-
-// The same for graphs whose quotients and radii are known, by one program.
-static nb::object solve_known(const nb::capsule& quotients, const Array1<const double>& radii,
-                              const Array1<const i32>& codes, const Array2<const double>& features,
-                              const nb::capsule& program, double tol, bool directed) {
-    const BoundQuotients& b = views_of<BoundQuotients>(quotients, QUOTIENTS);
-    const RowInputs inputs(b.representatives, view(codes), view(features));
-    return solve_all(b, view(radii), inputs.views, program, tol, directed);
 }
 
 // Whether this processor has the instructions that _engine_avx2 and _engine_avx512 are compiled for.
@@ -128,11 +130,10 @@ static bool has_avx512() {
 }
 
 NB_MODULE(FDGNN_MODULE, m) {
-    m.attr("STATE") = FDGNN_STATE;
     bind_interrupts(m);
     m.def("has_avx2", &has_avx2);
     m.def("has_avx512", &has_avx512);
-    m.def("refine_colors",
+    m.def("refine_labels",
           [](nb::handle structure, const Array1<const u64>& weight_bits, const Array1<u64>& colors,
              i64 n_rounds) {
               const Structure s = structure_of(structure);
@@ -185,14 +186,11 @@ NB_MODULE(FDGNN_MODULE, m) {
                                largest_of(flat(w.rec_values)), largest_of({others, 3}));
     });
     m.def("bind_program",
-          [](nb::handle weights, const Array1<const i64>& slots, nb::handle radii, bool single) {
-              const Weights<double> given = weights_of(weights);
+          [](nb::handle weights, const Array1<const i64>& slots, nb::handle radii, bool fits_single) {
               const auto own = view(nb::cast<Array1<const double>>(radii, false));
-              const auto program = [&]() -> AnyProgram {
-                  if (single) return Program<float>(given, view(slots), own);
-                  return Program<double>(given, view(slots), own);
-              };
-              return bound(PROGRAM, program(), {weights, radii});
+              return bound(PROGRAM,
+                           std::make_unique<Program>(weights_of(weights), view(slots), own, fits_single),
+                           {weights, radii});
           },
           nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg());
     m.def("add_normal_products",
@@ -212,62 +210,11 @@ NB_MODULE(FDGNN_MODULE, m) {
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert());
-    m.def("choose_ways",
-          [](const Array1<const double>& radii, const nb::capsule& q, const nb::capsule& program,
-             double tol, bool fits_single, bool directed) {
-              const auto& given = views_of<BoundQuotients>(q, QUOTIENTS);
-              const auto choose = [&](const auto& p) {
-                  return choose_ways(view(radii), p, given.graphs, given.quotients.row_offsets,
-                                     given.quotients.sizes, tol, fits_single, directed);
-              };
-              Ways found = std::visit(choose, views_of<AnyProgram>(program, PROGRAM));
-              const i64 L = length(found.contractions.size()) / std::max<i64>(given.graphs.size, 1);
-              return std::make_tuple(numpy(std::move(found.ways)), found.counts[SINGLE],
-                                     found.counts[DOUBLE], found.counts[STEPS],
-                                     numpy(std::move(found.contractions), L),
-                                     numpy(std::move(found.resolution)),
-                                     numpy(std::move(found.amplification)));
-          },
+    m.def("solve_graphs", &solve_graphs, nb::arg(), nb::arg(), nb::arg(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
-    m.def("solve_blocks",
-          [](i64 first, i64 last, const Array1<const i64>& block_offsets,
-             const Array1<const i64>& blocks, const nb::capsule& q, const Array1<const i32>& codes,
-             const Array2<const double>& features, const nb::capsule& program, nb::handle goal,
-             nb::handle out) {
-              const Inputs inputs{view(codes), view(features)};
-              const Quotients& quotients = views_of<BoundQuotients>(q, QUOTIENTS).quotients;
-              const Goal aim = goal_of(goal);
-              const Outputs filled = outputs_of(out);
-              const auto solve = [&](const auto& p) {
-                  solve_blocks(first, last, view(block_offsets), view(blocks), quotients, inputs,
-                               p.weights, p.schedule, aim, filled);
-              };
-              unlocked([&] { std::visit(solve, views_of<AnyProgram>(program, PROGRAM)); });
-          },
-          nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
     m.def("solve_few", &solve_few, nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
-    m.def("solve_known", &solve_known, nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
-    m.def("follow_graphs",
-          [](i64 first, i64 last, const Array1<const i64>& graphs, const nb::capsule& q,
-             const Array1<const i32>& codes, const Array2<const double>& features,
-             const nb::capsule& program, nb::handle trees, double eps, i64 max_iter,
-             const Array1<const i64>& slots, nb::handle out) {
-              const Inputs inputs{view(codes), view(features)};
-              const Quotients& quotients = views_of<BoundQuotients>(q, QUOTIENTS).quotients;
-              const auto& p = std::get<Program<double>>(views_of<AnyProgram>(program, PROGRAM));
-              const Trees parted = trees_of(trees);
-              const Outputs filled = outputs_of(out);
-              unlocked([&] {
-                  follow_graphs(first, last, view(graphs), quotients, inputs, p.weights, p.schedule,
-                                parted, {eps, max_iter}, view(slots), filled);
-              });
-          },
-          nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg().noconvert(), nb::arg());
     m.def("iterate_layers",
           [](i64 first, i64 last, nb::handle structure, const Array2<const double>& first_drive,
              const Array1<const i32>& row_of_vertex, nb::handle weights, double eps, i64 max_iter,

@@ -1,8 +1,7 @@
 // All kernels but the engine, as the Python module fdgnn._kernels.
 #include "arcs.hpp"
-#include "coloring.hpp"
+#include "wl.hpp"
 #include "drawing.hpp"
-#include "molecules.hpp"
 #include "products.hpp"
 #include "python.hpp"
 #include "spectral.hpp"
@@ -28,8 +27,9 @@ void bind_products(nb::module_& m) {
 }
 
 NB_MODULE(_kernels, m) {
-    m.attr("STATE") = FDGNN_STATE;
     bind_interrupts(m);
+    m.def("interrupt_flag", &new_flag);
+    m.def("set_interrupt_flag", [](const nb::capsule& flag) { flag_of(flag)->store(true); });
     bind_products<float>(m);
     bind_products<double>(m);
     m.def("parse_rows",
@@ -50,16 +50,6 @@ NB_MODULE(_kernels, m) {
                                     numpy(std::move(found.order)), numpy(std::move(found.first)));
           },
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg());
-    m.def("unpack_molecules",
-          [](const Array1<const std::uint8_t>& bytes, const Array1<const i64>& offsets) {
-              UnpackedMolecules found =
-                  unlocked([&] { return unpack_molecules(view(bytes), view(offsets)); });
-              return std::make_tuple(numpy(std::move(found.n_atoms)), numpy(std::move(found.atoms)),
-                                     numpy(std::move(found.degrees)),
-                                     numpy(std::move(found.neighbors)),
-                                     numpy(std::move(found.bonds)));
-          },
-          nb::arg().noconvert(), nb::arg().noconvert());
     m.def("mix_rows",
           [](const Array2<const u64>& rows, const Array1<u64>& colors) {
               unlocked(length(rows.size()), [&] { mix_rows(view(rows), view(colors)); });
@@ -159,12 +149,12 @@ NB_MODULE(_kernels, m) {
               Stream(view(entropy), {nullptr, 0}).fill_uniform(flat(view(out)));
           },
           nb::arg().noconvert(), nb::arg().noconvert());
-    m.def("color_rounds",
+    m.def("wl_labels",
           [](i64 g0, i64 g1, nb::handle structure, const Array1<const u64>& arc_bits,
              bool directed, const Array1<const i64>& n_rounds, const Array2<u64>& colors) {
               const Structure s = structure_of(structure);
               unlocked(8 * length(colors.size()), [&] {
-                  color_rounds(g0, g1, s, {view(arc_bits), directed}, view(n_rounds), view(colors));
+                  wl_labels(g0, g1, s, {view(arc_bits), directed}, view(n_rounds), view(colors));
               });
           },
           nb::arg(), nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(),

@@ -28,8 +28,8 @@ void add_normal_products(const Sparse<double>& X, Span<const i32> places, const 
     std::vector<double> sums(static_cast<size_t>(k));
     std::vector<i32> found, next;
     double* RESTRICT y = sums.data();
-    Pulse pulse;
-    look_around();  // each time: a pass is many calls for parts that may be small
+    Interrupts interrupts;
+    check_interrupts();  // each time: a pass is many calls for parts that may be small
     const i64 n_samples = X.starts.size - 1;
     const auto used = [&](i64 i) {
         const double* own = w.of_group[i];
@@ -52,7 +52,7 @@ void add_normal_products(const Sparse<double>& X, Span<const i32> places, const 
     while (i < n_samples) {
         const i64 start = X.starts[i], n = X.starts[i + 1] - start;
         const double* RESTRICT own = w.of_group[i];
-        pulse.spend(k * (1 + n));
+        interrupts.count(k * (1 + n));
         found.swap(next);
         i++;
         skip();

@@ -1,7 +1,7 @@
 // Products of all pairs of rows of a sparse matrix, added to a dense one.
 #pragma once
 
-#include "pulse.hpp"
+#include "interrupts.hpp"
 
 namespace fdgnn {
 
@@ -16,13 +16,13 @@ struct Sparse {
 // out (n, n) += X X^T, for X given by its rows and by its columns.
 template <class T>
 void add_row_products(const Sparse<T>& rows, const Sparse<T>& columns, Grid<T> out) {
-    Pulse pulse;
+    Interrupts interrupts;
     for (i64 i = 0; i < out.rows; i++) {
         T* own = out[i];
         for (i64 a = rows.starts[i]; a < rows.starts[i + 1]; a++) {
             const i64 p = rows.places[a];
             const T x = rows.values[a];
-            pulse.spend(columns.starts[p + 1] - columns.starts[p]);
+            interrupts.count(columns.starts[p + 1] - columns.starts[p]);
             for (i64 b = columns.starts[p]; b < columns.starts[p + 1]; b++)
                 own[columns.places[b]] += x * columns.values[b];
         }

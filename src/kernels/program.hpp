@@ -1,62 +1,99 @@
-// A reservoir as the engine runs it: its weights in one precision, and the order of evaluation.
+// A reservoir as the engine runs it: its weights in both precisions, and the orders of evaluation.
 #pragma once
 
 #include <memory>
+#include <optional>
 
+#include "amplification.hpp"
 #include "reservoir.hpp"
 #include "wiring.hpp"
 
 namespace fdgnn {
 
-// `fdgnn.reservoir.weights.DeepReservoir.program`. Others own the given weights and radii.
-template <class T>
-class Program {
+// A schedule with the memory that its views show.
+class OwnSchedule {
 public:
     // slots (L,) are the places of the layers that are wanted, or -1.
-    Program(const Weights<double>& given, Span<const i64> slots, Span<const double> radii)
-        : radii(radii),
-          given(given),
-          first(converted(flat(given.first.values))),
-          in(converted(flat(given.in_values))),
-          rec(converted(flat(given.rec_values))),
-          bias(converted(flat(given.bias))),
-          own_slots(slots.begin(), slots.end()) {
-        const i64 L = given.n_layers(), H = given.n_units();
-        weights = {{given.first.sources, {first.data(), H, given.first.values.columns}},
-                   given.in_sources, {in.data(), L - 1, H, given.in_values.columns},
-                   given.rec_sources, {rec.data(), L, H, given.rec_values.columns},
-                   {bias.data(), L, H}};
+    OwnSchedule(const Weights<double>& weights, Span<const i64> slots)
+        : slots(slots.begin(), slots.end()) {
+        const i64 L = weights.n_layers(), H = weights.n_units();
         marks.reset(new bool[2 * L * H + L]());
         const Grid<bool> summed{marks.get(), L, H}, kept{marks.get() + L * H, L, H};
         const Span<bool> wanted{marks.get() + 2 * L * H, L};
         for (i64 i = 0; i < L; i++) wanted[i] = slots[i] >= 0;
-        order = order_layers(given.rec_sources, given.in_sources, {wanted.at, L}, summed, kept);
-        every = order;
-        if (std::count(wanted.begin(), wanted.end(), true) < L) {
-            std::unique_ptr<bool[]> all(new bool[2 * L * H + L]());
-            std::fill_n(all.get(), L, true);
-            every = order_layers(given.rec_sources, given.in_sources, {all.get(), L},
-                                 {all.get() + L, L, H}, {all.get() + L + L * H, L, H});
-        }
-        schedule = {span(order.neurons), span(order.components), span(order.layers),
-                    span(order.n_checked), span(order.period), {summed.at, L, H}, {kept.at, L, H},
-                    span(own_slots)};
+        order = order_layers(weights.rec_sources, weights.in_sources, {wanted.at, L}, summed, kept);
+        views = {span(order.neurons), span(order.components), span(order.layers),
+                 span(order.n_checked), span(order.period), {summed.at, L, H}, {kept.at, L, H},
+                 span(this->slots)};
     }
+    OwnSchedule(const OwnSchedule&) = delete;  // the views are of its own memory
 
-    Weights<T> weights;
-    Schedule schedule;
-    Span<const double> radii;  // (L,) rho(|W_H|)
-    Weights<double> given;     // the same in float64
-    Order every;               // of all neurons, whichever layers are wanted
+    Schedule views;
 
 private:
-    std::vector<T> first, in, rec, bias;
-    std::vector<i64> own_slots;
+    std::vector<i64> slots;
     std::unique_ptr<bool[]> marks;
     Order order;
+};
 
-    static std::vector<T> converted(Span<const double> values) {
-        return std::vector<T>(values.begin(), values.end());
+// `fdgnn.reservoir.weights.DeepReservoir.program`. Others own the given weights and radii.
+class Program {
+public:
+    // slots (L,) are the places of the layers that are wanted, or -1; radii (L,) are rho(|W_H|).
+    Program(const Weights<double>& given, Span<const i64> slots, Span<const double> radii,
+            bool fits_single)
+        : radii(radii),
+          fits_single(fits_single),
+          exact(given),
+          first(converted(flat(given.first.values))),
+          in(converted(flat(given.in_values))),
+          rec(converted(flat(given.rec_values))),
+          bias(converted(flat(given.bias))),
+          own(given, slots) {
+        const i64 L = given.n_layers(), H = given.n_units();
+        rounded = {{given.first.sources, {first.data(), H, given.first.values.columns}},
+                   given.in_sources, {in.data(), L - 1, H, given.in_values.columns},
+                   given.rec_sources, {rec.data(), L, H, given.rec_values.columns},
+                   {bias.data(), L, H}};
+        if (std::count(slots.begin(), slots.end(), -1) > 0) {
+            std::vector<i64> everything(L);
+            for (i64 i = 0; i < L; i++) everything[i] = i;
+            all.emplace(given, span(everything));
+        }
+        has_only_cycles = every().has_only_cycles();
+        amplifications.emplace(exact, every(), radii);
+    }
+    Program(const Program&) = delete;  // the views are of its own memory
+
+    template <class T>
+    const Weights<T>& weights() const {
+        if constexpr (std::is_same_v<T, float>) return rounded;
+        else return exact;
+    }
+    const Schedule& schedule() const { return own.views; }
+    // The schedule of all neurons, whichever layers are wanted.
+    const Schedule& every() const { return all ? all->views : own.views; }
+    // How far errors of cycles may be amplified on a graph with this spectral radius.
+    double amplification(double rho) const { return amplifications->at(rho); }
+
+    i64 n_slots() const {
+        return *std::max_element(own.views.slots.begin(), own.views.slots.end()) + 1;
+    }
+
+    const Span<const double> radii;  // (L,) rho(|W_H|)
+    const bool fits_single;          // whether no weight is too large for float32
+    bool has_only_cycles;            // whether no component is more than one cycle
+
+private:
+    Weights<double> exact;
+    Weights<float> rounded;
+    std::vector<float> first, in, rec, bias;
+    OwnSchedule own;
+    std::optional<OwnSchedule> all;
+    std::optional<Amplifications> amplifications;
+
+    static std::vector<float> converted(Span<const double> values) {
+        return std::vector<float>(values.begin(), values.end());
     }
 };
 

@@ -7,11 +7,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
 #include "graphs.hpp"
-#include "pulse.hpp"
+#include "interrupts.hpp"
 
 namespace nb = nanobind;
 
@@ -122,28 +123,37 @@ nb::ndarray<nb::numpy, const T> fixed(Span<const T> values, nb::handle owner) {
 
 // ---------------------------------------------------------------------- interrupts
 
-// Signals are Python's: only its main thread may ask for them, and only with its lock (GIL). Other
-// threads are told to end by a number that somebody sets, who told them of it by `obey`.
-inline unsigned long main_thread = 0;
-inline thread_local const i32* told_to_end = nullptr;
-constexpr std::chrono::milliseconds BETWEEN_QUESTIONS{50};  // asking may have to wait for the lock
+// Signals are Python's: only its main thread may ask for them, and only with its lock (GIL). Kernels in
+// other threads end when the interrupt flag of their thread is set.
+using Flag = std::shared_ptr<std::atomic<bool>>;
+constexpr const char* FLAG = "fdgnn.interrupt_flag";
 
-inline void look_around() {
+inline nb::capsule new_flag() {
+    return nb::capsule(new Flag(std::make_shared<std::atomic<bool>>(false)), FLAG,
+                       [](void* p) noexcept { delete static_cast<Flag*>(p); });
+}
+inline const Flag& flag_of(const nb::capsule& given) { return *static_cast<Flag*>(given.data(FLAG)); }
+
+inline std::atomic<unsigned long> main_thread{0};
+inline thread_local Flag interrupt_flag;
+constexpr std::chrono::milliseconds BETWEEN_CHECKS{50};  // asking may have to wait for the lock
+
+inline void check_interrupts() {
     using Clock = std::chrono::steady_clock;
-    static thread_local Clock::time_point asked{};
-    if (told_to_end && *const_cast<const volatile i32*>(told_to_end) != 0)
-        throw std::runtime_error("this kernel was told to end");
-    if (PyThread_get_thread_ident() != main_thread || Clock::now() - asked < BETWEEN_QUESTIONS)
+    static thread_local Clock::time_point checked{};
+    if (interrupt_flag && interrupt_flag->load(std::memory_order_relaxed))
+        throw std::runtime_error("this kernel was interrupted");
+    if (PyThread_get_thread_ident() != main_thread.load(std::memory_order_relaxed) ||
+        Clock::now() - checked < BETWEEN_CHECKS)
         return;
-    asked = Clock::now();
+    checked = Clock::now();
     nb::gil_scoped_acquire lock;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
 inline void bind_interrupts(nb::module_& m) {
-    m.def("hear_signals_in", [](unsigned long thread) { main_thread = thread; });
-    m.def("obey", [](const Array1<const i32>& number) { told_to_end = number.data(); },
-          nb::arg().noconvert());
+    m.def("set_main_thread", [](unsigned long thread) { main_thread = thread; });
+    m.def("watch_interrupt_flag", [](const nb::capsule& flag) { interrupt_flag = flag_of(flag); });
 }
 
 // Operations below which other threads gain less from the lock of Python (GIL) than it takes to get it

@@ -59,7 +59,7 @@ class RowOrder {
 public:
     // Fill the part of a graph, from row r0 on, of the last three arguments.
     void find(const ColoredGraph& g, i64 r0, std::vector<i64>& places,
-              std::vector<i64>& representatives, std::vector<double>& sizes, Pulse& pulse) {
+              std::vector<i64>& representatives, std::vector<double>& sizes, Interrupts& interrupts) {
         first.resize(g.n_classes);
         size.assign(g.n_classes, 0.0);
         for (i64 v = g.v1 - 1; v >= g.v0; v--) {
@@ -67,7 +67,7 @@ public:
             first[g.classes[v]] = v;
         }
         sort_by_degree(g);
-        breadth_first(g, pulse);
+        breadth_first(g, interrupts);
         for (i64 i = 0; i < g.n_classes; i++) {
             places[r0 + order[i]] = i;
             representatives[r0 + i] = first[order[i]];
@@ -97,7 +97,7 @@ private:
     }
 
     // Cuthill-McKee order: by breadth, then by degree, then by number.
-    void breadth_first(const ColoredGraph& g, Pulse& pulse) {
+    void breadth_first(const ColoredGraph& g, Interrupts& interrupts) {
         order.resize(g.n_classes);
         queued.assign(g.n_classes, 0);
         i64 tail = 0;
@@ -108,7 +108,7 @@ private:
             queued[root] = 1;
             while (head < tail) {
                 const i64 v = first[order[head++]], start = tail;
-                pulse.spend(1 + g.s.indptr[v + 1] - g.s.indptr[v]);
+                interrupts.count(1 + g.s.indptr[v + 1] - g.s.indptr[v]);
                 for (i64 a = g.s.indptr[v]; a < g.s.indptr[v + 1]; a++) {
                     const i64 c = g.class_of(a);
                     if (queued[c]) continue;
@@ -211,17 +211,17 @@ inline BuiltQuotients build_quotients(const Structure& s, Span<const i32> classe
     std::vector<double> totals(largest);
     std::vector<i64> stamps(largest, -1), at_distance;
     RowOrder rows;
-    Pulse pulse;
+    Interrupts interrupts;
     for (i64 k = 0; k < n; k++) {
         const i64 g = q.graphs[k], r0 = q.row_offsets[k], r1 = q.row_offsets[k + 1];
         const ColoredGraph graph{s, classes, s.vertex_offsets[g], s.vertex_offsets[g + 1],
                                  n_classes[g]};
-        pulse.spend(graph.v1 - graph.v0);
-        rows.find(graph, r0, places, q.representatives, q.sizes, pulse);
+        interrupts.count(graph.v1 - graph.v0);
+        rows.find(graph, r0, places, q.representatives, q.sizes, interrupts);
         for (i64 r = r0; r < r1; r++) {  // the arcs into a vertex, merged by their source's class
             const i64 v = q.representatives[r], start = q.indptr[r];
             i64 end = start;
-            pulse.spend(1 + s.indptr[v + 1] - s.indptr[v]);
+            interrupts.count(1 + s.indptr[v + 1] - s.indptr[v]);
             for (i64 a = s.indptr[v]; a < s.indptr[v + 1]; a++) {
                 const i64 j = places[r0 + graph.class_of(a)];
                 if (stamps[j] != v) {

@@ -9,7 +9,7 @@
 
 #include "graphs.hpp"
 #include "hashing.hpp"
-#include "pulse.hpp"
+#include "interrupts.hpp"
 
 namespace fdgnn {
 
@@ -99,9 +99,9 @@ private:
 };
 
 // Gives the vertices of one graph after another their next colors; its memory serves all of them.
-class ColorStep {
+class LabelStep {
 public:
-    ColorStep(const Structure& s, Span<const u64> weight_bits)
+    LabelStep(const Structure& s, Span<const u64> weight_bits)
         : s(s),
           weight_bits(weight_bits),
           mixed(longest(s.vertex_offsets)),
@@ -109,12 +109,12 @@ public:
 
     // Take the step for the graph whose vertices begin at v0.
     void take(i64 v0, Span<u64> color) {
-        pulse.spend(2 * color.size);
+        interrupts.count(2 * color.size);
         for (i64 v = 0; v < color.size; v++) mixed[v] = mix(color[v]);
         for (i64 v = 0; v < color.size; v += STRIP) {
             const i64 last = std::min(v + STRIP, color.size);
             const i64 n_arcs = s.indptr[v0 + last] - s.indptr[v0 + v];
-            pulse.spend(n_arcs);
+            interrupts.count(n_arcs);
             if (n_arcs <= FEW_ARCS * (last - v))
                 at_once(s.indptr.part(v0 + v, v0 + last + 1), color.part(v, last));
             else
@@ -128,7 +128,7 @@ private:
     const Structure& s;
     Span<const u64> weight_bits;
     std::vector<u64> mixed, running;
-    Pulse pulse;
+    Interrupts interrupts;
 
     u64 carried(i64 arc) const {
         const u64 there = mixed[s.neighbors[arc]];
@@ -173,7 +173,7 @@ inline Refined refine(const Structure& s, Span<const u64> weight_bits, Span<u64>
     Refined found{std::vector<i32>(colors.size), std::vector<i64>(n), std::vector<i64>(n),
                   std::vector<u64>(n)};
     Classes classes(largest);
-    ColorStep step(s, weight_bits);
+    LabelStep step(s, weight_bits);
     for (i64 g = 0; g < n; g++) {
         const i64 v0 = s.vertex_offsets[g], v1 = s.vertex_offsets[g + 1];
         const Span<u64> color = colors.part(v0, v1);

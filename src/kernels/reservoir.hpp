@@ -38,25 +38,29 @@ struct Schedule {
     Span<const i64> order, components, layers, n_checked, period;
     Grid<const bool> summed, kept;  // (L, H)
     Span<const i64> slots;          // (L,)
+
+    Span<const i64> neurons_of(i64 c) const { return order.part(components[c], components[c + 1]); }
+    bool is_cycle(i64 c) const { return n_checked[c] == 1; }
+    // Whether no component is more than one cycle.
+    bool has_only_cycles() const {
+        return std::none_of(n_checked.begin(), n_checked.end(), [](i64 n) { return n > 1; });
+    }
 };
 
-// What the first layer reads in each row of a quotient: a one-hot code, or real features.
+// What the first layer reads at each vertex: a one-hot code, or real features. A row of a quotient reads
+// what its vertex does.
 struct Inputs {
-    Span<const i32> codes;
-    Grid<const double> features;
+    Span<const i32> codes;         // (n_vertices,), or none
+    Grid<const double> features;   // (n_vertices, U), or none
+    Span<const i64> vertices;      // (n_rows,)
 };
 
 // `fdgnn.reservoir.engine.Outputs`.
 struct Outputs {
-    Cube<double> pooled;    // (n_slots, n, H)
-    Grid<i32> n_iter;       // (L, n)
-    Grid<double> residual;  // (L, n)
+    Cube<double> pooled;    // (n_slots, n_graphs, H)
+    Grid<i32> n_iter;       // (L, n_graphs)
+    Grid<double> residual;  // (L, n_graphs)
     Cube<double> states;    // (n_rows, n_slots, H), or none
-    const i64* places = nullptr;  // of each quotient, where its sums stand in `pooled`; else in order
-
-    double* sums(i64 slot, i64 quotient) const {
-        return pooled[slot][places == nullptr ? quotient : places[quotient]];
-    }
 };
 
 // Memory that begins at a whole vector of any processor, and that is not filled unless it is asked for:

@@ -63,8 +63,8 @@ struct Tanh<float> {
 // tanh = p / q, doubling the angle is p, q = 2 p q, p^2 + q^2: one division in all.
 template <>
 struct Tanh<double> {
-    inline static const volatile double limit = 19.1;
-    const double largest = limit;
+    inline static const volatile double limits[] = {19.1, 1.0};
+    const double largest = limits[0], one = limits[1];
 
     double operator()(double z) const {
         z = std::min(std::max(z, -largest), largest) * 0.125;
@@ -76,7 +76,7 @@ struct Tanh<double> {
             q = fused(p, p, q * q);
             p = product;
         }
-        return p / q;
+        return std::min(std::max(p / q, -one), one);  // without fused products it may be more than 1
     }
 };
 
@@ -175,6 +175,26 @@ inline void add_strands(i64 n, const T* RESTRICT w, const T* RESTRICT y, double*
 template <class T>
 void weighted_sums(i64 n, const T* w, const T* y, double* sums) {
     add_strands<0, 1>(n, w, y, sums);
+}
+
+constexpr float SLOPE_ROUNDING = 1e-6f;  // of 1 - x^2 where x is off by some ulps of float32
+
+// The largest slope of tanh, 1 - y^2, over n rows of LANES graphs, or 0 where a graph has no rows. Rows of
+// size 0 belong to no graph; in others there is at least one vertex.
+template <class T>
+void largest_slopes(i64 n, const T* RESTRICT sizes, const T* RESTRICT y, float* RESTRICT found) {
+    T even[LANES] = {}, odd[LANES] = {};
+    const auto slope = [&](i64 v) { return fused(-y[v], y[v], std::min(sizes[v], T(1))); };
+    i64 v = 0;
+    for (; v + 2 * LANES <= n * LANES; v += 2 * LANES)
+        for (i64 k = 0; k < LANES; k++) {
+            even[k] = std::max(even[k], slope(v + k));
+            odd[k] = std::max(odd[k], slope(v + LANES + k));
+        }
+    for (; v < n * LANES; v += LANES)
+        for (i64 k = 0; k < LANES; k++) even[k] = std::max(even[k], slope(v + k));
+    for (i64 k = 0; k < LANES; k++)
+        found[k] = static_cast<float>(std::max(even[k], odd[k])) + SLOPE_ROUNDING;
 }
 
 // s += N diagonals times x, or s = that. Rows lie in stripes of WHOLE_ROWS. A stripe has its part of one

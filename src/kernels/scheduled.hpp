@@ -6,6 +6,7 @@
 
 #include "amplification.hpp"
 #include "blocks.hpp"
+#include "ways.hpp"
 
 namespace fdgnn {
 
@@ -13,25 +14,21 @@ constexpr double LARGEST = std::numeric_limits<double>::max();
 constexpr double MARGIN = 1e-2;  // cycles are solved this much finer than tol
 constexpr i64 MOST_CYCLE_STEPS = 5000;  // even next to the limit of stability it takes some hundreds
 
-// `fdgnn.reservoir.engine.Goal`: when a component has converged on a certified graph.
-struct Goal {
-    Grid<const double> contractions;   // (L, n), all below 1
-    double tol;
-    Span<const double> resolution;     // (n,)
-    Span<const double> amplification;  // (n,) of `ErrorBound`
-};
-
+// Solves certified quotients in one precision.
 template <class T>
 class BlockSolver {
 public:
+    // Make room for the blocks `first` to `last`. `plans` are those of all quotients.
     BlockSolver(i64 first, i64 last, Span<const i64> block_offsets, Span<const i64> blocks,
-                const Quotients& q, const Inputs& inputs, const Weights<T>& weights,
-                const Schedule& schedule, const Goal& goal, const Outputs& out)
-        : weights(weights),
-          schedule(schedule),
-          goal(goal),
+                const Task& task, const Program& program, Span<Plan> plans, const Outputs& out)
+        : weights(program.weights<T>()),
+          schedule(program.schedule()),
+          radii(program.radii),
+          tol(task.tol),
+          graph_of(task.graphs.graphs),
+          plans(plans),
           out(out),
-          block(first, last, block_offsets, blocks, q, inputs),
+          block(first, last, block_offsets, blocks, task.graphs.quotients, task.inputs),
           pooled(block.graphs.size()),
           X{Table<T>(weights.n_units(), block.capacity), Table<T>(weights.n_units(), block.capacity)},
           S(weights.n_units(), block.capacity),
@@ -42,24 +39,47 @@ public:
           moved(block.graphs.size()),
           farther(block.graphs.size()),
           farthest(block.graphs.size()),
-          near(block.graphs.size()) {}
+          near(block.graphs.size()),
+          resolution(block.graphs.size()),
+          stopped(rounded_up(block.graphs.size(), WHOLE_ROWS), 0.0f),
+          rho(block.graphs.size()),
+          checked_rho(stopped.size(), 0.0f),
+          exact_weights(program.weights<double>()) {}
 
-    // Solve a block of quotients through all layers; tell whether all sums of states are finite.
-    bool solve(Span<const i64> graphs) {
-        n_infinite = 0;
-        block.load(graphs);
-        for (layer = 0; layer < weights.n_layers(); layer++) solve_layer();
-        return n_infinite == 0;
+    // Solve a block of quotients through all layers. Those for which this precision does not suffice
+    // are planned anew.
+    void solve(Span<const i64> quotients) {
+        block.load(quotients);
+        bool provisional = false;
+        for (i64 k = 0; k < block.n_graphs; k++) {
+            const Plan& own = plans[block.graphs[k]];
+            resolution[k] = own.resolution * (std::is_same_v<T, float> ? 1.0 : FINER);
+            rho[k] = own.rho;
+            checked_rho[k] = own.provisional ? static_cast<float>(own.rho) : 0.0f;
+            provisional |= own.provisional;
+        }
+        std::fill(checked_rho.begin() + block.n_graphs, checked_rho.end(), 0.0f);
+        checks_slopes = provisional && std::is_same_v<T, float>;
+        if (checks_slopes && !bound) bound.emplace(exact_weights, stopped.size());
+        for (layer = 0; layer < weights.n_layers(); layer++) {
+            if (checks_slopes) bound->begin(layer, rounded_up(block.n_graphs, WHOLE_ROWS), checked_rho);
+            solve_layer();
+            if (checks_slopes) check_errors();
+        }
     }
+
+    i64 n_infinite = 0;          // sums of states that are infinite or NaN
 
 private:
     const Weights<T>& weights;
     const Schedule& schedule;
-    const Goal& goal;
+    const Span<const double> radii;  // (L,) rho(|W_H|)
+    const double tol;
+    const Span<const i64> graph_of;  // the first graph of each quotient
+    const Span<Plan> plans;
     const Outputs& out;
     Block<T> block;
     i64 layer = 0;
-    u64 n_infinite = 0;          // sums of states that are infinite or NaN
     std::vector<double*> pooled; // of each graph: its sums of this layer's states
     Table<T> X[2];               // states of this layer and of the one below
     Table<T> S;                  // A X
@@ -71,13 +91,20 @@ private:
     std::vector<double> farther; // of each graph: how much farther the fixed point may be
     std::vector<double> farthest;  // of each graph: a longer move may leave errors above tol / 2
     std::vector<double> near;    // of each graph: no larger square of a move can be near enough
+    std::vector<double> resolution;  // of each graph: what rounding may seem to move it
+    Row<float> stopped;          // of each graph: how far its last sweep moved it
+    std::vector<double> rho;     // of each graph: rho(|A|)
+    Row<float> checked_rho;      // the same, 0 where float32 is known to suffice
+    const Weights<double>& exact_weights;
+    bool checks_slopes = false;  // whether float32 suffices for all graphs is still to be seen
+    std::optional<SlopeBound> bound;
 
     Table<T>& here() { return X[layer % 2]; }
 
     // Solve one layer on the block: its components in topological order.
     void solve_layer() {
         for (i64 k = 0; k < block.n_graphs && schedule.slots[layer] >= 0; k++)
-            pooled[k] = out.sums(schedule.slots[layer], block.graphs[k]);
+            pooled[k] = out.pooled[schedule.slots[layer]][graph_of[block.graphs[k]]];
         i64 c = schedule.layers[layer];
         const i64 end = schedule.layers[layer + 1];
         while (c < end) {
@@ -113,6 +140,7 @@ private:
         }
         if (schedule.kept[layer][h]) std::copy(block.x, block.x + block.n, here()[h]);
         if (schedule.summed[layer][h]) block.sum_neighbors(S[h]);
+        if (checks_slopes) bound->evaluate(h, block.slopes(block.x));
         pool(h, block.x);
     }
 
@@ -131,19 +159,18 @@ private:
     // A cycle is checked by its first neuron, and from the second sweep on: in the first one that neuron
     // reads the zeros from which the others start, and its move says nothing about them.
     void settle(i64 c) {
-        const Span<const i64> neurons =
-            schedule.order.part(schedule.components[c], schedule.components[c + 1]);
+        const Span<const i64> neurons = schedule.neurons_of(c);
         const i64 n_checked = schedule.n_checked[c], period = schedule.period[c], n = block.n;
         std::fill_n(active.begin(), n, T(1));
         std::fill_n(moves.begin(), block.n_graphs, 1);
         for (i64 k = 0; k < block.n_graphs; k++) {
-            const i64 g = block.graphs[k];
-            const double step = goal.contractions[layer][g];
-            const double sweep = period == 1 ? step : std::pow(step, static_cast<double>(period));
+            const double step = radii[layer] * rho[k];
+            double sweep = step;
+            for (i64 j = 1; j < period; j++) sweep *= step;
             farther[k] = 1.0 / (1.0 - sweep);
-            farthest[k] = 0.5 * goal.tol / goal.amplification[g];
-            const double proven = std::min(MARGIN * goal.tol / farther[k], farthest[k]);
-            const double limit = std::max(proven, goal.resolution[g]);
+            farthest[k] = 0.5 * tol / plans[block.graphs[k]].amplification;
+            const double proven = std::min(MARGIN * tol / farther[k], farthest[k]);
+            const double limit = std::max(proven, resolution[k]);
             near[k] = limit * limit * (1.0 + 1e-9);  // above all rounding
         }
         for (i64 j = 0; j < neurons.size; j++) {
@@ -158,16 +185,20 @@ private:
             for (i64 j = 0; j < neurons.size; j++) {
                 const i64 h = neurons[j];
                 const i32* sources = W.sources[h];
+                const bool is_checked = j < n_checked && (sweep > 1 || n_checked == neurons.size);
                 block.move(D[j], W.values[h], W.sources.columns,
                            [&](i64 k) { return S[sources[k]]; }, scratch, active.data(), here()[h],
-                           j < n_checked);
-                if (j < n_checked) add_moves(j == 0);
+                           is_checked);
+                if (is_checked) add_moves(j == 0);
                 if (schedule.summed[layer][h]) block.sum_neighbors(S[h]);
-                if (j + 1 == n_checked && (sweep > 1 || n_checked == neurons.size)) {
+                if (is_checked && j + 1 == n_checked) {
                     n_active = freeze(sweep * period, sweep == most_sweeps);
                     if (n_active == 0) break;
                 }
             }
+        if (checks_slopes)
+            bound->solve_cycle(neurons, stopped,
+                               [&](i64 h) -> const auto& { return block.slopes(here()[h]); });
         if (schedule.slots[layer] < 0) return;
         for (i64 h : neurons) pool(h, here()[h]);
     }
@@ -182,8 +213,9 @@ private:
     //
     // One sweep maps the checked neurons of a cycle to their next states and contracts distances by
     // r = contraction^period. So states that it moves by d were at most d / (1 - r) away from the fixed
-    // point, and are no farther now. All other states are within d times the amplification of theirs,
-    // which `ErrorBound` derives. A frozen graph stays as it is, however long others in the block go on.
+    // point, and are no farther now. All other states are within d times the amplification of theirs
+    // (`ErrorBound`). Where that is too much for float32, sweeps go on as far as float32 can tell, and
+    // `check_errors` has the last word. A frozen graph stays as it is, however long others go on.
     i64 freeze(i64 n_steps, bool is_last) {
         i64 n_active = 0;
         for (i64 k = 0; k < block.n_graphs; k++) {
@@ -192,37 +224,37 @@ private:
                 n_active++;
                 continue;
             }
-            const i64 g = block.graphs[k];
-            const double step = std::sqrt(moved[k]), bound = step * farther[k];
-            const bool proven = bound <= MARGIN * goal.tol && step <= farthest[k];
-            if (!proven && step > goal.resolution[g] && !is_last) {
+            const Plan& own = plans[block.graphs[k]];
+            const double step = std::sqrt(moved[k]), distance = step * farther[k];
+            const bool proven = distance <= MARGIN * tol && step <= farthest[k];
+            if (!proven && step > resolution[k] && !is_last) {
                 n_active++;
                 continue;
             }
+            stopped[k] = static_cast<float>(std::max(step, resolution[k]));
+            const i64 g = graph_of[block.graphs[k]];
             i32& n_iter = out.n_iter[layer][g];
             n_iter = std::max(n_iter, static_cast<i32>(n_steps));
-            const double amplification = goal.amplification[g];
-            const double error = amplification < UNBOUNDED ? step * amplification : bound;
-            out.residual[layer][g] = std::max({out.residual[layer][g], bound, error});
+            const bool is_bounded = own.amplification < UNBOUNDED && !(own.provisional && checks_slopes);
+            const double error = is_bounded ? step * own.amplification : distance;
+            out.residual[layer][g] = std::max({out.residual[layer][g], distance, error});
             moves[k] = 0;
             block.fill_graph(k, T(0), active.data());
         }
         return n_active;
     }
-};
 
-// Solve the blocks `first` to `last` through all layers; fill `out`, and tell whether all sums of states
-// are finite. Block b has the quotients blocks[block_offsets[b]:block_offsets[b + 1]].
-template <class T>
-bool solve_blocks(i64 first, i64 last, Span<const i64> block_offsets, Span<const i64> blocks,
-                  const Quotients& q, const Inputs& inputs, const Weights<T>& weights,
-                  const Schedule& schedule, const Goal& goal, const Outputs& out) {
-    BlockSolver<T> solver(first, last, block_offsets, blocks, q, inputs, weights, schedule, goal,
-                          out);
-    bool finite = true;
-    for (i64 b = first; b < last; b++)
-        finite &= solver.solve(blocks.part(block_offsets[b], block_offsets[b + 1]));
-    return finite;
-}
+    // Leave graphs to float64 whose errors in this layer are not proven to be below half of tol.
+    void check_errors() {
+        for (i64 k = 0; k < block.n_graphs; k++) {
+            Plan& own = plans[block.graphs[k]];
+            if (!own.provisional) continue;
+            const double error = bound->error(k);
+            double& residual = out.residual[layer][graph_of[block.graphs[k]]];
+            residual = std::max(residual, error);
+            if (!(error < 0.5 * tol)) own.way = Way::DOUBLE;
+        }
+    }
+};
 
 }  // namespace fdgnn

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "graphs.hpp"
-#include "pulse.hpp"
+#include "interrupts.hpp"
 
 namespace fdgnn {
 
@@ -36,7 +36,7 @@ inline double largest_row(const Structure& s, i64 v0, i64 v1) {
 inline void spectral_radii(const Structure& s, Span<double> radii) {
     const i64 largest = longest(s.vertex_offsets);
     std::vector<double> x(largest), y(largest);
-    Pulse pulse;
+    Interrupts interrupts;
     for (i64 g = 0; g < radii.size; g++) {
         const i64 v0 = s.vertex_offsets[g], n = s.vertex_offsets[g + 1] - v0;
         radii[g] = 0.0;
@@ -47,7 +47,7 @@ inline void spectral_radii(const Structure& s, Span<double> radii) {
         for (i64 step = 0; step < MOST_STEPS; step++) {
             const bool checked = step % PATIENCE == 0;
             double ratio = 0.0;
-            pulse.spend(s.indptr[v0 + n] - s.indptr[v0] + n);
+            interrupts.count(s.indptr[v0 + n] - s.indptr[v0] + n);
             for (i64 v = 0; v < n; v++) {
                 double total = 0.0;
                 for (i64 a = s.indptr[v0 + v]; a < s.indptr[v0 + v + 1]; a++)

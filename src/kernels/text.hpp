@@ -1,7 +1,7 @@
 // Integers out of the text of a TU file, at about a nanosecond a byte.
 #pragma once
 
-#include "pulse.hpp"
+#include "interrupts.hpp"
 
 namespace fdgnn {
 
@@ -25,9 +25,9 @@ struct Text {
 // read: if fewer than n_rows, the next one is not n_columns integers.
 inline i64 parse_rows(Span<const std::uint8_t> bytes, Grid<i64> out) {
     Text text{bytes};
-    Pulse pulse;
+    Interrupts interrupts;
     for (i64 row = 0; row < out.columns; row++) {
-        pulse.spend(8);
+        interrupts.count(8);
         for (i64 column = 0; column < out.rows; column++) {
             text.skip_blanks();
             if (column > 0 && text.has(',')) {

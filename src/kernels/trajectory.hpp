@@ -12,6 +12,7 @@
 #include <numeric>
 
 #include "blocks.hpp"
+#include "ways.hpp"
 
 namespace fdgnn {
 
@@ -24,24 +25,21 @@ struct Trees {
     i64 n_rows;
 };
 
-struct Stop {
-    double eps;
-    i64 max_iter;
-};
-
+// Follows quotients in float64.
 class Follower {
 public:
-    Follower(i64 first, i64 last, Span<const i64> graphs, const Quotients& q, const Inputs& inputs,
-             const Weights<double>& weights, const Schedule& schedule, const Trees& trees,
-             const Stop& stop, Span<const i64> slots, const Outputs& out)
-        : weights(weights),
-          schedule(schedule),
+    Follower(Span<const i64> quotients, const Task& task, const Program& program,
+             const Trees& trees, const Outputs& out)
+        : weights(program.weights<double>()),
+          schedule(program.every()),
           trees(trees),
-          stop(stop),
-          slots(slots),
+          tol(task.tol),
+          max_iter(task.max_iter),
+          slots(program.schedule().slots),
+          graph_of(task.graphs.graphs),
           out(out),
-          one_each(graphs.size + 1),
-          block(first, last, numbered(one_each), graphs, q, inputs),
+          one_each(quotients.size + 1),
+          block(0, quotients.size, numbered(one_each), quotients, task.graphs.quotients, task.inputs),
           D(weights.n_units() + 1, block.capacity),
           scratch(D[weights.n_units()]),
           X{Table<double>(weights.n_units(), block.capacity),
@@ -51,15 +49,16 @@ public:
           past(trees.n_rows, block.capacity) {}
 
     // Follow one quotient through all layers.
-    void follow(Span<const i64> graph) {
-        block.load(graph);
+    void follow(Span<const i64> quotient) {
+        block.load(quotient);
+        const i64 g = graph_of[quotient[0]];
         for (layer = 0; layer < weights.n_layers(); layer++) {
             start();
             follow_core();
             follow_trees();
             follow_all();
-            out.n_iter[layer][graph[0]] = static_cast<i32>(step);
-            out.residual[layer][graph[0]] = std::sqrt(square);
+            out.n_iter[layer][g] = static_cast<i32>(step);
+            out.residual[layer][g] = std::sqrt(square);
             if (slots[layer] >= 0) pool(slots[layer]);
         }
     }
@@ -68,8 +67,10 @@ private:
     const Weights<double>& weights;
     const Schedule& schedule;
     const Trees& trees;
-    const Stop& stop;
-    Span<const i64> slots;
+    const double tol;
+    const i64 max_iter;
+    const Span<const i64> slots;     // of the layers that are wanted
+    const Span<const i64> graph_of;  // the first graph of each quotient
     const Outputs& out;
     std::vector<i64> one_each;
     Block<double> block;
@@ -94,7 +95,7 @@ private:
     const i32* sources(i64 h) const { return weights.rec_sources[layer][h]; }
     i64 first_row(i64 h) const { return trees.first_rows[layer][h]; }
     bool in_core(i64 h) const { return trees.core[layer][h]; }
-    bool goes_on() const { return step < stop.max_iter && square >= stop.eps * stop.eps; }
+    bool goes_on() const { return step < max_iter && square >= tol * tol; }
     Table<double>& here() { return X[layer % 2]; }
 
     // D = W_I u + bias of all neurons; the states start from zero.
@@ -183,20 +184,17 @@ private:
     void pool(i64 slot) {
         for (i64 h = 0; h < weights.n_units(); h++) {
             std::copy(here()[h], here()[h] + block.n, block.x);
-            out.pooled[slot][block.graphs[0]][h] = block.sum_graphs(block.x)[0];
+            out.pooled[slot][graph_of[block.graphs[0]]][h] = block.sum_graphs(block.x)[0];
             block.write(block.x, h, slot, out);
         }
     }
 };
 
-// Follow the quotients graphs[first:last] through all layers; fill `out`. `schedule` evaluates all
-// neurons; slots (L,) is the place of each layer in the output or -1.
-inline void follow_graphs(i64 first, i64 last, Span<const i64> graphs, const Quotients& q,
-                          const Inputs& inputs, const Weights<double>& weights,
-                          const Schedule& schedule, const Trees& trees, const Stop& stop,
-                          Span<const i64> slots, const Outputs& out) {
-    Follower follower(first, last, graphs, q, inputs, weights, schedule, trees, stop, slots, out);
-    for (i64 k = first; k < last; k++) follower.follow(graphs.part(k, k + 1));
+// Follow quotients through all layers; fill `out`.
+inline void follow_graphs(Span<const i64> quotients, const Task& task, const Program& program,
+                          const Trees& trees, const Outputs& out) {
+    Follower follower(quotients, task, program, trees, out);
+    for (i64 k = 0; k < quotients.size; k++) follower.follow(quotients.part(k, k + 1));
 }
 
 }  // namespace fdgnn

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 namespace fdgnn {
@@ -12,24 +14,67 @@ using i64 = std::int64_t;
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
+// Debug builds (CMake's option FDGNN_CHECKED) end with a message where an index or a part is out of bounds.
+#ifdef FDGNN_CHECKED
+inline void check_bounds(bool holds, i64 index, i64 size) {
+    if (holds) return;
+    std::fprintf(stderr, "kernel: index %lld is out of bounds for size %lld\n",
+                 static_cast<long long>(index), static_cast<long long>(size));
+    std::abort();
+}
+#else
+inline void check_bounds(bool, i64, i64) {}
+#endif
+
 template <class T>
 struct Span {
     T* at;
     i64 size;
 
-    T& operator[](i64 i) const { return at[i]; }
+    T& operator[](i64 i) const {
+        check_bounds(0 <= i && i < size, i, size);
+        return at[i];
+    }
     T* begin() const { return at; }
     T* end() const { return at + size; }
     bool empty() const { return size == 0; }
-    Span part(i64 first, i64 last) const { return {at + first, last - first}; }
+    Span part(i64 first, i64 last) const {
+        check_bounds(0 <= first && first <= last && last <= size, last, size);
+        return {at + first, last - first};
+    }
 };
+
+// A row of a grid: a pointer, which knows its bounds in debug builds.
+#ifdef FDGNN_CHECKED
+template <class T>
+struct GridRow {
+    T* at;
+    i64 size;
+
+    T& operator[](i64 i) const {
+        check_bounds(0 <= i && i < size, i, size);
+        return at[i];
+    }
+    operator T*() const { return at; }
+};
+#else
+template <class T>
+using GridRow = T*;
+#endif
 
 template <class T>
 struct Grid {
     T* at;
     i64 rows, columns;
 
-    T* operator[](i64 i) const { return at + i * columns; }
+    GridRow<T> operator[](i64 i) const {
+        check_bounds(0 <= i && i < rows, i, rows);
+#ifdef FDGNN_CHECKED
+        return {at + i * columns, columns};
+#else
+        return at + i * columns;
+#endif
+    }
     bool empty() const { return rows == 0; }
 };
 
@@ -49,7 +94,10 @@ struct Cube {
     T* at;
     i64 layers, rows, columns;
 
-    Grid<T> operator[](i64 i) const { return {at + i * rows * columns, rows, columns}; }
+    Grid<T> operator[](i64 i) const {
+        check_bounds(0 <= i && i < layers, i, layers);
+        return {at + i * rows * columns, rows, columns};
+    }
 };
 
 // All entries of a cube.

@@ -11,10 +11,14 @@ import numpy as np
 import pytest
 
 from fdgnn import (
-    ColorCounts,
+    AutoGraphClassifier,
+    EncoderUnion,
     FDGNNClassifier,
-    FDGNNRegressor,
     Graph,
+    GraphClassifier,
+    GraphRegressor,
+    GraphReservoir,
+    WLCounts,
     as_batch,
     explain,
     playground,
@@ -59,33 +63,45 @@ def fitted(graphs, y, **parameters):
         return FDGNNClassifier(random_state=3, **parameters).fit(graphs, y)
 
 
+def of_wl(graphs, y, encoder="wl", readout="auto", **parameters):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FDGNNWarning)
+        return GraphClassifier(encoder, readout, random_state=3, **parameters).fit(graphs, y)
+
+
 @pytest.fixture(scope="module")
 def cases():
-    """Models and graphs by name: both encoders, both readouts, joined, committees, many classes."""
+    """Models and graphs by name: both encoders, both readouts, unions, ensembles, many classes."""
     rng = np.random.default_rng(0)
     labeled = random_graphs(N_GRAPHS, rng, labels=["C", "N", "it's \U0001f600"])
     directed = random_graphs(60, rng, features=2, directed=True, weighted=True)
     motifs = make_motif_graphs(60, random_state=0)
     two = labeled[0], labeled[1] == "many"
-    several = {"n_networks": 2, "n_connections": 3, "n_units": 20}
+    several = {"n_estimators": 2, "n_connections": 3, "n_units": 20}
     made = {
         "reservoir": (*two, {"probability": True}),
-        "several networks": (*labeled, {**several, "effective_spectral_radius": 1.2}),
-        "colors, Gaussian": (*labeled, {"encoder": "colors", "probability": True}),
-        "colors, linear": (*two, {"encoder": "colors", "readout": "linear"}),
-        "colors, exact": (*two, {"encoder": ColorCounts(n_buckets=None, counts="presence")}),
-        "both": (*labeled, {"encoder": "both", "n_units": 20}),
-        "auto": (*two, {"encoder": "auto", "probability": True}),
-        "auto, no labels": (*motifs, {"encoder": "auto"}),
+        "several initializations": (*labeled, {**several, "effective_spectral_radius": 1.2}),
         "directed, reservoir": (*directed, {"n_layers": 2}),
-        "directed, colors": (*directed, {"encoder": "colors"}),
     }
     found = {name: (g, y, fitted(g, y, **settings)) for name, (g, y, settings) in made.items()}
+    union = EncoderUnion([("reservoir", GraphReservoir(n_units=20)), ("wl", WLCounts())])
+    others = {
+        "wl, RBF": (*labeled, GraphClassifier("wl", probability=True)),
+        "wl, linear": (*two, GraphClassifier("wl", "linear")),
+        "wl, exact": (*two, GraphClassifier(WLCounts(n_features=None, counts="presence"))),
+        "union": (*labeled, GraphClassifier(union, random_state=3)),
+        "auto": (*two, AutoGraphClassifier(probability=True, random_state=3)),
+        "auto, no labels": (*motifs, AutoGraphClassifier(random_state=3)),
+        "directed, wl": (*directed, GraphClassifier("wl")),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FDGNNWarning)
+        found |= {name: (g, y, model.fit(g, y)) for name, (g, y, model) in others.items()}
     graphs, y, model = found["auto"]
-    assert len(model.networks_) > 1
+    assert len(model.estimators_) > 1
     found["auto"] = graphs[:60], y[:60], model  # it takes longest to explain
     sizes = np.diff(labeled[0].vertex_offsets).astype(float)
-    regressor = FDGNNRegressor(encoder="colors", random_state=0).fit(labeled[0], sizes)
+    regressor = GraphRegressor("wl").fit(labeled[0], sizes)
     return found | {"regression": (labeled[0], None, regressor)}
 
 
@@ -115,15 +131,15 @@ def visit(visits, pages):
 
 
 def encoders_of(model):
-    for network in model.networks_:
-        blocks = getattr(network.encoder, "blocks_", None)
-        yield from [network.encoder] if blocks is None else [block.encoder for block in blocks]
+    for each in model.estimators_:
+        blocks = getattr(each.encoder, "blocks_", None)
+        yield from [each.encoder] if blocks is None else [block.encoder for block in blocks]
 
 
 def precise(model, graphs):
     """The same model at the true fixed points; and whether each graph is certified to have one.
 
-    That is told for each network, (n_networks, n_graphs): they may differ.
+    That is found for each estimator, (n_estimators, n_graphs): they may differ.
     """
     exact, certified = copy.deepcopy(model), [np.ones(len(graphs), dtype=bool)]
     for encoder in encoders_of(exact):
@@ -145,8 +161,8 @@ EXPLAIN = """() => {
 @pytest.mark.parametrize(
     "name",
     [
-        "reservoir", "several networks", "colors, Gaussian", "colors, linear", "colors, exact",
-        "both", "auto", "auto, no labels", "directed, reservoir", "directed, colors", "regression",
+        "reservoir", "several initializations", "wl, RBF", "wl, linear", "wl, exact",
+        "union", "auto", "auto, no labels", "directed, reservoir", "directed, wl", "regression",
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::fdgnn.exceptions.FDGNNWarning")
@@ -166,7 +182,7 @@ def test_scores_and_contributions_are_those_of_python(visit, cases, name):
             assert np.abs(one.vertices - vertices[g]).max() < AGREES
             assert abs(one.score - scores[g]) < AGREES
             assert abs(one.base_score - base[g]) < AGREES
-    if name == "several networks":
+    if name == "several initializations":
         assert sure.sum() > 20
         assert loose.sum() > 20
     else:
@@ -182,9 +198,7 @@ WITHOUT = """() => {
 }"""
 
 
-@pytest.mark.parametrize(
-    "name", ["reservoir", "colors, Gaussian", "directed, colors", "regression"]
-)
+@pytest.mark.parametrize("name", ["reservoir", "wl, RBF", "directed, wl", "regression"])
 @pytest.mark.filterwarnings("ignore::fdgnn.exceptions.FDGNNWarning")
 def test_what_the_score_loses_without_each_vertex_is_that_of_python(visit, cases, name):
     graphs, _, model = cases[name]
@@ -216,7 +230,7 @@ TRAIN = """async (settings) => {
 }"""
 
 
-@pytest.mark.parametrize("name", ["reservoir", "several networks"])
+@pytest.mark.parametrize("name", ["reservoir", "several initializations"])
 @pytest.mark.filterwarnings("ignore::fdgnn.exceptions.FDGNNWarning")
 def test_training_gives_what_its_python_code_gives(visit, cases, name):
     page = visit(name)
@@ -225,9 +239,9 @@ def test_training_gives_what_its_python_code_gives(visit, cases, name):
     graphs, y, _ = cases[name]
     scales = {"omega1": 0.4, "omega": 1.3}
     for settings in (
-        {**scales, "rho": 0.6, "depth": 2, "units": 15, "penalty": -1, "seed": 7},
-        {**scales, "rho": 0.6, "depth": 3, "units": 75, "penalty": 0, "seed": 1},
-        {**scales, "rho": 1.5, "depth": 2, "units": 35, "penalty": -1, "seed": 7},
+        {**scales, "rho": 0.6, "depth": 2, "units": 15, "strength": -1, "seed": 7},
+        {**scales, "rho": 0.6, "depth": 3, "units": 75, "strength": 0, "seed": 1},
+        {**scales, "rho": 1.5, "depth": 2, "units": 35, "strength": -1, "seed": 7},
     ):
         code, accuracy, outputs, contractions = page.evaluate(TRAIN, settings)
         names = {"given": (graphs, y)}
@@ -236,7 +250,7 @@ def test_training_gives_what_its_python_code_gives(visit, cases, name):
         held_out = np.array(outputs).reshape(len(graphs), -1)
         expected = names["outputs"][:, 1:] if held_out.shape[1] == 1 else names["outputs"]
         assert np.abs(held_out - expected).max() < 1e-6
-        encoder = names["model"].networks_[0].encoder
+        encoder = names["model"].estimators_[0].encoder
         bounds = encoder.reservoir_.radii.max() * graphs.spectral_radii
         assert np.abs(np.array(contractions) - bounds).max() < AGREES
     page.click("#use-trained")
@@ -246,10 +260,18 @@ def test_training_gives_what_its_python_code_gives(visit, cases, name):
 
 
 def test_workers_share_the_graphs_and_train_what_was_set_last(visit):
-    page = visit("several networks")
+    page = visit("several initializations")
     page.click("#tab-train")
     page.wait_for_selector("#train[data-trained]")
-    begin = {"rho": 0.8, "omega1": 1, "omega": 1, "depth": 2, "units": 20, "penalty": -1, "seed": 3}
+    begin = {
+        "rho": 0.8,
+        "omega1": 1,
+        "omega": 1,
+        "depth": 2,
+        "units": 20,
+        "strength": -1,
+        "seed": 3,
+    }
     split = """async ([n, settings]) => {
       const { train } = playground, all = train.workers;
       train.workers = Array.from({ length: n }, (_, k) => all[k % all.length]);
@@ -305,7 +327,7 @@ TANH = """(text) => {
 
 def test_tanh_is_tanh(visit):
     x = np.concatenate([np.linspace(-25, 25, 20_001), np.geomspace(1e-300, 1, 300)])
-    page = visit("colors, linear")
+    page = visit("wl, linear")
     right, left = json.loads(page.evaluate(TANH, json.dumps(x.tolist())))
     assert np.abs(np.array(right) - np.tanh(x)).max() < 1e-15
     assert np.abs(np.array(left) + np.tanh(x)).max() < 1e-15
@@ -314,7 +336,7 @@ def test_tanh_is_tanh(visit):
 
 def test_what_the_data_says_is_told_as_it_is_in_the_data(visit, cases, tmp_path):
     """Also where the graphs have some of the model's classes only, and where they have numbers."""
-    graphs, y, model = cases["several networks"]
+    graphs, y, model = cases["several initializations"]
     rows = np.flatnonzero(y == "some")[:5]
     page = visit(playground.write(tmp_path / "some.html", model, graphs[rows], y[rows]))
     assert "In the data: class some." in page.inner_text("#verdict-more")
@@ -325,7 +347,7 @@ def test_what_the_data_says_is_told_as_it_is_in_the_data(visit, cases, tmp_path)
 
 
 def test_edits_by_mouse_and_undo(visit, cases):
-    model, page = cases["colors, linear"][2], visit("colors, linear")
+    model, page = cases["wl, linear"][2], visit("wl, linear")
     page.select_option("#example", "5")
     first, before = page.evaluate(SKETCH), scored(page)
     n, m = len(first[0]), len(first[1])
@@ -360,7 +382,7 @@ def test_edits_by_mouse_and_undo(visit, cases):
 
 
 def test_undo_goes_back_to_the_graph_before(visit):
-    page = visit("colors, linear")
+    page = visit("wl, linear")
 
     def example():
         return page.evaluate("() => playground.stage.example")
@@ -421,7 +443,7 @@ def test_colors_are_beside_the_mean_and_the_words_add_up(visit, cases):
 
 
 def test_fingers_add_connect_and_delete(visit, cases):
-    model, page = cases["colors, linear"][2], visit("colors, linear", width=390, touch=True)
+    model, page = cases["wl, linear"][2], visit("wl, linear", width=390, touch=True)
     page.click("#pasting summary")
     page.fill("#text", "a:C-b:N b-c:C")
     page.click("#paste button")
@@ -440,7 +462,7 @@ def test_fingers_add_connect_and_delete(visit, cases):
 
 
 def test_keyboard_and_typing(visit, cases):
-    model, page = cases["colors, linear"][2], visit("colors, linear")
+    model, page = cases["wl, linear"][2], visit("wl, linear")
     page.click("#pasting summary")
     page.fill("#text", "a:C-b:N b-c:C c-a d")
     page.keyboard.press("Tab")
@@ -484,7 +506,7 @@ def drawn(page, text):
     return page.evaluate(DRAW, text)
 
 
-@pytest.mark.parametrize("name", ["colors, linear", "directed, colors"])
+@pytest.mark.parametrize("name", ["wl, linear", "directed, wl"])
 def test_graphs_without_edges_are_answered(visit, cases, name):
     """Also from a model of labeled or weighted edges; without a vertex there is nothing to flip."""
     page = visit(name)
@@ -502,7 +524,7 @@ def test_graphs_without_edges_are_answered(visit, cases, name):
             assert page.locator("#flip").is_disabled()
             page.keyboard.press(key)
         sizes.append([len(part) for part in page.evaluate(SKETCH)])
-        if name == "colors, linear" and sizes[-1] != [0, 0]:
+        if name == "wl, linear" and sizes[-1] != [0, 0]:
             assert abs(scored(page) - python_score(cases[name][2], page)) < AGREES
     assert sizes == [[2, 0], [1, 0], [0, 0], [1, 0]]
     page.select_option("#shows", "without")
@@ -514,7 +536,7 @@ def test_graphs_without_edges_are_answered(visit, cases, name):
 
 
 def test_after_a_choice_by_keyboard_the_graph_is_in_focus(visit):
-    page = visit("colors, linear")
+    page = visit("wl, linear")
     drawn(page, "a:C-b:C")
     page.focus("#canvas")
     for keys in (("ArrowRight", "l"), ("e", "l")):
@@ -540,7 +562,7 @@ def test_the_header_tells_which_model_answers(visit):
 
 
 def test_text_that_is_no_graph_is_refused(visit):
-    page = visit("colors, linear")
+    page = visit("wl, linear")
     before = page.evaluate(SKETCH)
     for text in ("CCO", "hello", "c1ccccc1[N+](=O)[O-]", "CC(=O)O", "C=C"):
         problem = drawn(page, text)
@@ -556,7 +578,7 @@ def test_text_that_is_no_graph_is_refused(visit):
 
 
 def test_what_would_flip_the_class_stays_when_the_table_is_opened(visit):
-    page = visit("colors, linear")
+    page = visit("wl, linear")
     page.select_option("#example", "3")
     page.click("#flip")
     page.wait_for_selector("#flips button")
@@ -567,7 +589,7 @@ def test_what_would_flip_the_class_stays_when_the_table_is_opened(visit):
 
 
 def test_the_change_that_flips_the_class(visit, cases):
-    model, page = cases["colors, linear"][2], visit("colors, linear")
+    model, page = cases["wl, linear"][2], visit("wl, linear")
     page.select_option("#example", "3")
     before = scored(page)
     page.click("#flip")
@@ -593,7 +615,7 @@ def test_watching_ends_at_the_state_that_is_pooled(visit, cases):
     page = visit("reservoir")
     page.evaluate(
         """() => {
-      const { stage } = playground, { encoder } = stage.model.networks[0].blocks[0];
+      const { stage } = playground, { encoder } = stage.model.estimators[0].blocks[0];
       for (let g = 0; g < stage.examples.length; g++) {
         stage.show(g);
         const found = encoder.contractions(playground.structureOf(stage.graph()));
@@ -609,7 +631,7 @@ def test_watching_ends_at_the_state_that_is_pooled(visit, cases):
     film, states = page.evaluate(
         """() => {
       const { watch, stage } = playground, graph = stage.graph();
-      const { encoder } = stage.model.networks[0].blocks[0];
+      const { encoder } = stage.model.estimators[0].blocks[0];
       const whole = encoder.states(graph, watch.film.structure);
       return [[...watch.film.layers.at(-1).at(-1).states], [...whole.at(-1)]];
     }"""
@@ -622,7 +644,7 @@ def test_watching_ends_at_the_state_that_is_pooled(visit, cases):
     assert "rgb(0, 0, 0)" not in painted  # what a browser paints that does not know the color
     page.click("#run-steps")
     assert page.inner_text("#run-steps") == "Pause"
-    other = visit("colors, Gaussian")
+    other = visit("wl, RBF")
     other.click("#tab-watch")
     told = other.inner_text(".colors-list")
     assert re.search(r"^[CN]$|^[CN], \d+ times$", told, flags=re.MULTILINE)
@@ -655,7 +677,7 @@ def test_molecules_are_read_and_changed_as_rdkit_reads_them(visit, tmp_path):
     pytest.importorskip("rdkit", reason="molecules need RDKit: extra 'chem'")
     molecules = list(SMILES)
     y = np.arange(len(molecules)) % 2
-    model = fitted(molecules, y, encoder="colors", readout="linear")
+    model = of_wl(molecules, y, readout="linear")
     page = visit(playground.write(tmp_path / "molecules.html", model, molecules, y))
     wanted = model.outputs(molecules)
     assert np.abs(np.array(page.evaluate(READ, molecules)) - wanted[:, 0]).max() < AGREES
@@ -688,7 +710,7 @@ def test_molecules_are_read_and_changed_as_rdkit_reads_them(visit, tmp_path):
     for text, why in (("C1CC", "is not closed"), ("C*C", "not known"), ("[H]C", "leave them out")):
         assert why in drawn(page, text)
     plain = [smiles for smiles in SMILES if "#" not in smiles]
-    model = fitted(plain, np.arange(len(plain)) % 2, encoder="colors")
+    model = of_wl(plain, np.arange(len(plain)) % 2)
     page = visit(playground.write(tmp_path / "no_triple_bond.html", model, plain))
     drawn(page, "CC#CC")
     assert "not seen the bond label “triple”: it knows" in page.inner_text("#notes")
@@ -714,7 +736,7 @@ TANGLED = """(sketch) => {
 def test_fused_rings_and_ions_do_not_lie_upon_each_other(visit, tmp_path):
     pytest.importorskip("rdkit", reason="molecules need RDKit: extra 'chem'")
     salts = ["[O-][N+](=O)[O-].[O-][N+](=O)[O-].[Zn+2]", "[O-2].[O-2].[Ti+4]", "[Na+].CC(=O)[O-]"]
-    model = fitted(salts * 4, [0, 1] * 6, encoder="colors")
+    model = of_wl(salts * 4, [0, 1] * 6)
     page = visit(playground.write(tmp_path / "salts.html", model, salts))
     for typed in (
         "c1ccc2ccccc2c1", "c1ccc2[nH]ccc2c1", "CC12CCC3C(CCC4=CC(=O)CCC34C)C1CCC2O",
@@ -735,7 +757,7 @@ def test_labels_of_strangers_stay_text(visit, tmp_path):
     labels = [HOSTILE, HOSTILE_END, HOSTILE_IMAGE, "__proto__"]
     graphs, _ = random_graphs(30, np.random.default_rng(1), labels=labels)
     y = np.where(np.arange(30) % 2, HOSTILE_IMAGE, "constructor")
-    model = fitted(graphs, y, encoder="colors")
+    model = of_wl(graphs, y)
     path = playground.write(
         tmp_path / "hostile.html", model, graphs, y, title=HOSTILE, ids=[HOSTILE_END] * 30,
         dataset=HOSTILE_IMAGE,

@@ -13,11 +13,11 @@ from fdgnn.cli.options import HandleUnknown, ModelName, TaskName, Weighting, che
 from fdgnn.cli.splitting import SplitWords
 
 if TYPE_CHECKING:
-    from fdgnn.workflow.searching import Wishes
+    from fdgnn.workflow.options import TrainingOptions
 
 
 @dataclass(frozen=True)
-class TrainingOptions:
+class ModelOptions:
     """The kind of model, how it is searched, and how graphs and errors count."""
 
     task: Annotated[
@@ -26,22 +26,23 @@ class TrainingOptions:
     model: Annotated[
         ModelName,
         typer.Option(
-            help="auto averages a few models of colors and reservoirs; colors and both do so with "
-            "models of one kind; paper searches a reservoir's hyper-parameters."
+            help="auto averages a few models of WL features and reservoirs; wl and union do so "
+            "with models of one kind; paper searches the hyperparameters of the paper's model."
         ),
     ] = ModelName.auto
     search: Annotated[
         bool | None,
         typer.Option(
             "--search/--no-search",
-            help="With --model paper: choose hyper-parameters, or use the defaults.",
+            help="With --model paper: choose hyperparameters, or use the defaults.",
         ),
     ] = None
     configurations: Annotated[
         int | None, typer.Option(min=1, help="With --model paper: configurations to try, or 20.")
     ] = None
-    guesses: Annotated[
-        int | None, typer.Option(min=1, help="With --model paper: networks to average, or 3.")
+    initializations: Annotated[
+        int | None,
+        typer.Option(min=1, help="With --model paper: random initializations to average, or 3."),
     ] = None
     search_on: Annotated[
         int | None,
@@ -74,8 +75,8 @@ class TrainingOptions:
     handle_unknown: Annotated[
         HandleUnknown | None,
         typer.Option(
-            help="Whether the model ignores vertex labels that no training graph has, or refuses "
-            "rows with some. By default only --model paper refuses them."
+            help="Whether the model ignores vertex labels that no training graph has, or rejects "
+            "rows with some. By default it ignores them, and a warning counts the rows."
         ),
     ] = None
 
@@ -89,29 +90,32 @@ class TrainingOptions:
             "search": self.search or None,
         }
 
-    def wishes(self, settings: Mapping[str, Any], work_dir: Path, seed: int) -> Wishes:
-        """Say the same to the library, but for the split, which the rows of a table are needed for.
+    def options(self, settings: Mapping[str, Any], work_dir: Path, seed: int) -> TrainingOptions:
+        """Return the library's options, but for the split, for which a table is needed.
 
         Raises
         ------
         ValueError
             Something was given that only another model has.
         """
-        from fdgnn.workflow.searching import Wishes
+        from fdgnn.workflow.options import PAPER_ESTIMATORS, TrainingOptions
 
         searching = "no-search" if self.search is False else "search"
-        of_paper = {"configurations": self.configurations, "guesses": self.guesses}
+        of_paper = {
+            "configurations": self.configurations, "initializations": self.initializations
+        }  # fmt: skip
         check_unused(self.model, {searching: self.search, **of_paper})
-        return Wishes(
+        if self.model is ModelName.paper:
+            settings = {"n_estimators": self.initializations or PAPER_ESTIMATORS, **settings}
+        return TrainingOptions(
             task=self.task.value if self.task else None,
             model=self.model.value,
             scoring=self.scoring,
             threshold=self.threshold,
             class_weight=None if self.class_weight is Weighting.none else self.class_weight.value,
-            handle_unknown=None if self.handle_unknown is None else self.handle_unknown.value,
+            handle_unknown="ignore" if self.handle_unknown is None else self.handle_unknown.value,
             search=self.search is not False,
             n_configurations=self.configurations or 20,
-            n_guesses=self.guesses or 3,
             settings=settings,
             search_on=self.search_on,
             work_dir=work_dir,

@@ -38,7 +38,7 @@ def compare(
         str | None,
         typer.Option(
             "--with",
-            help="Some of fdgnn-auto,fdgnn-colors,fdgnn-both,ecfp-lr,ecfp-rf,wl,wl-oa,pk,gk,rw,gin,"
+            help="Some of fdgnn-auto,fdgnn-wl,fdgnn-union,ecfp-lr,ecfp-rf,wl,wl-oa,pk,gk,rw,gin,"
             "dgcnn,gnn. By default fdgnn-auto,wl; for molecules fdgnn-auto,ecfp-lr,ecfp-rf.",
         ),
     ] = None,
@@ -68,7 +68,7 @@ def compare(
     scoring: Annotated[
         str | None,
         typer.Option(
-            help="What fdgnn-auto, fdgnn-colors, fdgnn-both, ecfp-lr and ecfp-rf choose by: "
+            help="What fdgnn-auto, fdgnn-wl, fdgnn-union, ecfp-lr and ecfp-rf choose by: "
             "accuracy, balanced_accuracy, roc_auc, average_precision, f1 or log_loss. The others "
             "choose by accuracy, as published. ROC AUC is shown beside accuracy either way."
         ),

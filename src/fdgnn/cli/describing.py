@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fdgnn.model_files.description import MODELS
@@ -12,11 +12,11 @@ from fdgnn.model_files.description import MODELS
 if TYPE_CHECKING:
     from fdgnn.encoders.base import GraphKind
     from fdgnn.encoders.descriptors import DescriptorColumn
+    from fdgnn.encoders.records import EncoderRecord
     from fdgnn.graphs.reading import Reading
     from fdgnn.model_files import ModelInfo
-    from fdgnn.model_files.description import NetworkRecord
+    from fdgnn.model_files.description import EstimatorRecord
     from fdgnn.model_files.targets import TargetRecord
-    from fdgnn.model_files.trust import TrustRecord
 
 _CLASSES = 10  # that are named
 _STANDARDIZED = {"parent": "largest fragment", "tautomer": "canonical tautomer"}
@@ -25,44 +25,43 @@ _VERTICES = {"labels": "vertex labels", "features": "features per vertex"}
 
 def model_in_words(info: ModelInfo) -> dict[str, object]:
     """Facts about a model by name, in the order in which they are shown."""
-    words: dict[str, object] = {"model": info.model or f"encoder {info.encoder.kind}"}
-    if info.classes is not None:
-        values = info.classes.values
-        more = ", ..." if len(values) > _CLASSES else ""
-        words["classes"] = f"{len(values)}: {', '.join(map(str, values[:_CLASSES]))}{more}"
-        words["probabilities"] = "no" if info.calibration is None else "yes"
-    elif info.targets:
-        words["targets"] = [_target(target) for target in info.targets]
-    elif info.n_outputs:
-        words["predicts"] = "a number" if info.single_output else f"{info.n_outputs} numbers"
-    if info.score is not None:
-        how = "by nested cross validation" if info.nested else "of the training"
-        how += f", {info.split}" if info.split else ""
-        words["score"] = f"{_scores(info.scores) or format(info.score, '.4f')} ({how})"
-    if info.rival:
-        words["Morgan counts"] = f"{_scores(info.rival)} (in the same folds)"
-    if info.repeats is not None:
-        words["twins"] = info.repeats
+    words: dict[str, object] = {"model": info.model or f"encoder {_kind(info.encoder)}"}
     if info.model is not None:
-        classify = info.classes is not None or any(target.classes for target in info.targets)
-        words["sets" if classify else "intervals"] = _held_out_in_words(info.trust)
+        words["targets" if len(info.targets) > 1 else "predicts"] = _targets(info)
+    if info.score is not None:
+        how = "nested cross-validation" if info.nested else "of the training"
+        how += f", {info.split}" if info.split else ""
+        own = _scores(info.targets[0].scores) if len(info.targets) == 1 else ""
+        words["score"] = f"{own or format(info.score, '.4f')} ({how})"
+    if len(info.targets) == 1 and info.targets[0].rival:
+        words["Morgan counts"] = f"{_scores(info.targets[0].rival)} (in the same folds)"
+    if info.repeats is not None:
+        words["duplicates"] = info.repeats
+    if info.model is not None:
+        classify = any(target.classes for target in info.targets)
+        words["sets" if classify else "intervals"] = _conformal(info.targets)
     words["graphs"] = _kind_in_words(info.graph_kind)
     if info.descriptors:
         words["descriptors"] = ", ".join(_descriptor(column) for column in info.descriptors)
     if info.reading is not None:
         words["read from"] = _reading_in_words(info.reading)
-    if info.networks:
-        words["networks"] = _networks(info)
+    if info.estimators:
+        words["base models"] = _estimators(info)
     words["parameters"] = _parameters(info) or "all by default"
     words["written by"] = f"fdgnn {info.fdgnn}, in format {info.format}"
     return words
 
 
-def _held_out_in_words(trust: TrustRecord) -> str:
+def _kind(encoder: EncoderRecord | None) -> str:
+    return "" if encoder is None else encoder.kind
+
+
+def _conformal(targets: Sequence[TargetRecord]) -> str:
     """Whether there are sets or intervals, and what they rest on."""
-    if trust.held_out is None:
-        return "no: the file has no held-out scores"
-    return f"yes, by held-out scores of {sum(trust.held_out)} answers"
+    counts = [sum(target.conformal) for target in targets if target.conformal is not None]
+    if not counts:
+        return "no: the file has no conformal scores"
+    return f"yes, by conformal scores of {sum(counts)} out-of-fold predictions"
 
 
 def _kind_in_words(kind: GraphKind) -> str:
@@ -71,10 +70,21 @@ def _kind_in_words(kind: GraphKind) -> str:
     return f"{direction}, {inputs or 'nothing on vertices'}"
 
 
+def _targets(info: ModelInfo) -> str | list[str]:
+    """The only target, or one line for each."""
+    each = [_target(target) for target in info.targets]
+    return each[0] if len(each) == 1 else each
+
+
 def _target(target: TargetRecord) -> str:
     what = "a number"
     if target.classes is not None:
-        what = f"classes {', '.join(map(str, target.classes.values[:_CLASSES]))}"
+        values = target.classes.values
+        more = ", ..." if len(values) > _CLASSES else ""
+        what = f"{len(values)} classes: {', '.join(map(str, values[:_CLASSES]))}{more}"
+        what += ", with probabilities" if target.slope is not None else ""
+    if not target.name:
+        return what
     scores = _scores(target.scores)
     return f"{target.name}: {what}" + (f"; {scores}" if scores else "")
 
@@ -102,30 +112,29 @@ def _reading_in_words(reading: Reading) -> str:
     return "; ".join([reading.source, *found])
 
 
-def _networks(info: ModelInfo) -> list[str]:
+def _estimators(info: ModelInfo) -> list[str]:
     """One line for those that are alike."""
-    alike = Counter(
-        (network.name or (network.encoder or info.encoder).kind, network.readout, _penalty(network))
-        for network in info.networks
-    )
+    alike = Counter((model.name, model.readout, _alpha(model)) for model in info.estimators)
     lines = []
-    for (name, readout, penalty), n in alike.items():
+    for (name, readout, alpha), n in alike.items():
         times = f"{n} x " if n > 1 else ""
-        lines.append(f"{times}{name} ({readout} readout{penalty})")
+        lines.append(f"{times}{name} ({readout} readout{alpha})")
     return lines
 
 
-def _penalty(network: NetworkRecord) -> str:
-    if isinstance(network.alpha, list):
-        return f", penalties {', '.join(f'{alpha:g}' for alpha in network.alpha)}"
-    return "" if network.alpha is None else f", penalty {network.alpha:g}"
+def _alpha(model: EstimatorRecord) -> str:
+    given = model.alpha if isinstance(model.alpha, list) else [model.alpha]
+    known = [f"{alpha:g}" for alpha in given if alpha is not None]
+    return f", alpha {', '.join(known)}" if known else ""
 
 
 def _parameters(info: ModelInfo) -> str:
     """Parameters that differ from the defaults."""
     kind = MODELS.get(info.model or "")
     usual = {} if kind is None else inspect.signature(kind).parameters
-    given = info.parameters if info.model else info.encoder.parameters
+    given = info.parameters
+    if not info.model and info.encoder is not None:
+        given = info.encoder.parameters
     changed = {
         name: value
         for name, value in given.items()

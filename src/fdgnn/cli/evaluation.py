@@ -1,4 +1,4 @@
-"""``fdgnn evaluate`` and ``fdgnn demo``: nested cross validation, by the paper's protocol."""
+"""``fdgnn evaluate`` and ``fdgnn demo``: nested cross-validation, by the paper's protocol."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fdgnn.experiments.records import RunResult
     from fdgnn.experiments.study import Study
     from fdgnn.selection.splits import Split
-    from fdgnn.workflow.searching import Wishes
+    from fdgnn.workflow.options import TrainingOptions
 
 EvaluatedSplit = Annotated[
     str,
@@ -67,7 +67,7 @@ def evaluate(
         ModelName | None,
         typer.Option(
             help="paper is FDGNN as published, and the default for TU datasets. auto, the default "
-            "for tables, averages a few models of colors and reservoirs, colors and both such of "
+            "for tables, averages a few models of WL features and reservoirs, wl and union such of "
             "one kind; the options down to --units are not for them."
         ),
     ] = None,
@@ -78,9 +78,11 @@ def evaluate(
     configurations: Annotated[
         int | None, typer.Option(min=1, help="Random configurations; by default the protocol's.")
     ] = None,
-    guesses: Annotated[
+    initializations: Annotated[
         int | None,
-        typer.Option(min=1, help="Networks per configuration; by default the protocol's."),
+        typer.Option(
+            min=1, help="Random initializations per configuration; by default the protocol's."
+        ),
     ] = None,
     units: Annotated[
         int | None, typer.Option(min=1, help="Neurons per layer; by default the paper's.")
@@ -88,7 +90,7 @@ def evaluate(
     scoring: Annotated[
         str | None,
         typer.Option(
-            help="With --model auto, colors or both: what penalties are chosen by: accuracy, "
+            help="With --model auto, wl or union: what alpha is chosen by: accuracy, "
             "balanced_accuracy, roc_auc, average_precision, f1 or log_loss; r2, rmse, mae or "
             "spearman. By default accuracy, where a class is rare roc_auc, and r2 for numbers."
         ),
@@ -113,22 +115,25 @@ def evaluate(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Evaluate a model on a dataset by nested cross validation, as in the paper; resumable."""
+    """Evaluate a model on a dataset by nested cross-validation, as in the paper; resumable."""
     from fdgnn.context import Context
     from fdgnn.experiments.models import evaluate_committee
     from fdgnn.experiments.running import run_study
     from fdgnn.experiments.study import PROTOCOLS, plan
-    from fdgnn.workflow.searching import Wishes
+    from fdgnn.workflow.options import TrainingOptions
 
     context, held_out = Context(jobs, quiet, command_line()), AskedSplit.of(split)
     if model is None:
         model = ModelName.auto if is_table(data, how.format) else ModelName.paper
     if model is not ModelName.paper:
-        given = {"protocol": protocol, "configurations": configurations, "guesses": guesses}
+        given = {
+            "protocol": protocol, "configurations": configurations,
+            "initializations": initializations,
+        }  # fmt: skip
         check_unused(model, given | {"units": units, "cluster": cluster})
     weights = None if class_weight is Weighting.none else class_weight.value
-    wishes = Wishes(scoring=scoring, threshold=threshold, class_weight=weights)
-    _check_evaluated(model, wishes, held_out)
+    options = TrainingOptions(scoring=scoring, threshold=threshold, class_weight=weights)
+    _check_evaluated(model, options, held_out)
     reading = how.for_model(model) if is_table(data, how.format) else how
     found = read_labeled(
         data, target, reading, context, command="evaluate", columns=held_out.columns,
@@ -138,7 +143,7 @@ def evaluate(
     out = out or Path("runs") / found.name
     if model is not ModelName.paper:
         rows = held_out.of_table(found.table, context)
-        committee = _committee(found, model, wishes, rows, seed, context)
+        committee = _committee(found, model, options, rows, seed, context)
         _print_result(evaluate_committee(committee, out, context), as_json)
         say(f"written to {out / 'result.json'}", quiet)
         if page:
@@ -146,7 +151,7 @@ def evaluate(
         return
     study = plan(
         found.name, found.graphs, found.y, PROTOCOLS[(protocol or ProtocolName.paper).value],
-        n_configurations=configurations, n_guesses=guesses, n_units=units, seed=seed,
+        n_configurations=configurations, n_guesses=initializations, n_units=units, seed=seed,
         smiles=found.smiles,
     )  # fmt: skip
     result = run_study(study, out, context, cluster=cluster)
@@ -157,27 +162,34 @@ def evaluate(
 
 
 def _committee(
-    found: Labeled, model: ModelName, wishes: Wishes, split: Split, seed: int, context: Context
+    found: Labeled,
+    model: ModelName,
+    options: TrainingOptions,
+    split: Split,
+    seed: int,
+    context: Context,
 ) -> CommitteeStudy:
-    """Settle what is left open, say so where a class is rare, and make the study."""
+    """Decide what is left open, report class imbalance, and return the study."""
     from fdgnn.experiments.models import CommitteeStudy
-    from fdgnn.workflow.settling import about_rare, settled
+    from fdgnn.workflow.inference import one_target
+    from fdgnn.workflow.options import imbalance_note
 
-    classify = found.task == "classification"
-    scoring, threshold = settled(wishes, found.y, classify)
-    if classify and (rare := about_rare(found.y, scoring, threshold)):
-        say(rare, context.quiet)
-    weights = None if wishes.class_weight is None else str(wishes.class_weight)
+    targets = one_target(found.y, found.task)
+    options = options.with_defaults(targets)
+    scoring = options.chosen_by(targets.classify)
+    if (note := imbalance_note(targets, scoring, options.threshold)) is not None:
+        say(note, context.quiet)
+    weights = None if options.class_weight is None else str(options.class_weight)
     return CommitteeStudy(
         found.name, found.graphs, found.y, model.value, seed, scoring.name, split, found.task,
-        threshold, weights,
+        options.threshold, weights,
     )  # fmt: skip
 
 
-def _check_evaluated(model: ModelName, wishes: Wishes, split: AskedSplit) -> None:
+def _check_evaluated(model: ModelName, options: TrainingOptions, split: AskedSplit) -> None:
     """Refuse what the paper's protocol does not have, and a split that tests only some graphs."""
     for name in ("scoring", "threshold", "class_weight"):
-        if model is ModelName.paper and getattr(wishes, name) is not None:
+        if model is ModelName.paper and getattr(options, name) is not None:
             raise ValueError(
                 f"`{name}` is not for --model paper, whose protocol chooses by accuracy and counts "
                 "all errors alike"
@@ -193,14 +205,14 @@ def _check_target(found: Labeled, model: ModelName, scoring: str | None) -> None
     import numpy as np
 
     from fdgnn.readout.metrics import OF_CLASSES, OF_NUMBERS, known_scoring
-    from fdgnn.workflow.asking import text_among_numbers
+    from fdgnn.workflow.inference import text_among_numbers
 
     classify = found.task == "classification"
     odd = text_among_numbers(found.y) if classify else None
     if odd is not None and np.unique(found.y, return_counts=True)[1].min() < _LEAST:
         raise ValueError(
             f"the target is taken for classes because {odd!r} is no number, and classes have too "
-            "few graphs for cross validation; for quantities, choose --task regression"
+            "few graphs for cross-validation; for quantities, choose --task regression"
         )
     if model is ModelName.paper and not classify:
         raise ValueError(
@@ -219,10 +231,11 @@ def _check_target(found: Labeled, model: ModelName, scoring: str | None) -> None
 
 
 @app.command(epilog="Example: fdgnn demo")
+@expand
 def demo(
     jobs: Jobs = -1, page: PageFile = None, quiet: Quiet = False, as_json: AsJson = False
 ) -> None:
-    """Evaluate FDGNN on MUTAG by nested cross validation, in about a minute."""
+    """Evaluate FDGNN on MUTAG by nested cross-validation, in about a minute."""
     from tempfile import TemporaryDirectory
 
     from fdgnn.context import Context

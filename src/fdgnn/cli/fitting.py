@@ -13,7 +13,7 @@ import typer
 
 from fdgnn.cli.app import app, command_line, say, show
 from fdgnn.cli.changes import ChangesFile
-from fdgnn.cli.choosing import TrainingOptions
+from fdgnn.cli.choosing import ModelOptions
 from fdgnn.cli.options import (
     AsJson,
     Categories,
@@ -55,7 +55,7 @@ def fit(
     how: FirstDataOptions,
     settings: ModelSettings,
     scale: ScaleOptions,
-    asking: TrainingOptions,
+    asking: ModelOptions,
     target: SomeTargets = None,
     targets: TargetList = None,
     descriptors: Descriptors = None,
@@ -82,11 +82,11 @@ def fit(
     from fdgnn.context import Context
     from fdgnn.model_files import save_model
     from fdgnn.selection.finished import forget
-    from fdgnn.workflow.asking import check_targets
+    from fdgnn.workflow.inference import table_targets
     from fdgnn.workflow.training import train
 
     parts = Path(f"{output}.parts")
-    wishes = asking.wishes(settings.checked(asking.model), parts, seed)
+    options = asking.options(settings.checked(asking.model), parts, seed)
     context = Context(n_jobs=jobs, quiet=quiet, command=command_line())
     bad_rows = RejectsFile.beside(output, rejects)
     changed = ChangesFile.beside(output, changes, how.standardizing)
@@ -97,9 +97,7 @@ def fit(
     if scale.wanted(data):
         of_tables = {"descriptors": descriptors, "categories": categories, "changes": changes}
         check_in_core({**asking.unused_out_of_core, **of_tables, "report": page})
-        networks = {"n_networks": asking.guesses} if asking.guesses else {}
-        own = replace(wishes, settings={**wishes.settings, **networks})
-        job = ScaleJob(data, output, asked, reading.arguments | of_target, own)
+        job = ScaleJob(data, output, asked, reading.arguments | of_target, options)
         fit_out_of_core(job, scale, bad_rows, context, as_json)
         return
     held_out = AskedSplit.of(asking.split)
@@ -109,12 +107,12 @@ def fit(
     )  # fmt: skip
     listed = bad_rows.write(table.rejects, table.n_rows, context)
     listed |= changed.write(table.changes, len(table.rows), context)
-    graphs, y = check_targets(table, wishes.task)
+    graphs, y = table_targets(table, options.task)
     say(f"{graphs!r}", context.quiet)
     if len(graphs) >= MANY_GRAPHS and data != "-":
         say(_out_of_core_hint(data, output, asked), context.quiet)
-    wishes = replace(wishes, split=held_out.of_table(table, context))
-    training = train(graphs, y, wishes, smiles=table.smiles, context=context)
+    options = replace(options, split=held_out.of_table(table, context))
+    training = train(graphs, y, options, smiles=table.smiles, context=context)
     save_model(training.model, output, score=training.score, nested=True)
     forget(parts)
     _print_training(training, output, listed, as_json)
@@ -151,7 +149,7 @@ def _page_command(model: Path, data: str, target: str | list[str] | None) -> str
 def _print_training(
     training: Training, output: Path, listed: dict[str, object], as_json: bool
 ) -> None:
-    from fdgnn.workflow.searching import MANY
+    from fdgnn.workflow.options import MANY
 
     if as_json:
         facts = {
@@ -170,7 +168,7 @@ def _print_training(
             "members": training.members,
             "searched_on": training.n_searched,
             "resumed": training.n_resumed,
-            "targets": [asdict(each) for each in training.targets],
+            "targets": [asdict(each) for each in training.targets if each.name],
         }
         typer.echo(json.dumps(facts | listed))
         return
@@ -178,7 +176,7 @@ def _print_training(
     width = max(map(len, lines))
     for what, value in lines.items():
         show(f"{what:{width}}  {value:.3f}")
-    if training.targets:
+    if len(training.targets) > 1:
         _print_targets(training)
     for note in (training.rare, training.repeats):
         if note is not None:
@@ -220,10 +218,10 @@ def _lines(training: Training) -> dict[str, float | None]:
     constant = "majority class" if classify else "mean"
     way = "logistic" if classify else "ridge"
     lines: dict[str, float | None] = {
-        f"{what}, nested cross validation, {training.split}": value
+        f"{what}, nested cross-validation, {training.split}": value
         for what, value in training.scores.items()
         # Of several targets, each with its own unit, the mean of errors means nothing.
-        if what != "RMSE" or what == training.metric or not training.targets
+        if what != "RMSE" or what == training.metric or len(training.targets) == 1
     }
     lines[f"{training.metric}, always the {constant}"] = training.baseline
     rival = training.rival.get(training.metric)

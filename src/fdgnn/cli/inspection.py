@@ -68,9 +68,13 @@ def _read(
 ) -> tuple[GraphTable, GraphBatch]:
     """Read a table, and say how many of its rows are bad."""
     from fdgnn.exceptions import GraphError
-    from fdgnn.model_files import load_model
 
-    table = how.read(data, target=target, like=None if like is None else load_model(like))
+    model = None
+    if like is not None:
+        from fdgnn.model_files import load_model  # imports scikit-learn
+
+        model = load_model(like)
+    table = how.read(data, target=target, like=model)
     if table.graphs is None:
         raise GraphError(f"none of the {table.n_rows} rows can be read; {table.rejects[0]}")
     if table.rejects:

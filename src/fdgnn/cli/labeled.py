@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fdgnn.context import Context
     from fdgnn.datasets import GraphTable
     from fdgnn.graphs import Array, GraphBatch
-    from fdgnn.workflow.asking import TaskName
+    from fdgnn.workflow.inference import TaskName
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,7 @@ def read_labeled(
 
     What the targets of a table are is guessed, unless `task` says it.
     """
-    from fdgnn.readout.several import SeveralTargets
-    from fdgnn.workflow.asking import as_numbers, check_targets, guess_task
+    from fdgnn.workflow.inference import table_targets
 
     if not is_table(data, how.format):
         return _tu_dataset(data, {"target": target, "task": task}, how)
@@ -59,12 +58,12 @@ def read_labeled(
         columns=list(columns),
     )  # fmt: skip
     RejectsFile(None).write(table.rejects, table.n_rows, context)
-    graphs, y = check_targets(table, task)
-    if isinstance(y, SeveralTargets):
-        raise ValueError(f"{command} takes one target, but there are {len(y.names)}; give one")
-    task = task or guess_task(y)
-    y = y if task == "classification" else as_numbers(y)
-    return Labeled(dataset_of(data), graphs, y, table, task)
+    graphs, targets = table_targets(table, task)
+    if not targets.flat:
+        n = len(targets.names)
+        raise ValueError(f"{command} takes one target, but there are {n}; give one")
+    inferred: TaskName = "classification" if targets.classify else "regression"
+    return Labeled(dataset_of(data), graphs, targets.of_target(0), table, inferred)
 
 
 def is_table(data: str, format: str | None) -> bool:

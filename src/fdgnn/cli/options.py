@@ -137,12 +137,12 @@ class ProtocolName(StrEnum):
 
 
 class ModelName(StrEnum):
-    """What is trained; see `fdgnn.committee`."""
+    """What is trained; see `fdgnn.ensemble`."""
 
     auto = "auto"
     paper = "paper"
-    colors = "colors"
-    both = "both"
+    wl = "wl"
+    union = "union"
 
 
 def check_unused(model: ModelName, given: Mapping[str, object]) -> None:
@@ -271,7 +271,10 @@ class FirstDataOptions(DataOptions):
 
 
 def expand(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace each parameter that is a group of options by the options of the group."""
+    """Replace parameters that are groups of options by the options of the groups.
+
+    The command runs with one thread of BLAS.
+    """
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {n: h for n, h in hints.items() if is_dataclass(h)}
     parameters = [
@@ -286,9 +289,12 @@ def expand(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(**given: Any) -> None:
+        from fdgnn.threads import one_blas_thread  # imports NumPy and SciPy
+
         for name, group in groups.items():
             given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
-        command(**given)
+        with one_blas_thread():
+            command(**given)
 
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     vars(run)["__signature__"] = Signature(parameters)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fdgnn.experiments.models import CommitteeStudy
     from fdgnn.experiments.records import RunResult
     from fdgnn.experiments.study import Study
-    from fdgnn.portrait import Portrait
+    from fdgnn.portrait.records import Portrait
     from fdgnn.report import Subject
 
 PORTRAYED = 6  # of several targets; each has figures of its own
@@ -47,7 +47,8 @@ def show_run(
     """
 
     def write() -> None:
-        from fdgnn.portrait import portrait_of_study, write_portrait
+        from fdgnn.portrait.making import portrait_of_study
+        from fdgnn.portrait.records import write_portrait
         from fdgnn.report import write_report
 
         if result is not None:
@@ -71,7 +72,8 @@ def show_committee(study: CommitteeStudy, directory: Path, context: Context) -> 
     output = directory / "report.html"
 
     def write() -> None:
-        from fdgnn.portrait import portrait_of_committee, write_portrait
+        from fdgnn.portrait.making import portrait_of_committee
+        from fdgnn.portrait.records import write_portrait
         from fdgnn.report import write_report
 
         portrait = portrait_of_committee(study, directory, command=context.command)
@@ -120,7 +122,8 @@ def model_subjects(
     """Portray a model file on the graphs of a table: each of its targets that the table has."""
     from fdgnn.report import model_subject
 
-    known = [each.name for each in model.targets_] if model.each_ else []
+    several = len(model.targets_) > 1
+    known = [each.name for each in model.targets_] if several else []
     names = list(table.targets) or known
     left_out = names[PORTRAYED:]
     if left_out:
@@ -130,7 +133,7 @@ def model_subjects(
             context.quiet,
         )
     subjects = []
-    for name in names[:PORTRAYED] if model.each_ else [None]:
+    for name in names[:PORTRAYED] if several else [None]:
         one = model if name is None else model.for_target(name)
         own = table.of_target(name) if name is not None and table.targets else table
         portrait = portray(one, own, dataset, held_out=held_out, command=context.command)
@@ -146,11 +149,11 @@ def portray(
     import numpy as np
 
     from fdgnn.exceptions import GraphError
-    from fdgnn.portrait import portrait_of_model
+    from fdgnn.portrait.making import portrait_of_model
 
     if table.graphs is None:
         raise GraphError(f"none of the {table.n_rows} rows can be used; {table.rejects[0]}")
-    reasons = model.refusals(table.graphs)
+    reasons = model.usable(table.graphs).faults
     usable = np.setdiff1d(np.arange(len(table.graphs)), list(reasons))
     if len(usable) == 0:
         raise GraphError(f"the model can use none of the graphs; {next(iter(reasons.values()))}")

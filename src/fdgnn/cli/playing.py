@@ -58,7 +58,7 @@ def playground(
     source = subject if model is None else data
     table = None if source is None else _read(source, how, model, target)
     if table is None or table.graphs is None or source is None:
-        graphs, answers, more = None, None, {}
+        graphs, answers, more = None, None, dict[str, Any]()
     else:
         graphs, answers = _answered(table, model, target)
         more = _described(table, source, how, target) | {"dataset": dataset_of(source)}
@@ -73,7 +73,8 @@ def playground(
     if model is None:
         say(f"fitting a model to {graphs!r} ...", quiet)
         model = _fitted(graphs, answers, seed)
-        say(f"fitted {counted(len(model.networks_), 'part')} to {graphs!r}", quiet)
+        say(f"fitted {counted(len(model.estimators_), 'model')} to {graphs!r}", quiet)
+        answers = answers.of_target(0) if answers is not None and answers.flat else None
     path = write(output, model, graphs, answers, target=target, title=title, **more)
     size = path.stat().st_size
     say(f"written to {path}, {size / 1e6:.1f} MB; open it in a browser", quiet)
@@ -100,7 +101,8 @@ def _read(source: str, how: FirstDataOptions, model: Any, target: str | None) ->
     """Read graphs, as the model reads them if there is one; tell of rows that cannot be read."""
     from fdgnn.exceptions import GraphError
 
-    named = [target] if model is not None and model.each_ and target is not None else target
+    several = model is not None and len(model.targets_) > 1
+    named = [target] if several and target is not None else target
     table = how.read(source, like=model, target=named)
     if table.graphs is None:
         raise GraphError(f"none of the {table.n_rows} rows can be read; {table.rejects[0]}")
@@ -111,11 +113,11 @@ def _read(source: str, how: FirstDataOptions, model: Any, target: str | None) ->
 
 def _answered(table: GraphTable, model: Any, target: str | None) -> tuple[Any, Any]:
     """Give graphs and answers; without a model there must be some."""
-    from fdgnn.workflow.asking import check_targets
+    from fdgnn.workflow.inference import table_targets
 
     if model is None:
-        return check_targets(table, None)
-    if model.each_ and target is not None and table.targets:
+        return table_targets(table)
+    if len(model.targets_) > 1 and target is not None and table.targets:
         table = table.of_target(target)
     return table.graphs, table.y
 
@@ -162,11 +164,10 @@ def _given(arguments: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if value not in usual}
 
 
-def _fitted(graphs: Any, y: Any, seed: int) -> Any:
-    """Fit the model of a page: a committee, which takes a moment."""
-    from fdgnn.estimators import FDGNNClassifier, FDGNNRegressor
-    from fdgnn.workflow.asking import task_of
+def _fitted(graphs: Any, targets: Any, seed: int) -> Any:
+    """Fit the model of a page: an ensemble, which takes a moment."""
+    from fdgnn.estimators import AutoGraphClassifier, AutoGraphRegressor
 
-    if task_of(y) == "regression":
-        return FDGNNRegressor(encoder="auto", random_state=seed).fit(graphs, y)
-    return FDGNNClassifier(encoder="auto", probability=True, random_state=seed).fit(graphs, y)
+    if not targets.classify:
+        return AutoGraphRegressor(random_state=seed).fit(graphs, targets)
+    return AutoGraphClassifier(probability=True, random_state=seed).fit(graphs, targets)

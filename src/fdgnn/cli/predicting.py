@@ -95,8 +95,7 @@ def predict(
     """
     from fdgnn.cli.predicted import PredictionWanted, predict_directory, predict_file
     from fdgnn.context import Context
-    from fdgnn.workflow.predicting import Predictor, load_predictor
-    from fdgnn.workflow.trusting import Coverage
+    from fdgnn.workflow.predicting import Coverage, Predictor, load_predictor
 
     context = Context(n_jobs=jobs, quiet=quiet)
     asked = PredictionWanted(
@@ -179,7 +178,7 @@ def explain(
     fitted = _of_target(load_predictor(model), target)
     wanted = None if not row else set(row)
     n_explained = n_unseen = n_rows = 0
-    described = fitted.descriptors_ is not None
+    described = fitted._descriptors is not None
     with (
         bad_rows.listing() as rejected,
         explanation_writer(output, described, formula_guard, as_json=as_json) as write,
@@ -218,7 +217,7 @@ def _check_rows(wanted: set[int], n_rows: int) -> None:
 
 def _of_target(model: Any, target: str | None) -> Any:
     """Give the model of the target that is asked for; of a single one there is no choice."""
-    if model.each_ and target is None:
+    if len(model.targets_) > 1 and target is None:
         names = ", ".join(each.name for each in model.targets_)
         raise ValueError(f"the model has several targets, {names}; name one by --target")
     return model if target is None else model.for_target(target)

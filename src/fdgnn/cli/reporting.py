@@ -20,6 +20,7 @@ from fdgnn.cli.options import (
     SomeTargets,
     TargetList,
     asked_targets,
+    expand,
 )
 from fdgnn.texts import counted
 
@@ -51,6 +52,7 @@ class _DataOptions:
 
 
 @app.command(epilog="Example: fdgnn report runs/MUTAG runs/PROTEINS -o report.html")
+@expand
 def report(
     subjects: Annotated[
         list[Path],
@@ -127,17 +129,19 @@ def _portrayed(
 
 def _read_like(model: Any, data: str, options: _DataOptions) -> GraphTable:
     """Read graphs as the model's training data was read."""
+    from sklearn.base import is_classifier
+
     from fdgnn.datasets import read_graphs
-    from fdgnn.scikit import is_classifier
 
     target = options.target
-    if isinstance(target, list) and not model.each_:
+    several = len(model.targets_) > 1
+    if isinstance(target, list) and not several:
         raise ValueError("the model has one target; name one column by --target")
     return read_graphs(
         data,
         like=model,
         format=options.format,
-        target=[target] if model.each_ and isinstance(target, str) else target,
+        target=[target] if several and isinstance(target, str) else target,
         id_column=options.id_column,
         smiles_column=options.smiles_column,
         numeric=not is_classifier(model),

@@ -17,7 +17,7 @@ from fdgnn.texts import counted
 if TYPE_CHECKING:
     from fdgnn.context import Context
     from fdgnn.scale.training import ReadShards, ScaledTraining
-    from fdgnn.workflow.searching import Wishes
+    from fdgnn.workflow.options import TrainingOptions
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class ScaleJob:
     output: Path
     target: str | list[str] | None
     reading: Mapping[str, Any]  # arguments of `iter_graphs`
-    wishes: Wishes
+    options: TrainingOptions
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -85,24 +85,27 @@ def fit_out_of_core(
 ) -> None:
     """Train on shards, and save the model."""
     from fdgnn.model_files import save_model
-    from fdgnn.scale.plan import check_wishes, executor_for, new_model, plan_memory
+    from fdgnn.scale.plan import check_trainable, executor_for, plan_memory
     from fdgnn.scale.shards import ShardRequest, find_shards
     from fdgnn.scale.training import read_shards, task_asked, train_on_shards
+    from fdgnn.workflow.options import new_model
 
-    check_wishes(job.wishes)
+    check_trainable(job.options)
     names, shards = job.names, find_shards(job.data)
     folder = options.work_dir or Path(f"{job.output}.work")
     plan = plan_memory(options.memory, context)
     with executor_for(options.cluster, options.work_dir, folder, plan, context) as executor:
         asked = ShardRequest(job.reading, n_rows=plan.n_rows)
         read = read_shards(shards, asked, executor, context)
-        listed = bad_rows.write([r for _, r in read.rejects], read.n_rows, context)
-        task = task_asked(read.survey, names, job.wishes.task)
+        with bad_rows.listing() as rejected:
+            for some in read.rejects(executor):
+                rejected.extend(some)
+        listed = rejected.show(read.n_rows, context)
+        task = task_asked(read.survey, names, job.options.task)
         graphs, files = counted(read.survey.n_graphs, "graph"), counted(len(shards), "file")
         say(f"{graphs} of {files}", context.quiet)
-        model = new_model(job.wishes, task)
+        model = new_model(job.options, task == "classification")
         training = train_on_shards(model, read, names, executor, context, task=task)
-    training.model.training_scores_ = training.scores
     save_model(training.model, job.output, score=training.score, nested=False)
     _print(training, read, job, listed, as_json)
     if options.cluster is None:
@@ -125,7 +128,7 @@ def _print(
             "scores": training.scores,
             "seconds": training.seconds,
             "members": training.members,
-            "penalties": training.penalties,
+            "alphas": training.alphas,
             "new_parts": read.n_new,
         }
         typer.echo(json.dumps(facts | listed))

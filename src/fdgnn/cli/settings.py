@@ -16,16 +16,16 @@ class ReadoutName(StrEnum):
 
     auto = "auto"
     linear = "linear"
-    gaussian = "gaussian"
+    rbf = "rbf"
 
 
-# Options, by the parameter of `FDGNNClassifier` that each sets.
+# Options, by the parameter that each sets.
 OF_RESERVOIRS = {
     "n_units": "units", "n_layers": "layers", "n_connections": "connections",
     "n_projections": "projections", "effective_spectral_radius": "spectral-radius",
     "input_scaling": "input-scaling", "inter_layer_scaling": "inter-layer-scaling",
 }  # fmt: skip
-OF_COLORS = {"n_rounds": "rounds", "readout": "readout"}
+OF_WL = {"n_iterations": "iterations", "readout": "readout"}
 OF_BOTH = {"alpha": "alpha"}
 
 
@@ -60,18 +60,20 @@ class ModelSettings:
         float | None,
         typer.Option("--inter-layer-scaling", help="With --model paper: omega, or it is searched."),
     ] = None
-    n_rounds: Annotated[
+    n_iterations: Annotated[
         int | None,
-        typer.Option("--rounds", help="With --model colors: one model, of so many rounds."),
+        typer.Option("--iterations", help="With --model wl: one model, of so many iterations."),
     ] = None
     readout: Annotated[
         ReadoutName | None,
-        typer.Option("--readout", help="With --model colors: one model with this readout."),
+        typer.Option("--readout", help="With --model wl: one model with this readout."),
     ] = None
     alpha: Annotated[
         float | None,
         typer.Option(
-            "--alpha", min=0, help="With --model paper or colors: the penalty of the readout."
+            "--alpha",
+            min=0,
+            help="With --model paper or wl: regularization strength of the readout.",
         ),
     ] = None
 
@@ -80,8 +82,8 @@ class ModelSettings:
         given = {name: value for name, value in asdict(self).items() if value is not None}
         for names, models in (
             (OF_RESERVOIRS, (ModelName.paper,)),
-            (OF_COLORS, (ModelName.colors,)),
-            (OF_BOTH, (ModelName.paper, ModelName.colors)),
+            (OF_WL, (ModelName.wl,)),
+            (OF_BOTH, (ModelName.paper, ModelName.wl)),
         ):
             for name in given:
                 if name in names and model not in models:

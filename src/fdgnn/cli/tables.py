@@ -34,7 +34,7 @@ def _shown(text: str) -> str:
 def result_table(result: RunResult) -> Table:
     """Show our numbers beside the paper's."""
     guesses = f"{result.n_configurations} configurations x {result.n_guesses} networks"
-    table = Table(title=_shown(f"{result.dataset}, {guesses}, nested cross validation"))
+    table = Table(title=_shown(f"{result.dataset}, {guesses}, nested cross-validation"))
     table.add_column("")
     table.add_column("ours", justify="right")
     table.add_column("paper", justify="right")
@@ -88,7 +88,7 @@ def _members_table(
     result: CommitteeResult | QuantityResult, score: str, alone: Sequence[str]
 ) -> Table:
     """Show the score of each member alone, and in how many folds it was averaged."""
-    how = f"nested cross validation, {result.split}, seed {result.seed}"
+    how = f"nested cross-validation, {result.split}, seed {result.seed}"
     table = Table(title=_shown(f"{result.dataset}, {result.model}, {how}"))
     table.add_column("")
     table.add_column(score, justify="right")
@@ -137,7 +137,7 @@ def _percent(row: FoldScores | Published) -> str:
 def comparison_table(rows: Sequence[ComparisonRow]) -> Table:
     """Show FDGNN beside its rivals, narrow enough for 80 columns."""
     table = Table(
-        title=_shown(f"{rows[0].dataset}: nested cross validation, times on one core"),
+        title=_shown(f"{rows[0].dataset}: nested cross-validation, times on one core"),
         box=box.SIMPLE_HEAD,
         padding=(0, 1),
     )

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from dataclasses import fields
 
 from fdgnn.cli.options import FirstDataOptions
-from fdgnn.cli.settings import OF_BOTH, OF_COLORS, OF_RESERVOIRS
+from fdgnn.cli.settings import OF_BOTH, OF_RESERVOIRS, OF_WL
 
 RENAMED = {
     "id_column": "id", "smiles_column": "smiles", "n_jobs": "jobs", "random_state": "seed",
-    "n_configurations": "configurations", "n_guesses": "guesses", "columns": "split",
-    **OF_RESERVOIRS, **OF_COLORS, **OF_BOTH,
+    "n_configurations": "configurations", "n_estimators": "initializations",
+    "n_guesses": "initializations",
+    "columns": "split",
+    **OF_RESERVOIRS, **OF_WL, **OF_BOTH,
 }  # fmt: skip
 ARGUMENTS = {
     "target", "task", "threshold", "class_weight", "scoring", "descriptors", "categories",

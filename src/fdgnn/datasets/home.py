@@ -158,7 +158,7 @@ def _unknown(name: str, home: Path) -> str:
     if Path(name).is_file():
         return (
             f"{name}: it is no TU folder or zip; `fdgnn fit` takes other files, and tells their "
-            "accuracy by nested cross validation"
+            "accuracy by nested cross-validation"
         )
     return (
         f"no dataset {name!r}: {hint}It is neither among the known names nor in {home}; "

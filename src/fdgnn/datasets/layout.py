@@ -12,13 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from msgspec.structs import replace
+
 from fdgnn.arrays import Array
 from fdgnn.datasets.request import ArcLabels, ReadRequest, VertexChoice
 from fdgnn.exceptions import DatasetFormatError
 from fdgnn.graphs.checks import is_text
 from fdgnn.graphs.descriptors import Kind, kind_of_cells
-from fdgnn.graphs.raw import RawGraph
-from fdgnn.graphs.reading import Reading
+from fdgnn.graphs.molecules import Molecule, molecule_reading
+from fdgnn.graphs.raw import Raw, RawGraph
+from fdgnn.graphs.reading import USUAL_ATOMS, Reading
 
 
 @dataclass(frozen=True)
@@ -65,11 +68,40 @@ def settle(raws: Sequence[RawGraph], request: ReadRequest) -> Reading:
         pairs=lists_pairs(raws),
         vertex_attributes=() if vertex == "none" else raws[0].vertex_attributes,
         edge_attribute=None if ignored else raws[0].edge_attribute,
-        descriptors=tuple((name, _kind(name, raws, request)) for name in request.described_by),
+        descriptors=_descriptors(raws, request),
     )
 
 
-def _kind(name: str, raws: Sequence[RawGraph], request: ReadRequest) -> Kind:
+def settle_molecules(molecules: Sequence[Molecule], request: ReadRequest) -> Reading:
+    """Decide how to read molecules: as the request says; bonds have types, if there are any."""
+    bonded = any(len(molecule.bonds) for molecule in molecules)
+    use = request.arc_labels
+    if use == "auto":
+        use = "labels" if bonded else "ignore"
+    if use != "ignore" and not bonded:
+        raise _nothing_carried(use)
+    atoms = request.atoms or USUAL_ATOMS
+    reading = molecule_reading(atoms, request.standardize, bool(request.stereo), use)
+    if request.vertex == "none":
+        reading = replace(reading, vertex="none", label_kind=None, n_features=None)
+    elif request.vertex not in ("auto", reading.vertex):
+        raise DatasetFormatError(
+            f"with `atoms={atoms!r}`, the vertices carry {reading.vertex} and no "
+            f"{request.vertex}; use `vertex='auto'`"
+        )
+    return replace(
+        reading,
+        directed=bool(request.directed),
+        direction_given=request.directed is not None,
+        descriptors=_descriptors(molecules, request),
+    )
+
+
+def _descriptors(raws: Sequence[Raw], request: ReadRequest) -> tuple[tuple[str, Kind], ...]:
+    return tuple((name, _kind(name, raws, request)) for name in request.described_by)
+
+
+def _kind(name: str, raws: Sequence[Raw], request: ReadRequest) -> Kind:
     """Tell whether a column has numbers or categories."""
     if name in request.categories:
         return "category"
@@ -97,9 +129,7 @@ def _check_possible(vertex: VertexChoice, x: Form, use: ArcLabels, carried: Form
     if vertex in ("labels", "features") and x == NOTHING:
         raise DatasetFormatError(f"the vertices carry no {vertex}; use `vertex='auto'`")
     if use != "ignore" and carried == NOTHING:
-        raise DatasetFormatError(
-            f"the arcs carry nothing that could become {use}; use `arc_labels='ignore'`"
-        )
+        raise _nothing_carried(use)
     if use == "weights" and (carried.width != 1 or carried.kind == "text"):
         raise DatasetFormatError(
             f"an arc carries {carried.width} entries of kind {carried.kind}, and a weight is one "
@@ -110,6 +140,12 @@ def _check_possible(vertex: VertexChoice, x: Form, use: ArcLabels, carried: Form
             "arcs carry text, and vertices carry numbers, so arcs cannot become vertices; use "
             "`arc_labels='ignore'`, or give the vertices labels"
         )
+
+
+def _nothing_carried(use: ArcLabels) -> DatasetFormatError:
+    return DatasetFormatError(
+        f"the arcs carry nothing that could become {use}; use `arc_labels='ignore'`"
+    )
 
 
 def lists_pairs(raws: Sequence[RawGraph]) -> bool:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
-from fdgnn.datasets.readers import Cells, RowByRow
-from fdgnn.datasets.rows import BadRow, Row
+from fdgnn.datasets.rows import BadRow, Cells, Row
 from fdgnn.datasets.text import (
     BLANK,
     LOOK_AHEAD,
@@ -20,8 +19,7 @@ from fdgnn.datasets.text import (
 )
 from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.extras import require
-from fdgnn.graphs.molecules import MoleculeReader
-from fdgnn.graphs.raw import Raw, RawGraph
+from fdgnn.graphs.molecules import Molecule, MoleculeReader
 from fdgnn.limits import MAX_ROW_BYTES, MAX_SMILES, MAX_VERTICES
 
 NAME = "name"  # the column with the names that such files give to molecules
@@ -119,15 +117,12 @@ class MolBlock:
 
     reader: MoleculeReader
 
-    def many(self, rows: Iterable[Cells]) -> Iterator[Raw | GraphError]:
-        """Read the molecule of each record; for one that has none, give the error."""
-        with self.reader.quietly():
-            yield from RowByRow(self._read).many(rows)
-
-    def _read(self, row: Cells) -> RawGraph:
+    def __call__(self, row: Cells) -> Molecule:
+        """Read the molecule of a record, or raise GraphError."""
         Chem = require("rdkit.Chem", "chem", "SDF files")
         _check_counts(row[BLOCK])
-        mol = Chem.MolFromMolBlock(row[BLOCK])
+        with self.reader.quietly():
+            mol = Chem.MolFromMolBlock(row[BLOCK])
         if mol is None:
             raise GraphError("its mol block is not a molecule that RDKit can read")
         if MAX_SMILES.is_below(mol.GetNumAtoms()):  # each atom has at least one character

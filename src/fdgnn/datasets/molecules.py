@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fdgnn.datasets.readers import Cells, RowByRow
 from fdgnn.datasets.request import ArcLabels
-from fdgnn.exceptions import GraphError
-from fdgnn.graphs.molecules import BONDS, MoleculeReader
-from fdgnn.graphs.raw import Raw
+from fdgnn.datasets.rows import Cells
+from fdgnn.graphs.molecules import BONDS, Molecule, MoleculeReader
 
 
 def smiles_column(columns: Sequence[str]) -> str | None:
@@ -22,19 +20,14 @@ def smiles_column(columns: Sequence[str]) -> str | None:
 
 @dataclass(frozen=True)
 class MoleculeColumn:
-    """The column of a table that has molecules, and how each is read."""
+    """The way from a row of a table to the molecule in one of its columns."""
 
     column: str
     reader: MoleculeReader
-    packed: bool = False  # for `join`, which reads many at once; nothing is settled on such rows
 
-    def many(self, rows: Iterable[Cells]) -> Iterator[Raw | GraphError]:
-        """Read the molecule of each row; for one that has none, give the error that says why."""
-        with self.reader.quietly():
-            if self.packed:
-                yield from self.reader.pack_all(row.get(self.column) for row in rows)
-            else:
-                yield from RowByRow(lambda row: self.reader.read(row.get(self.column))).many(rows)
+    def __call__(self, row: Cells) -> Molecule:
+        """Read the molecule of a row, or raise GraphError."""
+        return self.reader.read(row.get(self.column))
 
 
 def bonds_of(arc_labels: ArcLabels) -> Any:

@@ -21,9 +21,8 @@ from fdgnn.datasets.files import open_dataset
 from fdgnn.datasets.formats import recognize
 from fdgnn.datasets.home import data_home, find
 from fdgnn.datasets.molecules import MoleculeColumn, bonds_of, smiles_column
-from fdgnn.datasets.readers import RowByRow, RowReader
 from fdgnn.datasets.request import ArcLabels, ReadRequest, VertexChoice
-from fdgnn.datasets.rows import FileRows, GraphTable, GraphTables, Row
+from fdgnn.datasets.rows import FileRows, GraphTable, GraphTables, Row, RowReader
 from fdgnn.datasets.sources import (
     Stream,
     Table,
@@ -326,7 +325,7 @@ def _network_rows(name: str, files: Sequence[Any], request: ReadRequest) -> File
         columns, rows = networks.file_rows(files)
     else:
         columns, rows = networks.labeled_rows(files[0].parent, files)
-    reader = RowByRow(networks.network_reader(request))
+    reader = networks.network_reader(request)
     return FileRows(
         name, "networks", columns, rows, reader, text_only=True, id_column=networks.FILE
     )
@@ -363,14 +362,12 @@ def _table_rows(
     smiles = None if _holds_graphs(name, columns, request) else _smiles(name, columns, request)
     reader: RowReader
     if smiles is None:
-        used, reader = graph_columns(columns), RowByRow(graph_reader(columns, request.like))
+        used, reader = graph_columns(columns), graph_reader(columns, request.like)
     elif smiles == molecule_files.BLOCK:
         used = [smiles, molecule_files.NAME]
         reader = molecule_files.MolBlock(_molecule_reader(request))
     else:
-        molecules = _molecule_reader(request)
-        packed = request.like is not None and molecules.packs
-        used, reader = [smiles], MoleculeColumn(smiles, molecules, packed)
+        used, reader = [smiles], MoleculeColumn(smiles, _molecule_reader(request))
     beside = (*request.columns, *request.described_by)
     asked = [c for c in (*request.targets, request.id_column, *beside) if c in columns]
     wanted = list(dict.fromkeys([*used, *asked]))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from msgspec.structs import replace as replace_fields
 
 from fdgnn.arrays import Array, Ints
-from fdgnn.datasets.layout import lists_pairs, settle
-from fdgnn.datasets.readers import RowReader
+from fdgnn.datasets.layout import lists_pairs, settle, settle_molecules
 from fdgnn.datasets.request import ReadRequest
 from fdgnn.datasets.targets import (
     plain,
@@ -23,9 +22,9 @@ from fdgnn.datasets.targets import (
 )
 from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.graphs import GraphBatch
-from fdgnn.graphs.packed import PackedMolecule
-from fdgnn.graphs.raw import Joined, Raw, RawGraph, join
-from fdgnn.graphs.reading import USUAL_ATOMS, Reading
+from fdgnn.graphs.molecules import Molecule
+from fdgnn.graphs.raw import Joined, Raw, join
+from fdgnn.graphs.reading import Reading
 from fdgnn.limits import MAX_REJECTS
 
 
@@ -143,7 +142,9 @@ class BadRow:
     id: Any = None
 
 
-Row = Mapping[str, Any] | BadRow
+Cells = Mapping[str, Any]
+Row = Cells | BadRow
+RowReader = Callable[[Cells], Raw]  # from a row to a graph; raises GraphError if it has none
 
 
 @dataclass(frozen=True)
@@ -159,31 +160,25 @@ class FileRows:
     id_column: str | None = None  # unless the user names another
     smiles_column: str | None = None
 
-    def settle(self, given: Sequence[Raw], request: ReadRequest) -> Reading:
+    def settle(self, raws: Sequence[Any], request: ReadRequest) -> Reading:
         """Decide how to read the file; a reading that is given says all but the file's names."""
-        # Packed molecules come with a reading, and only their names are still to be found.
-        raws = [_A_MOLECULE if isinstance(raw, PackedMolecule) else raw for raw in given]
         reading = request.like
         if reading is None:
+            decide = settle_molecules if self.source == "molecules" else settle
             try:
-                reading = settle(raws, request)
+                reading = decide(raws, request)
             except (DatasetFormatError, GraphError) as error:
                 raise DatasetFormatError(f"{self.name}: {error}") from None
         changes: dict[str, Any] = {"source": self.source, "smiles_column": self.smiles_column}
+        if self.source == "molecules":
+            return replace_fields(reading, **changes)
         if reading.source != "table":
             changes["pairs"] = lists_pairs(raws)
-        if self.source == "molecules":
-            changes["atoms"] = request.atoms or USUAL_ATOMS
-            changes["standardize"] = request.standardize
-            changes["stereo"] = bool(request.stereo)
         if reading.vertex != "none":
             changes["vertex_attributes"] = raws[0].vertex_attributes
         if reading.arc_labels != "ignore":
             changes["edge_attribute"] = raws[0].edge_attribute
         return replace_fields(reading, **changes)
-
-
-_A_MOLECULE = RawGraph(np.empty((2, 0), dtype=np.int64), edge_attribute="bonds")
 
 
 @dataclass(frozen=True)
@@ -289,13 +284,14 @@ class _Chunk:
         self.raws: dict[int, Raw] = {}
         self.beside: dict[int, list[Any]] = {}  # values in the further columns
         wanted = request.targets or request.columns or request.described_by
-        for (i, row), found in zip(good.items(), file.reader.many(good.values()), strict=True):
-            if isinstance(found, GraphError):
-                self.rejects[i] = found.reason
-            elif wanted:
-                self._take(i, row, found)
-            else:
-                self.raws[i] = found
+        for i, row in good.items():
+            try:
+                raw = file.reader(row)
+                if wanted:
+                    raw = self._with_rest(i, row, raw)
+                self.raws[i] = raw
+            except GraphError as error:
+                self.rejects[i] = error.reason
 
     def _ids(self, rows: Sequence[Row]) -> tuple[Any, ...]:
         """What the id column says of each row, or else the row's number."""
@@ -305,22 +301,19 @@ class _Chunk:
         ]
         return tuple(self.start + i if each is None else each for i, each in enumerate(found))
 
-    def _take(self, i: int, row: Mapping[str, Any], raw: Raw) -> None:
-        """Take a graph, and what else is wanted of its row."""
-        try:
-            if self.request.has_several:
-                cells = {name: row.get(name) for name in self.request.targets}
-                self.targets[i] = read_targets(cells, self.request.numeric)
-            elif self.request.targets:
-                cell = row.get(self.request.targets[0])
-                self.targets[i] = read_target(cell, self.request.numeric)
-            self.beside[i] = [plain(row.get(column)) for column in self.request.columns]
-            described_by = self.request.described_by
-            if described_by:
-                raw = replace(raw, cells={name: plain(row.get(name)) for name in described_by})
-            self.raws[i] = raw
-        except GraphError as error:
-            self.rejects[i] = error.reason
+    def _with_rest(self, i: int, row: Cells, raw: Raw) -> Raw:
+        """Keep what else is wanted of the row of a graph; descriptors go with the graph."""
+        if self.request.has_several:
+            cells = {name: row.get(name) for name in self.request.targets}
+            self.targets[i] = read_targets(cells, self.request.numeric)
+        elif self.request.targets:
+            cell = row.get(self.request.targets[0])
+            self.targets[i] = read_target(cell, self.request.numeric)
+        self.beside[i] = [plain(row.get(column)) for column in self.request.columns]
+        described_by = self.request.described_by
+        if not described_by:
+            return raw
+        return replace(raw, cells={name: plain(row.get(name)) for name in described_by})
 
     def settle(self) -> Joined:
         """Decide how to read the file; arc labels that nobody asked for must not cost a row."""
@@ -338,6 +331,7 @@ class _Chunk:
         rejects = self.rejects | ({} if joined is None else joined.faults)
         good = [i for i in range(len(self.ids)) if i not in rejects]
         y = smiles = None
+        changes: tuple[Change, ...] = ()
         names = self.request.targets
         if names:
             found = [self.targets[i] for i in good]
@@ -345,7 +339,9 @@ class _Chunk:
             several = self.request.has_several
             y = target_table(found, len(names), text) if several else target_array(found, text)
         if self.file.source == "molecules":
-            smiles = tuple(self.raws[i].smiles or "" for i in good)
+            molecules = cast(dict[int, Molecule], self.raws)
+            smiles = tuple(molecules[i].smiles or "" for i in good)
+            changes = tuple(self._change(i, molecules[i]) for i in good if molecules[i].changes)
         return GraphTable(
             graphs=None if joined is None else joined.graphs,
             y=y,
@@ -361,11 +357,10 @@ class _Chunk:
                 column: tuple(self.beside[i][c] for i in good)
                 for c, column in enumerate(self.request.columns)
             },
-            changes=tuple(self._change(i) for i in good if self.raws[i].changes),
+            changes=changes,
             targets=names if self.request.has_several else (),
         )
 
-    def _change(self, i: int) -> Change:
-        raw = self.raws[i]
+    def _change(self, i: int, raw: Molecule) -> Change:
         before, after = raw.given or "", raw.smiles or ""
         return Change(self.start + i, self.ids[i], before, after, raw.changes)

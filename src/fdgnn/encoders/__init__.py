@@ -1,21 +1,22 @@
 """Encoders: from graphs to features, all behind one small protocol."""
 
 from fdgnn.encoders.base import Attribution, Encoder, Encoding, GraphKind, Settling, VertexParts
-from fdgnn.encoders.colors import ColorCounts
-from fdgnn.encoders.joined import JoinedEncoder
-from fdgnn.encoders.registry import encoder_class, register_encoder
+from fdgnn.encoders.registry import as_encoder, encoder_class, register_encoder
 from fdgnn.encoders.reservoir import GraphReservoir
+from fdgnn.encoders.union import EncoderUnion
+from fdgnn.encoders.wl import WLCounts
 
 __all__ = [
     "Attribution",
-    "ColorCounts",
     "Encoder",
+    "EncoderUnion",
     "Encoding",
     "GraphKind",
     "GraphReservoir",
-    "JoinedEncoder",
     "Settling",
     "VertexParts",
+    "WLCounts",
+    "as_encoder",
     "encoder_class",
     "register_encoder",
 ]

@@ -14,7 +14,8 @@ An encoder without depths whose features are sums over vertices only has to give
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, Self
@@ -23,18 +24,26 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
-from fdgnn.arrays import Array, Features, Floats, Ints, dense
+from fdgnn.arrays import Array, Features, Floats, Ints, dense, largest_of
 from fdgnn.caching import cached_property
 from fdgnn.encoders.unseen import tell_unseen
-from fdgnn.exceptions import GraphError, ModelFileError
+from fdgnn.exceptions import (
+    FDGNNWarning,
+    FeatureError,
+    GraphError,
+    ModelFileError,
+    frames_of_libraries,
+)
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.graphs.reading import Reading
 from fdgnn.graphs.union import Kind
+from fdgnn.linear import KernelRidge, Ridge, fits_in_memory
 from fdgnn.parameters import LARGEST_WHOLE, Jobs, Rule, check_parameters
 from fdgnn.records import Record
-from fdgnn.scikit import BaseEstimator, TransformerMixin, check_is_fitted
 from fdgnn.seeds import seed_sequence
 
 
@@ -193,18 +202,16 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     kind : str
-        The encoder's name, as in ``FDGNNClassifier(encoder="reservoir")`` and in model files.
+        The encoder's name, as in ``GraphClassifier("reservoir")`` and in model files.
     depth_parameter : str or None
         The parameter that `encode` can vary at no cost: a deep encoding contains the shallower
         ones. None if there is none.
     expansion_factor : int
         Random features that the model draws for each feature of the encoder; 0 for none.
-    default_alpha : float or None
-        The penalty of a readout, unless one is given; None: that with the best held-out score.
-    relative_penalty : bool
-        Whether penalties count in units of the features' mean squared length.
-    gaussian_readout : bool
-        Whether a Gaussian of the distance between features reads them better than a line does.
+    prefers_rbf : bool
+        Whether RBF kernel ridge regression reads the features better than a linear readout.
+    draws : bool
+        Whether something is drawn at random, so that several random initializations differ.
     rules : mapping
         What each parameter may be.
     Facts : type of Record
@@ -217,9 +224,8 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     kind: ClassVar[str]
     depth_parameter: ClassVar[str | None] = None
     expansion_factor: ClassVar[int] = 0
-    default_alpha: ClassVar[float | None] = 1e-3
-    relative_penalty: ClassVar[bool] = False
-    gaussian_readout: ClassVar[bool] = False
+    prefers_rbf: ClassVar[bool] = False
+    draws: bool = True
     rules: ClassVar[Mapping[str, Rule]] = {}
     Facts: ClassVar[type[Record]] = Record
     encoder_parameters: ClassVar[tuple[str, ...]] = ()
@@ -238,6 +244,31 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """What a search tries by default: lists or SciPy distributions by parameter."""
         return {}
 
+    def default_readout(self, n_graphs: int, *, linear: bool = False) -> Ridge | KernelRidge:
+        """Return the readout that suits the features of so many graphs, not fitted."""
+        if self.prefers_rbf and not linear and fits_in_memory(n_graphs):
+            return KernelRidge()
+        return Ridge()
+
+    @property
+    def shown_name(self) -> str:
+        """What the encoder is called in names of models and in messages."""
+        return self.kind
+
+    @property
+    def named_encoders(self) -> list[tuple[str, Encoder]]:
+        """The encoders that this one is made of, by name; by default there are none."""
+        return []
+
+    def ignore_unknown(self, how: str) -> None:
+        """Set what is done about unknown vertex labels, if the encoder has that choice."""
+        if "handle_unknown" in self.get_params(deep=False):
+            self.set_params(handle_unknown=how)
+
+    def concerns(self, graphs: GraphBatch) -> list[FDGNNWarning]:
+        """Return warnings about what the fitted encoder does not see of its training graphs."""
+        return []
+
     def vertex_features(self, graphs: GraphBatch) -> Floats:
         """Give what each vertex adds to the features of its graph, (n_vertices, n_features)."""
         raise NotImplementedError(f"{type(self).__name__} has no vertex_features")
@@ -251,8 +282,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Encode checked graphs, once for each depth; without depths, as the parameters say."""
         if depths is not None and self.depth_parameter is not None:
             raise NotImplementedError(f"{type(self).__name__} has depths, but no encode of its own")
-        parts = self.vertex_features(graphs)
-        pooled = np.add.reduceat(parts, graphs.vertex_offsets[:-1])
+        pooled = self._summed(graphs).features
         return Encoding([pooled] * (1 if depths is None else len(depths)))
 
     @classmethod
@@ -264,7 +294,16 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> Attribution:
         """Encode checked graphs and keep what each vertex contributed."""
-        parts = self.vertex_features(graphs)
+        return self._summed(graphs)
+
+    def _summed(self, graphs: GraphBatch) -> VertexParts:
+        parts = np.asarray(self.vertex_features(graphs), dtype=np.float64)
+        n_vertices = int(graphs.vertex_offsets[-1])
+        if parts.ndim != 2 or len(parts) != n_vertices:
+            raise FeatureError(
+                f"vertex_features of the encoder {self.shown_name} gave an array of shape "
+                f"{parts.shape}; expected a row for each of {n_vertices} vertices"
+            )
         return VertexParts(graphs, np.add.reduceat(parts, graphs.vertex_offsets[:-1]), parts)
 
     def refusals(self, graphs: GraphBatch) -> dict[int, str]:
@@ -349,14 +388,18 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the encoder to graphs; `y` is not used."""
         self.check_parameters()
-        return self.draw(as_batch(X), seed_sequence(self.random_state))
+        graphs = as_batch(X)
+        self.draw(graphs, seed_sequence(self.random_state))
+        warn_once(self.concerns(graphs))
+        return self
 
     def transform(self, X: Any) -> Features:
         """Encode graphs: (n_graphs, n_features)."""
-        graphs = self.check_graphs(X)
+        graphs = self._check_graphs(X)
         if len(graphs) == 0:
             return self.no_features()
         encoding = self.encode(graphs, n_jobs=self.n_jobs)
+        check_features(encoding.features[0], len(graphs), self)
         tell_unseen(len(self.unseen(graphs)), len(graphs))
         self._after_encoding(encoding)
         return encoding.features[0]
@@ -364,7 +407,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _after_encoding(self, encoding: Encoding) -> None:
         """Keep or tell what users should know of an encoding; by default nothing."""
 
-    def check_graphs(self, X: Any) -> GraphBatch:
+    def _check_graphs(self, X: Any) -> GraphBatch:
         """Convert graphs, and check that they are of the kind that the encoder was fitted on."""
         check_is_fitted(self)
         graphs = as_batch(X, like=self)
@@ -392,8 +435,40 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.input_tags.one_d_array = True
-        tags.non_deterministic = self.random_state is None
+        tags.non_deterministic = self.draws and self.random_state is None
         return tags
+
+
+def check_rows(features: Features, n_graphs: int, encoder: Encoder) -> None:
+    """Raise FeatureError unless there is a row of features for each graph."""
+    if features.shape[0] != n_graphs:
+        raise FeatureError(
+            f"the encoder {encoder.shown_name} gave {features.shape[0]} rows of features for "
+            f"{n_graphs} graphs; expected one for each graph"
+        )
+
+
+def check_features(features: Features, n_graphs: int, encoder: Encoder) -> None:
+    """Raise FeatureError unless there is a row of finite numbers for each graph."""
+    check_rows(features, n_graphs, encoder)
+    values = features.data if sp.issparse(features) else features
+    if not np.isfinite(largest_of(values)):
+        if sp.issparse(features):
+            row = int(np.searchsorted(features.indptr, np.argmin(np.isfinite(values)), "right")) - 1
+        else:
+            row = int(np.argmin(np.isfinite(values).all(axis=1)))
+        raise FeatureError(
+            f"the encoder {encoder.shown_name} gave features of graph {row} that are not finite"
+        )
+
+
+def warn_once(concerns: Iterable[FDGNNWarning]) -> None:
+    """Warn the user's own code, of each category once."""
+    first: dict[type[FDGNNWarning], FDGNNWarning] = {}
+    for each in concerns:
+        first.setdefault(type(each), each)
+    for warning in first.values():
+        warnings.warn(warning, stacklevel=frames_of_libraries())
 
 
 def encode_each(
@@ -404,4 +479,6 @@ def encode_each(
     for _, alike in groupby(encoders, key=type):
         some = list(alike)
         found += some[0].encode_each(some, graphs, n_jobs)
+    for encoder, encoding in zip(encoders, found, strict=True):
+        check_rows(encoding.features[0], len(graphs), encoder)
     return found

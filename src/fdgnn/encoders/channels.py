@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fdgnn.arrays import Array, Floats, Ints
+from fdgnn.arrays import Array, Floats, Ints, looked_up
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.colors import hash_values
 from fdgnn.threads import over_chunks
@@ -30,7 +30,7 @@ class Channels(NamedTuple):
     """First colors (C, n_vertices), how often each is refined (C,), and their names."""
 
     first: Colors
-    n_rounds: Ints
+    n_iterations: Ints
     names: tuple[str, ...]
 
 
@@ -60,16 +60,18 @@ def structure_numbers(graphs: GraphBatch, n_jobs: int | None = None) -> dict[str
     total, squares = near @ degree, near @ degree**2
     smallest, largest = _extremes(graphs, degree)
     triangles = _triangles(graphs, n_jobs)
-    size = np.diff(graphs.vertex_offsets)[graphs.graph_of_vertex]
+    size = looked_up(np.diff(graphs.vertex_offsets), graphs.graph_of_vertex)
+    scaled = {
+        "degree": degree,
+        "neighbors' mean degree": total / counted,
+        "neighbors' largest degree": largest,
+        "neighbors' smallest degree": smallest,
+        "deviation of neighbors' degrees": np.sqrt(squares * counted - total**2) / counted,
+        "triangles": triangles,
+    }
+    bins = log_bins(np.stack(list(scaled.values())))
     return {
-        "degree": log_bins(degree),
-        "neighbors' mean degree": log_bins(total / counted),
-        "neighbors' largest degree": log_bins(largest),
-        "neighbors' smallest degree": log_bins(smallest),
-        "deviation of neighbors' degrees": log_bins(
-            np.sqrt(squares * counted - total**2) / counted
-        ),
-        "triangles": log_bins(triangles),
+        **dict(zip(scaled, bins, strict=True)),
         "degree over graph size": 20 * degree // size,
         "linked pairs of neighbors": 20 * triangles // np.maximum(degree * (degree - 1) // 2, 1),
     }
@@ -99,7 +101,7 @@ def histograms(graphs: GraphBatch, n_jobs: int | None = None) -> list[tuple[str,
 
 def _extremes(graphs: GraphBatch, degree: Ints) -> tuple[Ints, Ints]:
     """Smallest and largest degree of each vertex's neighbors; 0 where there are none."""
-    start = graphs.vertex_offsets[graphs.graph_of_vertex]
+    start = looked_up(graphs.vertex_offsets, graphs.graph_of_vertex)
     near = degree[graphs.neighbors + np.repeat(start, np.diff(graphs.indptr))]
     some = np.flatnonzero(degree)
     smallest, largest = np.zeros_like(degree), np.zeros_like(degree)

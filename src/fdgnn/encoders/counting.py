@@ -18,18 +18,18 @@ def hashed_counts(
     graphs: GraphBatch,
     found: Channels,
     arc_bits: Colors,
-    n_buckets: int,
+    n_features: int,
     counts: str,
     n_jobs: int | None,
 ) -> sp.csr_array:
-    """Count the colors of all channels and rounds in buckets: (n_graphs, n_buckets)."""
+    """Count the colors of all channels and rounds in buckets: (n_graphs, n_features)."""
     from fdgnn.kernels import pack_rows
 
-    T, offsets = int((found.n_rounds + 1).sum()), graphs.vertex_offsets
+    T, offsets = int((found.n_iterations + 1).sum()), graphs.vertex_offsets
     indices = np.empty(T * graphs.n_vertices, dtype=np.int32)
     data = np.empty(len(indices))
     lengths = np.empty(len(graphs), dtype=np.int64)
-    mask, present = n_buckets - 1, counts == "presence"
+    mask, present = n_features - 1, counts == "presence"
     chunks: list[tuple[int, int]] = []
 
     def count(g0: int, g1: int) -> None:
@@ -47,7 +47,7 @@ def hashed_counts(
             data[to : to + length] = data[start : start + length]
     small = indptr[-1] <= np.iinfo(np.int32).max  # SciPy wants indices and indptr of one type
     parts = data[: indptr[-1]], indices[: indptr[-1]], indptr.astype(np.int32) if small else indptr
-    return _sorted_rows(parts, (len(graphs), n_buckets))
+    return _sorted_rows(parts, (len(graphs), n_features))
 
 
 def numbered(
@@ -65,14 +65,15 @@ def numbered(
 
 def colored(graphs: GraphBatch, found: Channels, arc_bits: Colors, g0: int, g1: int) -> Colors:
     """Colors (T, n) of all channels and rounds, of the vertices of the graphs g0 to g1."""
-    from fdgnn.kernels import color_rounds
+    from fdgnn.kernels import wl_labels
 
     a, b = graphs.vertex_offsets[[g0, g1]]
-    starts = np.concatenate([[0], np.cumsum(found.n_rounds + 1)])
+    starts = np.concatenate([[0], np.cumsum(found.n_iterations + 1)])
     colors = np.empty((starts[-1], b - a), dtype=np.uint64)
-    colors[starts[:-1]] = found.first[:, a:b]
+    for row, first in zip(starts.tolist(), found.first[:, a:b], strict=False):
+        colors[row] = first
     arcs = graphs.structure, arc_bits, graphs.directed
-    color_rounds(g0, g1, *arcs, found.n_rounds, colors)
+    wl_labels(g0, g1, *arcs, found.n_iterations, colors)
     return colors
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from numbers import Integral, Real
 from typing import Any, NoReturn
@@ -15,7 +15,6 @@ from fdgnn.arrays import Array, Floats
 from fdgnn.encoders.base import Encoder, GraphKind
 from fdgnn.exceptions import ModelFileError
 from fdgnn.expansion import RandomExpansion
-from fdgnn.parameters import check_parameters
 from fdgnn.records import Record, as_plain
 
 Value = bool | int | float | str | None
@@ -38,12 +37,51 @@ class EncoderRecord(Record, frozen=True, kw_only=True):
 
 
 def describe_encoder(encoder: Encoder) -> EncoderRecord:
-    """Describe a fitted encoder; what is an array is not part of it."""
+    """Describe a fitted encoder, without its arrays."""
+    facts = as_plain(encoder.facts())
+    for _, each in encoder.named_encoders:
+        _check_random_state(each)
     return EncoderRecord(
-        kind=encoder.kind,
-        parameters=_own_parameters(encoder),
-        facts=as_plain(encoder.facts()),
+        kind=_registered_kind(encoder), parameters=_own_parameters(encoder), facts=facts
     )
+
+
+def describe_template(encoder: Encoder) -> EncoderRecord:
+    """Describe an encoder that is a parameter, and so not fitted."""
+    _check_random_state(encoder)
+    inner = [(name, describe_template(each)) for name, each in encoder.named_encoders]
+    return EncoderRecord(
+        kind=_registered_kind(encoder),
+        parameters=_own_parameters(encoder),
+        facts={
+            name: [(k, as_plain(each)) for k, each in inner] for name in encoder.encoder_parameters
+        },
+    )
+
+
+def _check_random_state(encoder: Encoder) -> None:
+    state = encoder.random_state
+    if state is not None and not isinstance(state, Integral):
+        refuse(
+            f"the random_state of its {type(encoder).__name__} is a {type(state).__name__}, which "
+            "a file cannot hold; give an integer"
+        )
+
+
+def _registered_kind(encoder: Encoder) -> str:
+    from fdgnn.encoders.registry import encoder_class
+
+    kind: str | None = getattr(encoder, "kind", None)
+    try:
+        known = encoder_class(kind or "")
+    except ValueError:
+        known = None
+    if kind is None or known is not type(encoder):
+        refuse(
+            f"the encoder {type(encoder).__name__} is not registered, so that a file cannot name "
+            "it; give it a `kind` and decorate it with fdgnn.register_encoder"
+        )
+    return kind
 
 
 def plain_parameters(estimator: Any) -> dict[str, Any]:
@@ -81,14 +119,11 @@ def difference(encoder: Encoder, other: Encoder) -> str | None:
     for name in one.keys() | two.keys():
         if name != "random_state" and one.get(name) != two.get(name):
             return name
-    for name in encoder.encoder_parameters:
-        inner, others = getattr(encoder, name), getattr(other, name)
-        if len(inner) != len(others):
-            return name
-        for pair in zip(inner, others, strict=True):
-            if (found := difference(*pair)) is not None:
-                return found
-    return None
+    inner, others = dict(encoder.named_encoders), dict(other.named_encoders)
+    if list(inner) != list(others):
+        return "list of encoders"
+    found = (difference(each, others[name]) for name, each in inner.items())
+    return next(filter(None, found), None)
 
 
 # ---------------------------------------------------------------------- to an encoder
@@ -100,16 +135,12 @@ def build_encoder(record: EncoderRecord) -> Encoder:
     parameters: dict[str, Any] = dict(record.parameters)
     for name in kind.encoder_parameters:
         inner = getattr(_facts_of(record, kind), name)
-        if any(_class_of(each).encoder_parameters for each in inner):
-            _refuse("it joins encoders that are joined themselves, which a file cannot have")
+        if any(_class_of(each).encoder_parameters for _, each in inner):
+            refuse("it joins encoders that are joined themselves, which a file cannot have")
         if name in parameters:
-            _refuse(f"a {kind.__name__} has no parameter {name!r} in a file")
-        parameters[name] = [build_encoder(each) for each in inner]
-    encoder: Encoder = with_parameters(kind, parameters)
-    try:
-        encoder.check_parameters()
-    except ValueError as error:
-        _refuse(f"a parameter is wrong: {error}")
+            refuse(f"a {kind.__name__} has no parameter {name!r} in a file")
+        parameters[name] = [(key, build_encoder(each)) for key, each in inner]
+    encoder: Encoder = with_parameters(kind, parameters, kind.check_parameters)
     return encoder
 
 
@@ -123,18 +154,18 @@ def restore_encoder(
     return encoder
 
 
-def with_parameters(kind: Any, parameters: Mapping[str, Any]) -> Any:
-    """Set parameters; those that a file does not mention get their default."""
+def with_parameters(kind: Any, parameters: Mapping[str, Any], check: Callable[[Any], None]) -> Any:
+    """Make an instance, and check it; parameters that a file does not have get their default."""
     if unknown := set(parameters) - _names(kind):
-        _refuse(f"a {kind.__name__} has no parameter {min(unknown)[:40]!r} in a file")
+        refuse(f"a {kind.__name__} has no parameter {min(unknown)[:40]!r} in a file")
     state = parameters.get("random_state")
     if not (state is None or (type(state) is int and state >= 0)):
-        _refuse("its random_state is not a nonnegative integer")
+        refuse("its random_state is not a nonnegative integer")
     try:
         made = kind(**parameters)
-        check_parameters(made, made.rules)
+        check(made)
     except (TypeError, ValueError) as error:
-        _refuse(f"a parameter is wrong: {error}")
+        refuse(f"a parameter is wrong: {error}")
     return made
 
 
@@ -150,7 +181,7 @@ def _class_of(record: EncoderRecord) -> type[Encoder]:
     try:
         return encoder_class(record.kind)
     except ValueError:
-        _refuse(f"its encoder {record.kind[:40]!r} is not known; register it first")
+        refuse(f"its encoder {record.kind[:40]!r} is not known; register it first")
 
 
 def _facts_of(record: EncoderRecord, kind: type[Encoder]) -> Any:
@@ -158,7 +189,7 @@ def _facts_of(record: EncoderRecord, kind: type[Encoder]) -> Any:
     try:
         return msgspec.convert(record.facts, kind.Facts)
     except ValueError as error:
-        _refuse(f"what it says of its encoder cannot be read ({error})")
+        refuse(f"what it says of its encoder cannot be read ({error})")
 
 
 # ---------------------------------------------------------------------- arrays
@@ -170,7 +201,7 @@ def take(arrays: dict[str, Array], name: str, ndim: int, dtype: Any = np.float64
     if array is None or array.dtype != dtype or array.ndim != ndim:
         found = "has none" if array is None else f"has {array.dtype} {array.shape}"
         kind = np.dtype(dtype).name
-        _refuse(f"a network needs {kind} numbers with {ndim} axes as {name[:40]}, {found}")
+        refuse(f"a network needs {kind} numbers with {ndim} axes as {name[:40]}, {found}")
     return array
 
 
@@ -181,17 +212,18 @@ def take_expansion(
     if "projection" not in arrays:
         n_features = encoder.n_features_out or 1
         if encoder.expanded_size(n_features, n_projections):
-            _refuse("it has no projection, though its features are expanded")
+            refuse("it has no projection, though its features are expanded")
         return None
     projection: Floats = take(arrays, "projection", 2)
     P, n_features = projection.shape
     fits = P > 0 and encoder.n_features_out in (None, n_features)
     if not fits or encoder.expanded_size(n_features, n_projections) != P:
-        _refuse(f"its projection has the shape {projection.shape}, which does not fit")
+        refuse(f"its projection has the shape {projection.shape}, which does not fit")
     expansion = RandomExpansion(P)
     expansion.projection_ = projection
     return expansion
 
 
-def _refuse(message: str) -> NoReturn:
+def refuse(message: str) -> NoReturn:
+    """Raise ModelFileError."""
     raise ModelFileError(message)

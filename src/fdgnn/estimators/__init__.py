@@ -1,10 +1,18 @@
-"""The models: what turns the outputs of encoder, expansion and readout into answers."""
+"""The models: any encoder with any readout, the paper's model, and the ensemble."""
 
 from __future__ import annotations
 
-from fdgnn.estimators.base import FOLDS, GraphModel
-from fdgnn.estimators.classifier import FDGNNClassifier
-from fdgnn.estimators.parameters import AUTO, BOTH
-from fdgnn.estimators.regressor import FDGNNRegressor
+from fdgnn.estimators.auto import AutoGraphClassifier, AutoGraphRegressor
+from fdgnn.estimators.base import GraphModel
+from fdgnn.estimators.composed import GraphClassifier, GraphRegressor
+from fdgnn.estimators.paper import FDGNNClassifier, FDGNNRegressor
 
-__all__ = ["AUTO", "BOTH", "FOLDS", "FDGNNClassifier", "FDGNNRegressor", "GraphModel"]
+__all__ = [
+    "AutoGraphClassifier",
+    "AutoGraphRegressor",
+    "FDGNNClassifier",
+    "FDGNNRegressor",
+    "GraphClassifier",
+    "GraphModel",
+    "GraphRegressor",
+]

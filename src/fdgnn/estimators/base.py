@@ -1,224 +1,519 @@
-"""Training the model up to its real-valued output: encoder, random expansion and readout.
+"""`GraphModel`: what all models have in common, from `fit` to outputs and the applicability domain.
 
-``graphs -> encoder -> random expansion -> readout``. Each part is an object of its own; the class
-here puts them together under scikit-learn's contract.
+A model is a tuple of `FittedModel`, each an encoder, a random expansion and a readout, whose
+outputs are averaged. A subclass says which base models are fitted (`_base_models`); which of them
+are kept is the rule of `fdgnn.ensemble`, which keeps the only one where there is one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.utils.validation import check_is_fitted
 
-from fdgnn.arrays import Array, Features
-from fdgnn.committee import (
-    LARGE_PENALTIES,
-    PENALTIES,
-    SMALL_PENALTIES,
-    HeldOut,
-    kept_members,
-)
-from fdgnn.encoders import (
-    Encoding,
-    GraphKind,
-    GraphReservoir,
-)
-from fdgnn.encoders.descriptors import beside
-from fdgnn.estimators.answering import TrainedModel
-from fdgnn.estimators.parameters import AUTO
-from fdgnn.estimators.streaming import Pieces, StreamedNetwork, check_streamed
-from fdgnn.expansion import expanded
+from fdgnn.arrays import Floats, Ints
+from fdgnn.encoders import Encoding, GraphKind
+from fdgnn.encoders.base import Settling, encode_each, warn_once
+from fdgnn.encoders.descriptors import DescriptorBlock
+from fdgnn.encoders.registry import register_encoder, registered_class
+from fdgnn.encoders.settling import tell_unsettled
+from fdgnn.encoders.unseen import tell_unseen
+from fdgnn.ensemble import combine
+from fdgnn.exceptions import UnusableGraphWarning
+from fdgnn.fitting import FEW_GRAPHS, BaseModel, FitTask, FittedModel, ModelFit, fit_model
+from fdgnn.folds import choice_folds
 from fdgnn.graphs import GraphBatch
-from fdgnn.networks import (
-    DrawnNetwork,
-    Goal,
-    Network,
-    TrainingGoal,
-    descriptor_block,
-    draw_expansion,
-    draw_network,
-)
+from fdgnn.graphs.checks import check_finite
+from fdgnn.graphs.converters import Sifted, as_batch, items_of, sift
+from fdgnn.graphs.reading import Reading, check_choice, reading_of
+from fdgnn.graphs.union import Kind
 from fdgnn.novelty import Novelty
-from fdgnn.readout.dual import MOST_SAMPLES
-from fdgnn.readout.metrics import (
-    Metric,
-    named_scoring,
-    squared_error,
-    usual_scoring,
-)
-from fdgnn.readout.several import Target
-from fdgnn.scikit import (
-    ClassifierMixin,
-    clone,
-)
-from fdgnn.seeds import child_seed, seed_sequence
-from fdgnn.threads import blas_threads_for
-
-# Of each member, what a search has found out about it; None: all is chosen in `fit`.
-Chosen: TypeAlias = Sequence[HeldOut | None] | None
-FOLDS, FEWER_FOLDS = 10, 5  # for choosing penalties and members; on few graphs, and on many
+from fdgnn.outputs import FittedTarget
+from fdgnn.parameters import Jobs, OneOf, Rule, check_parameters
+from fdgnn.readout.metrics import Metric, named_scoring, squared_error, usual_scoring
+from fdgnn.readout.rare import tell_rare_class
+from fdgnn.seeds import seed_sequence
+from fdgnn.targets import Targets, read_targets, targets_like
+from fdgnn.threads import one_blas_thread, with_one_blas_thread
 
 
-class GraphModel(TrainedModel):
-    """The model up to its real-valued output; a subclass says what the output means."""
+class GraphModel(BaseEstimator):  # type: ignore[misc]
+    """A model of graphs; subclasses say what it is made of, and what its outputs mean."""
 
-    pieces_: Pieces  # of `partial_fit`
-    targets_: tuple[Target, ...]
-    each_: tuple[GraphModel, ...] = ()  # for several targets, a model of each
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "probability": OneOf((False, True)),
+        "intervals": OneOf((False, True)),
+        "n_jobs": Jobs(),
+    }
+    #: Parameters that `fit` learns uncertainty for, from out-of-fold predictions.
+    _uncertainty: ClassVar[str]
+
+    random_state: Any
+    n_jobs: int | None
+    threshold: str | None = None
+    class_weight: Any = None
+
+    _graph_kind: GraphKind
+    reading_: Reading | None
+    seed_: np.random.SeedSequence
+    estimators_: tuple[FittedModel, ...]
+    targets_: tuple[FittedTarget, ...]
+    _novelty: Novelty | None
+
+    # ------------------------------------------------------------------ what a subclass says
+
+    def _base_models(
+        self, kind: GraphKind, n_graphs: int, seed: np.random.SeedSequence
+    ) -> list[BaseModel]:
+        """Return the base models for so many graphs of a kind."""
+        raise NotImplementedError
+
+    @property
+    def _remedy(self) -> str | None:
+        """What users can do about states that do not converge; None: what reservoirs say."""
+        return None
+
+    @property
+    def _scoring(self) -> str | None:
+        """What alpha is chosen by, if that is a parameter and given."""
+        return getattr(self, "scoring", None)
 
     # ------------------------------------------------------------------ fitting
 
-    def _start_fit(self, graphs: GraphBatch) -> None:
-        self.check_parameters()
-        self.each_ = ()
-        self.graph_kind_ = GraphKind.of(graphs)
+    @with_one_blas_thread
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the encoders, and train the readouts.
+
+        Parameters
+        ----------
+        X : GraphBatch or list of graphs
+            Whatever `as_batch` takes.
+        y : (n_graphs,), or (n_graphs, n_targets)
+            Class labels of any type, or numbers. Several targets are columns of an array, a
+            dictionary or a data frame; None and NaN are missing labels. Each target is learned
+            from the graphs for which it is known.
+        sample_weight : (n_graphs,), optional
+            How much each graph's error counts in training; graphs of weight 0 are left out. With
+            `alpha` and `degree` given as numbers, an integer weight is the same as repeating a
+            graph, as in scikit-learn. Where alpha is chosen, where features are normalized or
+            where the average degree is measured, it cannot be: folds, units and degrees are those
+            of the graphs as they are given, and repeated graphs would be in several folds.
+        """
+        self._check_parameters()
+        graphs = as_batch(X)
+        targets = read_targets(y, graphs, is_classifier(self))
+        task, graphs = self._task(graphs, targets, sample_weight)
+        fits = [
+            fit_model(base, graphs, task, n_jobs=self.n_jobs)
+            for base in self._base_models(self._graph_kind, len(graphs), self.seed_)
+        ]
+        if self._scoring is None and len(task.folds) and any(len(fit.alphas) > 1 for fit in fits):
+            heeded = self.threshold is not None or self.class_weight is not None
+            tell_rare_class(task.targets, heeded, stacklevel=3)
+        self._assemble(fits, graphs, task)
+        return self
+
+    def _task(
+        self, graphs: GraphBatch, targets: Targets, sample_weight: Any
+    ) -> tuple[FitTask, GraphBatch]:
+        """Start a fit: return what base models are fitted to, and the graphs that take part."""
+        weights = targets.weights(sample_weight, self.class_weight)
+        some = targets.known.any(axis=1)
+        if weights is not None:
+            some &= (weights > 0) if weights.ndim == 1 else (weights > 0).any(axis=1)
+        if not some.all():
+            graphs, targets = graphs[some], targets[some]
+            weights = None if weights is None else weights[some]
+            targets.check_learnable(1)
+        self._check_threshold(targets)
+        self._begin(graphs)
+        bases = self._base_models(self._graph_kind, len(graphs), self.seed_)
+        chooses = len(bases) > 1 or any(
+            len(base.readout.grid(len(graphs), targets.classify)) > 1 for base in bases
+        )
+        folds: Ints = np.empty((0, len(graphs)), dtype=np.int64)
+        if chooses or getattr(self, self._uncertainty) or self.threshold is not None:
+            folds = choice_folds(targets, graphs, self.seed_)[None]
+        return FitTask(targets, folds, self._metric(targets), weights), graphs
+
+    def _begin(self, graphs: Any) -> None:
+        """Keep what is known of the training graphs before anything is fitted."""
+        self._graph_kind = GraphKind.of(graphs)
         self.reading_ = getattr(graphs, "reading", None)
         self.seed_ = seed_sequence(self.random_state)
-        for name in ("conformal_", "pieces_"):  # of an earlier fit
-            if name in vars(self):
+        for name in list(vars(self)):  # what an earlier fit, or its model file, has left
+            if name in ("_moments", "n_iter_", "converged_") or name.startswith("training_"):
                 delattr(self, name)
 
-    def begin(self, graphs: Any) -> None:
-        """Check parameters, and keep of which kind the graphs are that networks are trained on.
+    def _assemble(self, fits: Sequence[ModelFit], graphs: GraphBatch, task: FitTask) -> None:
+        """Keep base models by the rule, and learn from their out-of-fold predictions."""
+        kept = list(fits)
+        predictions = None
+        if len(task.folds):
+            ensemble = combine(fits, task)
+            kept = [fit for fit, keep in zip(fits, ensemble.kept[-1], strict=True) if keep]
+            predictions = ensemble.predictions[-1]
+        models = [model for fit in kept for model in fit.fitted]
+        self._take(models, task.targets, predictions, task.weights)
+        self._novelty = _novelty_of(kept, models, graphs)
+        firsts = [fit.fitted[0].encoder for fit in kept]
+        warn_once(concern for encoder in firsts for concern in encoder.concerns(graphs))
+        settlings = [settling for fit in kept for settling in fit.settlings]
+        if settlings:
+            self.n_iter_ = np.concatenate([s.n_iter for s in settlings]).max(axis=0)
+            self.converged_ = np.concatenate([s.residual < s.tol for s in settlings]).all(axis=0)
+            self._tell_unsettled(settlings)
 
-        For networks that are trained elsewhere, part by part (`fdgnn.scale`).
+    def _take(
+        self,
+        models: Sequence[FittedModel],
+        targets: Targets,
+        predictions: Floats | None,
+        weights: Floats | None = None,
+    ) -> None:
+        """Take fitted models, and learn what their outputs mean from out-of-fold predictions.
+
+        `targets`, `predictions` (n, q) and `weights` are those of the graphs held out.
         """
-        self._start_fit(graphs)
-
-    def assemble(self, networks: Sequence[Network], novelty: Novelty | None) -> None:
-        """Take networks that were trained elsewhere."""
-        self.networks_, self.novelty_ = tuple(networks), novelty
-        if self.reading_ is not None and not any(n.encoder.uses_arc_labels for n in networks):
+        each = [FittedTarget.of(target) for target in targets.each]
+        if predictions is not None:
+            for t, target in enumerate(each):
+                known, own = targets.known[:, t], weights
+                if own is not None:
+                    own = own[known] if own.ndim == 1 else own[known, target.columns.start]
+                each[t] = target.learned(
+                    predictions[known, target.columns],
+                    targets.values[known, t],
+                    uncertainty=getattr(self, self._uncertainty),
+                    threshold=self.threshold,
+                    weights=own,
+                )
+        self.targets_ = tuple(each)
+        self._flat = targets.flat
+        cuts = [target.threshold for target in each]
+        if None not in cuts:  # each target has two classes, so one output
+            models = [model.lowered(np.array(cuts)) for model in models]
+        self.estimators_ = tuple(models)
+        if self.reading_ is not None and not any(m.encoder.uses_arc_labels for m in models):
             self.reading_ = self.reading_.without_arc_labels()
 
-    # ------------------------------------------------------------------ piece by piece
+    def _metric(self, targets: Targets) -> Metric:
+        """What alpha and base models are chosen by."""
+        if self._scoring is not None:
+            return named_scoring(self._scoring, targets.classify).metric
+        return usual_scoring(targets.rarest()).metric if targets.classify else squared_error
 
-    def _start_pieces(self, graphs: GraphBatch) -> Pieces:
-        """Draw the networks for graphs like these, and forget what was learned before."""
-        if self.encoder == AUTO:
-            raise ValueError(
-                'partial_fit cannot choose the members of encoder="auto"; fit_batches can'
-            )
-        if self.readout == "gaussian":
-            raise ValueError("partial_fit trains linear readouts; leave `readout` out")
-        self._start_fit(graphs)
-        (member,) = self.members(self.graph_kind_, MOST_SAMPLES + 1)  # a linear readout
-        check_streamed(member.encoder)
-        drawn = [
-            StreamedNetwork.draw(
-                replace(member, encoder=clone(member.encoder)),
-                graphs,
-                child_seed(self.seed_, i),
-                self.n_projections,
-            )
-            for i in range(self.n_networks)
-        ]
-        return Pieces(drawn)
+    def _check_parameters(self) -> None:
+        """Raise ValueError for the first parameter that breaks its rule."""
+        check_parameters(self, {n: r for n, r in self._rules.items() if hasattr(self, n)})
+        if self._scoring is not None:
+            named_scoring(self._scoring, is_classifier(self))
 
-    def _train_on_pieces(self, goal: TrainingGoal | None) -> list[tuple[DrawnNetwork, HeldOut]]:
-        """Solve for the readouts from all pieces; with a goal, from their encoded rows."""
-        pieces = self.pieces_
-        self.novelty_ = None
-        if goal is None:
-            alpha = GraphReservoir.default_alpha if self.alpha is None else self.alpha
-            assert alpha is not None
-            pairs = zip(pieces.networks, pieces.moments, strict=True)
-            self.networks_ = tuple(network.solved(moments, alpha) for network, moments in pairs)
-            return []
-        drawn = [n.drawn(X) for n, X in zip(pieces.networks, pieces.all_rows(), strict=True)]
-        found = [(each, self._chosen(each, goal)) for each in drawn]
-        self.networks_ = tuple(each.trained(goal, held.penalty) for each, held in found)
+    def _check_threshold(self, targets: Targets) -> None:
+        """Raise ValueError for a decision threshold between more than two classes."""
+        if self.threshold is None:
+            return
+        for target in targets.each:
+            n_classes = 0 if target.classes is None else len(target.classes)
+            if n_classes > 2:
+                what = f"target {target.name!r}" if target.name else "y"
+                raise ValueError(f"`threshold` is for two classes, but {what} has {n_classes}")
+
+    # ------------------------------------------------------------------ outputs
+
+    def outputs(self, X: Any, errors: str = "raise") -> Floats:
+        """Real-valued outputs of eq. 3, averaged over the fitted models: (n_graphs, q).
+
+        `errors` says what becomes of invalid graphs: "raise" raises GraphError for the first; with
+        "missing" their outputs are NaN, and a warning counts them.
+        """
+        if errors != "raise":
+            return self._of_usable(X, errors, self.outputs)
+        graphs = self._check_graphs(X)
+        if len(graphs) == 0:
+            return np.empty((0, self._n_outputs))
+        tell_unseen(len(self._unseen(graphs)), len(graphs))
+        return self._outputs_of(graphs, self._encodings(graphs))
+
+    def _outputs_and_novelty(self, graphs: GraphBatch) -> tuple[Floats, Floats | None]:
+        """Return both of checked graphs, of which there are some, encoded once.
+
+        Novelty is None where the model cannot tell. There is no warning of unknown labels.
+        """
+        encodings = self._encodings(graphs)
+        outputs, known = self._outputs_of(graphs, encodings), self._novelty
+        if known is None:
+            return outputs, None
+        model = self.estimators_[known.estimator]
+        return outputs, known.of(model.encoder, graphs, encodings[known.estimator])
+
+    def _encodings(self, graphs: GraphBatch) -> list[Encoding]:
+        return encode_each([m.encoder for m in self.estimators_], graphs, self.n_jobs)
+
+    def _outputs_of(self, graphs: GraphBatch, encodings: Sequence[Encoding]) -> Floats:
+        """Outputs (n_graphs, q) of graphs that are encoded by each fitted model."""
+        settlings = [found.settling for found in encodings if found.settling is not None]
+        if settlings:
+            self._tell_unsettled(settlings)
+        pairs = zip(self.estimators_, encodings, strict=True)
+        # Outputs of one graph take less time than to limit BLAS.
+        with one_blas_thread() if len(graphs) > FEW_GRAPHS else nullcontext():
+            outputs = [model.outputs(encoding, graphs) for model, encoding in pairs]
+        mean = outputs[0] if len(outputs) == 1 else np.asarray(sum(outputs) / len(outputs))
+        check_finite(mean, "its output")
+        return mean
+
+    def _tell_unsettled(self, settlings: list[Settling]) -> None:
+        if self._remedy is None:
+            tell_unsettled(settlings)
+        else:
+            tell_unsettled(settlings, self._remedy)
+
+    def _mean_score(self, X: Any, y: Any, metric: Metric) -> float:
+        """Mean over targets of a metric of outputs, each on the graphs for which it is known."""
+        graphs = self._check_graphs(X)
+        truth = targets_like(self.targets_, y, graphs)
+        outputs = self.outputs(graphs)
+        scores = []
+        for t, target in enumerate(self.targets_):
+            known = truth.known[:, t]
+            if known.any():
+                scores.append(metric(truth.values[known, t], outputs[known, target.columns]))
+        return float(np.nanmean(scores)) if scores else float("nan")
+
+    def for_target(self, target: str | int) -> Self:
+        """Return the model of one of several targets, by its name or number.
+
+        It is a model of its own, with the same encoders, so that it can be explained, saved and
+        shown as any other.
+        """
+        check_is_fitted(self)
+        names = [each.name for each in self.targets_]
+        if len(names) == 1:
+            raise ValueError("the model was fitted on one target, so that there is none to choose")
+        number = names.index(target) if target in names else target
+        if not isinstance(number, int | np.integer) or not 0 <= number < len(names):
+            known = ", ".join(map(repr, names[:10]))
+            raise ValueError(f"target={target!r} is none of the model's; they are {known}")
+        alone: Self = clone(self)
+        for name, value in vars(self).items():
+            of_model = name.startswith("training_score")  # of all targets together
+            if (name.endswith("_") and not of_model) or name in ("_novelty", "_graph_kind"):
+                setattr(alone, name, value)
+        own = self.targets_[number]
+        alone.estimators_ = tuple(m.only(int(number), own.columns) for m in self.estimators_)
+        width = own.columns.stop - own.columns.start
+        alone.targets_ = (_moved(own, slice(0, width)),)
+        alone._flat = True
+        if hasattr(self, "training_facts_"):
+            alone.training_facts_ = (self.training_facts_[number],)
+        return alone
+
+    # ------------------------------------------------------------------ which graphs it takes
+
+    def _check_graphs(self, X: Any) -> GraphBatch:
+        """Convert graphs, and check that they are of the kind that the model was fitted on."""
+        check_is_fitted(self)
+        graphs = as_batch(X, like=self)
+        self._graph_kind.check(graphs, self._molecules_only())
+        described = self.estimators_[0].descriptors
+        if described is not None and len(graphs):
+            described.check(graphs)
+        return graphs
+
+    def usable(self, X: Any) -> Sifted:
+        """Return the valid graphs, and why the model cannot take the others.
+
+        Raises
+        ------
+        GraphError
+            A `GraphBatch` is of another kind than the graphs that the model was fitted on.
+
+        Examples
+        --------
+        >>> from fdgnn import FDGNNClassifier
+        >>> from fdgnn.datasets import make_motif_graphs
+        >>> graphs, y = make_motif_graphs(60, random_state=0)
+        >>> model = FDGNNClassifier(random_state=0).fit(graphs, y)
+        >>> found = model.usable([graphs[0], "no graph", graphs[1]])
+        >>> found.rows, model.predict(found.graphs).shape
+        (array([0, 2]), (2,))
+        >>> found.faults[1][:18]
+        'it is a str, not a'
+        """
+        check_is_fitted(self)
+        if isinstance(X, GraphBatch):
+            found = Sifted(self._check_graphs(X), np.arange(len(X)), {})
+        else:
+            found = sift(items_of(X), like=self, fits=self._refusal)
+        if len(found.graphs) == 0:
+            return found
+        refused = _of_all(model.encoder.refusals(found.graphs) for model in self.estimators_)
+        return found.without(refused) if refused else found
+
+    def _told_usable(self, X: Any, stacklevel: int = 5) -> Sifted:
+        """Return the same as `usable`, with a warning of how many graphs are invalid."""
+        found = self.usable(X)
+        if found.faults:
+            first, reason = next(iter(found.faults.items()))
+            warnings.warn(
+                f"{len(found.faults)} of {len(found.rows) + len(found.faults)} graphs cannot be "
+                f"used, and have no answer; the first is graph {first}: {reason}",
+                UnusableGraphWarning,
+                stacklevel=stacklevel,
+            )
         return found
 
-    def network_features(
-        self, graphs: GraphBatch, guess: int, depths: Sequence[int]
-    ) -> list[Features]:
-        """What the readout of one guess sees, (n_graphs, P), for a model of each of these depths.
+    def _of_usable(self, X: Any, errors: str, answer: Callable[[GraphBatch], Floats]) -> Floats:
+        """Answers (n_graphs, ...) that are NaN for invalid graphs."""
+        check_choice("errors", errors, ("raise", "missing"))
+        found = self._told_usable(X)
+        answers = answer(found.graphs)
+        spread = np.full((len(found.rows) + len(found.faults), *answers.shape[1:]), np.nan)
+        spread[found.rows] = answers
+        return spread
 
-        One pass through the deepest encoder serves all depths.
+    def _molecules_only(self) -> str:
+        """What to give a model of molecules, if vertices do not carry what its atoms did."""
+        reading = reading_of(self)
+        is_of_molecules = reading is not None and reading.source == "molecules"
+        return "; it was fitted on molecules, so give it SMILES" if is_of_molecules else ""
+
+    def _refusal(self, kind: Kind) -> str | None:
+        """Return why the model cannot take graphs of a kind; None if it can."""
+        lacks = (model.encoder.lacking(kind) for model in self.estimators_)
+        found = self._graph_kind.refusal(kind, self._molecules_only())
+        return found or next(filter(None, lacks), None)
+
+    # ------------------------------------------------------------------ applicability domain
+
+    def unseen(self, X: Any) -> dict[int, str]:
+        """Return the positions of graphs with labels that no training graph has, and which.
+
+        The model knows nothing about these labels: its outputs rest on the rest of the graph.
         """
-        seed = child_seed(seed_sequence(self.random_state), guess)
-        encoder = self._new_encoder()
-        if encoder.depth_parameter is not None:
-            encoder.set_params(**{encoder.depth_parameter: max(depths)})
-            encoder.check_parameters()
-        features = encoder.draw(graphs, seed).encode(graphs, depths, self.n_jobs).features
-        # Networks of one guess have the same projection, if their features are as many.
-        expansions = {
-            n: draw_expansion(encoder, n, self.n_projections, seed)
-            for n in {X.shape[1] for X in features}
-        }
-        found = [expanded(X, expansions[X.shape[1]]) for X in features]
-        return [beside(X, descriptor_block(graphs, X), graphs) for X in found]
+        graphs = self._check_graphs(X)
+        return self._unseen(graphs) if len(graphs) else {}
 
-    def _fit_networks(
-        self, graphs: GraphBatch, goal: Goal, chosen: Chosen = None
-    ) -> list[tuple[DrawnNetwork, HeldOut]]:
-        """Draw all networks, choose penalties and members, and train the readouts.
+    def _unseen(self, graphs: GraphBatch) -> dict[int, str]:
+        found = _of_all(model.encoder.unseen(graphs) for model in self.estimators_)
+        return found if self._descriptors is None else self._descriptors.unseen(graphs) | found
 
-        What is `chosen` already is for each member its penalty and held-out outputs, or None if
-        it is left out.
+    @with_one_blas_thread
+    def novelty(self, X: Any, errors: str = "raise") -> Floats:
+        """How unlike the training graphs each graph is, (n_graphs,), from 0 to 1.
+
+        The share of what the graph has that no training graph has, or, for a model without
+        WL features, its leverage (`fdgnn.novelty`). `errors` is that of `outputs`.
         """
-        with blas_threads_for(len(graphs)):
-            pairs = self._drawn_pairs(graphs, goal, chosen)
-            self.networks_ = tuple(each.trained(goal, found.penalty) for each, found in pairs)
-            encodings = [each.encoding for each, _ in pairs]
-            self.novelty_ = Novelty.fit([each.encoder for each, _ in pairs], encodings, graphs)
-        self._record_settling(encodings)
-        if self.reading_ is not None and not any(e.encoder.uses_arc_labels for e, _ in pairs):
-            self.reading_ = self.reading_.without_arc_labels()
-        return pairs
+        if errors != "raise":
+            return self._of_usable(X, errors, self.novelty)
+        graphs = self._check_graphs(X)
+        if self._novelty is None:
+            raise ValueError(
+                "the model has no applicability domain, because its encoder has too many features "
+                "for a leverage, or none that count; fit it with WL features"
+            )
+        if len(graphs) == 0:
+            return np.empty(0)
+        encoder = self.estimators_[self._novelty.estimator].encoder
+        encoding = encoder.encode(graphs, n_jobs=self.n_jobs)
+        return self._novelty.of(encoder, graphs, encoding)
 
-    def _drawn_pairs(
-        self, graphs: GraphBatch, goal: Goal, chosen: Chosen
-    ) -> list[tuple[DrawnNetwork, HeldOut]]:
-        """Give the networks that are to be trained, each with its penalty."""
-        n_times = 1 if self.encoder == AUTO else self.n_networks
-        kind, n = self.graph_kind_, len(graphs)
-        members = [m for _ in range(n_times) for m in self.members(kind, n, checked=True)]
-        known: Sequence[HeldOut | None] = [None] * len(members) if chosen is None else chosen
-        pairs = []
-        for i, (member, found) in enumerate(zip(members, known, strict=True)):
-            if chosen is None or found is not None:
-                seed = child_seed(self.seed_, i)
-                drawn = draw_network(member, graphs, seed, self.n_projections, self.n_jobs)
-                pairs.append((drawn, found or self._chosen(drawn, goal)))
-        if self.encoder == AUTO and chosen is None:
-            outputs = [found.outputs for _, found in pairs]
-            kept = kept_members(outputs, goal.targets, goal.codes is not None, goal.ranking)
-            pairs = [pair for pair, keep in zip(pairs, kept, strict=True) if keep]
-        return pairs
+    def unlike(self, X: Any) -> dict[int, str]:
+        """Return the positions of graphs outside the applicability domain, and why.
 
-    def _chosen(self, drawn: DrawnNetwork, goal: Goal) -> HeldOut:
-        """Choose the penalty of a network by held-out outputs, unless it is known."""
-        known = drawn.encoder.default_alpha if self.alpha is None else self.alpha
-        if self.encoder != AUTO and known is not None:
-            return HeldOut(known, None)
-        n = len(goal.targets)
-        alphas = self.penalties(n) if self.alpha is None else (self.alpha,)
-        return drawn.chosen(goal, alphas, FOLDS if n <= MOST_SAMPLES else FEWER_FOLDS)
-
-    def penalties(self, n_graphs: int) -> tuple[float, ...]:
-        """Penalties that are tried where they count in units of the features' size.
-
-        On more graphs than a closed form can take, small ones need too many steps.
+        They are more unlike the training graphs than 99 % of these are among each other, or a
+        number among their descriptors is beyond those of all training graphs.
         """
-        usual = PENALTIES if isinstance(self, ClassifierMixin) else SMALL_PENALTIES
-        return usual if n_graphs <= MOST_SAMPLES else LARGE_PENALTIES
+        graphs = self._check_graphs(X)
+        return self._told_unlike(graphs, None if self._novelty is None else self.novelty(graphs))
 
-    def metric_for(self, codes: Array | None) -> Metric:
-        """What penalties are chosen by, for classes or (codes None) for real targets."""
-        if self.scoring is not None:
-            return named_scoring(self.scoring, codes is not None).metric
-        return squared_error if codes is None else usual_scoring(codes).metric
+    def _told_unlike(self, graphs: GraphBatch, novelty: Floats | None) -> dict[int, str]:
+        """Return the same for checked graphs whose novelty (n_graphs,) is known, or None."""
+        found: dict[int, str] = {}
+        if self._novelty is not None and novelty is not None:
+            found = self._novelty.told(novelty)
+        if self._descriptors is not None and len(graphs):
+            for g, words in self._descriptors.outside(graphs).items():
+                found[g] = f"{found[g]}; {words}" if g in found else words
+        return dict(sorted(found.items()))
 
-    def _record_settling(self, encodings: list[Encoding]) -> None:
-        """Keep how the iteration ended on each training graph; tell once if it did not end."""
-        settlings = [e.settling for e in encodings if e.settling is not None]
-        if not settlings:
-            return
-        self.n_iter_ = np.concatenate([s.n_iter for s in settlings]).max(axis=0)
-        self.converged_ = np.concatenate([s.residual < s.tol for s in settlings]).all(axis=0)
-        self._tell_unsettled(settlings)
+    # ------------------------------------------------------------------ facts
+
+    @property
+    def _descriptors(self) -> DescriptorBlock | None:
+        """What the model knows of its descriptors; None if it was fitted without."""
+        check_is_fitted(self)
+        return self.estimators_[0].descriptors
+
+    @property
+    def _n_outputs(self) -> int:
+        """q, the number of real-valued outputs."""
+        check_is_fitted(self)
+        return len(self.estimators_[0].readout.intercept)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Inputs per vertex: different labels, features, or 1."""
+        check_is_fitted(self)
+        return int(self._graph_kind.n_inputs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state with the classes of named encoders, which a worker may not know."""
+        state: dict[str, Any] = super().__getstate__()
+        names = [name for name in self._encoder_names() if isinstance(name, str)]
+        known = [kind for kind in map(registered_class, names) if kind is not None]
+        return state | {"_registered": known} if known else state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for kind in state.pop("_registered", ()):
+            register_encoder(kind)
+        super().__setstate__(state)
+
+    def _encoder_names(self) -> Sequence[Any]:
+        """Return the encoders that are given as parameters, by name or not."""
+        return ()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "estimators_" in vars(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.one_d_array = True
+        tags.non_deterministic = self.random_state is None
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _moved(target: FittedTarget, columns: slice) -> FittedTarget:
+    return replace(target, columns=columns)
+
+
+def _novelty_of(
+    fits: Sequence[ModelFit], models: Sequence[FittedModel], graphs: GraphBatch
+) -> Novelty | None:
+    """Learn the applicability domain of the first model with features that count, or the first."""
+    firsts = np.cumsum([0, *(len(fit.fitted) for fit in fits)])[:-1].tolist()
+    counting = [i for i in firsts if models[i].encoder.n_counted is not None]
+    number = counting[0] if counting else 0
+    features = fits[firsts.index(number)].features
+    encoder = models[number].encoder
+    if features is None:  # they were not kept: the model comes from another process
+        features = encoder.encode(graphs).features[0]
+    return Novelty.fit(number, encoder, features, graphs)
+
+
+def _of_all(reasons: Iterable[dict[int, str]]) -> dict[int, str]:
+    """Merge the reasons of all encoders; the first to give one for a graph counts."""
+    found: dict[int, str] = {}
+    for each in filter(None, reasons):
+        found = each | found
+    return dict(sorted(found.items())) if found else found

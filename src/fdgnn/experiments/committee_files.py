@@ -1,15 +1,15 @@
-"""The evaluation of a committee on disk.
+"""The evaluation of an ensemble on disk.
 
 ::
 
-    DIR/committee.json   what the run is; a run with other settings is refused
+    DIR/committee.json   what the run is; a run with other settings is rejected
     DIR/asked.json       the command of the last start
-    DIR/member-I.npz     the held-out outputs of member I, written when it is finished
-    DIR/result.json      the summary, written when all members are there
+    DIR/member-I.npz     out-of-fold predictions of base model I, written when it is finished
+    DIR/result.json      the summary, written when all base models are there
     DIR/lock             held by the process that runs, so that there is only one
 
-`read_committee` reads such a directory for those who show it as a page, which is for classes;
-`fdgnn.experiments.models` runs it.
+`read_committee` reads such a directory for an HTML report, which is for classes;
+`fdgnn.experiments.models` writes it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from fdgnn.experiments.committee_records import CommitteeResult, CommitteeSettin
 from fdgnn.experiments.records import Asked
 from fdgnn.experiments.rundir import check_same, read_file, read_if_there
 from fdgnn.files import is_leftover, write_aside
+from fdgnn.fitting import Choice, FitTask, ModelFit, Scores
 from fdgnn.records import write_record
-from fdgnn.selection.committees import MemberOutputs
 
 SETTINGS = "committee.json"
 NO_PAGE = (
@@ -37,33 +37,33 @@ NO_PAGE = (
 
 @dataclass(frozen=True)
 class CommitteeRun:
-    """What the directory of such a run holds; what is not there is None."""
+    """What a run directory holds; what is not there is None."""
 
     path: Path
     settings: CommitteeSettings
     asked: Asked | None
     result: CommitteeResult | None
-    n_trained: int  # members whose outputs are there
+    n_trained: int  # base models whose predictions are there
 
     @property
     def command(self) -> str | None:
-        """The command that made the run, or None if its files do not say."""
+        """The command that made the run, or None if it is unknown."""
         given = (x.command for x in (self.result, self.asked) if x is not None and x.command)
         return next(given, None)
 
 
 def is_committee(directory: Path) -> bool:
-    """Tell whether a directory is one of such a run."""
+    """Return whether a directory is the run directory of an ensemble."""
     return (directory / SETTINGS).exists()
 
 
 def read_committee(directory: Path) -> CommitteeRun:
-    """Read the directory of such a run.
+    """Read a run directory.
 
     Raises
     ------
     StudyError
-        One of its files is damaged, the result is that of another run, or the target is a number.
+        One of its files is damaged, the result is that of another run, or it is a regression.
     """
     settings = read_file(directory / SETTINGS, CommitteeSettings)
     if settings.task == "regression":
@@ -87,7 +87,7 @@ def _check_result(path: Path, result: CommitteeResult, settings: CommitteeSettin
 
 
 def open_directory(directory: Path, settings: CommitteeSettings) -> None:
-    """Make the directory, or see that it holds a run with the same settings.
+    """Make the directory, or check that it holds a run with the same settings.
 
     Raises
     ------
@@ -111,38 +111,55 @@ def open_directory(directory: Path, settings: CommitteeSettings) -> None:
         raise StudyError(f"{directory}: cannot be used as a run directory ({error})") from error
 
 
-# ---------------------------------------------------------------------- members
+# ---------------------------------------------------------------------- base models
 
 
 def member_path(directory: Path, number: int) -> Path:
-    """Where the outputs of a member are."""
+    """Return the path of the predictions of a base model."""
     return directory / f"member-{number}.npz"
 
 
-def write_member(directory: Path, one: MemberOutputs) -> None:
-    """Write what a member said, completely or not at all."""
-    with write_aside(member_path(directory, one.number)) as file:
+def write_member(directory: Path, number: int, fit: ModelFit) -> None:
+    """Write the out-of-fold predictions of a base model, completely or not at all."""
+    assert fit.choice is not None
+    positions, predictions, scores = fit.choice
+    with write_aside(member_path(directory, number)) as file:
         np.savez_compressed(
             file,
-            penalties=one.penalties,
-            scores=one.scores,
-            outputs=one.outputs,
-            seconds=np.array(one.seconds),
+            alphas=np.array(fit.alphas),
+            positions=positions,
+            predictions=predictions,
+            validation=scores.validation,
+            test=scores.test,
+            seconds=np.array(fit.seconds),
         )
 
 
-def read_member(directory: Path, number: int, shape: tuple[int, ...]) -> MemberOutputs:
-    """Read what a member said: outputs of this shape, (n_rows, n, q)."""
+def read_member(directory: Path, number: int, name: str, task: FitTask) -> ModelFit:
+    """Read the out-of-fold predictions of a base model for this task."""
     path = member_path(directory, number)
-    shapes = {"penalties": shape[:1], "scores": shape[:1], "outputs": shape, "seconds": ()}
+    n_rows, coded = len(task.folds), task.targets.coded.shape
     try:
         parts = read_arrays(path)
-        for name in shapes:
-            part = parts[name]
-            if part.dtype != np.float64 or part.shape != shapes[name]:
-                raise ValueError(f"its {name} are not numbers of the shape {shapes[name]}")
+        n_alphas = parts["alphas"].size
+        shapes = {
+            "alphas": (n_alphas,),
+            "positions": (n_rows, 1),
+            "predictions": (n_rows, *coded),
+            "validation": (n_rows, n_alphas, 1),
+            "test": (n_rows, n_alphas, 1),
+            "seconds": (),
+        }
+        for key, shape in shapes.items():
+            part, kind = parts[key], np.int64 if key == "positions" else np.float64
+            if part.dtype != kind or part.shape != shape:
+                raise ValueError(f"its {key} are not numbers of the shape {shape}")
+        positions = parts["positions"]
+        if n_alphas == 0 or not ((positions >= 0) & (positions < n_alphas)).all():
+            raise ValueError("its positions are not those of alphas")
     except (ValueError, KeyError) as error:
         raise StudyError(f"{path}: it is damaged ({error}); delete it and run again") from None
-    return MemberOutputs(
-        number, parts["penalties"], parts["scores"], parts["outputs"], float(parts["seconds"])
-    )
+    scores = Scores((), parts["validation"], parts["test"])  # those of single folds are not kept
+    choice = Choice(positions, parts["predictions"], scores)
+    alphas, seconds = tuple(parts["alphas"].tolist()), float(parts["seconds"])
+    return ModelFit(name, alphas, choice, (), [], None, seconds)

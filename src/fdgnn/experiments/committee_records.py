@@ -1,9 +1,9 @@
-"""Records of the run directory of a committee.
+"""Records of the run directory of an ensemble.
 
 ==================  ===================  ======================================================
 ``committee.json``  `CommitteeSettings`  what the run is
-``result.json``     `CommitteeResult`    the summary, if the target has classes
-``result.json``     `QuantityResult`     the summary, if the target is a number
+``result.json``     `CommitteeResult`    the summary of a classification
+``result.json``     `QuantityResult`     the summary of a regression
 ==================  ===================  ======================================================
 """
 
@@ -20,13 +20,13 @@ Error: TypeAlias = Annotated[float, Meta(ge=0)]
 
 
 class CommitteeSettings(Record, frozen=True, kw_only=True):
-    """What must agree for the evaluation of a committee to be continued."""
+    """What must agree for the evaluation of an ensemble to be resumed."""
 
     dataset: str
-    task: Literal["classification", "regression"] = "classification"  # what the target is
+    task: Literal["classification", "regression"] = "classification"
     data: str  # a fingerprint of graphs and targets
     model: str
-    split: str = "random split"  # how graphs are held out, in words
+    split: str = "random split"  # how graphs are held out
     members: Annotated[list[str], Meta(min_length=1)]
     n_outer: Count
     n_inner: Count
@@ -34,8 +34,8 @@ class CommitteeSettings(Record, frozen=True, kw_only=True):
     seed: int
     engine: int
     fdgnn: str
-    scoring: str = "accuracy"  # what penalties are chosen by
-    threshold: str | None = None  # what the threshold between two classes is chosen by, if any
+    scoring: str = "accuracy"  # what alpha is chosen by
+    threshold: str | None = None  # what the decision threshold is chosen by, if any
     class_weight: str | None = None
     groups: str | None = None  # a fingerprint of the folds, if graphs are held out in groups
 
@@ -46,13 +46,13 @@ class EvaluatedCommittee(Record, frozen=True, kw_only=True):
     Attributes
     ----------
     members : list of str
-        All models that were trained.
+        All base models that were fitted.
     fold_kept : list of list of int
-        The numbers of those that were averaged, in each outer fold.
+        The numbers of the base models that were averaged, in each outer fold.
     fold_alphas : list of list of float
-        The penalty of each member, in each outer fold.
+        The alpha of each base model, in each outer fold.
     member_seconds : list of float
-        To encode all graphs and to train on all folds and penalties, on one core.
+        To encode all graphs and to train on all folds and alphas, on one core.
     """
 
     dataset: str
@@ -69,7 +69,7 @@ class EvaluatedCommittee(Record, frozen=True, kw_only=True):
     command: str | None = None
 
     def check_members(self, scores: str) -> None:
-        """Raise ValueError unless lists of members, of which `scores` is one, fit each other."""
+        """Raise ValueError unless all lists have an entry for each base model; `scores` is one."""
         n = len(self.members)
         for name in (scores, "member_seconds"):
             if len(getattr(self, name)) != n:
@@ -80,10 +80,10 @@ class EvaluatedCommittee(Record, frozen=True, kw_only=True):
 
 
 class CommitteeResult(EvaluatedCommittee, frozen=True, kw_only=True):
-    """The summary of a finished evaluation of a committee that tells classes apart.
+    """The summary of a finished evaluation of a classifier.
 
-    `member_accuracies` are those of each member alone, with the penalties chosen for it: means
-    over the outer folds.
+    `member_accuracies` are those of each base model alone, with the alpha chosen for it: means over
+    the outer folds.
     """
 
     accuracy_mean: Share
@@ -91,7 +91,7 @@ class CommitteeResult(EvaluatedCommittee, frozen=True, kw_only=True):
     fold_accuracies: Annotated[list[Share], Meta(min_length=1)]
     balanced_accuracy_mean: Share
     roc_auc_mean: Share | None = None  # None in results that were written before there was one
-    scoring: str = "accuracy"  # what penalties were chosen by
+    scoring: str = "accuracy"  # what alpha was chosen by
     score_mean: float | None = None  # by that scoring; None if it cannot be computed
     member_accuracies: list[Share]
 
@@ -101,7 +101,7 @@ class CommitteeResult(EvaluatedCommittee, frozen=True, kw_only=True):
 
 
 class QuantityResult(EvaluatedCommittee, frozen=True, kw_only=True):
-    """The summary of a finished evaluation of a committee that predicts a number.
+    """The summary of a finished evaluation of a regressor.
 
     The scores are those of test graphs in each outer fold. RMSE and MAE are positive, in units of
     the target. A score is None where it is not defined: R2 and Spearman's rank correlation need
@@ -110,14 +110,14 @@ class QuantityResult(EvaluatedCommittee, frozen=True, kw_only=True):
     Attributes
     ----------
     scoring : {"r2", "rmse", "mae", "spearman"}
-        What penalties were chosen by, and what the next three and `member_scores` are.
+        What alpha was chosen by, and what the next three and `member_scores` are.
     score_mean, score_std : float
         Mean and standard deviation over the outer folds; of one fold there is no deviation.
     fold_scores : list of float
     r2_mean, rmse_mean, mae_mean, spearman_mean : float
         Means over the outer folds.
     member_scores : list of float
-        Of each member alone, with the penalties chosen for it: mean over the outer folds.
+        Of each base model alone, with the alpha chosen for it: mean over the outer folds.
     """
 
     scoring: Literal["r2", "rmse", "mae", "spearman"]

@@ -1,4 +1,4 @@
-"""The summary of an evaluated committee: how its average does, and each of its members alone."""
+"""The summary of an evaluated ensemble: its scores, and those of each base model alone."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any
 import numpy as np
 
 from fdgnn.arrays import Floats
+from fdgnn.ensemble import Ensemble, combine
 from fdgnn.experiments.committee_records import CommitteeResult, CommitteeSettings, QuantityResult
 from fdgnn.experiments.study import versions
+from fdgnn.fitting import FitTask, ModelFit
+from fdgnn.folds import TEST
 from fdgnn.readout.metrics import OF_CLASSES, OF_NUMBERS, named_scoring
-from fdgnn.selection.committees import CommitteeScores, MemberOutputs, score_committee
-from fdgnn.selection.folds import TEST
 from fdgnn.selection.nested import NestedAnswers, chosen_cuts
-from fdgnn.selection.scores import SelectionTask
 
 
 def summary_of_classes(
     settings: CommitteeSettings,
-    task: SelectionTask,
-    found: Sequence[MemberOutputs],
+    task: FitTask,
+    fits: Sequence[ModelFit],
     command: str | None,
 ) -> CommitteeResult:
-    """Summarize a committee that tells classes apart."""
-    scores = score_committee(task, found, classify=True)
+    """Summarize an ensemble of classifiers."""
+    ensemble = combine(fits, task)
     answers, *alone = (
-        nested_answers(settings, task, outputs)
-        for outputs in (scores.outputs, *(one.outputs for one in found))
+        nested_answers(settings, task, predictions)
+        for predictions in (ensemble.predictions, *_predictions(fits))
     )
     chosen = OF_CLASSES[settings.scoring]
     accuracies = answers.by_fold(OF_CLASSES["accuracy"])
@@ -42,36 +42,40 @@ def summary_of_classes(
         roc_auc_mean=_known(area),
         score_mean=_known(chosen.shown(answers.score(chosen))),
         member_accuracies=[each.score(OF_CLASSES["accuracy"]) for each in alone],
-        **_facts(settings, task, found, scores),
+        **_facts(settings, task, fits, ensemble),
         command=command,
     )
 
 
 def nested_answers(
-    settings: CommitteeSettings, task: SelectionTask, outputs: Floats
+    settings: CommitteeSettings, task: FitTask, predictions: Floats
 ) -> NestedAnswers:
-    """Give what outputs (n_outer, n, q) say, with the thresholds of the outer folds, if any."""
+    """Return predictions (n_outer, n, q) with the thresholds of the outer folds, if any."""
     metric = None if settings.threshold is None else OF_CLASSES[settings.threshold].metric
-    cuts = None if metric is None else chosen_cuts(task, outputs, metric)
-    return NestedAnswers(task.y, task.folds == TEST, outputs, cuts=cuts)
+    cuts = None if metric is None else chosen_cuts(task, predictions, metric)
+    return NestedAnswers(task.targets, task.folds == TEST, predictions, cuts)
+
+
+def _predictions(fits: Sequence[ModelFit]) -> list[Floats]:
+    """Return the predictions (n_outer, n, q) of each base model."""
+    return [fit.choice.predictions for fit in fits if fit.choice is not None]
 
 
 def summary_of_numbers(
     settings: CommitteeSettings,
-    task: SelectionTask,
-    found: Sequence[MemberOutputs],
+    task: FitTask,
+    fits: Sequence[ModelFit],
     command: str | None,
 ) -> QuantityResult:
-    """Summarize a committee that predicts a number.
+    """Summarize an ensemble of regressors.
 
     Raises
     ------
     ValueError
         No outer fold can be scored.
     """
-    scores, chosen = score_committee(task, found, False), named_scoring(settings.scoring, False)
-    tested = task.folds == TEST
-    answers = NestedAnswers(task.y, tested, scores.outputs)
+    ensemble, chosen = combine(fits, task), named_scoring(settings.scoring, False)
+    answers = nested_answers(settings, task, ensemble.predictions)
     folds = [_known(chosen.shown(score)) for score in answers.by_fold(chosen).tolist()]
     known = [score for score in folds if score is not None]
     if not known:
@@ -79,7 +83,7 @@ def summary_of_numbers(
             "no outer fold can be scored, because each has graphs of one value only; choose "
             "another split or another scoring"
         )
-    alone = [NestedAnswers(task.y, tested, one.outputs).score(chosen) for one in found]
+    alone = [nested_answers(settings, task, each).score(chosen) for each in _predictions(fits)]
     means = {name: one.shown(answers.score(one)) for name, one in OF_NUMBERS.items()}
     return QuantityResult(
         scoring=chosen.name,  # type: ignore[arg-type]  # one of OF_NUMBERS
@@ -91,7 +95,7 @@ def summary_of_numbers(
         mae_mean=means["mae"],
         spearman_mean=_known(means["spearman"]),
         member_scores=[_known(chosen.shown(score)) for score in alone],
-        **_facts(settings, task, found, scores),
+        **_facts(settings, task, fits, ensemble),
         command=command,
     )
 
@@ -102,21 +106,21 @@ def _known(score: float) -> float | None:
 
 def _facts(
     settings: CommitteeSettings,
-    task: SelectionTask,
-    found: Sequence[MemberOutputs],
-    scores: CommitteeScores,
+    task: FitTask,
+    fits: Sequence[ModelFit],
+    ensemble: Ensemble,
 ) -> dict[str, Any]:
-    """What both summaries have: what was evaluated, by what, and which members were averaged."""
+    """Return what both summaries have: what was evaluated, and which base models were averaged."""
     return {
         "dataset": settings.dataset,
         "model": settings.model,
-        "n_graphs": len(task.graphs),
+        "n_graphs": len(task.targets),
         "seed": settings.seed,
         "split": settings.split,
         "members": settings.members,
-        "fold_kept": [np.flatnonzero(row).tolist() for row in scores.kept],
-        "fold_alphas": np.array([one.penalties for one in found]).T.tolist(),
-        "member_seconds": [one.seconds for one in found],
+        "fold_kept": [np.flatnonzero(row).tolist() for row in ensemble.kept],
+        "fold_alphas": np.hstack([fit.chosen_alphas for fit in fits]).tolist(),
+        "member_seconds": [fit.seconds for fit in fits],
         "versions": versions(),
         "machine": {"python": platform.python_version(), "cpu": platform.machine()},
     }

@@ -1,15 +1,16 @@
 """Step two of a study: what only the selected models are asked for.
 
-Their guesses are scored as ensembles, with outputs averaged; and guess 0, which stands for its
-configuration wherever one network is wanted, is trained and tested against the clock (Table 3).
+Their random initializations are scored as ensembles, with outputs averaged; and the first one,
+which stands for its configuration wherever one is wanted, is trained and tested against the clock
+(Table 3).
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,16 +19,15 @@ import numpy as np
 
 from fdgnn.context import Context
 from fdgnn.exceptions import ConvergenceWarning
-from fdgnn.experiments.choice import Selection
+from fdgnn.experiments.choice import FoldChoices, Selection
 from fdgnn.experiments.records import Configuration
 from fdgnn.experiments.study import Study
-from fdgnn.graphs import Array, Floats
+from fdgnn.fitting import BaseModel, FitTask, draw_features
+from fdgnn.folds import Folds
+from fdgnn.graphs import Array, Floats, GraphBatch
 from fdgnn.readout.metrics import roc_auc
-from fdgnn.selection.folds import Folds
-from fdgnn.selection.rule import Choice
-from fdgnn.selection.scores import Ensemble, SelectionTask, score_ensembles
-from fdgnn.selection.space import depth_of
 from fdgnn.threads import one_blas_thread
+from fdgnn.workers import parallel
 
 MOST_REPETITIONS = 5
 ENOUGH_SECONDS = 0.5
@@ -38,15 +38,15 @@ WARM_GRAPHS = 100  # on which models are tried before they are timed
 class Measures:
     """What was measured of the models that a study selected, for each outer fold."""
 
-    configurations: list[Configuration]  # with the penalty of guess 0
-    ensemble: Floats  # (n_outer,) test accuracy of the guesses together
-    trained: list[Trained]  # guess 0
+    configurations: list[Configuration]  # with the alpha of the first random initialization
+    ensemble: Floats  # (n_outer,) test accuracy of the averaged outputs
+    trained: list[Trained]  # the first random initialization
 
 
-def measure(study: Study, task: SelectionTask, selection: Selection, context: Context) -> Measures:
-    """Score the ensembles of what each outer fold selected; train and test guess 0 on one core."""
+def measure(study: Study, task: FitTask, selection: Selection, context: Context) -> Measures:
+    """Score the ensembles of what each outer fold selected; time one model of each on one core."""
     drawn, chosen = study.configurations(), selection.deep
-    alphas = task.alphas[chosen.penalties]  # (n_outer, n_guesses)
+    alphas = np.array(study.alphas)[chosen.alphas]  # (n_outer, n_guesses)
     configurations: list[Configuration] = [
         drawn[c] | {"alpha": float(a)}
         for c, a in zip(chosen.configurations, alphas[:, 0], strict=True)
@@ -56,33 +56,58 @@ def measure(study: Study, task: SelectionTask, selection: Selection, context: Co
 
 
 def _score_ensembles(
-    study: Study, task: SelectionTask, chosen: Choice, alphas: Floats, context: Context
+    study: Study, task: FitTask, chosen: FoldChoices, alphas: Floats, context: Context
 ) -> Floats:
-    """Give the test accuracy in each outer fold, of the guesses of its configuration together."""
+    """Return the test accuracy in each outer fold, of all random initializations together."""
     if study.protocol.n_guesses == 1:
         return chosen.scores
-    drawn = study.configurations()
-    ensembles = []
-    for c in np.unique(chosen.configurations):
-        folds = np.flatnonzero(chosen.configurations == c)
-        estimator = study.estimator(drawn[c])
-        penalties = {int(o): alphas[o].tolist() for o in folds}
-        ensembles.append(Ensemble(estimator, depth_of(estimator), penalties))
-    found = score_ensembles(task, ensembles, context.n_jobs)
-    scores: dict[int, float] = {}
-    for part in context.track(found, len(ensembles), f"{study.dataset} ensembles"):
-        scores |= part
-    return np.array([scores[o] for o in range(len(task.folds))])
+    drawn, scores = study.configurations(), np.empty(len(task.folds))
+    selected = np.unique(chosen.configurations).tolist()
+    call: Callable[..., Any] = joblib.delayed(_score_ensemble)
+    found: Iterator[dict[int, float]] = parallel(context.n_jobs, return_as="generator_unordered")(
+        call(
+            study.base_model(drawn[c]),
+            study.graphs,
+            task,
+            {int(o): alphas[o] for o in np.flatnonzero(chosen.configurations == c)},
+        )
+        for c in selected
+    )
+    for part in context.track(found, len(selected), f"{study.dataset} ensembles"):
+        scores[list(part)] = list(part.values())
+    return scores
+
+
+def _score_ensemble(
+    base: BaseModel, graphs: GraphBatch, task: FitTask, alphas: dict[int, Floats]
+) -> dict[int, float]:
+    """Return the test scores of averaged outputs, in outer folds with these alphas (n_guesses,)."""
+    Y, codes = task.targets.coded, task.targets.values[:, 0]
+    outputs: dict[int, list[Floats]] = {o: [] for o in alphas}
+    with one_blas_thread():
+        for guess, seed in enumerate(base.seeds):
+            (X,) = draw_features(replace(base, seeds=(seed,)), graphs)
+            for o, own in alphas.items():
+                train, test = task.folds[o] >= 0, task.folds[o] < 0
+                alpha, no_folds = float(own[guess]), np.empty((0, train.sum()), dtype=np.int64)
+                path = base.readout.solve(X[train], Y[train], (alpha,), no_folds)
+                outputs[o].append(path.readout(alpha).outputs(X[test]))
+    return {
+        o: float(task.metric(codes[task.folds[o] < 0], np.mean(each, axis=0)))
+        for o, each in outputs.items()
+    }
 
 
 def _time_models(
-    study: Study, task: SelectionTask, configurations: Sequence[Configuration]
+    study: Study, task: FitTask, configurations: Sequence[Configuration]
 ) -> list[Trained]:
     with warnings.catch_warnings(), joblib.parallel_config("sequential"):
         warnings.simplefilter("ignore", ConvergenceWarning)  # the result counts such graphs
         warm_up(study, configurations)
         return [
-            fit_and_test(partial(study.estimator, configuration), study.some, study.y, fold)
+            fit_and_test(
+                partial(study.estimator, configuration), study.graphs.__getitem__, study.y, fold
+            )
             for fold, configuration in zip(task.folds, configurations, strict=True)
         ]
 
@@ -93,7 +118,7 @@ def warm_up(study: Study, configurations: Sequence[Configuration]) -> None:
     some = np.random.default_rng(0).permutation(len(study.y))[:WARM_GRAPHS]
     chosen = np.unique(np.concatenate([*first, some]))
     graphs, y = study.graphs[chosen], study.y[chosen]
-    kinds = {depth_of(study.estimator(c)) > 1: c for c in configurations}.values()
+    kinds = {study.estimator(c).n_layers > 1: c for c in configurations}.values()
     for configuration in kinds:
         study.estimator(configuration).fit(graphs, y).predict(graphs)
 
@@ -103,7 +128,7 @@ def warm_up(study: Study, configurations: Sequence[Configuration]) -> None:
 
 @dataclass(frozen=True)
 class Trained:
-    """How a model did that was trained on the training graphs of an outer fold."""
+    """A model that was trained on the training graphs of an outer fold, and its test scores."""
 
     model: Any
     accuracy: float
@@ -118,7 +143,7 @@ def fit_and_test(
 ) -> Trained:
     """Train on the graphs with a fold of 0 or more, test on the others (the paper's Table 3).
 
-    `prepare` gives the graphs where a mask is true, in the model's own form, which the clock does
+    `prepare` returns the graphs where a mask is true, in the model's own form, which the clock does
     not count. BLAS has one thread, and seconds are those of this process on its core, whatever else
     the machine does. Work of milliseconds is repeated, and the median counts, because a single
     measurement may be disturbed.
@@ -146,7 +171,7 @@ def fit_and_test(
 
 
 def _roc_auc(model: Any, test: Any, truth: Array, classes: Array) -> float | None:
-    """ROC AUC by the decision values of a model for test graphs, if it has some."""
+    """Return the ROC AUC of the decision values of a model for test graphs, if it has some."""
     if not hasattr(model, "decision_function"):
         return None
     values = np.asarray(model.decision_function(test), dtype=np.float64)

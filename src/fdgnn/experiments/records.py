@@ -10,7 +10,7 @@
 ``rivals/NAME.json``  `TurnState`                              how a contestant's turn ended
 ====================  =======================================  ==================================
 
-`fdgnn.experiments.rundir` reads and writes them; `committee_records` has those of a committee.
+`fdgnn.experiments.rundir` reads and writes them; `committee_records` has those of an ensemble.
 Values are checked when a file is read: whoever has a record can show it without a further look.
 """
 
@@ -72,10 +72,10 @@ class Asked(Record, frozen=True, kw_only=True):
 
 
 class NetworkScores(Record, frozen=True, kw_only=True):
-    """One finished network: where it belongs, its scores, and the seconds it took.
+    """One random initialization of a configuration: its scores, and the seconds it took.
 
-    `validation` and `test` are accuracies (2, n_outer, n_alphas): at depth one and at the network's
-    own depth, in each outer fold, for each penalty.
+    `validation` and `test` are accuracies (2, n_outer, n_alphas): at depth one and at the
+    configuration's own depth, in each outer fold, for each alpha.
     """
 
     configuration: Annotated[int, Meta(ge=0, lt=100_000)]
@@ -100,7 +100,7 @@ class FoldScores(Record, frozen=True, kw_only=True):
 
 
 class ChosenOnTestFolds(Record, frozen=True, kw_only=True):
-    """Accuracies that are no honest estimates: chosen on the folds that are reported."""
+    """Optimistically biased accuracies: chosen on the folds that are reported."""
 
     one_for_all_folds: Share
     one_for_each_fold: Share
@@ -145,20 +145,20 @@ class RunTimes(Record, frozen=True, kw_only=True):
 class RunResult(FoldScores, frozen=True, kw_only=True):
     """The summary of a finished run.
 
-    Its own scores are the paper's: each network has its own penalty, and scores are averaged over
-    guesses.
+    Its own scores are the paper's: each random initialization has its own alpha, and scores are
+    averaged over random initializations.
 
     Attributes
     ----------
     fold_configurations : list of Configuration
-        What each outer fold selected, with the penalty of guess 0.
+        What each outer fold selected, with the alpha of the first random initialization.
     fold_alphas : list of list of float
-        The penalty of each guess, in each outer fold.
+        The alpha of each random initialization, in each outer fold.
     configurations : list of Configuration
         All that were tried.
     single_layer, common_penalty, ensemble : FoldScores
-        Other ways: the networks cut after their first layer; one penalty for all guesses of a
-        configuration; the outputs of the guesses averaged.
+        Other protocols: reservoirs cut after their first layer; one alpha for all random
+        initializations of a configuration; outputs averaged over random initializations.
     """
 
     dataset: str
@@ -275,7 +275,7 @@ class Search(Record, frozen=True, kw_only=True):
     choose_epochs : bool, default=True
         Whether networks choose their number of epochs, too, or are trained for all published ones.
     scoring : str, optional
-        What Morgan fingerprints and our own committees choose by: "accuracy", "balanced_accuracy",
+        What Morgan fingerprints and our own ensembles choose by: "accuracy", "balanced_accuracy",
         "roc_auc", "average_precision" or "f1". The others choose by accuracy, as published.
     class_weight : "balanced", optional
         Whether errors on rare classes count more in the training of these.

@@ -1,12 +1,13 @@
-"""Carry out a study in a run directory: resumable, with processes or on a Dask cluster."""
+"""Run a study in a run directory: resumable, in processes or on a Dask cluster."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import joblib
 import msgspec
@@ -14,13 +15,16 @@ import msgspec
 from fdgnn.clusters import connected
 from fdgnn.context import Context
 from fdgnn.exceptions import RunMismatchError, StudyError
-from fdgnn.experiments.choice import Selection, select
+from fdgnn.experiments.choice import select
 from fdgnn.experiments.measures import measure
 from fdgnn.experiments.records import Asked, NetworkScores, RunResult
 from fdgnn.experiments.rundir import RunDirectory, read_file
 from fdgnn.experiments.study import Study
 from fdgnn.experiments.summary import summarize
-from fdgnn.selection.scores import CandidateScores, SelectionTask, score_candidates
+from fdgnn.fitting import BaseModel, FitTask, draw_features, fit_depths
+from fdgnn.graphs import GraphBatch
+from fdgnn.threads import one_blas_thread
+from fdgnn.workers import parallel
 
 
 def run_study(
@@ -43,7 +47,7 @@ def run_study(
     cluster : str, optional
         Address of a Dask scheduler, or "local" to start one.
     after_each : function, optional
-        Called when a network is finished.
+        Called when a random initialization has been scored.
     """
     context, task = context or Context(), study.task()
     with closing(RunDirectory(directory, study.settings())) as run:
@@ -57,9 +61,9 @@ def run_study(
             )
         )
         start = time.perf_counter()
-        with _workers(cluster, context) as workers, _told_of_dead_workers(run.path):
+        with _workers(cluster, context) as workers, _dead_workers_reported(run.path):
             _score_missing(study, task, run, workers, after_each)
-            selection = _select(study, run)
+            selection = select(run.networks, asked.n_configurations, asked.n_guesses)
             selected = time.perf_counter()
             measures = measure(study, task, selection, workers)
         result = summarize(study, task, selection, measures, context.command)
@@ -78,40 +82,66 @@ def _with_clock(result: RunResult, start: float, selected: float) -> RunResult:
 
 def _score_missing(
     study: Study,
-    task: SelectionTask,
+    task: FitTask,
     run: RunDirectory,
     context: Context,
     after_each: Callable[[], None] | None,
 ) -> None:
-    """Score the networks that are not in the run directory yet."""
-    candidates = study.candidates()
-    finished = finished_networks(study, run)
-    missing = [c for c in candidates if (c.configuration, c.guesses[0]) not in finished]
-    scores = score_candidates(task, missing, context.n_jobs)
-    what = f"{study.dataset} networks"
-    for found in context.track(scores, len(candidates), what, done=len(finished)):
-        run.append(_network(found))
+    """Score the random initializations that are not in the run directory yet."""
+    protocol, finished = study.protocol, finished_networks(study, run)
+    bases = [study.base_model(configuration) for configuration in study.configurations()]
+    # In an order in which every part of them covers all configurations.
+    missing = [
+        (c, guess)
+        for guess in range(protocol.n_guesses)
+        for c in range(protocol.n_configurations)
+        if (c, guess) not in finished
+    ]
+    if missing and joblib.effective_n_jobs(context.n_jobs) > 1:
+        # Once here, so that processes find facts that are computed once per batch in the batch
+        # that is sent to them.
+        draw_features(_initialization(bases[0], 0), study.graphs, depth=1)
+    call: Callable[..., Any] = joblib.delayed(score_network)
+    scores: Iterator[NetworkScores] = parallel(
+        context.n_jobs, return_as="generator_unordered", pre_dispatch="4*n_jobs"
+    )(call(bases[c], study.graphs, task, study.alphas, c, guess) for c, guess in missing)
+    n_all = protocol.n_configurations * protocol.n_guesses
+    for found in context.track(scores, n_all, f"{study.dataset} networks", done=len(finished)):
+        run.append(found)
         if after_each is not None:
             after_each()
 
 
-def _network(found: CandidateScores) -> NetworkScores:
-    (guess,) = found.guesses
+def score_network(
+    base: BaseModel,
+    graphs: GraphBatch,
+    task: FitTask,
+    alphas: Sequence[float],
+    configuration: int,
+    guess: int,
+) -> NetworkScores:
+    """Score one random initialization of a configuration, at depth one and at its own depth."""
+    own = _initialization(base, guess)
+    depths = tuple(dict.fromkeys((1, base.encoder.n_layers)))  # one or two
+    with one_blas_thread():
+        fits = fit_depths(own, graphs, task, depths, alphas=alphas, train=False)
+    scores = [fit.choice.scores for fit in (fits[0], fits[-1]) if fit.choice is not None]
     return NetworkScores(
-        configuration=found.configuration,
+        configuration=configuration,
         guess=guess,
-        seconds=found.seconds,
-        validation=found.scores.validation.tolist(),
-        test=found.scores.test.tolist(),
+        seconds=fits[-1].seconds,
+        validation=[each.validation[..., 0].tolist() for each in scores],
+        test=[each.test[..., 0].tolist() for each in scores],
     )
 
 
-def _select(study: Study, run: RunDirectory) -> Selection:
-    return select(run.networks, study.protocol.n_configurations, study.protocol.n_guesses)
+def _initialization(base: BaseModel, guess: int) -> BaseModel:
+    """Return a base model with one of its random initializations."""
+    return replace(base, seeds=base.seeds[guess : guess + 1])
 
 
 def finished_networks(study: Study, run: RunDirectory) -> set[tuple[int, int]]:
-    """Give the networks that are finished, or an error if some are not asked for."""
+    """Return the networks that are finished; raise an error if some are not asked for."""
     finished = {(n.configuration, n.guess) for n in run.networks}
     asked = study.protocol
     if any(c >= asked.n_configurations or g >= asked.n_guesses for c, g in finished):
@@ -152,8 +182,8 @@ def _workers(cluster: str | None, context: Context) -> Iterator[Context]:
 
 
 @contextmanager
-def _told_of_dead_workers(path: Path) -> Iterator[None]:
-    """Say what to do when the system has killed one of the local processes."""
+def _dead_workers_reported(path: Path) -> Iterator[None]:
+    """Report what to do when the system has killed one of the local processes."""
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
     try:

@@ -1,8 +1,8 @@
 """What a study is: one dataset, one protocol, one seed.
 
-`fdgnn.experiments.running` carries it out, in three steps: the networks are scored and the best
-are *selected* (`choice`), the selected models are *measured* (`measures`), and the numbers are
-*summarized* (`summary`).
+`fdgnn.experiments.running` carries it out, in three steps: all random initializations of all
+configurations are scored and the best are *selected* (`choice`), the selected models are *measured*
+(`measures`), and the numbers are *summarized* (`summary`).
 """
 
 from __future__ import annotations
@@ -16,28 +16,23 @@ import numpy as np
 
 from fdgnn._version import __version__
 from fdgnn.arrays import padded
+from fdgnn.encoders import GraphKind, GraphReservoir
 from fdgnn.estimators import FDGNNClassifier
 from fdgnn.experiments import paper
 from fdgnn.experiments.records import Configuration, RunSettings
+from fdgnn.fitting import BaseModel, FitTask
+from fdgnn.folds import nested_folds
 from fdgnn.graphs import Array, GraphBatch
+from fdgnn.linear import Ridge
+from fdgnn.readout.metrics import accuracy
 from fdgnn.reservoir import average_degree
-from fdgnn.selection.folds import nested_folds
-from fdgnn.selection.rule import PAPER
-from fdgnn.selection.scores import (
-    Candidate,
-    SelectionTask,
-    candidates_of,
-    classification_task,
-)
-from fdgnn.selection.space import (
-    ALPHAS,
-    depth_of,
-    draw_configurations,
-)
+from fdgnn.seeds import seed_sequence
+from fdgnn.selection.search import draw_configurations
+from fdgnn.targets import read_targets
 
-#: Raised by one when kernels, seeds or the readout change what a network scores: a run that was
-#: begun with another number is not continued.
-ENGINE = 4
+#: Raised by one when kernels, seeds or the readout change scores: a run that was begun with another
+#: number is not continued.
+ENGINE = 5
 
 
 @dataclass(frozen=True)
@@ -73,12 +68,13 @@ class Study:
     seed: int = 0
     smiles: Sequence[str] | None = None
 
-    def some(self, mask: Array) -> GraphBatch:
-        """Give the graphs where a mask is true."""
-        return self.graphs[mask]
+    @property
+    def alphas(self) -> tuple[float, ...]:
+        """The paper's grid of regularization strengths."""
+        return Ridge(normalize=False).grid(len(self.graphs), classify=True)
 
     def settings(self) -> RunSettings:
-        """Give what must agree for a run to be continued."""
+        """Return what must agree for a run to be continued."""
         return RunSettings(
             dataset=self.dataset,
             data=fingerprint(self.graphs, self.y),
@@ -86,7 +82,7 @@ class Study:
             n_inner=self.protocol.n_inner,
             max_layers=self.protocol.max_layers,
             n_units=self.n_units,
-            alphas=list(ALPHAS),
+            alphas=list(self.alphas),
             seed=self.seed,
             engine=ENGINE,
             fdgnn=__version__,
@@ -103,24 +99,27 @@ class Study:
         model.set_params(**configuration)
         return model
 
-    def task(self) -> SelectionTask:
-        """Give what the networks are scored on."""
-        folds = nested_folds(self.y, self.protocol.n_outer, self.protocol.n_inner, self.seed)
-        return classification_task(self.graphs, self.y, folds, ALPHAS)
+    def base_model(self, configuration: Configuration) -> BaseModel:
+        """Make the base model of a configuration, with the seeds of all random initializations."""
+        model = self.estimator(configuration).set_params(n_estimators=self.protocol.n_guesses)
+        seed = seed_sequence(model.random_state)
+        bases = model._base_models(GraphKind.of(self.graphs), len(self.graphs), seed)
+        base: BaseModel = bases[0]
+        return base
 
-    def candidates(self) -> list[Candidate]:
-        """Give all networks, each to be scored at depth one and at its own depth."""
-        estimators = [self.estimator(c) for c in self.configurations()]
-        depths = [(1, depth_of(e)) for e in estimators]
-        return candidates_of(estimators, depths, self.protocol.n_guesses, PAPER)
+    def task(self) -> FitTask:
+        """Return the targets and all folds."""
+        targets = read_targets(self.y, self.graphs, classify=True)
+        protocol = self.protocol
+        folds = nested_folds(self.y, protocol.n_outer, protocol.n_inner, self.seed)
+        return FitTask(targets, folds, accuracy)
 
 
 def drawn_configurations(max_layers: int, seed: int, n_configurations: int) -> list[Configuration]:
     """Draw the configurations of a study; a longer list begins with a shorter one."""
-    base = FDGNNClassifier()
-    depths = {base.depth_parameter: list(range(1, max_layers + 1))}
-    space = {**base.search_space, **{n: values for n, values in depths.items() if n is not None}}
-    return draw_configurations(space, n_configurations, seed)
+    space = {**GraphReservoir.search_space(), "n_layers": list(range(1, max_layers + 1))}
+    drawn = draw_configurations(space, n_configurations, seed)
+    return [params | {"random_state": own_seed} for own_seed, params in drawn]
 
 
 def plan(
@@ -135,7 +134,7 @@ def plan(
     seed: int = 0,
     smiles: Sequence[str] | None = None,
 ) -> Study:
-    """Put a study together; what is not given is the protocol's and, for H, the paper's."""
+    """Make a study; what is not given is the protocol's and, for H, the paper's."""
     protocol = replace(
         protocol,
         n_configurations=n_configurations or protocol.n_configurations,
@@ -147,17 +146,17 @@ def plan(
 
 
 def versions() -> dict[str, str]:
-    """Give the versions of the libraries that the numbers are made with."""
+    """Return the versions of the libraries that the numbers are made with."""
     names = ("numpy", "scipy", "scikit-learn", "joblib")
     return {"fdgnn": __version__} | {name: version(name) for name in names}
 
 
 def fingerprint(graphs: GraphBatch, y: Array) -> str:
-    """Tell data apart: a hash of graphs, without the labels of arcs, and classes."""
+    """Return a hash of graphs, without the labels of arcs, and of their targets."""
     digest = hashlib.sha256(np.asarray(y).astype(str).tobytes())
     for field in fields(graphs):
-        # The paper's model does not know of arc labels: its scores do not depend on them, and a
-        # run that was begun before they were read goes on.
+        # The paper's model ignores arc labels: its scores do not depend on them, and a run that was
+        # begun before they were read can be resumed.
         if field.name.startswith("arc_label"):
             continue
         value = getattr(graphs, field.name)

@@ -13,25 +13,24 @@ from fdgnn.experiments.choice import Selection
 from fdgnn.experiments.measures import Measures
 from fdgnn.experiments.records import FoldScores, Published, RunResult, RunTimes
 from fdgnn.experiments.study import Study, versions
+from fdgnn.fitting import FitTask
 from fdgnn.graphs import Array, Floats
 from fdgnn.readout.metrics import Metric, balanced_accuracy, roc_auc
-from fdgnn.selection.scores import SelectionTask
-from fdgnn.selection.space import depth_of
 
 
 def summarize(
     study: Study,
-    task: SelectionTask,
+    task: FitTask,
     selection: Selection,
     measures: Measures,
     command: str | None = None,
 ) -> RunResult:
     """Collect the numbers of the tables."""
     drawn, deep = study.configurations(), selection.deep
-    drawn_depths = np.array([depth_of(study.estimator(c)) for c in drawn])
+    drawn_depths = np.array([study.estimator(c).n_layers for c in drawn])
     depths = drawn_depths[deep.configurations]
     row = _scores(deep.scores, depths)
-    common = selection.common_penalty
+    common = selection.common_alpha
     return RunResult(
         **{name: getattr(row, name) for name in row.__struct_fields__},
         dataset=study.dataset,
@@ -42,9 +41,9 @@ def summarize(
         n_guesses=study.protocol.n_guesses,
         seed=study.seed,
         fold_configurations=measures.configurations,
-        fold_alphas=task.alphas[deep.penalties].tolist(),
+        fold_alphas=np.array(study.alphas)[deep.alphas].tolist(),
         configurations=drawn,
-        alphas=task.alphas.tolist(),
+        alphas=list(study.alphas),
         single_layer=_scores(selection.single_layer.scores, np.ones_like(depths)),
         common_penalty=_scores(common.scores, drawn_depths[common.configurations]),
         ensemble=_scores(measures.ensemble, depths),
@@ -54,27 +53,25 @@ def summarize(
         versions=versions(),
         machine={"python": platform.python_version(), "cpu": platform.machine()},
         command=command,
-        balanced_accuracy_mean=_mean_of_networks(balanced_accuracy, study, task, measures),
-        roc_auc_mean=_mean_of_networks(roc_auc, study, task, measures),
+        balanced_accuracy_mean=_mean_of_first(balanced_accuracy, study, task, measures),
+        roc_auc_mean=_mean_of_first(roc_auc, study, task, measures),
     )
 
 
-def _mean_of_networks(
-    metric: Metric, study: Study, task: SelectionTask, measures: Measures
-) -> float:
-    """Another score of guess 0: mean over the outer folds."""
+def _mean_of_first(metric: Metric, study: Study, task: FitTask, measures: Measures) -> float:
+    """Return another score of the first random initialization, the mean over the outer folds."""
     tests = [np.flatnonzero(fold < 0) for fold in task.folds]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the result counts such graphs
         each = [
-            float(metric(task.y[test], one.model.outputs(study.graphs[test])))
+            float(metric(task.targets.values[test, 0], one.model.outputs(study.graphs[test])))
             for test, one in zip(tests, measures.trained, strict=True)
         ]
     return float(np.mean(each))
 
 
 def _scores(accuracies: Floats, depths: Array) -> FoldScores:
-    """Give means and standard deviations over outer folds; deviations as MATLAB computes them."""
+    """Return means and standard deviations over outer folds; deviations as MATLAB computes them."""
     return FoldScores(
         accuracy_mean=float(accuracies.mean()),
         accuracy_std=float(accuracies.std(ddof=1)),
@@ -95,7 +92,7 @@ def _times(selection: Selection, measures: Measures) -> RunTimes:
 
 
 def _published(dataset: str) -> Published | None:
-    """Give the paper's row, as shares rather than percent; None for other datasets."""
+    """Return the paper's row, as shares rather than percent; None for other datasets."""
     if dataset not in paper.DATASETS:
         return None
     deep, single = (paper.ACCURACY[model][dataset] for model in ("FDGNN", "FDGNN(L=1)"))

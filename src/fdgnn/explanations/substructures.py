@@ -1,10 +1,11 @@
-"""Which substructures count for which class: colors by what they add to scores.
+"""Which substructures count for which class: WL labels by their attributions.
 
-A color of round r names a vertex with all that is up to r steps away, so it is a substructure. Over
-the graphs given, the *weight* of a color for a class is what the vertices of that color add to the
-class's score (`fdgnn.explain`), averaged over all graphs. For a linear readout that is the sum of
-the color's own weights; for a Gaussian one, of its mean gradients. A model's networks are averaged,
-as their outputs are, and networks that see the same color add up.
+A WL label of iteration r stands for a vertex with all that is up to r steps away, so it is a
+substructure. Over the graphs given, the *weight* of a WL label for a class is the sum of the
+attributions (`fdgnn.explain`) of the vertices with that label, averaged over all graphs. For a
+linear readout that is the sum of the label's own weights; for RBF kernel ridge regression, of its
+mean gradients. Base models of an ensemble are averaged, as their outputs are; those that have the
+same WL label add up.
 """
 
 from __future__ import annotations
@@ -18,40 +19,39 @@ import numpy as np
 from scipy.sparse.csgraph import dijkstra
 
 from fdgnn.arrays import Features, Floats, Ints
-from fdgnn.encoders import Attribution, ColorCounts, Encoder, JoinedEncoder
+from fdgnn.encoders import Attribution, Encoder, EncoderUnion, WLCounts
 from fdgnn.encoders.channels import Colors
-from fdgnn.encoders.color_parts import ColorParts, ColorRow
-from fdgnn.encoders.joined import JoinedParts
+from fdgnn.encoders.union import UnionParts
+from fdgnn.encoders.wl_parts import LabelRow, WLParts
 from fdgnn.encoders.wording import edge_reach, reach
-from fdgnn.estimators import FDGNNClassifier
 from fdgnn.explanations.vertices import (
     checked_model,
     chunks,
     directions_of,
-    number_of_target,
+    number_of_score,
     one_target,
     signs_of,
 )
-from fdgnn.explanations.words import color_in_words
+from fdgnn.explanations.words import wl_label_in_words
 from fdgnn.graphs import GraphBatch
 
-_Key = tuple[ColorRow, int]  # channel and round of a color, and the number of a target
+_Key = tuple[LabelRow, int]  # channel and iteration of a WL label, and the number of a score
 
 
 @dataclass(frozen=True, eq=False)
 class Substructure:
-    """A color, and what it adds to the score of one class.
+    """A WL label, and its weight for one class.
 
     Attributes
     ----------
     target : class label or int
-        The class, or the number of the regressor's output, whose score is meant.
+        The class; of a regressor, the number of the target.
     words : str
-        What the color says.
+        What the label stands for.
     channel : str
-        Where its first colors come from: "label", "degree", "triangles", ...
+        Where its first labels come from: "label", "degree", "triangles", ...
     round : int
-        How often it was refined.
+        The WL iteration.
     weight : float
         What it adds to the score, averaged over all graphs; below 0 it counts against the target.
     contribution : float
@@ -60,13 +60,13 @@ class Substructure:
         How many graphs have it.
     graph : int
         The position of an example: of the graphs in which it counts in the direction of `weight`,
-        one with the fewest vertices of the color, and of these one with the fewest vertices.
+        one with the fewest vertices of the label, and of these one with the fewest vertices.
     steps : (n_vertices,) int64
-        Steps of the example's vertices from the nearest vertex of the color; -1 if the color does
-        not see them.
+        Steps of the example's vertices from the nearest vertex with the label; -1 if the label
+        does not depend on them.
     radius : int
-        The color sees an edge between two of these vertices if one of them is less than so many
-        steps away.
+        The label depends on an edge between two of these vertices if one of them is less than so
+        many steps away.
     """
 
     target: Any
@@ -82,12 +82,12 @@ class Substructure:
 
     @property
     def vertices(self) -> Ints:
-        """The vertices of the example that have the color."""
+        """The vertices of the example that have the label."""
         return np.flatnonzero(self.steps == 0)
 
     @property
     def seen(self) -> Ints:
-        """The vertices of the example that the color sees, those that have it included."""
+        """The vertices of the example that the label depends on, with those that have it."""
         return np.flatnonzero(self.steps >= 0)
 
 
@@ -99,17 +99,19 @@ def substructures(
     n_most: int = 10,
     names: Mapping[str, str] | None = None,
 ) -> list[Substructure]:
-    """Find the colors that count most for and against each class.
+    """Find the WL labels that count most for and against each class.
 
     Parameters
     ----------
-    model : FDGNNClassifier, FDGNNRegressor or FDGNNSearchCV
-        Fitted. Networks without colors have no substructures; they count in the average only.
+    model : any model of this library, or FDGNNSearchCV
+        Fitted. Base models without WL features have no substructures; they count in the average
+        only.
     graphs : GraphBatch or list of graphs
         Over these graphs weights are averaged, and examples are taken from them.
-    target : class label or int, optional
-        One class, or the number of one output; by default all of them, one after the other. (Of
-        two classes, what counts for one counts against the other.)
+    target : class label, str, int or pair, optional
+        One class; by default all classes, one after the other. (Of two classes, what counts for one
+        counts against the other.) For several targets, the name or the number of one, or a pair of
+        it and a class.
     n_most : int, default=10
         How many for each class, and how many against it, at most.
     names : mapping, optional
@@ -119,29 +121,27 @@ def substructures(
     -------
     list of Substructure
         For each target those that count for it, the largest weight first, and then those that
-        count against it. Empty if no network has colors.
+        count against it. Empty if no base model has WL features.
 
     Examples
     --------
-    >>> from fdgnn import FDGNNClassifier, substructures
+    >>> from fdgnn import GraphClassifier, substructures
     >>> from fdgnn.datasets import make_motif_graphs
     >>> graphs, y = make_motif_graphs(60, motifs=("star", "clique"), random_state=0)
-    >>> model = FDGNNClassifier(encoder="colors", readout="linear").fit(graphs, y)
+    >>> model = GraphClassifier("wl", "linear").fit(graphs, y)
     >>> [found.weight > 0 for found in substructures(model, graphs, target=1, n_most=1)]
     [True, False]
     """
     if n_most < 1:
         raise ValueError(f"n_most is {n_most}; give 1 or more")
-    model = checked_model(model)
-    if model.each_ and (target is not None or isinstance(model, FDGNNClassifier)):
-        model, target = one_target(model, target)
-    batch = model.check_graphs(graphs)
+    model, target, position = one_target(checked_model(model), target)
+    batch = model._check_graphs(graphs)
     if target is not None:
-        wanted = [number_of_target(model, target)]
+        wanted = [number_of_score(model, target)]
     else:
         wanted = list(range(len(signs_of(model))))
     tallies = _tallies(model, batch, wanted)
-    writer = _Writer(model, batch, names or {})
+    writer = _Writer(model, batch, names or {}, position)
     return [
         one
         for number in wanted
@@ -167,45 +167,38 @@ _NONE = np.iinfo(np.int64).max  # in place of an example that there is not
 
 
 def _tallies(model: Any, graphs: GraphBatch, wanted: list[int]) -> dict[_Key, _Tally]:
-    """Add up what colors add: over graphs, and over networks that have the same colors."""
-    if len(wanted) == 2 and model.n_outputs_ == 1:  # what is for one class is against the other
+    """Add attributions up: over graphs, and over base models that have the same WL labels."""
+    if len(wanted) == 2 and model._n_outputs == 1:  # what is for one class is against the other
         one = _tallies(model, graphs, wanted[1:])
         return one | {(row, 0): _mirrored(tally) for (row, _), tally in one.items()}
-    by_network: dict[tuple[int, _Key], list[_Tally]] = defaultdict(list)
+    by_model: dict[tuple[int, _Key], list[_Tally]] = defaultdict(list)
     signs = signs_of(model)
-    share = 1.0 / len(model.networks_)
+    share = 1.0 / len(model.estimators_)
     for part, members in chunks(graphs):
-        for n, network in enumerate(model.networks_):
-            if not has_colors(network.encoder):
+        for n, fitted in enumerate(model.estimators_):
+            if not _wl_encoders(fitted.encoder):
                 continue
-            found = network.encoder.attribute(part, model.n_jobs)
-            seen = network.seen(found.features, part)
+            found = fitted.encoder.attribute(part, model.n_jobs)
+            seen = fitted.seen(found.features, part)
             for number in wanted:
                 same = np.full(len(part), number)
-                ways = directions_of(network, found, seen, signs, same)
+                ways = directions_of(fitted, found, seen, signs, same)
                 for row, tally in _rows(found, ways.own, ways.of_graph, members, share):
-                    by_network[n, (row, number)].append(tally)
+                    by_model[n, (row, number)].append(tally)
     tallies: dict[_Key, list[_Tally]] = defaultdict(list)
-    for (_, key), found_in_chunks in by_network.items():
+    for (_, key), found_in_chunks in by_model.items():
         tallies[key].append(_merged(found_in_chunks, same_graphs=False))
     return {key: _merged(several, same_graphs=True) for key, several in tallies.items()}
 
 
-def has_colors(encoder: Encoder) -> bool:
-    """Tell whether an encoder, or one of those that it joins, counts colors."""
-    if isinstance(encoder, JoinedEncoder):
-        return any(has_colors(block.encoder) for block in encoder.blocks_)
-    return isinstance(encoder, ColorCounts)
-
-
 def _rows(
     found: Attribution, directions: Features, of_graph: Ints, positions: Ints, share: float
-) -> Iterator[tuple[ColorRow, _Tally]]:
+) -> Iterator[tuple[LabelRow, _Tally]]:
     """Tally the colors of graphs at these positions, by channel and round."""
-    if isinstance(found, JoinedParts):
+    if isinstance(found, UnionParts):
         for part, own, of in found.split(directions, of_graph):
             yield from _rows(part, own, of, positions, share)
-    if not isinstance(found, ColorParts):
+    if not isinstance(found, WLParts):
         return
     graphs = found.graphs
     of_vertex = graphs.graph_of_vertex
@@ -266,7 +259,7 @@ def _mirrored(tally: _Tally) -> _Tally:
 
 
 class _Chosen(NamedTuple):
-    row: ColorRow
+    row: LabelRow
     color: int
     total: float
     n_graphs: int
@@ -281,7 +274,7 @@ def _most(tallies: dict[_Key, _Tally], number: int, sign: float, n_most: int) ->
     return found[:n_most]
 
 
-def _top(row: ColorRow, tally: _Tally, sign: float, n_most: int) -> Iterator[_Chosen]:
+def _top(row: LabelRow, tally: _Tally, sign: float, n_most: int) -> Iterator[_Chosen]:
     examples = tally.example_for if sign > 0 else tally.example_against
     for i in np.argsort(-sign * tally.total, kind="stable")[:n_most].tolist():
         if sign * tally.total[i] > 0:
@@ -295,9 +288,12 @@ def _top(row: ColorRow, tally: _Tally, sign: float, n_most: int) -> Iterator[_Ch
 class _Writer:
     """Finds a color in its example, and says what it is."""
 
-    def __init__(self, model: Any, graphs: GraphBatch, names: Mapping[str, str]) -> None:
-        self.model, self.graphs, self.names = model, graphs, names
-        self.encoders = [e for network in model.networks_ for e in _color_encoders(network.encoder)]
+    def __init__(
+        self, model: Any, graphs: GraphBatch, names: Mapping[str, str], position: int
+    ) -> None:
+        self.target, self.position = model.targets_[0], position
+        self.graphs, self.names = graphs, names
+        self.encoders = [e for fitted in model.estimators_ for e in _wl_encoders(fitted.encoder)]
 
     def told(self, number: int, chosen: list[_Chosen]) -> list[Substructure]:
         """Give the records of chosen colors; colors that say the same become one."""
@@ -315,10 +311,10 @@ class _Writer:
         graph = self.graphs[[chosen.graph]]
         encoder, own = self._found(graph, chosen)
         steps = steps_from(graph, own, chosen.row.round + reach(chosen.row.channel))
-        is_class = isinstance(self.model, FDGNNClassifier)
+        classes = self.target.classes
         return Substructure(
-            target=self.model.classes_[number : number + 1].tolist()[0] if is_class else number,
-            words=color_in_words(encoder, graph, chosen.row, int(own[0]), self.names),
+            target=self.position if classes is None else classes[number : number + 1].tolist()[0],
+            words=wl_label_in_words(encoder, graph, chosen.row, int(own[0]), self.names),
             channel=chosen.row.channel,
             round=chosen.row.round,
             weight=chosen.total / len(self.graphs),
@@ -329,7 +325,7 @@ class _Writer:
             radius=chosen.row.round + edge_reach(chosen.row.channel),
         )
 
-    def _found(self, graph: GraphBatch, chosen: _Chosen) -> tuple[ColorCounts, Ints]:
+    def _found(self, graph: GraphBatch, chosen: _Chosen) -> tuple[WLCounts, Ints]:
         """The encoder that knows the color, and the vertices that have it."""
         for encoder in self.encoders:
             found = encoder.attribute(graph)
@@ -340,10 +336,10 @@ class _Writer:
         raise AssertionError("a color is not in its own example")
 
 
-def _color_encoders(encoder: Encoder) -> list[ColorCounts]:
-    if isinstance(encoder, JoinedEncoder):
-        return [e for block in encoder.blocks_ for e in _color_encoders(block.encoder)]
-    return [encoder] if isinstance(encoder, ColorCounts) else []
+def _wl_encoders(encoder: Encoder) -> list[WLCounts]:
+    if isinstance(encoder, EncoderUnion):
+        return [e for block in encoder.blocks_ for e in _wl_encoders(block.encoder)]
+    return [encoder] if isinstance(encoder, WLCounts) else []
 
 
 def steps_from(graph: GraphBatch, vertices: Ints, at_most: int) -> Ints:

@@ -1,4 +1,4 @@
-r"""How much each vertex moved a graph's score.
+r"""Attributions: how much each vertex moved a graph's score.
 
 A model's score is a function of its encoder's features F, which are sums over vertices. Along the
 straight way from the empty graph, F = 0, to the graph's own F, the gradient of the score averages
@@ -6,10 +6,10 @@ to a direction d, and::
 
     s(F) - s(0) = F . d = sum over v of c(v)
 
-For a linear readout d is its weights. For a Gaussian one (`fdgnn.readout.gaussian`), and for the
-random expansion of eq. 3 (`fdgnn.expansion.RandomExpansion.mean_gradient`), the average has a
-closed form. The encoder says how ``F . d`` splits over vertices. These are integrated gradients,
-exact, without a quadrature; docs/explanations.md has the derivation.
+For a linear readout d is its weights. For RBF kernel ridge regression, and for the random expansion
+of eq. 3 (`fdgnn.expansion.RandomExpansion.mean_gradient`), the average has a closed form. The
+encoder says how ``F . d`` splits over vertices. These are integrated gradients, exact, without a
+quadrature; docs/explanations.md has the derivation.
 
 Descriptors of whole graphs are features beside F, so that each of them has its own part of the sum.
 """
@@ -22,10 +22,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from fdgnn.arrays import Features, Floats, Ints, dense
 from fdgnn.encoders import Attribution
-from fdgnn.estimators import FDGNNClassifier, FDGNNRegressor
+from fdgnn.estimators import GraphModel
 from fdgnn.exceptions import FDGNNWarning
 from fdgnn.explanations.groups import (
     ExplainedGroup,
@@ -35,11 +36,11 @@ from fdgnn.explanations.groups import (
     groups_of_some,
     without_vertices,
 )
+from fdgnn.fitting import FittedModel
 from fdgnn.graphs import Graph, GraphBatch
 from fdgnn.graphs.reading import check_choice
-from fdgnn.networks import Network
-from fdgnn.readout.linear import LinearReadout
-from fdgnn.readout.targets import winning_class
+from fdgnn.linear import LinearReadout
+from fdgnn.targets import winning_class
 
 _AT_ONCE = 50_000  # vertices whose states are held in memory together
 _GRAPHS_AT_ONCE = 500  # compared with all training graphs together
@@ -52,7 +53,7 @@ class Explanation:
     Attributes
     ----------
     target : class label or int
-        The class, or the number of the regressor's output, that the score speaks for.
+        The class whose score is explained; of a regressor, the number of the target.
     score, base_score : float
         The model's output for `target`, and its output for an empty graph.
     vertices : (n_vertices,) float64
@@ -68,8 +69,8 @@ class Explanation:
     groups : tuple of ExplainedGroup
         What groups of vertices add together, and what the score loses without each.
     vertex_effects : (n_vertices,) float64, or None
-        By how much the score falls if that vertex alone is taken away, with its edges. Told
-        beside groups; they do not add up.
+        By how much the score falls if that vertex alone is taken away, with its edges. Computed
+        together with groups; they do not add up.
     of_class : bool
         Whether the score speaks for a class; else it is a predicted number.
     """
@@ -87,7 +88,7 @@ class Explanation:
 
     @property
     def speaks_for(self) -> str:
-        """What the score is, in words."""
+        """A name for the score."""
         return f"Score for class {self.target}" if self.of_class else "Predicted value"
 
 
@@ -128,19 +129,19 @@ def explain(
 
     Parameters
     ----------
-    model : FDGNNClassifier, FDGNNRegressor or FDGNNSearchCV
-        Fitted. With several networks, contributions are averaged as the outputs are.
+    model : any model of this library, or FDGNNSearchCV
+        Fitted. Attributions of an ensemble are averaged as its outputs are.
     graphs : GraphBatch or list of graphs
     target : class label, str, int or pair, optional
         The class whose score is explained; by default each graph's predicted class, or the number.
         For several targets, the name or the number of one, or a pair of it and a class.
     edges : bool, default=False
-        Whether to tell, too, what taking away each single edge does; it takes as many runs.
+        Whether to compute what taking away each single edge does; it takes as many predictions.
     groups : sequence, optional
         For each graph its groups of vertices, as a dictionary of names and vertices counted from
-        0, or as `molecule_groups` and `connected_parts` give them. Then it is told what each group
-        adds, and what the score loses without each group and without each single vertex; it takes
-        as many runs.
+        0, or as `molecule_groups` and `connected_parts` return them. Then explanations have the
+        contribution of each group, and the effect of leaving out each group and each single
+        vertex; it takes as many predictions.
     errors : {"raise", "missing"}, default="raise"
         With "missing", graphs of a list that cannot be used, such as a SMILES that does not parse,
         have None instead of an explanation, and a warning counts them.
@@ -163,26 +164,21 @@ def explain(
     model = checked_model(model)
     if errors != "raise":
         check_choice("errors", errors, ("raise", "missing"))
-        found = model.told_usable(graphs, stacklevel=3)
+        found = model._told_usable(graphs, stacklevel=3)
         n_graphs, rows = len(found.rows) + len(found.faults), found.rows.tolist()
         own = None if groups is None else groups_of_some(groups, rows, n_graphs)
         some = explain(model, found.graphs, target=target, edges=edges, groups=own)
         by_row = dict(zip(rows, some, strict=True))
         return [by_row.get(row) for row in range(n_graphs)]
-    if model.each_:
-        one, of = one_target(model, target)
-        explained = explain(one, graphs, target=of, edges=edges, groups=groups)
-        if isinstance(one, FDGNNClassifier):
-            return explained
-        return [replace(each, target=model.each_.index(one)) for each in explained]
-    batch = model.check_graphs(graphs)
+    model, target, position = one_target(model, target)
+    batch = model._check_graphs(graphs)
     if len(batch) == 0:
         return []
     named = None if groups is None else checked_groups(groups, batch)
-    number = _output_numbers(model, batch, target)
+    number = _score_numbers(model, batch, target)
     each: list[Explanation] = []
     for part, members in chunks(batch):
-        each += _explain_vertices(model, part, number[members])
+        each += _explain_vertices(model, part, number[members], position)
     if edges:
         each = [_with_edges(model, *one) for one in zip(batch, number.tolist(), each, strict=True)]
     if named is not None:
@@ -191,93 +187,101 @@ def explain(
     return each
 
 
-# ---------------------------------------------------------------------- which output
+# ---------------------------------------------------------------------- which score
 
 
 def checked_model(model: Any) -> Any:
-    """Give the model itself, or the best one of a search; raise TypeError if it has no scores."""
+    """Return the model, or the best one of a search; raise TypeError if it has no scores."""
     model = getattr(model, "best_estimator_", model)
-    if not isinstance(model, FDGNNClassifier | FDGNNRegressor):
+    if not isinstance(model, GraphModel):
         raise TypeError(f"a {type(model).__name__} has no score to explain")
+    check_is_fitted(model)
     return model
 
 
-def one_target(model: Any, target: Any) -> tuple[Any, Any]:
-    """Give the model of one of several targets, and the class that is meant, if any."""
+def one_target(model: Any, target: Any) -> tuple[Any, Any, int]:
+    """Return the model of one target, the class that is meant, if any, and the target's number.
+
+    Of several targets, one is chosen by its name or number, or by a pair of it and a class.
+    """
+    if len(model.targets_) == 1:
+        return model, target, 0
     if target is None:
         names = ", ".join(repr(each.name) for each in model.targets_[:10])
         raise ValueError(
-            f"the model has {len(model.each_)} targets; give one as target, by its name or with a "
-            f"class as a pair; they are {names}"
+            f"the model has {len(model.targets_)} targets; give one as target, by its name or with "
+            f"a class as a pair; they are {names}"
         )
     which, of = target if isinstance(target, tuple) and len(target) == 2 else (target, None)
-    return model.for_target(which), of
+    known = [each.name for each in model.targets_]
+    return model.for_target(which), of, known.index(which) if which in known else int(which)
 
 
-def _output_numbers(model: Any, graphs: GraphBatch, target: Any) -> Ints:
-    """For each graph, the output to explain; for two classes, which have one output, the class."""
-    if target is None and isinstance(model, FDGNNClassifier):
+def _score_numbers(model: Any, graphs: GraphBatch, target: Any) -> Ints:
+    """Return the number of the score to explain, for each graph; by default the predicted class."""
+    if target is None and model.targets_[0].classes is not None:
         return np.asarray(winning_class(model.outputs(graphs)), dtype=np.int64)
-    if target is None and model.n_outputs_ > 1:
-        n_outputs = model.n_outputs_
-        raise ValueError(f"the model has {n_outputs} outputs; give the number of one as target")
-    return np.full(len(graphs), 0 if target is None else number_of_target(model, target))
+    return np.full(len(graphs), number_of_score(model, target))
 
 
-def number_of_target(model: Any, target: Any) -> int:
-    """Give the position of a class, or of an output; raise ValueError if there is none."""
-    if isinstance(model, FDGNNClassifier):
-        known = np.flatnonzero(model.classes_ == target)
-        if len(known) == 0:
-            names = ", ".join(map(repr, model.classes_[:10].tolist()))
-            raise ValueError(f"target={target!r} is not a class of the model; they are {names}")
-        return int(known[0])
-    if target not in range(model.n_outputs_):
-        last = model.n_outputs_ - 1
-        raise ValueError(f"target={target!r}: the model's outputs are 0 to {last}")
-    return int(target)
+def number_of_score(model: Any, target: Any) -> int:
+    """Return the position of a class; 0 for a numeric target, which has one score."""
+    classes = model.targets_[0].classes
+    if classes is None:
+        if target not in (None, 0):
+            raise ValueError(f"target={target!r}: the model has one target, 0")
+        return 0
+    known = np.flatnonzero(classes == target)
+    if len(known) == 0:
+        names = ", ".join(map(repr, classes[:10].tolist()))
+        raise ValueError(f"target={target!r} is not a class of the model; they are {names}")
+    return int(known[0])
 
 
 def signs_of(model: Any) -> Floats:
-    """The score of each class or output as a combination of the model's outputs, (k, q)."""
-    if isinstance(model, FDGNNClassifier) and model.n_outputs_ == 1:
-        return np.array([[-1.0], [1.0]])  # the one output speaks for the second class
-    return np.eye(model.n_outputs_)
+    """Return the scores of a model of one target as combinations of its outputs, (k, q)."""
+    if model.targets_[0].classes is not None and model._n_outputs == 1:
+        return np.array([[-1.0], [1.0]])  # the one output is the score of the second class
+    return np.eye(model._n_outputs)
 
 
 # ---------------------------------------------------------------------- vertices
 
 
-def _explain_vertices(model: Any, graphs: GraphBatch, number: Ints) -> list[Explanation]:
+def _explain_vertices(
+    model: Any, graphs: GraphBatch, number: Ints, position: int
+) -> list[Explanation]:
     each = [
-        _contributions(network, graphs, signs_of(model), number, model.n_jobs)
-        for network in model.networks_
+        _contributions(fitted, graphs, signs_of(model), number, model.n_jobs)
+        for fitted in model.estimators_
     ]
     score, base, vertices, described = (np.mean(part, axis=0) for part in zip(*each, strict=True))
-    targets = model.classes_[number] if isinstance(model, FDGNNClassifier) else number
+    classes = model.targets_[0].classes
+    targets = np.full(len(graphs), position) if classes is None else classes[number]
     by_graph = np.split(vertices, graphs.vertex_offsets[1:-1])
-    names = [] if model.descriptors_ is None else model.descriptors_.names
+    names = [] if model._descriptors is None else model._descriptors.names
     by_name = [dict(zip(names, row, strict=True)) for row in described.tolist()]
     rows = zip(targets.tolist(), score.tolist(), base.tolist(), by_graph, by_name, strict=True)
-    classes = isinstance(model, FDGNNClassifier)
+    of_class = classes is not None
     return [
-        Explanation(t, s, b, each, descriptors=own, of_class=classes) for t, s, b, each, own in rows
+        Explanation(t, s, b, each, descriptors=own, of_class=of_class)
+        for t, s, b, each, own in rows
     ]
 
 
 def _contributions(
-    network: Network, graphs: GraphBatch, signs: Floats, number: Ints, n_jobs: int | None
+    fitted: FittedModel, graphs: GraphBatch, signs: Floats, number: Ints, n_jobs: int | None
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Scores and base scores (n_graphs,), and contributions.
 
     Of all vertices (n_vertices,), and of the descriptors of each graph (n_graphs, n_descriptors).
     """
-    found = network.encoder.attribute(graphs, n_jobs)
-    X = network.seen(found.features, graphs)
+    found = fitted.encoder.attribute(graphs, n_jobs)
+    X = fitted.seen(found.features, graphs)
     own = signs[number]
-    scores = (network.readout.outputs(X) * own).sum(axis=1)
-    base = own @ network.readout.base_outputs()
-    ways = directions_of(network, found, X, signs, number)
+    scores = (fitted.readout.outputs(X) * own).sum(axis=1)
+    base = own @ fitted.readout.base_outputs()
+    ways = directions_of(fitted, found, X, signs, number)
     return scores, base, found.contributions(ways.own, ways.of_graph), ways.descriptors
 
 
@@ -290,30 +294,30 @@ class Directions(NamedTuple):
 
 
 def directions_of(
-    network: Network, found: Attribution, X: Features, signs: Floats, number: Ints
+    fitted: FittedModel, found: Attribution, X: Features, signs: Floats, number: Ints
 ) -> Directions:
     """Find the mean gradients of one score for each graph; X (n_graphs, P) the readout sees."""
-    readout, each = network.readout, np.arange(len(number))
+    readout, each = fitted.readout, np.arange(len(number))
     directions: Features
     if isinstance(readout, LinearReadout):  # the same for all graphs
         directions, of_graph = readout.directions(X, signs), number
     else:
         directions, of_graph = readout.directions(X, signs[number]), each
     described = np.empty((len(number), 0))
-    if network.descriptors is not None:
-        start = X.shape[1] - network.descriptors.n_features
+    if fitted.descriptors is not None:
+        start = X.shape[1] - fitted.descriptors.n_features
         ways = dense(directions[:, start:])[of_graph]
-        described = network.descriptors.contributions(dense(X[:, start:]), ways)
+        described = fitted.descriptors.contributions(dense(X[:, start:]), ways)
         directions = directions[:, :start]
-    if network.expansion is None:
+    if fitted.expansion is None:
         return Directions(directions, of_graph, described)
     w = dense(directions)[of_graph]
-    gradient = network.expansion.mean_gradient(dense(found.features), w)
+    gradient = fitted.expansion.mean_gradient(dense(found.features), w)
     return Directions(gradient, each, described)
 
 
 def chunks(graphs: GraphBatch) -> Iterator[tuple[GraphBatch, Ints]]:
-    """Split a batch where its vertices are too many to hold their states; give positions, too."""
+    """Yield chunks of a batch whose vertex states fit in memory, each with its positions."""
     by_size = graphs.vertex_offsets[:-1] // _AT_ONCE
     chunk = np.stack([by_size, np.arange(len(graphs)) // _GRAPHS_AT_ONCE])
     starts = np.flatnonzero(np.concatenate([[True], (np.diff(chunk) != 0).any(axis=0)]))
@@ -347,7 +351,7 @@ def _without(graph: Graph, u: int, v: int) -> Graph:
 
 
 def _scores(model: Any, graphs: list[Graph], number: int) -> Floats:
-    with warnings.catch_warnings():  # which were told of the graph as it is, if they are true of it
+    with warnings.catch_warnings():  # the graph as a whole has been warned about
         warnings.simplefilter("ignore", FDGNNWarning)
         return np.asarray(model.outputs(graphs) @ signs_of(model)[number])
 

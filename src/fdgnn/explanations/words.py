@@ -1,4 +1,4 @@
-"""Colors in words: the first color of a vertex, and what is around it."""
+"""WL labels in words: the first label of a vertex, and what is around it."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from fdgnn.encoders import ColorCounts
-from fdgnn.encoders.color_parts import ColorRow
+from fdgnn.encoders import WLCounts
+from fdgnn.encoders.wl_parts import LabelRow
 from fdgnn.graphs import GraphBatch
 
 _MOST_KINDS = 5  # of neighbors that are named
 
 
-def color_in_words(
-    encoder: ColorCounts, graph: GraphBatch, row: ColorRow, vertex: int, names: Mapping[str, str]
+def wl_label_in_words(
+    encoder: WLCounts, graph: GraphBatch, row: LabelRow, vertex: int, names: Mapping[str, str]
 ) -> str:
-    """Say what the color of a vertex of one graph is, in a channel and round."""
+    """Describe the WL label of a vertex of one graph, in a channel and iteration."""
     first: list[str] = list(encoder.in_words(graph, row.channel, names))
     if row.round == 0:
         return first[vertex]
@@ -26,8 +26,8 @@ def color_in_words(
     return f"{first[vertex]}, with all that is up to {row.round} steps away"
 
 
-def _neighbors(encoder: ColorCounts, graph: GraphBatch, first: list[str], vertex: int) -> str:
-    """Name the neighbors of a vertex, with the labels of the edges to them."""
+def _neighbors(encoder: WLCounts, graph: GraphBatch, first: list[str], vertex: int) -> str:
+    """List the neighbors of a vertex, with the labels of the edges to them."""
     kinds = Counter(_neighbors_one_by_one(encoder, graph, first, vertex))
     if not kinds:
         return "without neighbors"
@@ -42,7 +42,7 @@ def _neighbors(encoder: ColorCounts, graph: GraphBatch, first: list[str], vertex
 
 
 def _neighbors_one_by_one(
-    encoder: ColorCounts, graph: GraphBatch, first: list[str], vertex: int
+    encoder: WLCounts, graph: GraphBatch, first: list[str], vertex: int
 ) -> list[str]:
     arcs = [(a, int(u), "") for a, u in _entering(graph, vertex)]
     if graph.directed:
@@ -58,7 +58,7 @@ def _entering(graph: GraphBatch, vertex: int) -> list[tuple[int, int]]:
     return [(a, int(graph.neighbors[a])) for a in arcs]
 
 
-def _edge(encoder: ColorCounts, graph: GraphBatch, arc: int) -> str:
+def _edge(encoder: WLCounts, graph: GraphBatch, arc: int) -> str:
     codes, values = graph.arc_label_codes, graph.arc_label_values
     if not encoder.uses_arc_labels or codes is None or values is None:
         return ""

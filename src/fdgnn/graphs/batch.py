@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from fdgnn.arrays import Array, Floats, Ints, frozen, offsets_of, ranges
+from fdgnn.arrays import Array, Floats, Ints, frozen, looked_up, offsets_of, positions, ranges
 from fdgnn.caching import cached_property
 from fdgnn.exceptions import GraphError, UnseenLabelError
 from fdgnn.graphs import checks, colors
@@ -277,7 +277,7 @@ class GraphBatch(Sequence[Graph]):
     def _graph(self, g: int) -> Graph:
         v, w = self.vertex_offsets[g : g + 2].tolist()
         a, b = self.indptr[v], self.indptr[w]
-        targets = np.repeat(np.arange(w - v), np.diff(self.indptr[v : w + 1]))
+        targets = np.repeat(positions(w - v), np.diff(self.indptr[v : w + 1]))
         return Graph(
             edge_index=np.stack([self.neighbors[a:b].astype(np.int64), targets]),
             n_vertices=w - v,
@@ -351,7 +351,7 @@ class GraphBatch(Sequence[Graph]):
     @cached_property
     def graph_of_vertex(self) -> npt.NDArray[np.int32]:
         """Position in the batch of each vertex's graph."""
-        return np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.vertex_offsets))
+        return np.repeat(positions(len(self)).astype(np.int32), np.diff(self.vertex_offsets))
 
     @cached_property
     def n_self_loops(self) -> int:
@@ -404,7 +404,9 @@ class GraphBatch(Sequence[Graph]):
         """A hash of the label of each arc, in the order of `neighbors`, or None."""
         if self.arc_label_codes is None or self.arc_label_values is None:
             return None
-        return frozen(colors.hash_values(self.arc_label_values.tolist())[self.arc_label_codes])[0]
+        return frozen(
+            looked_up(colors.hash_values(self.arc_label_values.tolist()), self.arc_label_codes)
+        )[0]
 
     @cached_property
     def coloring(self) -> colors.Coloring:
@@ -419,8 +421,8 @@ class GraphBatch(Sequence[Graph]):
     @cached_property
     def colors(self) -> Ints:
         """The stable color of each vertex, the same number for the same color in all graphs."""
-        n_rounds = int(self.coloring.n_rounds.max(initial=0))
-        return colors.common_colors(self.structure, self.first_colors, n_rounds)
+        n_iterations = int(self.coloring.n_iterations.max(initial=0))
+        return colors.common_colors(self.structure, self.first_colors, n_iterations)
 
     @property
     def n_distinct_graphs(self) -> int:
@@ -437,7 +439,8 @@ class GraphBatch(Sequence[Graph]):
 
     def adjacency(self) -> sp.csr_array:
         """Adjacency matrix of the disjoint union; entry (v, u) is the arc from u to v."""
-        shift = np.repeat(self.vertex_offsets[self.graph_of_vertex], np.diff(self.indptr))
+        start = looked_up(self.vertex_offsets, self.graph_of_vertex)
+        shift = np.repeat(start, np.diff(self.indptr))
         data = np.ones(self.n_arcs) if self.weights is None else self.weights
         n = self.n_vertices
         return sp.csr_array((data, self.neighbors + shift, self.indptr), shape=(n, n))

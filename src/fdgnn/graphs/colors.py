@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fdgnn.arrays import Array, Floats, Ints, frozen
+from fdgnn.arrays import Array, Floats, Ints, frozen, looked_up
 from fdgnn.caching import cached_property
 
 
@@ -44,7 +44,7 @@ class Coloring(NamedTuple):
     ----------
     classes : (n_vertices,) int32
         The color class of each vertex, numbered inside its graph.
-    n_classes, n_rounds : (n_graphs,) int64
+    n_classes, n_iterations : (n_graphs,) int64
     signatures : (n_graphs,) uint64
         Equal for graphs that color refinement cannot tell apart.
     colors : (n_vertices,) uint64
@@ -53,7 +53,7 @@ class Coloring(NamedTuple):
 
     classes: npt.NDArray[np.int32]
     n_classes: Ints
-    n_rounds: Ints
+    n_iterations: Ints
     signatures: npt.NDArray[np.uint64]
     colors: npt.NDArray[np.uint64]
 
@@ -123,13 +123,13 @@ class Quotients:
 # ---------------------------------------------------------------------- colors
 
 
-def refine(structure: Structure, first: npt.NDArray[np.uint64], n_rounds: int = 0) -> Coloring:
-    """Refine the colors `first` until no class splits any more, and for `n_rounds` at least."""
-    from fdgnn.kernels import refine_colors
+def refine(structure: Structure, first: npt.NDArray[np.uint64], n_iterations: int = 0) -> Coloring:
+    """Refine the colors `first` until no class splits any more, and for `n_iterations` at least."""
+    from fdgnn.kernels import refine_labels
 
     colors = first.copy()
-    classes, n_classes, rounds, signatures = refine_colors(
-        structure, _bits(structure.weights), colors, n_rounds
+    classes, n_classes, rounds, signatures = refine_labels(
+        structure, _bits(structure.weights), colors, n_iterations
     )
     return Coloring(*frozen(classes, n_classes, rounds, signatures, colors))
 
@@ -144,7 +144,7 @@ def first_colors(
     from fdgnn.kernels import mix_rows
 
     if label_values is not None and label_codes is not None:
-        return hash_values(label_values.tolist()).take(label_codes)
+        return looked_up(hash_values(label_values.tolist()), label_codes)
     colors = np.zeros(n_vertices, dtype=np.uint64)
     if features is not None:
         mix_rows(_bits(features), colors)
@@ -166,15 +166,15 @@ def _bits(values: Floats) -> npt.NDArray[np.uint64]:
     return (values + 0.0).view(np.uint64)  # -0.0 becomes 0.0
 
 
-def common_colors(structure: Structure, first: npt.NDArray[np.uint64], n_rounds: int) -> Ints:
-    """Number the stable colors of all graphs together; each needs at most `n_rounds` alone."""
+def common_colors(structure: Structure, first: npt.NDArray[np.uint64], n_iterations: int) -> Ints:
+    """Number the stable colors of all graphs together; each needs at most `n_iterations` alone."""
     before = -1
     while True:  # two graphs may differ only after more rounds than either needs alone
-        refined = refine(structure, first, n_rounds).colors
+        refined = refine(structure, first, n_iterations).colors
         values, colors = np.unique(refined, return_inverse=True)
         if len(values) == before:
             return colors.astype(np.int64)
-        before, n_rounds = len(values), n_rounds + 1
+        before, n_iterations = len(values), n_iterations + 1
 
 
 def wl_ceiling(signatures: Array, y: Any) -> float:
@@ -196,7 +196,7 @@ def discrete(structure: Structure) -> Coloring:
     coloring = Coloring(
         classes=(np.arange(n_vertices) - np.repeat(starts, sizes)).astype(np.int32),
         n_classes=sizes,
-        n_rounds=np.zeros(n, dtype=np.int64),
+        n_iterations=np.zeros(n, dtype=np.int64),
         signatures=np.arange(n, dtype=np.uint64),
         colors=np.arange(n_vertices, dtype=np.uint64),
     )

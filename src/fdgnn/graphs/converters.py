@@ -77,7 +77,8 @@ def as_batch(
     Parameters
     ----------
     graphs : GraphBatch, or sequence of graphs
-        A batch is returned as it is. The items of a sequence may be
+        A batch is returned as it is, and takes no options but `descriptors`. The items of a
+        sequence may be
 
         - `Graph` objects; where vertices have labels and features, the labels become columns of
           zeros and ones after the features, the same for all graphs and for those of a model;
@@ -139,6 +140,11 @@ def as_batch(
     GraphBatch(2 graphs, 5 vertices, 8 arcs, 3 vertex labels)
     """
     if isinstance(graphs, GraphBatch):
+        _check_unread(
+            label_attribute=label_attribute, feature_attributes=feature_attributes,
+            weight_attribute=weight_attribute, arc_label_attribute=arc_label_attribute,
+            directed=directed or None, atoms=atoms, standardize=standardize, stereo=stereo,
+        )  # fmt: skip
         _check_label_columns(graphs, like)
         return graphs if descriptors is None else graphs.with_descriptors(descriptors)
     items = items_of(graphs)
@@ -162,6 +168,16 @@ _REMEDY = (
     '; predict(..., errors="missing") and explain(..., errors="missing") answer the others, and '
     "`usable` lists all such graphs"
 )
+
+
+def _check_unread(**options: Any) -> None:
+    """Raise ValueError for an option of reading graphs that are a batch already."""
+    for name, value in options.items():
+        if value is not None:
+            raise ValueError(
+                f"{name}={value!r} has no effect on a GraphBatch, whose graphs have been read; "
+                "give it where the batch is made"
+            )
 
 
 def _check_label_columns(graphs: GraphBatch, like: Any) -> None:
@@ -221,7 +237,7 @@ def sift(
         return _collected(dict(enumerate(items)), {}, fits, columns)[0]
     if _are_molecules(items) if like is None else _go_as_molecules(items, reading):
         known = (molecules or MoleculeChoices()).reading(reading)
-        return _packed(items, MoleculeReader.of(known), known)
+        return _joined(items, MoleculeReader.of(known).read, known)
     if reading is not None and reading.source == "networks" and any(map(is_networkx, items)):
         if not columns:
             return _joined(items, partial(network_by, reading), reading)
@@ -229,29 +245,15 @@ def sift(
     return _converted(items, names, directed, fits, columns)
 
 
-def _packed(items: Sequence[Any], reader: MoleculeReader, reading: Reading) -> Sifted:
-    """Read all molecules in one way."""
-    with reader.quietly():
-        if reader.packs:
-            return _sorted_out(list(reader.pack_all(items)), reading)
-        return _joined(items, reader.read, reading)
-
-
 def _joined(items: Sequence[Any], read: Callable[[Any], Raw], reading: Reading) -> Sifted:
-    """Read all items in one way."""
-    found: list[Raw | GraphError] = []
-    for item in items:
+    """Read all items in one way, and join what could be read."""
+    raws: dict[int, Raw] = {}
+    faults: dict[int, str] = {}
+    for i, item in enumerate(items):
         try:
-            found.append(read(item))
+            raws[i] = read(item)
         except GraphError as error:
-            found.append(error)
-    return _sorted_out(found, reading)
-
-
-def _sorted_out(items: Sequence[Raw | GraphError], reading: Reading) -> Sifted:
-    """Join what could be read, and keep the reasons of the rest."""
-    raws = {i: each for i, each in enumerate(items) if not isinstance(each, GraphError)}
-    faults = {i: each.reason for i, each in enumerate(items) if isinstance(each, GraphError)}
+            faults[i] = error.reason
     found = join(raws, reading)
     return _sifted(found.graphs or GraphBatch.empty(reading), faults | found.faults, len(items))
 

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fdgnn.arrays import Array, Ints
+from fdgnn.arrays import Array, Ints, looked_up
 from fdgnn.graphs.arcs import first_of_run
 from fdgnn.graphs.checks import text_array, without_padding
 
 Codes = npt.NDArray[np.int32]
 _WIDE = 2**24  # bytes up to which labels are padded to the longest one
 _FEW_TEXTS = 500  # up to which a dictionary is faster than sorting
+_FEW_NUMBERS = 100  # up to which a dictionary is faster than to wait for the GIL after sorting
 
 
 def coded(labels: Array | None) -> tuple[Codes | None, Array | None]:
@@ -23,11 +24,12 @@ def coded(labels: Array | None) -> tuple[Codes | None, Array | None]:
     if labels is None:
         return None, None
     kind = labels.dtype.kind
-    if kind == "O" or (kind == "U" and len(labels) <= _FEW_TEXTS):  # NumPy compares texts slowly
+    if kind == "O" or len(labels) <= (_FEW_TEXTS if kind == "U" else _FEW_NUMBERS):
         names = labels.tolist()
         place = {name: i for i, name in enumerate(sorted(set(names)))}
         codes = np.fromiter(map(place.__getitem__, names), dtype=np.int32, count=len(names))
-        return codes, text_array(list(place))
+        is_text = kind in "OU"
+        return codes, text_array(list(place)) if is_text else np.array(list(place), labels.dtype)
     ordered = np.sort(labels)
     values = ordered[first_of_run(ordered)]
     codes = np.searchsorted(values, labels).astype(np.int32)
@@ -43,7 +45,7 @@ def decoded(
     codes = codes[start:end]
     if values.dtype.kind == "U" and values.dtype.itemsize * len(codes) > _WIDE:
         values = values.astype(object)
-    return values[codes]
+    return looked_up(values, codes)
 
 
 def recoded(codes: Codes, values: Array, vocabulary: Sequence[Any]) -> Codes:
@@ -53,7 +55,7 @@ def recoded(codes: Codes, values: Array, vocabulary: Sequence[Any]) -> Codes:
         return codes
     position = _positions(tuple(vocabulary))
     table = [position.get(label, -1) for label in labels_here]
-    return np.array(table, dtype=np.int32).take(codes)
+    return looked_up(np.array(table, dtype=np.int32), codes)
 
 
 @lru_cache(maxsize=16)

@@ -1,47 +1,49 @@
 """Molecules as graphs: atoms are vertices, bonds are edges, hydrogens stay implicit.
 
-A molecule is a SMILES or an RDKit ``Mol``. Arcs carry the bonds' types, as text, or their orders:
-1, 1.5 if aromatic, 2, 3.
+A molecule is a SMILES or an RDKit ``Mol``. `MoleculeReader.read` makes a `Molecule` of it: what its
+atoms and bonds carry. `molecule_batch` joins many of them to a `GraphBatch`. There is no other way
+from a molecule to a graph (docs/decisions/0052-molecules.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields, replace
-from functools import cache, lru_cache
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import chain, repeat
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from fdgnn.arrays import Array, Floats, Ints
+from fdgnn.arrays import Array, Floats, Ints, offsets_of
 from fdgnn.caching import cached_property
 from fdgnn.exceptions import GraphError
 from fdgnn.extras import require
 from fdgnn.graphs.batch import GraphBatch
-from fdgnn.graphs.packed import (
-    BOND_TYPES,
-    ELEMENTS,
-    HYBRIDIZATIONS,
-    PackedMolecule,
-    spread_features,
-    type_label,
-)
-from fdgnn.graphs.raw import RawGraph, join
+from fdgnn.graphs.carried import subdivide
 from fdgnn.graphs.reading import ArcUse, Atoms, Reading, Standardize
 from fdgnn.graphs.standardizing import standardizer
-from fdgnn.limits import MAX_SMILES
+from fdgnn.limits import MAX_SMILES, MAX_VERTICES
 
 Bonds = Literal["types", "orders"]
 
+_ELEMENTS = {
+    "H": 1, "B": 5, "C": 6, "N": 7, "O": 8, "F": 9, "Si": 14, "P": 15, "S": 16, "Cl": 17,
+    "Se": 34, "Br": 35, "I": 53,
+}  # fmt: skip
+_HYBRIDIZATIONS = {"sp": 2, "sp2": 3, "sp3": 4}  # as RDKit numbers them
+_BOND_TYPES = {1.0: "single", 1.5: "aromatic", 2.0: "double", 3.0: "triple"}
+
 ATOM_FEATURES: tuple[str, ...] = (
-    *ELEMENTS, "other element", "formal charge", "hydrogens", "aromatic", "in a ring",
-    *HYBRIDIZATIONS,
+    *_ELEMENTS, "other element", "formal charge", "hydrogens", "aromatic", "in a ring",
+    *_HYBRIDIZATIONS,
 )  # fmt: skip
 STEREO_FEATURES = ("R", "S")  # further features of an atom, where stereo is asked for
 # What is read of bonds, by the use that arcs are put to.
 BONDS: dict[ArcUse, Bonds | None] = {
     "labels": "types", "weights": "orders", "vertices": "orders", "ignore": None,
 }  # fmt: skip
+_KINDS_OF_ATOMS = 2**14  # of which a reader keeps labels; molecules have a few hundred
 
 
 def is_molecule(item: Any) -> bool:
@@ -50,25 +52,59 @@ def is_molecule(item: Any) -> bool:
 
 
 def molecule_reading(
-    atoms: Atoms = "typed", standardize: Standardize | None = None, stereo: bool = False
+    atoms: Atoms = "typed",
+    standardize: Standardize | None = None,
+    stereo: bool = False,
+    arc_labels: ArcUse = "labels",
 ) -> Reading:
-    """Give the reading of molecules that come without a file; bonds carry their types."""
+    """Return the reading of molecules whose atoms and bonds are read in this way."""
     n_features = len(ATOM_FEATURES) + len(STEREO_FEATURES) * stereo
-    rich = atoms == "rich"
+    rich, bonds = atoms == "rich", BONDS[arc_labels]
     return Reading(
         source="molecules",
         directed=False,
         vertex="features" if rich else "labels",
         label_kind=None if rich else "text",
         n_features=n_features if rich else None,
-        arc_labels="labels",
-        arc_kind="text",
-        arc_width=1,
-        edge_attribute="bonds",
+        arc_labels=arc_labels,
+        arc_kind=None if bonds is None else "text" if bonds == "types" else "number",
+        arc_width=None if bonds is None else 1,
+        edge_attribute=None if bonds is None else "bonds",
         atoms=atoms,
         standardize=standardize,
         stereo=stereo,
     )
+
+
+@dataclass(slots=True)  # not frozen: millions of them are made
+class Molecule:
+    """A molecule as `MoleculeReader.read` finds it.
+
+    Attributes
+    ----------
+    atoms : list
+        What each atom carries: a label, or a tuple of features.
+    arcs : tuple of (n_arcs,) int arrays
+        Sources and targets; each bond is two arcs.
+    bonds : (n_arcs,) array or list
+        The order of each arc's bond or, with stereo, its type.
+    smiles : str or None
+        Its atoms, from left to right, are the vertices. None of a ``Mol`` that stayed as it was.
+    changes : tuple of str
+        What standardization did, see `fdgnn.graphs.standardizing.STEPS`.
+    given : str or None
+        The SMILES before it was changed.
+    cells : mapping or None
+        The columns of its row with descriptors, by name.
+    """
+
+    atoms: list[Any]
+    arcs: tuple[Ints, ...]
+    bonds: Any
+    smiles: str | None = None
+    changes: tuple[str, ...] = ()
+    given: str | None = None
+    cells: Mapping[str, Any] | None = None
 
 
 class ReadMolecule(NamedTuple):
@@ -117,96 +153,33 @@ class MoleculeReader:
 
     @classmethod
     def of(cls, reading: Reading) -> MoleculeReader:
-        """Give the reader of a reading of molecules; it is made once."""
+        """Return the reader of a reading of molecules; it is made once."""
         return _reader(reading)
 
-    def read(self, item: Any) -> RawGraph:
+    def read(self, item: Any) -> Molecule:
         """Read a SMILES or a ``Mol``; raise GraphError if it is not a molecule."""
-        with self._quiet():
-            found = self._molecule(item)
-        given = item if found.changes and isinstance(item, str) else None
-        return replace(
-            self._graph(found.mol), smiles=found.smiles, changes=found.changes, given=given
-        )
-
-    def pack(self, item: Any) -> PackedMolecule:
-        """Read a molecule into RDKit's binary form, of which `join` makes a batch at once.
-
-        Whoever packs many lets `quietly` keep RDKit silent. Raises GraphError as `read` does.
-        """
-        found = self._molecule(item)
-        given = item if found.changes and isinstance(item, str) else None
-        binary = found.mol.ToBinary(self._without_properties)
-        return PackedMolecule(binary, self._unpacked, found.smiles, found.changes, given)
-
-    def pack_all(self, items: Iterable[Any]) -> Iterator[PackedMolecule | GraphError]:
-        """Pack many molecules; for one that cannot be used, give the error of `pack`."""
-        most, usual = MAX_SMILES.value, self._standardizer is None
-        parse, options, unpacked = self._parse_flat, self._without_properties, self._unpacked
-        for item in items:
-            if usual and isinstance(item, str) and len(item) <= most and _is_plain(item):
-                mol = parse(item)
-                if mol is not None and mol.GetNumAtoms():
-                    yield PackedMolecule(mol.ToBinary(options), unpacked, item)
-                    continue
-            try:
-                yield self.pack(item)
-            except GraphError as error:
-                yield error
-
-    @cached_property
-    def _parse_flat(self) -> Callable[[str], Any]:
-        """A function that parses a SMILES, and gives None if it is not a molecule.
-
-        Of a SMILES without stereo, and without hydrogens that are atoms, RDKit need not look for
-        them, which takes time also where there are none.
-        """
-        parse, sanitize = self._chem.MolFromSmiles, self._chem.SanitizeMol
-        as_written = self._chem.SmilesParserParams()
-        as_written.sanitize = as_written.removeHs = False
-
-        def parse_flat(smiles: str) -> Any:
-            if not _is_flat(smiles):
-                return parse(smiles)
-            mol = parse(smiles, as_written)
-            try:
-                return None if mol is None or sanitize(mol) else mol
-            except ValueError:
-                return None
-
-        return parse_flat
-
-    @property
-    def packs(self) -> bool:
-        """Whether `pack` is worth while: the kernel reads this RDKit's molecules as `read` does."""
-        return not self.stereo and _kernel_agrees()
-
-    def quietly(self) -> Any:
-        """Keep RDKit from telling of molecules that it cannot parse, inside of ``with``."""
-        return self._quiet()
-
-    def _unpacked(self, binary: bytes) -> RawGraph:
-        return self._graph(self._chem.Mol(binary))
-
-    def _graph(self, mol: Any) -> RawGraph:
-        """Give the graph of a molecule, atom by atom."""
-        if self.stereo:
-            mol = self._with_stereo(mol)
-        # RDKit stores matrices with the molecule: the second one needs a name of its own.
-        adjacency = self._chem.GetAdjacencyMatrix(mol)
-        edges = np.array(np.nonzero(adjacency))
-        return RawGraph(
-            edges,
-            len(adjacency),
-            self._describe(mol),
-            self._carried(mol, edges),
-            edge_attribute="bonds",
+        with self.quietly():
+            found = self._molecule(item, self._parse)
+            mol = self._with_stereo(found.mol) if self.stereo else found.mol
+        arcs, orders = self._bonds(mol)
+        return Molecule(
+            self._describe(mol, found.smiles is not None and "|" not in found.smiles),
+            arcs,
+            _bond_types(mol, arcs, orders) if self.stereo and self.bonds == "types" else orders,
+            found.smiles,
+            found.changes,
+            item if found.changes and isinstance(item, str) else None,
         )
 
     def molecule(self, item: Any) -> ReadMolecule:
-        """Give the molecule whose atoms are the vertices of the graph that is read."""
-        with self._quiet():
-            return self._molecule(item)
+        """Return the molecule whose atoms are the vertices of the graph that `read` finds."""
+        with self.quietly():
+            return self._molecule(item, self._chem.MolFromSmiles)
+
+    @cached_property
+    def quietly(self) -> Any:
+        """The context in which RDKit reports nothing of molecules that it cannot parse."""
+        return require("rdkit.rdBase", "chem", "molecules").BlockLogs
 
     # ------------------------------------------------------------------ molecules
 
@@ -215,21 +188,39 @@ class MoleculeReader:
         return require("rdkit.Chem", "chem", "molecules")
 
     @cached_property
-    def _quiet(self) -> Any:
-        return require("rdkit.rdBase", "chem", "molecules").BlockLogs
-
-    @cached_property
-    def _without_properties(self) -> int:
-        options = self._chem.PropertyPickleOptions
-        return int(options.NoConformers | options.NoProps)
-
-    @cached_property
     def _standardizer(self) -> Callable[[Any], tuple[Any, tuple[str, ...]]] | None:
         return None if self.standardize is None else standardizer(self.standardize)
 
-    def _molecule(self, item: Any) -> ReadMolecule:
+    @cached_property
+    def _parse(self) -> Callable[[str], Any]:
+        """The function that parses a SMILES of which only the graph is needed.
+
+        It returns None if the SMILES is not a molecule. Unless labels or standardization depend on
+        it, stereo is not assigned, and hydrogens are not removed where none is an atom: both take
+        time even if there are none.
+        """
+        parse: Callable[..., Any] = self._chem.MolFromSmiles
+        sanitize = self._chem.SanitizeMol
+        if self.stereo or self.standardize is not None:
+            return parse
+        as_written = self._chem.SmilesParserParams()
+        as_written.sanitize = as_written.removeHs = False
+
+        def parse_graph(smiles: str) -> Any:
+            if "[H" not in smiles and "|" not in smiles:  # a bar begins an extension
+                mol = parse(smiles, as_written)
+                try:
+                    if mol is not None and not sanitize(mol):
+                        return mol
+                except ValueError:
+                    pass
+            return parse(smiles)
+
+        return parse_graph
+
+    def _molecule(self, item: Any, parse: Callable[[str], Any]) -> ReadMolecule:
         if isinstance(item, str) or not is_molecule(item):
-            mol, smiles = _parsed(self._chem, item), item
+            mol, smiles = _parsed(self._chem, item, parse), item
         else:
             mol, smiles = _complete(self._chem, item), None
         if self._standardizer is None:
@@ -239,40 +230,71 @@ class MoleculeReader:
             return ReadMolecule(mol, smiles)
         # Written and parsed, so that the atoms of this SMILES are the vertices.
         smiles = self._chem.MolToSmiles(clean)
-        return ReadMolecule(_parsed(self._chem, smiles), smiles, changes)
-
-    # ------------------------------------------------------------------ what atoms and bonds carry
-
-    def _describe(self, mol: Any) -> Array:
-        if self.atoms == "rich":
-            numbers = _features(mol)
-            return np.column_stack([numbers, _handedness(mol)]) if self.stereo else numbers
-        labels = (_types if self.atoms == "typed" else _symbols)(mol)
-        if self.stereo:
-            codes = (_code(atom) for atom in mol.GetAtoms())
-            labels = [f"{x} {c}" if c else x for x, c in zip(labels, codes, strict=True)]
-        return np.array(labels)
-
-    def _carried(self, mol: Any, edges: Ints) -> Array | None:
-        if self.bonds is None:
-            return None
-        matrix = self._chem.GetAdjacencyMatrix(mol, useBO=True, prefix="order")
-        # A dative bond counts at one end only.
-        orders: Floats = np.maximum(matrix, matrix.T)[tuple(edges)]
-        if self.bonds == "orders":
-            return orders
-        names = [BOND_TYPES.get(order) or f"order {order:g}" for order in orders.tolist()]
-        if self.stereo:
-            codes = _codes_of_bonds(mol)
-            ends = zip(*edges.tolist(), strict=True)
-            names = [x + codes.get(e, "") for x, e in zip(names, ends, strict=True)]
-        return np.array(names, dtype=str)
+        return ReadMolecule(_parsed(self._chem, smiles, parse), smiles, changes)
 
     def _with_stereo(self, mol: Any) -> Any:
-        """Give a copy with CIP codes on atoms and bonds, which the atoms' order does not change."""
+        """Return a copy with CIP codes on atoms and bonds, whatever the order of the atoms."""
         mol = self._chem.Mol(mol)
         require("rdkit.Chem.rdCIPLabeler", "chem", "molecules").AssignCIPLabels(mol)
         return mol
+
+    # ------------------------------------------------------------------ what atoms and bonds carry
+
+    def _describe(self, mol: Any, written: bool) -> list[Any]:
+        """Return what each atom carries; `written` if a SMILES says all that is known of them."""
+        # RDKit's own iterator, GetAtoms, takes twice as long as indices.
+        atoms = list(map(mol.GetAtomWithIdx, range(mol.GetNumAtoms())))
+        if self.atoms == "element":
+            found = list(map(self._chem.Atom.GetSymbol, atoms))
+        elif not written:
+            found = [self._describe_atom(atom) for atom in atoms]
+        else:
+            # Most of the time goes to calls of RDKit. How an atom is written in a SMILES (without
+            # isotope and chirality) has its element, charge, hydrogens and aromaticity at once.
+            Atom, no = self._chem.Atom, repeat(False)
+            other = Atom.GetDegree if self.atoms == "typed" else Atom.GetHybridization
+            texts = map(Atom.GetSmarts, atoms, no, repeat(True), no)
+            keys = zip(texts, map(Atom.IsInRing, atoms), map(other, atoms), strict=True)
+            kept = self._kept
+            pairs = zip(keys, atoms, strict=True)
+            found = [kept.get(key) or self._keep(key, atom) for key, atom in pairs]
+        if not self.stereo:
+            return found
+        codes = map(_cip_code, atoms)
+        if self.atoms != "rich":
+            return _with_codes(found, codes)
+        hands = [tuple(float(code.upper() == each) for each in STEREO_FEATURES) for code in codes]
+        return [features + hand for features, hand in zip(found, hands, strict=True)]
+
+    @cached_property
+    def _kept(self) -> dict[tuple[Any, ...], Any]:
+        """What atoms carry, by what tells their kinds apart."""
+        return {}
+
+    def _keep(self, key: tuple[Any, ...], atom: Any) -> Any:
+        found = self._describe_atom(atom)
+        # An unknown element, written "*", does not tell whether it is aromatic.
+        if not key[0].startswith("[*") and len(self._kept) < _KINDS_OF_ATOMS:
+            self._kept[key] = found
+        return found
+
+    def _describe_atom(self, atom: Any) -> Any:
+        return _features(atom) if self.atoms == "rich" else _type_label(atom)
+
+    def _bonds(self, mol: Any) -> tuple[tuple[Ints, ...], Floats]:
+        """Return the arcs of a molecule, and the orders of their bonds.
+
+        A matrix takes a third of the time of asking each bond, in molecules of usual size.
+        """
+        matrix = self._chem.GetAdjacencyMatrix
+        # RDKit may store matrices with the molecule, so each kind has a name.
+        orders = matrix(mol, True, 0, False, "order")
+        arcs = orders.nonzero()
+        # A dative bond counts at one end only, and a bond of order 0 at none.
+        if len(arcs[0]) < 2 * mol.GetNumBonds():
+            arcs = matrix(mol).nonzero()
+            orders = np.maximum(orders, orders.T)
+        return arcs, orders[arcs]
 
 
 @lru_cache(maxsize=16)
@@ -281,47 +303,84 @@ def _reader(reading: Reading) -> MoleculeReader:
     return MoleculeReader(reading.atoms or "element", bonds, reading.standardize, reading.stereo)
 
 
-# What RDKit's binary form has to tell apart: charges, hydrogens, isotopes, radicals, rings, stereo,
-# numbers of atoms in reactions, dummies, dative bonds, and atoms without bonds.
-_PANEL = (
-    "CCO", "C[N+](=O)[O-]", "c1cc[nH]c1", "[13CH4]", "F[C@H](Cl)Br", "C/C=C\\C", "[Na+].[Cl-]",
-    "[NH3]->[Cu]", "*C", "[CH3]", "C1CC1C#N", "[CH3:7][OH:300]", "[O-]S(=O)(=O)c1ccc2ccccc2c1",
-    "CN1C=NC2=C1C(=O)N(C(=O)N2C)C", "C1CC2CCC1CC2", "[Fe+2]", "[H][H]", "[SiH4]", "O=P(O)(O)O",
-)  # fmt: skip
+# ---------------------------------------------------------------------- from molecules to a batch
 
 
-@cache
-def _kernel_agrees() -> bool:
-    """Read some molecules both ways; a later RDKit may write them otherwise."""
-    return all(_same_both_ways(atoms) for atoms in ("typed", "rich"))
-
-
-def _same_both_ways(atoms: Atoms) -> bool:
-    reader, reading = MoleculeReader(atoms), molecule_reading(atoms)
-    packed: Any = dict(enumerate(reader.pack_all(_PANEL)))
-    fast = join(packed, reading).graphs
-    slow = join({i: reader.read(smiles) for i, smiles in enumerate(_PANEL)}, reading).graphs
-    return all(
-        np.array_equal(getattr(fast, each.name), getattr(slow, each.name))
-        for each in fields(GraphBatch)
+def molecule_batch(molecules: Sequence[Molecule], reading: Reading) -> GraphBatch:
+    """Join molecules, which the reader of this reading has read, to a batch."""
+    offsets = offsets_of([len(each.atoms) for each in molecules])
+    first_atoms = np.repeat(offsets[:-1], [len(each.bonds) for each in molecules])
+    arcs = [
+        np.concatenate(ends) + first_atoms
+        for ends in zip(*(each.arcs for each in molecules), strict=True)
+    ]
+    labels = features = arc_labels = weights = None
+    names = arc_names = np.array([], dtype=str)
+    if reading.vertex != "none":
+        kinds, positions = _positions(chain.from_iterable(each.atoms for each in molecules))
+        if reading.vertex == "labels":
+            names, labels = _ranked(kinds, positions)
+        else:
+            features = np.array(kinds, dtype=np.float64)[positions]
+    if reading.arc_labels == "labels":
+        if reading.stereo:
+            kinds, positions = _positions(chain.from_iterable(each.bonds for each in molecules))
+        else:  # orders are halves of whole numbers
+            halves = np.concatenate([each.bonds for each in molecules]) * 2
+            found, positions = np.unique(halves.astype(np.uint8), return_inverse=True)
+            kinds = [_bond_type(half / 2) for half in found.tolist()]
+        arc_names, arc_labels = _ranked(kinds, positions)
+    elif reading.arc_labels != "ignore":
+        weights = np.concatenate([each.bonds for each in molecules])
+    batch = GraphBatch.from_arcs(
+        offsets,
+        arcs,
+        weights=weights,
+        labels=labels,
+        features=features,
+        arc_labels=arc_labels,
+        directed=reading.directed,
     )
+    batch = replace(
+        batch,
+        label_values=None if labels is None else names,
+        arc_label_values=None if arc_labels is None else arc_names,
+        reading=reading,
+    )
+    return subdivide(batch) if reading.arc_labels == "vertices" else batch
+
+
+def _ranked(names: list[str], positions: Ints) -> tuple[Array, Ints]:
+    """Sort distinct names, and return the positions among these."""
+    order = sorted(range(len(names)), key=names.__getitem__)
+    rank = np.empty(len(names), dtype=np.int64)
+    rank[order] = np.arange(len(names))
+    return np.array([names[i] for i in order], dtype=str), rank[positions]
+
+
+def _positions(items: Iterable[Hashable]) -> tuple[list[Any], Ints]:
+    """Return the distinct items, and the position of each item among them."""
+    everything = list(items)
+    place = {item: i for i, item in enumerate(dict.fromkeys(everything))}
+    positions = np.fromiter(map(place.__getitem__, everything), np.int64, len(everything))
+    return list(place), positions
 
 
 # ---------------------------------------------------------------------- from anything to molecules
 
 
-def _parsed(Chem: Any, smiles: Any) -> Any:
+def _parsed(Chem: Any, smiles: Any, parse: Callable[[str], Any]) -> Any:
     if not isinstance(smiles, str) and smiles is not None and smiles == smiles:
         raise GraphError(f"it is a {type(smiles).__name__}, not a molecule")
     if not isinstance(smiles, str) or not smiles.strip():
         raise GraphError("its SMILES is missing")
     if MAX_SMILES.is_below(len(smiles)):
         raise GraphError(f"its SMILES has {len(smiles)} characters; {MAX_SMILES.in_words}")
-    word = smiles.split(None, 1)[0]
+    word = smiles if _is_plain(smiles) else smiles.split(None, 1)[0]
     if not _is_plain(word):  # RDKit takes such characters off both ends without a word
         foreign = [c for c in word if not _is_plain(c)]
         raise GraphError(f"its SMILES {_short(smiles)} has {foreign[0]!a}, which no SMILES has")
-    mol = Chem.MolFromSmiles(smiles)
+    mol = parse(smiles)
     if mol is None:
         raise GraphError(f"its SMILES {_short(smiles)} {_problem(Chem, smiles)}")
     if mol.GetNumAtoms() == 0:
@@ -334,16 +393,12 @@ def _is_plain(text: str) -> bool:
     return text.isascii() and text.isprintable()
 
 
-def _is_flat(smiles: str) -> bool:
-    """Tell whether a SMILES has no stereo, no hydrogen as an atom, and nothing behind a bar."""
-    stereo = "@" in smiles or "/" in smiles or "\\" in smiles
-    return not (stereo or "[H" in smiles or "|" in smiles)
-
-
 def _complete(Chem: Any, mol: Any) -> Any:
     """Give a molecule as parsing its SMILES would, hydrogens implicit and rings known."""
     if mol.GetNumAtoms() == 0:
         raise GraphError("it is a molecule without atoms")
+    if MAX_VERTICES.is_below(mol.GetNumAtoms()):
+        raise GraphError(f"it has {mol.GetNumAtoms()} vertices; {MAX_VERTICES.in_words}")
     try:
         if mol.GetNumHeavyAtoms() < mol.GetNumAtoms():
             mol = Chem.RemoveHs(mol)
@@ -370,62 +425,53 @@ def _problem(Chem: Any, smiles: str) -> str:
 # ---------------------------------------------------------------------- what atoms carry
 
 
-def _symbols(mol: Any) -> list[str]:
-    atom = mol.GetAtomWithIdx  # takes half as long as going through GetAtoms()
-    return [atom(i).GetSymbol() for i in range(mol.GetNumAtoms())]
-
-
-def _types(mol: Any) -> list[str]:
-    atom = mol.GetAtomWithIdx
-    return [_type(atom(i)) for i in range(mol.GetNumAtoms())]
-
-
-def _type(atom: Any) -> str:
-    return type_label(
-        atom.GetSymbol(),
-        atom.GetDegree(),
-        atom.GetTotalNumHs(),
-        atom.GetFormalCharge(),
-        atom.GetIsAromatic(),
-        atom.IsInRing(),
-    )
-
-
-def _features(mol: Any) -> Floats:
-    atom = mol.GetAtomWithIdx
-    return spread_features(np.array([_atom_numbers(atom(i)) for i in range(mol.GetNumAtoms())]))
-
-
-def _atom_numbers(atom: Any) -> tuple[int, ...]:
+def _type_label(atom: Any) -> str:
+    """Return the label of an atom's type, as in "N 2 H1 +1 aromatic ring"."""
+    charge = atom.GetFormalCharge()
     return (
-        atom.GetAtomicNum(),
+        f"{atom.GetSymbol()} {atom.GetDegree()} H{atom.GetTotalNumHs()}"
+        f"{f' {charge:+d}' if charge else ''}"
+        f"{' aromatic' if atom.GetIsAromatic() else ''}{' ring' if atom.IsInRing() else ''}"
+    )
+
+
+def _features(atom: Any) -> tuple[float, ...]:
+    """Return the numbers `ATOM_FEATURES` of an atom."""
+    elements = [atom.GetAtomicNum() == number for number in _ELEMENTS.values()]
+    numbers = (
+        *elements,
+        not any(elements),
         atom.GetFormalCharge(),
         atom.GetTotalNumHs(),
         atom.GetIsAromatic(),
         atom.IsInRing(),
-        int(atom.GetHybridization()),
+        *(int(atom.GetHybridization()) == number for number in _HYBRIDIZATIONS.values()),
     )
+    return tuple(map(float, numbers))
 
 
-# ---------------------------------------------------------------------- stereo
-
-
-def _code(part: Any) -> str:
-    """R, S, r or s of an atom, E or Z of a bond; nothing where there is no such thing."""
+def _cip_code(part: Any) -> str:
+    """Return R, S, r or s of an atom, E or Z of a bond, and nothing where there is no such code."""
     return str(part.GetProp("_CIPCode")) if part.HasProp("_CIPCode") else ""
 
 
-def _handedness(mol: Any) -> Floats:
-    codes = [_code(atom).upper() for atom in mol.GetAtoms()]
-    return np.array([[code == name for name in STEREO_FEATURES] for code in codes], dtype=float)
+def _with_codes(names: Iterable[str], codes: Iterable[str]) -> list[str]:
+    """Return the names of atoms or bonds, followed by their CIP codes."""
+    return [f"{name} {code}" if code else name for name, code in zip(names, codes, strict=True)]
 
 
-def _codes_of_bonds(mol: Any) -> dict[tuple[int, int], str]:
-    """What the types of bonds end with, by their two atoms, both ways."""
-    found: dict[tuple[int, int], str] = {}
+# ---------------------------------------------------------------------- what bonds carry
+
+
+def _bond_type(order: float) -> str:
+    return _BOND_TYPES.get(order) or f"order {order:g}"
+
+
+def _bond_types(mol: Any, arcs: tuple[Ints, ...], orders: Floats) -> list[str]:
+    """Return the type of each arc's bond, followed by its CIP code."""
+    codes: dict[tuple[int, int], str] = {}
     for bond in mol.GetBonds():
-        code = _code(bond)
-        if code:
-            u, v = bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()
-            found[u, v] = found[v, u] = f" {code}"
-    return found
+        u, v = bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()
+        codes[u, v] = codes[v, u] = _cip_code(bond)
+    ends = zip(*(part.tolist() for part in arcs), strict=True)
+    return _with_codes(map(_bond_type, orders.tolist()), map(codes.__getitem__, ends))

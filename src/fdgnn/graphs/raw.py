@@ -19,7 +19,7 @@ from fdgnn.graphs.batch import GraphBatch
 from fdgnn.graphs.carried import code_arcs, labels_of, subdivide
 from fdgnn.graphs.descriptors import Descriptors, Value, value_in
 from fdgnn.graphs.graph import Graph
-from fdgnn.graphs.packed import PackedMolecule, unpack
+from fdgnn.graphs.molecules import Molecule, molecule_batch
 from fdgnn.graphs.reading import Reading
 from fdgnn.limits import MAX_BARE_TOTAL, MAX_BARE_VERTICES, MAX_VERTICES
 
@@ -35,9 +35,6 @@ class RawGraph:
     directed: bool | None = None  # if the file says so
     vertex_attributes: tuple[str, ...] = ()  # where x is from
     edge_attribute: str | None = None  # where `carried` is from
-    smiles: str | None = None  # of a molecule; its atoms, from left to right, are the vertices
-    changes: tuple[str, ...] = ()  # what standardization did to a molecule
-    given: str | None = None  # the SMILES of a molecule before it was changed
     cells: Mapping[str, Any] | None = None  # the columns with descriptors, by name
 
     @property
@@ -58,44 +55,36 @@ class Joined(NamedTuple):
     faults: dict[int, str]
 
 
-Raw = RawGraph | PackedMolecule
+Raw = RawGraph | Molecule
 
 
-def join(raws: Mapping[int, Raw], reading: Reading) -> Joined:
-    """Join the graphs that are good, and say what is wrong with the others; rows are numbered."""
-    packed = {i: raw for i, raw in raws.items() if isinstance(raw, PackedMolecule)}
-    if packed and len(packed) == len(raws):
-        joined = _join_packed(packed, reading)
-        if joined is not None:
-            return joined
-    return _join_raw({i: _as_raw(raw) for i, raw in raws.items()}, reading)
+def join(raws: Mapping[int, Any], reading: Reading) -> Joined:
+    """Join the graphs that are good, and say what is wrong with the others; rows are numbered.
+
+    They are all of type `Molecule` if the reading is one of molecules, else of type `RawGraph`.
+    """
+    if reading.source == "molecules":
+        return _join_molecules(raws, reading)
+    return _join_raw(raws, reading)
 
 
-def _as_raw(raw: Raw) -> RawGraph:
-    if isinstance(raw, RawGraph):
-        return raw
-    found: RawGraph = raw.read(raw.binary)
-    return replace(found, smiles=raw.smiles, changes=raw.changes, given=raw.given, cells=raw.cells)
-
-
-def _join_packed(molecules: Mapping[int, PackedMolecule], reading: Reading) -> Joined | None:
-    """Join molecules at once; None if that is not possible."""
+def _join_molecules(molecules: Mapping[int, Molecule], reading: Reading) -> Joined:
     faults: dict[int, str] = {}
-    described: dict[int, dict[str, Value] | None] = {}
+    rows: list[dict[str, Value]] = []
     for i, molecule in molecules.items():
         try:
-            described[i] = _descriptors(molecule.cells, reading)
+            described = _descriptors(molecule.cells, reading)
         except GraphError as error:
             faults[i] = error.reason
-    batch = unpack([molecules[i] for i in described], reading)
-    rows = [row for row in described.values() if row is not None]
-    if batch is None or len(rows) not in (0, len(batch)):
-        return None
+            continue
+        rows += [] if described is None else [described]
+    good = [molecule for i, molecule in molecules.items() if i not in faults]
+    if not good:
+        return Joined(reading, None, faults)
+    batch = molecule_batch(good, reading)
     if rows:
         batch = replace(batch, descriptors=Descriptors.of_rows(rows))
-    if reading.arc_labels == "vertices":
-        batch = subdivide(batch, None)
-    return Joined(reading, replace(batch, reading=reading), faults)
+    return Joined(reading, batch, faults)
 
 
 def _join_raw(raws: Mapping[int, RawGraph], reading: Reading) -> Joined:
@@ -195,7 +184,7 @@ def as_graph(raw: RawGraph, reading: Reading) -> tuple[Graph, Array | None]:
 
 
 def _descriptors(cells: Mapping[str, Any] | None, reading: Reading) -> dict[str, Value] | None:
-    """Read the descriptors of a row; a molecule that came alone has none."""
+    """Read the descriptors of a row; a molecule that came without a row has none."""
     if cells is None or not reading.descriptors:
         return None
     return {name: value_in(name, cells.get(name), kind) for name, kind in reading.descriptors}

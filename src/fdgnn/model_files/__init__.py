@@ -1,7 +1,8 @@
 """Model files: a fitted model as one small file that holds its weights, and no code.
 
-`description` turns a model into a record and back, `networks` and `readouts` its weights into
-arrays and back, `container` records and arrays into a safetensors file and back.
+`description` turns a model into a record and back; `estimators`, `readouts`, `targets` and
+`applicability` turn what it has learned into arrays and back; `container` turns records and arrays
+into a safetensors file and back.
 docs/model-files.md describes the format.
 """
 
@@ -14,13 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from sklearn.utils.validation import check_is_fitted
 
-from fdgnn.arrays import Array, grouped, largest_of
+from fdgnn.arrays import Array, grouped, largest_of, prefixed
 from fdgnn.encoders import Encoder
 from fdgnn.encoders.records import restore_encoder
 from fdgnn.exceptions import ModelFileError
 from fdgnn.limits import MAX_NUMBER
 from fdgnn.model_files import container
+from fdgnn.model_files.applicability import novelty_arrays, restore_novelty
 from fdgnn.model_files.description import (
     MODELS,
     ModelRecord,
@@ -30,10 +33,8 @@ from fdgnn.model_files.description import (
     parse,
     set_seed,
 )
-from fdgnn.model_files.networks import model_arrays, restored_networks, seed_networks
-from fdgnn.model_files.targets import restore_targets
-from fdgnn.model_files.trust import restore_trust
-from fdgnn.scikit import check_is_fitted
+from fdgnn.model_files.estimators import estimator_arrays, restored_estimators
+from fdgnn.model_files.targets import restore_targets, target_arrays
 
 __all__ = ["ModelInfo", "load_model", "model_info", "save_model"]
 
@@ -60,14 +61,14 @@ def save_model(
 
     Parameters
     ----------
-    model : FDGNNClassifier, FDGNNRegressor, FDGNNSearchCV or an encoder
+    model : any model of this library, FDGNNSearchCV or an encoder
         Fitted. Of a search its best model is saved.
     path : path
     score : float, optional
         The model's score, kept as ``training_score_``. By default a search gives its
         `nested_score_`, or else its `best_score_`, and a loaded model the score of its file.
     nested : bool, default=False
-        Whether the given score was measured by nested cross validation, on graphs held out.
+        Whether the given score is a nested cross-validation result.
 
     Raises
     ------
@@ -94,7 +95,7 @@ def save_model(
         names = ", ".join(MODELS)
         raise TypeError(f"a {type(model).__name__} cannot be saved; expected {names} or an encoder")
     check_is_fitted(model)
-    content = container.to_bytes(as_json(describe(model, score, nested)), model_arrays(model))
+    content = container.to_bytes(as_json(describe(model, score, nested)), _arrays(model))
     try:
         _restored(container.from_bytes(content))
     except ModelFileError as error:  # for instance, parameters were set after fitting
@@ -103,7 +104,7 @@ def save_model(
 
 
 def _known_score(model: Any) -> tuple[float | None, bool]:
-    """The score that a search or an earlier file has, and whether it is of nested folds."""
+    """Return the score of a search or an earlier file, and whether it is of nested folds."""
     if hasattr(model, "nested_score_"):
         return model.nested_score_, True
     if hasattr(model, "best_score_"):
@@ -114,22 +115,22 @@ def _known_score(model: Any) -> tuple[float | None, bool]:
 def load_model(path: str | os.PathLike[str]) -> Any:
     """Read a model that `save_model` has written.
 
-    Nothing in the file is run, and everything in it is checked: a stranger's file can do no more
+    Nothing in the file is run, and everything in it is checked: an untrusted file can do no more
     than predict wrongly.
 
     Returns
     -------
-    FDGNNClassifier, FDGNNRegressor or an encoder
-        Fitted; ``training_score_`` is the score that it was saved with, or None, and
-        ``training_scores_`` are those that `fdgnn fit` measured on graphs held out, by name, and
-        ``training_split_`` says in words how these were held out. ``training_rival_`` are those of
-        regression on Morgan counts in the same folds, if the graphs are molecules, and
-        ``training_repeats_`` says which graphs have a twin in another fold.
+    model or encoder
+        Fitted. ``training_score_`` is the score that it was saved with, or None. For each target,
+        ``training_facts_`` has the nested cross-validation results of `fdgnn fit` as `scores`, and
+        those of regression on Morgan counts in the same folds as `rival`. ``training_split_`` says
+        in words how graphs were held out, and ``training_repeats_`` which graphs have a duplicate
+        in another fold.
 
     Raises
     ------
     ModelFileError
-        The file is no model file, or it is truncated, altered or contradicts itself.
+        The file is not a model file, or it is truncated, altered or contradicts itself.
     ModelVersionError
         It needs another version of fdgnn.
     OSError
@@ -140,7 +141,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
 
 def model_info(path: str | os.PathLike[str]) -> ModelInfo:
-    """Tell what a model file says of its model: class, parameters, labels, score, version.
+    """Return the description of a model file: class, parameters, labels, score, version.
 
     The file's checksum is checked, but the model is not built, so its encoder need not be
     registered. Errors are those of `load_model`.
@@ -162,28 +163,53 @@ def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
         raise type(error)(f"{os.fspath(path)}: {message}") from None
 
 
-# ---------------------------------------------------------------------- back from a file
+# ---------------------------------------------------------------------- arrays, and back
+
+
+def _arrays(model: Any) -> dict[str, Array]:
+    """Return all arrays of a model or encoder."""
+    if isinstance(model, Encoder):
+        return prefixed("encoder", model.arrays())
+    return (
+        estimator_arrays(model.estimators_)
+        | prefixed("conformal", target_arrays(model))
+        | prefixed("novelty", novelty_arrays(model._novelty))
+    )
 
 
 def _restored(content: container.Content) -> Any:
     """Build the model or encoder that a file describes, and check that all of it fits."""
     record, groups = parse(content.description), grouped(content.arrays)
     _check_finite(content.arrays)
-    if record.model is None:
-        arrays = groups.pop("encoder", {})
-        model: Any = restore_encoder(record.encoder, arrays, record.graph_kind)
-        model.reading_ = record.reading
-    else:
-        model = build_model(record)
-        model.networks_ = restored_networks(record, model, groups)
-        restore_trust(record.trust, model, groups)
-    if groups:
-        raise ModelFileError(f"it has arrays {min(groups)[:40]!r}, which such a model has not")
+    model = _restored_encoder(record, groups) if record.model is None else _model(record, groups)
+    if left := sorted(name for name, arrays in groups.items() if arrays):
+        raise ModelFileError(f"it has arrays {left[0][:40]!r}, which such a model does not have")
     set_seed(record, model)
-    if record.model is not None:
-        if record.seed is not None:
-            seed_networks(record, model)
-        restore_targets(record, model)
+    return model
+
+
+def _restored_encoder(record: ModelRecord, groups: dict[str, dict[str, Array]]) -> Any:
+    if record.encoder is None:
+        raise ModelFileError("it has neither a model nor an encoder")
+    encoder = restore_encoder(record.encoder, groups.pop("encoder", {}), record.graph_kind)
+    encoder.reading_ = record.reading
+    return encoder
+
+
+def _model(record: ModelRecord, groups: dict[str, dict[str, Array]]) -> Any:
+    model = build_model(record)
+    if record.seed is None:
+        raise ModelFileError("its model has no seed")
+    model._graph_kind, model.reading_ = record.graph_kind, record.reading
+    model._flat = record.flat
+    scores = groups.get("conformal", {})
+    model.targets_ = restore_targets(record.targets, model, record.flat, scores)
+    model.estimators_ = restored_estimators(record, model, groups)
+    measured = groups.get("novelty", {})
+    model._novelty = restore_novelty(record.novelty, model.estimators_, measured)
+    model.training_score_, model.training_score_nested_ = record.score, record.nested
+    model.training_facts_ = tuple(record.targets)
+    model.training_split_, model.training_repeats_ = record.split, record.repeats
     return model
 
 

@@ -27,8 +27,7 @@ from fdgnn.files import write_aside
 from fdgnn.limits import MAX_MODEL_BYTES, MAX_MODEL_HEADER_BYTES
 from fdgnn.records import Record, decode, encode
 
-FORMAT = 3
-READABLE = (2, 3)  # a file of format 2 describes one encoder, and has linear readouts only
+FORMAT = 4  # the only one that is read
 _KEY = "fdgnn"  # the only entry of the metadata: the library writes several in a random order
 _NO_CHECKSUM = "0" * 64  # stands in the file while its checksum is computed
 _DTYPES: dict[str, np.dtype[Any]] = {
@@ -49,7 +48,7 @@ class Envelope(Record, frozen=True, kw_only=True):
 
 
 class _Format(msgspec.Struct):
-    """What every format says of itself."""
+    """What every format has in its envelope."""
 
     format: Annotated[int, msgspec.Meta(ge=1, lt=2**31)]
     fdgnn: str = "?"
@@ -141,7 +140,7 @@ def _envelope(header: bytes) -> Envelope:
     try:
         text = _metadata(header)
         found = decode(text, _Format)
-        if found.format in READABLE:
+        if found.format == FORMAT:
             _parse(text)
             return decode(text, Envelope)
     except ValueError as error:
@@ -149,16 +148,14 @@ def _envelope(header: bytes) -> Envelope:
     remedy = "install a newer fdgnn" if found.format > FORMAT else "fit the model and save it again"
     raise ModelVersionError(
         f"written in format {found.format} by fdgnn {found.fdgnn[:20]!r}; this version reads "
-        f"formats {' and '.join(map(str, READABLE))}: {remedy}"
+        f"format {FORMAT}: {remedy}"
     )
 
 
 def _metadata(header: bytes) -> str:
-    """Give the one text in the header that is ours."""
+    """Return the only text in the metadata."""
     content = _parse(header.decode())
     metadata = content.get("__metadata__") if isinstance(content, dict) else None
-    if isinstance(metadata, dict) and metadata.get("format") == "fdgnn":
-        return '{"format": 1}'  # which had several entries
     if not isinstance(metadata, dict) or list(metadata) != [_KEY]:
         raise ValueError(f"its metadata is not one text called {_KEY!r}")
     return str(metadata[_KEY])

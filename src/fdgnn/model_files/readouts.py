@@ -1,43 +1,47 @@
 """Readouts as arrays and back.
 
 Weights of columns that do not occur are zero and are not stored. The training graphs' features,
-which a Gaussian readout keeps, are mostly ones, so that only the other entries are stored.
+which RBF kernel ridge regression keeps, are mostly ones, so that only the other entries are stored.
 """
 
 from __future__ import annotations
 
-from typing import Literal, NoReturn
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from fdgnn.arrays import Array, Floats
-from fdgnn.committee import Readout
-from fdgnn.encoders.records import take
-from fdgnn.exceptions import ModelFileError
-from fdgnn.readout.gaussian import GaussianReadout
-from fdgnn.readout.linear import LinearReadout, SparseReadout
+from fdgnn.encoders.records import refuse, take
+from fdgnn.fitting import Readout
+from fdgnn.linear import KernelReadout, LinearReadout, SparseReadout
+
+ReadoutName: TypeAlias = Literal["linear", "rbf"]
 
 _SHORT = 2**16  # columns that 16 bits can number
 
 
-def readout_name(readout: Readout) -> Literal["linear", "gaussian"]:
-    """Say which readout it is."""
-    return "gaussian" if isinstance(readout, GaussianReadout) else "linear"
+def readout_name(readout: Readout) -> ReadoutName:
+    """Return the name of a readout, as in ``GraphClassifier(readout="rbf")``."""
+    return "rbf" if isinstance(readout, KernelReadout) else "linear"
 
 
 def n_columns(readout: Readout) -> int:
-    """P, how many features the readout sees."""
-    if isinstance(readout, GaussianReadout):
+    """Return P, the number of features that the readout sees."""
+    if isinstance(readout, KernelReadout):
         return int(readout.examples.shape[1])
     return readout.n_features if isinstance(readout, SparseReadout) else readout.coef.shape[1]
 
 
 def readout_arrays(readout: Readout) -> dict[str, Array]:
-    """Give the arrays of a readout, in the form that takes less room."""
-    if isinstance(readout, GaussianReadout):
-        return _gaussian_arrays(readout)
+    """Return the arrays of a readout, in the form that takes less room."""
+    if isinstance(readout, KernelReadout):
+        return _examples_arrays(readout.examples) | {
+            "dual": readout.dual,
+            "intercept": readout.intercept,
+            "sharpness": np.array([readout.sharpness]),
+        }
     sparse = readout if isinstance(readout, SparseReadout) else readout.sparse()
     arrays: dict[str, Array] = {"coef.columns": sparse.columns, "coef.values": sparse.values}
     if isinstance(readout, LinearReadout) and _size(arrays) >= readout.coef.nbytes:
@@ -45,36 +49,25 @@ def readout_arrays(readout: Readout) -> dict[str, Array]:
     return arrays | {"intercept": readout.intercept}
 
 
-def restored_readout(name: str, arrays: dict[str, Array], P: int | None, n_outputs: int) -> Readout:
-    """Take the arrays of a readout out of a network's, all of them checked.
-
-    P is None where nothing but the readout says how many features there are.
-    """
+def restored_readout(
+    name: ReadoutName, arrays: dict[str, Array], P: int, n_outputs: int
+) -> Readout:
+    """Take the arrays of a readout of P features out of those of its estimator, and check them."""
     intercept = take(arrays, "intercept", 1)
     _check(intercept.shape == (n_outputs,))
-    if name == "gaussian":
-        return _gaussian(arrays, P, intercept)
+    if name == "rbf":
+        return _kernel_readout(arrays, P, intercept)
     if "coef" in arrays:
         coef = take(arrays, "coef", 2)
-        _check(coef.size > 0 and len(coef) == n_outputs and P in (None, coef.shape[1]))
+        _check(coef.shape == (n_outputs, P))
         return LinearReadout(coef, intercept)
     columns, values = take(arrays, "coef.columns", 1, np.int32), take(arrays, "coef.values", 2)
-    _check(P is not None and values.shape == (n_outputs, len(columns)))
-    assert P is not None
+    _check(values.shape == (n_outputs, len(columns)))
     _check_ascending(columns, P)
     return SparseReadout(columns, values, intercept, P)
 
 
-# ---------------------------------------------------------------------- Gaussian
-
-
-def _gaussian_arrays(readout: GaussianReadout) -> dict[str, Array]:
-    arrays = _examples_arrays(readout.examples)
-    return arrays | {
-        "dual": readout.dual,
-        "intercept": readout.intercept,
-        "sharpness": np.array([readout.sharpness]),
-    }
+# ---------------------------------------------------------------------- RBF kernel ridge regression
 
 
 def _examples_arrays(examples: sp.csr_array) -> dict[str, Array]:
@@ -107,13 +100,12 @@ def _entries_arrays(data: Floats) -> dict[str, Array]:
     return arrays if _size(arrays) < data.nbytes else {"examples.data": data}
 
 
-def _gaussian(arrays: dict[str, Array], P: int | None, intercept: Floats) -> GaussianReadout:
+def _kernel_readout(arrays: dict[str, Array], P: int, intercept: Floats) -> KernelReadout:
     dual, sharpness = take(arrays, "dual", 2), take(arrays, "sharpness", 1)
-    _check(P is not None and sharpness.shape == (1,) and dual.shape[1] == len(intercept))
-    assert P is not None
+    _check(sharpness.shape == (1,) and dual.shape[1] == len(intercept))
     _check(sharpness[0] > 0 and len(dual) > 0)
     examples = _examples(arrays, (len(dual), P))
-    return GaussianReadout(examples, dual, intercept, float(sharpness[0]))
+    return KernelReadout(examples, dual, intercept, float(sharpness[0]))
 
 
 def _examples(arrays: dict[str, Array], shape: tuple[int, int]) -> sp.csr_array:
@@ -168,17 +160,13 @@ def _indices(arrays: dict[str, Array], P: int) -> npt.NDArray[np.int32]:
 def _check_ascending(places: Array, n: int) -> None:
     inside = bool((places >= 0).all() and (places < n).all())
     if not inside or not (places[1:] > places[:-1]).all():
-        _refuse("the columns of its readout do not ascend, or do not exist")
+        refuse("the columns of its readout do not ascend, or do not exist")
 
 
 def _check(fits: bool) -> None:
     if not fits:
-        _refuse("the sizes of features, projection and readout do not fit together")
+        refuse("the sizes of features, projection and readout do not fit together")
 
 
 def _size(arrays: dict[str, Array]) -> int:
     return sum(array.nbytes for array in arrays.values())
-
-
-def _refuse(message: str) -> NoReturn:
-    raise ModelFileError(message)

@@ -17,10 +17,11 @@ import numpy as np
 
 from fdgnn._version import __version__
 from fdgnn.arrays import Array, Ints
-from fdgnn.estimators import FDGNNClassifier
+from fdgnn.estimators import AutoGraphClassifier
 from fdgnn.exceptions import GraphError, PlaygroundError
 from fdgnn.experiments import paper
 from fdgnn.files import check_writable, write_aside
+from fdgnn.folds import stratified
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.graphs.molecules import is_molecule
@@ -32,8 +33,7 @@ from fdgnn.playground.page import render
 from fdgnn.playground.records import PageContent, PageGraphs, PageTraining
 from fdgnn.portrait.making import atoms_of_labels
 from fdgnn.portrait.text import clipped
-from fdgnn.readout.targets import first_text
-from fdgnn.scikit import splitters
+from fdgnn.targets import first_text
 
 __all__ = ["write"]
 
@@ -59,9 +59,9 @@ def write(
     ----------
     output : path
         The HTML file. It is replaced if it is there.
-    model : FDGNNClassifier, FDGNNRegressor, FDGNNSearchCV or path, optional
-        Fitted, or a model file. Without one, ``FDGNNClassifier(encoder="auto",
-        probability=True)`` is fitted to the graphs.
+    model : any model of this library, FDGNNSearchCV or path, optional
+        Fitted, or a model file. Without one, ``AutoGraphClassifier(probability=True)`` is fitted to
+        the graphs.
     graphs : GraphBatch or list of graphs, optional
         Graphs to choose from on the page. At most 600 of them are taken, with 15,000 vertices
         together; of more, a random part.
@@ -114,7 +114,7 @@ def write(
         smiles = [item if isinstance(item, str) else None for item in graphs]
     batch = _batch(model, graphs, y, smiles, ids)
     if model is None:
-        model = FDGNNClassifier(encoder="auto", probability=True, random_state=0).fit(batch, y)
+        model = AutoGraphClassifier(probability=True, random_state=0).fit(batch, y)
     model = one_model(model, target)
     title = title or f"A model of {dataset}, to play with"
     page = _page(model, batch, y, ids, smiles, clipped(title, longest=200), dataset, code)
@@ -138,7 +138,7 @@ def _batch(
     """Give the graphs as the model reads them."""
     if graphs is None:
         return None
-    batch = as_batch(graphs) if model is None else model.check_graphs(graphs)
+    batch = as_batch(graphs) if model is None else model._check_graphs(graphs)
     if len(batch) == 0:
         return None
     given = {"SMILES": smiles, "answers": y, "ids": ids}
@@ -208,9 +208,9 @@ def _page(
 
 
 def _summary(model: Any) -> str:
-    """Say in a sentence what runs in the page."""
-    networks = [network.name or network.encoder.kind for network in model.networks_]
-    parts = networks[0] if len(networks) == 1 else f"{len(networks)} parts, averaged"
+    """Summarize in a sentence what runs in the page."""
+    names = [fitted.name for fitted in model.estimators_]
+    parts = names[0] if len(names) == 1 else f"{len(names)} models, averaged"
     return (
         f"Change a graph and see what the model says. It runs in this page ({parts}), and nothing "
         "leaves your computer."
@@ -219,7 +219,8 @@ def _summary(model: Any) -> str:
 
 def _answers(model: Any, y: Array) -> tuple[list[Any] | None, Array]:
     """Give the classes and their numbers, or, for a model of numbers, the numbers themselves."""
-    if not hasattr(model, "classes_"):
+    known = model.targets_[0].classes
+    if known is None:
         text = first_text(y.tolist())
         if text is not None:
             raise PlaygroundError(
@@ -228,11 +229,10 @@ def _answers(model: Any, y: Array) -> tuple[list[Any] | None, Array]:
             )
         return None, y.astype(np.float64)
     classes, codes = np.unique(y, return_inverse=True)
-    known = model.classes_.tolist()
-    if not set(classes.tolist()) & set(known):
+    if not set(classes.tolist()) & set(known.tolist()):
         raise PlaygroundError(
             f"no answer is a class of the model: they are {_listed(classes.tolist())}, and it "
-            f"knows {_listed(known)}; name another column, or none"
+            f"knows {_listed(known.tolist())}; name another column, or none"
         )
     return classes.tolist(), codes.astype(np.int32)
 
@@ -260,10 +260,7 @@ def _training(
     if len(sizes) < 2 or sizes.min() < 2:
         return None, {}
     n_folds = min(_FOLDS, int(sizes.min()))
-    fold = np.empty(len(answers), dtype=np.uint8)
-    splitter = splitters().StratifiedKFold(n_folds, shuffle=True, random_state=0)
-    for f, (_, members) in enumerate(splitter.split(answers, answers)):
-        fold[members] = f
+    fold = stratified(answers, n_folds, 0).astype(np.uint8)
     lines = list(code or ("from fdgnn import FDGNNClassifier", "graphs, y = ...  # your own"))
     if len(part) < n_all:
         lines += [f"some = np.array({chosen.tolist()})", "graphs, y = graphs[some], y[some]"]

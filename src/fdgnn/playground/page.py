@@ -47,7 +47,7 @@ def render(content: PageContent, arrays: Mapping[str, Array], summary: str) -> b
         raise PlaygroundError(
             f"the page would have {len(page) / 1e6:.1f} MB, more than {LARGEST // 1_000_000}: "
             "the model is too large; fit it to fewer graphs, with readout='linear', or with fewer "
-            "buckets of colors"
+            "WL features (n_features)"
         )
     return page
 

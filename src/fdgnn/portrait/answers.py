@@ -1,4 +1,4 @@
-"""What models say about graphs, beside what is true."""
+"""Predictions of models for graphs, and the truth."""
 
 from __future__ import annotations
 
@@ -8,47 +8,48 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn.graphs import Array, Floats, GraphBatch, Ints
+from fdgnn.arrays import Array, Floats, Ints
+from fdgnn.graphs import GraphBatch
 from fdgnn.portrait.records import MISTAKES
 from fdgnn.portrait.text import clipped_apart
-from fdgnn.readout.targets import winning_class
+from fdgnn.targets import winning_class
 
 
 @dataclass(frozen=True)
 class Answers:
-    """What models say about all graphs, and what is true.
+    """Predictions of models of one target for all graphs, and the truth.
 
     For a classification, `actual` and `predicted` are positions in `classes`, which are text. For
     a regression they are numbers, and there are no classes. `actual` is None where the truth is
     not known. `score` is the output for the predicted class, or the predicted number; `outputs`
-    (n, q) are all of them, of classes that the models know.
-    ``models[model_of[g]]`` answered for graph g, or, where the model that did is gone, is the one
-    that explains the answer.
+    (n, q) are those for all classes that the models know.
+    ``models[model_of[g]]`` predicted graph g, or, where that model is gone, is the one that
+    explains the prediction.
     """
 
     classes: list[str]
     actual: Array | None
     predicted: Array
     score: Floats
-    chances: Floats | None  # (n, n_classes), calibrated
+    probabilities: Floats | None  # (n, n_classes), calibrated
     models: Sequence[Any]
     model_of: Ints
     outputs: Floats
 
     @property
     def regression(self) -> bool:
-        """Whether the answers are numbers."""
+        """Whether numbers are predicted."""
         return not self.classes
 
     @property
     def probability(self) -> Floats | None:
         """The probability of the predicted class."""
-        if self.chances is None:
+        if self.probabilities is None:
             return None
-        return self.chances[np.arange(len(self.predicted)), self.predicted]
+        return self.probabilities[np.arange(len(self.predicted)), self.predicted]
 
     def mistakes(self) -> Ints:
-        """Give the most confident mistakes, or the largest errors, first."""
+        """Return the graphs with mistakes: the most confident, or the largest error, first."""
         if self.actual is None:
             return np.empty(0, dtype=np.int64)
         if self.regression:
@@ -59,21 +60,21 @@ class Answers:
         return wrong[np.argsort(-confidence[wrong], kind="stable")[:MISTAKES]]
 
 
-def ask(models: Sequence[Any], model_of: Ints, graphs: GraphBatch, y: Array | None) -> Answers:
-    """Let each graph be predicted by its own model; all models are of one kind."""
-    outputs = np.empty((len(graphs), models[0].n_outputs_))
+def predict(models: Sequence[Any], model_of: Ints, graphs: GraphBatch, y: Array | None) -> Answers:
+    """Predict each graph by its own model; all models are of one kind."""
+    outputs = np.empty((len(graphs), models[0]._n_outputs))
     for m, model in enumerate(models):
         mine = np.flatnonzero(model_of == m)
         outputs[mine] = model.outputs(graphs if len(models) == 1 else graphs[mine])
-    if not hasattr(models[0], "classes_"):
+    if models[0].targets_[0].classes is None:
         targets = None if y is None else np.asarray(y, dtype=np.float64)
         return Answers([], targets, outputs[:, 0], outputs[:, 0], None, models, model_of, outputs)
-    return _of_classes(models, model_of, y, outputs, _chances(models, model_of, outputs))
+    return _of_classes(models, model_of, y, outputs, _probabilities(models, model_of, outputs))
 
 
-def told(model: Any, y: Array, outputs: Floats, chances: Floats) -> Answers:
-    """Take outputs and probabilities that others gave; the model is there to explain them."""
-    return _of_classes([model], np.zeros(len(y), dtype=np.int64), y, outputs, chances)
+def predicted_before(model: Any, y: Array, outputs: Floats, probabilities: Floats) -> Answers:
+    """Take outputs and probabilities of earlier models; `model` explains them."""
+    return _of_classes([model], np.zeros(len(y), dtype=np.int64), y, outputs, probabilities)
 
 
 def _of_classes(
@@ -81,37 +82,39 @@ def _of_classes(
     model_of: Ints,
     y: Array | None,
     outputs: Floats,
-    chances: Floats | None,
+    probabilities: Floats | None,
 ) -> Answers:
     # The model's order; classes of y that the model does not know come last.
-    names = as_text(models[0].classes_) + ([] if y is None else as_text(_in_order(y)))
+    names = as_text(models[0].targets_[0].classes) + ([] if y is None else as_text(_in_order(y)))
     number = {name: c for c, name in enumerate(dict.fromkeys(names))}
-    if chances is not None:
-        chances = np.pad(chances, ((0, 0), (0, len(number) - chances.shape[1])))
+    if probabilities is not None:
+        more = len(number) - probabilities.shape[1]
+        probabilities = np.pad(probabilities, ((0, 0), (0, more)))
     return Answers(
         classes=clipped_apart(number),
         actual=None if y is None else np.array([number[name] for name in as_text(y)]),
         predicted=winning_class(outputs),
         score=np.abs(outputs[:, 0]) if outputs.shape[1] == 1 else outputs.max(axis=1),
-        chances=chances,
+        probabilities=probabilities,
         models=models,
         model_of=model_of,
         outputs=outputs,
     )
 
 
-def _chances(models: Sequence[Any], model_of: Ints, outputs: Floats) -> Floats | None:
-    if not all(hasattr(model, "calibration_") for model in models):
+def _probabilities(models: Sequence[Any], model_of: Ints, outputs: Floats) -> Floats | None:
+    targets = [model.targets_[0] for model in models]
+    if any(target.slope is None for target in targets):
         return None
-    chances = np.zeros((len(outputs), len(models[0].classes_)))
-    for m, model in enumerate(models):
+    found = np.zeros((len(outputs), len(targets[0].classes)))
+    for m, target in enumerate(targets):
         mine = model_of == m
-        chances[mine] = model.chances(outputs[mine])
-    return chances
+        found[mine] = target.probabilities(outputs[mine])
+    return found
 
 
 def _in_order(y: Array) -> Array:
-    """The different values: numbers by size, and values that cannot be compared as text."""
+    """Return the distinct values: numbers by size, and values that cannot be compared as text."""
     try:
         return np.unique(y)
     except TypeError:
@@ -119,5 +122,5 @@ def _in_order(y: Array) -> Array:
 
 
 def as_text(values: Array) -> list[str]:
-    """Give classes as text, whatever their type."""
+    """Return classes as text, whatever their type."""
     return [str(value) for value in np.asarray(values).tolist()]

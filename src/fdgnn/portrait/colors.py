@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from fdgnn.arrays import Ints
 from fdgnn.explanations import Substructure, substructures
-from fdgnn.graphs import GraphBatch, Ints
+from fdgnn.graphs import GraphBatch
 from fdgnn.portrait.drawings import LARGEST_DRAWN
 from fdgnn.portrait.records import SubstructureFacts
 from fdgnn.portrait.text import clipped, short
@@ -23,7 +24,7 @@ def substructure_facts(
 ) -> list[SubstructureFacts]:
     """Find the substructures of a model on the mapped graphs; `names` are those of labels."""
     part = graphs if len(mapped) == len(graphs) else graphs[mapped]
-    known = [None] if len(classes) == 0 else list(getattr(model, "classes_", []))
+    known = [None] if len(classes) == 0 else list(model.targets_[0].classes)
     targets = [None] if len(known) <= _CLASSES else known[:_CLASSES]
     found = [
         one

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from fdgnn.graphs import Array, GraphBatch, Ints
+from fdgnn.arrays import Array, Ints
+from fdgnn.graphs import GraphBatch
 from fdgnn.portrait.records import (
     BARS,
     CLASSES,

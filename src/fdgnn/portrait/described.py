@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from fdgnn.arrays import Ints
 from fdgnn.encoders.descriptors import DescriptorColumn
 from fdgnn.explanations import explain
-from fdgnn.graphs import GraphBatch, Ints
+from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.descriptors import known_in
 from fdgnn.portrait.records import DESCRIPTORS, DescriptorFacts
 from fdgnn.portrait.text import clipped, short
@@ -16,7 +17,7 @@ from fdgnn.portrait.text import clipped, short
 
 def descriptor_facts(model: Any, graphs: GraphBatch, mapped: Ints) -> list[DescriptorFacts]:
     """Explain the mapped graphs, and list what moves their scores most first."""
-    block = model.descriptors_
+    block = model._descriptors
     if block is None or graphs.descriptors is None:
         return []
     part = graphs if len(mapped) == len(graphs) else graphs[mapped]
@@ -39,5 +40,4 @@ def _values(column: DescriptorColumn) -> str:
     """What the column had in training."""
     if column.kind == "category":
         return clipped(", ".join(column.categories))
-    known = column.low is not None and column.high is not None
-    return f"{column.low:.4g} to {column.high:.4g}" if known else "numbers"
+    return f"{column.low:.4g} to {column.high:.4g}"

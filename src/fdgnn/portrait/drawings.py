@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fdgnn.arrays import Floats, Ints
 from fdgnn.explanations import Explanation, explain
-from fdgnn.graphs import Floats, Graph, GraphBatch, Ints
+from fdgnn.graphs import Graph, GraphBatch
 from fdgnn.pictures.placing import EXACT_UP_TO, place_vertices
 from fdgnn.pictures.views import relative
 from fdgnn.portrait.answers import Answers
@@ -63,7 +64,7 @@ def _explanations(answers: Answers, graphs: GraphBatch, chosen: Ints) -> dict[in
         codes = np.zeros(len(mine)) if answers.regression else answers.predicted[mine]
         for code in np.unique(codes).astype(np.int64).tolist():
             some = mine[codes == code]
-            target = None if answers.regression else model.classes_[code]
+            target = None if answers.regression else model.targets_[0].classes[code]
             found |= zip(some.tolist(), explain(model, graphs[some], target=target), strict=True)
     return found
 

@@ -1,4 +1,4 @@
-"""How the states of a network come to rest: the paper's loop, followed step by step."""
+"""How the states of a reservoir converge: the paper's loop, followed step by step."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from fdgnn.arrays import Array, Floats, Ints
 from fdgnn.encoders import Encoder
-from fdgnn.graphs import Array, Floats, GraphBatch, Ints
+from fdgnn.graphs import GraphBatch
 from fdgnn.portrait.model import fitted, reservoir_encoder
 from fdgnn.portrait.records import CURVES, ITERATED, STEPS, Curve, DynamicsFacts, LayerFacts
 from fdgnn.portrait.text import short
@@ -30,18 +31,18 @@ class Dynamics:
     tol: float
     max_iter: int
     encoder: Encoder
-    name: str = ""  # of the network
+    name: str = ""  # of the base model
 
 
 def dynamics_of(model: Any) -> Dynamics | None:
-    """Give the first reservoir among a model's networks, or None if there is none.
+    """Return the first reservoir among a model's base models, or None if there is none.
 
     Raises
     ------
     sklearn.exceptions.NotFittedError
         The model is not fitted.
     TypeError
-        It is no model of this library.
+        It is not a model of this library.
     """
     found = reservoir_encoder(fitted(model))
     if found is None:

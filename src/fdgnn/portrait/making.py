@@ -13,17 +13,18 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
+from fdgnn.arrays import Array, Ints
 from fdgnn.encoders import Encoder
 from fdgnn.exceptions import ConvergenceWarning, GraphError, StudyError
 from fdgnn.experiments import paper
 from fdgnn.experiments.models import CommitteeStudy, held_out_answers
 from fdgnn.experiments.records import Configuration, RunResult
 from fdgnn.experiments.study import Study, versions
-from fdgnn.graphs import Array, GraphBatch, Ints
+from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.pictures.placing import check_networkx
 from fdgnn.portrait import predictions
-from fdgnn.portrait.answers import Answers, ask, told
+from fdgnn.portrait.answers import Answers, predict, predicted_before
 from fdgnn.portrait.colors import examples_of, substructure_facts
 from fdgnn.portrait.data import data_facts
 from fdgnn.portrait.described import descriptor_facts
@@ -32,15 +33,15 @@ from fdgnn.portrait.dynamics import Dynamics, dynamics_facts, dynamics_of
 from fdgnn.portrait.machine import this_machine
 from fdgnn.portrait.mapping import mapped_graphs, principal_map
 from fdgnn.portrait.model import (
+    base_models_of,
     encoder_in_words,
     features_of,
     fitted,
-    members_of_model,
 )
-from fdgnn.portrait.records import MAPPED, Portrait, Setting, Settings, ShownNetwork
+from fdgnn.portrait.records import MAPPED, Portrait, Setting, Settings, ShownModel
 from fdgnn.portrait.text import clean
 from fdgnn.portrait.trust import trust_facts
-from fdgnn.readout.targets import check_one_each
+from fdgnn.targets import check_one_each
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def portrait_of_study(study: Study, result: RunResult, *, command: str | None = 
             for configuration, fold in zip(chosen, folds, strict=True)
         ]
         held_out_by = np.argmax(folds < 0, axis=0)
-        answers = ask(models, held_out_by, study.graphs, study.y)
+        answers = predict(models, held_out_by, study.graphs, study.y)
         occasion = _Occasion(
             dataset=study.dataset,
             held_out=True,
@@ -169,7 +170,7 @@ def portrait_of_committee(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the portrait counts these graphs
         model = study.estimator().fit(study.graphs, study.y)
-        answers = told(model, study.y, found.outputs, found.chances)
+        answers = predicted_before(model, study.y, found.outputs, found.chances)
         return _portrait(occasion, answers, study.graphs)
 
 
@@ -188,7 +189,8 @@ def portrait_of_model(
 
     Parameters
     ----------
-    model : FDGNNClassifier, FDGNNRegressor or FDGNNSearchCV
+    model : any model of this library, or FDGNNSearchCV
+        Of several targets, `for_target` gives the model of one.
     graphs : GraphBatch or list of graphs
     y : (n_graphs,), optional
         Without it there are predictions, but neither mistakes nor scores.
@@ -228,21 +230,21 @@ def portrait_of_model(
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        answers = ask([model], np.zeros(len(batch), dtype=np.int64), batch, truth)
+        answers = predict([model], np.zeros(len(batch), dtype=np.int64), batch, truth)
         return _portrait(occasion, answers, batch)
 
 
 def _checked_targets(model: Any, graphs: GraphBatch, y: Any) -> Array | None:
-    regression, n_outputs = not hasattr(model, "classes_"), model.n_outputs_
-    if regression and n_outputs > 1:
-        raise ValueError(f"a portrait shows one output, but the model has {n_outputs}")
+    if len(model.targets_) > 1:
+        n_targets = len(model.targets_)
+        raise ValueError(f"a portrait shows one target, but the model has {n_targets}")
     if y is None:
         return None
     truth: Array = np.asarray(y)
     check_one_each(graphs, truth)
     if truth.ndim > 1:
         raise ValueError(f"y has shape {truth.shape}; expected (n_graphs,)")
-    if regression and not np.isfinite(truth.astype(np.float64)).all():
+    if model.targets_[0].classes is None and not np.isfinite(truth.astype(np.float64)).all():
         raise ValueError("y has values that are NaN or infinite; leave such graphs out")
     return truth
 
@@ -279,7 +281,7 @@ def _portrait(occasion: _Occasion, answers: Answers, graphs: GraphBatch) -> Port
     mapped = mapped_graphs(answers, MAPPED, mistakes)
     part = graphs if len(mapped) == len(graphs) else graphs[mapped]
     places, explained = principal_map(features_of(model, part))
-    shown = _shown_network(model, fold, votes)
+    shown = _shown_model(model, fold, votes)
     ids = range(len(graphs)) if occasion.ids is None else occasion.ids
     dynamics = dynamics_of(model)
     atoms = _atoms(clean(occasion.dataset), graphs, molecules=occasion.smiles is not None)
@@ -291,8 +293,8 @@ def _portrait(occasion: _Occasion, answers: Answers, graphs: GraphBatch) -> Port
         held_out=occasion.held_out,
         how=occasion.how,
         classes=answers.classes,
-        n_networks=len(model.networks_),
-        network=shown,
+        n_estimators=len(model.estimators_),
+        shown=shown,
         data=data_facts(graphs, answers.actual, answers.classes),
         dynamics=None if dynamics is None else dynamics_facts(dynamics, graphs),
         graphs=predictions.graph_rows(answers, graphs, mapped, places, ids, folds=occasion.folds),
@@ -306,8 +308,8 @@ def _portrait(occasion: _Occasion, answers: Answers, graphs: GraphBatch) -> Port
         command=None if occasion.command is None else clean(occasion.command),
         versions=versions(),
         machine=this_machine(),
-        members=members_of_model(model),
-        dynamics_network=_network_of_dynamics(model, dynamics, shown),
+        base_models=base_models_of(model),
+        dynamics_of=_model_of_dynamics(model, dynamics, shown),
         substructures=substructures,
         roc_auc=predictions.roc_auc(answers),
         descriptors=descriptor_facts(model, graphs, mapped),
@@ -316,14 +318,14 @@ def _portrait(occasion: _Occasion, answers: Answers, graphs: GraphBatch) -> Port
     return _with_atoms(portrait, atoms)
 
 
-def _shown_network(model: Any, fold: int | None, votes: Sequence[int] | None) -> ShownNetwork:
-    network = model.networks_[0]
-    encoder = network.encoder
+def _shown_model(model: Any, fold: int | None, votes: Sequence[int] | None) -> ShownModel:
+    first = model.estimators_[0]
+    encoder = first.encoder
     radius = getattr(encoder, "effective_spectral_radius", None)
     n_layers = getattr(encoder, "n_layers", None)
-    return ShownNetwork(
+    return ShownModel(
         encoder=encoder_in_words(encoder),
-        name=_name_of(model, network.name),
+        name=_name_of(model, first.name),
         fold=None if fold is None else fold + 1,
         folds_alike=None if votes is None else max(votes),
         n_folds=None if votes is None else len(votes),
@@ -333,14 +335,14 @@ def _shown_network(model: Any, fold: int | None, votes: Sequence[int] | None) ->
 
 
 def _name_of(model: Any, name: str) -> str:
-    """The name of a network, where a model's networks differ in it."""
-    return clean(name) if len({network.name for network in model.networks_}) > 1 else ""
+    """The name of a base model, where there are several."""
+    return clean(name) if len({fitted.name for fitted in model.estimators_}) > 1 else ""
 
 
-def _network_of_dynamics(
-    model: Any, dynamics: Dynamics | None, shown: ShownNetwork
-) -> ShownNetwork | None:
-    """The network with the reservoir, if it is not the one of the map."""
+def _model_of_dynamics(
+    model: Any, dynamics: Dynamics | None, shown: ShownModel
+) -> ShownModel | None:
+    """The base model with the reservoir, if it is not the one of the map."""
     if dynamics is None:
         return None
     encoder = dynamics.encoder

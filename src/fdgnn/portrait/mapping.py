@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fdgnn.graphs import Floats, Ints
+from fdgnn.arrays import Floats, Ints
 from fdgnn.portrait.answers import Answers
 from fdgnn.portrait.text import short
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fdgnn.graphs import Floats, GraphBatch, Ints
+from fdgnn.arrays import Floats, Ints
+from fdgnn.graphs import GraphBatch
 from fdgnn.portrait.answers import Answers
 from fdgnn.portrait.records import (
     BINS,
@@ -47,7 +48,7 @@ def calibration(answers: Answers) -> CalibrationFacts | None:
     two classes that is the usual one.
     """
     probability = answers.probability
-    if answers.chances is None or probability is None or answers.actual is None:
+    if answers.probabilities is None or probability is None or answers.actual is None:
         return None
     right = answers.actual == answers.predicted
     number = np.clip((probability * BINS).astype(np.int64), 0, BINS - 1)
@@ -65,7 +66,7 @@ def calibration(answers: Answers) -> CalibrationFacts | None:
     truth = np.eye(len(answers.classes))[answers.actual]
     return CalibrationFacts(
         bins=bins,
-        brier=short(np.square(answers.chances - truth).sum(axis=1).mean() / 2),
+        brier=short(np.square(answers.probabilities - truth).sum(axis=1).mean() / 2),
         expected_error=short(sum(gaps) / len(probability)),
     )
 

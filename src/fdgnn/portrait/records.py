@@ -20,7 +20,7 @@ from fdgnn.files import write_aside
 from fdgnn.limits import MAX_RUN_FILE_BYTES
 from fdgnn.records import Record, decode, encode
 
-FORMAT = 2  # of Portrait.format
+FORMAT = 3  # of Portrait.format
 
 MAPPED = 1000  # graphs on the map, at most
 MISTAKES = 12  # graphs listed as mistakes, at most
@@ -32,7 +32,7 @@ LABELS = 30  # vertex labels that are counted one by one, at most
 CLASSES = 50  # classes that are shown one by one, at most
 BINS = 10  # bins of probability, at most
 SUBSTRUCTURES = 200  # of all classes together, at most
-MEMBERS = 200  # kinds of networks that are listed, at most
+BASE_MODELS = 200  # that are listed, at most
 DESCRIPTORS = 100  # columns beside the graphs that are listed, at most
 UNLIKE = 50  # graphs unlike those of training that are listed, at most
 
@@ -118,11 +118,11 @@ class DataFacts(GraphCounts, frozen=True, kw_only=True):
     labels: Annotated[list[tuple[str, Count]], Meta(max_length=LABELS)]  # most common first
 
 
-class ShownNetwork(Record, frozen=True, kw_only=True):
-    """A network whose features make the map, or whose dynamics are shown."""
+class ShownModel(Record, frozen=True, kw_only=True):
+    """A fitted model whose features make the map, or whose dynamics are shown."""
 
     encoder: str  # the class of its encoder
-    name: str = ""  # where a model's networks differ
+    name: str = ""  # of its base model, where there are several
     fold: Numbered | None  # the first of the folds that chose what most folds chose
     folds_alike: Count | None  # folds that chose this configuration; alpha may differ
     n_folds: Count | None
@@ -130,27 +130,27 @@ class ShownNetwork(Record, frozen=True, kw_only=True):
     effective_spectral_radius: Number | None
 
 
-class MemberFacts(Record, frozen=True, kw_only=True):
-    """Networks of a model that are alike."""
+class BaseModelFacts(Record, frozen=True, kw_only=True):
+    """A base model of an ensemble."""
 
     name: str
-    encoder: str  # the class of the encoder, or those that it joins
+    encoder: str  # the class of the encoder, or those that a union joins
     readout: str
-    penalty: Number | None  # None where it is not known
-    n_networks: Numbered
+    alpha: Number | None  # None where it is not known
+    n_estimators: Numbered  # random initializations
 
 
 class SubstructureFacts(Record, frozen=True, kw_only=True):
-    """A color that counts for or against a class, and a graph that has it."""
+    """A WL label that counts for or against a class, and a graph that has it."""
 
     target: str | None  # the class; None for a regression
     words: str
-    round: Count  # how often the color was refined
+    round: Count  # WL iteration
     weight: Number  # what it adds to the score, averaged over all graphs
     contribution: Number  # averaged over the graphs that have it
     n_graphs: Count  # graphs that have it
     graph: Count  # the example
-    steps: list[Annotated[int, Meta(ge=-1)]]  # of each vertex from the color; -1: it is not seen
+    steps: list[Annotated[int, Meta(ge=-1)]]  # of each vertex from the label; -1: it is not seen
     radius: Count  # edges are seen that have an end less than so many steps away
 
 
@@ -164,7 +164,7 @@ class DescriptorFacts(Record, frozen=True, kw_only=True):
 
 
 class LayerFacts(Record, frozen=True, kw_only=True):
-    """One layer of a reservoir, and how its states come to rest."""
+    """One layer of a reservoir, and how its states converge."""
 
     layer: Numbered
     spectral_radius: Number  # rho(W_H)
@@ -178,7 +178,7 @@ class LayerFacts(Record, frozen=True, kw_only=True):
 
 
 class Curve(Record, frozen=True, kw_only=True):
-    """How one graph comes to rest in one layer."""
+    """How one graph converges in one layer."""
 
     layer: Numbered
     graph: Count
@@ -187,7 +187,7 @@ class Curve(Record, frozen=True, kw_only=True):
 
 
 class DynamicsFacts(Record, frozen=True, kw_only=True):
-    """How the states of a reservoir come to rest, by the paper's loop."""
+    """How the states of a reservoir converge, by the paper's loop."""
 
     degree: Number  # k as used
     tol: Number
@@ -312,16 +312,16 @@ class Machine(Record, frozen=True, kw_only=True):
 class Portrait(Record, frozen=True, kw_only=True):
     """What a page shows of a model and its data."""
 
-    format: Literal[2] = 2
+    format: Literal[3] = 3
     dataset: str
     task: Literal["classification", "regression"]
     held_out: bool  # whether no model saw in training what it predicts here
     how: str  # a sentence: which models made the predictions
     classes: list[str]  # all different, in the model's order; none for a regression
-    n_networks: Count
-    network: ShownNetwork
+    n_estimators: Count
+    shown: ShownModel
     data: DataFacts
-    dynamics: DynamicsFacts | None  # None where no network has a reservoir
+    dynamics: DynamicsFacts | None  # None where no base model has a reservoir
     graphs: Annotated[list[GraphRow], Meta(max_length=MAPPED)]  # all mistakes are among them
     explained: tuple[Number, Number]  # shares of variance of x and y
     drawings: Annotated[list[Drawing], Meta(max_length=MAPPED)]  # of small graphs
@@ -333,8 +333,10 @@ class Portrait(Record, frozen=True, kw_only=True):
     command: str | None
     versions: dict[str, str]
     machine: Machine
-    members: Annotated[list[MemberFacts], Meta(max_length=MEMBERS)] = field(default_factory=list)
-    dynamics_network: ShownNetwork | None = None  # where it is not that of the map
+    base_models: Annotated[list[BaseModelFacts], Meta(max_length=BASE_MODELS)] = field(
+        default_factory=list
+    )
+    dynamics_of: ShownModel | None = None  # where it is not the model of the map
     # Over the graphs on the map; for each class those for it, and then those against it.
     substructures: Annotated[list[SubstructureFacts], Meta(max_length=SUBSTRUCTURES)] = field(
         default_factory=list

@@ -1,4 +1,4 @@
-"""How far predictions can be trusted: what sets and intervals cover, what is unlike training."""
+"""How far predictions can be trusted: coverage of sets and intervals, the applicability domain."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn.graphs import Floats, GraphBatch
+from fdgnn.arrays import Floats
+from fdgnn.graphs import GraphBatch
 from fdgnn.portrait.answers import Answers
 from fdgnn.portrait.records import UNLIKE, CoverageFacts, TrustFacts, UnlikeGraph
 from fdgnn.portrait.text import clipped, short
@@ -16,15 +17,15 @@ COVERAGES = (0.8, 0.9, 0.95)
 
 
 def trust_facts(answers: Answers, graphs: GraphBatch, ids: Sequence[object]) -> TrustFacts | None:
-    """Ask each model about its own graphs, which it has not seen; None if models cannot tell."""
-    if any(model.novelty_ is None for model in answers.models):
+    """Return the facts about graphs that their models have not seen; None if models cannot tell."""
+    if any(model._novelty is None for model in answers.models):
         return None
     novelty, words = np.empty(len(graphs)), dict[int, str]()
     for m, model in enumerate(answers.models):
         mine = np.flatnonzero(answers.model_of == m)
         if len(mine):
             novelty[mine] = model.novelty(graphs if len(answers.models) == 1 else graphs[mine])
-            told = model.told_unlike(graphs[mine], novelty[mine])
+            told = model._told_unlike(graphs[mine], novelty[mine])
             words |= {int(mine[g]): w for g, w in told.items()}
     unlike = np.isin(np.arange(len(graphs)), list(words))
     most = sorted(words, key=lambda g: (-novelty[g], g))[:UNLIKE]
@@ -50,19 +51,23 @@ def _error(answers: Answers, chosen: Any) -> float | None:
 
 
 def _covered(answers: Answers, share: float) -> list[CoverageFacts]:
-    """One record, or none where models have no held-out scores, or too few for this share."""
+    """One record, or none where models have no conformal scores, or too few for this share."""
+    scores = [model.targets_[0].scores for model in answers.models]
     try:
-        limits = np.array([_limit(model, share) for model in answers.models])[answers.model_of]
-    except (AttributeError, ValueError):
+        limits = np.array([one.limit(share) for one in scores if one is not None])
+    except ValueError:
         return []
+    if len(limits) < len(scores):
+        return []
+    limits = limits[answers.model_of]
     if answers.regression:
         covered = None
         if answers.actual is not None:
             covered = short((np.abs(answers.actual - answers.predicted) <= limits).mean())
         return [CoverageFacts(coverage=share, covered=covered, size=short(2 * limits.mean()))]
-    if answers.chances is None:
+    if answers.probabilities is None:
         return []
-    sets = 1.0 - answers.chances <= limits[:, None]
+    sets = 1.0 - answers.probabilities <= limits[:, None]
     return [
         CoverageFacts(
             coverage=share,
@@ -71,11 +76,6 @@ def _covered(answers: Answers, share: float) -> list[CoverageFacts]:
             empty=short((~sets.any(axis=1)).mean()),
         )
     ]
-
-
-def _limit(model: Any, share: float) -> float:
-    scores = model.conformal_
-    return float(scores.limit(share) if hasattr(model, "classes_") else scores.limits(share)[0])
 
 
 def _holds(sets: Any, actual: Any) -> Floats:

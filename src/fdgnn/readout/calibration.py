@@ -14,12 +14,9 @@ output extrapolates, to numbers in the hundreds where the penalty is small, whic
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from fdgnn.graphs import Array, Floats
-from fdgnn.readout.stratified import stratified
 
-N_FOLDS = 5
 SLOPES = (1e-6, 1e6)  # where a is looked for
 _LEAK = 1e-6  # what is left of the outputs beyond their targets, so that order is kept
 
@@ -49,49 +46,6 @@ def fit_slope(outputs: Floats, codes: Array) -> float:
     from scipy.optimize import brentq  # slow to import, and only for training
 
     return high if derivative(high) <= 0 else float(brentq(derivative, low, high))
-
-
-def stratified_folds(
-    codes: Array, seed: np.random.SeedSequence, n_folds: int = N_FOLDS
-) -> npt.NDArray[np.int64]:
-    """Fold of each graph; fewer than asked for where a class has fewer graphs."""
-    fewest = int(np.bincount(codes).min())
-    if fewest < 2:
-        raise ValueError(
-            "a class has only one graph, and probabilities and penalties are learned on graphs "
-            "held out of the fit; give every class at least two, or give alpha, and no probability"
-        )
-    random_state = int(seed.generate_state(1)[0])
-    return stratified(codes, min(n_folds, fewest), random_state)
-
-
-def shuffled_folds(
-    n: int, seed: np.random.SeedSequence, n_folds: int = N_FOLDS
-) -> npt.NDArray[np.int64]:
-    """Fold of each of n graphs, of about equal sizes."""
-    if n < 2:
-        raise ValueError("there is one graph only, and penalties are learned on graphs held out")
-    folds = np.arange(n) % min(n_folds, n)
-    return np.random.default_rng(seed).permutation(folds)
-
-
-def signature_folds(
-    signatures: npt.NDArray[np.uint64], salt: int, n_folds: int = N_FOLDS
-) -> npt.NDArray[np.int64]:
-    """Fold of each graph by what it is, wherever it stands: equal graphs are held out together.
-
-    `signatures` (n,) are equal for equal graphs. For many graphs, whose folds are of about equal
-    sizes and classes by chance alone.
-    """
-    bits = mixed_bits(signatures ^ np.uint64(salt % 2**64))
-    return np.asarray((bits >> np.uint64(32)) % np.uint64(n_folds), dtype=np.int64)
-
-
-def mixed_bits(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Scramble 64 bits (the finalizer of SplitMix64), so that any of them are like random ones."""
-    mixed = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(mixed ^ (mixed >> np.uint64(31)))
 
 
 def _evidence(outputs: Floats) -> Floats:

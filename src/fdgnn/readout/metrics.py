@@ -16,7 +16,7 @@ import numpy as np
 
 from fdgnn.arrays import Array, Floats
 from fdgnn.readout.calibration import fit_slope, probabilities
-from fdgnn.readout.targets import winning_class
+from fdgnn.targets import winning_class
 
 RARE = 0.1  # a class with a smaller share of the graphs is rare, unless all classes are
 
@@ -273,11 +273,6 @@ def named_scoring(name: str, classify: bool, more: str = "") -> Scoring:
         others = f", {more}" if more else ""
         raise ValueError(f"scoring={name!r}: for {what}, expected one of {names}{others}")
     return found
-
-
-def rarest_share(codes: Array) -> float:
-    """The share of graphs that the rarest class has."""
-    return float(np.bincount(codes).min() / len(codes))
 
 
 def has_rare_class(counts: Array) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from fdgnn.arrays import Array
 from fdgnn.exceptions import RareClassWarning
 from fdgnn.readout.metrics import has_rare_class
+from fdgnn.targets import Targets
 
 
 def rare_class(y: Array) -> tuple[str, float] | None:
@@ -19,14 +20,17 @@ def rare_class(y: Array) -> tuple[str, float] | None:
     return str(classes[counts.argmin()]), float(counts.min() / counts.sum())
 
 
-def tell_rare_class(y: Array, heeded: bool = False, stacklevel: int = 3) -> None:
-    """Warn if ROC AUC has taken the place of accuracy, because of a rare class.
+def tell_rare_class(targets: Targets, heeded: bool = False, stacklevel: int = 3) -> None:
+    """Warn if ROC AUC has taken the place of accuracy, because of class imbalance.
 
     It is `heeded` if there is a threshold or a weight for it already.
     """
-    found = rare_class(y)
-    if found is not None:
-        tell_rare(f"class {found[0]}", found[1], heeded, stacklevel + 1)
+    for t, name in enumerate(targets.names if targets.classify else ()):
+        found = rare_class(targets.of_target(t))
+        if found is not None:
+            of = f" of target {name!r}" if name else ""
+            tell_rare(f"class {found[0]}{of}", found[1], heeded, stacklevel + 1)
+            return
 
 
 def tell_rare(name: str, share: float, heeded: bool = False, stacklevel: int = 3) -> None:

@@ -1,100 +1,115 @@
-"""What a page tells about a model file."""
+"""What a page shows about a model file."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import mean
 
 from fdgnn.model_files import ModelInfo, model_info
+from fdgnn.model_files.targets import TargetRecord
 
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What a model file says about its model.
+    """What a model file says about its model, or about one of its several targets.
 
     Attributes
     ----------
     kind : str
-        The class of the model.
-    n_classes : int
-        How many classes it knows; 0 for a regressor.
+        The class of the model, or the kind of an encoder.
+    targets : tuple of TargetRecord
+        Name, classes and nested cross-validation results of each target in the file; none for an
+        encoder.
+    target : str, optional
+        The one of several targets that is shown.
     score : float, optional
         The score that it was saved with.
     nested : bool
-        Whether the score was measured by nested cross validation.
+        Whether the score is a nested cross-validation result.
     settings, versions : mapping
         Names and values to be shown as they are.
-    scores : mapping
-        Scores on graphs held out, by measure; what models were chosen by is the first.
-    targets : mapping
-        The same for each of the file's several targets.
     split : str, optional
-        How these graphs were held out, in words.
-    rivals : mapping
-        Scores of regression on Morgan counts in the same folds: of a target by its name, else
-        of "".
+        How graphs were held out, in words.
     repeats : str, optional
-        What is to be said of graphs with a twin in another fold.
+        Duplicates across folds, in words.
     """
 
     kind: str
-    n_classes: int
+    targets: tuple[TargetRecord, ...]
     score: float | None
     nested: bool
     settings: Mapping[str, object]
     versions: Mapping[str, object]
-    scores: Mapping[str, float] = field(default_factory=dict)
-    targets: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     split: str | None = None
-    rivals: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     repeats: str | None = None
+    target: str | None = None
+
+    @property
+    def _shown(self) -> list[TargetRecord]:
+        return [one for one in self.targets if self.target in (None, one.name)]
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes of the only target; 0 for a regressor, and for several."""
+        one = self._shown[0] if len(self._shown) == 1 else TargetRecord()
+        return 0 if one.classes is None else len(one.classes.values)
 
     @property
     def is_regressor(self) -> bool:
         """Whether it predicts numbers."""
-        return self.kind == "FDGNNRegressor"
+        return any(target.classes is None for target in self.targets)
+
+    @property
+    def scores(self) -> Mapping[str, float]:
+        """Nested cross-validation results by metric, the mean over targets."""
+        return means([one.scores for one in self._shown])
+
+    @property
+    def rival(self) -> Mapping[str, float]:
+        """The same for regression on Morgan counts."""
+        return means([one.rival for one in self._shown])
 
     @property
     def usual_score(self) -> float | None:
-        """Accuracy or R2, if the file has it; files without `scores` do not say what theirs is."""
+        """Accuracy or R2, if the file has it, or else the score that it was saved with."""
         return self.scores.get("R2" if self.is_regressor else "accuracy", self.score)
 
 
 def model_facts(path: str | os.PathLike[str], target: str | None = None) -> ModelFacts:
-    """Read what a page tells about a model file, or about one of its several targets.
+    """Read what a page shows about a model file, or about one of its several targets.
 
     Errors are those of `model_info`.
     """
     info = model_info(path)
     facts = _facts(info)
-    if target is None:
+    if target is None or len(info.targets) == 1:
         return facts
-    one = next(each for each in info.targets if each.name == target)
-    return replace(
-        facts,
-        n_classes=0 if one.classes is None else len(one.classes.values),
-        score=next(iter(one.scores.values()), None),
-        scores=one.scores,
-    )
+    found = replace(facts, target=target)
+    return replace(found, score=next(iter(found.scores.values()), None))
 
 
 def _facts(info: ModelInfo) -> ModelFacts:
-    kind = info.model or info.encoder.kind
+    first = info.estimators[0].encoder if info.estimators else info.encoder
+    assert first is not None  # a file has a model or an encoder
+    kind = info.model or first.kind
+    facts = {name: value for name, value in first.facts.items() if not isinstance(value, list)}
     graphs = {"directed": info.graph_kind.directed, "vertices_carry": info.graph_kind.vertices}
-    facts = {n: v for n, v in info.encoder.facts.items() if not isinstance(v, list)}
-    encoder = {"encoder": info.encoder.kind} | info.encoder.parameters | facts
+    encoder = {"encoder": first.kind} | first.parameters | facts
     return ModelFacts(
         kind=kind,
-        n_classes=0 if info.classes is None else len(info.classes.values),
+        targets=tuple(info.targets),
         score=info.score,
         nested=info.nested,
-        # The parameters of an encoder that is an object are not those of the model.
-        settings={"class": kind} | info.parameters | encoder | graphs,
+        settings={"class": kind} | encoder | info.parameters | graphs,
         versions={"fdgnn": info.fdgnn, "format": info.format},
-        scores=info.scores,
-        targets={target.name: target.scores for target in info.targets},
         split=info.split,
-        rivals={"": info.rival} | {target.name: target.rival for target in info.targets},
         repeats=info.repeats,
     )
+
+
+def means(each: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the mean over targets of each score that all of them have."""
+    shared = [name for name in (each[0] if each else {}) if all(name in own for own in each)]
+    return {name: mean(own[name] for own in each) for name in shared}

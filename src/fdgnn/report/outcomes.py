@@ -105,7 +105,7 @@ def saved_score(subject: Subject) -> tuple[float, str] | None:
     score = None if subject.model is None else subject.model.usual_score
     if subject.model is None or score is None:
         return None
-    how = "nested cross validation" if subject.model.nested else "as measured by whoever made it"
+    how = "nested cross-validation" if subject.model.nested else "as measured by whoever made it"
     split = f", {subject.model.split}" if subject.model.split else ""
     return score, f"{how}{split}, saved with the model"
 

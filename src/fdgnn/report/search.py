@@ -38,7 +38,7 @@ class SearchSummary:
     configurations: Sequence[Configuration]
     alphas: Sequence[float]
     validation: Sequence[Floats]  # per configuration, (n_guesses, n_alphas); maybe no guesses
-    n_networks: int
+    n_estimators: int
     n_unreadable: int
 
     def means(self) -> dict[int, Floats]:
@@ -89,7 +89,7 @@ def summarize_search(run: Run) -> SearchSummary | None:
             else np.empty((0, n_alphas))
             for c in range(n)
         ],
-        n_networks=sum(map(len, found.values())),
+        n_estimators=sum(map(len, found.values())),
         n_unreadable=n_unreadable,
     )
 

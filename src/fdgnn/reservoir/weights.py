@@ -216,21 +216,20 @@ class DeepReservoir:
         n_connections = self.weights.rec_values.shape[2]
         return float(_LARGEST_SINGLE / max(1.0, n_connections * self.largest_recurrent))
 
-    def program(self, wanted: tuple[int, ...], *, single: bool) -> Any:
-        """Give what kernels run if the states of the layers `wanted` (ascending) count.
+    def program(self, wanted: tuple[int, ...]) -> Any:
+        """Return what kernels run if the states of the layers `wanted` (ascending) count.
 
-        That is the weights in float32 or float64, and the order of evaluation.
+        That is the weights in both precisions, and the order of evaluation.
         """
-        known = self._programs.get((wanted, single))
-        if known is None:
+        if wanted not in self._programs:
             from fdgnn.kernels import bind_program
 
-            known = bind_program(self.weights, slots_of(wanted, self.n_layers), self.radii, single)
-            self._programs[wanted, single] = known
-        return known
+            slots = slots_of(wanted, self.n_layers)
+            self._programs[wanted] = bind_program(self.weights, slots, self.radii, self.fits_single)
+        return self._programs[wanted]
 
     @cached_property
-    def _programs(self) -> dict[tuple[tuple[int, ...], bool], Any]:
+    def _programs(self) -> dict[tuple[int, ...], Any]:
         return {}
 
     @cached_property

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from fdgnn.context import Context
 from fdgnn.datasets.rows import GraphTable
-from fdgnn.encoders.colors import DEFAULT_BUCKETS
+from fdgnn.encoders.wl import DEFAULT_FEATURES
 from fdgnn.exceptions import GraphError
 from fdgnn.graphs.converters import as_batch
 from fdgnn.scale.local import Local
@@ -21,7 +22,7 @@ from fdgnn.scale.parts import joined_survey as joined
 from fdgnn.scale.plan import plan_memory
 from fdgnn.scale.shards import ShardRequest
 from fdgnn.scale.training import ReadShards, train_on_shards
-from fdgnn.scikit import is_classifier
+from fdgnn.threads import one_blas_thread
 
 
 def fit_batches(
@@ -39,8 +40,8 @@ def fit_batches(
 
     Parameters
     ----------
-    model : FDGNNClassifier or FDGNNRegressor
-        With a reservoir, colors or ``encoder="auto"``. It is fitted, and given back.
+    model : estimator such as FDGNNClassifier
+        Or an ``AutoGraphClassifier`` or ``AutoGraphRegressor``. It is fitted, and given back.
     batches : iterable of (graphs, y)
         It is gone through once; batches are kept as files.
     memory : str, optional
@@ -61,7 +62,7 @@ def fit_batches(
     (3,)
     """
     context = Context(n_jobs=n_jobs)
-    n_columns = getattr(model.encoder, "n_buckets", None) or DEFAULT_BUCKETS
+    n_columns = getattr(getattr(model, "encoder", None), "n_features", None) or DEFAULT_FEATURES
     plan = plan_memory(memory, context, n_columns)
     with tempfile.TemporaryDirectory(dir=work_dir) as place:
         folder = Path(place)
@@ -81,7 +82,8 @@ def fit_batches(
         if survey is None:
             raise GraphError("no graphs: there is nothing to fit to")
         request = ShardRequest(reading=reading)
-        read = ReadShards([Parts(files=files)], request, survey, (), survey.n_rows, 0, 0.0)
+        read = ReadShards([Parts(files=files)], request, survey, 0, survey.n_rows, 0, 0.0)
         task: Any = "classification" if is_classifier(model) else "regression"
         executor = Local(folder, plan.cache, context, plan.solver)
-        return train_on_shards(model, read, ("y",), executor, context, task=task).model
+        with one_blas_thread():
+            return train_on_shards(model, read, ("y",), executor, context, task=task).model

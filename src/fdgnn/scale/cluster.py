@@ -23,7 +23,7 @@ from fdgnn.context import Context
 from fdgnn.encoders import Encoder
 from fdgnn.exceptions import StudyError
 from fdgnn.extras import require
-from fdgnn.readout.passes import Totals, merge
+from fdgnn.linear.blocks import Totals, merge
 from fdgnn.scale.executors import (
     Found,
     Loader,

@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fdgnn.arrays import Array, Floats, Ints
+from fdgnn.arrays import Array, Floats, Ints, mixed_bits
 from fdgnn.exceptions import DatasetFormatError
-from fdgnn.readout.calibration import mixed_bits, signature_folds
-from fdgnn.readout.passes import SamplePart
-from fdgnn.readout.several import SeveralTargets, Target
+from fdgnn.folds import N_FOLDS, signature_folds
+from fdgnn.linear.blocks import SamplePart
 from fdgnn.scale.parts import EncodedPart, PartTargets
 from fdgnn.scale.survey import ColumnSurvey, Survey
-from fdgnn.workflow.asking import MOST_CLASSES, TaskName
+from fdgnn.targets import Target, Targets
+from fdgnn.workflow.inference import MOST_CLASSES, TaskName
 
-N_FOLDS = 5
 MANY = 50_000  # graphs that are enough to choose by: of more, one fold alone is held out
 MOST_HELD_OUT = 2**20  # graphs whose held-out outputs choose penalties and make probabilities
 _OF_SAMPLE = np.uint64(0x5851F42D4C957F2D)
@@ -83,35 +82,35 @@ class Coding:
     def targets(self) -> tuple[Target, ...]:
         """What each target is."""
         nothing = np.empty((0, len(self.names)))
-        return SeveralTargets(self.names, nothing, self.classes).targets
+        return Targets(self.names, nothing, self.classes).each
 
     @property
     def n_outputs(self) -> int:
         """Q."""
-        return int(self.targets[-1].outputs.stop)
+        return int(self.targets[-1].columns.stop)
 
-    def values(self, answers: PartTargets) -> SeveralTargets:
+    def values(self, answers: PartTargets) -> Targets:
         """Give the targets of a part."""
         pairs = zip(answers.columns, answers.known, strict=True)
         if self.classes is None:
             columns = [
                 np.where(known, column.astype(np.float64), np.nan) for column, known in pairs
             ]
-            return SeveralTargets(self.names, np.stack(columns, axis=1))
+            return Targets(self.names, np.stack(columns, axis=1))
         codes = []
         for (column, known), classes in zip(pairs, self.classes, strict=True):
             found = np.searchsorted(classes, column.astype(classes.dtype, copy=False))
             codes.append(np.where(known, found, -1))
-        return SeveralTargets(self.names, np.stack(codes, axis=1), self.classes)
+        return Targets(self.names, np.stack(codes, axis=1), self.classes)
 
-    def weights(self, values: SeveralTargets) -> Floats | None:
+    def weights(self, values: Targets) -> Floats | None:
         """Weights (n, q) of a part."""
         if self.class_weights is None:
             return None
         columns = []
         for t, (target, each) in enumerate(zip(self.targets, self.class_weights, strict=True)):
             own = each[np.maximum(values.values[:, t], 0)]
-            columns += [own] * (target.outputs.stop - target.outputs.start)
+            columns += [own] * (target.columns.stop - target.columns.start)
         return np.stack(columns, axis=1)
 
     def folds(self, answers: PartTargets) -> Ints:

@@ -9,11 +9,12 @@ import numpy as np
 from fdgnn.arrays import Array, Floats
 from fdgnn.encoders import Encoder
 from fdgnn.expansion import RandomExpansion, expanded
-from fdgnn.networks import draw_expansion
-from fdgnn.readout.linear import LinearReadout
-from fdgnn.readout.passes import Totals
-from fdgnn.readout.ridge import Moments
-from fdgnn.scale.coding import N_FOLDS, Coding
+from fdgnn.fitting import draw_expansion
+from fdgnn.folds import N_FOLDS
+from fdgnn.linear.blocks import Totals
+from fdgnn.linear.gram import Moments
+from fdgnn.linear.ridge import LinearReadout
+from fdgnn.scale.coding import Coding
 from fdgnn.scale.executors import AsGraphs, TrainingParts
 from fdgnn.scale.parts import ParsedPart, dense_features
 
@@ -54,13 +55,13 @@ class _MomentSums:
         for t, target in enumerate(coding.targets):
             for f in range(N_FOLDS):
                 rows = np.flatnonzero((fold == f) & values.known[:, t])
-                own = None if weights is None else weights[rows, target.outputs.start]
-                found = Moments.of(X[rows], Y[rows, target.outputs], own)
+                own = None if weights is None else weights[rows, target.columns.start]
+                found = Moments.of(X[rows], Y[rows, target.columns], own)
                 n[f, t] += found.n
                 x[f, t] += found.x
-                y[f, target.outputs] += found.y
+                y[f, target.columns] += found.y
                 xx[f, t] += found.xx
-                xy[f, :, target.outputs] += found.xy
+                xy[f, :, target.columns] += found.xy
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class DenseTraining:
         n_projections: int | None,
         seed: np.random.SeedSequence,
     ) -> None:
-        self.parts, self.coding = parts, parts.coding
+        self.parts, self.coding, self.encoder = parts, parts.coding, encoder
         n = encoder.n_features_out
         assert n is not None
         self.expansion = draw_expansion(encoder, n, n_projections, seed)
@@ -115,9 +116,10 @@ class DenseTraining:
 
     def _moments(self, target: int, folds: Array) -> Moments:
         n, x, y, xx, xy = self.totals[:5]
-        own = self.coding.targets[target].outputs
+        own = self.coding.targets[target].columns
         return Moments(
-            float(n[folds, target].sum()), x[folds, target].sum(axis=0),
+            float(n[folds, target].sum()) or 1.0,  # where none is left, all sums are 0
+            x[folds, target].sum(axis=0),
             y[folds][:, own].sum(axis=0), xx[folds, target].sum(axis=0),
             xy[folds][:, :, own].sum(axis=0),
         )  # fmt: skip
@@ -126,7 +128,7 @@ class DenseTraining:
         """Weights (P, q) and intercepts (q,), a penalty for each output."""
         coefs, levels = [], []
         for t, target in enumerate(self.coding.targets):
-            coef, level = self._moments(t, folds).solve(float(alphas[target.outputs.start]))
+            coef, level = self._moments(t, folds).solve(float(alphas[target.columns.start]))
             coefs.append(coef.T)
             levels.append(level)
         return np.hstack(coefs), np.concatenate(levels)

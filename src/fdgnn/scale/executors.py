@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
 
+from fdgnn.datasets.rows import Reject
 from fdgnn.encoders import Encoder
-from fdgnn.readout.passes import SamplePart, Step, Totals, added
+from fdgnn.linear.blocks import SamplePart, Step, Totals, added
 from fdgnn.scale.coding import Coding
 from fdgnn.scale.parts import (
     Block,
@@ -25,6 +26,7 @@ from fdgnn.scale.parts import (
     load_answers,
     load_encoded,
     load_parsed,
+    load_rejects,
 )
 from fdgnn.scale.shards import ShardRequest
 from fdgnn.threads import one_blas_thread
@@ -76,6 +78,18 @@ class AsTargets:
     def load(self, part: Any) -> PartTargets:
         """Load the targets of a part."""
         return load_answers(part) if isinstance(part, Path) else part.answers
+
+
+@dataclass(frozen=True)
+class AsRejects:
+    """Rejected rows of parts."""
+
+    kept: ClassVar[bool] = False
+
+    def load(self, part: Any) -> tuple[Reject, ...]:
+        """Load the rejected rows of a part."""
+        rejects: tuple[Reject, ...] = load_rejects(part) if isinstance(part, Path) else part.rejects
+        return rejects
 
 
 Tell = Callable[[int, int], None]  # is called with steps that are done, and systems left

@@ -17,7 +17,7 @@ import joblib
 from fdgnn.context import Context
 from fdgnn.encoders import Encoder
 from fdgnn.exceptions import StudyError
-from fdgnn.readout.passes import Totals, in_strips
+from fdgnn.linear.blocks import Totals, in_strips
 from fdgnn.scale.executors import (
     Found,
     Loader,
@@ -72,7 +72,7 @@ class Local:
         return 1
 
     def parse(self, asked: ShardRequest, blocks: Sequence[Block], watch: Watch) -> list[Parts]:
-        """Read blocks; gives their parts, in the order of the rows."""
+        """Read blocks; gives each part, in the order of the rows."""
         found = []
         counter = _Counter.new(watch.rows)
         for parts, report in self._each(
@@ -80,13 +80,12 @@ class Local:
         ):
             watch.block(report)
             found.append(parts.files)
-        return [Parts(files=in_row_order(blocks, found))]
+        return [Parts(files=[path]) for path in in_row_order(blocks, found)]
 
     def encode(self, handles: Sequence[Parts], encoder: Encoder, name: str) -> list[Parts]:
-        """Encode blocks; gives their parts."""
-        singles = [Parts(files=[path]) for parts in handles for path in parts.files]
+        """Encode parts."""
         work = partial(encode_parts, encoder, self.folder, name)
-        return list(self.context.track(self._each(work, singles), len(singles), "encoding"))
+        return list(self.context.track(self._each(work, handles), len(handles), "encoding"))
 
     def total(self, step: Any, handles: Sequence[Parts], loader: Loader) -> Totals:
         """Add up a step over all parts, by threads."""

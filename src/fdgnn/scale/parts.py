@@ -192,6 +192,11 @@ def load_answers(path: Path) -> PartTargets:
     return _answers_of(_load(path, lambda name: name.startswith(("signatures", "y", "known"))))
 
 
+def load_rejects(path: Path) -> tuple[Reject, ...]:
+    """Read the rejected rows of a part."""
+    return _reports(_load(path, {"rejects", "survey"}.__contains__))[0]
+
+
 def _reports(arrays: dict[str, Array]) -> tuple[tuple[Reject, ...], Survey | None]:
     found = decode(arrays["rejects"].item(), list[tuple[int, str, str]])
     survey = decode(arrays["survey"].item(), Survey | None)  # type: ignore[arg-type]
@@ -238,11 +243,17 @@ class Report:
 
 
 class PartReport(NamedTuple):
-    """Statistics and rejected rows of a part."""
+    """Statistics of a part; its rejected rows are counted, and stay with the part."""
 
     survey: Survey | None
-    rejects: tuple[Reject, ...]
+    n_rejects: int
+    first_reject: Reject | None
     n_rows: int
+
+    @classmethod
+    def of(cls, survey: Survey | None, rejects: Sequence[Reject], n_rows: int) -> PartReport:
+        """Count the rejected rows of a part."""
+        return cls(survey, len(rejects), rejects[0] if rejects else None, n_rows)
 
 
 def in_row_order(blocks: Sequence[Block], found: Sequence[Sequence[Item]]) -> list[Item]:
@@ -319,7 +330,7 @@ def parse_block(
         with write_aside(whole) as file:
             file.write(encode([path.name for path in files]))
         return Parts(files=files), _report(block, files, n_new)
-    reports = (PartReport(p.survey, p.rejects, p.n_rows) for p in held)
+    reports = (PartReport.of(p.survey, p.rejects, p.n_rows) for p in held)
     return Parts(held), Report(block, tuple(reports), n_new)
 
 
@@ -336,7 +347,7 @@ def _report(block: Block, files: Sequence[Path], n_new: int) -> Report:
     for path in files:
         arrays = _load(path, {"rejects", "survey", "n_rows"}.__contains__)
         rejects, survey = _reports(arrays)
-        found.append(PartReport(survey, rejects, int(arrays["n_rows"])))
+        found.append(PartReport.of(survey, rejects, int(arrays["n_rows"])))
     return Report(block, tuple(found), n_new)
 
 

@@ -7,24 +7,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import joblib
 
 from fdgnn.clusters import connected
 from fdgnn.context import Context
-from fdgnn.encoders.colors import DEFAULT_BUCKETS
-from fdgnn.estimators import AUTO, FDGNNClassifier, FDGNNRegressor
-from fdgnn.readout.conjugate import least_bytes
+from fdgnn.encoders.wl import DEFAULT_FEATURES
+from fdgnn.linear.conjugate import least_bytes
 from fdgnn.scale.executors import Executor
 from fdgnn.scale.local import Local
-from fdgnn.workflow.asking import TaskName
-from fdgnn.workflow.searching import Wishes
+from fdgnn.workflow.options import TrainingOptions
 
 LEAST_ROWS, MOST_ROWS = 1_000, 10_000  # of a part
 _READERS = 3  # processes for which the rows of a part are planned; more of them need more memory
 _PROCESS = 150_000_000  # bytes of a process before it has read anything, with its libraries
-_OF_MODELS = ("scoring", "threshold", "class_weight", "handle_unknown")  # wishes as parameters
 _ROW = 20_000  # bytes of a row while it is read, about: a molecule as Python objects
 
 
@@ -55,7 +51,7 @@ class MemoryPlan:
 
 
 def plan_memory(
-    asked: str | None, context: Context, n_columns: int = DEFAULT_BUCKETS
+    asked: str | None, context: Context, n_columns: int = DEFAULT_FEATURES
 ) -> MemoryPlan:
     """Share the memory that is allowed; raise ValueError if it is too little.
 
@@ -117,28 +113,7 @@ def executor_for(
         yield Cluster(client, shared, context, plan.solver)
 
 
-def check_wishes(wishes: Wishes) -> None:
+def check_trainable(options: TrainingOptions) -> None:
     """Raise ValueError for models that are not trained out of core, before anything is read."""
-    if wishes.model == "both":
-        raise ValueError("model 'both' cannot be trained out of core; choose auto, colors or paper")
-    if wishes.settings and wishes.model not in ("paper", "colors"):
-        raise ValueError(f"model {wishes.model!r} has no settings; choose 'paper' or 'colors'")
-
-
-def new_model(wishes: Wishes, task: TaskName) -> Any:
-    """Make the model that a command asks for, not fitted."""
-    check_wishes(wishes)
-    classify, name, settings = task == "classification", wishes.model, wishes.settings
-    for what in ("threshold", "class_weight"):
-        if not classify and getattr(wishes, what) is not None:
-            raise ValueError(f"`{what}` is for classes, but the target is a number")
-    kind = FDGNNClassifier if classify else FDGNNRegressor
-    model = kind(random_state=wishes.seed)
-    model.set_params(**{"probability" if classify else "intervals": True})
-    given = {what: getattr(wishes, what) for what in _OF_MODELS}
-    model.set_params(**{what: value for what, value in given.items() if value is not None})
-    if name == "paper":
-        return model.set_params(encoder="reservoir", **settings)
-    if name == "colors" and settings:
-        return model.set_params(encoder="colors", readout="linear", **settings)
-    return model.set_params(encoder=AUTO, candidates="all" if name == "auto" else name)
+    if options.model == "union":
+        raise ValueError("model 'union' cannot be trained out of core; choose auto, wl or paper")

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from fdgnn.arrays import Array, Floats
-from fdgnn.encoders import ColorCounts
+from fdgnn.encoders import WLCounts
 from fdgnn.expansion import RandomExpansion
-from fdgnn.novelty import SeenColors
-from fdgnn.readout.conjugate import SparseRidge, Systems
-from fdgnn.readout.linear import LinearReadout
-from fdgnn.readout.passes import FEW, NOBODY, HeldParts, SamplePart
+from fdgnn.linear.blocks import FEW, NOBODY, HeldParts, SamplePart
+from fdgnn.linear.conjugate import SparseRidge, Systems
+from fdgnn.linear.ridge import LinearReadout
+from fdgnn.novelty import SeenFeatures
 from fdgnn.scale.executors import AsSamples, ExecutedPasses, Tell, TrainingParts
 
 _ENTRY = 12  # bytes of an entry of a sparse matrix: a column, and a value if it is not 1
@@ -72,18 +72,16 @@ class SparseTraining:
 
     expansion: RandomExpansion | None = None
 
-    def __init__(
-        self, parts: TrainingParts, encoder: ColorCounts, relative: bool, tell: Tell
-    ) -> None:
-        self.coding, self.tell = parts.coding, tell
+    def __init__(self, parts: TrainingParts, encoder: WLCounts, relative: bool, tell: Tell) -> None:
+        self.coding, self.tell, self.encoder = parts.coding, tell, encoder
         handles = parts.executor.encode(parts.handles, encoder, fingerprint(encoder))
-        assert encoder.n_buckets is not None
+        assert encoder.n_features is not None
         self.passes = ExecutedPasses(
-            parts.executor, handles, AsSamples(parts.coding), encoder.n_buckets
+            parts.executor, handles, AsSamples(parts.coding), encoder.n_features
         )
         self.ridge = SparseRidge(self.passes, tell, parts.executor.solver_bytes)
         self.unit = (self.ridge.spread or 1.0) if relative else 1.0
-        self.novelty: tuple[SeenColors, Floats] | None = None
+        self.novelty: tuple[SeenFeatures, Floats] | None = None
 
     def held_out(self, alphas: Floats) -> Floats:
         """Outputs (alphas, n, q) of graphs held out, by models that have not seen their folds.
@@ -130,7 +128,7 @@ class SparseTraining:
         step = _OwnOutputs(coef, intercept, self.coding.left_out, ridge.places, alone)
         found = passes.executor.gather(step, passes.handles, passes.loader)
         self.novelty = (
-            SeenColors.of_columns(ridge.used, passes.n_columns),
+            SeenFeatures.of_columns(ridge.used, passes.n_columns),
             np.concatenate([share for _, share in found]),
         )
         return np.concatenate([outputs for outputs, _ in found]).transpose(1, 0, 2)
@@ -171,7 +169,7 @@ class SparseTraining:
         return LinearReadout(self.ridge.spread_out(coef), intercept)
 
 
-def fingerprint(encoder: ColorCounts) -> str:
+def fingerprint(encoder: WLCounts) -> str:
     """Name what an encoder makes of graphs: the same for equal features."""
     ours = ("random_state", "n_jobs", "handle_unknown")
     parameters = {k: v for k, v in encoder.get_params(deep=False).items() if k not in ours}
@@ -180,7 +178,7 @@ def fingerprint(encoder: ColorCounts) -> str:
     return f"colors-{hashlib.sha256(about.encode()).hexdigest()[:16]}"
 
 
-def facts_without_labels(encoder: ColorCounts) -> Any:
+def facts_without_labels(encoder: WLCounts) -> Any:
     """What is kept of an encoder but the labels, on which features do not depend."""
     facts = encoder.facts()
     labels = ("vocabulary", "arc_vocabulary")

@@ -10,25 +10,24 @@ from typing import Any
 import numpy as np
 
 from fdgnn.arrays import Array, Floats
-from fdgnn.committee import LARGE_PENALTIES, kept_members
 from fdgnn.context import Context
 from fdgnn.datasets.rows import Reject
-from fdgnn.estimators import AUTO
+from fdgnn.ensemble import combine
 from fdgnn.exceptions import DatasetFormatError
-from fdgnn.networks import Goal, TrainingGoal, salt_of
-from fdgnn.readout.dual import MOST_SAMPLES
+from fdgnn.fitting import FitTask
+from fdgnn.folds import salt_of
 from fdgnn.readout.metrics import OF_CLASSES, OF_NUMBERS, Scoring, named_scoring, usual_scoring
-from fdgnn.readout.several import SeveralTargets
 from fdgnn.scale.coding import Coding, task_of_survey
-from fdgnn.scale.executors import AsTargets, Executor, TrainingParts
-from fdgnn.scale.members import MemberTask, TrainedMember, check_supported, novelty_of
+from fdgnn.scale.executors import AsRejects, AsTargets, Executor, TrainingParts
+from fdgnn.scale.members import ScaleTask, TrainedModel, check_supported, novelty_of
 from fdgnn.scale.parts import Block, PartTargets, Report, in_row_order, joined_survey
 from fdgnn.scale.shards import Shard, ShardRequest, rows_about
 from fdgnn.scale.survey import Survey, SurveyedGraphs
-from fdgnn.seeds import child_seed
-from fdgnn.workflow.asking import TaskName
+from fdgnn.targets import Targets
+from fdgnn.workflow.inference import TaskName
 
 _BLOCKS_PER_WORKER = 4  # so that workers end together
+_TOO_MANY = 2**40  # graphs
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class ReadShards:
     handles: list[Any]
     asked: ShardRequest
     survey: Survey
-    rejects: tuple[tuple[str, Reject], ...]  # with the shard of each
+    n_rejects: int
     n_rows: int
     n_new: int  # parts that were not there before
     seconds: float
@@ -47,6 +46,11 @@ class ReadShards:
     def graphs(self) -> SurveyedGraphs:
         """All that encoders ask of the graphs."""
         return SurveyedGraphs(self.survey, self.asked.reading)
+
+    def rejects(self, executor: Executor) -> Iterator[Sequence[Reject]]:
+        """Yield the rejected rows, some at a time: there may be more than fit in memory."""
+        for handle in self.handles if self.n_rejects else ():
+            yield from executor.gather(tuple, [handle], AsRejects())
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ class ScaledTraining:
     n_graphs: int
     n_held_out: int
     members: list[str]
-    penalties: list[Any]
+    alphas: list[Any]
     seconds: dict[str, float]
 
 
@@ -75,17 +79,17 @@ def read_shards(
     watch = _Progress(rows_about(shards), context)
     handles = executor.parse(settled, blocks, watch)
     reports = watch.reports
-    named = [[(r.block.shard.path, part) for part in r.parts] for r in reports]
-    parts = in_row_order([r.block for r in reports], named)
-    survey = joined_survey([part.survey for _, part in parts])
-    rejects = [(path, reject) for path, part in parts for reject in part.rejects]
+    parts = in_row_order([r.block for r in reports], [r.parts for r in reports])
+    survey = joined_survey([part.survey for part in parts])
     n_rows = sum(report.n_rows for report in reports)
     if survey is None:
-        first = f", the first because of: {rejects[0][1]}" if rejects else ""
-        raise DatasetFormatError(f"none of the {n_rows} rows can be used{first}")
+        first = next((each.first_reject for each in parts if each.n_rejects), None)
+        why = "" if first is None else f", the first because of: {first}"
+        raise DatasetFormatError(f"none of the {n_rows} rows can be used{why}")
+    n_rejects = sum(part.n_rejects for part in parts)
     n_new = sum(report.n_new for report in reports)
     seconds = time.perf_counter() - start
-    return ReadShards(handles, settled, survey, tuple(rejects), n_rows, n_new, seconds)
+    return ReadShards(handles, settled, survey, n_rejects, n_rows, n_new, seconds)
 
 
 def _blocks(shard: Shard, n_shards: int, executor: Executor) -> list[Block]:
@@ -133,28 +137,36 @@ def train_on_shards(
     model: Any, read: ReadShards, names: tuple[str, ...], executor: Executor, context: Context,
     *, task: TaskName | None = None,
 ) -> ScaledTraining:  # fmt: skip
-    """Choose penalties and members by graphs held out, and train the model on all graphs.
+    """Choose alpha and base models by out-of-fold predictions, and train the model on all graphs.
 
-    `model` is an `FDGNNClassifier` or `FDGNNRegressor` that is not fitted, for targets of the kind
-    of `task`.
+    `model` is an estimator that is not fitted, for targets of the kind of `task`.
     """
     start = time.perf_counter()
     found: TaskName = task or task_of_survey(read.survey, names)
-    graphs, classify = read.graphs, found == "classification"
-    model.begin(graphs)
-    salt = salt_of(model.seed_)
-    coding = Coding.of(names, read.survey, found, salt)
-    if getattr(model, "class_weight", None) == "balanced":
+    graphs = read.graphs
+    model._check_parameters()
+    model._begin(graphs)
+    coding = Coding.of(names, read.survey, found, salt_of(model.seed_))
+    if model.class_weight == "balanced":
         coding = coding.balanced(read.survey)
-    sampled = executor.gather(_SampledValues(coding), read.handles, AsTargets())
-    several = SeveralTargets(names, np.concatenate(sampled), coding.classes)
-    goal = _goal(model, several, coding, classify)
+    sampled = executor.gather(_SampledRows(coding), read.handles, AsTargets())
+    values, folds = (np.concatenate(part) for part in zip(*sampled, strict=True))
+    targets = Targets(names, values, coding.classes, flat=len(names) == 1)
+    model._check_threshold(targets)
+    fit_task = FitTask(targets, folds[None], model._metric(targets))
     parts = TrainingParts(executor, read.handles, coding)
-    trained = _trained(model, MemberTask(parts, graphs, model.n_projections), goal, context)
-    outputs = np.asarray(np.mean([each.held_out.outputs for each in trained], axis=0))
-    model.assemble([each.network for each in trained], novelty_of(trained))
-    _finish(model, several, outputs, goal)
-    scoring, scores = _scores(model, several, outputs, classify)
+    trained = _trained(model, ScaleTask(parts, graphs, fit_task), context)
+    ensemble = combine([each.fit for each in trained], fit_task)
+    kept = [one for one, keep in zip(trained, ensemble.kept[-1], strict=True) if keep]
+    models = [fitted for one in kept for fitted in one.fit.fitted]
+    predictions = ensemble.predictions[-1]
+    model._take(models, targets, predictions, coding.weights(targets))
+    model._novelty = novelty_of(kept)
+    scoring, model.training_facts_ = _scores(model, targets, predictions)
+    scores = {
+        name: float(np.mean([each.scores[name] for each in model.training_facts_]))
+        for name in model.training_facts_[0].scores
+    }
     return ScaledTraining(
         model=model,
         task=found,
@@ -162,52 +174,31 @@ def train_on_shards(
         score=scores[scoring.words],
         scores=scores,
         n_graphs=read.survey.n_graphs,
-        n_held_out=len(several),
-        members=[each.network.name for each in trained],
-        penalties=[each.network.alpha for each in trained],
+        n_held_out=len(targets),
+        members=[fitted.name for fitted in models],
+        alphas=[fitted.alpha for fitted in models],
         seconds={"read": read.seconds, "train": time.perf_counter() - start},
     )
 
 
 @dataclass(frozen=True)
-class _SampledValues:
-    """Targets of graphs whose held-out outputs are kept."""
+class _SampledRows:
+    """Targets and folds of graphs whose out-of-fold predictions are kept."""
 
     coding: Coding
 
-    def __call__(self, answers: PartTargets) -> Array:
-        return np.asarray(self.coding.values(answers).values[self.coding.sampled(answers)])
+    def __call__(self, answers: PartTargets) -> tuple[Array, Array]:
+        some = self.coding.sampled(answers)
+        values = self.coding.values(answers).values[some]
+        return np.asarray(values), np.asarray(self.coding.folds(answers)[some])
 
 
-def _goal(model: Any, several: SeveralTargets, coding: Coding, classify: bool) -> Goal:
-    weights = coding.weights(several)
-    if len(several.names) > 1:
-        return model.several_goals(several, weights)  # type: ignore[no-any-return]
-    codes = several.values[:, 0] if classify else None
-    own = None if weights is None else weights[:, 0]
-    return TrainingGoal(several.coded, codes, own, model.seed_, model.metric_for(codes))
-
-
-def _trained(model: Any, task: MemberTask, goal: Goal, context: Context) -> list[TrainedMember]:
-    """Train all members, and leave the clearly worse ones out."""
-    graphs = task.graphs
-    members = list(model.members(model.graph_kind_, max(len(graphs), MOST_SAMPLES + 1)))
-    if model.encoder != AUTO:
-        members = members * model.n_networks
-    check_supported(members, graphs)
-    trained = []
-    for i, member in enumerate(members):
-        known = member.encoder.default_alpha if model.alpha is None else model.alpha
-        alphas = LARGE_PENALTIES if known is None or model.encoder == AUTO else (known,)
-        if model.alpha is not None:
-            alphas = (model.alpha,)
-        tell = _steps(member.name, context)
-        trained.append(task.train(member, child_seed(model.seed_, i), alphas, goal, tell))
-    if model.encoder == AUTO:
-        outputs = [each.held_out.outputs for each in trained]
-        kept = kept_members(outputs, goal.targets, goal.codes is not None, goal.ranking)
-        trained = [each for each, keep in zip(trained, kept, strict=True) if keep]
-    return trained
+def _trained(model: Any, task: ScaleTask, context: Context) -> list[TrainedModel]:
+    """Fit all base models."""
+    # No kernel matrix of so many graphs fits in memory: all readouts are linear.
+    bases = model._base_models(model._graph_kind, _TOO_MANY, model.seed_)
+    check_supported(bases, task.graphs)
+    return [task.train(base, _steps(base.name, context)) for base in bases]
 
 
 def _steps(name: str, context: Context) -> Callable[[int, int], None]:
@@ -226,31 +217,31 @@ def _steps(name: str, context: Context) -> Callable[[int, int], None]:
     return tell
 
 
-def _finish(model: Any, several: SeveralTargets, outputs: Floats, goal: Goal) -> None:
-    """Let the model know what its outputs mean, and learn from those of graphs held out."""
-    if several.classes is None:
-        model.learn_numbers(several, outputs)
-    else:
-        model.learn_classes(several, outputs, goal)
+@dataclass(frozen=True)
+class _TargetScores:
+    """Scores of one target by metric, in words; the same that `fdgnn fit` in memory has."""
+
+    scores: dict[str, float]
+    rival: dict[str, float]
 
 
 def _scores(
-    model: Any, several: SeveralTargets, outputs: Floats, classify: bool
-) -> tuple[Scoring, dict[str, float]]:
-    rarest = several.rarest()
-    chosen = (
-        named_scoring(model.scoring, classify)
-        if model.scoring is not None
-        else usual_scoring(rarest)
-        if classify
-        else OF_NUMBERS["r2"]
-    )
+    model: Any, targets: Targets, predictions: Floats
+) -> tuple[Scoring, tuple[_TargetScores, ...]]:
+    """Score out-of-fold predictions of each target by what chose alpha, and the usual metrics."""
+    classify = targets.classify
+    if model._scoring is not None:
+        chosen = named_scoring(model._scoring, classify)
+    else:
+        chosen = usual_scoring(targets.rarest()) if classify else OF_NUMBERS["r2"]
     known = OF_CLASSES if classify else OF_NUMBERS
     usual = ("accuracy", "balanced_accuracy", "roc_auc") if classify else ("r2", "rmse")
-    scores: dict[str, float] = {}
-    for name in dict.fromkeys([chosen.name, *usual]):
-        scoring, each = known[name], []
-        for t, own in enumerate(several.parts(outputs)):
-            each.append(float(scoring.metric(several.values[several.known[:, t], t], own, None)))
-        scores[scoring.words] = scoring.shown(float(np.mean(each)))
-    return chosen, scores
+    shown = [known[name] for name in dict.fromkeys([chosen.name, *usual])]
+    found = []
+    for t, target in enumerate(targets.each):
+        some = targets.known[:, t]
+        values, own = targets.values[some, t], predictions[some, target.columns]
+        found.append(
+            _TargetScores({s.words: s.shown(float(s.metric(values, own))) for s in shown}, {})
+        )
+    return chosen, tuple(found)

@@ -13,7 +13,8 @@ import numpy as np
 from fdgnn._version import __version__
 from fdgnn.arrays import Array, padded, read_arrays
 from fdgnn.files import write_aside
-from fdgnn.selection.scores import SelectionTask
+from fdgnn.fitting import FitTask
+from fdgnn.graphs import GraphBatch
 
 _ENDING = ".part.npz"
 
@@ -28,14 +29,18 @@ class FinishedParts:
     ----------
     directory : path, optional
         It is made when the first part is finished.
-    task : SelectionTask
+    graphs : GraphBatch
+    task : FitTask
     about : str
         What the parts depend on, beside the task.
     """
 
-    def __init__(self, directory: Path | None, task: SelectionTask, about: str) -> None:
+    def __init__(
+        self, directory: Path | None, graphs: GraphBatch, task: FitTask, about: str
+    ) -> None:
         self.directory = directory
-        self._about = "" if directory is None else f"{__version__} {about} {_digest(task)}"
+        known = "" if directory is None else _digest((graphs, task))
+        self._about = f"{__version__} {about} {known}"
 
     def find(self, parts: Sequence[str]) -> dict[int, list[Array]]:
         """Give the arrays of parts that are there, by position; a damaged file is not there."""

@@ -5,21 +5,22 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from fdgnn.graphs import Array, Floats
-from fdgnn.readout.metrics import Metric, Scoring, known_scoring, named_scoring, usual_scoring
-from fdgnn.readout.targets import winning_class
-from fdgnn.scikit import BaseEstimator, ClassifierMixin, RegressorMixin
+from fdgnn.readout.metrics import (
+    OF_CLASSES,
+    Metric,
+    Scoring,
+    known_scoring,
+    named_scoring,
+    usual_scoring,
+)
+from fdgnn.targets import Targets, winning_class
 
 
-def scoring_of(given: Any, codes: Array | None, classes: Array | None) -> Scoring:
-    """Give the scoring that a user asked for by a name or a scikit-learn scorer, or the usual one.
-
-    Parameters
-    ----------
-    given : str, callable or None
-    codes, classes : array or None
-        Class of each graph, as a number, and the classes; None for real targets.
+def scoring_of(given: Any, targets: Targets) -> Scoring:
+    """Return the scoring of a name, of a scikit-learn scorer, or, for None, the usual one.
 
     Raises
     ------
@@ -27,9 +28,15 @@ def scoring_of(given: Any, codes: Array | None, classes: Array | None) -> Scorin
         Neither fdgnn nor scikit-learn knows the name, or it is not for such targets.
     """
     if given is None:
-        return usual_scoring(codes)
-    if isinstance(given, str) and not _only_in_scikit(given, classes is not None):
-        return named_scoring(given, classes is not None, "or one of scikit-learn's for these")
+        return usual_scoring(targets.rarest())
+    if isinstance(given, str) and not _only_in_scikit(given, targets.classify):
+        return named_scoring(given, targets.classify, "or one of scikit-learn's for these")
+    if targets.classes is not None and len(targets.classes) > 1:
+        raise ValueError(
+            f"scoring={given!r}: a scikit-learn scorer is for one target; for several, take one "
+            f"of {', '.join(OF_CLASSES)}"
+        )
+    classes = None if targets.classes is None else targets.classes[0]
     return Scoring(str(given), str(given), scorer_metric(given, classes))
 
 

@@ -1,119 +1,116 @@
-"""`FDGNNSearchCV`: hyper-parameters for users' own graphs, with any scikit-learn scorer."""
+"""`FDGNNSearchCV`: hyperparameters by cross-validation, with any scikit-learn scorer.
+
+Candidates are configurations of an estimator, each at all depths of its encoder. Their base
+models are fitted by `fdgnn.fitting`, on all folds, outer folds and alphas at once, and combined by
+the rule of `fdgnn.ensemble`; each row of folds chooses the best candidate, without a look at its
+test graphs.
+"""
 
 from __future__ import annotations
 
-import inspect
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
+import joblib
 import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
+from fdgnn.arrays import Array, Floats
 from fdgnn.context import Context
-from fdgnn.estimators import AUTO, FDGNNClassifier, GraphModel
-from fdgnn.graphs import Array, Floats
+from fdgnn.encoders import GraphKind
+from fdgnn.ensemble import Ensemble, combine
+from fdgnn.estimators import FDGNNClassifier, GraphModel
+from fdgnn.fitting import Choice, FitTask, ModelFit, Scores, fit_depths, fit_model
+from fdgnn.folds import N_FOLDS, TEST
+from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
-from fdgnn.limits import MAX_CONFIGURATIONS, MAX_NETWORKS
-from fdgnn.parameters import Jobs, Number, Rule, check_parameters
+from fdgnn.limits import MAX_CONFIGURATIONS
+from fdgnn.parameters import Jobs, Number, Rule, available_with, check_parameters
 from fdgnn.readout.metrics import OF_CLASSES, Scoring, known_scoring, named_scoring
-from fdgnn.readout.several import SeveralTargets
-from fdgnn.readout.targets import sample_weights
-from fdgnn.scikit import (
-    BaseEstimator,
-    MetaEstimatorMixin,
-    OfferedIf,
-    available_if,
-    check_is_fitted,
-    clone,
-    get_tags,
-    is_classifier,
-)
+from fdgnn.readout.rare import tell_rare_class
 from fdgnn.seeds import integer_seed, seed_sequence
-from fdgnn.selection.committee_search import CommitteeSearch
-from fdgnn.selection.configurations import ConfigurationSearch
-from fdgnn.selection.findings import Findings, Workplace
 from fdgnn.selection.finished import FinishedParts
-from fdgnn.selection.folds import TEST
 from fdgnn.selection.nested import NestedAnswers, chosen_cuts
-from fdgnn.selection.question import Question
-from fdgnn.selection.scores import (
-    SelectionTask,
-)
-from fdgnn.selection.space import (
-    Parameters,
-    draw_configurations,
-)
+from fdgnn.selection.scorers import scoring_of
 from fdgnn.selection.splits import Splitters, check_groups
-from fdgnn.texts import agreeing, counted
+from fdgnn.targets import Targets, read_targets
+from fdgnn.texts import agreeing, counted, cut
+from fdgnn.threads import one_blas_thread, with_one_blas_thread
+from fdgnn.workers import parallel
 
-_WITH_PROBABILITY = "search with FDGNNClassifier(probability=True)"
+#: Parameters of an estimator by name; a value is whatever the estimator takes.
+Parameters: TypeAlias = dict[str, Any]
+
+_WITH_PROBABILITY = "search with an estimator that has probability=True"
 _RULES: dict[str, Rule] = {
     "n_jobs": Jobs(),
-    "n_configurations": Number(1, whole=True, most=MAX_CONFIGURATIONS),
-    "n_guesses": Number(1, whole=True, most=MAX_NETWORKS),
+    "n_configurations": Number(1, whole=True, optional=True, most=MAX_CONFIGURATIONS),
 }
-_OF_A_SEARCH = (
-    "n_configurations", "param_distributions", "configurations", "depths", "alphas", "n_guesses",
-)  # fmt: skip
+N_CONFIGURATIONS = 20
+DEPTHS = (1, 2, 3, 4, 5)
 
 
 class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """Choose hyper-parameters by cross validation, then fit the model on all graphs.
+    """Choose hyperparameters by cross-validation, then fit the model on all graphs.
 
-    A configuration is drawn as `n_guesses` networks. They are one model: their outputs are
-    averaged, then scored, with one penalty for all. So what is scored is what is fitted at the
-    end. All depths come from one pass through the deepest network, all folds and penalties from
-    one embedding.
+    What is scored is what is fitted at the end: the outputs of all random initializations are
+    averaged, then scored, with one alpha. All depths come from one pass through the deepest
+    reservoir, all folds and alphas from one embedding.
 
     Parameters
     ----------
-    estimator : FDGNNClassifier or FDGNNRegressor, optional
-        It has the parameters that are not searched; a classifier by default. With
-        ``encoder="auto"`` there is nothing to draw: the members are fixed, each with the penalty
-        that validates best, so that configurations, depths, penalties and guesses are refused.
-    n_configurations : int, default=20
-        How many to draw from `param_distributions`.
+    estimator : estimator of this library, optional
+        It has the parameters that are not searched; an `FDGNNClassifier` of three random
+        initializations by default.
+    n_configurations : int, optional
+        How many to draw from `param_distributions`; 20 by default.
     param_distributions : dict, optional
-        Lists or SciPy distributions; by default the estimator's own, or else the paper's:
-        `effective_spectral_radius`, `input_scaling` and `inter_layer_scaling` uniform in (0, 1).
+        Lists or SciPy distributions by parameter, such as ``encoder__n_iterations``; by default
+        those of the encoder: for a reservoir the paper's, `effective_spectral_radius`,
+        `input_scaling` and `inter_layer_scaling` uniform in (0, 1). Where there is nothing to draw,
+        there is one configuration.
     configurations : list of dict, optional
         Given configurations, instead of random ones.
-    depths : sequence of int, default=(1, 2, 3, 4, 5)
-        Depths to try with each configuration: numbers of layers of a reservoir, or numbers of
-        rounds of colors (``encoder="colors"``; with "both", rounds are drawn as other parameters).
+    depths : sequence of int, optional
+        Depths to try with each configuration: layers of a reservoir, or iterations of WL features;
+        by default 1 to 5, where the encoder has a depth.
     alphas : sequence of float, optional
-        Penalties to try; by default the paper's, 1e-8 to 1e3 in decades, or for colors those of
-        `fdgnn.committee`, which count in units of the features' size.
-    n_guesses : int, default=3
-        Networks of each configuration.
-    cv : int or splitter, default=10
+        Regularization strengths to try; by default the grid of the readout.
+    cv : int or splitter, default=5
         Folds, in which each graph is held out exactly once.
     outer_cv : int or splitter, optional
-        Repeat the selection inside each of so many outer folds, for an honest `nested_score_`;
-        the embeddings are shared, so it costs little.
-    scoring : str or callable, optional
+        Repeat the selection inside each of so many outer folds: nested cross-validation, for
+        `nested_score_`. The embeddings are shared, so it costs little.
+    scoring : str, callable, or list of these, optional
         "accuracy", "balanced_accuracy", "roc_auc", "average_precision", "f1" or "log_loss"; for a
-        regressor "r2", "rmse", "mae" or "spearman": all folds and penalties are scored at once.
-        Or any other scikit-learn scorer that needs predictions or decision values. Errors count
-        negative. By default the estimator's own scoring, or else accuracy, or R2 for a regressor;
-        where a class has less than a tenth of the graphs, it is ROC AUC, with a warning.
+        regressor "r2", "rmse", "mae" or "spearman": all folds and alphas are scored at once. Or any
+        other scikit-learn scorer that needs predictions or decision values. Errors count negative.
+        Of several the first chooses, and `cv_results_` has all. By default the estimator's own
+        scoring, or else accuracy, or R2 for a regressor; where a class has less than a tenth of the
+        graphs, it is ROC AUC, with a warning.
     random_state : int, optional
     n_jobs : int, optional
         Processes.
     verbose : int, default=0
         1 shows progress.
     work_dir : path, optional
-        Each configuration, or member, that is finished is kept there: the same search on the same
-        graphs, stopped and started again, goes on where it was. `random_state` has to be given.
+        A checkpoint of each base model that is fitted is kept there: the same search on the same
+        graphs, stopped and started again, resumes. `random_state` has to be given.
 
     Attributes
     ----------
     best_estimator_ : the fitted model
     best_params_ : dict
     best_score_ : float
-        Its cross-validated score. It was chosen as the best, so it is optimistic.
+        Its cross-validated score. It was chosen as the best, so it is optimistically biased.
     nested_score_ : float
         With `outer_cv`: mean score on the outer folds of what was selected without them.
     nested_scores_ : (outer_cv,)
@@ -124,11 +121,13 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         With `outer_cv`: the inner fold of each graph, -1 where the outer fold tests it, and -2
         where it is not used.
     cv_results_ : dict of arrays
-        One row for each configuration, depth and penalty; with ``encoder="auto"`` one for each
-        member, at its penalty, and `kept` says which are averaged. As in scikit-learn, scores are
-        means and standard deviations over the folds of `cv`.
+        One row for each configuration, depth, base model and alpha, as scikit-learn's searches have
+        them: ``params``, ``split0_test_score`` and so on, their mean, standard deviation and rank,
+        and ``mean_fit_time``, the CPU seconds of the base model over the number of folds, because
+        all folds and alphas are solved together. `kept` marks the base models that are averaged,
+        with the alpha that they have.
     n_resumed_ : int
-        Configurations, or members, that were found in `work_dir`.
+        Base models that were found in `work_dir`.
     classes_ : array, for a classifier
 
     Examples
@@ -136,22 +135,26 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     >>> from fdgnn import FDGNNSearchCV
     >>> from fdgnn.datasets import make_motif_graphs
     >>> graphs, y = make_motif_graphs(60, random_state=0)
-    >>> search = FDGNNSearchCV(n_configurations=2, n_guesses=1, cv=3, random_state=0)
+    >>> search = FDGNNSearchCV(n_configurations=2, cv=3, random_state=0)
     >>> search.fit(graphs, y).predict(graphs[:2]).shape
     (2,)
     """
+
+    # `errors` is a choice of the caller, not metadata of graphs that scikit-learn could route.
+    __metadata_request__predict: ClassVar[Any] = {"errors": UNUSED}
+    __metadata_request__predict_proba: ClassVar[Any] = {"errors": UNUSED}
+    __metadata_request__decision_function: ClassVar[Any] = {"errors": UNUSED}
 
     def __init__(
         self,
         estimator: Any = None,
         *,
-        n_configurations: int = 20,
+        n_configurations: int | None = None,
         param_distributions: Mapping[str, Any] | None = None,
         configurations: Sequence[Mapping[str, Any]] | None = None,
-        depths: Sequence[int] = (1, 2, 3, 4, 5),
+        depths: Sequence[int] | None = None,
         alphas: Sequence[float] | None = None,
-        n_guesses: int = 3,
-        cv: Any = 10,
+        cv: Any = N_FOLDS,
         outer_cv: Any = None,
         scoring: Any = None,
         random_state: int | None = None,
@@ -165,7 +168,6 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.configurations = configurations
         self.depths = depths
         self.alphas = alphas
-        self.n_guesses = n_guesses
         self.cv = cv
         self.outer_cv = outer_cv
         self.scoring = scoring
@@ -173,16 +175,6 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.work_dir = work_dir
-
-    @staticmethod
-    def _tell_missing(groups: Any) -> None:
-        """Warn of graphs without a group."""
-        n_missing = sum(each is None or each != each for each in np.ravel(groups).tolist())
-        if n_missing:
-            graphs, verb = counted(n_missing, "graph"), agreeing(n_missing, "has", "have")
-            warnings.warn(
-                f"{graphs} {verb} no group; all such graphs are held out together", stacklevel=3
-            )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Score all configurations, choose the best, and fit it on all graphs.
@@ -200,74 +192,172 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             whose group is None or NaN are one group, and a warning counts them.
         """
         self._check_parameters()
-        question, graphs = self._question(), as_batch(X)
-        y = question.targets(y, graphs)
+        base = self._base
+        graphs = as_batch(X)
+        targets = read_targets(y, graphs, is_classifier(base))
         if groups is not None:
-            self._tell_missing(groups)
-            groups = check_groups(groups, len(y))
-        weights = sample_weights(sample_weight, len(y))
-        some = np.ones(len(y), dtype=bool) if weights is None else weights > 0
-        some &= y.known.any(axis=1) if isinstance(y, SeveralTargets) else True
-        if not some.all():
-            graphs, y, weights = graphs[some], y[some], None if weights is None else weights[some]
-            groups = None if groups is None else groups[some]
-        question.tell_rare_class(y)
-        task = question.task(graphs, y, weights, groups)
-        search = self._search()
-        found = search.run(task, self._workplace(task, search.base))
-        self.cv_results_, self.best_index_ = found.results, found.best_index
-        self.best_params_, self.best_score_ = found.best_params, found.best_score
-        self.n_resumed_, self._found = found.n_resumed, found
+            _tell_missing(groups)
+            groups = check_groups(groups, len(targets))
+        task, graphs, groups, scorings = self._task(graphs, targets, sample_weight, groups)
+        candidates = self._candidates(graphs)
+        found = self._fit_candidates(candidates, graphs, task, scorings)
+        best = found.best[-1]
+        self.best_index_, self.best_score_ = found.results.best_index(best), best.score
+        self.best_params_ = best.params
+        self.cv_results_, self.n_resumed_ = found.results.table(best), found.n_resumed
         if self.outer_cv is not None:
-            self._keep_nested(task, found, question.scoring_of(y))
-        self.best_estimator_ = found.fitted(graphs, y, weights)
+            self._keep_nested(task, found.best[:-1], next(iter(scorings.values())))
+        model = best.estimator
+        model._begin(graphs)
+        model._assemble(best.trained(graphs, task), graphs, task)
+        self.best_estimator_ = model
         return self
 
+    @with_one_blas_thread
     def refit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit what was chosen on other graphs: for instance on all, after a search on some.
 
-        Members of ``encoder="auto"`` choose anew if they are other ones on so many graphs, or if
-        each of several targets has a penalty of its own.
+        Base models and their alphas are those of the search; of several targets, each with an
+        alpha of its own, alphas are chosen anew.
         """
         check_is_fitted(self)
-        self.best_estimator_ = self._found.refitted(as_batch(X), y, sample_weight)
+        chosen = {model.name: model.alpha for model in self.best_estimator_.estimators_}
+        model = clone(self.best_estimator_)
+        graphs = as_batch(X)
+        targets = read_targets(y, graphs, is_classifier(model))
+        task, graphs = model._task(graphs, targets, sample_weight)
+        fits = []
+        for one in model._base_models(GraphKind.of(graphs), len(graphs), model.seed_):
+            alpha = chosen.get(one.name)
+            if alpha is not None:
+                alphas = None if isinstance(alpha, tuple) else (alpha,)
+                fits.append(fit_model(one, graphs, task, alphas=alphas, n_jobs=model.n_jobs))
+        model._assemble(fits, graphs, task)
+        self.best_estimator_ = model
         return self
 
-    def _question(self) -> Question:
-        splitters = Splitters(self.cv, self.outer_cv, is_classifier(self._base), self.random_state)
-        return Question(self._base, self._asked_scoring, self.alphas, splitters)
+    # ------------------------------------------------------------------ what is fitted
+
+    def _task(
+        self, graphs: GraphBatch, targets: Targets, sample_weight: Any, groups: Array | None
+    ) -> tuple[FitTask, GraphBatch, Array | None, dict[str, Scoring]]:
+        """Return all rows of folds with what is scored, and the graphs that take part."""
+        base = self._base
+        weights = targets.weights(sample_weight, base.class_weight)
+        some = targets.known.any(axis=1)
+        if weights is not None:
+            some &= (weights > 0) if weights.ndim == 1 else (weights > 0).any(axis=1)
+        if not some.all():
+            graphs, targets = graphs[some], targets[some]
+            weights = None if weights is None else weights[some]
+            groups = None if groups is None else groups[some]
+        base._check_threshold(targets)
+        if self.scoring is None and base._scoring is None:
+            heeded = base.threshold is not None or base.class_weight is not None
+            tell_rare_class(targets, heeded, stacklevel=4)
+        scorings = self._scorings(targets)
+        splitters = Splitters(self.cv, self.outer_cv, is_classifier(base), self.random_state)
+        folds = splitters.rows(targets, groups)
+        metric = next(iter(scorings.values())).metric
+        return FitTask(targets, folds, metric, weights), graphs, groups, scorings
+
+    def _scorings(self, targets: Targets) -> dict[str, Scoring]:
+        """Return the scorings by name; the first one chooses."""
+        given = self._base._scoring if self.scoring is None else self.scoring
+        several = isinstance(given, list | tuple)
+        names = list(given) if several else [given]
+        if not names:
+            raise ValueError("scoring is empty: give a metric, or None")
+        found = [scoring_of(name, targets) for name in names]
+        return {each.name if several else "score": each for each in found}
+
+    def _candidates(self, graphs: GraphBatch) -> list[_Configuration]:
+        """Return all configurations, each with its base models."""
+        seeds = seed_sequence(self.random_state)
+        if self.configurations is not None:
+            drawn = [(integer_seed(seeds, c), dict(p)) for c, p in enumerate(self.configurations)]
+        else:
+            n_configurations = self.n_configurations or N_CONFIGURATIONS
+            drawn = draw_configurations(self._space, n_configurations, integer_seed(seeds))
+        return [self._configuration(c, *each, graphs) for c, each in enumerate(drawn)]
+
+    def _configuration(
+        self, number: int, seed: int, params: Parameters, graphs: GraphBatch
+    ) -> _Configuration:
+        estimator = clone(self._base)
+        if "random_state" not in params and (estimator.random_state is None or self._draws):
+            estimator.set_params(random_state=seed)
+        estimator.set_params(**params)
+        estimator._check_parameters()
+        root = seed_sequence(estimator.random_state)
+        bases = estimator._base_models(GraphKind.of(graphs), len(graphs), root)
+        searched = [replace(one, readout=_searched(one.readout)) for one in bases]
+        depths = self._depths if estimator._depth_parameter else (None,)
+        return _Configuration(number, params, estimator, searched, depths)
 
     @property
-    def _asked_scoring(self) -> Any:
-        """What is asked for, of the search or else of its estimator."""
-        return self._base.scoring if self.scoring is None else self.scoring
+    def _draws(self) -> bool:
+        """Whether configurations differ in their random initializations."""
+        return bool(self._base._search_space) or self.configurations is not None
 
-    def _search(self) -> ConfigurationSearch | CommitteeSearch:
-        """Say what is tried. Reservoirs of a committee take the estimator's seed, or ours."""
-        if self._base.encoder != AUTO:
-            configurations, depths = self._configurations(), self._depths()
-            return ConfigurationSearch(self._base, configurations, depths, self.n_guesses)
-        base = clone(self._base)
-        if base.random_state is None:
-            base.set_params(random_state=integer_seed(seed_sequence(self.random_state), 0))
-        return CommitteeSearch(base)
+    @property
+    def _depths(self) -> tuple[int | None, ...]:
+        if self._base._depth_parameter is None:
+            return (None,)
+        return tuple(sorted(set(DEPTHS if self.depths is None else self.depths)))
 
-    def _workplace(self, task: SelectionTask, base: Any) -> Workplace:
-        """Give the parts of earlier searches that were asked for the same."""
-        parameters = {k: v for k, v in base.get_params().items() if k != "n_jobs"}
-        about = repr((type(base).__name__, sorted(parameters.items()), self._asked_scoring))
-        directory = None if self.work_dir is None else Path(self.work_dir)
+    @property
+    def _space(self) -> Mapping[str, Any]:
+        """What configurations are drawn from."""
+        given = self.param_distributions
+        space: Mapping[str, Any] = self._base._search_space if given is None else given
+        return space
+
+    def _fit_candidates(
+        self,
+        configurations: list[_Configuration],
+        graphs: GraphBatch,
+        task: FitTask,
+        scorings: dict[str, Scoring],
+    ) -> _Found:
+        """Fit all base models of all configurations, and choose the best in each row of folds."""
+        jobs = [(c, b) for c in configurations for b in range(len(c.bases))]
+        finished = self._finished(graphs, task)
+        names = [f"{c.name} {b} {self.alphas}" for c, b in jobs]
+        known = finished.find(names)
+        left = [i for i in range(len(jobs)) if i not in known]
         context = Context(self.n_jobs, quiet=not self.verbose)
-        return Workplace(context, FinishedParts(directory, task, about))
+        work = _Work(graphs, task, self.alphas, scorings)
+        found, waiting = _Found(len(task.folds), scorings), _Waiting()
+        for i, arrays in known.items():
+            configuration, b = jobs[i]
+            fits = [_unpacked(each, configuration, b) for each in _in_parts(arrays)]
+            waiting.add(configuration, b, fits, found, task)
+        found.n_resumed = len(known)
+        what = "configurations" if len(configurations) > 1 else "models"
+        done = work.all(((i, *jobs[i]) for i in left), self.n_jobs)
+        for i, fits in context.track(done, len(jobs), what, done=len(known)):
+            finished.keep(names[i], [array for fit in fits for array in _packed(fit)])
+            waiting.add(*jobs[i], fits, found, task)
+        return found
 
-    def _keep_nested(self, task: SelectionTask, found: Findings, scoring: Scoring) -> None:
+    def _finished(self, graphs: GraphBatch, task: FitTask) -> FinishedParts:
+        """Return the checkpoints of searches that were asked for the same."""
+        parameters = {k: v for k, v in self._base.get_params().items() if k != "n_jobs"}
+        about = repr((type(self._base).__name__, sorted(parameters.items(), key=str), self.scoring))
+        directory = None if self.work_dir is None else Path(self.work_dir)
+        return FinishedParts(directory, graphs, task, about)
+
+    def _keep_nested(self, task: FitTask, best: list[_Best], scoring: Scoring) -> None:
         """Keep what was selected without each outer fold, and its scores there."""
         self.nested_folds_ = tested = task.folds[:-1]
-        threshold = getattr(self._base, "threshold", None)
-        metric = None if threshold is None else OF_CLASSES[threshold].metric
-        cuts = None if metric is None else chosen_cuts(task, found.outputs, metric)
-        self._nested = NestedAnswers(task.y, tested == TEST, found.outputs, task.several, cuts)
-        scores = found.test_scores if cuts is None else self._nested.by_fold(scoring)
+        predictions = np.array([each.predictions for each in best])
+        threshold = self._base.threshold
+        cuts = None
+        if threshold is not None:
+            cuts = chosen_cuts(task, predictions, OF_CLASSES[threshold].metric)
+        self._nested = NestedAnswers(task.targets, tested == TEST, predictions, cuts)
+        scores = self._nested.by_fold(scoring)
         known = scores[~np.isnan(scores)]
         if len(known) == 0:
             raise ValueError(
@@ -277,70 +367,80 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.nested_outputs_ = self._nested.last()
 
     def nested_score_by(self, scoring: str) -> float:
-        """Mean over the outer folds of another score of what was selected without them.
+        """Return the mean over the outer folds of another score of what was selected without them.
 
-        If a threshold was asked for, each outer fold has one of its own, chosen without its graphs.
+        With a threshold, each outer fold has one of its own, chosen without its graphs.
         """
         check_is_fitted(self, "nested_outputs_")
         return self._nested.score(named_scoring(scoring, is_classifier(self._base)))
 
     def nested_scores_by_target(self, scoring: str) -> dict[str, float]:
-        """The same for each of several targets, by name."""
+        """Return the same for each target, by name."""
         check_is_fitted(self, "nested_outputs_")
         each = self._nested.by_target(named_scoring(scoring, is_classifier(self._base)))
         names = [target.name for target in self.best_estimator_.targets_]
         return dict(zip(names, each.tolist(), strict=True))
 
+    # ------------------------------------------------------------------ parameters
+
     @property
     def _base(self) -> Any:
-        return FDGNNClassifier() if self.estimator is None else self.estimator
+        return FDGNNClassifier(n_estimators=3) if self.estimator is None else self.estimator
 
     def _check_parameters(self) -> None:
         check_parameters(self, _RULES)
-        if not isinstance(self._base, GraphModel):
+        base = self._base
+        if not isinstance(base, GraphModel):
+            shown = cut(" ".join(repr(self.estimator).split()), 60)
             raise ValueError(
-                f"estimator={self.estimator!r}: expected an FDGNNClassifier, an FDGNNRegressor or "
-                "None"
+                f"estimator={shown}: expected an estimator of this library, such as "
+                "FDGNNClassifier() or GraphClassifier(), or None; of a pipeline, search its last "
+                "step, or take an encoder"
             )
-        self._base.check_parameters()
+        base._check_parameters()
         outer: Any = self.outer_cv
         splitter = hasattr(outer, "split") and not isinstance(outer, str)
         if not splitter and Number(2, whole=True, optional=True).expected(outer):
             raise ValueError(
                 f"outer_cv={outer!r}: expected an integer, at least 2, a splitter or None"
             )
+        for name in ("depths", "alphas", "configurations"):
+            given = getattr(self, name)
+            if given is not None and not isinstance(given, Sequence | np.ndarray):
+                raise ValueError(f"{name}={given!r}: expected a list, or None")
+            if given is not None and len(given) == 0:
+                raise ValueError(f"{name} is empty: there is nothing to choose from")
         searched = [*(self.configurations or []), self.param_distributions or {}]
-        own_arguments = {self._base.depth_parameter: "depths", "alpha": "alphas"}
+        for one in searched:
+            if not isinstance(one, Mapping):
+                raise ValueError(f"{one!r}: expected parameters with their values, as a dict")
+        own_arguments = {base._depth_parameter: "depths", base._alpha_name: "alphas"}
         for parameter, argument in own_arguments.items():
             if any(parameter in one for one in searched):
                 raise ValueError(f"{parameter} is searched by its own argument; give {argument}=")
         if self.outer_cv is not None and hasattr(self.cv, "__iter__"):
             raise ValueError("outer_cv needs a number or a splitter as cv, not a list of splits")
-        for name in ("depths", "alphas", "configurations"):
-            if getattr(self, name) is not None and len(getattr(self, name)) == 0:
-                raise ValueError(f"{name} is empty: there is nothing to choose from")
-        if self._base.encoder == AUTO:
-            usual = inspect.signature(type(self)).parameters
-            for name in _OF_A_SEARCH:
-                if getattr(self, name) != usual[name].default:
-                    raise ValueError(
-                        f'{name} has no effect with encoder="auto", in which nothing is left to '
-                        "search; leave it out, or choose another encoder"
-                    )
+        if self.depths is not None and base._depth_parameter is None:
+            raise ValueError(f"depths={self.depths!r} has no effect: the estimator has no depth")
+        for depth in () if self.depths is None else self.depths:
+            clone(base).set_params(**{base._depth_parameter: depth})._check_parameters()
+        if self.configurations is not None:
+            for name in ("n_configurations", "param_distributions"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"{name} has no effect beside `configurations`; give one")
+        elif self.n_configurations is not None and not self._space:
+            raise ValueError(
+                f"n_configurations={self.n_configurations} has no effect: there is nothing to "
+                "draw; give `param_distributions`, or leave it out"
+            )
+        if self.work_dir is not None and self.random_state is None:
+            raise ValueError("work_dir needs a `random_state`, so that checkpoints are found again")
+        if self.alphas is not None:
+            alphas = np.asarray(self.alphas, dtype=np.float64)
+            if not (np.isfinite(alphas) & (alphas >= 0)).all():
+                raise ValueError(f"alphas={self.alphas!r}: expected finite numbers, at least 0")
 
-    def _configurations(self) -> list[Parameters]:
-        seeds = seed_sequence(self.random_state)
-        if self.configurations is None:
-            given = self.param_distributions
-            ranges = self._base.search_space if given is None else given
-            return draw_configurations(ranges, self.n_configurations, integer_seed(seeds))
-        return [
-            {"random_state": integer_seed(seeds, c)} | dict(configuration)
-            for c, configuration in enumerate(self.configurations)
-        ]
-
-    def _depths(self) -> tuple[int, ...]:
-        return (1,) if self._base.depth_parameter is None else tuple(sorted(set(self.depths)))
+    # ------------------------------------------------------------------ the best model
 
     @property
     def classes_(self) -> Array:
@@ -355,59 +455,59 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         predictions: Array = self.best_estimator_.predict(X, errors)
         return predictions
 
-    @available_if(lambda self: self.estimator is None or is_classifier(self.estimator))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: is_classifier(self._base))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any, errors: str = "raise") -> Floats:
-        """Decision values of the best model."""
+        """Return decision values of the best model."""
         check_is_fitted(self)
         values: Floats = self.best_estimator_.decision_function(X, errors)
         return values
 
-    @OfferedIf(lambda self: getattr(self.estimator, "probability", False), _WITH_PROBABILITY)
+    @available_with(lambda self: getattr(self.estimator, "probability", False), _WITH_PROBABILITY)
     def predict_proba(self, X: Any, errors: str = "raise") -> Floats:
-        """Probabilities of the best model, where the given estimator has ``probability=True``."""
+        """Predict probabilities with the best model, where the estimator has `probability`."""
         check_is_fitted(self)
         probabilities: Floats = self.best_estimator_.predict_proba(X, errors)
         return probabilities
 
-    @OfferedIf(lambda self: getattr(self.estimator, "probability", False), _WITH_PROBABILITY)
+    @available_with(lambda self: getattr(self.estimator, "probability", False), _WITH_PROBABILITY)
     def predict_set(
         self, X: Any, coverage: float = 0.9, *, by_class: bool = False, errors: str = "raise"
     ) -> Array:
-        """Sets of classes of the best model, where the estimator has ``probability=True``."""
+        """Predict conformal sets with the best model, where the estimator has `probability`."""
         check_is_fitted(self)
         best = self.best_estimator_
         sets: Array = best.predict_set(X, coverage, by_class=by_class, errors=errors)
         return sets
 
-    @OfferedIf(
+    @available_with(
         lambda self: getattr(self.estimator, "intervals", False),
-        "search with FDGNNRegressor(intervals=True)",
+        "search with an estimator that has intervals=True",
     )
     def predict_interval(self, X: Any, coverage: float = 0.9, *, errors: str = "raise") -> Floats:
-        """Intervals of the best model, where the estimator has ``intervals=True``."""
+        """Predict conformal intervals with the best model, where the estimator has `intervals`."""
         check_is_fitted(self)
         intervals: Floats = self.best_estimator_.predict_interval(X, coverage, errors=errors)
         return intervals
 
     def score(self, X: Any, y: Any) -> float:
-        """Score of the best model by `scoring`."""
+        """Return the score of the best model by the (first) `scoring`."""
         check_is_fitted(self)
-        if self.scoring is None:
-            return float(self.best_estimator_.score(X, y))
-        classify = is_classifier(self._base)
-        known = known_scoring(self.scoring, classify) if isinstance(self.scoring, str) else None
-        if self.best_estimator_.each_:
-            metric = named_scoring(self.scoring, classify).metric
-            return float(self.best_estimator_.mean_score(X, y, metric))
+        scoring = self.scoring[0] if isinstance(self.scoring, list | tuple) else self.scoring
+        best, classify = self.best_estimator_, is_classifier(self._base)
+        if scoring is None:
+            return float(best.score(X, y))
+        known = known_scoring(scoring, classify) if isinstance(scoring, str) else None
+        if len(best.targets_) > 1:
+            return float(best._mean_score(X, y, named_scoring(scoring, classify).metric))
         if known is not None:
             truth = np.searchsorted(self.classes_, y) if classify else np.asarray(y, float)
-            outputs = self.best_estimator_.outputs(X)
+            outputs = best.outputs(X)
             if known.of_probabilities:
-                outputs = outputs + getattr(self.best_estimator_, "threshold_", 0.0)
+                outputs = outputs + (best.targets_[0].threshold or 0.0)
             return float(known.metric(truth, outputs))
         from sklearn.metrics import check_scoring  # slow to import
 
-        return float(check_scoring(self.best_estimator_, self.scoring)(self.best_estimator_, X, y))
+        return float(check_scoring(best, scoring)(best, X, y))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -416,3 +516,313 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
         tags.input_tags, tags.target_tags = inner.input_tags, inner.target_tags
         return tags
+
+
+def _searched(readout: Any) -> Any:
+    """Return a readout whose alpha is searched."""
+    return clone(readout).set_params(alpha="cv")
+
+
+def _tell_missing(groups: Any) -> None:
+    """Warn of graphs without a group."""
+    n_missing = sum(each is None or each != each for each in np.ravel(groups).tolist())
+    if n_missing:
+        graphs, verb = counted(n_missing, "graph"), agreeing(n_missing, "has", "have")
+        warnings.warn(
+            f"{graphs} {verb} no group; all such graphs are held out together", stacklevel=3
+        )
+
+
+# ---------------------------------------------------------------------- configurations
+
+
+@dataclass(frozen=True, eq=False)
+class _Configuration:
+    """An estimator with its parameters set, its base models, and the depths to try."""
+
+    number: int
+    params: Parameters
+    estimator: Any
+    bases: list[Any]
+    depths: tuple[int | None, ...]
+
+    @property
+    def name(self) -> str:
+        """All that its scores depend on, beside the task."""
+        state = self.estimator.random_state
+        return repr((self.params, self.depths, state if isinstance(state, int) else None))
+
+    def at_depth(self, depth: int | None) -> Parameters:
+        """Return the parameters with this depth."""
+        name = self.estimator._depth_parameter
+        return self.params if depth is None else self.params | {name: depth}
+
+
+def draw_configurations(
+    distributions: Mapping[str, Any], n_configurations: int, seed: int
+) -> list[tuple[int, Parameters]]:
+    """Draw configurations at random, each with the seed of its own random initializations.
+
+    Configuration c depends on `seed` and c only, so a longer search contains a shorter one. Where
+    there is nothing to draw, there is one configuration.
+    """
+    root = seed_sequence(seed)
+    found = []
+    for c in range(n_configurations if distributions else 1):
+        drawn = _draw(dict(distributions), np.random.RandomState(integer_seed(root, c, 0)))
+        plain = {n: v.item() if isinstance(v, np.generic) else v for n, v in drawn.items()}
+        found.append((integer_seed(root, c, 1), plain))
+    return found
+
+
+def _draw(distributions: Parameters, rng: np.random.RandomState) -> Parameters:
+    """Draw one value of each parameter, as scikit-learn's ``ParameterSampler`` does."""
+    if distributions and not any(hasattr(values, "rvs") for values in distributions.values()):
+        from sklearn.model_selection import ParameterSampler  # slow to import
+
+        return dict(next(iter(ParameterSampler(distributions, 1, random_state=rng))))
+    return {
+        name: values.rvs(random_state=rng)
+        if hasattr(values, "rvs")
+        else values[rng.randint(len(values))]
+        for name, values in sorted(distributions.items())
+    }
+
+
+# ---------------------------------------------------------------------- the work
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """Fitting base models, in processes."""
+
+    graphs: GraphBatch
+    task: FitTask
+    alphas: Sequence[float] | None
+    scorings: dict[str, Scoring]
+
+    def fit(self, number: int, configuration: _Configuration, b: int) -> tuple[int, list[ModelFit]]:
+        """Fit one base model of a configuration at all depths."""
+        base = configuration.bases[b]
+        with one_blas_thread():
+            fits = fit_depths(
+                base, self.graphs, self.task, configuration.depths, alphas=self._grid, n_jobs=1,
+                more={name: each.metric for name, each in list(self.scorings.items())[1:]},
+            )  # fmt: skip
+        return number, [replace(fit, features=None) for fit in fits]
+
+    @property
+    def _grid(self) -> tuple[float, ...] | None:
+        return None if self.alphas is None else tuple(sorted({float(a) for a in self.alphas}))
+
+    def all(
+        self, jobs: Iterable[tuple[int, _Configuration, int]], n_jobs: int | None
+    ) -> Iterator[tuple[int, list[ModelFit]]]:
+        """Fit on joblib's current backend, in whatever order they finish."""
+        call: Callable[..., Any] = joblib.delayed(self.fit)
+        found: Iterator[tuple[int, list[ModelFit]]] = parallel(
+            n_jobs, return_as="generator_unordered", pre_dispatch="4*n_jobs"
+        )(call(*job) for job in jobs)
+        return found
+
+
+@dataclass
+class _Waiting:
+    """Fits of configurations that are not complete yet."""
+
+    fits: dict[int, dict[int, list[ModelFit]]] = field(default_factory=dict)
+
+    def add(
+        self,
+        configuration: _Configuration,
+        b: int,
+        fits: list[ModelFit],
+        found: _Found,
+        task: FitTask,
+    ) -> None:
+        """Take the fits of a base model; once a configuration is complete, judge it."""
+        own = self.fits.setdefault(configuration.number, {})
+        own[b] = fits
+        if len(own) == len(configuration.bases):
+            del self.fits[configuration.number]
+            for d, depth in enumerate(configuration.depths):
+                found.add(configuration, depth, [own[i][d] for i in range(len(own))], task)
+
+
+class _Best(NamedTuple):
+    """The best candidate of a row of folds."""
+
+    key: tuple[Any, ...]
+    params: Parameters
+    estimator: Any
+    configuration: _Configuration
+    depth: int | None
+    fits: list[ModelFit]
+    kept: Array
+    score: float
+    predictions: Floats  # (n, q)
+
+    def trained(self, graphs: GraphBatch, task: FitTask) -> list[ModelFit]:
+        """Return the fits; those of a checkpoint are fitted again, in the same way."""
+        found = []
+        for base, fit in zip(self.configuration.bases, self.fits, strict=True):
+            if not fit.fitted:
+                with one_blas_thread():
+                    (fit,) = fit_depths(base, graphs, task, (self.depth,), alphas=fit.alphas)
+            found.append(fit)
+        return found
+
+
+class _Found:
+    """What came out of all candidates so far."""
+
+    def __init__(self, n_rows: int, scorings: dict[str, Scoring]) -> None:
+        self._best: list[_Best | None] = [None] * n_rows
+        self.results = _Results(list(scorings))
+        self.n_resumed = 0
+
+    @property
+    def best(self) -> list[_Best]:
+        """The best candidate of each row of folds."""
+        return [each for each in self._best if each is not None]
+
+    def add(
+        self, configuration: _Configuration, depth: int | None, fits: list[ModelFit], task: FitTask
+    ) -> None:
+        """Judge a candidate: the shallowest wins among equals, then the most regularized."""
+        ensemble: Ensemble = combine(fits, task)
+        params = configuration.at_depth(depth)
+        validation = ensemble.scores.validation[:, 0].mean(axis=-1)  # (n_rows,)
+        for row, score in enumerate(validation.tolist()):
+            alpha = max(float(fit.chosen_alphas[row].max()) for fit in fits)
+            known = -np.inf if np.isnan(score) else score
+            key = (known, -(depth or 0), alpha, -configuration.number)
+            best = self._best[row]
+            if best is None or key > best.key:
+                estimator = clone(configuration.estimator).set_params(**params)
+                own = params | _set_alpha(estimator, configuration, fits[0], row)
+                self._best[row] = _Best(
+                    key, own, estimator, configuration, depth, fits, ensemble.kept[row], score,
+                    ensemble.predictions[row],
+                )  # fmt: skip
+        self.results.add(configuration, depth, params, fits)
+
+
+def _set_alpha(
+    estimator: Any, configuration: _Configuration, fit: ModelFit, row: int
+) -> Parameters:
+    """Set the chosen alpha, where the estimator has one; return it as a parameter."""
+    alphas = set(fit.chosen_alphas[row].tolist())
+    if estimator._alpha_name is None or len(alphas) > 1:
+        return {}
+    (alpha,) = alphas
+    estimator._take_readout(clone(configuration.bases[0].readout).set_params(alpha=alpha))
+    return {estimator._alpha_name: alpha}
+
+
+class _Results:
+    """The rows of `cv_results_`."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+        self._rows: list[tuple[Any, ...]] = []
+
+    def add(
+        self,
+        configuration: _Configuration,
+        depth: int | None,
+        params: Parameters,
+        fits: list[ModelFit],
+    ) -> None:
+        """Add a row for each base model and alpha of a candidate."""
+        named, name = len(fits) > 1, configuration.estimator._alpha_name or "alpha"
+        for b, fit in enumerate(fits):
+            assert fit.choice is not None
+            splits = [fit.choice.scores.splits[-1].mean(axis=-1), *fit.more]  # (n_folds, n_alphas)
+            for a, alpha in enumerate(fit.alphas):
+                own = params | ({"model": fit.name} if named else {}) | {name: alpha}
+                at = (configuration.number, depth or 0, b, a)
+                seconds = fit.seconds / len(splits[0])
+                self._rows.append((at, own, [each[:, a] for each in splits], seconds))
+
+    def _sorted(self) -> list[tuple[Any, ...]]:
+        return sorted(self._rows, key=lambda row: row[0])
+
+    def best_index(self, best: _Best) -> int:
+        """Return the row of the best candidate, of its best base model."""
+        scores = []
+        for fit in best.fits:
+            assert fit.choice is not None
+            scores.append(np.nanmax(fit.choice.scores.validation[-1].mean(axis=-1)))
+        b = int(np.argmax(scores))
+        fit = best.fits[b]
+        assert fit.choice is not None
+        a = int(fit.choice.positions[-1][0])
+        at = (best.configuration.number, best.depth or 0, b, a)
+        return next(i for i, row in enumerate(self._sorted()) if row[0] == at)
+
+    def table(self, best: _Best) -> dict[str, Any]:
+        """Return the rows as columns."""
+        rows = self._sorted()
+        params = [row[1] for row in rows]
+        names = dict.fromkeys(name for p in params for name in p)
+        found: dict[str, Any] = {
+            "mean_fit_time": np.array([row[3] for row in rows]),
+            "params": params,
+            **{f"param_{n}": _column([p.get(n) for p in params]) for n in names},
+        }
+        for m, name in enumerate(self.names):
+            splits = np.array([row[2][m] for row in rows])  # (n_rows, n_folds)
+            for f, column in enumerate(splits.T):
+                found[f"split{f}_test_{name}"] = column
+            with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+                mean, deviation = np.nanmean(splits, axis=1), np.nanstd(splits, axis=1)
+            found |= {f"mean_test_{name}": mean, f"std_test_{name}": deviation}
+            found[f"rank_test_{name}"] = np.searchsorted(np.sort(-mean), -mean) + 1
+        chosen = {
+            (best.configuration.number, best.depth or 0, b, a)
+            for b, fit in enumerate(best.fits)
+            for a in ([] if fit.choice is None else fit.choice.positions[-1].tolist())
+            if best.kept[b]
+        }
+        found["kept"] = np.array([row[0] in chosen for row in rows])
+        return found
+
+
+def _column(values: list[Any]) -> Array:
+    """Return values as an array, of objects where NumPy would take them for several axes."""
+    plain = all(isinstance(v, int | float | str | bool) for v in values)
+    if plain:
+        return np.array(values)
+    found: Array = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
+
+
+# ---------------------------------------------------------------------- checkpoints
+
+
+def _packed(fit: ModelFit) -> list[Any]:
+    """Return the arrays of a checkpoint; readouts are trained again from their alphas."""
+    assert fit.choice is not None
+    positions, predictions, scores = fit.choice
+    return [
+        np.array(fit.alphas), positions, predictions, scores.validation, scores.test,
+        np.array([len(each) for each in scores.splits]), np.concatenate(scores.splits),
+        np.array(fit.more), np.array(fit.seconds),
+    ]  # fmt: skip
+
+
+_N_ARRAYS = 9
+
+
+def _in_parts(arrays: Sequence[Array]) -> list[Sequence[Array]]:
+    return [arrays[i : i + _N_ARRAYS] for i in range(0, len(arrays), _N_ARRAYS)]
+
+
+def _unpacked(arrays: Sequence[Array], configuration: _Configuration, b: int) -> ModelFit:
+    alphas, positions, predictions, validation, test, lengths, splits, more, seconds = arrays
+    each = tuple(np.split(splits, np.cumsum(lengths)[:-1]))
+    choice = Choice(positions, predictions, Scores(each, validation, test))
+    name = configuration.bases[b].name
+    return ModelFit(name, tuple(alphas.tolist()), choice, (), [], None, float(seconds), tuple(more))

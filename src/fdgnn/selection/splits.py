@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime
 from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 
-from fdgnn.arrays import Array
-from fdgnn.graphs.cells import number_in
-from fdgnn.readout.several import SeveralTargets
-from fdgnn.scikit import splitters
-from fdgnn.seeds import integer_seed, seed_sequence
-from fdgnn.selection.folds import (
+from fdgnn.arrays import Array, Ints
+from fdgnn.folds import (
     Folds,
+    balanced_folds,
     enough_for_nested_folds,
     held_out_once,
     nested_folds,
     outer_rows,
 )
-from fdgnn.selection.several import BalancedKFold, check_folds
+from fdgnn.graphs.cells import number_in
+from fdgnn.seeds import integer_seed, seed_sequence
+from fdgnn.targets import Targets
 
 
 @dataclass(frozen=True)
@@ -95,16 +95,19 @@ class Splitters:
     classify: bool
     seed: Any
 
-    def rows(self, y: Array | SeveralTargets, groups: Array | None = None) -> Folds:
-        """Make rows as in `SelectionTask`: one for each outer fold, and one of all graphs."""
+    def rows(self, targets: Targets, groups: Array | None = None) -> Folds:
+        """Return rows as in `FitTask`: one for each outer fold, and one of all graphs."""
+        from sklearn.model_selection import check_cv  # slow to import
+
         inner = self.inner
         if groups is not None:
             self._check_enough(len(np.unique(groups)))
-        if isinstance(y, SeveralTargets):
-            return self._rows_of_several(y, groups)
+        if len(targets.names) > 1:
+            return self._rows_of_several(targets, groups)
+        y = targets.values[:, 0]
         if groups is not None and isinstance(inner, Integral):
             inner = self._groups_together(int(inner), 1)
-        inner = splitters().check_cv(inner, y, classifier=self.classify)
+        inner = check_cv(inner, y, classifier=self.classify)
         whole = held_out_once(inner, y, groups)
         if self.outer is None:
             return whole[None]
@@ -121,9 +124,9 @@ class Splitters:
             if isinstance(folds, Integral):  # inner folds have what an outer one leaves
                 n_groups -= -(-n_groups // int(folds))
 
-    def _rows_of_several(self, several: SeveralTargets, groups: Array | None) -> Folds:
+    def _rows_of_several(self, several: Targets, groups: Array | None) -> Folds:
         """Make the rows for several targets: folds are balanced for all of them, or by groups."""
-        scikits = splitters()
+        from sklearn.model_selection import GroupKFold, check_cv  # slow to import
 
         def splitter(given: Any, stream: int) -> Any:
             if isinstance(given, LastFold):
@@ -131,12 +134,10 @@ class Splitters:
             if not isinstance(given, Integral):
                 return given
             if groups is not None:
-                return scikits.GroupKFold(
-                    int(given), shuffle=True, random_state=self._number(stream)
-                )
+                return GroupKFold(int(given), shuffle=True, random_state=self._number(stream))
             return BalancedKFold(int(given), self._number(stream))
 
-        inner = scikits.check_cv(splitter(self.inner, 1))
+        inner = check_cv(splitter(self.inner, 1))
         rows = [held_out_once(inner, several, groups)]
         if self.outer is not None:
             rows = [*outer_rows(splitter(self.outer, 0), inner, several, groups), *rows]
@@ -144,22 +145,63 @@ class Splitters:
         return np.array(rows)
 
     def _outer(self, given: Any, groups: Array | None) -> Any:
+        from sklearn.model_selection import KFold, StratifiedKFold  # slow to import
+
         if isinstance(given, LastFold):
             return LastFold(self._outer(given.of, groups))
         if hasattr(given, "split"):
             return given
         if groups is not None:
             return self._groups_together(int(given), 0)
-        kind = splitters().StratifiedKFold if self.classify else splitters().KFold
+        kind = StratifiedKFold if self.classify else KFold
         return kind(int(given), shuffle=True, random_state=self._number(0))
 
     def _groups_together(self, n_folds: int, stream: int) -> Any:
-        scikits = splitters()
-        kind = scikits.StratifiedGroupKFold if self.classify else scikits.GroupKFold
+        from sklearn.model_selection import GroupKFold, StratifiedGroupKFold  # slow to import
+
+        kind = StratifiedGroupKFold if self.classify else GroupKFold
         return kind(n_folds, shuffle=True, random_state=self._number(stream))
 
     def _number(self, stream: int) -> int:
         return integer_seed(seed_sequence(self.seed), stream)
+
+
+@dataclass(frozen=True)
+class BalancedKFold:
+    """Folds with every class of every target alike, as one of scikit-learn's splitters."""
+
+    n_splits: int
+    random_state: int | None = None
+
+    def split(self, X: Any, y: Targets, groups: Any = None) -> Iterator[tuple[Ints, Ints]]:
+        """Yield the graphs that are trained on, and those that are held out."""
+        fold = balanced_folds(y, self.n_splits, seed_sequence(self.random_state))
+        for f in range(fold.max() + 1):
+            yield np.flatnonzero(fold != f), np.flatnonzero(fold == f)
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of folds."""
+        return self.n_splits
+
+
+def check_folds(targets: Targets, folds: Folds) -> None:
+    """Raise ValueError unless every target is known in two folds of each row, at least."""
+    for row in folds:
+        for t, name in enumerate(targets.names):
+            found = np.unique(row[targets.known[:, t] & (row >= 0)])
+            if len(found) < 2:
+                raise ValueError(
+                    f"target {name!r} is known in too few graphs to be in two folds; leave it out, "
+                    "or choose fewer folds or another split"
+                )
+
+
+def _as_targets(y: Array, classify: bool) -> Targets:
+    """Return one target without a look at the graphs."""
+    if not classify:
+        return Targets(("",), np.asarray(y, dtype=np.float64)[:, None], flat=True)
+    classes, codes = np.unique(y, return_inverse=True)
+    return Targets(("",), codes[:, None], (classes,), flat=True)
 
 
 def check_groups(groups: Any, n: int, name: str = "group") -> Array:
@@ -208,16 +250,18 @@ class Split:
     def splitters(
         self, n_folds: int, classify: bool, seed: int, several: bool = False
     ) -> Splitters:
-        """Make the splitters of nested cross validation with so many folds each.
+        """Make the splitters of nested cross-validation with so many folds each.
 
         In time, each outer fold is tested by what was trained on all before it, and inner folds
         are spans of time.
         """
+        from sklearn.model_selection import KFold, StratifiedKFold  # slow to import
+
         if self.kind == "time":
             return Splitters(TimeSpans(n_folds), TimeSpans(n_folds, forward=True), classify, seed)
         if self.kind == "group" or several:
             return Splitters(n_folds, n_folds, classify, seed)
-        kind = splitters().StratifiedKFold if classify else splitters().KFold
+        kind = StratifiedKFold if classify else KFold
         shuffled = kind(n_folds, shuffle=True, random_state=seed)  # files are often sorted
         return Splitters(shuffled, n_folds, classify, seed)
 
@@ -233,38 +277,37 @@ class Split:
             )
         return min(most, n_groups // 2)
 
-    def nested(self, y: Array, most: int, seed: int, classify: bool = True) -> Folds:
+    def nested(
+        self, y: Array, n_outer: int, n_inner: int, seed: int, classify: bool = True
+    ) -> Folds:
         """Make folds of folds as `nested_folds` does: each graph is tested in one row.
 
-        There are at most so many of both; fewer where a class, the groups or, for numbers, the
-        graphs are too few.
+        There are fewer of both where a class, the groups or, in regression, the graphs are too few.
         """
         if self.kind == "time":
             raise ValueError("in time not every graph can be held out; choose another split")
         if not classify:
-            return self._nested_of_numbers(y, most, seed)
+            return self._nested_of_numbers(y, n_outer, n_inner, seed)
         if self.kind == "random":
-            fewest = int(np.unique(y, return_counts=True)[1].min())
-            possible = [k for k in range(2, most + 1) if enough_for_nested_folds(fewest, k, k)]
-            n_folds = max(possible, default=2)
-            return nested_folds(y, n_folds, n_folds, seed)
-        n_folds, groups = self.n_folds(len(y), most), check_groups(self.groups, len(y), self.name)
-        return Splitters(n_folds, n_folds, True, seed).rows(y, groups)[:-1]
+            n_outer = _possible(int(np.unique(y, return_counts=True)[1].min()), n_outer, n_inner)
+            return nested_folds(y, n_outer, min(n_inner, n_outer), seed)
+        n_outer = self.n_folds(len(y), n_outer)
+        groups = check_groups(self.groups, len(y), self.name)
+        splitters = Splitters(min(n_inner, n_outer), n_outer, True, seed)
+        return splitters.rows(_as_targets(y, True), groups)[:-1]
 
-    def _nested_of_numbers(self, y: Array, most: int, seed: int) -> Folds:
+    def _nested_of_numbers(self, y: Array, n_outer: int, n_inner: int, seed: int) -> Folds:
         """Make the folds that a search of `splitters` has, for one number of each graph."""
         if len(np.unique(y)) < 2:
             raise ValueError("the target has one value only; there is nothing to learn")
         if len(y) < 2 * _LEAST_IN_TWO_FOLDS:
             raise ValueError(f"{len(y)} graphs are too few for nested folds; add some")
         # R2 and rank correlation of two or three graphs say little: so folds have about five.
-        enough = [
-            k for k in range(2, most + 1) if enough_for_nested_folds(len(y) // _IN_A_FOLD, k, k)
-        ]
-        n_folds = self.n_folds(len(y), max(enough, default=2))
+        n_outer = self.n_folds(len(y), _possible(len(y) // _IN_A_FOLD, n_outer, n_inner))
         groups = self.groups
         codes = None if groups is None else check_groups(groups, len(y), self.name)
-        return self.splitters(n_folds, False, seed).rows(y, codes)[:-1]
+        splitters = replace(self.splitters(min(n_inner, n_outer), False, seed), outer=n_outer)
+        return splitters.rows(_as_targets(y, False), codes)[:-1]
 
     def of(self, some: Array) -> Split:
         """Give the split of some of the graphs, which keep their order."""
@@ -284,6 +327,14 @@ class Split:
         if self.kind == "time":
             return f"split by time ({self.name})"
         return "scaffold split" if self.name == SCAFFOLD else f"split by group ({self.name})"
+
+
+def _possible(n_members: int, n_outer: int, n_inner: int) -> int:
+    """Return the most outer folds, up to `n_outer`, that so many members allow; at least 2."""
+    possible = [
+        k for k in range(2, n_outer + 1) if enough_for_nested_folds(n_members, k, min(k, n_inner))
+    ]
+    return max(possible, default=2)
 
 
 def _times(values: Any) -> Array:

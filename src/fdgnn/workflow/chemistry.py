@@ -11,8 +11,9 @@ import scipy.sparse as sp
 
 from fdgnn.arrays import Array, Floats
 from fdgnn.extras import require
-from fdgnn.selection.folds import TEST, Folds
+from fdgnn.folds import TEST, Folds
 from fdgnn.selection.nested import NestedAnswers
+from fdgnn.targets import Targets
 from fdgnn.workers import parallel
 
 RADIUS, N_COLUMNS = 2, 2048  # of Morgan fingerprints, as is usual
@@ -73,34 +74,37 @@ def logistic_regression(C: float = 1.0) -> Any:
     return LogisticRegression(C=C, max_iter=1000)
 
 
-def baseline_answers(X: sp.csr_array, y: Array, folds: Folds, classify: bool) -> NestedAnswers:
-    """What logistic or ridge regression says of the test graphs of each outer fold.
+def baseline_answers(X: sp.csr_array, targets: Targets, folds: Folds) -> NestedAnswers:
+    """Predict the test graphs of each outer fold by logistic or ridge regression.
 
     Parameters
     ----------
     X : (n, P)
-    y : (n,)
-        Class numbers, or real targets.
+    targets : Targets
+        A single one.
     folds : (n_outer, n)
-        As in `SelectionTask`. Folds whose training graphs have one class only teach nothing, and
-        are left out.
+        As in `FitTask`. Folds whose training graphs have one class only teach nothing, and are
+        left out.
     """
+    y = targets.values[:, 0]
     rows = folds[[len(np.unique(y[fold >= 0])) > 1 for fold in folds]]
-    outputs = np.array([_tested(X, y, fold, classify) for fold in rows])
-    return NestedAnswers(y, rows == TEST, outputs)
+    outputs = np.array([_tested(X, targets, fold) for fold in rows])
+    return NestedAnswers(targets, rows == TEST, outputs)
 
 
-def _tested(X: sp.csr_array, y: Array, fold: Folds, classify: bool) -> Floats:
+def _tested(X: sp.csr_array, targets: Targets, fold: Folds) -> Floats:
     """Outputs (n, q) of a regression on the training graphs of one outer fold."""
     from sklearn.linear_model import Ridge
 
-    train, test = fold >= 0, fold == TEST
-    model = logistic_regression() if classify else Ridge(alpha=10.0)
+    y, train, test = targets.values[:, 0], fold >= 0, fold == TEST
+    model = logistic_regression() if targets.classify else Ridge(alpha=10.0)
     model.fit(X[train], y[train])
-    found = _class_scores(model, X[test], int(y.max()) + 1) if classify else model.predict(X[test])
-    found = found.reshape(len(found), -1)
-    outputs = np.full((len(y), found.shape[1]), np.nan)
-    outputs[test] = found
+    if targets.classes is None:
+        found = model.predict(X[test])
+    else:
+        found = _class_scores(model, X[test], len(targets.classes[0]))
+    outputs = np.full((len(y), targets.n_outputs), np.nan)
+    outputs[test] = found.reshape(len(found), -1)
     return outputs
 
 

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sklearn.base import is_classifier
+
 from fdgnn.datasets import GraphTable, Reject
 from fdgnn.exceptions import GraphError, UnseenLabelWarning
 from fdgnn.explanations import Explanation, explain
 from fdgnn.explanations.fragments import atom_symbols
 from fdgnn.graphs import Graph
 from fdgnn.pictures.drawing import draw_explanation, draw_molecule
-from fdgnn.scikit import is_classifier
 from fdgnn.workflow.grouping import NO_GROUPS, GroupChoice
 from fdgnn.workflow.predicting import usable_rows
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fdgnn.datasets import make_random_graphs
-from fdgnn.encoders import ColorCounts, GraphReservoir
+from fdgnn.encoders import GraphReservoir, WLCounts
 from fdgnn.exceptions import KernelError
 from fdgnn.progress import track
 
@@ -36,7 +36,7 @@ def compile_kernels(verbose: bool = False) -> KernelFacts:
     Raises
     ------
     KernelError
-        Kernels are missing, are not those of the sources beside them, or give wrong results.
+        Kernels are missing or give wrong results.
     """
     from fdgnn import kernels
 
@@ -58,7 +58,7 @@ def _try_graphs() -> None:
     encoder = GraphReservoir(n_units=20, effective_spectral_radius=0.3, random_state=0)
     ours = encoder.fit_transform(graphs)
     literal = encoder.set_params(solver="paper").fit_transform(graphs)
-    colors = ColorCounts(n_rounds=1, vertices="nothing", histograms=False).fit_transform(graphs)
+    colors = WLCounts(n_iterations=1, vertices="nothing", histograms=False).fit_transform(graphs)
     counted = np.asarray(colors.sum(axis=1)).ravel() == 2 * np.diff(graphs.vertex_offsets)
     if not (np.allclose(ours, literal, atol=1e-2) and counted.all()):
         raise KernelError("the kernels are wrong on this machine; install fdgnn again here")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from fdgnn.arrays import Floats, Ints
 from fdgnn.caching import cached_property
@@ -15,11 +16,46 @@ from fdgnn.datasets import GraphTable, Reject
 from fdgnn.encoders import Encoder
 from fdgnn.graphs import GraphBatch
 from fdgnn.model_files import load_model
-from fdgnn.scikit import is_classifier
-from fdgnn.workflow.trusting import NO_COVERAGE, Coverage, RowTrust
+from fdgnn.outputs import FittedTarget
 
 NO_CLASS = "none"  # in place of a set without classes
 _OF_ROWS = ("novelty", "unlike", "warning", "error")  # columns of rows, whatever the targets are
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The coverage of conformal sets or intervals that is asked for; None: there are none."""
+
+    share: float | None = None
+    by_class: bool = False
+
+    def check(self, model: Any) -> None:
+        """Raise ValueError unless the model can give what is asked for."""
+        if self.by_class and (self.share is None or not is_classifier(model)):
+            raise ValueError("`by_class` is for sets of classes; it needs `coverage`, and classes")
+        if self.share is not None:
+            for target in model.targets_:
+                width = target.columns.stop - target.columns.start
+                self.columns(target, np.zeros((1, width)))
+
+    def names(self, target: FittedTarget) -> list[str]:
+        """Return the columns of the output."""
+        if self.share is None:
+            return []
+        return ["low", "high"] if target.classes is None else ["set"]
+
+    def columns(self, target: FittedTarget, outputs: Floats) -> list[list[Any]]:
+        """Return the values of these columns, for the target's outputs (n, its columns)."""
+        if self.share is None:
+            return []
+        if target.classes is None:
+            return list(target.intervals(outputs, self.share).T.tolist())
+        names = np.array([str(c) for c in target.classes.tolist()], dtype=object)
+        sets = target.sets(outputs, self.share, by_class=self.by_class)
+        return [["|".join(names[row]) or NO_CLASS for row in sets]]
+
+
+NO_COVERAGE = Coverage()
 
 
 @dataclass(frozen=True)
@@ -89,10 +125,10 @@ class Predictor:
 
     @cached_property
     def _targets(self) -> list[_TargetColumns]:
-        model, covered = self.model, self.coverage.names(self.model)
-        names = [each.name for each in model.targets_] if model.each_ else [None]
-        models = model.each_ or (model,)
-        return [_TargetColumns(name, one, covered) for name, one in zip(names, models, strict=True)]
+        with_chances = getattr(self.model, "probability", False)
+        return [
+            _TargetColumns(target, self.coverage, with_chances) for target in self.model.targets_
+        ]
 
     def predict(self, table: GraphTable) -> PredictedRows:
         """Predict the rows of one table."""
@@ -107,14 +143,13 @@ class Predictor:
         graphs = table.graphs if len(usable) == len(table.graphs) else table.graphs[usable]
         rows = table.rows[usable].tolist()
         unseen = model.unseen(graphs)
-        outputs, novelty = model.outputs_and_novelty(graphs)
-        parts = model.shared_out(outputs) if model.each_ else [(model, outputs)]
-        for target, (_, own) in zip(self._targets, parts, strict=True):
-            for name, values in target.values(own, self.coverage).items():
+        outputs, novelty = model._outputs_and_novelty(graphs)
+        for target in self._targets:
+            for name, values in target.values(outputs).items():
                 _put(found[name], rows, values)
         if novelty is not None:
             _put(found["novelty"], rows, novelty.tolist())
-        unlike = model.told_unlike(graphs, novelty)
+        unlike = model._told_unlike(graphs, novelty)
         for g, why in unlike.items():
             found["unlike"][rows[g]] = why
         for g, why in unseen.items():
@@ -140,35 +175,24 @@ def _put(column: list[Any], rows: list[int], values: list[Any]) -> None:
 class _TargetColumns:
     """The columns of one target; without a name it is the only one."""
 
-    def __init__(self, target: str | None, model: Any, covered: Sequence[str]) -> None:
-        end, of = ("", "") if target is None else (f"_{target}", f"{target}_")
-        self.model, self.covered = model, [f"{each}{end}" for each in covered]
+    def __init__(self, target: FittedTarget, coverage: Coverage, with_chances: bool) -> None:
+        end, of = (f"_{target.name}", f"{target.name}_") if target.name else ("", "")
+        self.target, self.coverage = target, coverage
         self.answer, self.score = f"prediction{end}", f"score{end}"
-        self.chances = [f"probability_{of}{c}" for c in getattr(model, "classes_", ())]
+        classes = () if target.classes is None or not with_chances else target.classes
+        self.chances = [f"probability_{of}{c}" for c in classes]
+        self.covered = [f"{each}{end}" for each in coverage.names(target)]
         self.names = [self.answer, self.score, *self.chances, *self.covered]
 
-    def values(self, outputs: Floats, coverage: Coverage) -> dict[str, list[Any]]:
-        """Give the prediction, the output behind it, probabilities, and what covers the truth."""
-        model, found = self.model, {}
-        if is_classifier(model):
-            found[self.answer] = model.answers(outputs).tolist()
-            found[self.score] = outputs.max(axis=1).tolist()
-            if model.probability:
-                chances = model.chances(outputs).T.tolist()
-                found |= dict(zip(self.chances, chances, strict=True))
-        else:
-            found[self.answer] = found[self.score] = outputs[:, 0].tolist()
-        if self.covered:
-            found |= self._covering(list(coverage.of_rows(model, outputs)))
-        return found
-
-    def _covering(self, trust: list[RowTrust]) -> dict[str, list[Any]]:
-        """The set of each row as text, or both ends of its interval."""
-        if is_classifier(self.model):
-            sets = ["|".join(map(str, each.likely or ())) or NO_CLASS for each in trust]
-            return {self.covered[0]: sets}
-        low, high = zip(*(each.interval or (None, None) for each in trust), strict=True)
-        return {self.covered[0]: list(low), self.covered[1]: list(high)}
+    def values(self, all_outputs: Floats) -> dict[str, list[Any]]:
+        """Return the prediction, the output behind it, probabilities, and sets or intervals."""
+        target, outputs = self.target, all_outputs[:, self.target.columns]
+        found = {self.answer: target.predict(outputs).tolist()}
+        found[self.score] = outputs.max(axis=1).tolist()
+        if self.chances:
+            chances = target.probabilities(outputs).T.tolist()
+            found |= dict(zip(self.chances, chances, strict=True))
+        return found | dict(zip(self.covered, self.coverage.columns(target, outputs), strict=True))
 
 
 def load_predictor(path: str | os.PathLike[str]) -> Any:
@@ -202,5 +226,5 @@ def usable_rows(model: Any, table: GraphTable) -> tuple[Ints, list[Reject]]:
 def usable_graphs(model: Any, graphs: GraphBatch) -> tuple[Ints, dict[int, str]]:
     """Find the positions of graphs that the model can take, and why it cannot take the others."""
     hint = "; a model of `fdgnn fit --handle-unknown ignore` takes such graphs"
-    reasons = {g: reason + hint for g, reason in model.refusals(graphs).items()}
+    reasons = {g: reason + hint for g, reason in model.usable(graphs).faults.items()}
     return np.setdiff1d(np.arange(len(graphs)), list(reasons)), reasons

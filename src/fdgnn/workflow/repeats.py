@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fdgnn.arrays import Array, Ints
-from fdgnn.encoders import ColorCounts
+from fdgnn.encoders import WLCounts
 from fdgnn.graphs import GraphBatch
 
 N_ROUNDS = 3
@@ -50,7 +50,7 @@ class Repeats:
 
 def find_repeats(graphs: GraphBatch, y: Array, fold: Ints, seed: int = 0) -> Repeats:
     """Look for twins across folds; `fold` (n,) says which fold tests each graph."""
-    X = ColorCounts(n_rounds=N_ROUNDS).fit_transform(graphs)
+    X = WLCounts(n_iterations=N_ROUNDS).fit_transform(graphs)
     X.sort_indices()
     same = _groups(X)
     twins = _varies(same, fold)

@@ -1,4 +1,4 @@
-"""From a table of graphs to a trained model."""
+"""From a table of graphs to a trained model, and how well it does beside baselines."""
 
 from __future__ import annotations
 
@@ -9,19 +9,46 @@ from typing import Any
 
 import numpy as np
 
+from fdgnn.arrays import Ints
 from fdgnn.context import Context
-from fdgnn.graphs import Array, GraphBatch, Ints
+from fdgnn.folds import TEST, Folds
+from fdgnn.graphs import GraphBatch
 from fdgnn.readout.metrics import OF_CLASSES, OF_NUMBERS, Scoring
-from fdgnn.readout.several import SeveralTargets
-from fdgnn.selection.folds import TEST, Folds
-from fdgnn.selection.search import FDGNNSearchCV
-from fdgnn.selection.space import Parameters
-from fdgnn.workflow.asking import TaskName, as_numbers, task_of
-from fdgnn.workflow.chemistry import morgan_counts
-from fdgnn.workflow.judging import TargetFacts, facts_of_targets, mean_of_each, mean_or_none
+from fdgnn.selection.nested import NestedAnswers
+from fdgnn.selection.search import FDGNNSearchCV, Parameters
+from fdgnn.targets import Targets
+from fdgnn.workflow.chemistry import baseline_answers, morgan_counts
+from fdgnn.workflow.inference import TaskName
+from fdgnn.workflow.options import TrainingOptions, imbalance_note, new_search, sample_of
 from fdgnn.workflow.repeats import find_repeats
-from fdgnn.workflow.searching import Wishes, new_search, sample_of
-from fdgnn.workflow.settling import about_rare, settled
+
+
+@dataclass(frozen=True)
+class TargetFacts:
+    """How a model does on one target, beside baselines in the same folds.
+
+    Attributes
+    ----------
+    name : str
+    n_known : int
+        Graphs for which the target is known.
+    scores : dict
+        Nested cross-validation results by metric, in words. Errors are positive numbers.
+    baseline : float or None
+        The score of the best constant prediction; None where it says nothing.
+    rival : dict
+        For molecules, the same metrics for regression on Morgan counts.
+    ceiling : float or None
+        For classes: the best accuracy that any message-passing model could reach that does not
+        look at edge labels.
+    """
+
+    name: str
+    n_known: int
+    scores: dict[str, float]
+    baseline: float | None
+    rival: dict[str, float]
+    ceiling: float | None
 
 
 @dataclass(frozen=True)
@@ -31,101 +58,125 @@ class Training:
     Attributes
     ----------
     metric, score : str, float
-        What models were chosen by, and how they do, by nested cross validation: what was selected
-        and fitted without an outer fold is scored on it. It is the score of such a model as is
-        saved: of all its networks, with their outputs averaged. Errors are positive numbers.
-    scores : dict
-        The same by other measures, by their names in words.
-    baseline : float or None
-        The score of the best constant answer; None where it says nothing.
-    rival : dict
-        For molecules, the same measures for regression on Morgan counts, in the same folds.
+        What models were chosen by, and how they do, by nested cross-validation: what was selected
+        and fitted without an outer fold is scored on it.
+    targets : tuple of TargetFacts
+        The same for each target, with further metrics.
     rare : str or None
-        Which class is rare, and what was done about it.
+        Class imbalance, and what was done about it.
     repeats : str or None
-        What is to be said about graphs that are in several folds.
-    ceiling : float, optional
-        For classes: the best accuracy that any message-passing model could reach that does not
-        look at labels of arcs.
+        Duplicates across folds.
     split : str
         How graphs were held out, in words.
     members : list of str
-        The models whose outputs are averaged.
-    targets : tuple of TargetFacts
-        The same for each of several targets; the scores above are then their means.
+        The base models whose outputs are averaged.
     n_searched : int
         Graphs on which models were chosen and scored.
     n_resumed : int
-        Parts of the search that an earlier one had finished.
+        Base models that an earlier search had finished.
     """
 
     model: Any
     task: TaskName
     metric: str
     score: float
-    scores: dict[str, float]
-    baseline: float | None
-    rival: dict[str, float]
+    targets: tuple[TargetFacts, ...]
     rare: str | None
     repeats: str | None
-    ceiling: float | None
     split: str
     n_graphs: int
     seconds: float
     parameters: Parameters
     members: list[str]
-    targets: tuple[TargetFacts, ...] = ()
-    n_searched: int = 0
-    n_resumed: int = 0
+    n_searched: int
+    n_resumed: int
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """Mean of each metric over targets."""
+        return _means([target.scores for target in self.targets])
+
+    @property
+    def rival(self) -> dict[str, float]:
+        """Mean of each metric over targets, of regression on Morgan counts."""
+        return _means([target.rival for target in self.targets])
+
+    @property
+    def baseline(self) -> float | None:
+        """Mean score of the best constant predictions; None if one is missing."""
+        known = [t.baseline for t in self.targets if t.baseline is not None]
+        return float(np.mean(known)) if len(known) == len(self.targets) else None
+
+    @property
+    def ceiling(self) -> float | None:
+        """The best accuracy of any message passing, of a single target."""
+        return self.targets[0].ceiling if len(self.targets) == 1 else None
+
+
+def _means(rows: Sequence[dict[str, float]]) -> dict[str, float]:
+    return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
 
 
 def train(
     graphs: GraphBatch,
-    y: Array | SeveralTargets,
-    wishes: Wishes | None = None,
+    targets: Targets,
+    options: TrainingOptions | None = None,
     *,
     smiles: Sequence[str] | None = None,
     context: Context | None = None,
 ) -> Training:
-    """Choose a model by cross validation, and fit it on all graphs.
+    """Choose a model by cross-validation, and fit it on all graphs.
 
     Parameters
     ----------
-    graphs, y
-    wishes : Wishes, optional
+    graphs, targets
+    options : TrainingOptions, optional
     smiles : sequence of str, optional
         Where the graphs are molecules: what they were read from, for the baseline.
     context : Context, optional
     """
-    start, wishes, context = time.perf_counter(), wishes or Wishes(), context or Context()
-    classify = (wishes.task or task_of(y)) == "classification"
-    y = y if classify or isinstance(y, SeveralTargets) else as_numbers(y)
-    scoring, threshold = settled(wishes, y, classify)
-    order = wishes.split.order(len(y))
-    whole, wishes = _Rows(graphs, y, smiles).take(order), _in_order(wishes, order)
-    some, used = sample_of(whole.y, wishes.search_on, wishes.seed), whole
+    start, context = time.perf_counter(), context or Context()
+    options = (options or TrainingOptions()).with_defaults(targets)
+    order = options.split.order(len(targets))
+    whole, options = _Rows(graphs, targets, smiles).take(order), options.of_rows(order)
+    some, used = sample_of(whole.targets, options.search_on, options.seed), whole
     if some is not None:
-        used, wishes = whole.take(some), _in_order(wishes, some)
+        used, options = whole.take(some), options.of_rows(some)
     try:
-        found = new_search(used.y, wishes, scoring, threshold, classify, context)
+        search = new_search(used.targets, options, context)
     except ValueError:
         if some is None:
             raise
         raise ValueError(
-            f"`search_on` draws {len(some)} of {len(y)} graphs, which are too few for cross "
+            f"`search_on` draws {len(some)} of {len(targets)} graphs, which are too few for cross-"
             "validation; draw more"
         ) from None
-    found.fit(used.graphs, used.y, groups=wishes.split.groups)
+    search.fit(used.graphs, used.targets, groups=options.split.groups)
     if some is not None:
-        found.refit(whole.graphs, whole.y)
-    told = _training(found, used, scoring, wishes, context)
-    rare = about_rare(y, scoring, threshold) if classify else None
-    return replace(told, rare=rare, n_graphs=len(graphs), seconds=time.perf_counter() - start)
-
-
-def _in_order(wishes: Wishes, rows: Ints) -> Wishes:
-    """Ask the same of some of the graphs, or of all in another order."""
-    return replace(wishes, split=wishes.split.of(rows))
+        search.refit(whole.graphs, whole.targets)
+    scoring = options.chosen_by(targets.classify)
+    tested = _tested_by(search.nested_folds_)
+    values = used.targets.values[:, 0] if len(targets.names) == 1 else np.zeros(len(used.targets))
+    found = Training(
+        model=search.best_estimator_,
+        task="classification" if targets.classify else "regression",
+        metric=scoring.words,
+        score=scoring.shown(search.nested_score_),
+        targets=_facts(search, used, scoring, context),
+        rare=imbalance_note(targets, scoring, options.threshold),
+        repeats=find_repeats(used.graphs, values, tested, options.seed).in_words(),
+        split=options.split.words,
+        n_graphs=len(graphs),
+        seconds=0.0,
+        parameters=search.best_params_,
+        members=[model.name for model in search.best_estimator_.estimators_],
+        n_searched=len(used.targets),
+        n_resumed=search.n_resumed_,
+    )
+    model = found.model
+    model.training_facts_, model.training_split_ = found.targets, found.split
+    model.training_repeats_ = found.repeats
+    return replace(found, seconds=time.perf_counter() - start)
 
 
 @dataclass(frozen=True)
@@ -133,67 +184,72 @@ class _Rows:
     """Graphs, their targets and, of molecules, what they were read from."""
 
     graphs: GraphBatch
-    y: Any
+    targets: Targets
     smiles: Sequence[str] | None
 
     def take(self, rows: Ints) -> _Rows:
-        """Give these rows, in this order."""
-        if len(rows) == len(self.y) and (rows == np.arange(len(rows))).all():
+        """Return these rows, in this order."""
+        if len(rows) == len(self.targets) and (rows == np.arange(len(rows))).all():
             return self
         smiles = None if self.smiles is None else [self.smiles[i] for i in rows]
-        return _Rows(self.graphs[rows], self.y[rows], smiles)
+        return _Rows(self.graphs[rows], self.targets[rows], smiles)
 
 
-def _training(
-    found: FDGNNSearchCV, rows: _Rows, scoring: Scoring, wishes: Wishes, context: Context
-) -> Training:
-    """Tell what came out of a search on some rows."""
-    graphs, y, classify = rows.graphs, rows.y, scoring.name in OF_CLASSES
-    shown = _shown(scoring, classify)
+def _facts(
+    search: FDGNNSearchCV, rows: _Rows, scoring: Scoring, context: Context
+) -> tuple[TargetFacts, ...]:
+    """How the model, constants and Morgan counts do on each target, where it is known."""
+    targets, classify = rows.targets, rows.targets.classify
     X = None if rows.smiles is None else morgan_counts(rows.smiles, context.n_jobs)
-    each = tuple(facts_of_targets(graphs, y, found, scoring, shown, X))
-    several, tested = isinstance(y, SeveralTargets), _tested_by(found.nested_folds_)
-    values = np.zeros(len(y)) if several else y  # of twins with other values
-    told = Training(
-        model=found.best_estimator_,
-        task="classification" if classify else "regression",
-        metric=scoring.words,
-        score=scoring.shown(found.nested_score_),
-        scores={one.words: one.shown(found.nested_score_by(one.name)) for one in shown},
-        baseline=mean_or_none([one.baseline for one in each]),
-        rival=mean_of_each([one.rival for one in each]),
-        rare=None,
-        repeats=find_repeats(graphs, values, tested, wishes.seed).in_words(),
-        ceiling=None if several else each[0].ceiling,
-        split=wishes.split.words,
-        targets=each if several else (),
-        n_graphs=len(graphs),
-        n_searched=len(graphs),
-        n_resumed=found.n_resumed_,
-        seconds=0.0,
-        parameters=found.best_params_,
-        members=[network.name for network in found.best_estimator_.networks_],
-    )
-    _let_know(told.model, told)
-    return told
-
-
-def _let_know(model: Any, told: Training) -> None:
-    """Let a model know how it does on graphs held out, so that its file and page can tell."""
-    pairs: list[tuple[Any, Training | TargetFacts]] = [(model, told)]
-    for one, facts in [*pairs, *zip(model.each_, told.targets, strict=True)]:
-        one.training_scores_, one.training_rival_ = facts.scores, facts.rival
-        one.training_split_, one.training_repeats_ = told.split, told.repeats
-
-
-def _shown(chosen_by: Scoring, classify: bool) -> list[Scoring]:
-    """Scores that are always shown: what decided, and those that everyone asks for."""
     usual = ("accuracy", "balanced_accuracy", "roc_auc") if classify else ("r2", "rmse")
-    known = OF_CLASSES if classify else OF_NUMBERS
-    return [known[name] for name in dict.fromkeys([chosen_by.name, *usual])]
+    known_scorings = OF_CLASSES if classify else OF_NUMBERS
+    shown = [known_scorings[name] for name in dict.fromkeys([scoring.name, *usual])]
+    by_target = {each.words: search.nested_scores_by_target(each.name) for each in shown}
+    found = []
+    for t, (target, known) in enumerate(zip(targets.each, targets.known.T, strict=True)):
+        folds = search.nested_folds_[:, known]
+        own = Targets(
+            ("",), targets.values[known, t][:, None],
+            None if target.classes is None else (target.classes,), flat=True,
+        )  # fmt: skip
+        graphs = rows.graphs if known.all() else rows.graphs[known]
+        found.append(
+            TargetFacts(
+                name=target.name,
+                n_known=int(known.sum()),
+                scores={s.words: s.shown(by_target[s.words][target.name]) for s in shown},
+                baseline=_constant(own, folds, scoring),
+                rival={} if X is None else _rival(X[known], own, folds, shown),
+                ceiling=graphs.wl_ceiling(own.of_target(0)) if classify else None,
+            )
+        )
+    return tuple(found)
+
+
+def _rival(X: Any, targets: Targets, folds: Folds, shown: Sequence[Scoring]) -> dict[str, float]:
+    """Scores of logistic or ridge regression on Morgan counts, in the same outer folds."""
+    answers = baseline_answers(X, targets, folds)
+    return {each.words: each.shown(answers.score(each)) for each in shown}
+
+
+def _constant(targets: Targets, folds: Folds, scoring: Scoring) -> float | None:
+    """Score the constant prediction of the mean of the training targets.
+
+    Of coded classes the mean is largest for the majority class.
+    """
+    if scoring.name == "roc_auc":
+        return 0.5  # the same whatever the constant
+    if scoring.name == "balanced_accuracy":
+        return 1 / len(np.unique(targets.values))
+    if scoring.name not in ("accuracy", "r2", "rmse", "mae"):
+        return None
+    rows = folds[(folds == TEST).any(axis=1)]
+    means = np.array([targets.coded[row >= 0].mean(axis=0) for row in rows])
+    outputs = np.repeat(means[:, None], len(targets), axis=1)
+    return scoring.shown(NestedAnswers(targets, rows == TEST, outputs).score(scoring))
 
 
 def _tested_by(folds: Folds) -> Ints:
-    """The outer fold that tests each graph; -1 where none does."""
+    """Return the outer fold that tests each graph; -1 where none does."""
     tested = folds == TEST
     return np.where(tested.any(axis=0), tested.argmax(axis=0), -1)

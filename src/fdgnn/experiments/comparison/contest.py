@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fdgnn.committee import Readout
 from fdgnn.context import Context
 from fdgnn.exceptions import FDGNNWarning
 from fdgnn.experiments.lines import RecordLines
@@ -33,8 +32,9 @@ from fdgnn.experiments.rivals import Contestant, Model, Task, contestant
 from fdgnn.experiments.rundir import RunDirectory
 from fdgnn.experiments.running import finished_result, run_study
 from fdgnn.experiments.study import Study
+from fdgnn.fitting import Readout
 from fdgnn.graphs import Array
-from fdgnn.readout.gaussian import GaussianReadout
+from fdgnn.linear import KernelReadout
 from fdgnn.records import Record
 
 
@@ -163,7 +163,7 @@ def best(trials: Sequence[Trial], outer: int) -> Trial:
 
 
 def _take_ours(turn: Turn, tell: Tell) -> None:
-    """Select by the networks of an evaluation; test scores are averaged over its guesses."""
+    """Select by an evaluation, with test scores averaged over its random initializations."""
     study = turn.study
     result = finished_result(study, turn.directory)
     if result is None:
@@ -172,7 +172,7 @@ def _take_ours(turn: Turn, tell: Tell) -> None:
         tell(Began(steps=study.protocol.n_outer, done=0, spent=0.0))
     choices = result.fold_configurations
     warm_up(study, choices)
-    folds = _measure_folds(turn, choices, study.estimator, tell, study.some)
+    folds = _measure_folds(turn, choices, study.estimator, tell, study.graphs.__getitem__)
     turn.lines.append(
         _summary(
             turn,
@@ -191,7 +191,8 @@ def _evaluate(turn: Turn, tell: Tell) -> RunResult:
     study = turn.study
     with closing(RunDirectory(turn.directory, study.settings())) as run:
         seconds = [network.seconds for network in run.networks]
-    n_steps = len(study.candidates()) + study.protocol.n_outer
+    protocol = study.protocol
+    n_steps = protocol.n_configurations * protocol.n_guesses + protocol.n_outer
     tell(Began(steps=n_steps, done=len(seconds), spent=sum(seconds)))
     quiet = replace(turn.context, quiet=True)
     return run_study(study, turn.directory, quiet, after_each=lambda: tell(Stepped()))
@@ -265,13 +266,13 @@ def n_trained_weights(model: Any) -> int:
 
     Weights of features that no training graph has are zero, and do not count.
     """
-    if hasattr(model, "networks_"):
-        return sum(_readout_weights(network.readout) for network in model.networks_)
+    if hasattr(model, "estimators_"):
+        return sum(_readout_weights(fitted.readout) for fitted in model.estimators_)
     return int(model.n_parameters_)
 
 
 def _readout_weights(readout: Readout) -> int:
-    weights = readout.dual if isinstance(readout, GaussianReadout) else readout.coef
+    weights = readout.dual if isinstance(readout, KernelReadout) else readout.coef
     return int(np.count_nonzero(weights)) + readout.intercept.size
 
 

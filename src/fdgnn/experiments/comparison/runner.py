@@ -30,8 +30,8 @@ from fdgnn.extras import require
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.graphs.molecules import is_molecule
-from fdgnn.readout.targets import class_labels
 from fdgnn.records import decode, write_record
+from fdgnn.targets import class_labels
 
 ONE_THREAD = {
     name: "1"
@@ -68,7 +68,7 @@ def compare(
     y : (n_graphs,) array-like
         Their classes.
     models : str or iterable of str, optional
-        Some of "fdgnn-auto", "fdgnn-colors", "fdgnn-both" (ours), "ecfp-lr", "ecfp-rf" (RDKit, for
+        Some of "fdgnn-auto", "fdgnn-wl", "fdgnn-union" (ours), "ecfp-lr", "ecfp-rf" (RDKit, for
         molecules), "wl", "wl-oa", "pk", "gk", "rw" (GraKeL), "gin", "dgcnn", "gnn" (PyTorch); by
         default "fdgnn-auto" and "wl", for molecules "fdgnn-auto", "ecfp-lr" and "ecfp-rf".
     out : path, optional

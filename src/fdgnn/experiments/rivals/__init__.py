@@ -3,9 +3,9 @@
 Variants of our own come first, then rivals, each in the library that people use for it.
 
 ================  =====================================================  ===================
-``fdgnn-auto``    a committee of colors and a reservoir                  fdgnn
-``fdgnn-colors``  a committee of colors                                  fdgnn
-``fdgnn-both``    a committee of colors joined with a reservoir          fdgnn
+``fdgnn-auto``    an ensemble of WL features and reservoirs              fdgnn
+``fdgnn-wl``      an ensemble of WL features                             fdgnn
+``fdgnn-union``   an ensemble of unions of WL features and a reservoir   fdgnn
 ``ecfp-lr``       Morgan counts of molecules, logistic regression        RDKit, scikit-learn
 ``ecfp-rf``       Morgan counts of molecules, random forest              RDKit, scikit-learn
 ``wl``            Weisfeiler-Lehman subtree kernel                       GraKeL, SVC

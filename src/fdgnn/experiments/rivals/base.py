@@ -12,8 +12,8 @@ import numpy as np
 
 from fdgnn.experiments.records import Configuration, Search, Trial
 from fdgnn.extras import require
+from fdgnn.folds import Folds
 from fdgnn.graphs import Array, GraphBatch, Ints
-from fdgnn.selection.folds import Folds
 
 
 class Model(Protocol):
@@ -35,7 +35,7 @@ class Task:
     Attributes
     ----------
     folds : (n_outer, n) int64
-        As `fdgnn.selection.folds.nested_folds` makes them; -1 marks an outer fold's test graphs.
+        As `fdgnn.folds.nested_folds` makes them; -1 marks an outer fold's test graphs.
     seed : int
     search : Search
         How much of the published grids is searched.
@@ -130,9 +130,9 @@ _FINGERPRINTS = "fdgnn.experiments.rivals.fingerprints"
 _GRAKEL, _TORCH, _PYG = ("grakel",), ("torch",), ("torch", "torch_geometric")
 
 RIVALS = {
-    "fdgnn-auto": Rival("FDGNN auto: colors and reservoir", None, f"{_VARIANTS}:committee", ()),
-    "fdgnn-colors": Rival("FDGNN auto: only colors", None, f"{_VARIANTS}:colors", ()),
-    "fdgnn-both": Rival("FDGNN auto: both joined", None, f"{_VARIANTS}:both", ()),
+    "fdgnn-auto": Rival("FDGNN auto: WL and reservoirs", None, f"{_VARIANTS}:mixed", ()),
+    "fdgnn-wl": Rival("FDGNN auto: only WL", None, f"{_VARIANTS}:wl", ()),
+    "fdgnn-union": Rival("FDGNN auto: union of both", None, f"{_VARIANTS}:union", ()),
     "ecfp-lr": Rival(
         "Morgan counts, logistic regression", None, f"{_FINGERPRINTS}:logistic", ("rdkit",),
         extra="chem", of_molecules=True,

@@ -23,8 +23,8 @@ from sklearn.svm import SVC
 
 from fdgnn.experiments.records import Configuration, Trial
 from fdgnn.experiments.rivals.base import Task, inner_parts
+from fdgnn.folds import Folds
 from fdgnn.graphs import Array, Floats, GraphBatch
-from fdgnn.selection.folds import Folds
 
 PENALTIES = (1.0, 10.0, 100.0, 0.1, 1000.0, 0.01, 0.001)  # C, the most promising first
 HEIGHTS = (5, 3, 2, 4, 1, 0)  # first the default of GraKeL, and of the authors on MUTAG

@@ -1,81 +1,84 @@
-"""Our own variants beside the paper's FDGNN: ``FDGNNClassifier(encoder="auto", candidates=...)``.
+"""Our own variants beside the paper's FDGNN: ``AutoGraphClassifier(candidates)``.
 
-A committee chooses its members and their penalties itself, by held-out predictions on the graphs
-that it is trained on (`fdgnn.committee`). So the selection is a part of training, and of the time
-that training takes. The test graphs of an outer fold are seen by nothing before they are predicted.
+An ensemble chooses its base models and their alphas itself, by out-of-fold predictions for the
+graphs that it is trained on (`fdgnn.ensemble`). So the selection is a part of training, and of the
+time that training takes. The test graphs of an outer fold are seen by nothing before they are
+predicted.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from fdgnn.committee import PENALTIES
 from fdgnn.encoders import GraphKind
-from fdgnn.estimators import AUTO, FOLDS, FDGNNClassifier
+from fdgnn.estimators import AutoGraphClassifier
 from fdgnn.experiments.records import Configuration, Trial
 from fdgnn.experiments.rivals.base import Task
+from fdgnn.folds import N_FOLDS
 from fdgnn.graphs import Array, GraphBatch
+from fdgnn.seeds import seed_sequence
 
-WARM_GRAPHS = 100  # on which a committee is tried before it is timed
-
-
-def committee(task: Task) -> CommitteeContestant:
-    """Colors of several rounds and a reservoir; only colors where vertices carry nothing."""
-    return CommitteeContestant(task, "all")
+WARM_GRAPHS = 100  # on which an ensemble is tried before it is timed
 
 
-def colors(task: Task) -> CommitteeContestant:
-    """Colors of several rounds."""
-    return CommitteeContestant(task, "colors")
+def mixed(task: Task) -> EnsembleContestant:
+    """WL features of several iterations and reservoirs; only WL where vertices carry nothing."""
+    return EnsembleContestant(task, "all")
 
 
-def both(task: Task) -> CommitteeContestant:
-    """Models that read colors and a reservoir side by side."""
-    return CommitteeContestant(task, "both")
+def wl(task: Task) -> EnsembleContestant:
+    """WL features of several iterations."""
+    return EnsembleContestant(task, "wl")
 
 
-class CommitteeContestant:
-    """A committee; there are no parts of a selection, since its `fit` selects."""
+def union(task: Task) -> EnsembleContestant:
+    """Base models that read WL features and a reservoir side by side."""
+    return EnsembleContestant(task, "union")
+
+
+class EnsembleContestant:
+    """An ensemble; there are no parts of a selection, because its `fit` selects."""
 
     chooses_in_training = True
+    inner_folds = N_FOLDS
 
     def __init__(self, task: Task, candidates: str) -> None:
         self.task = task
         self.candidates = candidates
-        members = self.model(self.only()).members(GraphKind.of(task.graphs), len(task.graphs))
-        self.n_configurations = len(members) * len(PENALTIES)
-        self.inner_folds = FOLDS
+        n_graphs, seed = len(task.graphs), seed_sequence(task.seed)
+        model = self.model(self.only())
+        bases = model._base_models(GraphKind.of(task.graphs), n_graphs, seed)
+        grids = [base.readout.grid(n_graphs, classify=True) for base in bases]
+        self.n_configurations = sum(len(grid) for grid in grids)
 
     def units(self) -> list[str]:
-        """Nothing is chosen before training."""
+        """Return no parts: nothing is chosen before training."""
         return []
 
     def score(self, unit: str) -> list[Trial]:
-        """There are no parts."""
-        raise ValueError(f"no part {unit!r}: a committee chooses while it is trained")
+        """Raise ValueError: there are no parts."""
+        raise ValueError(f"no part {unit!r}: an ensemble chooses while it is trained")
 
     def only(self) -> Configuration:
-        """Give the parameters of the classifier."""
+        """Return the parameters of the classifier."""
         given = {"scoring": self.task.search.scoring, "class_weight": self.task.search.class_weight}
         known = {name: value for name, value in given.items() if value is not None}
-        return {
-            "encoder": AUTO, "candidates": self.candidates, "random_state": self.task.seed, **known,
-        }  # fmt: skip
+        return {"candidates": self.candidates, "random_state": self.task.seed, **known}
 
-    def model(self, configuration: Configuration) -> FDGNNClassifier:
+    def model(self, configuration: Configuration) -> AutoGraphClassifier:
         """Make an untrained model."""
-        model = FDGNNClassifier()
+        model = AutoGraphClassifier()
         model.set_params(**configuration)
         return model
 
     def prepare(self, mask: Array) -> GraphBatch:
-        """Give the graphs as they are."""
+        """Return the graphs as they are."""
         return self.task.graphs[mask]
 
     def warm_up(self) -> None:
         """Train on some graphs, of each class."""
         graphs, y = self.task.graphs, self.task.y
-        first = [np.flatnonzero(y == c)[:FOLDS] for c in np.unique(y)]
+        first = [np.flatnonzero(y == c)[:N_FOLDS] for c in np.unique(y)]
         some = np.random.default_rng(0).permutation(len(y))[:WARM_GRAPHS]
         few = np.unique(np.concatenate([*first, some]))
         self.model(self.only()).fit(graphs[few], y[few]).predict(graphs[few])

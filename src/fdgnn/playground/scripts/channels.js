@@ -77,7 +77,7 @@ function histograms(structure) {
 // ---------------------------------------------------------------------- real features
 
 // Fine bins are counted, coarse ones refined: rows of them if few, else one by one.
-function featureChannels({ features, n }, { featureEdges, joint, n_rounds }) {
+function featureChannels({ features, n }, { featureEdges, joint, n_iterations }) {
   const width = featureEdges.length;
   const bins = featureEdges.map((edges, j) =>
     Array.from({ length: n }, (_, v) => below(edges, features[v * width + j])));
@@ -88,10 +88,10 @@ function featureChannels({ features, n }, { featureEdges, joint, n_rounds }) {
   const fine = bins.map((column, j) => ({ name: `feature ${j}`, first: hashed(column, `feature ${j}`), rounds: 0 }));
   if (joint) {
     const rows = Array.from({ length: n }, (_, v) => coarse.map((column) => column[v]));
-    return [{ name: "features", first: hashed(rows, "features"), rounds: n_rounds }, ...fine];
+    return [{ name: "features", first: hashed(rows, "features"), rounds: n_iterations }, ...fine];
   }
   const each = coarse.map((column, j) => (
-    { name: `feature ${j}, coarse`, first: hashed(column, `coarse ${j}`), rounds: n_rounds }));
+    { name: `feature ${j}, coarse`, first: hashed(column, `coarse ${j}`), rounds: n_iterations }));
   return [...each, ...fine];
 }
 
@@ -99,15 +99,15 @@ function featureChannels({ features, n }, { featureEdges, joint, n_rounds }) {
 
 // The channels of a graph: name, first colors [[high, low], ...] and how often they are refined.
 export function channelsOf(graph, structure, settings) {
-  const { first, n_rounds } = settings, found = [];
-  if (first === "labels") found.push({ name: "label", first: graph.labels.map(hashLabel), rounds: n_rounds });
+  const { first, n_iterations } = settings, found = [];
+  if (first === "labels") found.push({ name: "label", first: graph.labels.map(hashLabel), rounds: n_iterations });
   else if (first === "features") found.push(...featureChannels(graph, settings));
   else if (first === "nothing") {
-    found.push({ name: "vertex", first: hashed(new Array(structure.n).fill(0), "vertex"), rounds: n_rounds });
+    found.push({ name: "vertex", first: hashed(new Array(structure.n).fill(0), "vertex"), rounds: n_iterations });
   } else {
     const degree = degreesOf(structure);
     const binned = first === "log degree" ? degree.map(logBin) : degree;
-    found.push({ name: first, first: hashed(binned, first), rounds: n_rounds });
+    found.push({ name: first, first: hashed(binned, first), rounds: n_iterations });
   }
   if (settings.histograms) found.push(...histograms(structure));
   return found;

@@ -1,4 +1,4 @@
-// The exact encoder: colors of 64 bits, refined round by round and counted (fdgnn/encoders/colors.py).
+// The exact encoder: colors of 64 bits, refined round by round and counted (fdgnn/encoders/wl.py).
 //
 //     total(v)  = sum over arcs (u, v) of mix(mix(color(u)) ^ arc)
 //     color'(v) = mix(color(v) ^ mix(total(v)))
@@ -60,10 +60,10 @@ export function groupsOf([high, low]) {
   });
 }
 
-export class ColorCounts {
-  // `settings`: first, histograms, n_rounds, counts, mask or columns, labeledArcs, weightedArcs, and edges.
+export class WLCounts {
+  // `settings`: first, histograms, n_iterations, counts, mask or columns, labeledArcs, weightedArcs, and edges.
   constructor(settings) {
-    this.kind = "colors";
+    this.kind = "wl";
     this.settings = settings;
     this.n_features = settings.n_features;
   }

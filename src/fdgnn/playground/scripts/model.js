@@ -1,7 +1,7 @@
-// A fitted model, made from what its model file would hold: networks whose outputs are averaged.
+// A fitted model, made from what its model file would hold: estimators whose outputs are averaged.
 
-import { ColorCounts } from "./colors.js";
-import { Expansion, GaussianReadout, LinearReadout, probabilities } from "./readouts.js";
+import { WLCounts } from "./colors.js";
+import { Expansion, KernelReadout, LinearReadout, probabilities } from "./readouts.js";
 import { Layer, Reservoir } from "./reservoir.js";
 import { MATRIX, Stream } from "./streams.js";
 import { structureOf } from "./structure.js";
@@ -23,17 +23,17 @@ function reservoirOf({ parameters, facts }, arrays, kind, radii) {
   return new Reservoir({ layers, radii, vocabulary: facts.vocabulary, n_inputs: kind.n_inputs, parameters });
 }
 
-function colorsOf({ parameters, facts }, arrays, kind) {
+function wlCountsOf({ parameters, facts }, arrays, kind) {
   const nothing = kind.vertices === "nothing", auto = parameters.vertices === "auto";
   const edges = arrays.get("feature_edges"), counts = arrays.get("feature_counts");
   const columns = arrays.get("columns");
-  return new ColorCounts({
+  return new WLCounts({
     first: auto ? (nothing ? "log degree" : kind.vertices) : parameters.vertices,
     histograms: parameters.histograms === "auto" ? auto && nothing : parameters.histograms,
-    n_rounds: parameters.n_rounds,
+    n_iterations: parameters.n_iterations,
     counts: parameters.counts,
-    mask: parameters.n_buckets === null ? null : parameters.n_buckets - 1,
-    n_features: parameters.n_buckets ?? columns.data.length,
+    mask: parameters.n_features === null ? null : parameters.n_features - 1,
+    n_features: parameters.n_features ?? columns.data.length,
     columns: columns && new Map(Array.from(columns.data, (key, i) => [`${key >> 32n},${key & 0xffffffffn}`, i])),
     labeledArcs: facts.labeled_arcs,
     weightedArcs: facts.weighted_arcs,
@@ -95,8 +95,8 @@ function expansionOf(arrays, drawn) {
 function blocksOf(record, arrays, kind, extras, prefix) {
   const own = grouped(arrays, "encoder.");
   const drawn = extras.projections.get(`${prefix}projection`);
-  if (record.kind === "both") {
-    return record.facts.encoders.map((each, b) => {
+  if (record.kind === "union") {
+    return record.facts.encoders.map(([, each], b) => {
       const inner = grouped(own, `${b}.`), name = `${prefix}encoder.${b}.`;
       const encoder = encoderOf(each, grouped(inner, "encoder."), kind, extras.radii.get(`${name}encoder.`));
       return new Block(encoder, expansionOf(inner, extras.projections.get(`${name}projection`)), inner.get("scale").data[0]);
@@ -107,20 +107,20 @@ function blocksOf(record, arrays, kind, extras, prefix) {
 }
 
 function encoderOf(record, arrays, kind, radii) {
-  return record.kind === "reservoir" ? reservoirOf(record, arrays, kind, radii) : colorsOf(record, arrays, kind);
+  return record.kind === "reservoir" ? reservoirOf(record, arrays, kind, radii) : wlCountsOf(record, arrays, kind);
 }
 
 // ---------------------------------------------------------------------- readouts
 
 function readoutOf(name, arrays) {
   const intercept = arrays.get("intercept").data;
-  if (name === "gaussian") return gaussianOf(arrays, intercept);
+  if (name === "rbf") return kernelReadoutOf(arrays, intercept);
   const values = arrays.get("coef") ?? arrays.get("coef.values"), width = values.shape[1];
   const weights = Array.from(intercept, (_, q) => values.data.subarray(q * width, (q + 1) * width));
   return new LinearReadout(weights, intercept, arrays.get("coef.columns")?.data);
 }
 
-function gaussianOf(arrays, intercept) {
+function kernelReadoutOf(arrays, intercept) {
   const short = arrays.get("examples.columns"), places = arrays.get("examples.indices").data;
   const columns = short ? Int32Array.from(places, (i) => short.data[i]) : places;
   let values = arrays.get("examples.data").data;
@@ -130,12 +130,12 @@ function gaussianOf(arrays, intercept) {
     values = all;
   }
   const examples = { indptr: arrays.get("examples.indptr").data, columns, values };
-  return new GaussianReadout(examples, arrays.get("dual").data, intercept, arrays.get("sharpness").data[0]);
+  return new KernelReadout(examples, arrays.get("dual").data, intercept, arrays.get("sharpness").data[0]);
 }
 
-// ---------------------------------------------------------------------- networks and models
+// ---------------------------------------------------------------------- estimators and models
 
-export class Network {
+export class Estimator {
   constructor(name, blocks, readout) {
     this.name = name;
     this.blocks = blocks;
@@ -143,7 +143,7 @@ export class Network {
   }
 
   static of(name, { encoder, expansion, scale }, readout) {
-    return new Network(name, [new Block(encoder, expansion, scale)], readout);
+    return new Estimator(name, [new Block(encoder, expansion, scale)], readout);
   }
 
   // Features of all blocks side by side, and how a direction of them splits.
@@ -166,31 +166,31 @@ export class Network {
 }
 
 export class Model {
-  constructor({ networks, classes, calibration = null, threshold = 0, kind }) {
-    this.networks = networks;
+  constructor({ estimators, classes, slope = null, threshold = 0, kind }) {
+    this.estimators = estimators;
     this.classes = classes; // null for a regressor
-    this.calibration = calibration;
+    this.slope = slope; // of probabilities; null for none
     this.threshold = threshold;
     this.kind = kind;
   }
 
   // Labels that the model would refuse.
   refused(graph) {
-    return [...new Set(this.networks.flatMap((n) => n.blocks.flatMap((b) => b.encoder.refused(graph))))];
+    return [...new Set(this.estimators.flatMap((n) => n.blocks.flatMap((b) => b.encoder.refused(graph))))];
   }
 
   // Labels that the model has not seen.
   unseen(graph) {
-    return [...new Set(this.networks.flatMap((n) => n.blocks.flatMap((b) => b.encoder.unseen(graph))))];
+    return [...new Set(this.estimators.flatMap((n) => n.blocks.flatMap((b) => b.encoder.unseen(graph))))];
   }
 
   unseenEdges(graph) {
-    return [...new Set(this.networks.flatMap((n) => n.blocks.flatMap((b) => b.encoder.unseenEdges?.(graph) ?? [])))];
+    return [...new Set(this.estimators.flatMap((n) => n.blocks.flatMap((b) => b.encoder.unseenEdges?.(graph) ?? [])))];
   }
 
-  // The real-valued outputs, averaged over networks.
+  // The real-valued outputs, averaged over estimators.
   outputs(graph, structure = structureOf(graph)) {
-    const each = this.networks.map((n) => n.readout.outputs(n.encode(graph, structure).features));
+    const each = this.estimators.map((n) => n.readout.outputs(n.encode(graph, structure).features));
     return each[0].map((_, q) => each.reduce((sum, own) => sum + own[q], 0) / each.length);
   }
 
@@ -207,8 +207,8 @@ export class Model {
   }
 
   probabilities(outputs) {
-    if (this.calibration === null) return null;
-    return probabilities(outputs.map((s) => s + this.threshold), this.calibration);
+    if (this.slope === null) return null;
+    return probabilities(outputs.map((s) => s + this.threshold), this.slope);
   }
 
   // What the score of `target` loses without each vertex.
@@ -224,17 +224,17 @@ export class Model {
   // Outputs, probabilities, and what each vertex adds to the score of `target`, by default the winner.
   explain(graph, target = null) {
     const structure = structureOf(graph), vertices = new Float64Array(graph.n);
-    const encoded = this.networks.map((n) => n.encode(graph, structure));
-    const each = this.networks.map((n, i) => n.readout.outputs(encoded[i].features));
+    const encoded = this.estimators.map((n) => n.encode(graph, structure));
+    const each = this.estimators.map((n, i) => n.readout.outputs(encoded[i].features));
     const outputs = each[0].map((_, q) => each.reduce((sum, own) => sum + own[q], 0) / each.length);
     const meant = target ?? this.winner(outputs), signs = this.signs(meant, outputs.length);
     const dot = (values) => values.reduce((sum, s, q) => sum + s * signs[q], 0);
     let base = 0;
-    this.networks.forEach((network, i) => {
-      base += dot(network.readout.baseOutputs()) / this.networks.length;
-      const direction = network.readout.direction(encoded[i].features, signs);
+    this.estimators.forEach((estimator, i) => {
+      base += dot(estimator.readout.baseOutputs()) / this.estimators.length;
+      const direction = estimator.readout.direction(encoded[i].features, signs);
       encoded[i].split(direction).forEach((own, b) => {
-        encoded[i].parts[b].contributions(own).forEach((share, v) => { vertices[v] += share / this.networks.length; });
+        encoded[i].parts[b].contributions(own).forEach((share, v) => { vertices[v] += share / this.estimators.length; });
       });
     });
     return { outputs, target: meant, score: dot(outputs), base, vertices, probabilities: this.probabilities(outputs) };
@@ -255,20 +255,21 @@ export function withoutVertex(graph, gone) {
   };
 }
 
-// A model from the record and the arrays of its file, with what Python found out besides: `extras` has the
+// A model of one target from the record and the arrays of its file, with what Python found out besides: `extras` has the
 // radii of reservoirs and how projections are drawn.
 export function modelOf(record, arrays, { radii, projections }) {
   const extras = { radii: new Map(Object.entries(radii)), projections: new Map(Object.entries(projections)) };
-  const networks = record.networks.map((described, i) => {
+  const estimators = record.estimators.map((described, i) => {
     const own = grouped(arrays, `${i}.`);
-    const blocks = blocksOf(described.encoder ?? record.encoder, own, record.graph_kind, extras, `${i}.`);
-    return new Network(described.name, blocks, readoutOf(described.readout, own));
+    const blocks = blocksOf(described.encoder, own, record.graph_kind, extras, `${i}.`);
+    return new Estimator(described.name, blocks, readoutOf(described.readout, own));
   });
+  const [target] = record.targets;
   return new Model({
-    networks,
-    classes: record.classes && record.classes.values,
-    calibration: record.calibration ?? null,
-    threshold: record.threshold ?? 0,
+    estimators,
+    classes: target.classes && target.classes.values,
+    slope: target.slope,
+    threshold: target.threshold ?? 0,
     kind: record.graph_kind,
   });
 }

@@ -1,5 +1,5 @@
-// From features to outputs, and how the outputs depend on the features: random expansion, linear and
-// Gaussian readouts (fdgnn/expansion.py, fdgnn/readout). A row of features is {columns, values}, sparse.
+// From features to outputs, and how the outputs depend on the features: random expansion, linear
+// readouts and RBF kernel ridge regression (fdgnn/expansion.py, fdgnn/readout). A row of features is {columns, values}, sparse.
 //
 // The gradient of a score, averaged on the straight way from the empty graph to a graph, times the graph's
 // features is what the graph adds to the score. It has a closed form for each of these parts.
@@ -80,7 +80,7 @@ export function erf(x) {
 }
 
 // f(x) = sum_j a_j exp(-c |x - x_j|^2) + b. The examples x_j are kept by columns.
-export class GaussianReadout {
+export class KernelReadout {
   // `examples`: {indptr, columns, values} row after row; `dual` (n, q) row after row.
   constructor(examples, dual, intercept, sharpness) {
     this.n = examples.indptr.length - 1;

@@ -40,10 +40,8 @@ export class Stage {
 
   vocabulary() {
     const { record } = this.content.model;
-    const each = record.networks.flatMap((network) => {
-      const encoder = network.encoder ?? record.encoder;
-      return encoder.kind === "both" ? encoder.facts.encoders : [encoder];
-    });
+    const each = record.estimators.flatMap(({ encoder }) => (
+      encoder.kind === "union" ? encoder.facts.encoders.map(([, inner]) => inner) : [encoder]));
     return each.map((encoder) => encoder.facts.vocabulary).find(Boolean) ?? this.content.graphs?.labels ?? [];
   }
 

@@ -10,8 +10,8 @@ const SLIDERS = [
   { name: "omega", label: "ω", words: "how loud a layer is for the next", min: 0.02, max: 2, step: 0.02, value: 1 },
   { name: "depth", label: "Layers", words: "each reads the one below", min: 1, max: 6, step: 1, value: 3 },
   { name: "units", label: "Units", words: "neurons in each layer", min: 5, max: 100, step: 5, value: 50 },
-  { name: "penalty", label: "λ", words: "penalty of the readout: large is smooth", min: -6, max: 3, step: 0.25, value: -3 },
-  { name: "seed", label: "Network", words: "other random weights: random_state", min: 0, max: 50, step: 1, value: 0 },
+  { name: "strength", label: "λ", words: "regularization strength of the readout (alpha): large is smooth", min: -6, max: 3, step: 0.25, value: -3 },
+  { name: "seed", label: "Seed", words: "other random weights: random_state", min: 0, max: 50, step: 1, value: 0 },
 ];
 const FEW = 30; // graphs
 const SIGNS = ["M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0", "M-4 -4h8v8h-8z", "M0 -5l5 9h-10z", "M-5 0l5 -5l5 5l-5 5z", "M-4.5 -1.5h3v-3h3v3h3v3h-3v3h-3v-3h-3z"];
@@ -26,7 +26,7 @@ export class Train {
     this.summary = byId("summary").textContent;
     this.training = stage.content.training;
     const { graphs } = stage.content, some = graphs.ids.length;
-    byId("train-lead").textContent = `The paper's model on ${some === graphs.n_all ? `the ${some}` : `${some} of the ${graphs.n_all}`} graphs of ${stage.content.dataset}. Nothing in it is trained but a linear readout, so a move of a slider draws the network, embeds all graphs, solves the readout and tries it on graphs held out, in this page.`;
+    byId("train-lead").textContent = `The paper's model on ${some === graphs.n_all ? `the ${some}` : `${some} of the ${graphs.n_all}`} graphs of ${stage.content.dataset}. Nothing in it is trained but a linear readout, so a move of a slider draws the reservoir, embeds all graphs, solves the readout and tries it on graphs held out, in this page.`;
     this.makeSliders();
     copies(byId("copy-code"), () => this.code());
     byId("map").addEventListener("click", ({ target }) => this.showGraph(target));
@@ -51,11 +51,11 @@ export class Train {
   // What is set: as the worker takes it.
   settings() {
     const set = Object.fromEntries(SLIDERS.map(({ name }) => [name, Number(byId("sliders").elements[name].value)]));
-    return { ...set, alpha: Number((10 ** set.penalty).toPrecision(6)) };
+    return { ...set, alpha: Number((10 ** set.strength).toPrecision(6)) };
   }
 
   tellSettings(settings) {
-    const texts = { ...settings, penalty: settings.alpha.toPrecision(2) };
+    const texts = { ...settings, strength: settings.alpha.toPrecision(2) };
     for (const { name, step } of SLIDERS) {
       const output = byId("sliders").elements[name].closest("label").querySelector("output");
       output.textContent = typeof texts[name] === "string" ? Number(texts[name]).toString() : texts[name].toFixed(step < 1 ? 2 : 0);
@@ -104,7 +104,7 @@ export class Train {
     const { graphs } = this.stage.content, n = graphs.ids.length;
     const card = (value, words) => element("div", {}, element("p", { class: "value" }, value), element("p", {}, words));
     const made = result.accuracy === null
-      ? [card("–", "The readout has no solution with this penalty: give a larger one.")]
+      ? [card("–", "The readout has no solution with this regularization strength: give a larger one.")]
       : [card(`${(100 * result.accuracy).toFixed(1)} %`, `accuracy held out, ${this.training.n_folds} folds; the most common class has ${(100 * this.majority()).toFixed(1)} %${this.few()}`)];
     made.push(card(`${result.contractions.filter((c) => c < 1).length} of ${n}`, "graphs are certified to come to rest in one way"));
     made.push(card(`${milliseconds.toFixed(0)} ms`, `from slider to here: graphs ${result.times.embedding.toFixed(0)}, readout ${result.times.readout.toFixed(0)}`));
@@ -153,7 +153,7 @@ export class Train {
     const outlined = shape("svg", { viewBox: "-6 -6 12 12" });
     outlined.append(shape("path", { d: SIGNS[0], style: "fill: none; stroke: var(--ink); stroke-width: 1.6px" }));
     byId("map-key").replaceChildren(...key, element("li", {}, outlined, "answered wrongly when held out"));
-    byId("map-words").textContent = `Graphs that the network finds alike lie close together: two principal components, with ${shares.map((s) => `${(100 * s).toFixed(0)} %`).join(" and ")} of the variance. A click opens the graph.`;
+    byId("map-words").textContent = `Graphs that are alike for the model lie close together: two principal components, with ${shares.map((s) => `${(100 * s).toFixed(0)} %`).join(" and ")} of the variance. A click opens the graph.`;
   }
 
   showGraph(target) {
@@ -192,7 +192,7 @@ export class Train {
     this.openPlay();
   }
 
-  // Python that gives the same network, readout and held-out accuracy.
+  // Python that gives the same reservoir, readout and held-out accuracy.
   code() {
     const { depth, units, rho, omega1, omega, alpha, seed } = this.settings();
     return [
@@ -205,7 +205,7 @@ export class Train {
       `    inter_layer_scaling=${omega}, alpha=${alpha}, random_state=${seed}, tol=1e-9,`,
       ").fit(graphs, y)", "",
       "# The accuracy on graphs that the readout has not seen, as on the page",
-      "X = model.networks_[0].features(graphs)",
+      "X = model.estimators_[0].features(graphs)",
       "targets = np.where(y[:, None] == model.classes_, 1.0, -1.0)",
       `folds = StratifiedKFold(${this.training.n_folds}, shuffle=True, random_state=0)`,
       `ridge = Ridge(alpha=${alpha}, solver="svd")`,

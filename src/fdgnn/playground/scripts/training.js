@@ -1,8 +1,8 @@
-// Training in the page: networks drawn as in Python, all graphs embedded, the readout solved in closed form.
+// Training in the page: reservoirs drawn as in Python, all graphs embedded, the readout solved in closed form.
 
 import { addRow, cholesky, gram, largestEigenvalue, principalMap, products, solveLower, solveUpper } from "./algebra.js";
 import { follow } from "./following.js";
-import { Model, Network } from "./model.js";
+import { Estimator, Model } from "./model.js";
 import { Expansion, LinearReadout } from "./readouts.js";
 import { firstDrive, Layer, Reservoir } from "./reservoir.js";
 import { MATRIX, Stream } from "./streams.js";
@@ -178,7 +178,7 @@ export class Trainer {
     return this.kind.vertices === "nothing" ? 1 : this.kind.n_inputs;
   }
 
-  // The layers of a network with these settings, scaled; those drawn before are used again.
+  // The layers of a reservoir with these settings, scaled; those drawn before are used again.
   layersOf({ seed, units, rho, omega1, omega }, depth) {
     return Array.from({ length: depth }, (_, i) => {
       const n_sources = i ? units : this.n_inputs();
@@ -321,5 +321,5 @@ export function trainedModel({ layers, projection, units, weights, intercept }, 
     parameters: { pooled_layers: "last", solver: "auto", tol: TOL, max_iter: MOST_STEPS, handle_unknown: "ignore" },
   });
   const block = { encoder: reservoir, expansion: new Expansion(projection, units), scale: 1 };
-  return new Model({ networks: [Network.of("reservoir", block, new LinearReadout(weights, intercept))], classes, kind });
+  return new Model({ estimators: [Estimator.of("reservoir", block, new LinearReadout(weights, intercept))], classes, kind });
 }

@@ -32,12 +32,17 @@ export class Watch {
     this.stale = false;
   }
 
-  // Parts of the model: each encoder of each network.
+  // Parts of the model: each encoder of each estimator. Random initializations, which have one name, are numbered.
   parts() {
-    return this.stage.model.networks.flatMap((network, i) => network.blocks.map((block, b) => ({
-      network, block, b, i,
-      name: [network.name || `network ${i + 1}`, network.blocks.length > 1 ? block.encoder.kind : ""].filter(Boolean).join(", "),
-    })));
+    const { estimators } = this.stage.model;
+    return estimators.flatMap((estimator, i) => {
+      const alike = estimators.filter(({ name }) => name === estimator.name);
+      const number = alike.length > 1 ? ` ${alike.indexOf(estimator) + 1}` : "";
+      return estimator.blocks.map((block, b) => ({
+        estimator, block, b, i,
+        name: [estimator.name + number, estimator.blocks.length > 1 ? block.encoder.kind : ""].filter(Boolean).join(", "),
+      }));
+    });
   }
 
   fill() {
@@ -193,13 +198,13 @@ class ReservoirFilm {
 // ---------------------------------------------------------------------- colors that are refined
 
 class ColorFilm {
-  constructor(stage, graph, { network, block, b }, watch) {
+  constructor(stage, graph, { estimator, block, b }, watch) {
     this.stage = stage;
     this.watch = watch;
-    const structure = (this.structure = structureOf(graph)), encoded = network.encode(graph, structure);
+    const structure = (this.structure = structureOf(graph)), encoded = estimator.encode(graph, structure);
     const { outputs, target } = stage.explanation;
     const signs = stage.model.signs(target, outputs.length);
-    const direction = encoded.split(network.readout.direction(encoded.features, signs))[b];
+    const direction = encoded.split(estimator.readout.direction(encoded.features, signs))[b];
     const part = encoded.parts[b];
     this.rows = part.own.rows;
     this.shares = part.own.shares(part.back(direction));

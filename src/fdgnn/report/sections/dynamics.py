@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from fdgnn.portrait.records import Curve, DynamicsFacts, LayerFacts, ShownNetwork
+from fdgnn.portrait.records import Curve, DynamicsFacts, LayerFacts, ShownModel
 from fdgnn.report import charts
 from fdgnn.report.figures import Figure, Key, Panel, Part, Row, Section, Table
 from fdgnn.report.numbers import NONE, count, listed, percent, plural, significant
@@ -44,27 +44,29 @@ def _part(run: int, subject: Subject) -> Part:
         figures += [_iterations(run, dynamics, whom), _certified(run, dynamics, whom)]
     if dynamics.layers and dynamics.radii:
         figures.append(stability.figure(run, dynamics, whom))
-    network = portrait.dynamics_network or portrait.network
-    lead = f"{whose_network(network, portrait.n_networks)} The numbers here are for {whom}."
+    shown = portrait.dynamics_of or portrait.shown
+    lead = f"{which_model(shown, portrait.n_estimators)} The numbers here are for {whom}."
     return Part(run, subject.name, figures, lead=lead)
 
 
-def whose_network(network: ShownNetwork, n_networks: int) -> str:
-    """A sentence about the network that dynamics or map belong to."""
-    facts = [network.encoder] if network.n_layers is None else [plural(network.n_layers, "layer")]
-    if network.effective_spectral_radius is not None:
-        radius = significant(network.effective_spectral_radius)
+def which_model(shown: ShownModel, n_estimators: int) -> str:
+    """Return a sentence about the fitted model that the dynamics or the map belong to."""
+    facts = [shown.encoder] if shown.n_layers is None else [plural(shown.n_layers, "layer")]
+    if shown.effective_spectral_radius is not None:
+        radius = significant(shown.effective_spectral_radius)
         facts.append(f"effective spectral radius {radius}")
-    if network.name:
-        whole = "" if network.fold is None else f" of outer fold {network.fold}"
-        which = f"Of the {count(n_networks)} networks{whole}, this one is shown: {network.name}"
+    if shown.name:
+        whole = "" if shown.fold is None else f" of outer fold {shown.fold}"
+        which = f"Of the {count(n_estimators)} models{whole}, this one is shown: {shown.name}"
         return f"{which} ({', '.join(facts)})."
-    if network.fold is None:
-        return f"The model's first network is shown: {', '.join(facts)}."
-    if network.folds_alike is not None and network.n_folds is not None:
-        folds = plural(network.n_folds, "outer fold")
-        facts.append(f"the configuration that {count(network.folds_alike)} of {folds} chose")
-    return f"The first network of outer fold {network.fold} is shown: {', '.join(facts)}."
+    if shown.fold is None:
+        first = "first random initialization of the model" if n_estimators > 1 else "model"
+        return f"The {first} is shown: {', '.join(facts)}."
+    if shown.folds_alike is not None and shown.n_folds is not None:
+        folds = plural(shown.n_folds, "outer fold")
+        facts.append(f"the configuration that {count(shown.folds_alike)} of {folds} chose")
+    first = "first random initialization" if n_estimators > 1 else "model"
+    return f"The {first} of outer fold {shown.fold} is shown: {', '.join(facts)}."
 
 
 def _whom(n: int, total: int) -> str:

@@ -8,7 +8,7 @@ from fdgnn.portrait.records import GraphRow, Portrait
 from fdgnn.report import charts
 from fdgnn.report.figures import Figure, Key, MapBody, Panel, Row, Spec, Table
 from fdgnn.report.numbers import NONE, count, percent, plural, significant
-from fdgnn.report.sections.dynamics import whose_network
+from fdgnn.report.sections.dynamics import which_model
 
 KEY_MARKS = ("circle", "square", "triangle", "diamond", "cross", "down", "right")
 LISTED = 200  # graphs in the table
@@ -63,7 +63,7 @@ def _caption(portrait: Portrait, known: bool) -> str:
     if known and portrait.task == "classification":
         wrong = sum(g.correct is False for g in portrait.graphs)
         text += f" {count(wrong)} of these are predicted wrongly."
-    whose = whose_network(portrait.network, portrait.n_networks)
+    whose = which_model(portrait.shown, portrait.n_estimators)
     return f"{text} {whose} Choose a point, or step through the list, to see its graph."
 
 

@@ -21,9 +21,9 @@ _WORDS = {
     "n_units": "H, units per layer",
     "n_connections": "C, connections per unit",
     "n_projections": "P, projections",
-    "n_networks": "networks, averaged",
-    "alpha": "λ, Tikhonov's penalty",
-    "alphas": "λ, penalties tried",
+    "n_estimators": "random initializations, averaged",
+    "alpha": "λ, regularization strength",
+    "alphas": "λ, values tried",
     "tol": "ε, tolerance",
     "max_iter": "ν, iterations at most",
     "degree": "k, degree",
@@ -54,8 +54,8 @@ def section(subjects: Sequence[Subject]) -> Section:
 def _part(run: int, subject: Subject) -> Part:
     named = {"Settings": _settings(subject), "Versions and machine": _machine(subject)}
     tables = [(title, _table(values)) for title, values in named.items() if values]
-    if subject.portrait is not None and subject.portrait.members:
-        tables.insert(0, ("Networks", _networks(subject.portrait)))
+    if subject.portrait is not None and subject.portrait.base_models:
+        tables.insert(0, ("Base models", _base_models(subject.portrait)))
     command = subject.command
     lead = f"Read from {subject.origin}."
     if command is None and (subject.settings is not None or subject.committee is not None):
@@ -65,22 +65,22 @@ def _part(run: int, subject: Subject) -> Part:
     return Part(run, subject.name, tables=tables, command=command or "", lead=lead)
 
 
-def _networks(portrait: Portrait) -> Table:
-    """The networks whose outputs are averaged; those that are alike are one row."""
+def _base_models(portrait: Portrait) -> Table:
+    """The base models whose outputs are averaged, with their random initializations."""
     rows = [
         [
             one.name
-            if one.n_networks == 1
-            else f"{one.name} \N{MULTIPLICATION SIGN} {one.n_networks}",
+            if one.n_estimators == 1
+            else f"{one.name} \N{MULTIPLICATION SIGN} {one.n_estimators}",
             one.encoder,
             one.readout,
-            plain(one.penalty),
+            plain(one.alpha),
         ]
-        for one in portrait.members
+        for one in portrait.base_models
     ]
-    several = sum(one.n_networks for one in portrait.members) > 1
-    note = "Outputs of all networks are averaged." if several else ""
-    return Table(["network", "encoder", "readout", "penalty \u03bb"], rows, 3, note)
+    several = sum(one.n_estimators for one in portrait.base_models) > 1
+    note = "Outputs of all of them are averaged." if several else ""
+    return Table(["base model", "encoder", "readout", "\u03bb"], rows, 3, note)
 
 
 def _table(values: Mapping[str, object]) -> Table:

@@ -129,7 +129,7 @@ def _model_card(subject: Subject) -> Card:
     note = ""
     if portrait is None:
         n_targets = 0 if subject.model is None else len(subject.model.targets)
-        what += f", mean of {n_targets} targets" if n_targets else ""
+        what += f", mean of {n_targets} targets" if n_targets > 1 else ""
         note = "Name some data to see what it does there."
     elif all(g.actual is None for g in portrait.graphs):
         note = "These graphs have no known answers to compare with."
@@ -163,11 +163,11 @@ def _unfinished(subject: Subject) -> Card:
     if subject.search is None:
         note = f"No network is scored yet. {on}"
         return Card(name, NONE, "not started", note=note, command=command)
-    asked, n_networks = subject.asked, subject.search.n_networks
+    asked, n_estimators = subject.asked, subject.search.n_estimators
     wanted = (asked.n_configurations or 0) * (asked.n_guesses or 0) if asked else 0
-    n = plural(n_networks, "network")
-    if wanted >= n_networks:
-        n = f"{count(n_networks)} of {plural(wanted, 'network')}"
+    n = plural(n_estimators, "network")
+    if wanted >= n_estimators:
+        n = f"{count(n_estimators)} of {plural(wanted, 'network')}"
     note = f"{n} scored so far. {on}"
     return Card(name, NONE, "unfinished", note=note, command=command)
 

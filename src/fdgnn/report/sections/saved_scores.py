@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import mean
 
 from fdgnn.report.figures import Figure, Table
+from fdgnn.report.models import means
 from fdgnn.report.numbers import NONE, significant
 from fdgnn.report.subjects import Subject
 
@@ -29,12 +29,12 @@ def figure(subjects: Sequence[Subject]) -> Figure | None:
     splits = dict.fromkeys(s.model.split for s in subjects if s.model and s.model.split)
     how = f" How graphs were held out: {'; '.join(splits)}." if splits else ""
     twins = dict.fromkeys(f" {s.model.repeats}." for s in subjects if s.model and s.model.repeats)
-    several = any(s.model is not None and s.model.targets for s in subjects)
+    several = any(s.model is not None and len(s.model.targets) > 1 for s in subjects)
     each = " Of several targets, each is scored on the graphs for which it is known."
     return Figure(
         id="saved-scores",
         title="Scores on graphs held out, saved with the model",
-        caption="By nested cross validation: what was chosen and trained without a fold was scored "
+        caption="By nested cross-validation: what was chosen and trained without a fold was scored "
         f"on it.{how}{each if several else ''}{''.join(twins)}",
         table=Table(["model", *measures], cells),
         open=True,
@@ -42,7 +42,7 @@ def figure(subjects: Sequence[Subject]) -> Figure | None:
 
 
 def _rows(subject: Subject, file: str) -> Iterator[tuple[str, Scores]]:
-    """The model's own scores; of several targets, all that are in the file, and their mean.
+    """The model's scores; of several targets, those of all in the file, and their mean.
 
     After each come those of Morgan counts, if there are any.
     """
@@ -50,16 +50,14 @@ def _rows(subject: Subject, file: str) -> Iterator[tuple[str, Scores]]:
     if model is None:
         return
     rival = f"Morgan counts and {'ridge' if model.is_regressor else 'logistic'} regression"
-    named = {file: ("", model.scores)}
-    if model.targets:
-        first = next(iter(model.targets.values()))
-        each = model.targets.values()
-        means = {m: mean(scores[m] for scores in each if m in scores) for m in first}
-        named = {f"{file}, mean of {len(each)} targets": ("", means)}
-        named |= {f"{file}, {name}": (name, own) for name, own in model.targets.items()}
-    for title, (target, scores) in named.items():
-        yield title, scores
-        yield f"{title}: {rival}", model.rivals.get(target, {})
+    each = model.targets
+    title = file if len(each) == 1 else f"{file}, mean of {len(each)} targets"
+    named = [(title, means([one.scores for one in each]), means([one.rival for one in each]))]
+    if len(each) > 1:
+        named += [(f"{file}, {one.name}", one.scores, one.rival) for one in each]
+    for name, scores, of_rival in named:
+        yield name, scores
+        yield f"{name}: {rival}", of_rival
 
 
 def _shown(score: float | None) -> str:

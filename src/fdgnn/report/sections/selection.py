@@ -247,7 +247,7 @@ def _caption(search: SearchSummary, rows: Sequence[Row], medians: Sequence[Row])
     best = max(medians, key=lambda m: m["mean"])
     text = (
         f"{plural(len(search.configurations), 'configuration')} with up to "
-        f"{plural(guesses, 'guess', 'guesses')} each, {count(search.n_networks)} networks in all. "
+        f"{plural(guesses, 'guess', 'guesses')} each, {count(search.n_estimators)} fits in all. "
         f"Means range from {ranked[-1]['mean_1']} to {ranked[0]['mean_1']} %. "
         f"{_spans(ranked[: max(3, len(ranked) // 10)])}"
         f"The median configuration does best with λ = {best['lambda_']}. ω has no effect on "

@@ -29,13 +29,13 @@ _KEY = (
 
 
 def section(subjects: Sequence[Subject]) -> Section:
-    """Figures for each class, where the model counts colors."""
+    """Return figures for each class, where the model has WL features."""
     return Section(
         id="substructures",
         title="Substructures",
-        lead="A color of a vertex names the vertex and all that is some steps around it. These are "
-        "the colors that move the score most, averaged over the graphs on the map, each drawn in "
-        "a small graph that has it.",
+        lead="A WL label stands for a vertex and all that is some steps around it. These are the "
+        "WL labels that move the score most, averaged over the graphs on the map, each drawn in a "
+        "small graph that has it.",
         parts=[
             Part(i, s.name, _figures(i, s.portrait), lead=_lead(s.portrait))
             for i, s in enumerate(subjects)
@@ -48,8 +48,10 @@ def _lead(portrait: Portrait) -> str:
     text = "Larger substructures contain smaller ones, which are counted for themselves."
     if len(portrait.classes) == 2:
         text += " What speaks for one of the two classes speaks against the other."
-    if any(member.encoder == "GraphReservoir" for member in portrait.members):
-        text += " The reservoir has no colors: what it adds to the score is not in these numbers."
+    if any(one.encoder == "GraphReservoir" for one in portrait.base_models):
+        text += (
+            " The reservoir has no WL labels: what it adds to the score is not in these numbers."
+        )
     if any(_TYPED_ATOM.search(one.words) for one in portrait.substructures):
         text += " An atom is written as its element, its neighbors and its hydrogens (H)."
     return text

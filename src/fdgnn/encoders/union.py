@@ -1,0 +1,374 @@
+"""`EncoderUnion`: the features of several encoders side by side, in one readout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from fdgnn.arrays import Array, Features, Floats, Ints, dense, grouped, prefixed, spread
+from fdgnn.encoders.base import (
+    Attribution,
+    Encoder,
+    Encoding,
+    GraphKind,
+    check_features,
+    check_rows,
+)
+from fdgnn.encoders.records import (
+    EncoderRecord,
+    describe_encoder,
+    difference,
+    restore_encoder,
+    take,
+    take_expansion,
+)
+from fdgnn.encoders.reservoir import GraphReservoir
+from fdgnn.encoders.wl import WLCounts
+from fdgnn.exceptions import FDGNNWarning, ModelFileError, UnusedDataWarning
+from fdgnn.expansion import RandomExpansion, expanded
+from fdgnn.graphs import GraphBatch
+from fdgnn.graphs.union import Kind
+from fdgnn.parameters import LARGEST_WHOLE
+from fdgnn.records import Record
+from fdgnn.seeds import seed_sequence
+
+
+class UnionFacts(Record, frozen=True, kw_only=True):
+    """What a model file says of joined encoders: a record of each."""
+
+    encoders: list[tuple[str, EncoderRecord]]
+
+
+@dataclass(frozen=True)
+class UnionBlock:
+    """One encoder of several: fitted, with the expansion of its features and their scale."""
+
+    encoder: Encoder
+    expansion: RandomExpansion | None
+    scale: float  # makes the mean squared distance of the training graphs to their mean 1
+
+    def features(self, encoding: Encoding) -> sp.csr_array:
+        """Features as the readout sees them."""
+        return sp.csr_array(expanded(encoding.features[0], self.expansion)) * self.scale
+
+    @property
+    def n_features(self) -> int | None:
+        """How many features the block has, if its encoder knows it before it encodes."""
+        if self.expansion is None:
+            return self.encoder.n_features_out
+        return len(self.expansion.projection_)
+
+    def arrays(self) -> dict[str, Array]:
+        """Give what a model file keeps."""
+        arrays = prefixed("encoder", self.encoder.arrays())
+        if self.expansion is not None:
+            arrays["projection"] = self.expansion.projection_
+        return arrays | {"scale": np.array([self.scale])}
+
+    @classmethod
+    def restored(
+        cls, record: EncoderRecord, arrays: Mapping[str, Array], graph_kind: GraphKind
+    ) -> UnionBlock:
+        """Take a block from a model file."""
+        own = {name: array for name, array in arrays.items() if not name.startswith("encoder.")}
+        inner = grouped({name: arrays[name] for name in arrays.keys() - own.keys()})
+        encoder = restore_encoder(record, inner.get("encoder", {}), graph_kind)
+        expansion = take_expansion(own, encoder, None)
+        scale = take(own, "scale", 1)
+        if scale.shape != (1,) or not scale[0] > 0:
+            raise ModelFileError("a block of its features has no scale above zero")
+        if own:
+            raise ModelFileError(f"it has an array {min(own)[:40]!r}, which no block has")
+        return cls(encoder, expansion, float(scale[0]))
+
+
+class EncoderUnion(Encoder):
+    """Put the features of several encoders side by side, each block scaled to the same size.
+
+    Parameters
+    ----------
+    encoders : list of (name, Encoder), optional
+        By default ``[("reservoir", GraphReservoir()), ("wl", WLCounts())]``: the reservoir sees
+        far, WL features see near and exactly. A parameter of an encoder is ``name__parameter``, as
+        in scikit-learn's unions. An encoder's own `random_state` wins over that of the union.
+        Where an encoder asks for a random expansion, its block is expanded.
+    random_state : int, RandomState, Generator or None, default=None
+    n_jobs : int, optional
+        Threads; results do not depend on their number.
+
+    Attributes
+    ----------
+    blocks_ : tuple of UnionBlock
+        Each has a fitted `encoder`, its `expansion` and its `scale`.
+
+    Examples
+    --------
+    >>> from fdgnn import WLCounts, GraphReservoir
+    >>> from fdgnn.encoders import EncoderUnion
+    >>> from fdgnn.datasets import make_cycles
+    >>> encoders = [("reservoir", GraphReservoir()), ("wl", WLCounts(n_features=1024))]
+    >>> encoder = EncoderUnion(encoders, random_state=0)
+    >>> encoder.fit_transform(make_cycles([3, 4, 5])).shape
+    (3, 1124)
+    """
+
+    kind = "union"
+    prefers_rbf = True
+    Facts = UnionFacts
+    encoder_parameters = ("encoders",)
+
+    def __init__(
+        self,
+        encoders: Sequence[tuple[str, Encoder]] | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.encoders = encoders
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @property
+    def named_encoders(self) -> list[tuple[str, Encoder]]:
+        """The encoders that are given, or the default ones."""
+        if self.encoders is None:
+            return [("reservoir", GraphReservoir()), ("wl", WLCounts())]
+        return list(self.encoders)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return parameters; with `deep`, also those of the encoders, as ``name__parameter``."""
+        found: dict[str, Any] = super().get_params(deep=False)
+        for name, encoder in self.named_encoders if deep and self.encoders is not None else ():
+            found[name] = encoder
+            found |= {f"{name}__{k}": v for k, v in encoder.get_params(deep=True).items()}
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, of the union or of its encoders."""
+        own = super().get_params(deep=False)
+        super().set_params(**{name: params.pop(name) for name in own if name in params})
+        named = dict(self.named_encoders)
+        for name in [name for name in params if name in named]:
+            named[name] = params.pop(name)
+        for key, value in params.items():
+            name, _, inner = key.partition("__")
+            if name not in named or not inner:
+                known = ", ".join(map(repr, named))
+                raise ValueError(f"an EncoderUnion of {known} has no parameter {key!r}")
+            named[name].set_params(**{inner: value})
+        if params or set(named.items()) != set(self.named_encoders):
+            self.encoders = list(named.items())
+        return self
+
+    def check_parameters(self) -> None:
+        """Raise ValueError for encoders that are none, and for their wrong parameters."""
+        named = self.named_encoders
+        if len(named) == 0:
+            raise ValueError("encoders is empty: give the encoders to join")
+        for pair in named:
+            if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str)):
+                raise ValueError(f"encoders has {pair!r}; expected (name, encoder)")
+            name, encoder = pair
+            if not isinstance(encoder, Encoder):
+                raise ValueError(f"encoders has a {type(encoder).__name__}, which is no encoder")
+            if "__" in name or name in super().get_params(False):
+                raise ValueError(f"encoders has the name {name!r}; choose one without '__'")
+            encoder.check_parameters()
+        if len({name for name, _ in named}) < len(named):
+            raise ValueError("encoders has a name twice; names must differ")
+
+    @property
+    def draws(self) -> bool:  # type: ignore[override]
+        """Whether one of the encoders does."""
+        return any(encoder.draws for _, encoder in self.named_encoders)
+
+    def concerns(self, graphs: GraphBatch) -> list[FDGNNWarning]:
+        """Return the warnings of encoders whose inputs no other encoder reads.
+
+        WL features beside a reservoir read all vertex labels.
+        """
+        found = [w for block in self.blocks_ for w in block.encoder.concerns(graphs)]
+        if any(block.encoder.n_counted is not None for block in self.blocks_):
+            return [w for w in found if not isinstance(w, UnusedDataWarning)]
+        return found
+
+    def ignore_unknown(self, how: str) -> None:
+        """Set what all encoders do about unknown vertex labels."""
+        named = self.named_encoders
+        for _, encoder in named:
+            encoder.ignore_unknown(how)
+        self.encoders = named
+
+    def _draw(self, graphs: GraphBatch, seed: np.random.SeedSequence) -> None:
+        blocks = []
+        for _, encoder in self.named_encoders:
+            own = encoder.random_state
+            root = seed if own is None else seed_sequence(own)
+            blocks.append(_block(clone(encoder).draw(graphs, root), graphs, root, self.n_jobs))
+        self.blocks_ = tuple(blocks)
+
+    def encode(
+        self,
+        graphs: GraphBatch,
+        depths: Sequence[int] | None = None,
+        n_jobs: int | None = None,
+    ) -> Encoding:
+        """Encode checked graphs by all encoders."""
+        found = [block.encoder.encode(graphs, n_jobs=n_jobs) for block in self.blocks_]
+        for block, encoding in zip(self.blocks_, found, strict=True):
+            check_rows(encoding.features[0], len(graphs), block.encoder)
+        parts = [b.features(encoding) for b, encoding in zip(self.blocks_, found, strict=True)]
+        settlings = [encoding.settling for encoding in found if encoding.settling is not None]
+        X = sp.csr_array(sp.hstack(parts, format="csr"))
+        return Encoding(
+            [X] * (1 if depths is None else len(depths)), settlings[0] if settlings else None
+        )
+
+    def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> UnionParts:
+        """Encode checked graphs and keep what each vertex contributed to each block."""
+        found = [block.encoder.attribute(graphs, n_jobs) for block in self.blocks_]
+        return UnionParts(self.blocks_, tuple(found))
+
+    @property
+    def uses_arc_labels(self) -> bool:
+        """Whether one of the encoders uses labels of arcs."""
+        blocks = getattr(self, "blocks_", ())
+        encoders = [block.encoder for block in blocks] or [
+            encoder for _, encoder in self.named_encoders
+        ]
+        return any(encoder.uses_arc_labels for encoder in encoders)
+
+    def lacking(self, kind: Kind) -> str | None:
+        """What one of the encoders needs."""
+        found = (block.encoder.lacking(kind) for block in self.blocks_)
+        return next(filter(None, found), None)
+
+    def refusals(self, graphs: GraphBatch) -> dict[int, str]:
+        """Graphs that one of the encoders cannot take."""
+        found: dict[int, str] = {}
+        for block in reversed(self.blocks_):
+            found |= block.encoder.refusals(graphs)
+        return found
+
+    def unseen(self, graphs: GraphBatch) -> dict[int, str]:
+        """Graphs with labels that one of the encoders has not seen, though all take them."""
+        refused, found = self.refusals(graphs), dict[int, str]()
+        for block in reversed(self.blocks_):
+            found |= block.encoder.unseen(graphs)
+        return {g: found[g] for g in sorted(found) if g not in refused}
+
+    def no_features(self) -> sp.csr_array:
+        """Features of no graphs, sparse as those of others."""
+        return sp.csr_array((0, self.n_features_out or 0), dtype=np.float64)
+
+    @property
+    def n_features_out(self) -> int | None:
+        """The features of all blocks, if their encoders know them before they encode."""
+        widths = [block.n_features for block in getattr(self, "blocks_", ())]
+        known = [width for width in widths if width is not None]
+        return sum(known) if widths and len(known) == len(widths) else None
+
+    @property
+    def n_counted(self) -> int | None:
+        """The columns of all blocks that count something."""
+        known = [block.encoder.n_counted for block in getattr(self, "blocks_", ())]
+        counting = [n for n in known if n is not None]
+        return sum(counting) if counting else None
+
+    def counted(self, graphs: GraphBatch, X: Features) -> sp.csr_array:
+        """Give what the blocks count, side by side."""
+        parts, start = [], 0
+        for block in self.blocks_:
+            width = block.n_features or 0
+            if block.encoder.n_counted is not None:
+                own: Features = X[:, start : start + width] * (1.0 / block.scale)
+                parts.append(block.encoder.counted(graphs, own))
+            start += width
+        return sp.csr_array(sp.hstack(parts, format="csr"))
+
+    # ------------------------------------------------------------------ model files
+
+    def facts(self) -> UnionFacts:
+        """Describe the encoders of all blocks."""
+        fitted, named = [block.encoder for block in self.blocks_], self.named_encoders
+        if len(fitted) != len(named) or any(map(difference, fitted, dict(named).values())):
+            raise ModelFileError("its encoders are not those that were fitted; fit it again")
+        pairs = zip(dict(named), fitted, strict=True)
+        return UnionFacts(encoders=[(name, describe_encoder(encoder)) for name, encoder in pairs])
+
+    def arrays(self) -> dict[str, Array]:
+        """Give the arrays of all blocks; a name begins with the number of the block."""
+        found: dict[str, Array] = {}
+        for i, block in enumerate(self.blocks_):
+            found |= prefixed(str(i), block.arrays())
+        return found
+
+    def restore(self, facts: Any, arrays: Mapping[str, Array], graph_kind: GraphKind) -> None:
+        """Take all blocks from a model file, each checked."""
+        groups = grouped(arrays)
+        self.blocks_ = tuple(
+            UnionBlock.restored(record, groups.pop(str(i), {}), graph_kind)
+            for i, (_, record) in enumerate(facts.encoders)
+        )
+        if groups:
+            raise ModelFileError(f"it has arrays {min(groups)[:40]!r}, but no such block")
+        if (self.n_features_out or 0) > LARGEST_WHOLE:
+            raise ModelFileError("its blocks have more features together than can be counted")
+
+    def take_seed(self, seed: np.random.SeedSequence) -> None:
+        """Keep the seed, which is that of all blocks whose encoders do not have their own."""
+        super().take_seed(seed)
+        for block in getattr(self, "blocks_", ()):
+            own = block.encoder.random_state
+            block.encoder.take_seed(seed if own is None else seed_sequence(own))
+
+
+def _block(
+    encoder: Encoder, graphs: GraphBatch, seed: np.random.SeedSequence, n_jobs: int | None
+) -> UnionBlock:
+    X: Features = encoder.encode(graphs, n_jobs=n_jobs).features[0]
+    check_features(X, len(graphs), encoder)
+    P = encoder.expanded_size(X.shape[1], None)
+    expansion = RandomExpansion(P).draw(X.shape[1], seed) if P else None
+    size = spread(expanded(X, expansion))
+    return UnionBlock(encoder, expansion, float(1 / np.sqrt(size)) if size > 0 else 1.0)
+
+
+@dataclass(frozen=True)
+class UnionParts:
+    """The blocks of graphs' features, each with what its vertices contributed."""
+
+    blocks: tuple[UnionBlock, ...]
+    parts: tuple[Attribution, ...]
+
+    @property
+    def features(self) -> sp.csr_array:
+        """All blocks side by side, (n_graphs, n_features)."""
+        pairs = zip(self.blocks, self.parts, strict=True)
+        found = [block.features(Encoding([part.features])) for block, part in pairs]
+        return sp.csr_array(sp.hstack(found, format="csr"))
+
+    def contributions(self, directions: Features, of_graph: Ints) -> Floats:
+        """Split ``features[g] @ directions[of_graph[g]]`` over the vertices of each graph."""
+        split = self.split(directions, of_graph)
+        return np.asarray(sum(part.contributions(own, of) for part, own, of in split))
+
+    def split(
+        self, directions: Features, of_graph: Ints
+    ) -> Iterator[tuple[Attribution, Features, Ints]]:
+        """Give each encoder's part, with the directions of its own features."""
+        start = 0
+        for block, part in zip(self.blocks, self.parts, strict=True):
+            X = part.features
+            width = X.shape[1] if block.expansion is None else len(block.expansion.projection_)
+            own: Features = directions[:, start : start + width] * block.scale
+            start += width
+            if block.expansion is None:
+                yield part, own, of_graph
+            else:
+                own = block.expansion.mean_gradient(dense(X), dense(own)[of_graph])
+                yield part, own, np.arange(len(own))

@@ -1,0 +1,434 @@
+"""`WLCounts`: graphs as counts of the colors of their vertices, round by round, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from fdgnn.arrays import Array, Features, Ints
+from fdgnn.encoders import channels
+from fdgnn.encoders.arc_reading import ArcReading
+from fdgnn.encoders.base import Encoder, Encoding, GraphKind
+from fdgnn.encoders.channels import Channels, Colors
+from fdgnn.encoders.counting import colored, feature_keys, hashed_counts, numbered
+from fdgnn.encoders.unseen import HANDLE_UNKNOWN, unseen_arcs_in_words, unseen_in_words
+from fdgnn.encoders.wl_files import (
+    WLFacts,
+    kept_edges,
+    taken_columns,
+    taken_edges,
+    taken_weight_edges,
+)
+from fdgnn.encoders.wl_parts import WLParts, rows_of
+from fdgnn.encoders.wording import features_in_words, labels_in_words, structure_in_words
+from fdgnn.exceptions import ModelFileError
+from fdgnn.graphs import GraphBatch
+from fdgnn.graphs.union import Kind
+from fdgnn.limits import MAX_BINS, MAX_BUCKETS, MAX_ROUNDS
+from fdgnn.parameters import Number, OneOf, Rule
+
+DEFAULT_FEATURES = 2**18
+
+
+class Buckets:
+    """The rule of the parameter `n_features`."""
+
+    def expected(self, value: Any) -> str | None:
+        """Say what was expected, or None if the value is fine."""
+        if value is None:
+            return None
+        whole = isinstance(value, Integral) and not isinstance(value, bool)
+        if not whole or value < 2 or value & (value - 1) != 0:
+            return "expected a power of two, at least 2, or None"
+        return MAX_BUCKETS.in_words if MAX_BUCKETS.is_below(value) else None
+
+
+class WLCounts(Encoder):
+    """Count the colors of each graph's vertices, round by round (Weisfeiler-Lehman features).
+
+    A vertex's first color is its label. In each round its color is hashed together with those of
+    its neighbors, so that after r rounds it names everything up to distance r. Nothing is trained
+    and no vocabulary is kept: a color is a number of 64 bits. Two different colors get the same
+    number with a chance of 2^-64; among a hundred million colors there is such a pair with a
+    chance of 0.0003.
+
+    A color that m vertices of a graph have is written as m features, "at least 1" up to "at least
+    m" (a thermometer). The product of two graphs' features is then the number of vertices that
+    they have in common, round by round: the Weisfeiler-Lehman optimal assignment kernel.
+
+    Parameters
+    ----------
+    n_iterations : int, default=3
+        How far a color sees.
+    vertices : {"auto", "labels", "features", "degree", "log degree", "nothing"}, default="auto"
+        The first color: the vertex label; its real features, in bins; its degree, or its degree in
+        bins of which two double it; or the same for all. By default labels or features where
+        there are some, and else the degree in bins.
+    histograms : bool or "auto", default="auto"
+        Whether numbers that describe the neighborhood of a vertex (degrees of its neighbors,
+        triangles) are counted as well, in bins; by default where vertices have neither labels
+        nor features.
+    counts : {"thermometer", "sum", "presence"}, default="thermometer"
+        How often a color occurs, as a thermometer, as one number, or only whether it occurs.
+    n_features : int or None, default=2**18
+        Columns, a power of two, into which features are hashed. None: one column for each feature
+        of the training graphs; features that they do not have are left out.
+    n_bins : int, default=16
+        Bins of each real feature, about equally full on the training graphs.
+    arc_labels : bool, default=True
+        Whether labels and weights of arcs are part of the colors, where there are any. Weights
+        that are not whole numbers are cut into bins.
+    handle_unknown : {"ignore", "error"}, default="ignore"
+        What is done about a vertex label that no graph of `fit` had: it is a color that no
+        training graph has, or an error is raised.
+    n_jobs : int, optional
+        Threads; results do not depend on their number.
+
+    Attributes
+    ----------
+    vocabulary_ : tuple or None
+        Vertex labels of the training graphs.
+    columns_ : (n_features,) uint64 or None
+        With ``n_features=None``: the feature of each column, as 64 bits.
+
+    Examples
+    --------
+    >>> from fdgnn import WLCounts
+    >>> from fdgnn.datasets import make_motif_graphs
+    >>> graphs, y = make_motif_graphs(60, random_state=0)
+    >>> X = WLCounts(n_iterations=2).fit_transform(graphs)
+    >>> X.shape
+    (60, 262144)
+    """
+
+    kind = "wl"
+    depth_parameter = "n_iterations"
+    prefers_rbf = True
+    draws = False
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "n_iterations": Number(0, whole=True, most=MAX_ROUNDS),
+        "vertices": OneOf(("auto", "labels", "features", "degree", "log degree", "nothing")),
+        "histograms": OneOf(("auto", False, True)),
+        "counts": OneOf(("thermometer", "sum", "presence")),
+        "n_features": Buckets(),
+        "n_bins": Number(2, whole=True, most=MAX_BINS),
+        "arc_labels": OneOf((False, True)),
+        "handle_unknown": OneOf(HANDLE_UNKNOWN),
+    }
+    Facts = WLFacts
+
+    def __init__(
+        self,
+        n_iterations: int = 3,
+        vertices: str = "auto",
+        histograms: bool | str = "auto",
+        counts: str = "thermometer",
+        n_features: int | None = DEFAULT_FEATURES,
+        n_bins: int = 16,
+        arc_labels: bool = True,
+        n_jobs: int | None = None,
+        handle_unknown: str = "ignore",
+    ) -> None:
+        self.n_iterations = n_iterations
+        self.vertices = vertices
+        self.histograms = histograms
+        self.counts = counts
+        self.n_features = n_features
+        self.n_bins = n_bins
+        self.arc_labels = arc_labels
+        self.n_jobs = n_jobs
+        self.handle_unknown = handle_unknown
+
+    # ------------------------------------------------------------------ fitting
+
+    @classmethod
+    def search_space(cls) -> Mapping[str, Any]:
+        """Nothing but rounds, which are searched as depths."""
+        return {}
+
+    def _draw(self, graphs: GraphBatch, seed: np.random.SeedSequence) -> None:
+        """Keep what the training graphs say of bins, and which labels they have."""
+        self._check_vertices(graphs)
+        values = graphs.label_values
+        self.vocabulary_ = None if values is None else tuple(values.tolist())
+        self.feature_edges_, self.joint_ = np.empty((0, self.n_bins - 1)), False
+        if self._first == "features":
+            assert graphs.features is not None
+            self.feature_edges_ = channels.quantile_edges(graphs.features, self.n_bins)
+            bins = channels.bins_of(graphs.features, self.feature_edges_)
+            self.joint_ = channels.few_rows(channels.coarse_bins(bins, self.feature_edges_))
+        self.arcs_ = ArcReading.of(graphs) if self.arc_labels else ArcReading()
+        arc_values = graphs.arc_label_values if self.arcs_.labeled else None
+        self.arc_vocabulary_ = None if arc_values is None else tuple(arc_values.tolist())
+        self.columns_ = None
+        if self.n_features is None:
+            colors = self._all_colors(graphs, self.n_iterations, self.n_jobs)[1]
+            self.columns_ = np.unique(self._keys(graphs, colors))
+
+    def _check_vertices(self, graphs: GraphBatch) -> None:
+        has = {"labels": graphs.label_values is not None, "features": graphs.features is not None}
+        if not has.get(self.vertices, True):
+            raise ValueError(
+                f"vertices={self.vertices!r}: the graphs have no vertex {self.vertices}"
+            )
+
+    @property
+    def _first(self) -> str:
+        """Where first colors come from."""
+        if self.vertices != "auto":
+            return self.vertices
+        found: str = self.graph_kind_.vertices
+        return "log degree" if found == "nothing" else found
+
+    @property
+    def _with_histograms(self) -> bool:
+        if self.histograms == "auto":
+            return self.vertices == "auto" and self.graph_kind_.vertices == "nothing"
+        return bool(self.histograms)
+
+    # ------------------------------------------------------------------ colors
+
+    def _channels(self, graphs: GraphBatch, n_iterations: int, n_jobs: int | None) -> Channels:
+        """First colors of checked graphs, and how often each is refined."""
+        if not self._takes_unseen and self.vocabulary_ is not None:
+            graphs.encode_labels(self.vocabulary_)  # raises the error
+        found: list[tuple[str, Colors, int]] = []
+        if self._first == "labels":
+            found.append(("label", graphs.first_colors, n_iterations))
+        elif self._first == "features":
+            found += self._feature_channels(graphs, n_iterations)
+        elif self._first == "nothing":
+            nothing = np.zeros(graphs.n_vertices, dtype=np.int64)
+            found.append(("vertex", channels.hashed(nothing, "vertex"), n_iterations))
+        else:
+            degree = channels.degrees(graphs)
+            binned = channels.log_bins(degree) if self._first == "log degree" else degree
+            found.append((self._first, channels.hashed(binned, self._first), n_iterations))
+        if self._with_histograms:
+            found += [(name, first, 0) for name, first in channels.histograms(graphs, n_jobs)]
+        names, first, rounds = zip(*found, strict=True)
+        together = first[0][None] if len(first) == 1 else np.stack(first)
+        return Channels(together, np.array(rounds, dtype=np.int64), tuple(names))
+
+    def _feature_channels(
+        self, graphs: GraphBatch, n_iterations: int
+    ) -> list[tuple[str, Colors, int]]:
+        """Fine bins are counted, coarse ones refined: rows of them if few, else one by one."""
+        assert graphs.features is not None
+        bins = channels.bins_of(graphs.features, self.feature_edges_)
+        fine = [
+            (f"feature {j}", channels.hashed(column, f"feature {j}"), 0)
+            for j, column in enumerate(bins.T)
+        ]
+        coarse = channels.coarse_bins(bins, self.feature_edges_)
+        if self.joint_:
+            return [("features", channels.hashed(coarse, "features"), n_iterations), *fine]
+        each = [
+            (f"feature {j}, coarse", channels.hashed(column, f"coarse {j}"), n_iterations)
+            for j, column in enumerate(coarse.T)
+        ]
+        return [*each, *fine]
+
+    # ------------------------------------------------------------------ features
+
+    def encode(
+        self,
+        graphs: GraphBatch,
+        depths: Sequence[int] | None = None,
+        n_jobs: int | None = None,
+    ) -> Encoding:
+        """Count the colors of checked graphs, for each number of rounds."""
+        depths = [self.n_iterations] if depths is None else depths
+        return Encoding([self._counts(graphs, depth, n_jobs) for depth in depths])
+
+    def _counts(self, graphs: GraphBatch, n_iterations: int, n_jobs: int | None) -> sp.csr_array:
+        if self.n_features is None:
+            return self._exact_counts(graphs, n_iterations, n_jobs)
+        found = self._channels(graphs, n_iterations, n_jobs)
+        arc_bits = self.arcs_.bits(graphs)
+        return hashed_counts(graphs, found, arc_bits, self.n_features, self.counts, n_jobs)
+
+    def _keys(self, graphs: GraphBatch, colors: Colors) -> Colors:
+        """The feature of each vertex in each channel and round, (T, n_vertices) of 64 bits."""
+        return feature_keys(colors, numbered(graphs, colors, self.counts, 0, len(graphs)))
+
+    def _all_colors(
+        self, graphs: GraphBatch, n_iterations: int, n_jobs: int | None
+    ) -> tuple[Channels, Colors]:
+        """Channels, and the colors (T, n_vertices) of all graphs at once."""
+        found = self._channels(graphs, n_iterations, n_jobs)
+        return found, colored(graphs, found, self.arcs_.bits(graphs), 0, len(graphs))
+
+    def _exact_counts(
+        self, graphs: GraphBatch, n_iterations: int, n_jobs: int | None
+    ) -> sp.csr_array:
+        assert self.columns_ is not None
+        colors = self._all_colors(graphs, n_iterations, n_jobs)[1]
+        columns = self._columns_of(self._keys(graphs, colors))
+        known = columns >= 0
+        rows = np.broadcast_to(graphs.graph_of_vertex, columns.shape)[known]
+        entries: Any = np.ones(len(rows)), (rows, columns[known])
+        X: sp.csr_array = sp.csr_array(entries, shape=(len(graphs), len(self.columns_)))
+        X.sum_duplicates()
+        if self.counts == "presence":
+            X.data[:] = 1.0
+        return X
+
+    def _columns_of(self, keys: Colors) -> Ints:
+        """The column of each feature; -1 if no training graph has it."""
+        if self.n_features is not None:
+            return (keys & np.uint64(self.n_features - 1)).astype(np.int64)
+        assert self.columns_ is not None
+        columns = np.minimum(np.searchsorted(self.columns_, keys), len(self.columns_) - 1)
+        return np.where(self.columns_[columns] == keys, columns, -1)
+
+    def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> WLParts:
+        """Count colors and keep which vertex has which."""
+        found, colors = self._all_colors(graphs, self.n_iterations, n_jobs)
+        X: Any = self.encode(graphs, n_jobs=n_jobs).features[0]
+        columns = self._columns_of(self._keys(graphs, colors))
+        return WLParts(graphs, X, columns, colors, rows_of(found))
+
+    def no_features(self) -> sp.csr_array:
+        """Features of no graphs, sparse as those of others."""
+        return sp.csr_array((0, self.n_features_out or 0), dtype=np.float64)
+
+    @property
+    def n_features_out(self) -> int | None:
+        """The number of buckets, or of columns."""
+        if self.n_features is not None:
+            return self.n_features
+        columns: Colors | None = getattr(self, "columns_", None)
+        return None if columns is None else len(columns)
+
+    @property
+    def n_counted(self) -> int | None:
+        """As many as features; without buckets there is one more, for what has no column."""
+        n = self.n_features_out
+        return n if self.n_features is not None or n is None else n + 1
+
+    def counted(self, graphs: GraphBatch, X: Features) -> sp.csr_array:
+        """Give the features; without buckets, also how many of a graph's have no column."""
+        if self.n_features is not None:
+            return sp.csr_array(X)
+        keys = self._keys(graphs, self._all_colors(graphs, self.n_iterations, self.n_jobs)[1])
+        new = self._columns_of(keys) < 0
+        graph, key = np.broadcast_to(graphs.graph_of_vertex, keys.shape)[new], keys[new]
+        if self.counts == "presence":
+            pairs = np.stack([graph.astype(np.uint64), key])
+            graph = graph[np.unique(pairs, axis=1, return_index=True)[1]]
+        others = sp.csr_array(np.bincount(graph, minlength=len(graphs)).astype(np.float64)[:, None])
+        return sp.csr_array(sp.hstack([sp.csr_array(X), others], format="csr"))
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names such as ``bucket17``, or ``color1f3a...`` where each feature has its own column.
+
+        The latter names the feature by its 64 bits, which are the same in every fit; what it looks
+        like is told by `fdgnn.substructures`.
+        """
+        check_is_fitted(self)
+        if self.columns_ is not None:
+            return np.array([f"color{key:016x}" for key in self.columns_.tolist()], dtype=object)
+        return np.array([f"bucket{i}" for i in range(self.n_features_out or 0)], dtype=object)
+
+    # ------------------------------------------------------------------ model files
+
+    def facts(self) -> WLFacts:
+        """Give the labels that were seen, and what was found of features and weights."""
+        words = self.vocabulary_
+        return WLFacts(
+            vocabulary=None if words is None else list(words),
+            joint=self.joint_,
+            whole_weights=self.arcs_.whole,
+            labeled_arcs=self.arcs_.labeled,
+            weighted_arcs=self.arcs_.weighted,
+            arc_vocabulary=None if self.arc_vocabulary_ is None else list(self.arc_vocabulary_),
+        )
+
+    def arrays(self) -> dict[str, Array]:
+        """Give the edges of bins and the columns, where there are any."""
+        arrays = kept_edges(self.feature_edges_) if len(self.feature_edges_) else {}
+        if not self.arcs_.whole:
+            arrays["weight_edges"] = self.arcs_.edges[np.isfinite(self.arcs_.edges)]
+        return arrays if self.columns_ is None else arrays | {"columns": self.columns_}
+
+    def restore(self, facts: Any, arrays: Mapping[str, Array], graph_kind: GraphKind) -> None:
+        """Take edges and columns from a model file, each checked."""
+        rest = dict(arrays)
+        graph_kind.check_vocabulary(facts.vocabulary)
+        self.vocabulary_ = None if facts.vocabulary is None else tuple(facts.vocabulary)
+        self.joint_ = facts.joint
+        words = facts.arc_vocabulary
+        self.arc_vocabulary_ = None if words is None else tuple(words)
+        if self._first in ("labels", "features") and self._first != graph_kind.vertices:
+            raise ModelFileError(f"its colors begin with {self._first}, which its graphs lack")
+        self.feature_edges_ = np.empty((0, self.n_bins - 1))
+        if self._first == "features":
+            shape = (graph_kind.n_inputs, self.n_bins - 1)
+            self.feature_edges_ = taken_edges(rest, shape)
+        edges = np.empty(0) if facts.whole_weights else taken_weight_edges(rest)
+        self.arcs_ = ArcReading(facts.labeled_arcs, facts.weighted_arcs, facts.whole_weights, edges)
+        self.columns_ = taken_columns(rest) if self.n_features is None else None
+        if rest:
+            raise ModelFileError(f"it has an array {min(rest)[:40]!r}, which its colors have not")
+
+    # ------------------------------------------------------------------ for users
+
+    @property
+    def uses_arc_labels(self) -> bool:
+        """Whether labels of arcs are part of the colors."""
+        return self.arcs_.labeled if hasattr(self, "arcs_") else self.arc_labels
+
+    @property
+    def _takes_unseen(self) -> bool:
+        return self.handle_unknown == "ignore"
+
+    def unseen(self, graphs: GraphBatch) -> dict[int, str]:
+        """Graphs that are taken, though they have a label that was not seen during fit."""
+        arcs = unseen_arcs_in_words(graphs, self.arc_vocabulary_)
+        return arcs | (unseen_in_words(graphs, self.vocabulary_) if self._takes_unseen else {})
+
+    def lacking(self, kind: Kind) -> str | None:
+        """Labels and weights of arcs are needed where they are part of the colors."""
+        return self.arcs_.lacking(kind)
+
+    def refusals(self, graphs: GraphBatch) -> dict[int, str]:
+        """Graphs with a vertex label that was not seen during fit, unless they are taken."""
+        return {} if self._takes_unseen else unseen_in_words(graphs, self.vocabulary_)
+
+    def vertex_colors(self, X: Any) -> Colors:
+        """WL labels of all vertices, (n_iterations + 1, n_vertices), of the first channel.
+
+        Equal colors mean neighborhoods that are equal so far; colors of different rounds differ.
+        """
+        check_is_fitted(self)
+        graphs = self._check_graphs(X)
+        return self._all_colors(graphs, self.n_iterations, self.n_jobs)[1][: self.n_iterations + 1]
+
+    def in_words(
+        self, graphs: GraphBatch, channel: str, names: Mapping[str, str] | None = None
+    ) -> list[str]:
+        """Say what the first color of each vertex means, in one channel.
+
+        Parameters
+        ----------
+        graphs : GraphBatch
+        channel : str
+            As `LabelRow` has it.
+        names : mapping, optional
+            What labels, as text, are called.
+        """
+        if channel == "label":
+            return labels_in_words(graphs, names or {})
+        if channel == "vertex":
+            return ["any vertex"] * graphs.n_vertices
+        if channel.startswith("feature"):
+            return features_in_words(graphs, channel)
+        if channel == self._first == "degree":
+            return [f"degree {degree}" for degree in channels.degrees(graphs).tolist()]
+        return structure_in_words(graphs, channel, self.n_jobs)

@@ -1,0 +1,259 @@
+"""`AutoGraphClassifier` and `AutoGraphRegressor`: an ensemble of a few base models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fdgnn.encoders import EncoderUnion, GraphKind, GraphReservoir, WLCounts, as_encoder
+from fdgnn.encoders.unseen import HANDLE_UNKNOWN
+from fdgnn.estimators.base import GraphModel
+from fdgnn.estimators.composed import Classifies, Regresses, as_readout, check_readout
+from fdgnn.fitting import BaseModel
+from fdgnn.linear import KernelRidge, Ridge, fits_in_memory
+from fdgnn.parameters import OneOf, Rule
+from fdgnn.seeds import child_seed, seed_sequence
+from fdgnn.texts import counted
+
+#: Sets of base models by name.
+CANDIDATES = ("all", "wl", "union")
+# States of the ensemble's reservoirs that still move are features like others: validation has
+# judged them, and a base model that they make clearly worse is not averaged.
+_REMEDY = (
+    "out-of-fold predictions have judged the reservoirs as they are, so nothing has to be done; "
+    'candidates="wl" (--model wl) has none'
+)
+
+_UNITS = 300  # of each reservoir
+
+Candidate = tuple[str, Any, Any]  # name, encoder, readout
+
+
+class Auto(GraphModel):
+    """An ensemble: base models that are fitted side by side, and averaged by the rule."""
+
+    candidates: str | Sequence[Candidate]
+    handle_unknown: str
+
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        **GraphModel._rules,
+        "handle_unknown": OneOf(HANDLE_UNKNOWN),
+    }
+    _depth_parameter: str | None = None
+    _search_space: Mapping[str, Any] = {}
+
+    _alpha_name: str | None = None
+
+    def _take_readout(self, readout: Ridge | KernelRidge) -> None:
+        """Base models keep the readouts that they have."""
+
+    def _encoder_names(self) -> list[Any]:
+        given = () if isinstance(self.candidates, str) else self.candidates
+        return [encoder for _, encoder, _ in given]
+
+    @property
+    def _remedy(self) -> str | None:
+        return _REMEDY
+
+    def _base_models(
+        self, kind: GraphKind, n_graphs: int, seed: np.random.SeedSequence
+    ) -> list[BaseModel]:
+        found: list[BaseModel] = []
+        for name, encoder, readout in self._candidates(kind):
+            own = as_encoder(encoder)
+            if readout == "rbf" and not fits_in_memory(n_graphs):
+                continue  # another base model has the linear readout of these features
+            if isinstance(self.candidates, str):
+                own.ignore_unknown(self.handle_unknown)
+            root = seed if own.random_state is None else seed_sequence(own.random_state)
+            seeds = (child_seed(root, len(found)),)
+            found.append(BaseModel(name, own, as_readout(readout, own, n_graphs), seeds))
+        return found
+
+    def _candidates(self, kind: GraphKind) -> Sequence[Candidate]:
+        if not isinstance(self.candidates, str):
+            return self.candidates
+        labeled = kind.vertices != "nothing"
+        if self.candidates == "union":
+            return _joined(labeled, kind.n_inputs)
+        if not labeled:
+            return _structure()
+        return _mixed(kind.n_inputs) if self.candidates == "all" else _wl_only()
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        given = self.candidates
+        if isinstance(given, str):
+            if given not in CANDIDATES:
+                names = ", ".join(map(repr, CANDIDATES))
+                raise ValueError(
+                    f"candidates={given!r}: expected one of {names}, or a list of (name, encoder, "
+                    "readout)"
+                )
+            return
+        if self.handle_unknown != "ignore":
+            raise ValueError(
+                f"handle_unknown={self.handle_unknown!r} has no effect on a list of candidates; "
+                "set it on their encoders"
+            )
+        if len(given) == 0:
+            raise ValueError("candidates is empty: give the base models")
+        for one in given:
+            if not isinstance(one, tuple) or len(one) != 3:
+                raise ValueError(f"candidates has {one!r}; expected (name, encoder, readout)")
+            as_encoder(one[1]).check_parameters()
+            check_readout(one[2])
+
+
+def _mixed(n_inputs: int) -> list[Candidate]:
+    return [
+        ("WL, 2 iterations", WLCounts(n_iterations=2), "auto"),
+        ("WL, 3 iterations", WLCounts(n_iterations=3), "auto"),
+        ("reservoir", _reservoir(n_inputs), "linear"),
+        ("another reservoir", _reservoir(n_inputs), "linear"),
+    ]
+
+
+def _wl_only() -> list[Candidate]:
+    each = (1, 2, 3, 4)
+    return [(f"WL, {counted(n, 'iteration')}", WLCounts(n_iterations=n), "auto") for n in each]
+
+
+def _joined(labeled: bool, n_inputs: int) -> list[Candidate]:
+    name = "reservoir and WL, {}, {}"
+    return [
+        (name.format(counted(n, "iteration"), readout), _with_reservoir(n, n_inputs), readout)
+        for n in ((2, 3) if labeled else (0, 1))
+        for readout in ("linear", "rbf")
+    ]
+
+
+def _with_reservoir(n_iterations: int, n_inputs: int) -> EncoderUnion:
+    return EncoderUnion(
+        [("reservoir", _reservoir(n_inputs)), ("wl", WLCounts(n_iterations=n_iterations))]
+    )
+
+
+def _reservoir(n_inputs: int) -> GraphReservoir:
+    """Return a reservoir with enough connections for its units to read most inputs.
+
+    A label or feature is read by none of H units with C connections each with a probability of
+    about exp(-C H / n_inputs); C H is twice the number of inputs, so that it is 14 %.
+    """
+    C = max(1, -(-2 * n_inputs // _UNITS))
+    return GraphReservoir(n_units=_UNITS, n_connections=min(C, _UNITS))
+
+
+def _structure() -> list[Candidate]:
+    """WL features of vertices without labels: exact degrees, degrees in bins, and histograms."""
+
+    def of_degrees(vertices: str, n_iterations: int) -> WLCounts:
+        return WLCounts(n_iterations=n_iterations, vertices=vertices, histograms=False)
+
+    return [
+        ("degrees, 1 iteration", of_degrees("degree", 1), "linear"),
+        ("degrees in bins, 1 iteration", of_degrees("log degree", 1), "linear"),
+        ("structure", WLCounts(n_iterations=0), "linear"),
+        ("structure, RBF", WLCounts(n_iterations=0), "rbf"),
+        ("degrees, RBF", of_degrees("degree", 0), "rbf"),
+    ]
+
+
+class AutoGraphClassifier(Classifies, Auto):
+    """Classify graphs by an ensemble of a few base models; nothing has to be tuned.
+
+    WL features of several iterations and reservoirs are fitted, each with the alpha that is best by
+    out-of-fold predictions of five folds. Outputs are averaged over all base models that these
+    predictions cannot tell from the best one (`fdgnn.ensemble`).
+
+    Parameters
+    ----------
+    candidates : {"all", "wl", "union"} or list, default="all"
+        The base models: WL features and reservoirs, WL features alone, or models that read both.
+        Vertices without labels have WL features alone. Or a list of (name, encoder, readout), as
+        `GraphClassifier` takes them.
+    handle_unknown : {"ignore", "error"}, default="ignore"
+        What is done about vertex labels that no training graph has, by the named candidates.
+    probability, class_weight, scoring, threshold, random_state, n_jobs
+        As in `GraphClassifier`.
+
+    Attributes
+    ----------
+    estimators_ : tuple of FittedModel
+        The base models that are averaged; each has a `name`.
+    classes_, targets_, seed_, n_iter_, converged_
+        As in `GraphClassifier`.
+
+    Examples
+    --------
+    >>> from fdgnn import AutoGraphClassifier
+    >>> from fdgnn.datasets import make_motif_graphs
+    >>> graphs, y = make_motif_graphs(60, random_state=0)
+    >>> model = AutoGraphClassifier(random_state=0).fit(graphs, y)
+    >>> model.predict(graphs[:3]).shape
+    (3,)
+    """
+
+    _rules: ClassVar[Mapping[str, Rule]] = {**Auto._rules, **Classifies._rules}
+
+    def __init__(
+        self,
+        candidates: str | Sequence[Candidate] = "all",
+        *,
+        handle_unknown: str = "ignore",
+        probability: bool = False,
+        class_weight: str | Mapping[Any, float] | None = None,
+        scoring: str | None = None,
+        threshold: str | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.candidates = candidates
+        self.handle_unknown = handle_unknown
+        self.probability = probability
+        self.class_weight = class_weight
+        self.scoring = scoring
+        self.threshold = threshold
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+
+class AutoGraphRegressor(Regresses, Auto):
+    """Predict numbers of graphs by the ensemble of `AutoGraphClassifier`.
+
+    Parameters
+    ----------
+    candidates, handle_unknown, random_state, n_jobs
+        As in `AutoGraphClassifier`.
+    intervals, scoring
+        As in `GraphRegressor`.
+
+    Examples
+    --------
+    >>> from fdgnn import AutoGraphRegressor
+    >>> from fdgnn.datasets import make_cycles
+    >>> graphs = make_cycles(range(3, 30))
+    >>> AutoGraphRegressor(random_state=0).fit(graphs, range(3, 30)).predict(graphs[:2]).shape
+    (2,)
+    """
+
+    _rules: ClassVar[Mapping[str, Rule]] = Auto._rules
+
+    def __init__(
+        self,
+        candidates: str | Sequence[Candidate] = "all",
+        *,
+        handle_unknown: str = "ignore",
+        intervals: bool = False,
+        scoring: str | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.candidates = candidates
+        self.handle_unknown = handle_unknown
+        self.intervals = intervals
+        self.scoring = scoring
+        self.random_state = random_state
+        self.n_jobs = n_jobs

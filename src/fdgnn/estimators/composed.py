@@ -1,0 +1,410 @@
+"""`GraphClassifier` and `GraphRegressor`: any encoder with any readout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
+
+from fdgnn.arrays import Array, Floats
+from fdgnn.encoders import Encoder, GraphKind, as_encoder
+from fdgnn.estimators.base import GraphModel
+from fdgnn.fitting import BaseModel
+from fdgnn.limits import MAX_NETWORKS, MAX_UNITS
+from fdgnn.linear import KernelRidge, Ridge
+from fdgnn.outputs import side_by_side
+from fdgnn.parameters import Number, OneOf, Rule, available_with
+from fdgnn.readout.metrics import accuracy, r2
+from fdgnn.readout.thresholds import THRESHOLDS
+from fdgnn.seeds import child_seed, seed_sequence
+
+_NOT_ROUTED = {"errors": UNUSED}
+_NO_PROBABILITIES = (
+    "set probability=True before `fit`, which learns probabilities from out-of-fold predictions; "
+    "decision_function gives scores without that"
+)
+
+
+class Composed(GraphModel):
+    """A model with one encoder and one readout, given as parameters."""
+
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        **GraphModel._rules,
+        "n_projections": Number(0, whole=True, optional=True, most=MAX_UNITS),
+        "n_estimators": Number(1, whole=True, most=MAX_NETWORKS),
+    }
+
+    encoder: Any
+    readout: Any
+    n_projections: int | None
+    n_estimators: int
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; an encoder that is given by its name becomes one that has parameters."""
+        encoder = params.get("encoder", getattr(self, "encoder", None))
+        if isinstance(encoder, str) and any(name.startswith("encoder__") for name in params):
+            params["encoder"] = as_encoder(encoder)
+        found: Self = super().set_params(**params)
+        return found
+
+    def _encoder(self) -> Encoder:
+        """Return the encoder, not fitted, its parameters checked."""
+        encoder = as_encoder(self.encoder)
+        encoder.check_parameters()
+        return encoder
+
+    @property
+    def _given_readout(self) -> Any:
+        """The readout, or its name."""
+        return self.readout
+
+    def _base_models(
+        self, kind: GraphKind, n_graphs: int, seed: np.random.SeedSequence
+    ) -> list[BaseModel]:
+        encoder = self._encoder()
+        # An encoder's own seed wins over the model's.
+        root = seed if encoder.random_state is None else seed_sequence(encoder.random_state)
+        seeds = tuple(child_seed(root, i) for i in range(self.n_estimators))
+        readout = as_readout(self._given_readout, encoder, n_graphs)
+        return [BaseModel(encoder.shown_name, encoder, readout, seeds, self.n_projections)]
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        encoder = self._encoder()
+        check_readout(self._given_readout)
+        if self.n_estimators > 1 and not (encoder.draws or self.n_projections):
+            raise ValueError(
+                f"n_estimators={self.n_estimators} has no effect: the encoder {encoder.shown_name} "
+                "draws nothing at random, so all would be alike; leave it out"
+            )
+
+    def _encoder_names(self) -> tuple[Any, ...]:
+        return (self.encoder,)
+
+    # What a search varies at no cost, and by default.
+
+    _alpha_name: ClassVar[str] = "readout__alpha"
+
+    def _take_readout(self, readout: Ridge | KernelRidge) -> None:
+        """Take the readout that a search has found."""
+        self.readout = readout
+
+    @property
+    def _depth_parameter(self) -> str | None:
+        """The parameter of this model that says how deep its encoder is; None if there is none."""
+        name = self._encoder().depth_parameter
+        return None if name is None else f"encoder__{name}"
+
+    @property
+    def _search_space(self) -> Mapping[str, Any]:
+        """Lists or distributions by parameter of this model."""
+        space = self._encoder().search_space()
+        return {f"encoder__{name}": values for name, values in space.items()}
+
+
+def check_readout(readout: Any) -> None:
+    """Raise ValueError unless it is a readout, or the name of one."""
+    if isinstance(readout, Ridge | KernelRidge):
+        readout.check_parameters()
+    elif readout not in ("auto", "linear", "rbf"):
+        raise ValueError(
+            f"readout={readout!r}: expected 'auto', 'linear', 'rbf', a Ridge or a KernelRidge"
+        )
+
+
+def as_readout(readout: Any, encoder: Encoder, n_graphs: int) -> Ridge | KernelRidge:
+    """Return the readout that is given; by its name, or "auto", the one that suits the encoder."""
+    if isinstance(readout, Ridge | KernelRidge):
+        return clone(readout)  # type: ignore[no-any-return]
+    if readout == "rbf":
+        return KernelRidge()
+    return encoder.default_readout(n_graphs, linear=readout == "linear")
+
+
+class Classifies(ClassifierMixin, GraphModel):  # type: ignore[misc]
+    """What all classifiers of graphs can say."""
+
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        **GraphModel._rules,
+        "threshold": OneOf((None, *THRESHOLDS)),
+    }
+    _uncertainty = "probability"
+    # `errors` is a choice of the caller, not metadata of graphs that scikit-learn could route.
+    __metadata_request__predict = _NOT_ROUTED
+    __metadata_request__predict_proba = _NOT_ROUTED
+    __metadata_request__decision_function = _NOT_ROUTED
+    probability: bool
+
+    @property
+    def classes_(self) -> Any:
+        """The classes (n_classes,); a list of such arrays for several targets."""
+        check_is_fitted(self)
+        each = [target.classes for target in self.targets_]
+        return each[0] if self._flat else each
+
+    def predict(self, X: Any, errors: str = "raise") -> Array:
+        """Predict the class of each graph: (n_graphs,), or (n_graphs, n_targets).
+
+        `errors` is "raise", or "missing": then invalid graphs of the list, such as SMILES that do
+        not parse, have None, the others are predicted, and a warning counts them.
+
+        Examples
+        --------
+        >>> from fdgnn import FDGNNClassifier
+        >>> molecules = ["CCO", "CCCO", "CO", "CCN", "CCCN", "CN"] * 5
+        >>> model = FDGNNClassifier(random_state=0).fit(molecules, [0, 0, 0, 1, 1, 1] * 5)
+        >>> import warnings
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     model.predict(["CCCCO", "C(("], errors="missing")
+        array([0, None], dtype=object)
+        """
+        outputs = self.outputs(X, errors)
+        found = [target.predict(outputs[:, target.columns]) for target in self.targets_]
+        return found[0] if self._flat else side_by_side(found)
+
+    def decision_function(self, X: Any, errors: str = "raise") -> Floats:
+        """Return outputs: (n_graphs,) for two classes, (n_graphs, n_classes) for more.
+
+        For several targets all outputs side by side, (n_graphs, q); ``targets_[t].columns`` are
+        those of target t. `errors` is that of `predict`; missing values are NaN.
+        """
+        outputs = self.outputs(X, errors)
+        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
+
+    @available_with(lambda self: self.probability, _NO_PROBABILITIES)
+    def predict_proba(self, X: Any, errors: str = "raise") -> Floats | list[Floats]:
+        """Predict the probability of each class, (n_graphs, n_classes), in order of `classes_`.
+
+        For several targets a list of them, as scikit-learn's classifiers give it. The class of the
+        largest probability is that of `predict`, unless there is a `threshold`, which moves
+        predictions and not probabilities. `errors` is that of `predict`; missing values are NaN.
+        """
+        outputs = self.outputs(X, errors)
+        found = [target.probabilities(outputs[:, target.columns]) for target in self.targets_]
+        return found[0] if self._flat else found
+
+    def predict_set(
+        self, X: Any, coverage: float = 0.9, *, by_class: bool = False, errors: str = "raise"
+    ) -> npt.NDArray[np.bool_] | list[npt.NDArray[np.bool_]]:
+        """Predict a conformal set of classes for each graph.
+
+        Parameters
+        ----------
+        X : GraphBatch or list of graphs
+        coverage : float, default=0.9
+            The share of graphs, exchangeable with those of training, whose true class is in the
+            set.
+        by_class : bool, default=False
+            Whether coverage holds for the graphs of each class as well. Sets are larger then. A
+            class with too few training graphs is in every set.
+        errors : {"raise", "missing"}, default="raise"
+            As in `predict`. The sets of invalid graphs have all classes.
+
+        Returns
+        -------
+        (n_graphs, n_classes) bool
+            Whether a class, in order of `classes_`, is in the set; for several targets a list. A
+            set may be empty: then the model is usually much surer than it is of this graph.
+        """
+        outputs = self.outputs(X, errors)
+        found = [
+            target.sets(outputs[:, target.columns], coverage, by_class=by_class)
+            for target in self.targets_
+        ]
+        return found[0] if self._flat else found
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy; for several targets its mean, each where the target is known."""
+        if not self._flat:
+            return self._mean_score(X, y, accuracy)
+        return float(super().score(X, y, sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+class Regresses(RegressorMixin, GraphModel):  # type: ignore[misc]
+    """What all regressors of graphs can say."""
+
+    _uncertainty = "intervals"
+    __metadata_request__predict = _NOT_ROUTED
+    intervals: bool
+
+    def predict(self, X: Any, errors: str = "raise") -> Floats:
+        """Predict numbers, of the shape of the y in `fit`.
+
+        `errors` is "raise", or "missing": then invalid graphs of the list, such as SMILES that do
+        not parse, have NaN, the others are predicted, and a warning counts them.
+        """
+        outputs = self.outputs(X, errors)
+        return outputs[:, 0] if self._flat else outputs
+
+    def predict_interval(self, X: Any, coverage: float = 0.9, *, errors: str = "raise") -> Floats:
+        """Predict a conformal interval around each predicted number.
+
+        Parameters
+        ----------
+        X : GraphBatch or list of graphs
+        coverage : float, default=0.9
+            The share of graphs, exchangeable with those of training, whose true value is in the
+            interval; for several targets, it holds for each of them.
+        errors : {"raise", "missing"}, default="raise"
+            As in `predict`.
+
+        Returns
+        -------
+        (n_graphs, 2), or (n_graphs, n_targets, 2) for several targets
+            Both ends. All intervals of a target are of the same width.
+        """
+        outputs = self.outputs(X, errors)
+        ends = np.stack(
+            [target.intervals(outputs[:, target.columns], coverage) for target in self.targets_],
+            axis=1,
+        )
+        return ends[:, 0] if self._flat else ends
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R2; for several targets its mean, each where the target is known."""
+        if not self._flat:
+            return self._mean_score(X, y, r2)
+        return float(super().score(X, y, sample_weight))
+
+
+class GraphClassifier(Classifies, Composed):
+    """Classify graphs by any encoder and any readout.
+
+    Parameters
+    ----------
+    encoder : {"wl", "reservoir", "union"}, Encoder or transformer, default="wl"
+        What turns graphs into features. A name stands for the encoder with its defaults:
+        ``WLCounts()``, ``GraphReservoir()``, or an `EncoderUnion` of both. Parameters belong to the
+        encoder: ``GraphClassifier(WLCounts(n_iterations=2))``, or ``encoder__n_iterations`` in a
+        search. Any transformer with `fit` and `transform` will do.
+    readout : {"auto", "linear", "rbf"}, Ridge or KernelRidge, default="auto"
+        Ridge regression, RBF kernel ridge regression, or whichever suits the encoder: for WL
+        features RBF kernel ridge regression, if a kernel matrix of the graphs fits in memory.
+        Their alpha is chosen by out-of-fold predictions of five folds, or given:
+        ``Ridge(alpha=1e-3)``.
+    n_projections : int, optional
+        Random features between encoder and readout; by default twice as many as a reservoir has
+        units, and none for other encoders. 0: none.
+    n_estimators : int, default=1
+        Random initializations of the encoder whose outputs are averaged.
+    probability : bool, default=False
+        Whether `fit` learns probabilities and conformal scores from out-of-fold predictions, for
+        `predict_proba` and `predict_set`.
+    class_weight : "balanced", dict or None, default=None
+        How much an error on each class counts; "balanced" gives all classes the same weight in
+        total, against class imbalance.
+    scoring : str, optional
+        What alpha is chosen by: "accuracy", "balanced_accuracy", "roc_auc", "average_precision",
+        "f1" or "log_loss". By default accuracy; or ROC AUC, with a warning, where a class has less
+        than a tenth of the graphs.
+    threshold : str, optional
+        For two classes: the decision threshold is the one with the best "balanced_accuracy",
+        "accuracy" or "f1" (of the rarer class) of out-of-fold predictions. By default it is 0.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the encoder, unless it has its own, and of the folds.
+    n_jobs : int, optional
+        Threads; results do not depend on their number.
+
+    Attributes
+    ----------
+    classes_ : (n_classes,), or list of such arrays for several targets
+    estimators_ : tuple of FittedModel
+        Each has a fitted `encoder`, its random `expansion`, the trained `readout`, and `alpha`.
+    targets_ : tuple of FittedTarget
+    seed_ : numpy.random.SeedSequence
+        The root of all random streams, also where `random_state` is None.
+    n_iter_, converged_ : (n_graphs,)
+        Of reservoirs: the most iterations of a layer on each training graph, and whether the
+        states of all layers converged.
+
+    Examples
+    --------
+    >>> from fdgnn import GraphClassifier, WLCounts
+    >>> from fdgnn.datasets import make_motif_graphs
+    >>> graphs, y = make_motif_graphs(60, random_state=0)
+    >>> model = GraphClassifier(WLCounts(n_iterations=2), random_state=0).fit(graphs, y)
+    >>> model.predict(graphs[:3]).shape
+    (3,)
+    """
+
+    _rules: ClassVar[Mapping[str, Rule]] = {**Composed._rules, **Classifies._rules}
+
+    def __init__(
+        self,
+        encoder: Any = "wl",
+        readout: Any = "auto",
+        *,
+        n_projections: int | None = None,
+        n_estimators: int = 1,
+        probability: bool = False,
+        class_weight: str | Mapping[Any, float] | None = None,
+        scoring: str | None = None,
+        threshold: str | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.encoder = encoder
+        self.readout = readout
+        self.n_projections = n_projections
+        self.n_estimators = n_estimators
+        self.probability = probability
+        self.class_weight = class_weight
+        self.scoring = scoring
+        self.threshold = threshold
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+
+class GraphRegressor(Regresses, Composed):
+    """Predict numbers of graphs by any encoder and any readout.
+
+    Parameters
+    ----------
+    encoder, readout, n_projections, n_estimators, random_state, n_jobs
+        As in `GraphClassifier`.
+    intervals : bool, default=False
+        Whether `fit` learns conformal scores from out-of-fold predictions, for `predict_interval`.
+    scoring : str, optional
+        What alpha is chosen by: "r2", "rmse", "mae" or "spearman"; by default the squared error.
+
+    Examples
+    --------
+    >>> from fdgnn import GraphRegressor
+    >>> from fdgnn.datasets import make_cycles
+    >>> graphs = make_cycles(range(3, 30))
+    >>> GraphRegressor(random_state=0).fit(graphs, range(3, 30)).predict(graphs[:2]).shape
+    (2,)
+    """
+
+    _rules: ClassVar[Mapping[str, Rule]] = Composed._rules
+
+    def __init__(
+        self,
+        encoder: Any = "wl",
+        readout: Any = "auto",
+        *,
+        n_projections: int | None = None,
+        n_estimators: int = 1,
+        intervals: bool = False,
+        scoring: str | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.encoder = encoder
+        self.readout = readout
+        self.n_projections = n_projections
+        self.n_estimators = n_estimators
+        self.intervals = intervals
+        self.scoring = scoring
+        self.random_state = random_state
+        self.n_jobs = n_jobs

@@ -1,0 +1,451 @@
+"""Fit base models: encode, choose alpha by out-of-fold predictions, train readouts.
+
+A *base model* is an encoder with a readout, neither of them fitted. `fit_model` is the one routine
+that fits it: for an estimator's `fit`, for searches and nested cross-validation, and for models
+whose alpha is known. What differs between them is the rows of folds in the `FitTask`:
+
+- no row: alpha is known, and nothing is predicted out of fold;
+- one row, of all graphs: alpha is chosen by the predictions for each graph of the readouts that
+  have not seen the graph's fold;
+- more rows: one for each outer fold of a nested cross-validation, in which -1 marks the test graphs
+  of the outer fold, and the row of all graphs as the last one. What is chosen in a row depends on
+  the graphs in its folds alone.
+
+The readouts that are returned are trained on all graphs, with the alpha that the last row chose:
+what is scored is what is kept.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from fdgnn.arrays import Array, Features, Floats, Ints
+from fdgnn.caching import cached_property
+from fdgnn.encoders import Encoder, Encoding
+from fdgnn.encoders.base import Settling, check_features, check_rows
+from fdgnn.encoders.descriptors import DescriptorBlock, beside
+from fdgnn.expansion import RandomExpansion, expanded
+from fdgnn.folds import TEST
+from fdgnn.graphs import GraphBatch
+from fdgnn.linear import KernelReadout, KernelRidge, LinearReadout, Ridge, RidgePath, SparseReadout
+from fdgnn.readout.metrics import Metric
+from fdgnn.targets import Targets
+
+FEW_GRAPHS = 8  # whose outputs take one kernel call, because calls take longer than sums
+
+Readout: TypeAlias = LinearReadout | SparseReadout | KernelReadout
+
+
+# ---------------------------------------------------------------------- models
+
+
+@dataclass(frozen=True)
+class BaseModel:
+    """An encoder and a readout, not fitted.
+
+    Attributes
+    ----------
+    name : str
+    encoder : Encoder
+    readout : Ridge or KernelRidge
+    seeds : tuple of SeedSequence
+        One for each random initialization; their outputs are averaged.
+    n_projections : int, optional
+        Random features between encoder and readout; by default as the encoder says.
+    """
+
+    name: str
+    encoder: Encoder
+    readout: Ridge | KernelRidge
+    seeds: tuple[np.random.SeedSequence, ...]
+    n_projections: int | None = None
+
+
+@dataclass(frozen=True)
+class FittedModel:
+    """A fitted encoder, the random expansion of its features, and the trained readout."""
+
+    encoder: Encoder
+    expansion: RandomExpansion | None
+    readout: Readout
+    alpha: float | tuple[float, ...] | None = None  # of the readout; of several targets, of each
+    name: str = ""  # of its base model
+    descriptors: DescriptorBlock | None = None  # beside the encoder's features
+
+    def features(self, graphs: GraphBatch, n_jobs: int | None = None) -> Features:
+        """Return what the readout sees of checked graphs, (n_graphs, P)."""
+        features = self.encoder.encode(graphs, n_jobs=n_jobs).features[0]
+        check_rows(features, len(graphs), self.encoder)
+        return self.seen(features, graphs)
+
+    def seen(self, features: Features, graphs: GraphBatch) -> Features:
+        """Return what the readout sees (n_graphs, P), given the encoder's features."""
+        return beside(expanded(features, self.expansion), self.descriptors, graphs)
+
+    def outputs(self, encoding: Encoding, graphs: GraphBatch) -> Floats:
+        """Return the outputs (n_graphs, q) of eq. 3 for graphs that are encoded already."""
+        X = encoding.features[0]
+        if self._read_at_once is None or X.shape[0] > FEW_GRAPHS or sp.issparse(X):
+            return self.readout.outputs(self.seen(X, graphs))
+        from fdgnn.kernels import read_out
+
+        return np.asarray(read_out(np.ascontiguousarray(X, np.float64), *self._read_at_once))
+
+    @cached_property
+    def _read_at_once(self) -> tuple[Floats, Floats, Floats] | None:
+        """W_phi^T, W_Y and b, where a linear readout sees nothing but random features."""
+        if self.expansion is None or self.descriptors is not None:
+            return None
+        if not isinstance(self.readout, LinearReadout):
+            return None
+        return np.ascontiguousarray(self.expansion.projection_.T), *self.readout
+
+    def lowered(self, by: float | Floats) -> FittedModel:
+        """Return the same model with all outputs lower by a number, or each by its own."""
+        return replace(self, readout=self.readout.lowered(by))
+
+    def only(self, target: int, columns: slice) -> FittedModel:
+        """Return the model of one of several targets, which has these columns of the outputs."""
+        alpha = self.alpha[target] if isinstance(self.alpha, tuple) else self.alpha
+        return replace(self, readout=self.readout.only(columns), alpha=alpha)
+
+
+# ---------------------------------------------------------------------- what is fitted, and scored
+
+
+class Scores(NamedTuple):
+    """Scores of out-of-fold predictions, NaN where a fold has nothing to score."""
+
+    splits: tuple[Floats, ...]  # of each row of folds: (n_folds, n_alphas, n_targets)
+    validation: Floats  # (n_rows, n_alphas, n_targets), mean over the folds
+    test: Floats  # (n_rows, n_alphas, n_targets), on the test graphs of an outer fold
+
+
+class Choice(NamedTuple):
+    """The alpha of each row of folds, and the predictions with that alpha."""
+
+    positions: Ints  # (n_rows, n_targets), in the grid of alphas
+    predictions: Floats  # (n_rows, n, q)
+    scores: Scores  # of all alphas
+
+
+@dataclass(frozen=True, eq=False)
+class FitTask:
+    """What base models are fitted to, and how their predictions are scored.
+
+    Attributes
+    ----------
+    targets : Targets
+    folds : (n_rows, n) int
+        The inner fold of each graph; -1 for test graphs of an outer fold, -2 for graphs that take
+        no part. May have no rows.
+    metric : Metric
+        What alpha is chosen by.
+    weights : (n,) or (n, q), optional
+        Weights of errors in training, above zero. Scores count all graphs alike.
+    """
+
+    targets: Targets
+    folds: Ints
+    metric: Metric
+    weights: Floats | None = None
+
+    def choose(self, predictions: Floats, alphas: Sequence[float]) -> Choice:
+        """Choose alpha in each row, for each target, by predictions (n_rows, n_alphas, n, q).
+
+        Among equal scores the largest alpha, the most regularized model, wins.
+        """
+        scores = self.scored(predictions)
+        known = np.nan_to_num(scores.validation[:, ::-1], nan=-np.inf)
+        positions = len(alphas) - 1 - np.argmax(known, axis=1)  # (n_rows, n_targets)
+        chosen = np.empty((len(self.folds), *predictions.shape[2:]))
+        for row, of_targets in enumerate(positions):
+            for target, position in zip(self.targets.each, of_targets, strict=True):
+                chosen[row][:, target.columns] = predictions[row, position][:, target.columns]
+        return Choice(positions, chosen, scores)
+
+    def scored(self, predictions: Floats) -> Scores:
+        """Score predictions (n_rows, n_alphas, n, q)."""
+        rows = [
+            self._score_row(fold, own) for fold, own in zip(self.folds, predictions, strict=True)
+        ]
+        splits, validation, test = zip(*rows, strict=True)
+        return Scores(splits, np.array(validation), np.array(test))
+
+    def _score_row(self, fold: Ints, predictions: Floats) -> tuple[Floats, Floats, Floats]:
+        """Scores of one row of folds: of each fold, their mean, and of the test graphs."""
+        names = range(fold.max(initial=-1) + 1)
+        parts = [members for f in names if (members := fold == f).any()]
+        splits = np.stack([self._score(members, predictions) for members in parts])
+        validation = mean_of_known(splits)
+        unscored = np.isnan(validation).all(axis=0)
+        if unscored.any():  # folds so small that none can be scored alone are scored together
+            together = self._score(fold >= 0, predictions)
+            validation[:, unscored] = together[:, unscored]
+        return splits, validation, self._score(fold == TEST, predictions)
+
+    def _score(self, graphs: Array, predictions: Floats) -> Floats:
+        """Score predictions (n_alphas, n, q) of some graphs: (n_alphas, n_targets)."""
+        found = np.full((len(predictions), len(self.targets.names)), np.nan)
+        for t, target in enumerate(self.targets.each):
+            some = graphs & self.targets.known[:, t]
+            if some.any():
+                own = predictions[:, some, target.columns]
+                found[:, t] = self.metric(self.targets.values[some, t], own)
+        return found
+
+
+def mean_of_known(scores: Any) -> Floats:
+    """Return the mean over the first axis of all scores that are not NaN; NaN where all are."""
+    values = np.asarray(scores)
+    known = ~np.isnan(values)
+    total = np.where(known, values, 0.0).sum(axis=0)
+    return np.where(known.any(axis=0), total / np.maximum(known.sum(axis=0), 1), np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class ModelFit:
+    """What came out of fitting one base model.
+
+    Attributes
+    ----------
+    name : str
+    alphas : tuple of float
+        The alphas that were tried.
+    choice : Choice or None
+        None if there was no row of folds.
+    fitted : tuple of FittedModel
+        One for each random initialization, trained on all graphs. Empty if it was not wanted.
+    settlings : list of Settling
+        How the iterations of reservoirs ended on the training graphs.
+    features : (n, n_features), optional
+        The encoder's features of the training graphs, of the first initialization.
+    seconds : float
+        CPU seconds of this thread.
+    more : tuple of (n_folds, n_alphas)
+        Scores of further metrics in each fold of the last row.
+    """
+
+    name: str
+    alphas: tuple[float, ...]
+    choice: Choice | None
+    fitted: tuple[FittedModel, ...]
+    settlings: list[Settling]
+    features: Features | None
+    seconds: float
+    more: tuple[Floats, ...] = ()
+
+    @property
+    def alpha(self) -> float | tuple[float, ...]:
+        """The alpha of the last row; of several targets one for each."""
+        if self.choice is None:
+            return self.alphas[0]
+        each = tuple(self.alphas[p] for p in self.choice.positions[-1].tolist())
+        return each[0] if len(each) == 1 else each
+
+    @property
+    def chosen_alphas(self) -> Floats:
+        """The chosen alpha of each row of folds and target, (n_rows, n_targets)."""
+        assert self.choice is not None
+        return np.array(self.alphas)[self.choice.positions]
+
+
+# ---------------------------------------------------------------------- the routine
+
+
+def fit_model(
+    base: BaseModel,
+    graphs: GraphBatch,
+    task: FitTask,
+    *,
+    alphas: Sequence[float] | None = None,
+    n_jobs: int | None = None,
+) -> ModelFit:
+    """Fit a base model: encode graphs, choose alpha in each row of folds, train on all graphs.
+
+    Parameters
+    ----------
+    base : BaseModel
+    graphs : GraphBatch
+        Checked.
+    task : FitTask
+    alphas : sequence of float, optional
+        What is tried; by default the grid of the readout.
+    n_jobs : int, optional
+        Threads of the encoder.
+    """
+    (found,) = fit_depths(base, graphs, task, (None,), alphas=alphas, n_jobs=n_jobs)
+    return found
+
+
+def fit_depths(
+    base: BaseModel,
+    graphs: GraphBatch,
+    task: FitTask,
+    depths: Sequence[int | None],
+    *,
+    alphas: Sequence[float] | None = None,
+    more: Mapping[str, Metric] | None = None,
+    n_jobs: int | None = None,
+    train: bool = True,
+) -> list[ModelFit]:
+    """Fit a base model at several depths of its encoder; one pass of the deepest serves all.
+
+    Without `train` there are only scores and predictions, no readouts of all graphs. `more` are
+    further metrics to score by.
+    """
+    start = time.thread_time()  # of the processor, whatever else the machine does
+    if alphas is None:
+        alphas = base.readout.grid(len(graphs), task.targets.classify)
+    drawn = [_draw(base, seed, graphs, depths, n_jobs) for seed in base.seeds]
+    return [
+        _fit_drawn(base, list(each), task, tuple(alphas), more or {}, start, train)
+        for each in zip(*drawn, strict=True)
+    ]
+
+
+def draw_features(
+    base: BaseModel, graphs: GraphBatch, depth: int | None = None, n_jobs: int | None = None
+) -> list[Features]:
+    """Return what the readout of each random initialization sees, (n_graphs, P)."""
+    return [_draw(base, seed, graphs, (depth,), n_jobs)[0].X for seed in base.seeds]
+
+
+class _Drawn(NamedTuple):
+    """One random initialization of a base model, before its readout is trained."""
+
+    encoder: Encoder
+    expansion: RandomExpansion | None
+    descriptors: DescriptorBlock | None
+    encoding: Encoding
+    X: Features  # what the readout sees
+
+
+def _draw(
+    base: BaseModel,
+    seed: np.random.SeedSequence,
+    graphs: GraphBatch,
+    depths: Sequence[int | None],
+    n_jobs: int | None,
+) -> list[_Drawn]:
+    """Fit the encoder, encode the graphs, and draw the random expansion; for each depth."""
+    name = base.encoder.depth_parameter
+    known = [depth for depth in depths if depth is not None]
+    encoder = clone(base.encoder)
+    if known and name is not None:
+        encoder.set_params(**{name: max(known)})
+    encoder.draw(graphs, seed)
+    settling, features = None, []
+    if known and name is not None:
+        found = encoder.encode(graphs, known, n_jobs)
+        settling, features = found.settling, found.features
+        encoders = [clone(encoder).set_params(**{name: d}).draw(graphs, seed) for d in known]
+    else:
+        found = encoder.encode(graphs, n_jobs=n_jobs)
+        settling, features = found.settling, found.features * len(depths)
+        encoders = [encoder] * len(depths)
+    drawn = []
+    for own, F in zip(encoders, features, strict=True):
+        check_features(F, len(graphs), own)
+        expansion = draw_expansion(own, F.shape[1], base.n_projections, seed)
+        X = expanded(F, expansion)
+        block = descriptor_block(graphs, X)
+        encoding = Encoding([F], settling)
+        drawn.append(_Drawn(own, expansion, block, encoding, beside(X, block, graphs)))
+    return drawn
+
+
+def _fit_drawn(
+    base: BaseModel,
+    drawn: list[_Drawn],
+    task: FitTask,
+    alphas: tuple[float, ...],
+    more: Mapping[str, Metric],
+    start: float,
+    train: bool,
+) -> ModelFit:
+    """Choose alpha for the initializations together, and train the readout of each."""
+    Y, folds = task.targets.coded, np.maximum(task.folds, TEST)  # what is unused trains nothing
+    choice, others, fitted = None, [], []
+    with _solvable(alphas):
+        paths: list[RidgePath] = [
+            base.readout.solve(each.X, Y, alphas, folds, task.weights) for each in drawn
+        ]
+        if len(folds):
+            first = paths[0].predictions
+            predictions = sum((path.predictions for path in paths[1:]), first) / len(paths)
+            choice = task.choose(predictions, alphas)
+            predicted = (folds >= 0)[:, :, None] & ~np.isnan(Y)
+            if not np.isfinite(choice.predictions[predicted]).all():
+                raise np.linalg.LinAlgError
+            last = replace(task, folds=task.folds[-1:])
+            for metric in more.values():
+                scored = replace(last, metric=metric).scored(predictions[-1:])
+                others.append(scored.splits[0].mean(axis=-1))
+        found = ModelFit(base.name, alphas, choice, (), [], None, 0.0, tuple(others))
+        chosen = found.alpha
+        for each, path in zip(drawn, paths, strict=True) if train else ():
+            readout = _finite(path.readout(alpha_of_outputs(chosen, task.targets)))
+            fitted.append(
+                FittedModel(
+                    each.encoder, each.expansion, readout, chosen, base.name, each.descriptors
+                )
+            )
+    settlings = [each.encoding.settling for each in drawn if each.encoding.settling is not None]
+    return replace(
+        found,
+        fitted=tuple(fitted),
+        settlings=settlings,
+        features=drawn[0].encoding.features[0],
+        seconds=time.thread_time() - start,
+    )
+
+
+def alpha_of_outputs(alpha: float | tuple[float, ...], targets: Targets) -> float | Floats:
+    """Return alpha as readouts take it: one, or one for each output (q,)."""
+    if not isinstance(alpha, tuple):
+        return alpha
+    widths = [target.columns.stop - target.columns.start for target in targets.each]
+    return np.repeat(alpha, widths)
+
+
+def descriptor_block(graphs: GraphBatch, features: Features) -> DescriptorBlock | None:
+    """Learn the descriptors of graphs, scaled to the features beside them, if there are any."""
+    described = graphs.descriptors
+    return None if described is None else DescriptorBlock.of(described, features)
+
+
+def draw_expansion(
+    encoder: Encoder, n_features: int, n_projections: int | None, seed: np.random.SeedSequence
+) -> RandomExpansion | None:
+    """Draw as many random features as are asked for, or as the encoder says."""
+    P = encoder.expanded_size(n_features, n_projections)
+    return RandomExpansion(P).draw(n_features, seed) if P else None
+
+
+@contextmanager
+def _solvable(alphas: Sequence[float]) -> Iterator[None]:
+    """Reject a readout without a finite solution, which an alpha next to zero may give."""
+    try:
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            yield
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            f"alpha={min(alphas):g}: the readout has no finite solution with this regularization "
+            "strength; give a larger one"
+        ) from None
+
+
+def _finite(readout: Readout) -> Readout:
+    numbers = readout.dual if isinstance(readout, KernelReadout) else readout.coef
+    if not np.isfinite(numbers).all():
+        raise np.linalg.LinAlgError
+    return readout

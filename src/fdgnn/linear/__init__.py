@@ -1,0 +1,17 @@
+"""Ridge regression and RBF kernel ridge regression: the only place that solves systems."""
+
+from fdgnn.linear.gram import Moments
+from fdgnn.linear.kernel_ridge import KernelReadout, KernelRidge
+from fdgnn.linear.path import RidgePath, fits_in_memory
+from fdgnn.linear.ridge import LinearReadout, Ridge, SparseReadout
+
+__all__ = [
+    "KernelReadout",
+    "KernelRidge",
+    "LinearReadout",
+    "Moments",
+    "Ridge",
+    "RidgePath",
+    "SparseReadout",
+    "fits_in_memory",
+]

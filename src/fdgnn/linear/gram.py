@@ -1,0 +1,247 @@
+r"""Tikhonov regression in closed form: one fit, and all held-out predictions of a cross-validation.
+
+For features X (n, P), targets Y (n, q) and a penalty alpha, with an unpenalized intercept::
+
+    minimize  ||Y - X W^T - b||^2 + alpha ||W||^2
+
+The model is linear in Y, ``Y_hat = H Y``, and leaving a set F of samples out changes nothing but
+a small linear system, because the left-out residuals e_F = Y_F - Y_hat_F(without F) satisfy::
+
+    (I - H_FF) e_F = (Y - H Y)_F                                               (block formula)
+
+Proof: the model without F is also the minimizer with F put back under targets replaced by its
+own predictions Y_F - e_F, so Y_F - e_F = (H Y)_F - H_FF e_F.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg
+from scipy.linalg import lapack
+
+from fdgnn.arrays import Floats
+from fdgnn.linear.exact import Folds, held_out_by_inverse
+
+LARGE_FOLD = 64  # samples from which one system at a time is faster than a stack of them
+
+
+def fit_ridge(
+    X: Floats, Y: Floats, alpha: float, weights: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """Weights (q, P) and intercept (q,) of one ridge regression on dense features.
+
+    Normal equations in the smaller of the two dimensions; if rounding makes them singular, the
+    singular value decomposition. Sample weights always take the P x P form.
+    """
+    if weights is not None:
+        return Moments.of(X, Y, weights).solve(alpha)
+    n, P = X.shape
+    mean, level = X.sum(axis=0) / n, Y.sum(axis=0) / n
+    Z, T = X - mean, Y - level
+    W = _solve(Z.T @ Z, Z.T @ T, alpha) if n > P else None
+    if n <= P:
+        dual = _solve(Z @ Z.T, T, alpha)
+        W = None if dual is None else Z.T @ dual
+    if W is None:
+        U, s, Vt = linalg.svd(Z, full_matrices=False)
+        W = Vt.T @ ((s / (s**2 + alpha))[:, None] * (U.T @ T))
+    return W.T, level - mean @ W
+
+
+def held_out_predictions(
+    X: Floats, Y: Floats, alphas: Floats, fold: Folds, weights: Floats | None = None
+) -> Floats:
+    """Predict each sample by the ridge regression that has not seen its fold, for each alpha.
+
+    Parameters
+    ----------
+    X : (n, P)
+    Y : (n, q)
+    alphas : (a,)
+    fold : (n,) int
+        The samples' folds; -1 marks samples outside the training set, which are predicted by the
+        regression on all folds.
+    weights : (n,), optional
+
+    Returns
+    -------
+    (a, n, q) float64
+    """
+    if weights is not None:
+        return _weighted(X, Y, alphas, fold, weights)
+    train = np.flatnonzero(fold >= 0)
+    fold_size = np.bincount(fold[train]).max()
+    # The work of one held-out system, in multiplications: fold by fold, or P by P.
+    P = X.shape[1]
+    hat = fold_size**2 * min(P, len(train)) + fold_size**3 / 3
+    few_samples = len(train) - fold_size <= P
+    form = _by_block_formula if few_samples or hat < P**3 / 3 else _by_gram_matrices
+    return form(X - X[train].mean(axis=0), Y, alphas, fold)
+
+
+def _weighted(X: Floats, Y: Floats, alphas: Floats, fold: Folds, weights: Floats) -> Floats:
+    """The dual form where samples are fewer than features, else Gram matrices."""
+    if len(X) <= X.shape[1]:
+        return np.asarray(held_out_by_inverse(X @ X.T, Y, alphas, fold[None], weights)[0])
+    return _by_gram_matrices(X, Y, alphas, fold, weights)
+
+
+# ---------------------------------------------------------------------- small folds: block formula
+
+
+def _by_block_formula(X: Floats, Y: Floats, alphas: Floats, fold: Folds) -> Floats:
+    """One eigendecomposition for all alphas, one system of the fold's size for each (fold, alpha).
+
+    With more training samples than features, X = Z V^T and Z^T Z = diag(s)::
+
+        I - H = I - 1/n - Z diag(1 / (s + alpha)) Z^T
+
+    Else H comes near I for small alpha, and the difference would cancel. There, with
+    X X^T = U diag(s) U^T, and the columns of U centered to take out the intercept::
+
+        I - H = U diag(alpha / (s + alpha)) U^T
+    """
+    train, test = np.flatnonzero(fold >= 0), np.flatnonzero(fold < 0)
+    n, level = len(train), Y[train].mean(axis=0)
+    X_T, T = X[train], Y[train] - level
+    tall = n - np.bincount(fold[train]).max() > X.shape[1]
+    s, V = linalg.eigh(X_T.T @ X_T if tall else X_T @ X_T.T, check_finite=False)
+    Z = X_T @ V if tall else V - V.mean(axis=0)
+    gain = 1.0 / (np.maximum(s, 0.0) + alphas[:, None])  # (a, rank)
+    shrink = gain if tall else alphas[:, None] * gain
+    moments = Z.T @ T  # (rank, q)
+    fitted = Z @ (shrink[:, :, None] * moments)  # (a, n, q)
+    residuals = T - fitted if tall else fitted
+
+    predictions = np.empty((len(alphas), *Y.shape))
+    for members in _folds_of_equal_size(fold[train]):  # (folds, m)
+        solve = _solve_one_by_one if members.shape[1] > LARGE_FOLD else _solve_together
+        errors = solve(Z[members], shrink, residuals[:, members], tall, n)
+        predictions[:, train[members]] = Y[train[members]] - errors
+    if len(test):
+        to_test = X[test] @ V if tall else (X[test] @ X_T.T) @ V
+        predictions[:, test] = level + to_test @ (gain[:, :, None] * moments)
+    return predictions
+
+
+def _solve_together(Z: Floats, shrink: Floats, residuals: Floats, tall: bool, n: int) -> Floats:
+    """Errors (a, folds, m, q) of small folds, Z (folds, m, rank), in few calls."""
+    product = (Z * shrink[:, None, None, :]) @ Z.transpose(0, 2, 1)
+    system = np.eye(Z.shape[1]) - 1.0 / n - product if tall else product
+    return np.asarray(np.linalg.solve(system, residuals))
+
+
+def _solve_one_by_one(Z: Floats, shrink: Floats, residuals: Floats, tall: bool, n: int) -> Floats:
+    """The same for large folds: symmetric products in cache, Cholesky factors."""
+    errors = np.empty_like(residuals)
+    for a, f in np.ndindex(residuals.shape[:2]):
+        half = Z[f] * np.sqrt(shrink[a])
+        product = half @ half.T  # NumPy sees the symmetry, which halves the work
+        system = np.eye(len(product)) - 1.0 / n - product if tall else product
+        solution = _solve(system, residuals[a, f], 0.0)
+        errors[a, f] = np.linalg.solve(system, residuals[a, f]) if solution is None else solution
+    return errors
+
+
+def _folds_of_equal_size(fold: Folds) -> Iterator[npt.NDArray[np.intp]]:
+    """Member indices of the folds, stacked where the folds are of one size."""
+    order, sizes = np.argsort(fold, kind="stable"), np.bincount(fold)
+    starts = np.cumsum(sizes) - sizes
+    for size in np.unique(sizes[sizes > 0]):
+        yield order[starts[sizes == size][:, None] + np.arange(size)]
+
+
+# ---------------------------------------------------------------------- large folds: Gram matrices
+
+
+def _by_gram_matrices(
+    X: Floats, Y: Floats, alphas: Floats, fold: Folds, weights: Floats | None = None
+) -> Floats:
+    """Gram matrix of a training set = total - fold; one Cholesky factor for each (fold, alpha)."""
+    members = [np.flatnonzero(fold == f) for f in range(-1, int(fold.max()) + 1)]
+    own = [None if weights is None else weights[rows] for rows in members]
+    parts = [Moments.of(X[rows], Y[rows], w) for rows, w in zip(members, own, strict=True)]
+    total = Moments(*(sum(column) for column in zip(*parts[1:], strict=True)))
+    predictions = np.empty((len(alphas), *Y.shape))
+    for f, (rows, part) in enumerate(zip(members, parts, strict=True)):
+        if len(rows):
+            training = total if f == 0 else total.without(part)
+            predictions[:, rows] = training.predict(X[rows], alphas)
+    return predictions
+
+
+class Moments(NamedTuple):
+    """What a ridge regression needs to know of its training set; it adds over parts of it."""
+
+    n: float  # samples, or the sum of their weights
+    x: Floats  # (P,)    sum of rows
+    y: Floats  # (q,)
+    xx: Floats  # (P, P)  Gram matrix
+    xy: Floats  # (P, q)
+
+    @classmethod
+    def of(cls, X: Floats, Y: Floats, weights: Floats | None = None) -> Moments:
+        """Sum over samples."""
+        if weights is None:
+            return cls(len(X), X.sum(axis=0), Y.sum(axis=0), X.T @ X, X.T @ Y)
+        Z = X * weights[:, None]
+        return cls(float(weights.sum()), Z.sum(axis=0), weights @ Y, Z.T @ X, Z.T @ Y)
+
+    def with_part(self, part: Moments) -> Moments:
+        """Give the moments of these samples and those of a part."""
+        return Moments(
+            self.n + part.n,
+            self.x + part.x,
+            self.y + part.y,
+            self.xx + part.xx,
+            self.xy + part.xy,
+        )
+
+    def without(self, part: Moments) -> Moments:
+        """Give the moments of the samples that are not in a part."""
+        return Moments(
+            self.n - part.n,
+            self.x - part.x,
+            self.y - part.y,
+            self.xx - part.xx,
+            self.xy - part.xy,
+        )
+
+    def predict(self, X: Floats, alphas: Floats) -> Floats:
+        """Predictions (a, m, q) of the regressions on this training set."""
+        mean, level = self.x / self.n, self.y / self.n
+        gram, moments = self._centered()
+        W = np.stack([_solve_or_decompose(gram, moments, alpha) for alpha in alphas])
+        return level + (X - mean) @ W
+
+    def solve(self, alpha: float) -> tuple[Floats, Floats]:
+        """Weights (q, P) and intercept (q,)."""
+        W = _solve_or_decompose(*self._centered(), alpha)
+        return W.T, (self.y - self.x @ W) / self.n
+
+    def _centered(self) -> tuple[Floats, Floats]:
+        gram = self.xx - np.outer(self.x, self.x / self.n)
+        return gram, self.xy - np.outer(self.x, self.y / self.n)
+
+
+# ---------------------------------------------------------------------- one system
+
+
+def _solve(gram: Floats, right: Floats, alpha: float) -> Floats | None:
+    """Solve ``(gram + alpha I) W = right`` by Cholesky, or None if rounding made it indefinite."""
+    shifted = gram.copy(order="F")
+    shifted.flat[:: len(gram) + 1] += alpha
+    _, solution, info = lapack.dposv(shifted, right, overwrite_a=True)
+    return None if info else solution
+
+
+def _solve_or_decompose(gram: Floats, right: Floats, alpha: float) -> Floats:
+    solution = _solve(gram, right, alpha)
+    if solution is None:
+        s, V = linalg.eigh(gram)
+        solution = V @ ((V.T @ right) / (np.maximum(s, 0.0) + alpha)[:, None])
+    return solution

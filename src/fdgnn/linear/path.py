@@ -1,0 +1,182 @@
+"""`RidgePath`: ridge regression for all folds and regularization strengths of one training set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from fdgnn import limits
+from fdgnn.arrays import Floats, Ints
+from fdgnn.linear.exact import fit_exactly, held_out_by_inverse
+from fdgnn.linear.krylov import KrylovSolver, Products, warn_unsolved
+from fdgnn.threads import one_blas_thread
+
+#: Regularization strengths that are tried where they count in units of the features' own size:
+#: for classes, and for real targets, which carry less noise; and on many graphs.
+CLASS_ALPHAS: tuple[float, ...] = (1e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0, 3.0, 10.0)
+NUMBER_ALPHAS: tuple[float, ...] = (1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1e-1, 1.0)
+LARGE_ALPHAS: tuple[float, ...] = (3e-2, 1e-1, 3e-1, 1.0, 3.0, 10.0, 30.0)
+MANY = 10**9  # samples, more than a kernel matrix is made of
+_SINGLE = 3e-4  # the smallest alpha for which products in single precision mostly suffice
+_SOME_SAMPLES = 5_000  # from which alphas for targets without noise take too many steps
+_LEAST_ALPHA = 1e-3  # of so many
+FEW_SAMPLES = 1_000  # up to which a factor for each alpha takes less time than Krylov spaces
+
+
+class RidgePath:
+    """Fitted ridge regressions of all folds and regularization strengths.
+
+    Attributes
+    ----------
+    predictions : (n_rows, n_alphas, n, q) float64
+        Out-of-fold predictions, NaN where the target is missing.
+    alphas : (n_alphas,) float64
+    """
+
+    def __init__(
+        self, predictions: Floats, alphas: Floats, fit: Callable[[Floats], Any], n_outputs: int
+    ) -> None:
+        self.predictions = predictions
+        self.alphas = alphas
+        self._fit, self._n_outputs = fit, n_outputs
+
+    def readout(self, alpha: float | Floats) -> Any:
+        """Return the readout fitted to all samples with a known target.
+
+        Parameters
+        ----------
+        alpha : float or (q,) array
+            Regularization strength, or one for each output; any, on the path or not.
+        """
+        each = np.broadcast_to(np.asarray(alpha, dtype=np.float64), (self._n_outputs,))
+        with one_blas_thread():
+            return self._fit(each)
+
+
+class ProductSamples(Protocol):
+    """Training samples whose readout is a combination of products with them."""
+
+    def products(self, double: bool) -> Products:
+        """Return the products of all pairs as an operator, in single or double precision."""
+
+    def matrix(self) -> Floats:
+        """Return the products of all pairs (n, n)."""
+
+    def readout(self, dual: Floats, intercept: Floats) -> Any:
+        """Return the readout with coefficients (n, q) of the samples, and intercepts (q,)."""
+
+
+def solve_by_products(
+    samples: ProductSamples,
+    Y: Floats,
+    alphas: Sequence[float] | Floats,
+    folds: Ints,
+    weights: Floats | None,
+) -> RidgePath:
+    """Fit all folds and regularization strengths by the products of all pairs of samples.
+
+    Few samples are solved exactly, and so is what Krylov spaces do not solve, if there is memory
+    for two matrices; else a `ConvergenceWarning` says so.
+    """
+    each = np.asarray(alphas, dtype=np.float64)
+    if len(Y) <= FEW_SAMPLES:
+        solver: Any = _ExactSolver(samples, Y, weights)
+    else:
+        solver = _IterativeSolver(samples, Y, weights)
+    with one_blas_thread():
+        predictions = solver.predict(each, np.asarray(folds))
+    return RidgePath(predictions, each, solver.fit, Y.shape[1])
+
+
+class _ExactSolver:
+    """One factor for each alpha."""
+
+    def __init__(self, samples: ProductSamples, Y: Floats, weights: Floats | None) -> None:
+        self._samples, self._Y, self._weights = samples, Y, weights
+        self._matrix = samples.matrix()
+
+    def predict(self, alphas: Floats, folds: Ints) -> Floats:
+        """Return out-of-fold predictions (n_rows, a, n, q)."""
+        return held_out_by_inverse(self._matrix, self._Y, alphas, folds, self._weights)
+
+    def fit(self, alphas: Floats) -> Any:
+        """Return the readout with an alpha (q,) for each output."""
+        return self._samples.readout(*fit_exactly(self._matrix, self._Y, alphas, self._weights))
+
+
+class _IterativeSolver:
+    """Krylov spaces in single precision, in double precision where that does not suffice."""
+
+    def __init__(self, samples: ProductSamples, Y: Floats, weights: Floats | None) -> None:
+        self._samples, self._Y, self._weights = samples, Y, weights
+        self._solver: KrylovSolver | None = None
+
+    def predict(self, alphas: Floats, folds: Ints) -> Floats:
+        """Return out-of-fold predictions (n_rows, a, n, q)."""
+        found = np.full((len(folds), len(alphas), *self._Y.shape), np.nan)
+        left = np.arange(len(alphas))
+        if found.size == 0:
+            return found
+        for solver in self._solvers(alphas[left]):
+            predictions, solved = solver.predict(alphas[left], folds)
+            found[:, left] = predictions
+            left = left[~solved]
+            if len(left) == 0:
+                return found
+        exact = self._exact(alphas[left])
+        if exact is not None:
+            found[:, left] = exact.predict(alphas[left], folds)
+        return found
+
+    def fit(self, alphas: Floats) -> Any:
+        """Return the readout with an alpha (q,) for each output."""
+        for solver in self._solvers(alphas):
+            dual, intercept, solved = solver.fit(alphas)
+            if solved.all():
+                return self._samples.readout(dual, intercept)
+        exact = self._exact(alphas[~solved])
+        return self._samples.readout(dual, intercept) if exact is None else exact.fit(alphas)
+
+    def _solvers(self, alphas: Floats) -> Any:
+        """Give the solver, and the one in double precision if that has not been enough."""
+        if self._solver is None:
+            self._solver = self._krylov(double=bool((alphas < _SINGLE).any()))
+        yield self._solver
+        if self._solver.products.rounding > 0:
+            self._solver = None  # one matrix at a time
+            self._solver = self._krylov(double=True)
+            yield self._solver
+
+    def _krylov(self, double: bool) -> KrylovSolver:
+        return KrylovSolver(self._samples.products(double), self._Y, self._weights)
+
+    def _exact(self, alphas: Floats) -> _ExactSolver | None:
+        """Give the exact solver, or warn that there is no memory for it."""
+        if not fits_in_memory(2 * len(self._Y)):  # two whole matrices in double precision
+            warn_unsolved(alphas)
+            return None
+        return _ExactSolver(self._samples, self._Y, self._weights)
+
+
+def grid_of(alpha: str | float, n_graphs: int, classify: bool) -> tuple[float, ...]:
+    """Return the regularization strengths to choose from, where they count in units of features."""
+    if alpha != "cv":
+        return (float(alpha),)
+    if not fits_in_memory(n_graphs):
+        return LARGE_ALPHAS
+    if classify:
+        return CLASS_ALPHAS
+    few = n_graphs <= _SOME_SAMPLES
+    return tuple(alpha for alpha in NUMBER_ALPHAS if few or alpha >= _LEAST_ALPHA)
+
+
+def kernel_bytes(n_graphs: int) -> int:
+    """Return the memory of a kernel matrix in double precision, of which a triangle is kept."""
+    return 4 * n_graphs**2
+
+
+def fits_in_memory(n_graphs: int) -> bool:
+    """Return whether kernel ridge regression takes so many training graphs."""
+    return not limits.MAX_KERNEL_BYTES.is_below(kernel_bytes(n_graphs))

@@ -1,0 +1,528 @@
+"""Targets of graphs: read, checked, coded as numbers for a readout, and weighted.
+
+All models have targets of one form: a column for each target, in which values may be unknown, and a
+coding (n_graphs, q) that readouts are fitted to, NaN where the value is unknown. A single target is
+the case of one column. Classes are coded as -1/+1, one column for two classes and one for each of
+more (one-hot); a numeric target is its own code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Number
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from fdgnn.arrays import Array, Floats, Ints, is_unknown, largest_of
+from fdgnn.caching import cached_property
+from fdgnn.exceptions import GraphError
+from fdgnn.graphs import GraphBatch
+from fdgnn.limits import MAX_NUMBER
+from fdgnn.texts import cut
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """One target.
+
+    Attributes
+    ----------
+    name : str
+        Empty for a target without a name.
+    classes : (n_classes,) or None
+        None for a numeric target.
+    columns : slice
+        The target's columns among the coded targets, and so among a model's outputs.
+    """
+
+    name: str
+    classes: Array | None
+    columns: slice
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """The targets of graphs, a column each; indexing selects graphs.
+
+    Attributes
+    ----------
+    names : tuple of str
+    values : (n_graphs, n_targets)
+        Class codes, -1 where the class is unknown; or numbers, NaN where they are unknown.
+    classes : tuple of arrays, or None
+        The classes of each target; None for numeric targets.
+    flat : bool
+        Whether y was one-dimensional, so that predictions are as well.
+    """
+
+    names: tuple[str, ...]
+    values: Array
+    classes: tuple[Array, ...] | None = None
+    flat: bool = False
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: Any) -> Targets:
+        return Targets(self.names, self.values[rows], self.classes, self.flat)
+
+    @property
+    def classify(self) -> bool:
+        """Whether the targets are classes."""
+        return self.classes is not None
+
+    @cached_property
+    def known(self) -> Mask:
+        """Whether the value of each graph for each target is known, (n_graphs, n_targets)."""
+        return np.asarray(~np.isnan(self.values) if self.classes is None else self.values >= 0)
+
+    @cached_property
+    def each(self) -> tuple[Target, ...]:
+        """The targets without their values."""
+        if self.classes is None:
+            return tuple(Target(n, None, slice(t, t + 1)) for t, n in enumerate(self.names))
+        widths = [1 if len(classes) == 2 else len(classes) for classes in self.classes]
+        ends = np.cumsum(widths).tolist()
+        parts = zip(self.names, self.classes, widths, ends, strict=True)
+        return tuple(Target(n, c, slice(end - w, end)) for n, c, w, end in parts)
+
+    @property
+    def n_outputs(self) -> int:
+        """q, the number of columns of the coded targets."""
+        return int(self.each[-1].columns.stop)
+
+    @cached_property
+    def coded(self) -> Floats:
+        """Coded targets (n_graphs, q), NaN where a value is unknown."""
+        if self.classes is None:
+            return np.asarray(self.values, dtype=np.float64)
+        columns = []
+        for t, classes in enumerate(self.classes):
+            column = coded(self.values[:, t], len(classes))
+            column[~self.known[:, t]] = np.nan
+            columns.append(column)
+        return columns[0] if len(columns) == 1 else np.hstack(columns)
+
+    def of_target(self, target: int) -> Array:
+        """Return the known values of one target: class labels, or numbers."""
+        values: Array = self.values[self.known[:, target], target]
+        return values if self.classes is None else self.classes[target][values]
+
+    def check_learnable(self, needed: int = 2) -> None:
+        """Raise ValueError for a target with too few known values, or with one class only."""
+        for t, name in enumerate(self.names):
+            who = f"target {name!r}" if name else "y"
+            n_known = int(self.known[:, t].sum())
+            if n_known == 0:
+                raise ValueError(f"{who} is unknown for all graphs; leave it out")
+            found, counts = np.unique(self.of_target(t), return_counts=True)
+            if len(found) == 1:
+                raise ValueError(
+                    f"{who} has one value only, {found[0]!s}, in the {n_known} graphs "
+                    "for which it is known; there is nothing to learn, so leave it out"
+                )
+            fewest = n_known if self.classes is None else int(counts.min())
+            if fewest < needed:
+                what = "values" if self.classes is None else f"graphs of {found[counts.argmin()]!s}"
+                raise ValueError(
+                    f"{who} has {fewest} known {what}, too few to be held out; add "
+                    "some, or leave it out"
+                )
+
+    def rarest(self) -> Array | None:
+        """Return the class codes of the target with the rarest class; None for numbers."""
+        if self.classes is None:
+            return None
+        each: list[Array] = [self.values[known, t] for t, known in enumerate(self.known.T)]
+        return min(each, key=lambda codes: float(np.bincount(codes).min() / len(codes)))
+
+    def weights(self, sample_weight: Any, class_weight: Any = None) -> Floats | None:
+        """Return weights (n_graphs,); of several targets with class weights (n_graphs, q)."""
+        if len(self.names) == 1 and self.known.all():
+            y = None if class_weight is None else self.of_target(0)
+            return sample_weights(sample_weight, len(self), y, class_weight)
+        if class_weight is None:
+            return sample_weights(sample_weight, len(self))
+        given = sample_weights(sample_weight, len(self))
+        weights = np.ones((len(self), self.n_outputs))
+        for t, target in enumerate(self.each):
+            known = self.known[:, t]
+            own = None if given is None else given[known]
+            try:
+                found = sample_weights(own, int(known.sum()), self.of_target(t), class_weight)
+            except ValueError as error:
+                raise ValueError(f"target {target.name!r}: {error}") from None
+            assert found is not None
+            weights[known, target.columns] = found[:, None]
+        return weights
+
+
+# ---------------------------------------------------------------------- reading y
+
+
+def read_targets(y: Any, graphs: GraphBatch, classify: bool) -> Targets:
+    """Read the targets of a `fit`: an array, or columns with unknown values.
+
+    Raises
+    ------
+    ValueError
+        y does not have a value for each graph, has values that cannot be learned, or one class.
+    """
+    if isinstance(y, Targets):
+        y.check_learnable()
+        return y
+    width = n_columns(y)
+    if classify and (width or 1) == 1 and not isinstance(y, Mapping):
+        classes, codes = number_classes(class_labels(y, graphs))
+        return Targets(("",), codes[:, None], (classes,), flat=True)
+    if width is None:
+        return Targets(("",), real_targets(y, graphs)[:, None], flat=True)
+    found = class_targets(y, graphs) if classify else number_targets(y, graphs)
+    found.check_learnable()
+    return found
+
+
+def class_targets(y: Any, graphs: GraphBatch) -> Targets:
+    """Read several columns of class labels, None or NaN where they are unknown."""
+    names, columns = _columns(y, graphs)
+    _check_column_types(y)
+    read = [_classes(name, column) for name, column in zip(names, columns, strict=True)]
+    return Targets(
+        names, np.stack([codes for codes, _ in read], axis=1), tuple(each for _, each in read)
+    )
+
+
+def number_targets(y: Any, graphs: GraphBatch) -> Targets:
+    """Read several columns of numbers, None or NaN where they are unknown."""
+    names, columns = _columns(y, graphs)
+    read = [_numbers(name, column) for name, column in zip(names, columns, strict=True)]
+    return Targets(names, np.stack(read, axis=1))
+
+
+def targets_like(known: Sequence[Target], y: Any, graphs: GraphBatch) -> Targets:
+    """Read targets for a fitted model, coded by the model's classes.
+
+    A class that the model does not know has a code beyond its own.
+    """
+    if isinstance(y, Targets):
+        return y
+    names, columns = _columns(y, graphs)
+    if len(names) != len(known):
+        raise ValueError(f"y has {len(names)} columns, but the model has {len(known)} targets")
+    if known[0].classes is None:
+        return number_targets(y, graphs)
+    found = []
+    for name, column, target in zip(names, columns, known, strict=True):
+        codes, classes = _classes(name, column)
+        assert target.classes is not None
+        number = {label: c for c, label in enumerate(target.classes.tolist())}
+        own = [number.get(label, len(number)) for label in classes.tolist()]
+        found.append(np.append(own, -1)[codes])  # unknown values have the code -1
+    classes_of = tuple(target.classes for target in known if target.classes is not None)
+    return Targets(names, np.stack(found, axis=1).astype(np.int64), classes_of)
+
+
+def n_columns(y: Any) -> int | None:
+    """Return the number of columns of y, or None if it is one-dimensional."""
+    if isinstance(y, Targets):
+        return None if y.flat else len(y.names)
+    if isinstance(y, Mapping):
+        return len(y)
+    if hasattr(y, "columns"):  # a data frame
+        return len(y.columns)
+    shape = np.shape(y)
+    return shape[1] if len(shape) == 2 else None
+
+
+def _columns(y: Any, graphs: GraphBatch) -> tuple[tuple[str, ...], list[Array]]:
+    """Names of the columns, and the columns with an entry for each graph."""
+    if isinstance(y, Mapping) or hasattr(y, "columns"):
+        keys = list(y) if isinstance(y, Mapping) else list(y.columns)
+        columns = [as_given(y[key]) for key in keys]
+        names = tuple(map(str, keys))
+    else:
+        table = as_given(y)
+        columns = list(table.T) if table.ndim > 1 else [table]
+        names = tuple(map(str, range(len(columns))))
+    if len(names) == 0:
+        raise ValueError("y has no columns; give at least one target")
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise ValueError(f"y has several columns called {twice!r}; give each its own name")
+    for column in columns:
+        check_one_each(graphs, column)
+    return names, columns
+
+
+def _check_column_types(y: Any) -> None:
+    """Raise ValueError if a column mixes types that NumPy would convert."""
+    if isinstance(y, Mapping) or hasattr(y, "columns"):
+        for key in y if isinstance(y, Mapping) else y.columns:
+            check_label_types(y[key], f"target {str(key)!r}")
+    elif not isinstance(y, np.ndarray):
+        for t, column in enumerate(zip(*y, strict=True)):
+            check_label_types(column, f"target '{t}'")
+
+
+def _known(column: Array) -> Mask:
+    """Whether an entry is neither None nor NaN."""
+    if column.dtype.kind == "f":
+        return np.asarray(~np.isnan(column))
+    if column.dtype.kind != "O":
+        return np.ones(len(column), dtype=bool)
+    return np.array([not is_unknown(value) for value in column.tolist()], dtype=bool)
+
+
+def _classes(name: str, column: Array) -> tuple[Ints, Array]:
+    """Class code of each graph, -1 where the class is unknown, and the classes."""
+    check_label_types(column, f"target {name!r}")
+    known = _known(column)
+    values = column[known].tolist()
+    labels: Array = np.array(values) if values else np.empty(0, dtype=np.int64)
+    if labels.dtype.kind not in "biufU":
+        raise ValueError(f"target {name!r} has values that are neither numbers nor text")
+    if labels.dtype.kind == "f":
+        if not (labels == np.round(labels)).all():
+            part = labels[labels != np.round(labels)][0]
+            raise ValueError(
+                f"target {name!r} has the value {part:g}, but classes are whole numbers or text; "
+                "for regression, take a regressor"
+            )
+        labels = labels.astype(np.int64)  # whole numbers beside NaN can be nothing but reals
+    classes, found = np.unique(labels, return_inverse=True)
+    codes = np.full(len(column), -1, dtype=np.int64)
+    codes[known] = found
+    return codes, classes
+
+
+def _numbers(name: str, column: Array) -> Floats:
+    known = _known(column)
+    numbers = np.full(len(column), np.nan)
+    try:
+        numbers[known] = column[known].astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"target {name!r} has values that are not numbers") from None
+    if np.isinf(numbers).any():
+        first = int(np.argmax(np.isinf(numbers)))
+        raise ValueError(f"target {name!r} of graph {first} is infinite; leave such values out")
+    return numbers
+
+
+# ---------------------------------------------------------------------- classes
+
+
+def number_classes(y: Any) -> tuple[Array, Array]:
+    """Return the sorted classes, and the code of each entry's class."""
+    classes = np.unique(y)
+    return classes, np.searchsorted(classes, y)  # in half the time of `return_inverse`
+
+
+def coded(codes: Array, n_classes: int) -> Floats:
+    """Code classes as -1/+1: (n, 1) for two classes, (n, n_classes) for more."""
+    chosen = 1 if n_classes == 2 else np.arange(n_classes)
+    return np.where(codes[:, None] == chosen, 1.0, -1.0)
+
+
+def code_classes(y: Any) -> tuple[Array, Floats]:
+    """Return the sorted classes, and targets -1/+1: (n, 1) or (n, n_classes)."""
+    classes, codes = number_classes(y)
+    return classes, coded(codes, len(classes))
+
+
+def winning_class(outputs: Floats) -> Array:
+    """Return the predicted class codes: the sign of one output, the argmax of several."""
+    if outputs.shape[-1] == 1:
+        return (outputs[..., 0] > 0).astype(np.intp)
+    return np.asarray(np.argmax(outputs, axis=-1))
+
+
+def class_labels(y: Any, graphs: GraphBatch) -> Array:
+    """Give y as class labels (n_graphs,), or raise ValueError unless it has two at least."""
+    # Integers, truth values and strings are class labels without a closer look.
+    plain = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "iubU"
+    given, y = y, y if plain else column_or_1d(y, warn=True)
+    check_one_each(graphs, y)
+    if not plain:
+        check_known(y)
+        check_known(as_given(given))
+        check_label_types(given)
+        check_classification_targets(y)
+    check_two_classes(y)
+    return np.asarray(y)
+
+
+def check_label_types(y: Any, name: str = "y") -> None:
+    """Raise ValueError if class labels mix text, numbers and bools.
+
+    NumPy would convert them to one type without a word, so that 1 and "1", or 1 and True, became
+    one class. None and NaN are missing labels, of no type.
+
+    Parameters
+    ----------
+    y : array-like
+        The labels as the user gave them, before NumPy makes an array of them.
+    name : str
+        What the labels are called in the message.
+    """
+    if isinstance(y, np.ndarray) and y.dtype.kind != "O":
+        return
+    labels = np.asarray(y, dtype=object).ravel().tolist()
+    kinds = {_kind_of_label(found) for found in set(map(type, labels))}
+    if len(kinds) < 2:
+        return
+    first: dict[str, int] = {}  # where each kind is seen first
+    for i, label in enumerate(labels):
+        if not is_unknown(label):
+            first.setdefault(_kind_of_label(type(label)), i)
+    if len(first) > 1:
+        examples = ", ".join(
+            f"{type(labels[i]).__name__} ({name}[{i}] is {cut(repr(labels[i]), 40)})"
+            for i in first.values()
+        )
+        raise ValueError(
+            f"{name} mixes types of class labels: {examples}; convert all labels to one type, for "
+            "example to text by [str(label) for label in y]"
+        )
+
+
+def _kind_of_label(label_type: type) -> str:
+    """Return the kind of a label's type; whole and real numbers are of one kind."""
+    if issubclass(label_type, bool | np.bool_):
+        return "bool"
+    if issubclass(label_type, Number | np.number):
+        return "number"
+    return "text" if issubclass(label_type, str) else label_type.__qualname__
+
+
+def as_given(values: Any) -> Array:
+    """Make an array of values, of objects where text stands beside NaN, which is no text."""
+    found = np.asarray(values)
+    if found.dtype.kind != "U" or isinstance(values, np.ndarray):
+        return found
+    return np.asarray(values, dtype=object)
+
+
+def real_targets(y: Any, graphs: GraphBatch) -> Floats:
+    """Give y as finite numbers (n_graphs,), or raise ValueError."""
+    try:
+        targets = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        text = first_text(y)
+        if text is None:
+            raise
+        raise ValueError(
+            f"y has text, such as {cut(text, 40)!r}, but a regressor learns numbers; for classes, "
+            "take FDGNNClassifier"
+        ) from error
+    check_one_each(graphs, targets)
+    if targets.ndim > 1:
+        raise ValueError(f"y has shape {targets.shape}; expected (n_graphs,) or (n_graphs, q)")
+    check_known(targets)
+    if MAX_NUMBER.is_below(largest := largest_of(targets)):
+        raise ValueError(f"y has the number {largest:g}; {MAX_NUMBER.in_words}; rescale y")
+    return targets
+
+
+def first_text(y: Any) -> str | None:
+    """Give the first text in a list that is no number; None if there is none."""
+    for each in y:
+        if isinstance(each, str):
+            try:
+                float(each)
+            except ValueError:
+                return str(each)
+    return None
+
+
+def sample_weights(
+    given: Any, n: int, y: Array | None = None, class_weight: Any = None
+) -> Floats | None:
+    """Return the weight of each sample, as scikit-learn takes it; None where all are 1.
+
+    Parameters
+    ----------
+    given : (n,) or None
+    n : int
+    y : (n,), optional
+        Class labels, for `class_weight`.
+    class_weight : "balanced", dict or None
+    """
+    if given is None and class_weight is None:
+        return None
+    try:
+        weights = np.ones(n) if given is None else np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("sample_weight: expected one number for each graph") from None
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weights.shape}, expected ({n},)")
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
+        raise ValueError("sample_weight: expected finite numbers, at least 0 and not all 0")
+    _check_scale(weights, "sample_weight")
+    if class_weight is not None:
+        weights = weights * _weights_of_classes(class_weight, y)
+    return np.asarray(weights)
+
+
+def _weights_of_classes(class_weight: Any, y: Any) -> Floats:
+    """The weight of each sample's class."""
+    classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return np.asarray((len(codes) / (len(classes) * counts))[codes])
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(
+            f"class_weight={class_weight!r}: expected 'balanced', a dictionary or None"
+        )
+    unknown = [key for key in class_weight if key not in classes.tolist()]
+    if unknown:
+        raise ValueError(f"class_weight names {unknown[0]!r}, which is not a class of y")
+    each = np.array([class_weight.get(c, 1.0) for c in classes.tolist()], dtype=np.float64)
+    if not (np.isfinite(each).all() and (each > 0).all()):
+        raise ValueError("class_weight: expected finite numbers above 0")
+    _check_scale(each, "class_weight")
+    return each[codes]
+
+
+def _check_scale(weights: Floats, what: str) -> None:
+    """Refuse weights that are all next to nothing, or so large that their sum is infinite."""
+    largest = float(weights.max())
+    if MAX_NUMBER.is_below(largest) or MAX_NUMBER.is_below(1 / largest):
+        raise ValueError(
+            f"{what}: its largest number is {largest:g}; {MAX_NUMBER.in_words}, and their "
+            "inverses; rescale them"
+        )
+
+
+def check_two_classes(y: Array) -> None:
+    """Raise ValueError unless there is something to tell apart."""
+    if len(y) == 0:
+        raise ValueError("there are no classes; a classifier needs at least two")
+    if (y == y[0]).all():
+        raise ValueError(f"y has one class only ({y[0]!s}); a classifier needs at least two")
+
+
+def check_known(y: Array) -> None:
+    """Raise ValueError if an entry of y is missing, or a number that is NaN or infinite."""
+    if y.dtype.kind == "f":
+        known, what = np.isfinite(y).reshape(len(y), -1).all(axis=1), "NaN or infinite"
+    elif y.dtype.kind == "O":
+        known, what = np.array([not is_unknown(value) for value in y.tolist()]), "missing"
+    else:
+        return
+    if not known.all():
+        raise ValueError(f"y[{int(np.argmin(known))}] is {what}; leave such graphs out")
+
+
+def check_one_each(graphs: GraphBatch, y: Array) -> None:
+    """Raise ValueError unless there are graphs, and y has one entry for each."""
+    if len(graphs) == 0:
+        raise GraphError("no graphs: there is nothing to fit to")
+    if y.ndim == 0 or len(y) != len(graphs):
+        found = "a single value" if y.ndim == 0 else f"{len(y)} entries"
+        raise ValueError(f"y has {found}, but there are {len(graphs)} graphs; give one for each")

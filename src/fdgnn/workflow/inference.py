@@ -1,0 +1,90 @@
+"""What is inferred from a table: its targets, and whether they are classes or numbers."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from fdgnn.datasets import GraphTable
+from fdgnn.exceptions import DatasetFormatError, GraphError
+from fdgnn.graphs import Array, GraphBatch
+from fdgnn.graphs.cells import number_in
+from fdgnn.targets import Targets, class_targets, number_classes, number_targets
+
+TaskName: TypeAlias = Literal["classification", "regression"]
+MOST_CLASSES = 20  # whole numbers with more different values are inferred to be regression targets
+
+
+def guess_task(y: Array) -> TaskName:
+    """Infer the task: text, bools and few different whole numbers are classes, others numbers."""
+    if y.dtype.kind not in "iuf":
+        return "classification"
+    whole = y.dtype.kind in "iu" or bool((y == np.round(y)).all())
+    return "classification" if whole and len(np.unique(y)) <= MOST_CLASSES else "regression"
+
+
+def text_among_numbers(y: Array) -> str | None:
+    """Return the first text that is not a number, if most of the others are numbers."""
+    if y.dtype.kind in "iufb":
+        return None
+    texts = [str(value) for value in y.tolist()]
+    odd = [text for text in texts if number_in(text) is None]
+    return odd[0] if 0 < len(odd) < len(texts) / 2 else None
+
+
+def table_targets(table: GraphTable, task: TaskName | None = None) -> tuple[GraphBatch, Targets]:
+    """Return the graphs and targets of a table, or an error that says what is missing."""
+    if table.graphs is None:
+        first = f", the first because of: {table.rejects[0]}" if table.rejects else ""
+        raise GraphError(f"none of the {table.n_rows} rows can be used{first}")
+    if table.y is None:
+        raise DatasetFormatError("it is not known which column is the target; name it by `target`")
+    if table.targets:
+        return table.graphs, _of_columns(table, table.graphs, task)
+    return table.graphs, one_target(table.y, task or guess_task(table.y))
+
+
+def one_target(y: Array, task: TaskName) -> Targets:
+    """Return a single target of values that are there for all graphs.
+
+    It may have one class only: who trains on it says what is wrong with that.
+    """
+    if task == "classification":
+        classes, codes = number_classes(y)
+        return Targets(("",), codes[:, None], (classes,), flat=True)
+    return Targets(("",), as_numbers(y)[:, None], flat=True)
+
+
+def _of_columns(table: GraphTable, graphs: GraphBatch, task: TaskName | None) -> Targets:
+    """Return the targets of several columns; all are classes, or all are numbers."""
+    assert table.y is not None
+    columns = dict(zip(table.targets, table.y.T, strict=True))
+    if task is None:
+        kinds = {name: guess_task(_known(column)) for name, column in columns.items()}
+        if len(set(kinds.values())) > 1:
+            classes, numbers = (
+                next(name for name, kind in kinds.items() if kind == wanted)
+                for wanted in ("classification", "regression")
+            )
+            raise DatasetFormatError(
+                f"the targets are of two kinds: {classes!r} has classes, and {numbers!r} numbers; "
+                "fit them apart, or say by `task` what all of them are"
+            )
+        task = next(iter(kinds.values()))
+    return (class_targets if task == "classification" else number_targets)(columns, graphs)
+
+
+def _known(column: Array) -> Array:
+    return np.array([value for value in column.tolist() if value is not None])
+
+
+def as_numbers(y: Array) -> Array:
+    """Return targets as numbers, or raise DatasetFormatError."""
+    try:
+        return y.astype(np.float64)
+    except ValueError:
+        raise DatasetFormatError(
+            "the target is text, but regression needs numbers; choose classification, or a column "
+            "with numbers"
+        ) from None

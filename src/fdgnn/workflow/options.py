@@ -1,0 +1,244 @@
+"""What a user asks of the training of a model, and the defaults of what is left open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, Self, TypeAlias
+
+import numpy as np
+
+from fdgnn.arrays import Ints
+from fdgnn.context import Context
+from fdgnn.encoders import WLCounts
+from fdgnn.estimators import (
+    AutoGraphClassifier,
+    AutoGraphRegressor,
+    FDGNNClassifier,
+    FDGNNRegressor,
+    GraphClassifier,
+    GraphRegressor,
+)
+from fdgnn.folds import N_FOLDS, enough_for_nested_folds
+from fdgnn.readout.metrics import OF_CLASSES, Scoring, named_scoring, usual_scoring
+from fdgnn.readout.rare import rare_class
+from fdgnn.readout.thresholds import THRESHOLDS
+from fdgnn.selection.search import FDGNNSearchCV
+from fdgnn.selection.splits import LastFold, Split
+from fdgnn.targets import Targets
+from fdgnn.workflow.inference import TaskName, text_among_numbers
+
+ModelName: TypeAlias = Literal["auto", "paper", "wl", "union"]
+MANY = 5_000  # graphs beyond which one outer fold is scored, not all
+PAPER_ESTIMATORS = 3  # random initializations of the paper's model
+_LEAST_OF_SEVERAL = 4  # graphs of each class of each target, so that two nested folds have one each
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """What a user asks of the training beyond the data.
+
+    Attributes
+    ----------
+    task : {"classification", "regression"}, optional
+        Inferred from the targets by default.
+    model : {"auto", "paper", "wl", "union"}
+        "paper" searches the hyperparameters of the paper's model, or takes the defaults. The others
+        are the ensembles of `AutoGraphClassifier`, in which nothing is left to search.
+    scoring : str, optional
+        What models are chosen by, as in `FDGNNSearchCV`.
+    threshold : str, optional
+        What the decision threshold between two classes is chosen by, as in `GraphClassifier`; with
+        class imbalance it is "f1" by default, so that the rarer class is predicted at all.
+    class_weight : "balanced", dict or None
+        How much an error on each class counts, as in `GraphClassifier`.
+    split : Split
+        How graphs are held out, for choosing and for scoring.
+    handle_unknown : {"ignore", "error"}
+        What the model does about vertex labels that no training graph has.
+    search : bool
+    n_configurations : int
+        Of the search of "paper".
+    settings : mapping
+        Parameters that are not searched: of "paper" those of `FDGNNClassifier`; of "wl"
+        `n_iterations`, `readout` and `alpha`, which take one model instead of an ensemble.
+    search_on : int, optional
+        Search on so many graphs, drawn at random; the model is fitted on all.
+    work_dir : Path, optional
+        Where checkpoints of the search are kept, as in `FDGNNSearchCV`.
+    seed : int
+    """
+
+    task: TaskName | None = None
+    model: ModelName = "auto"
+    scoring: str | None = None
+    threshold: str | None = None
+    class_weight: str | Mapping[Any, float] | None = None
+    split: Split = field(default_factory=Split)
+    handle_unknown: str = "ignore"
+    search: bool = True
+    n_configurations: int = 20
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    search_on: int | None = None
+    work_dir: Path | None = None
+    seed: int = 0
+
+    def checked(self, classify: bool) -> Self:
+        """Return the options, or raise ValueError for those that a model does not have."""
+        if self.settings and self.model not in ("paper", "wl"):
+            raise ValueError(f"model {self.model!r} has no settings; choose 'paper' or 'wl'")
+        for name in ("threshold", "class_weight"):
+            if getattr(self, name) is not None and not classify:
+                raise ValueError(f"`{name}` is for classes, but the target is a number")
+        if self.threshold is not None and self.threshold not in THRESHOLDS:
+            known = ", ".join(THRESHOLDS)
+            raise ValueError(f"threshold={self.threshold!r}: expected one of {known}")
+        return self
+
+    def with_defaults(self, targets: Targets) -> Self:
+        """Return the options with the scoring and the threshold that suit the targets."""
+        self.checked(targets.classify)
+        codes = targets.rarest()
+        if codes is None:
+            return replace(self, scoring=named_scoring(self.scoring or "r2", False).name)
+        many = next((t for t in targets.each if len(t.classes) > 2), None)  # type: ignore[arg-type]
+        if self.threshold is not None and many is not None:
+            assert many.classes is not None
+            what = f"target {many.name!r}" if many.name else "the target"
+            raise ValueError(f"`threshold` is for two classes, but {what} has {len(many.classes)}")
+        cut = self.threshold or ("f1" if many is None and rare_class(codes) else None)
+        scoring = named_scoring(self.scoring or usual_scoring(codes).name, True).name
+        return replace(self, scoring=scoring, threshold=cut)
+
+    def chosen_by(self, classify: bool) -> Scoring:
+        """Return what models are chosen by."""
+        assert self.scoring is not None
+        return named_scoring(self.scoring, classify)
+
+    def of_rows(self, rows: Ints) -> Self:
+        """Return the same options for some of the graphs, or for all in another order."""
+        return replace(self, split=self.split.of(rows))
+
+
+def new_model(options: TrainingOptions, classify: bool) -> Any:
+    """Return the estimator that is asked for, not fitted."""
+    options.checked(classify)
+    given, own = dict(options.settings), dict[str, Any](random_state=options.seed)
+    own["probability" if classify else "intervals"] = True
+    if classify:
+        own |= {"class_weight": options.class_weight, "threshold": options.threshold}
+    if options.model == "paper":
+        paper = FDGNNClassifier if classify else FDGNNRegressor
+        return paper(handle_unknown=options.handle_unknown, **own).set_params(**given)
+    own["scoring"] = options.scoring
+    if given:
+        readout, _ = given.pop("readout", "auto"), given.pop("alpha", None)
+        encoder = WLCounts(handle_unknown=options.handle_unknown, **given)
+        return (GraphClassifier if classify else GraphRegressor)(encoder, readout, **own)
+    candidates = "all" if options.model == "auto" else options.model
+    auto = AutoGraphClassifier if classify else AutoGraphRegressor
+    return auto(candidates, handle_unknown=options.handle_unknown, **own)
+
+
+def new_search(targets: Targets, options: TrainingOptions, context: Context) -> FDGNNSearchCV:
+    """Return a search; without one, cross-validation of a model with default parameters."""
+    base, seed = new_model(options, targets.classify), options.seed
+    n_folds = _n_folds(targets, options.split)
+    several = len(targets.names) > 1
+    split = options.split.splitters(n_folds, targets.classify, seed, several)
+    outer = LastFold(split.outer) if len(targets) > MANY else split.outer
+    return FDGNNSearchCV(
+        base, cv=split.inner, outer_cv=outer, scoring=options.scoring, random_state=seed,
+        n_jobs=context.n_jobs, verbose=not context.quiet, work_dir=options.work_dir,
+        **_searched(base, options),
+    )  # fmt: skip
+
+
+def _searched(base: Any, options: TrainingOptions) -> dict[str, Any]:
+    """Return the parameters of a search that leaves alone what is given."""
+    given = options.settings
+    found: dict[str, Any] = {}
+    if options.model != "paper" and not given:
+        return found
+    if "alpha" in given:
+        found["alphas"] = (given["alpha"],)
+    depth = base._depth_parameter.removeprefix("encoder__")
+    if depth in given:
+        found["depths"] = (given[depth],)
+    left = {name: space for name, space in base._search_space.items() if name not in given}
+    if options.search and options.model == "paper" and left:
+        return found | {"n_configurations": options.n_configurations, "param_distributions": left}
+    found["configurations"] = [{"random_state": options.seed}]
+    if not options.search:
+        found = {"depths": (getattr(base, depth),), "alphas": (1e-3,)} | found
+    return found
+
+
+def sample_of(targets: Targets, n: int | None, seed: int) -> Ints | None:
+    """Draw so many graphs, in their order, with all classes alike; None if that is all of them."""
+    if n is None or n >= len(targets):
+        return None
+    order: Any = np.random.default_rng(seed).permutation(len(targets))
+    if len(targets.names) == 1:
+        order = order[np.argsort(targets.values[order, 0], kind="stable")]
+    return np.sort(order[np.linspace(0, len(targets) - 1, n).round().astype(np.int64)])
+
+
+def _n_folds(targets: Targets, split: Split) -> int:
+    """Return five folds, or fewer where a class or the groups are too few for that."""
+    classify, several = targets.classify, len(targets.names) > 1
+    if several:
+        targets.check_learnable(_LEAST_OF_SEVERAL)
+    each = []
+    for t, name in enumerate(targets.names):
+        values, counts = np.unique(targets.of_target(t), return_counts=True)
+        if len(counts) == 1:
+            raise ValueError(
+                f"the target has one value only, {values[0]!s}; there is nothing to learn"
+            )
+        who = f"a class of target {name!r}" if several else f"class {values[counts.argmin()]!s}"
+        each.append((int(counts.min() if classify else counts.sum() // 2), who))
+    fewest, who = min(each)
+    folds = [k for k in range(2, N_FOLDS + 1) if enough_for_nested_folds(fewest, k, k)]
+    if folds:
+        return split.n_folds(len(targets), folds[-1])
+    if not classify:
+        raise ValueError(f"{len(targets)} graphs are too few for cross-validation; add some")
+    text = f"{who} has {fewest} graph{'s' * (fewest > 1)}, too few for cross-validation; "
+    odd = None if several else text_among_numbers(targets.of_target(0))
+    if odd is not None:
+        raise ValueError(
+            f"{text}the target is inferred to be classes because {odd!r} is not a number; for "
+            "regression, choose `task='regression'`"
+        )
+    raise ValueError(
+        f"{text}add some, leave the class out, or, for numbers, choose `task='regression'`"
+    )
+
+
+def imbalance_note(targets: Targets, scoring: Scoring, threshold: str | None) -> str | None:
+    """Return a sentence on class imbalance and what is done about it; None without any."""
+    if not targets.classify:
+        return None
+    for t, target in enumerate(targets.each):
+        found = rare_class(targets.of_target(t))
+        if found is None:
+            continue
+        name, share = found
+        of = f" of target {target.name!r}" if target.name else ""
+        whose = _positive(targets) if scoring.name in ("f1", "average_precision") else ""
+        text = f"class {name}{of} has {100 * share:.1f} % of the graphs: "
+        text += f"{scoring.words}{whose} chooses models"
+        if threshold is not None:
+            whose = " of that class" if threshold == "f1" else ""
+            text += ", and the decision threshold is the one with the best "
+            text += f"{OF_CLASSES[threshold].words}{whose}"
+        return text
+    return None
+
+
+def _positive(targets: Targets) -> str:
+    """Name the class of which precision and recall are: of two, the second in their order."""
+    classes: Any = targets.each[0].classes if len(targets.names) == 1 else ()
+    return f" of class {classes[1]}" if len(classes) == 2 else ""

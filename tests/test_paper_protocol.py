@@ -1,0 +1,164 @@
+"""Selection by the paper's protocol: the same as fitting and scoring everything one by one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from fdgnn import FDGNNClassifier
+from fdgnn.datasets import make_motif_graphs, make_random_graphs
+from fdgnn.experiments import running
+from fdgnn.experiments.choice import best_of, choose
+from fdgnn.experiments.measures import fit_and_test
+from fdgnn.experiments.running import score_network
+from fdgnn.experiments.study import Protocol, Study, drawn_configurations
+from fdgnn.fitting import draw_features, fit_depths
+
+PROTOCOL = Protocol("small", n_configurations=2, n_guesses=3, n_outer=3, n_inner=4, max_layers=2)
+CONFIGURATION = {"effective_spectral_radius": 0.5, "n_layers": 2, "random_state": 3}
+ALPHAS = (1e-6, 1e-2, 1.0)
+
+
+def study_of(graphs, y):
+    return Study("some", graphs, y, PROTOCOL, n_units=10)
+
+
+@pytest.fixture(scope="module")
+def motifs():
+    return study_of(*make_motif_graphs(60, random_state=0))
+
+
+@pytest.fixture(scope="module")
+def three_classes():
+    graphs = make_random_graphs(90, random_state=0)
+    return study_of(graphs, np.searchsorted([10, 14], np.diff(graphs.vertex_offsets)))
+
+
+def scores_of(study, guess=0, configuration=CONFIGURATION):
+    base = study.base_model(configuration)
+    return score_network(base, study.graphs, study.task(), ALPHAS, 0, guess)
+
+
+# ---------------------------------------------------------------------- random initializations
+
+
+@pytest.mark.parametrize("data", ["motifs", "three_classes"])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_scores_are_those_of_separate_fits(data, depth, request):
+    study = request.getfixturevalue(data)
+    graphs, y, found = study.graphs, study.y, scores_of(study)
+    for o, fold in enumerate(study.task().folds):
+        for a, alpha in enumerate(ALPHAS):
+            model = study.estimator(CONFIGURATION | {"n_layers": depth, "alpha": alpha})
+            fits = [
+                model.fit(graphs[(fold >= 0) & (fold != f)], y[(fold >= 0) & (fold != f)])
+                .score(graphs[fold == f], y[fold == f])
+                for f in range(4)
+            ]  # fmt: skip
+            assert found.validation[depth - 1][o][a] == pytest.approx(np.mean(fits))
+            outer = model.fit(graphs[fold >= 0], y[fold >= 0])
+            assert found.test[depth - 1][o][a] == outer.score(graphs[fold < 0], y[fold < 0])
+
+
+def test_a_random_initialization_is_that_of_the_fitted_model(motifs):
+    model = motifs.estimator(CONFIGURATION).set_params(n_estimators=3)
+    model.fit(motifs.graphs, motifs.y)
+    base = motifs.base_model(CONFIGURATION)
+    features = draw_features(replace(base, seeds=base.seeds[2:]), motifs.graphs)[0]
+    np.testing.assert_array_equal(features, model.estimators_[2].features(motifs.graphs))
+    assert scores_of(motifs, 2).validation != scores_of(motifs, 1).validation
+
+
+def test_a_depth_that_is_asked_for_twice_is_computed_once(motifs, monkeypatch):
+    asked = []
+
+    def fit(base, graphs, task, depths, **options):
+        asked.append(depths)
+        return fit_depths(base, graphs, task, depths, **options)
+
+    monkeypatch.setattr(running, "fit_depths", fit)
+    once = scores_of(motifs, configuration=CONFIGURATION | {"n_layers": 1})
+    both = scores_of(motifs)
+    assert asked == [(1,), (1, 2)]
+    assert once.validation == [both.validation[0]] * 2
+    assert once.test == [both.test[0]] * 2
+
+
+def test_configurations_of_a_longer_run_begin_with_those_of_a_shorter_one():
+    drawn = drawn_configurations(5, 0, 50)
+    assert drawn[:4] == drawn_configurations(5, 0, 4)
+    assert len({one["random_state"] for one in drawn}) == 50
+    assert {one["n_layers"] for one in drawn} == {1, 2, 3, 4, 5}
+    searched = {"effective_spectral_radius", "input_scaling", "inter_layer_scaling"}
+    assert set(drawn[0]) == searched | {"n_layers", "random_state"}
+
+
+# ---------------------------------------------------------------------- what an outer fold selects
+
+
+def scores_at_random(rng, shape=(5, 3, 4, 6)):
+    return rng.integers(0, 4, shape) / 4  # few values, so that many are equal
+
+
+def test_among_equals_the_most_regularized_wins_and_then_the_first():
+    validation = np.zeros((3, 4))
+    assert best_of(validation) == (0, 3)
+    validation[2, 2] = validation[1, 2] = validation[0, 1] = 1.0
+    assert best_of(validation) == (1, 2)
+
+
+def test_the_papers_choice_by_hand():
+    """Each random initialization has its own alpha, then the mean; among equals the first."""
+    rng = np.random.default_rng(0)
+    validation, test = scores_at_random(rng), scores_at_random(rng)
+    chosen = choose(validation, test)
+    for o in range(4):
+        best, expected = -1.0, None
+        for c in range(5):
+            own = [5 - int(validation[c, g, o, ::-1].argmax()) for g in range(3)]
+            mean = np.mean([validation[c, g, o, own[g]] for g in range(3)])
+            if mean > best:
+                tested = np.mean([test[c, g, o, own[g]] for g in range(3)])
+                best, expected = mean, (c, own, tested)
+        assert [chosen.configurations[o], chosen.alphas[o].tolist()] == list(expected[:2])
+        assert chosen.scores[o] == pytest.approx(expected[2])
+
+
+def test_the_choice_of_a_common_alpha_by_hand():
+    rng = np.random.default_rng(1)
+    validation, test = scores_at_random(rng), scores_at_random(rng)
+    chosen = choose(validation, test, common_alpha=True)
+    for o in range(4):
+        c, a = best_of(validation[:, :, o].mean(axis=1))
+        assert chosen.configurations[o] == c
+        assert chosen.alphas[o].tolist() == [a] * 3
+        assert chosen.scores[o] == pytest.approx(test[c, :, o, a].mean())
+
+
+# ---------------------------------------------------------------------- timed models
+
+
+def test_timed_fits_have_one_thread_of_blas():
+    seen = []
+
+    class Watched:
+        def fit(self, graphs, y):
+            seen.extend(p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas")
+            return self
+
+        def predict(self, graphs):
+            return np.zeros(len(graphs))
+
+    graphs, y = make_motif_graphs(20, random_state=0)
+    with threadpool_limits(2):
+        fit_and_test(Watched, graphs.__getitem__, np.asarray(y), np.arange(20) % 4 - 1)
+    assert set(seen) == {1}
+
+
+def test_models_have_the_degree_of_the_whole_dataset(motifs):
+    model = motifs.estimator(CONFIGURATION)
+    assert isinstance(model, FDGNNClassifier)
+    assert model.degree == motifs.graphs.max_degrees.mean()
