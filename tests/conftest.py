@@ -44,6 +44,20 @@ def pytest_configure(config: pytest.Config) -> None:
         _cache.append(tempfile.mkdtemp(prefix="fdgnn-tests-"))
         _patch.setenv("FDGNN_CACHE", _cache[0])
     _block_network()
+    _check_kernels()
+
+
+def _check_kernels() -> None:
+    """Refuse to test kernels that are older than their sources."""
+    home = Path(__file__).parent.parent
+    modules = list(home.glob("src/fdgnn/_*.so"))
+    sources = [home / "CMakeLists.txt", *home.glob("src/kernels/*")]
+    if modules and _newest(sources) > min(path.stat().st_mtime for path in modules):
+        raise pytest.UsageError("the kernels are older than src/kernels; run: make kernels")
+
+
+def _newest(paths: list[Path]) -> float:
+    return max(path.stat().st_mtime for path in paths)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
