@@ -34,6 +34,9 @@ def data(tmp_path_factory):
     (folder / "shards").mkdir()
     for name in "abcd":
         write_table(folder / "shards" / f"{name}.csv", lines * 75)
+    (folder / "few").mkdir()
+    for name, times in {"a": 1, "b": 10, "c": 10, "d": 10}.items():
+        write_table(folder / "few" / f"{name}.csv", lines * times)
     graphs, y = make_motif_graphs(300, random_state=0)
     write_batch(folder / "MOTIFS", graphs, y)
     run = fdgnn("fit", folder / "small.csv", "--target", "y", "--model", "wl", "-o",
@@ -126,7 +129,7 @@ def test_sigterm_ends_a_command_and_its_workers_in_one_line(command, data, tmp_p
 
 
 def test_a_terminated_prediction_resumes(data, tmp_path):
-    words = ("predict", data / "model.fdgnn", data / "shards", "-o", "out")
+    words = ("predict", data / "model.fdgnn", data / "few", "-o", "out")
     process, family = started(words, tmp_path)
     end = time.monotonic() + SECONDS
     while not list(tmp_path.glob("out/.fdgnn/*.json")):
