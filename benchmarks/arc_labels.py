@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from fdgnn import Graph, GraphBatch, load_tu
-from fdgnn.experiments.records import RunResult
-from fdgnn.experiments.running import run_study
-from fdgnn.experiments.study import PROTOCOLS, plan
+from fdgnn.evaluation.records import RunResult
+from fdgnn.evaluation.running import run_study
+from fdgnn.evaluation.study import PROTOCOLS, plan
 from fdgnn.graphs.carried import subdivide
 
 OUT = Path(__file__).parent.parent / "results" / "arc_labels.json"

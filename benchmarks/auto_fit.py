@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 
 from fdgnn import AutoGraphClassifier
 from fdgnn.datasets import load_tu
-from fdgnn.experiments.rivals.graph_kernels import as_grakel
+from fdgnn.evaluation.baselines.graph_kernels import as_grakel
 from fdgnn.graphs.converters import as_batch
 
 REPETITIONS = 2

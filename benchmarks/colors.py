@@ -42,7 +42,7 @@ def grakel_svc(kernel: Any, graphs: GraphBatch, y: Any) -> Any:
     """Fit GraKeL's kernel and a support vector machine; give the predictions on the same graphs."""
     from sklearn.svm import SVC
 
-    from fdgnn.experiments.rivals.graph_kernels import as_grakel
+    from fdgnn.evaluation.baselines.graph_kernels import as_grakel
 
     given = as_grakel(graphs)  # not timed: our graphs were parsed before, too
     start = time.process_time()
@@ -180,7 +180,7 @@ def nested(jobs: int = 2) -> list[Row]:
     from tempfile import TemporaryDirectory
 
     from fdgnn.context import Context
-    from fdgnn.experiments.models import CommitteeStudy, evaluate_committee
+    from fdgnn.evaluation.models import CommitteeStudy, evaluate_committee
 
     study = CommitteeStudy("NCI1", *load_tu("NCI1"), "auto")
     with TemporaryDirectory() as directory:

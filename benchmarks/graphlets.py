@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from fdgnn import load_tu
-from fdgnn.experiments.rivals.graph_kernels import MOST_STEPS, PENALTIES
+from fdgnn.evaluation.baselines.graph_kernels import MOST_STEPS, PENALTIES
 from fdgnn.folds import nested_folds
 
 INNER_FOLDS = 3

@@ -20,10 +20,10 @@ from scipy.optimize import nnls
 
 from fdgnn import load_tu
 from fdgnn.ensemble import STANDARD_ERRORS, clearly_worse
-from fdgnn.experiments.committee_files import read_member
-from fdgnn.experiments.committee_records import CommitteeSettings
-from fdgnn.experiments.models import CommitteeStudy
-from fdgnn.experiments.rundir import read_file
+from fdgnn.evaluation.committee_files import read_member
+from fdgnn.evaluation.committee_records import CommitteeSettings
+from fdgnn.evaluation.models import CommitteeStudy
+from fdgnn.evaluation.rundir import read_file
 from fdgnn.targets import winning_class
 
 Weights = Any  # of each base model, (m,)

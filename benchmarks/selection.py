@@ -18,8 +18,8 @@ from threadpoolctl import threadpool_limits
 
 from fdgnn import load_tu
 from fdgnn.context import Context
-from fdgnn.experiments.running import run_study
-from fdgnn.experiments.study import PROTOCOLS, plan
+from fdgnn.evaluation.running import run_study
+from fdgnn.evaluation.study import PROTOCOLS, plan
 from fdgnn.fitting import draw_features
 from fdgnn.folds import nested_folds
 from fdgnn.linear import Ridge

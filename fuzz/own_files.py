@@ -20,11 +20,11 @@ import numpy as np
 
 from fdgnn import WLCounts, read_graphs
 from fdgnn.datasets.cache import cached
+from fdgnn.evaluation.committee_files import read_committee, read_member, write_member
+from fdgnn.evaluation.committee_records import CommitteeSettings
+from fdgnn.evaluation.records import Asked, NetworkScores, RunSettings
+from fdgnn.evaluation.rundir import RunDirectory, read_run
 from fdgnn.exceptions import FDGNNError, StudyError
-from fdgnn.experiments.committee_files import read_committee, read_member, write_member
-from fdgnn.experiments.committee_records import CommitteeSettings
-from fdgnn.experiments.records import Asked, NetworkScores, RunSettings
-from fdgnn.experiments.rundir import RunDirectory, read_run
 from fdgnn.fitting import Choice, FitTask, ModelFit, Scores
 from fdgnn.readout.metrics import squared_error
 from fdgnn.records import encode

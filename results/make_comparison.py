@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fdgnn.cli.tables import times
-from fdgnn.experiments import paper
-from fdgnn.experiments.records import ComparisonRow, PublishedAccuracy
-from fdgnn.experiments.rivals import RIVALS
-from fdgnn.experiments.rundir import read_file
+from fdgnn.evaluation import paper
+from fdgnn.evaluation.baselines import RIVALS
+from fdgnn.evaluation.records import ComparisonRow, PublishedAccuracy
+from fdgnn.evaluation.rundir import read_file
 from fdgnn.records import write_record
 
 HERE = Path(__file__).parent / "compare"

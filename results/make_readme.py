@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fdgnn.experiments.records import ComparisonRow
+from fdgnn.evaluation.records import ComparisonRow
 from fdgnn.records import decode
 
 HERE = Path(__file__).parent

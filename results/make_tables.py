@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fdgnn.experiments import paper
-from fdgnn.experiments.records import FoldScores, RunResult
-from fdgnn.experiments.rundir import read_file
+from fdgnn.evaluation import paper
+from fdgnn.evaluation.records import FoldScores, RunResult
+from fdgnn.evaluation.rundir import read_file
 
 HERE = Path(__file__).parent
 Results = dict[str, RunResult]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fdgnn.experiments.comparison.contest import Turn, take
-from fdgnn.experiments.records import Limits
+from fdgnn.evaluation.comparison.contest import Turn, take
+from fdgnn.evaluation.records import Limits
 
 
 def take_here(turn: Turn, limits: Limits) -> tuple[str, None]:

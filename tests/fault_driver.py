@@ -34,7 +34,7 @@ import scipy.stats  # noqa: F401
 import sklearn.model_selection  # noqa: F401
 
 import fdgnn.cli
-import fdgnn.experiments.study
+import fdgnn.evaluation.study
 import fdgnn.kernels
 import fdgnn.report
 import fdgnn.selection.search
@@ -42,9 +42,9 @@ import fdgnn.workflow.explaining
 import fdgnn.workflow.predicting
 import fdgnn.workflow.training
 from contests import take_here
-from fdgnn.experiments import measures
-from fdgnn.experiments.comparison import runner
-from fdgnn.experiments.study import PROTOCOLS, Protocol
+from fdgnn.evaluation import measures
+from fdgnn.evaluation.comparison import runner
+from fdgnn.evaluation.study import PROTOCOLS, Protocol
 
 for _library in ("altair", "jinja2", "pydantic.fields"):
     with suppress(ImportError):  # not every installation has them

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fdgnn.experiments import paper
-from fdgnn.experiments.study import drawn_configurations
+from fdgnn.evaluation import paper
+from fdgnn.evaluation.study import drawn_configurations
 from fdgnn.portrait.records import Portrait
 from fdgnn.records import decode
 

@@ -31,7 +31,7 @@ ROOMS = [
     "graphs", "stability", "targets", "folds", "datasets", "reservoir",
     "expansion", "linear", "encoders", "readout", "outputs", "fitting", "ensemble", "novelty",
     "estimators", "explanations",
-    "pictures", "selection", "model_files", "workflow", "scale", "experiments", "portrait", "plot",
+    "pictures", "selection", "model_files", "workflow", "scale", "evaluation", "portrait", "plot",
     "pages", "report", "playground", "cli", "__main__", "__init__",
 ]  # fmt: skip
 
@@ -139,7 +139,7 @@ def test_no_two_classes_have_one_name():
 #: files and training out of core fit and build them piece by piece; explanations, portraits and
 #: pages look inside of fitted ones. Users never need these names.
 INSIDE = {
-    "estimators", "selection", "model_files", "scale", "experiments", "workflow", "explanations",
+    "estimators", "selection", "model_files", "scale", "evaluation", "workflow", "explanations",
     "portrait", "playground", "plot", "cli",
     "workers",  # of the executor that it derives from, where Python 3.11 has a defect
 }  # fmt: skip

@@ -22,12 +22,15 @@ import fdgnn
 from contests import take_here
 from fdgnn.cli import app
 from fdgnn.datasets import make_motif_graphs
-from fdgnn.exceptions import MissingDependencyError, StudyError
-from fdgnn.experiments import paper
-from fdgnn.experiments.comparison import Limits, Search, compare, compare_study, contest, runner
-from fdgnn.experiments.comparison.contest import Turn, best, take
-from fdgnn.experiments.measures import fit_and_test
-from fdgnn.experiments.records import (
+from fdgnn.evaluation import paper
+from fdgnn.evaluation.baselines import RIVALS, Task, contestant, graph_kernels
+from fdgnn.evaluation.baselines.base import Rival
+from fdgnn.evaluation.baselines.graph_kernels import KernelContestant, as_grakel
+from fdgnn.evaluation.baselines.networks import NetworkContestant, smoothed
+from fdgnn.evaluation.comparison import Limits, Search, compare, compare_study, contest, runner
+from fdgnn.evaluation.comparison.contest import Turn, best, take
+from fdgnn.evaluation.measures import fit_and_test
+from fdgnn.evaluation.records import (
     ComparisonRow,
     FoldLine,
     PublishedAccuracy,
@@ -35,12 +38,9 @@ from fdgnn.experiments.records import (
     Trial,
     TrialsLine,
 )
-from fdgnn.experiments.rivals import RIVALS, Task, contestant, graph_kernels
-from fdgnn.experiments.rivals.base import Rival
-from fdgnn.experiments.rivals.graph_kernels import KernelContestant, as_grakel
-from fdgnn.experiments.rivals.networks import NetworkContestant, smoothed
-from fdgnn.experiments.running import run_study
-from fdgnn.experiments.study import PROTOCOLS, plan
+from fdgnn.evaluation.running import run_study
+from fdgnn.evaluation.study import PROTOCOLS, plan
+from fdgnn.exceptions import MissingDependencyError, StudyError
 from fdgnn.folds import N_FOLDS, nested_folds
 from fdgnn.records import decode
 from tu_files import write_batch
@@ -284,8 +284,8 @@ def test_weights_that_training_sets(task):
 def test_training_is_timed_without_preparation_and_repeated(motifs, monkeypatch):
     graphs, y = motifs
     made, prepared, clock = [], [], [0.0]
-    monkeypatch.setattr("fdgnn.experiments.measures.time.process_time", lambda: clock[0])
-    monkeypatch.setattr("fdgnn.experiments.measures.MOST_REPETITIONS", 5)
+    monkeypatch.setattr("fdgnn.evaluation.measures.time.process_time", lambda: clock[0])
+    monkeypatch.setattr("fdgnn.evaluation.measures.MOST_REPETITIONS", 5)
 
     class Slow:
         def fit(self, graphs, y):
@@ -460,7 +460,7 @@ def test_a_worker_does_not_outlive_its_parent(study, tmp_path):
     """The parent is killed as hard as can be while a contestant works."""
     script = (
         "import sys, pickle\n"
-        "from fdgnn.experiments.comparison import *\n"
+        "from fdgnn.evaluation.comparison import *\n"
         "study = pickle.load(sys.stdin.buffer)\n"
         "compare_study(study, __import__('pathlib').Path(sys.argv[1]), ['gk'],"
         " search=Search(), limits=Limits())\n"
@@ -510,7 +510,7 @@ def test_other_settings_are_refused(study, tmp_path):
 
 @pytest.mark.usefixtures("in_this_process")
 def test_a_second_comparison_at_the_same_time_is_refused(study, tmp_path):
-    from fdgnn.experiments.rundir import locked
+    from fdgnn.evaluation.rundir import locked
 
     run(study, tmp_path, [])
     with locked(tmp_path / "rivals" / "lock"), pytest.raises(StudyError, match="another process"):
@@ -549,13 +549,13 @@ def test_running_out_of_memory(study, tmp_path):
 
 
 def test_a_rival_that_crashes_says_why(study, tmp_path, monkeypatch):
-    home = "fdgnn.experiments.rivals.graph_kernels:no_such_thing"
+    home = "fdgnn.evaluation.baselines.graph_kernels:no_such_thing"
     broken = Rival(
-        "broken", "WL", "fdgnn.experiments.rivals.graph_kernels:no_such_thing", ("grakel",)
+        "broken", "WL", "fdgnn.evaluation.baselines.graph_kernels:no_such_thing", ("grakel",)
     )
     monkeypatch.setitem(RIVALS, "broken", broken)
     (tmp_path / "sitecustomize.py").write_text(
-        "import fdgnn.experiments.rivals.base as b\n"
+        "import fdgnn.evaluation.baselines.base as b\n"
         "b.RIVALS['broken'] = b.Rival('broken', 'WL', '" + home + "',"
         " ('grakel',))\n"
     )

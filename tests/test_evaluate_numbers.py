@@ -13,11 +13,11 @@ from sklearn import metrics
 from commands import assert_one_clear_line, fdgnn
 from fdgnn import AutoGraphRegressor, FDGNNSearchCV, read_graphs
 from fdgnn.datasets import make_random_graphs
+from fdgnn.evaluation.committee_files import read_committee
+from fdgnn.evaluation.committee_records import CommitteeSettings, QuantityResult
+from fdgnn.evaluation.models import CommitteeStudy, evaluate_committee
+from fdgnn.evaluation.rundir import read_file
 from fdgnn.exceptions import StudyError
-from fdgnn.experiments.committee_files import read_committee
-from fdgnn.experiments.committee_records import CommitteeSettings, QuantityResult
-from fdgnn.experiments.models import CommitteeStudy, evaluate_committee
-from fdgnn.experiments.rundir import read_file
 from fdgnn.folds import N_FOLDS
 from fdgnn.portrait.making import portrait_of_committee
 from fdgnn.records import as_plain, decode, encode

@@ -158,7 +158,7 @@ def test_a_clock_that_is_moved_changes_nothing(command, drive, tmp_path):
     [
         ("fit", "fdgnn.selection.search.parallel"),
         ("fit shards", "fdgnn.scale.local._ahead"),
-        ("evaluate", "fdgnn.experiments.running.parallel"),
+        ("evaluate", "fdgnn.evaluation.running.parallel"),
         ("predict", "fdgnn.workflow.processes.predict_tables"),
     ],
 )

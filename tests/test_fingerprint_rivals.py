@@ -15,9 +15,9 @@ from commands import assert_one_clear_line, fdgnn
 from fdgnn import as_batch, compare
 from fdgnn.cli import app
 from fdgnn.datasets import make_motif_graphs
-from fdgnn.experiments.comparison import Search
-from fdgnn.experiments.measures import fit_and_test
-from fdgnn.experiments.rivals import Task, contestant
+from fdgnn.evaluation.baselines import Task, contestant
+from fdgnn.evaluation.comparison import Search
+from fdgnn.evaluation.measures import fit_and_test
 from fdgnn.folds import nested_folds
 from fdgnn.targets import read_targets
 from fdgnn.workflow.chemistry import baseline_answers, morgan_counts, murcko_scaffolds

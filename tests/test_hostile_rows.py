@@ -14,6 +14,10 @@ import numpy as np
 import pytest
 
 from fdgnn import Graph, as_batch, iter_graphs, limits, read_graphs
+from fdgnn.evaluation.lines import RecordLines
+from fdgnn.evaluation.records import NetworkScores, RunSettings
+from fdgnn.evaluation.rundir import read_file
+from fdgnn.evaluation.study import fingerprint
 from fdgnn.exceptions import (
     DatasetFormatError,
     FDGNNError,
@@ -21,10 +25,6 @@ from fdgnn.exceptions import (
     UnsafeArchiveError,
     UnusedDataWarning,
 )
-from fdgnn.experiments.lines import RecordLines
-from fdgnn.experiments.records import NetworkScores, RunSettings
-from fdgnn.experiments.rundir import read_file
-from fdgnn.experiments.study import fingerprint
 from fdgnn.portrait.records import read_portrait
 from fdgnn.workflow.grouping import read_vertex_sets
 from model_file_tools import memory_below

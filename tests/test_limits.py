@@ -10,9 +10,9 @@ import pytest
 
 from fdgnn import RandomExpansion, limits, read_graphs
 from fdgnn.datasets import arrow
+from fdgnn.evaluation.records import RunSettings
+from fdgnn.evaluation.rundir import read_file
 from fdgnn.exceptions import DatasetFormatError, StudyError
-from fdgnn.experiments.records import RunSettings
-from fdgnn.experiments.rundir import read_file
 from fdgnn.portrait.records import read_portrait
 
 DOCS = Path(__file__).parent.parent / "docs"

@@ -15,9 +15,9 @@ from commands import assert_one_clear_line, fdgnn
 from fdgnn import as_batch, explain, load_model, read_graphs
 from fdgnn.datasets import iter_graphs, load_tu, make_motif_graphs, make_random_graphs
 from fdgnn.encoders import EncoderUnion, GraphReservoir, WLCounts
+from fdgnn.evaluation.committee_files import read_committee
+from fdgnn.evaluation.models import CommitteeStudy, evaluate_committee, held_out_answers
 from fdgnn.exceptions import RunMismatchError, StudyError
-from fdgnn.experiments.committee_files import read_committee
-from fdgnn.experiments.models import CommitteeStudy, evaluate_committee, held_out_answers
 from fdgnn.portrait.making import portrait_of_committee
 from fdgnn.portrait.records import read_portrait
 from fdgnn.readout.calibration import fit_slope, probabilities

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fdgnn.experiments import paper
+from fdgnn.evaluation import paper
 
 NINE = list(paper.DATASETS)
 

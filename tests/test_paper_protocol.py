@@ -10,11 +10,11 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from fdgnn import FDGNNClassifier
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
-from fdgnn.experiments import running
-from fdgnn.experiments.choice import best_of, choose
-from fdgnn.experiments.measures import fit_and_test
-from fdgnn.experiments.running import score_network
-from fdgnn.experiments.study import Protocol, Study, drawn_configurations
+from fdgnn.evaluation import running
+from fdgnn.evaluation.choice import best_of, choose
+from fdgnn.evaluation.measures import fit_and_test
+from fdgnn.evaluation.running import score_network
+from fdgnn.evaluation.study import Protocol, Study, drawn_configurations
 from fdgnn.fitting import draw_features, fit_depths
 
 PROTOCOL = Protocol("small", n_configurations=2, n_guesses=3, n_outer=3, n_inner=4, max_layers=2)

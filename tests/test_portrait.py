@@ -40,14 +40,14 @@ from fdgnn.datasets import (
     read_graphs,
 )
 from fdgnn.encoders import Encoder, Encoding
+from fdgnn.evaluation.running import run_study
+from fdgnn.evaluation.study import Protocol, Study
 from fdgnn.exceptions import (
     ConvergenceWarning,
     MissingDependencyError,
     StudyError,
     UnseenLabelWarning,
 )
-from fdgnn.experiments.running import run_study
-from fdgnn.experiments.study import Protocol, Study
 from fdgnn.pictures import placing
 from fdgnn.pictures.placing import place_vertices
 from fdgnn.portrait import drawings, machine, making

@@ -7,8 +7,8 @@ import pytest
 
 from fdgnn import GraphClassifier, GraphRegressor
 from fdgnn.datasets import make_cycles, make_motif_graphs
-from fdgnn.experiments.running import run_study
-from fdgnn.experiments.study import Protocol, Study
+from fdgnn.evaluation.running import run_study
+from fdgnn.evaluation.study import Protocol, Study
 from fdgnn.graphs.converters import as_batch
 from fdgnn.portrait.making import portrait_of_model, portrait_of_study
 from fdgnn.portrait.records import read_portrait, write_portrait

@@ -15,9 +15,9 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 import report_examples as examples
 from fdgnn import FDGNNClassifier, FDGNNRegressor, paper, save_model
 from fdgnn.datasets import make_motif_graphs
+from fdgnn.evaluation.rundir import read_run
+from fdgnn.evaluation.study import PROTOCOLS, plan
 from fdgnn.exceptions import FDGNNWarning, MissingDependencyError, ModelFileError, StudyError
-from fdgnn.experiments.rundir import read_run
-from fdgnn.experiments.study import PROTOCOLS, plan
 from fdgnn.report import (
     Subject,
     charts,

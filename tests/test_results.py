@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fdgnn.experiments import paper
-from fdgnn.experiments.records import RunResult
-from fdgnn.experiments.rundir import read_file
+from fdgnn.evaluation import paper
+from fdgnn.evaluation.records import RunResult
+from fdgnn.evaluation.rundir import read_file
 
 RESULTS = Path(__file__).parent.parent / "results"
 
@@ -42,7 +42,7 @@ def test_the_short_table_of_the_readme_is_what_its_script_writes():
     "path", sorted((RESULTS / "beyond").glob("*-*-*.json")), ids=lambda p: p.stem
 )
 def test_results_beyond_are_of_what_their_names_say(path):
-    from fdgnn.experiments.committee_records import CommitteeResult
+    from fdgnn.evaluation.committee_records import CommitteeResult
 
     name, model, seed = path.stem.rsplit("-", 2)
     result = read_file(path, RunResult if model == "paper" else CommitteeResult)

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from fdgnn import Graph, as_batch
+from fdgnn.evaluation.baselines import dgcnn, scarselli, training
+from fdgnn.evaluation.baselines.dgcnn import DGCNNClassifier
+from fdgnn.evaluation.baselines.gin import GINClassifier
+from fdgnn.evaluation.baselines.scarselli import GNNClassifier
+from fdgnn.evaluation.baselines.training import GraphTensors, VertexInputs
 from fdgnn.exceptions import GraphError, MissingDependencyError
-from fdgnn.experiments.rivals import dgcnn, scarselli, training
-from fdgnn.experiments.rivals.dgcnn import DGCNNClassifier
-from fdgnn.experiments.rivals.gin import GINClassifier
-from fdgnn.experiments.rivals.scarselli import GNNClassifier
-from fdgnn.experiments.rivals.training import GraphTensors, VertexInputs
 
 pytestmark = pytest.mark.xdist_group("torch")
 

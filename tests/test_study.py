@@ -18,11 +18,11 @@ import pytest
 
 from fdgnn.context import Context
 from fdgnn.datasets import make_motif_graphs
+from fdgnn.evaluation.records import NetworkScores
+from fdgnn.evaluation.rundir import RunDirectory, read_run
+from fdgnn.evaluation.running import finished_result, run_study
+from fdgnn.evaluation.study import ENGINE, PROTOCOLS, Protocol, Study, plan
 from fdgnn.exceptions import RunMismatchError, StudyError
-from fdgnn.experiments.records import NetworkScores
-from fdgnn.experiments.rundir import RunDirectory, read_run
-from fdgnn.experiments.running import finished_result, run_study
-from fdgnn.experiments.study import ENGINE, PROTOCOLS, Protocol, Study, plan
 
 TINY = Protocol("tiny", n_configurations=4, n_guesses=2, n_outer=3, n_inner=3, max_layers=2)
 
@@ -159,7 +159,7 @@ def test_one_class_is_told_before_anything_is_computed(tmp_path):
 def test_a_killed_process_is_reported_in_one_line(tmp_path):
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    from fdgnn.experiments.running import _dead_workers_reported
+    from fdgnn.evaluation.running import _dead_workers_reported
 
     with (
         pytest.raises(StudyError, match="run the same command again"),

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn.experiments import paper
-from fdgnn.experiments.committee_records import CommitteeResult
-from fdgnn.experiments.records import ComparisonRow, RunResult
+from fdgnn.evaluation import paper
+from fdgnn.evaluation.committee_records import CommitteeResult
+from fdgnn.evaluation.records import ComparisonRow, RunResult
 from fdgnn.records import decode
 
 HERE = Path(__file__).parent

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
         GraphClassifier,
         GraphRegressor,
     )
+    from fdgnn.evaluation import paper
+    from fdgnn.evaluation.comparison import compare
     from fdgnn.expansion import RandomExpansion
-    from fdgnn.experiments import paper
-    from fdgnn.experiments.comparison import compare
     from fdgnn.explanations import connected_parts, explain, molecule_groups
     from fdgnn.explanations.substructures import substructures
     from fdgnn.graphs import Graph, GraphBatch
@@ -60,7 +60,7 @@ _HOME = {
     "Ridge": "fdgnn.linear",
     "WLCounts": "fdgnn.encoders",
     "as_batch": "fdgnn.graphs.converters",
-    "compare": "fdgnn.experiments.comparison",
+    "compare": "fdgnn.evaluation.comparison",
     "compile_kernels": "fdgnn.workflow.installation",
     "connected_parts": "fdgnn.explanations",
     "draw_explanation": "fdgnn.pictures.drawing",
@@ -81,7 +81,7 @@ _MODULES = {
     "datasets": "fdgnn.datasets",
     "exceptions": "fdgnn.exceptions",
     "limits": "fdgnn.limits",
-    "paper": "fdgnn.experiments.paper",
+    "paper": "fdgnn.evaluation.paper",
     "playground": "fdgnn.playground",
     "plot": "fdgnn.plot",
     "report": "fdgnn.report",

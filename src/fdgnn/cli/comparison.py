@@ -25,7 +25,7 @@ from fdgnn.cli.options import (
 from fdgnn.cli.pages import WantPage, show_run
 
 if TYPE_CHECKING:
-    from fdgnn.experiments.records import ComparisonRow
+    from fdgnn.evaluation.records import ComparisonRow
 
 
 @app.command(epilog="Example: fdgnn compare molecules.csv --target active --time-limit 300")
@@ -87,10 +87,10 @@ def compare(
 ) -> None:
     """Compare accuracy, time, memory and size with other systems, on the same folds; resumable."""
     from fdgnn.context import Context
-    from fdgnn.experiments.comparison import Limits, Search, compare_study
-    from fdgnn.experiments.comparison.runner import check_models, default_models
-    from fdgnn.experiments.running import finished_result
-    from fdgnn.experiments.study import PROTOCOLS, plan
+    from fdgnn.evaluation.comparison import Limits, Search, compare_study
+    from fdgnn.evaluation.comparison.runner import check_models, default_models
+    from fdgnn.evaluation.running import finished_result
+    from fdgnn.evaluation.study import PROTOCOLS, plan
 
     search = Search(
         n_configurations=configurations, inner_folds=inner_folds, choose_epochs=choose_epochs,

@@ -29,10 +29,10 @@ from fdgnn.cli.splitting import AskedSplit, SplittingCommand
 
 if TYPE_CHECKING:
     from fdgnn.context import Context
-    from fdgnn.experiments.committee_records import CommitteeResult, QuantityResult
-    from fdgnn.experiments.models import CommitteeStudy
-    from fdgnn.experiments.records import RunResult
-    from fdgnn.experiments.study import Study
+    from fdgnn.evaluation.committee_records import CommitteeResult, QuantityResult
+    from fdgnn.evaluation.models import CommitteeStudy
+    from fdgnn.evaluation.records import RunResult
+    from fdgnn.evaluation.study import Study
     from fdgnn.selection.splits import Split
     from fdgnn.workflow.options import TrainingOptions
 
@@ -117,9 +117,9 @@ def evaluate(
 ) -> None:
     """Evaluate a model on a dataset by nested cross-validation, as in the paper; resumable."""
     from fdgnn.context import Context
-    from fdgnn.experiments.models import evaluate_committee
-    from fdgnn.experiments.running import run_study
-    from fdgnn.experiments.study import PROTOCOLS, plan
+    from fdgnn.evaluation.models import evaluate_committee
+    from fdgnn.evaluation.running import run_study
+    from fdgnn.evaluation.study import PROTOCOLS, plan
     from fdgnn.workflow.options import TrainingOptions
 
     context, held_out = Context(jobs, quiet, command_line()), AskedSplit.of(split)
@@ -170,7 +170,7 @@ def _committee(
     context: Context,
 ) -> CommitteeStudy:
     """Decide what is left open, report class imbalance, and return the study."""
-    from fdgnn.experiments.models import CommitteeStudy
+    from fdgnn.evaluation.models import CommitteeStudy
     from fdgnn.workflow.inference import one_target
     from fdgnn.workflow.options import imbalance_note
 
@@ -239,7 +239,7 @@ def demo(
     from tempfile import TemporaryDirectory
 
     from fdgnn.context import Context
-    from fdgnn.experiments.running import run_study
+    from fdgnn.evaluation.running import run_study
 
     if page is not None:
         check_page(page)
@@ -263,8 +263,8 @@ def demo(
 def _demo_study() -> Study:
     """Take MUTAG if it is there without a download, else generated graphs, and say which."""
     from fdgnn.datasets import load_tu, make_motif_graphs
+    from fdgnn.evaluation.study import PROTOCOLS, plan
     from fdgnn.exceptions import DatasetError
-    from fdgnn.experiments.study import PROTOCOLS, plan
 
     try:
         name, (graphs, y) = "MUTAG", load_tu("MUTAG", download_if_missing=False)
@@ -283,8 +283,8 @@ def _print_result(result: RunResult | CommitteeResult | QuantityResult, as_json:
     from rich.console import Console
 
     from fdgnn.cli.tables import committee_table, quantity_table, result_table
-    from fdgnn.experiments.committee_records import QuantityResult
-    from fdgnn.experiments.records import RunResult
+    from fdgnn.evaluation.committee_records import QuantityResult
+    from fdgnn.evaluation.records import RunResult
 
     if isinstance(result, RunResult):
         table = result_table(result)

@@ -130,7 +130,7 @@ class Atoms(StrEnum):
 
 
 class ProtocolName(StrEnum):
-    """The protocols of `fdgnn.experiments.study`."""
+    """The protocols of `fdgnn.evaluation.study`."""
 
     paper = "paper"
     quick = "quick"

@@ -13,9 +13,9 @@ from fdgnn.cli.app import one_line, say
 if TYPE_CHECKING:
     from fdgnn.context import Context
     from fdgnn.datasets import GraphTable
-    from fdgnn.experiments.models import CommitteeStudy
-    from fdgnn.experiments.records import RunResult
-    from fdgnn.experiments.study import Study
+    from fdgnn.evaluation.models import CommitteeStudy
+    from fdgnn.evaluation.records import RunResult
+    from fdgnn.evaluation.study import Study
     from fdgnn.portrait.records import Portrait
     from fdgnn.report import Subject
 
@@ -65,7 +65,7 @@ def show_committee(study: CommitteeStudy, directory: Path, context: Context) -> 
     Of a committee that predicts a number there is none, and a line says so.
     """
     if not study.classify:
-        from fdgnn.experiments.committee_files import NO_PAGE
+        from fdgnn.evaluation.committee_files import NO_PAGE
 
         say(f"no report page: {NO_PAGE}", context.quiet)
         return

@@ -13,8 +13,8 @@ from rich.table import Table
 from fdgnn.texts import printable
 
 if TYPE_CHECKING:
-    from fdgnn.experiments.committee_records import CommitteeResult, QuantityResult
-    from fdgnn.experiments.records import (
+    from fdgnn.evaluation.committee_records import CommitteeResult, QuantityResult
+    from fdgnn.evaluation.records import (
         ComparisonRow,
         FoldScores,
         Published,

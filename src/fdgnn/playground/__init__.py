@@ -18,8 +18,8 @@ import numpy as np
 from fdgnn._version import __version__
 from fdgnn.arrays import Array, Ints
 from fdgnn.estimators import AutoGraphClassifier
+from fdgnn.evaluation import paper
 from fdgnn.exceptions import GraphError, PlaygroundError
-from fdgnn.experiments import paper
 from fdgnn.files import check_writable, write_aside
 from fdgnn.folds import stratified
 from fdgnn.graphs import GraphBatch

@@ -15,11 +15,11 @@ from msgspec.structs import replace
 
 from fdgnn.arrays import Array, Ints
 from fdgnn.encoders import Encoder
+from fdgnn.evaluation import paper
+from fdgnn.evaluation.models import CommitteeStudy, held_out_answers
+from fdgnn.evaluation.records import Configuration, RunResult
+from fdgnn.evaluation.study import Study, versions
 from fdgnn.exceptions import ConvergenceWarning, GraphError, StudyError
-from fdgnn.experiments import paper
-from fdgnn.experiments.models import CommitteeStudy, held_out_answers
-from fdgnn.experiments.records import Configuration, RunResult
-from fdgnn.experiments.study import Study, versions
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.pictures.placing import check_networkx
@@ -69,7 +69,7 @@ def portrait_of_study(study: Study, result: RunResult, *, command: str | None = 
     ----------
     study : Study
     result : RunResult
-        What `fdgnn.experiments.running.run_study` returned for it.
+        What `fdgnn.evaluation.running.run_study` returned for it.
     command : str, optional
         The command line that made it.
     """
@@ -144,7 +144,7 @@ def portrait_of_committee(
     ----------
     study : CommitteeStudy
     directory : Path
-        Where `fdgnn.experiments.models.evaluate_committee` has evaluated it.
+        Where `fdgnn.evaluation.models.evaluate_committee` has evaluated it.
     command : str, optional
         The command line that made it.
     """

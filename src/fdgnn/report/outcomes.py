@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from fdgnn.experiments import paper
-from fdgnn.experiments.committee_records import CommitteeResult
+from fdgnn.evaluation import paper
+from fdgnn.evaluation.committee_records import CommitteeResult
 from fdgnn.portrait.records import Portrait
 from fdgnn.report.numbers import count, percent, plural, significant
 from fdgnn.report.subjects import Subject

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fdgnn.experiments.records import Configuration, RunResult, RunSettings
-from fdgnn.experiments.rundir import Run
-from fdgnn.experiments.study import drawn_configurations
+from fdgnn.evaluation.records import Configuration, RunResult, RunSettings
+from fdgnn.evaluation.rundir import Run
+from fdgnn.evaluation.study import drawn_configurations
 from fdgnn.graphs import Floats
 
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from fdgnn.evaluation.committee_files import CommitteeRun, is_committee, read_committee
+from fdgnn.evaluation.committee_records import CommitteeResult
+from fdgnn.evaluation.records import Asked, ComparisonRow, RunResult, RunSettings
+from fdgnn.evaluation.rundir import Run, read_run
 from fdgnn.exceptions import StudyError
-from fdgnn.experiments.committee_files import CommitteeRun, is_committee, read_committee
-from fdgnn.experiments.committee_records import CommitteeResult
-from fdgnn.experiments.records import Asked, ComparisonRow, RunResult, RunSettings
-from fdgnn.experiments.rundir import Run, read_run
 from fdgnn.portrait.records import Portrait, read_portrait
 from fdgnn.report.models import ModelFacts, model_facts
 from fdgnn.report.numbers import listed

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fdgnn.experiments.committee_files import CommitteeRun
-from fdgnn.experiments.committee_records import CommitteeResult
+from fdgnn.evaluation.committee_files import CommitteeRun
+from fdgnn.evaluation.committee_records import CommitteeResult
 from fdgnn.readout.metrics import OF_CLASSES, ranks
 from fdgnn.report import charts
 from fdgnn.report.figures import Cell, Figure, Key, Missing, Panel, Part, Row, Table

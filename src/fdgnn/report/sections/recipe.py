@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import asdict
 
-from fdgnn.experiments.committee_files import CommitteeRun
-from fdgnn.experiments.records import RunResult
+from fdgnn.evaluation.committee_files import CommitteeRun
+from fdgnn.evaluation.records import RunResult
 from fdgnn.portrait.records import Portrait
 from fdgnn.report.figures import Part, Section, Table
 from fdgnn.report.numbers import duration, plain

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fdgnn.experiments import paper
-from fdgnn.experiments.committee_files import CommitteeRun
+from fdgnn.evaluation import paper
+from fdgnn.evaluation.committee_files import CommitteeRun
 from fdgnn.report import charts
 from fdgnn.report.figures import Card, Figure, Key, Panel, Row, Section, Table
 from fdgnn.report.numbers import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fdgnn.experiments import paper
-from fdgnn.experiments.records import ComparisonRow, PublishedAccuracy
+from fdgnn.evaluation import paper
+from fdgnn.evaluation.records import ComparisonRow, PublishedAccuracy
 from fdgnn.report import charts
 from fdgnn.report.figures import Cell, Figure, Key, Panel, Part, Row, Section, Table
 from fdgnn.report.numbers import NONE, count, duration, listed, significant, spread, times

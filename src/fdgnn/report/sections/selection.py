@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fdgnn.experiments.records import Configuration
+from fdgnn.evaluation.records import Configuration
 from fdgnn.report import charts
 from fdgnn.report.figures import Figure, Key, Missing, Panel, Part, Row, Section, Table
 from fdgnn.report.numbers import count, listed, plural, power_of_ten, significant

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from fdgnn.experiments import paper
+from fdgnn.evaluation import paper
 from fdgnn.report import charts
 from fdgnn.report.figures import Cell, Figure, Key, Panel, Row, Table
 from fdgnn.report.numbers import NONE, listed, published_spread, spread

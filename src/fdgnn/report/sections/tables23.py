@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fdgnn.experiments import paper
-from fdgnn.experiments.records import RunResult
+from fdgnn.evaluation import paper
+from fdgnn.evaluation.records import RunResult
 from fdgnn.report import charts
 from fdgnn.report.figures import Figure, Key, Panel, Row, Table
 from fdgnn.report.numbers import MINUS, NONE, duration, listed, plural, times

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from fdgnn.evaluation.records import Configuration
 from fdgnn.exceptions import GraphError
-from fdgnn.experiments.records import Configuration
 from fdgnn.extras import require
 from fdgnn.graphs import Array, Floats, GraphBatch, Ints
 

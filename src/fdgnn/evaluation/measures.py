@@ -18,10 +18,10 @@ import joblib
 import numpy as np
 
 from fdgnn.context import Context
+from fdgnn.evaluation.choice import FoldChoices, Selection
+from fdgnn.evaluation.records import Configuration
+from fdgnn.evaluation.study import Study
 from fdgnn.exceptions import ConvergenceWarning
-from fdgnn.experiments.choice import FoldChoices, Selection
-from fdgnn.experiments.records import Configuration
-from fdgnn.experiments.study import Study
 from fdgnn.fitting import BaseModel, FitTask, draw_features
 from fdgnn.folds import Folds
 from fdgnn.graphs import Array, Floats, GraphBatch

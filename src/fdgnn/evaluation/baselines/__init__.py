@@ -22,6 +22,6 @@ Each has a model with ``fit(graphs, y)`` and ``predict(graphs)``, and its publis
 PyTorch are imported when a rival is first asked for.
 """
 
-from fdgnn.experiments.rivals.base import RIVALS, Contestant, Model, Rival, Task, contestant
+from fdgnn.evaluation.baselines.base import RIVALS, Contestant, Model, Rival, Task, contestant
 
 __all__ = ["RIVALS", "Contestant", "Model", "Rival", "Task", "contestant"]

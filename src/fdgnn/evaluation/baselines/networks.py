@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn.experiments.records import Configuration, Trial
-from fdgnn.experiments.rivals.base import Task
+from fdgnn.evaluation.baselines.base import Task
+from fdgnn.evaluation.records import Configuration, Trial
 from fdgnn.graphs import Array, Floats, GraphBatch
 
 SMOOTHED_OVER = 11  # epochs: a fold has few graphs, so single points of its curve are noise
@@ -16,21 +16,21 @@ SMOOTHED_OVER = 11  # epochs: a fold has few graphs, so single points of its cur
 
 def gin(task: Task) -> NetworkContestant:
     """Graph Isomorphism Network."""
-    from fdgnn.experiments.rivals.gin import GINClassifier
+    from fdgnn.evaluation.baselines.gin import GINClassifier
 
     return NetworkContestant(task, GINClassifier)
 
 
 def dgcnn(task: Task) -> NetworkContestant:
     """Deep Graph Convolutional Neural Network."""
-    from fdgnn.experiments.rivals.dgcnn import DGCNNClassifier
+    from fdgnn.evaluation.baselines.dgcnn import DGCNNClassifier
 
     return NetworkContestant(task, DGCNNClassifier)
 
 
 def gnn(task: Task) -> NetworkContestant:
     """The original Graph Neural Network."""
-    from fdgnn.experiments.rivals.scarselli import GNNClassifier
+    from fdgnn.evaluation.baselines.scarselli import GNNClassifier
 
     return NetworkContestant(task, GNNClassifier)
 

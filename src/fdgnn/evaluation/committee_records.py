@@ -13,7 +13,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta
 
-from fdgnn.experiments.records import Count, Penalty, Seconds, Share, check_as_many
+from fdgnn.evaluation.records import Count, Penalty, Seconds, Share, check_as_many
 from fdgnn.records import Record
 
 Error: TypeAlias = Annotated[float, Meta(ge=0)]

@@ -7,12 +7,12 @@ import warnings
 
 import numpy as np
 
+from fdgnn.evaluation import paper
+from fdgnn.evaluation.choice import Selection
+from fdgnn.evaluation.measures import Measures
+from fdgnn.evaluation.records import FoldScores, Published, RunResult, RunTimes
+from fdgnn.evaluation.study import Study, versions
 from fdgnn.exceptions import ConvergenceWarning
-from fdgnn.experiments import paper
-from fdgnn.experiments.choice import Selection
-from fdgnn.experiments.measures import Measures
-from fdgnn.experiments.records import FoldScores, Published, RunResult, RunTimes
-from fdgnn.experiments.study import Study, versions
 from fdgnn.fitting import FitTask
 from fdgnn.graphs import Array, Floats
 from fdgnn.readout.metrics import Metric, balanced_accuracy, roc_auc

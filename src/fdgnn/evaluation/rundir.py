@@ -6,7 +6,7 @@
     DIR/asked.json       the command, and how much it asks for, of the last start
     DIR/records.jsonl    one line per finished network, appended as it finishes
     DIR/result.json      the summary, written when all networks are there
-    DIR/compare.json     the rows of a comparison (`fdgnn.experiments.comparison`)
+    DIR/compare.json     the rows of a comparison (`fdgnn.evaluation.comparison`)
     DIR/lock             held by the process that runs, so that there is only one
 
 `read_run` reads such a directory; `RunDirectory` writes it. A killed process may leave a torn last
@@ -22,9 +22,9 @@ from typing import IO, TypeVar
 
 import numpy as np
 
+from fdgnn.evaluation.lines import RecordLines
+from fdgnn.evaluation.records import Asked, ComparisonRow, NetworkScores, RunResult, RunSettings
 from fdgnn.exceptions import RunMismatchError, StudyError
-from fdgnn.experiments.lines import RecordLines
-from fdgnn.experiments.records import Asked, ComparisonRow, NetworkScores, RunResult, RunSettings
 from fdgnn.files import is_leftover
 from fdgnn.limits import MAX_RUN_FILE_BYTES
 from fdgnn.records import Record, decode, write_record

@@ -10,8 +10,8 @@ import numpy as np
 
 from fdgnn.arrays import Floats
 from fdgnn.ensemble import Ensemble, combine
-from fdgnn.experiments.committee_records import CommitteeResult, CommitteeSettings, QuantityResult
-from fdgnn.experiments.study import versions
+from fdgnn.evaluation.committee_records import CommitteeResult, CommitteeSettings, QuantityResult
+from fdgnn.evaluation.study import versions
 from fdgnn.fitting import FitTask, ModelFit
 from fdgnn.folds import TEST
 from fdgnn.readout.metrics import OF_CLASSES, OF_NUMBERS, named_scoring

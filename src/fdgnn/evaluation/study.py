@@ -1,6 +1,6 @@
 """What a study is: one dataset, one protocol, one seed.
 
-`fdgnn.experiments.running` carries it out, in three steps: all random initializations of all
+`fdgnn.evaluation.running` carries it out, in three steps: all random initializations of all
 configurations are scored and the best are *selected* (`choice`), the selected models are *measured*
 (`measures`), and the numbers are *summarized* (`summary`).
 """
@@ -18,8 +18,8 @@ from fdgnn._version import __version__
 from fdgnn.arrays import padded
 from fdgnn.encoders import GraphKind, GraphReservoir
 from fdgnn.estimators import FDGNNClassifier
-from fdgnn.experiments import paper
-from fdgnn.experiments.records import Configuration, RunSettings
+from fdgnn.evaluation import paper
+from fdgnn.evaluation.records import Configuration, RunSettings
 from fdgnn.fitting import BaseModel, FitTask
 from fdgnn.folds import nested_folds
 from fdgnn.graphs import Array, GraphBatch

@@ -7,12 +7,12 @@
     DIR/rivals/NAME.json       how its last turn ended, and within which limits
     DIR/rivals/NAME.log        what its process said
 
-These files are beside those of an evaluation (`fdgnn.experiments.rundir`): its networks are FDGNN's
+These files are beside those of an evaluation (`fdgnn.evaluation.rundir`): its networks are FDGNN's
 selection. Each contestant runs in a process of its own. If one runs out of time or memory, or
 crashes, the others go on.
 """
 
-from fdgnn.experiments.comparison.runner import compare, compare_study
-from fdgnn.experiments.records import ComparisonRow, Limits, Search
+from fdgnn.evaluation.comparison.runner import compare, compare_study
+from fdgnn.evaluation.records import ComparisonRow, Limits, Search
 
 __all__ = ["ComparisonRow", "Limits", "Search", "compare", "compare_study"]

@@ -14,13 +14,13 @@ import msgspec
 
 from fdgnn.clusters import connected
 from fdgnn.context import Context
+from fdgnn.evaluation.choice import select
+from fdgnn.evaluation.measures import measure
+from fdgnn.evaluation.records import Asked, NetworkScores, RunResult
+from fdgnn.evaluation.rundir import RunDirectory, read_file
+from fdgnn.evaluation.study import Study
+from fdgnn.evaluation.summary import summarize
 from fdgnn.exceptions import RunMismatchError, StudyError
-from fdgnn.experiments.choice import select
-from fdgnn.experiments.measures import measure
-from fdgnn.experiments.records import Asked, NetworkScores, RunResult
-from fdgnn.experiments.rundir import RunDirectory, read_file
-from fdgnn.experiments.study import Study
-from fdgnn.experiments.summary import summarize
 from fdgnn.fitting import BaseModel, FitTask, draw_features, fit_depths
 from fdgnn.graphs import GraphBatch
 from fdgnn.threads import one_blas_thread

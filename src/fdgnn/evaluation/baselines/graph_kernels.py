@@ -21,8 +21,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.svm import SVC
 
-from fdgnn.experiments.records import Configuration, Trial
-from fdgnn.experiments.rivals.base import Task, inner_parts
+from fdgnn.evaluation.baselines.base import Task, inner_parts
+from fdgnn.evaluation.records import Configuration, Trial
 from fdgnn.folds import Folds
 from fdgnn.graphs import Array, Floats, GraphBatch
 

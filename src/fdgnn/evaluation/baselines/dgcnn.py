@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from fdgnn.experiments.records import Configuration
-from fdgnn.experiments.rivals.training import Minibatch, NetworkClassifier
+from fdgnn.evaluation.baselines.training import Minibatch, NetworkClassifier
+from fdgnn.evaluation.records import Configuration
 from fdgnn.graphs import GraphBatch
 
 if TYPE_CHECKING:

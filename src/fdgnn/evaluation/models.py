@@ -19,22 +19,22 @@ from fdgnn.context import Context
 from fdgnn.encoders import GraphKind
 from fdgnn.ensemble import combine
 from fdgnn.estimators import AutoGraphClassifier, AutoGraphRegressor
-from fdgnn.experiments.committee_files import (
+from fdgnn.evaluation.committee_files import (
     member_path,
     open_directory,
     read_committee,
     read_member,
     write_member,
 )
-from fdgnn.experiments.committee_records import CommitteeResult, CommitteeSettings, QuantityResult
-from fdgnn.experiments.committee_summary import (
+from fdgnn.evaluation.committee_records import CommitteeResult, CommitteeSettings, QuantityResult
+from fdgnn.evaluation.committee_summary import (
     nested_answers,
     summary_of_classes,
     summary_of_numbers,
 )
-from fdgnn.experiments.records import Asked
-from fdgnn.experiments.rundir import check_same, locked
-from fdgnn.experiments.study import ENGINE, fingerprint
+from fdgnn.evaluation.records import Asked
+from fdgnn.evaluation.rundir import check_same, locked
+from fdgnn.evaluation.study import ENGINE, fingerprint
 from fdgnn.fitting import BaseModel, FitTask, ModelFit, fit_depths
 from fdgnn.folds import N_FOLDS, Folds
 from fdgnn.graphs import GraphBatch

@@ -15,10 +15,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fdgnn.context import Context
-from fdgnn.exceptions import FDGNNWarning
-from fdgnn.experiments.lines import RecordLines
-from fdgnn.experiments.measures import Trained, fit_and_test, warm_up
-from fdgnn.experiments.records import (
+from fdgnn.evaluation.baselines import Contestant, Model, Task, contestant
+from fdgnn.evaluation.lines import RecordLines
+from fdgnn.evaluation.measures import Trained, fit_and_test, warm_up
+from fdgnn.evaluation.records import (
     Configuration,
     FoldLine,
     RivalLine,
@@ -28,10 +28,10 @@ from fdgnn.experiments.records import (
     Trial,
     TrialsLine,
 )
-from fdgnn.experiments.rivals import Contestant, Model, Task, contestant
-from fdgnn.experiments.rundir import RunDirectory
-from fdgnn.experiments.running import finished_result, run_study
-from fdgnn.experiments.study import Study
+from fdgnn.evaluation.rundir import RunDirectory
+from fdgnn.evaluation.running import finished_result, run_study
+from fdgnn.evaluation.study import Study
+from fdgnn.exceptions import FDGNNWarning
 from fdgnn.fitting import Readout
 from fdgnn.graphs import Array
 from fdgnn.linear import KernelReadout
@@ -58,7 +58,7 @@ Tell = Callable[[Event], None]
 class Turn:
     """Everything that the process of a contestant needs to know."""
 
-    name: str  # "fdgnn", or one of `fdgnn.experiments.rivals.RIVALS`
+    name: str  # "fdgnn", or one of `fdgnn.evaluation.baselines.RIVALS`
     study: Study
     directory: Path
     search: Search

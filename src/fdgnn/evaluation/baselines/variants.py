@@ -12,8 +12,8 @@ import numpy as np
 
 from fdgnn.encoders import GraphKind
 from fdgnn.estimators import AutoGraphClassifier
-from fdgnn.experiments.records import Configuration, Trial
-from fdgnn.experiments.rivals.base import Task
+from fdgnn.evaluation.baselines.base import Task
+from fdgnn.evaluation.records import Configuration, Trial
 from fdgnn.folds import N_FOLDS
 from fdgnn.graphs import Array, GraphBatch
 from fdgnn.seeds import seed_sequence

@@ -1,4 +1,4 @@
-"""The process of one contestant: ``python -m fdgnn.experiments.comparison.worker``.
+"""The process of one contestant: ``python -m fdgnn.evaluation.comparison.worker``.
 
 A `Turn` comes through standard input from the process that started this one; when that process
 ends, this one ends, too. Progress goes to standard output, one `Event` per line.
@@ -12,7 +12,7 @@ import sys
 import threading
 from typing import IO
 
-from fdgnn.experiments.comparison.contest import Event, Turn, take
+from fdgnn.evaluation.comparison.contest import Event, Turn, take
 from fdgnn.records import encode
 
 
@@ -36,7 +36,7 @@ def main() -> int:
         import traceback
 
         traceback.print_exc()
-        from fdgnn.experiments.rivals.base import one_line
+        from fdgnn.evaluation.baselines.base import one_line
 
         print(one_line(error), file=sys.stderr)  # the last line of the log is the reason
         return 1
@@ -57,7 +57,7 @@ def _take_over_output() -> IO[str]:
 
 
 def _libraries(name: str) -> tuple[str, ...]:
-    from fdgnn.experiments.rivals import RIVALS
+    from fdgnn.evaluation.baselines import RIVALS
 
     return RIVALS[name].libraries if name in RIVALS else ()
 

@@ -11,13 +11,13 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, ClassVar
 
-from fdgnn.experiments.records import Configuration
-from fdgnn.experiments.rivals.training import (
+from fdgnn.evaluation.baselines.training import (
     GraphTensors,
     Minibatch,
     NetworkClassifier,
     sum_over_graphs,
 )
+from fdgnn.evaluation.records import Configuration
 from fdgnn.graphs import GraphBatch
 
 if TYPE_CHECKING:

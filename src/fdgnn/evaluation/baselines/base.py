@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from fdgnn.experiments.records import Configuration, Search, Trial
+from fdgnn.evaluation.records import Configuration, Search, Trial
 from fdgnn.extras import require
 from fdgnn.folds import Folds
 from fdgnn.graphs import Array, GraphBatch, Ints
@@ -93,7 +93,7 @@ class Rival:
     Attributes
     ----------
     published : str, optional
-        Its row among the published accuracies (`fdgnn.experiments.paper.published_accuracy`).
+        Its row among the published accuracies (`fdgnn.evaluation.paper.published_accuracy`).
     home : str
         ``module:name`` of the function that makes its `Contestant` from a task.
     libraries : tuple of str
@@ -124,9 +124,10 @@ def check_library(what: str, library: str, extra: str = "compare") -> None:
         require(library, extra, what)
 
 
-_KERNELS, _NETWORKS = "fdgnn.experiments.rivals.graph_kernels", "fdgnn.experiments.rivals.networks"
-_VARIANTS = "fdgnn.experiments.rivals.variants"
-_FINGERPRINTS = "fdgnn.experiments.rivals.fingerprints"
+_KERNELS = "fdgnn.evaluation.baselines.graph_kernels"
+_NETWORKS = "fdgnn.evaluation.baselines.networks"
+_VARIANTS = "fdgnn.evaluation.baselines.variants"
+_FINGERPRINTS = "fdgnn.evaluation.baselines.fingerprints"
 _GRAKEL, _TORCH, _PYG = ("grakel",), ("torch",), ("torch", "torch_geometric")
 
 RIVALS = {

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fdgnn.arrays import Floats, Ints
-from fdgnn.experiments.records import ChosenOnTestFolds, NetworkScores
+from fdgnn.evaluation.records import ChosenOnTestFolds, NetworkScores
 
 
 class FoldChoices(NamedTuple):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from fdgnn.evaluation import paper
+from fdgnn.evaluation.baselines import RIVALS
+from fdgnn.evaluation.comparison.contest import Turn
+from fdgnn.evaluation.records import ComparisonRow, PublishedAccuracy, Status, SummaryLine
 from fdgnn.exceptions import StudyError
-from fdgnn.experiments import paper
-from fdgnn.experiments.comparison.contest import Turn
-from fdgnn.experiments.records import ComparisonRow, PublishedAccuracy, Status, SummaryLine
-from fdgnn.experiments.rivals import RIVALS
 
 
 def finished_row(turn: Turn) -> ComparisonRow:

@@ -9,7 +9,7 @@
     DIR/lock             held by the process that runs, so that there is only one
 
 `read_committee` reads such a directory for an HTML report, which is for classes;
-`fdgnn.experiments.models` writes it.
+`fdgnn.evaluation.models` writes it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 
 from fdgnn.arrays import read_arrays
+from fdgnn.evaluation.committee_records import CommitteeResult, CommitteeSettings
+from fdgnn.evaluation.records import Asked
+from fdgnn.evaluation.rundir import check_same, read_file, read_if_there
 from fdgnn.exceptions import RunMismatchError, StudyError
-from fdgnn.experiments.committee_records import CommitteeResult, CommitteeSettings
-from fdgnn.experiments.records import Asked
-from fdgnn.experiments.rundir import check_same, read_file, read_if_there
 from fdgnn.files import is_leftover, write_aside
 from fdgnn.fitting import Choice, FitTask, ModelFit, Scores
 from fdgnn.records import write_record

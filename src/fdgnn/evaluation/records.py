@@ -10,7 +10,7 @@
 ``rivals/NAME.json``  `TurnState`                              how a contestant's turn ended
 ====================  =======================================  ==================================
 
-`fdgnn.experiments.rundir` reads and writes them; `committee_records` has those of an ensemble.
+`fdgnn.evaluation.rundir` reads and writes them; `committee_records` has those of an ensemble.
 Values are checked when a file is read: whoever has a record can show it without a further look.
 """
 
@@ -45,7 +45,7 @@ class RunSettings(Record, frozen=True, kw_only=True):
     data : str
         A fingerprint of the graphs and their classes.
     engine : int
-        `fdgnn.experiments.study.ENGINE`; 0 in runs from before there was such a number.
+        `fdgnn.evaluation.study.ENGINE`; 0 in runs from before there was such a number.
     fdgnn : str
         The version of this library.
     """
@@ -205,7 +205,7 @@ def check_as_many(folds: list[Any], what: str = "fold_accuracies", /, **others: 
 
 
 class PublishedAccuracy(Record, frozen=True, kw_only=True):
-    """An accuracy printed for a model on a dataset, and where (`fdgnn.experiments.paper`)."""
+    """An accuracy printed for a model on a dataset, and where (`fdgnn.evaluation.paper`)."""
 
     accuracy_mean: Share
     accuracy_std: Share | None = None

@@ -17,8 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from fdgnn.caching import cached_property
-from fdgnn.experiments.records import Configuration, Trial
-from fdgnn.experiments.rivals.base import Task, inner_parts
+from fdgnn.evaluation.baselines.base import Task, inner_parts
+from fdgnn.evaluation.records import Configuration, Trial
 from fdgnn.extras import require
 from fdgnn.graphs import Array
 from fdgnn.readout.metrics import OF_CLASSES

@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from fdgnn.context import Context
+from fdgnn.evaluation.baselines import RIVALS
+from fdgnn.evaluation.comparison.contest import Began, Event, Turn
+from fdgnn.evaluation.comparison.rows import finished_row, unfinished_row
+from fdgnn.evaluation.records import ComparisonRow, Limits, Search, Status, TurnState
+from fdgnn.evaluation.rundir import RunDirectory, locked, read_file
+from fdgnn.evaluation.running import finished_networks, finished_result
+from fdgnn.evaluation.study import PROTOCOLS, Study, plan
 from fdgnn.exceptions import StudyError
-from fdgnn.experiments.comparison.contest import Began, Event, Turn
-from fdgnn.experiments.comparison.rows import finished_row, unfinished_row
-from fdgnn.experiments.records import ComparisonRow, Limits, Search, Status, TurnState
-from fdgnn.experiments.rivals import RIVALS
-from fdgnn.experiments.rundir import RunDirectory, locked, read_file
-from fdgnn.experiments.running import finished_networks, finished_result
-from fdgnn.experiments.study import PROTOCOLS, Study, plan
 from fdgnn.extras import require
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
@@ -232,7 +232,7 @@ def _run(turn: Turn, limits: Limits) -> tuple[Status, str | None]:
     with log.open("wb") as errors:
         process = subprocess.Popen(
             # -P: a user's file with the name of a Python module is not taken for that module.
-            [sys.executable, "-P", "-m", "fdgnn.experiments.comparison.worker"],
+            [sys.executable, "-P", "-m", "fdgnn.evaluation.comparison.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
