@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fdgnn import WLCounts, read_graphs
+from fdgnn.checkpoints import Checkpoints
 from fdgnn.datasets.cache import cached
 from fdgnn.evaluation.committee_files import read_committee, read_member, write_member
 from fdgnn.evaluation.committee_records import CommitteeSettings
@@ -29,7 +30,6 @@ from fdgnn.fitting import Choice, FitTask, ModelFit, Scores
 from fdgnn.readout.metrics import squared_error
 from fdgnn.records import encode
 from fdgnn.scale import parts
-from fdgnn.selection.finished import FinishedParts
 from fdgnn.targets import Targets
 from fuzz import files
 from fuzz.mutation import changed_json, mutated
@@ -82,8 +82,8 @@ def _dataset() -> Any:
     return table.graphs, np.arange(3)
 
 
-def _search() -> FinishedParts:
-    return FinishedParts(Path("search"), None, None, "fuzz")  # type: ignore[arg-type]
+def _store() -> Checkpoints:
+    return Checkpoints(Path("search"), "fuzz")
 
 
 _TASK = FitTask(
@@ -107,8 +107,8 @@ ARRAY_FILES: dict[str, Kept] = {
     ),
     "cache": Kept(lambda: (_part(), _load_cached(_dataset)), lambda: _load_cached(_parse_again)),
     "search": Kept(
-        lambda: _search().keep("a", [np.arange(5.0), np.eye(2)]),
-        lambda: _search().find(["a"]).get(0),
+        lambda: _store().save("a", {"x": np.arange(5.0), "y": np.eye(2)}),
+        lambda: _store().load("a"),
     ),
     "member": Kept(
         lambda: write_member(Path(), 0, _MEMBER), lambda: read_member(Path(), 0, "wl", _TASK)

@@ -25,7 +25,7 @@ SOURCES = sorted(SOURCE.rglob("*.py"))
 # From the bottom up: a room imports only rooms before it.
 ROOMS = [
     "_version", "caching", "exceptions", "limits", "texts", "arrays", "extras", "files",
-    "places", "records",
+    "places", "records", "checkpoints",
     "progress", "context", "clusters", "seeds", "parameters", "kernels", "threads",
     "workers",
     "graphs", "stability", "targets", "folds", "datasets", "reservoir",

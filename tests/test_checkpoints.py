@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from fdgnn import AutoGraphClassifier, FDGNNClassifier, FDGNNSearchCV
+from fdgnn.checkpoints import Checkpoints, content_hash, remove_checkpoints
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.selection import search as searching
-from fdgnn.selection.finished import forget
 
 GRAPHS, Y = make_motif_graphs(60, random_state=0)
 SEARCH = {"n_configurations": 5, "depths": (1, 2), "cv": 3, "outer_cv": 3}
@@ -56,7 +56,7 @@ def test_a_search_resumes_where_it_was_stopped(kind, tmp_path, monkeypatch):
     assert search.nested_score_ == whole.nested_score_
     np.testing.assert_array_equal(search.nested_outputs_, whole.nested_outputs_)
     np.testing.assert_array_equal(search.decision_function(GRAPHS), whole.decision_function(GRAPHS))
-    forget(work)
+    remove_checkpoints(work)
     assert not work.exists()
 
 
@@ -95,3 +95,41 @@ def test_a_damaged_part_is_made_again(tmp_path):
     again = FDGNNSearchCV(**options).fit(GRAPHS, Y)
     assert again.n_resumed_ == 1
     assert again.best_score_ == first.best_score_
+
+
+# ---------------------------------------------------------------------- the store
+
+
+def test_an_entry_is_found_by_its_contents_and_its_key(tmp_path):
+    store = Checkpoints(tmp_path, GRAPHS, Y, {"seed": 0})
+    store.save("a", {"x": np.arange(3)})
+    store.save_record("a", {"score": 0.5})
+    np.testing.assert_array_equal(store.load("a")["x"], [0, 1, 2])
+    assert store.load_record("a", dict[str, float]) == {"score": 0.5}
+    assert store.load("b") is None
+    assert Checkpoints(tmp_path, GRAPHS, np.roll(Y, 1), {"seed": 0}).load("a") is None
+    assert Checkpoints(tmp_path, GRAPHS, Y, {"seed": 1}).load_record("a", dict[str, float]) is None
+
+
+def test_damaged_entries_are_absent(tmp_path):
+    store = Checkpoints(tmp_path)
+    store.save("a", {"x": np.arange(100)})
+    store.save_record("a", [1, 2])
+    for path in tmp_path.iterdir():
+        path.write_bytes(path.read_bytes()[:-3])
+    assert store.load("a") is None
+    assert store.load_record("a", list[int]) is None
+
+
+def test_without_a_directory_nothing_is_kept():
+    store = Checkpoints(None, GRAPHS)
+    store.save("a", {"x": np.arange(3)})
+    store.save_record("a", 1)
+    assert store.load("a") is None
+    assert store.load_record("a", int) is None
+
+
+def test_hashes_differ_where_contents_do():
+    values = [1, 1.0, "1", [1], [[1]], [1, 1], np.array([1]), np.array([1.0]), {"a": 1}, {"b": 1}]
+    assert len({content_hash(value) for value in values}) == len(values)
+    assert content_hash({"a": 1, "b": 2}) == content_hash({"b": 2, "a": 1})

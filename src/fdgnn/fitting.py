@@ -257,6 +257,31 @@ class ModelFit:
         assert self.choice is not None
         return np.array(self.alphas)[self.choice.positions]
 
+    def arrays(self) -> dict[str, Array]:
+        """Return the arrays of a checkpoint; readouts are trained again from their alphas."""
+        assert self.choice is not None
+        positions, predictions, scores = self.choice
+        return {
+            "alphas": np.array(self.alphas),
+            "positions": positions,
+            "predictions": predictions,
+            "validation": scores.validation,
+            "test": scores.test,
+            "n_folds": np.array([len(each) for each in scores.splits]),
+            "splits": np.concatenate(scores.splits),
+            "more": np.array(self.more),
+            "seconds": np.array(self.seconds),
+        }
+
+    @classmethod
+    def from_arrays(cls, name: str, arrays: Mapping[str, Array]) -> ModelFit:
+        """Return the fit of a checkpoint, without fitted readouts."""
+        splits = tuple(np.split(arrays["splits"], np.cumsum(arrays["n_folds"])[:-1]))
+        scores = Scores(splits, arrays["validation"], arrays["test"])
+        choice = Choice(arrays["positions"], arrays["predictions"], scores)
+        alphas, more = tuple(arrays["alphas"].tolist()), tuple(arrays["more"])
+        return cls(name, alphas, choice, (), [], None, float(arrays["seconds"]), more)
+
 
 # ---------------------------------------------------------------------- the routine
 

@@ -79,9 +79,9 @@ def fit(
     What the search has finished is kept beside the output, in OUTPUT.parts, until the model is
     written: if it is stopped, the same command goes on where it was.
     """
+    from fdgnn.checkpoints import remove_checkpoints
     from fdgnn.context import Context
     from fdgnn.model_files import save_model
-    from fdgnn.selection.finished import forget
     from fdgnn.workflow.inference import table_targets
     from fdgnn.workflow.training import train
 
@@ -114,7 +114,7 @@ def fit(
     options = replace(options, split=held_out.of_table(table, context))
     training = train(graphs, y, options, smiles=table.smiles, context=context)
     save_model(training.model, output, score=training.score, nested=True)
-    forget(parts)
+    remove_checkpoints(parts)
     _print_training(training, output, listed, as_json)
     if page is None:
         say(f"to see a page about it: {_page_command(output, data, asked)}", context.quiet)

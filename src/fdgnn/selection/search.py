@@ -23,12 +23,13 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from fdgnn.arrays import Array, Floats
+from fdgnn.arrays import Array, Floats, grouped, prefixed
+from fdgnn.checkpoints import Checkpoints
 from fdgnn.context import Context
 from fdgnn.encoders import GraphKind
 from fdgnn.ensemble import Ensemble, combine
 from fdgnn.estimators import FDGNNClassifier, GraphModel
-from fdgnn.fitting import Choice, FitTask, ModelFit, Scores, fit_depths, fit_model
+from fdgnn.fitting import FitTask, ModelFit, fit_depths, fit_model
 from fdgnn.folds import N_FOLDS, TEST
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
@@ -37,7 +38,6 @@ from fdgnn.parameters import Jobs, Number, Rule, available_with, check_parameter
 from fdgnn.readout.metrics import OF_CLASSES, Scoring, known_scoring, named_scoring
 from fdgnn.readout.rare import tell_rare_class
 from fdgnn.seeds import integer_seed, seed_sequence
-from fdgnn.selection.finished import FinishedParts
 from fdgnn.selection.nested import NestedAnswers, chosen_cuts
 from fdgnn.selection.scorers import scoring_of
 from fdgnn.selection.splits import Splitters, check_groups
@@ -322,31 +322,36 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> _Found:
         """Fit all base models of all configurations, and choose the best in each row of folds."""
         jobs = [(c, b) for c in configurations for b in range(len(c.bases))]
-        finished = self._finished(graphs, task)
+        checkpoints = self._checkpoints(graphs, task)
         names = [f"{c.name} {b} {self.alphas}" for c, b in jobs]
-        known = finished.find(names)
+        saved = {i: checkpoints.load(name) for i, name in enumerate(names)}
+        known = {i: arrays for i, arrays in saved.items() if arrays is not None}
         left = [i for i in range(len(jobs)) if i not in known]
         context = Context(self.n_jobs, quiet=not self.verbose)
         work = _Work(graphs, task, self.alphas, scorings)
         found, waiting = _Found(len(task.folds), scorings), _Waiting()
         for i, arrays in known.items():
             configuration, b = jobs[i]
-            fits = [_unpacked(each, configuration, b) for each in _in_parts(arrays)]
+            name, of_depths = configuration.bases[b].name, grouped(arrays).values()
+            fits = [ModelFit.from_arrays(name, each) for each in of_depths]
             waiting.add(configuration, b, fits, found, task)
         found.n_resumed = len(known)
         what = "configurations" if len(configurations) > 1 else "models"
         done = work.all(((i, *jobs[i]) for i in left), self.n_jobs)
         for i, fits in context.track(done, len(jobs), what, done=len(known)):
-            finished.keep(names[i], [array for fit in fits for array in _packed(fit)])
+            kept: dict[str, Array] = {}
+            for depth, fit in enumerate(fits):
+                kept |= prefixed(str(depth), fit.arrays())
+            checkpoints.save(names[i], kept)
             waiting.add(*jobs[i], fits, found, task)
         return found
 
-    def _finished(self, graphs: GraphBatch, task: FitTask) -> FinishedParts:
+    def _checkpoints(self, graphs: GraphBatch, task: FitTask) -> Checkpoints:
         """Return the checkpoints of searches that were asked for the same."""
         parameters = {k: v for k, v in self._base.get_params().items() if k != "n_jobs"}
         about = repr((type(self._base).__name__, sorted(parameters.items(), key=str), self.scoring))
         directory = None if self.work_dir is None else Path(self.work_dir)
-        return FinishedParts(directory, graphs, task, about)
+        return Checkpoints(directory, about, graphs, task)
 
     def _keep_nested(self, task: FitTask, best: list[_Best], scoring: Scoring) -> None:
         """Keep what was selected without each outer fold, and its scores there."""
@@ -797,32 +802,3 @@ def _column(values: list[Any]) -> Array:
     found: Array = np.empty(len(values), dtype=object)
     found[:] = values
     return found
-
-
-# ---------------------------------------------------------------------- checkpoints
-
-
-def _packed(fit: ModelFit) -> list[Any]:
-    """Return the arrays of a checkpoint; readouts are trained again from their alphas."""
-    assert fit.choice is not None
-    positions, predictions, scores = fit.choice
-    return [
-        np.array(fit.alphas), positions, predictions, scores.validation, scores.test,
-        np.array([len(each) for each in scores.splits]), np.concatenate(scores.splits),
-        np.array(fit.more), np.array(fit.seconds),
-    ]  # fmt: skip
-
-
-_N_ARRAYS = 9
-
-
-def _in_parts(arrays: Sequence[Array]) -> list[Sequence[Array]]:
-    return [arrays[i : i + _N_ARRAYS] for i in range(0, len(arrays), _N_ARRAYS)]
-
-
-def _unpacked(arrays: Sequence[Array], configuration: _Configuration, b: int) -> ModelFit:
-    alphas, positions, predictions, validation, test, lengths, splits, more, seconds = arrays
-    each = tuple(np.split(splits, np.cumsum(lengths)[:-1]))
-    choice = Choice(positions, predictions, Scores(each, validation, test))
-    name = configuration.bases[b].name
-    return ModelFit(name, tuple(alphas.tolist()), choice, (), [], None, float(seconds), tuple(more))
