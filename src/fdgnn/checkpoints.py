@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
-import scipy.sparse as sp
 
 from fdgnn._version import __version__
 from fdgnn.arrays import Array, padded, read_arrays
@@ -105,9 +104,6 @@ def _add(name: str, value: Any, digest: Any) -> None:
         plain = padded(value)
         digest.update(f"{name} {plain.dtype} {plain.shape}".encode())
         digest.update(np.ascontiguousarray(plain).tobytes())
-    elif sp.issparse(value):
-        csr: Any = sp.csr_array(value)
-        _add(name, (csr.shape, csr.indptr, csr.indices, csr.data), digest)
     elif isinstance(value, msgspec.Struct):
         digest.update(f"{name} {type(value).__name__}".encode() + encode(value))
     elif is_dataclass(value) and not isinstance(value, type):
