@@ -16,13 +16,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fdgnn import Encoder, GraphReservoir, WLCounts, load_tu
+from fdgnn import Encoder, GraphReservoir, WLCounts, load_tu, metrics
 from fdgnn.encoders import EncoderUnion, GraphKind
 from fdgnn.ensemble import combine
 from fdgnn.fitting import BaseModel, FitTask, fit_depths
 from fdgnn.folds import nested_folds
 from fdgnn.linear import KernelRidge, Ridge
-from fdgnn.readout import metrics
 from fdgnn.seeds import child_seed, seed_sequence
 from fdgnn.targets import read_targets
 

@@ -24,8 +24,8 @@ from fdgnn import FDGNNClassifier, FDGNNSearchCV, load_tu
 from fdgnn.exceptions import ConvergenceWarning
 from fdgnn.folds import stratified_folds
 from fdgnn.linear import Ridge
-from fdgnn.readout.calibration import fit_slope, probabilities
 from fdgnn.targets import code_classes, winning_class
+from fdgnn.uncertainty import fit_slope, probabilities
 
 OUT = Path(__file__).parent.parent / "results" / "calibration.json"
 NAMES = ("MUTAG", "PTC_MR", "IMDB-BINARY", "PROTEINS", "IMDB-MULTI")

@@ -20,10 +20,10 @@ import numpy as np
 
 import fdgnn
 from fdgnn import kernels
+from fdgnn.applicability import Leverage
 from fdgnn.expansion import draw_projection
 from fdgnn.graphs import colors
 from fdgnn.linear import Ridge
-from fdgnn.novelty import Leverage
 from fdgnn.reservoir import ReservoirConfig, average_degree, draw_reservoir, embed
 from fdgnn.seeds import child_seed
 from fdgnn.targets import code_classes

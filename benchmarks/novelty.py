@@ -24,9 +24,9 @@ from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
 from fdgnn import GraphRegressor, GraphReservoir, WLCounts, read_graphs
+from fdgnn.applicability import USUAL, Leverage, SeenFeatures
 from fdgnn.arrays import dense
 from fdgnn.exceptions import ConvergenceWarning, UnseenLabelWarning
-from fdgnn.novelty import USUAL, Leverage, SeenFeatures
 
 OUT = Path(__file__).parent.parent / "results" / "novelty.json"
 NAMES = ("LIPO", "AQSOLDB", "BBBP", "BACE")

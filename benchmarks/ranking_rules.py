@@ -27,7 +27,7 @@ from fdgnn.encoders import GraphKind
 from fdgnn.ensemble import clearly_worse
 from fdgnn.fitting import FitTask, fit_model
 from fdgnn.folds import choice_folds
-from fdgnn.readout.metrics import roc_auc
+from fdgnn.metrics import roc_auc
 from fdgnn.seeds import seed_sequence
 from fdgnn.targets import read_targets
 

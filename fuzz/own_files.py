@@ -27,7 +27,7 @@ from fdgnn.evaluation.records import Asked, NetworkScores, RunSettings
 from fdgnn.evaluation.rundir import RunDirectory, read_run
 from fdgnn.exceptions import FDGNNError, StudyError
 from fdgnn.fitting import Choice, FitTask, ModelFit, Scores
-from fdgnn.readout.metrics import squared_error
+from fdgnn.metrics import squared_error
 from fdgnn.records import encode
 from fdgnn.scale import parts
 from fdgnn.targets import Targets

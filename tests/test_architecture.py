@@ -24,12 +24,12 @@ SOURCES = sorted(SOURCE.rglob("*.py"))
 
 # From the bottom up: a room imports only rooms before it.
 ROOMS = [
-    "_version", "caching", "exceptions", "limits", "texts", "arrays", "extras", "files",
-    "places", "records", "checkpoints",
-    "progress", "context", "clusters", "seeds", "parameters", "kernels", "threads",
+    "_version", "exceptions", "limits", "texts", "arrays", "extras", "files",
+    "places", "records", "checkpoints", "context", "clusters", "seeds", "parameters",
+    "kernels", "threads",
     "workers",
-    "graphs", "stability", "targets", "folds", "datasets", "reservoir",
-    "expansion", "linear", "encoders", "readout", "outputs", "fitting", "ensemble", "novelty",
+    "graphs", "stability", "targets", "folds", "uncertainty", "metrics", "datasets",
+    "reservoir", "expansion", "linear", "encoders", "fitting", "ensemble", "applicability",
     "estimators", "explanations",
     "pictures", "selection", "model_files", "workflow", "scale", "evaluation", "portrait", "plot",
     "pages", "report", "playground", "cli", "__main__", "__init__",

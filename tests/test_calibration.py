@@ -15,9 +15,9 @@ from sklearn.linear_model import Ridge
 from fdgnn import FDGNNClassifier, FDGNNSearchCV, load_tu
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.folds import stratified_folds
-from fdgnn.readout.calibration import SLOPES, fit_slope, probabilities
 from fdgnn.seeds import seed_sequence
 from fdgnn.targets import code_classes, winning_class
+from fdgnn.uncertainty import SLOPES, fit_slope, probabilities
 
 SMALL = {"n_layers": 2, "n_units": 10, "effective_spectral_radius": 0.5, "random_state": 0}
 

@@ -19,9 +19,8 @@ from fdgnn import (
 )
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.folds import shuffled_folds, stratified_folds
-from fdgnn.readout.calibration import probabilities
-from fdgnn.readout.conformal import ConformalScores
 from fdgnn.targets import code_classes
+from fdgnn.uncertainty import ConformalScores, probabilities
 from model_file_tools import again, refused, with_arrays, with_record
 from models import classifier, regressor
 

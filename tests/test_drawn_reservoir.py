@@ -20,7 +20,7 @@ from fdgnn.reservoir import (
     embed,
     weights,
 )
-from fdgnn.reservoir.drawing import _draw_cycles, _draw_wiring
+from fdgnn.reservoir.weights import _draw_cycles, _draw_wiring
 from fdgnn.seeds import Matrix, seed_sequence, stream
 from fdgnn.threads import over_chunks
 

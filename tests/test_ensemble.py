@@ -33,7 +33,7 @@ from fdgnn.exceptions import ConvergenceWarning, RareClassWarning, UnseenLabelWa
 from fdgnn.fitting import FitTask, draw_features, fit_model
 from fdgnn.folds import choice_folds, nested_folds
 from fdgnn.linear import KernelRidge, Ridge
-from fdgnn.readout.metrics import accuracy, squared_error
+from fdgnn.metrics import accuracy, squared_error
 from fdgnn.seeds import integer_seed, seed_sequence
 from fdgnn.targets import read_targets
 from models import NAMES, classifier, regressor

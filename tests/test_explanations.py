@@ -118,7 +118,7 @@ def test_chunks_and_searches_change_nothing(monkeypatch):
         FDGNNClassifier(n_estimators=2), n_configurations=1, cv=2, random_state=0
     ).fit(graphs, y)
     whole = explain(search, graphs, target=1)
-    monkeypatch.setattr(explanations.vertices, "_AT_ONCE", 60)
+    monkeypatch.setattr(explanations.attributions, "_AT_ONCE", 60)
     parts = explain(search.best_estimator_, list(graphs), target=1)
     for one, other in zip(whole, parts, strict=True):
         np.testing.assert_allclose(one.vertices, other.vertices, atol=1e-10)

@@ -21,7 +21,7 @@ from fdgnn.cli.splitting import joined
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.folds import TEST
 from fdgnn.graphs import GraphBatch
-from fdgnn.readout.metrics import OF_CLASSES
+from fdgnn.metrics import OF_CLASSES
 from fdgnn.report.numbers import significant
 from fdgnn.selection.splits import Split
 from fdgnn.workflow.chemistry import baseline_answers, morgan_counts, murcko_scaffolds

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from fdgnn import FDGNNClassifier
-from fdgnn.caching import cached_property
 from fdgnn.datasets import make_random_graphs
+from fdgnn.records import cached_property
 
 N_FORKS = 200
 

@@ -29,8 +29,7 @@ from fdgnn import (
 )
 from fdgnn.datasets import make_cycles, make_motif_graphs, make_random_graphs
 from fdgnn.exceptions import GraphError, UnusedDataWarning
-from fdgnn.explanations.fragments import FUNCTIONAL_GROUPS
-from fdgnn.explanations.groups import without_vertices
+from fdgnn.explanations.groups import FUNCTIONAL_GROUPS, without_vertices
 from fdgnn.linear import KernelRidge
 from fdgnn.pictures.views import group_values, views_of
 from fdgnn.workflow.grouping import GroupChoice

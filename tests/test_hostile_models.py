@@ -28,7 +28,7 @@ from fdgnn import (
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.exceptions import GraphError, ModelFileError
 from fdgnn.reservoir import contractions, embed
-from fdgnn.reservoir.schedule import MOST_ROWS
+from fdgnn.reservoir.weights import MOST_ROWS
 from fdgnn.stability import LARGE_BLOCK, spectral_radius
 from model_file_tools import memory_below, merged, refused, with_arrays, with_record
 

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn import metrics as theirs
 
-from fdgnn.readout import metrics
-from fdgnn.readout.calibration import fit_slope, probabilities
+from fdgnn import metrics
+from fdgnn.uncertainty import fit_slope, probabilities
 
 RNG = np.random.default_rng(0)
 WEIGHTS = RNG.uniform(0.2, 2.0, size=60)

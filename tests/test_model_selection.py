@@ -32,7 +32,7 @@ from fdgnn import (
 from fdgnn.datasets import make_cycles, make_motif_graphs, make_random_graphs
 from fdgnn.folds import choice_folds, nested_folds, stratified
 from fdgnn.seeds import integer_seed, seed_sequence
-from fdgnn.selection.scorers import scorer_metric
+from fdgnn.selection.scoring import scorer_metric
 from fdgnn.selection.search import draw_configurations
 from fdgnn.targets import read_targets
 

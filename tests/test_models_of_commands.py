@@ -20,7 +20,7 @@ from fdgnn.evaluation.models import CommitteeStudy, evaluate_committee, held_out
 from fdgnn.exceptions import RunMismatchError, StudyError
 from fdgnn.portrait.making import portrait_of_committee
 from fdgnn.portrait.records import read_portrait
-from fdgnn.readout.calibration import fit_slope, probabilities
+from fdgnn.uncertainty import fit_slope, probabilities
 from fdgnn.workflow.predicting import Predictor, predict_tables
 from strategies import assert_same
 from tu_files import write_batch

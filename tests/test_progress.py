@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fdgnn import progress
+from fdgnn import context as progress
 
 
 @pytest.fixture

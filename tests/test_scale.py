@@ -494,7 +494,7 @@ def test_graphs_that_are_all_equal_lie_in_one_fold(model):
 def test_rows_that_are_read_are_shown_with_their_rate_and_the_time_left(
     shards, tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr("fdgnn.progress._SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("fdgnn.context._SECONDS_BETWEEN_LINES", 0.0)
     for n_jobs in (1, 2):
         context = Context(n_jobs=n_jobs, quiet=False)
         executor = Local(tmp_path / f"w{n_jobs}", 10**9, context)

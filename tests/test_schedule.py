@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fdgnn.reservoir.schedule import schedule_layers, trees
+from fdgnn.reservoir.weights import schedule_layers, trees
 
 
 def wiring(H, C, seed=0, n_layers=1):

@@ -20,16 +20,16 @@ from fdgnn import (
     KernelRidge,
     WLCounts,
     load_model,
+    metrics,
     save_model,
 )
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.exceptions import RareClassWarning
 from fdgnn.fitting import FitTask, draw_features
 from fdgnn.folds import choice_folds
-from fdgnn.readout import metrics
-from fdgnn.readout.thresholds import THRESHOLDS, best_threshold
 from fdgnn.seeds import integer_seed, seed_sequence
 from fdgnn.targets import class_targets, read_targets
+from fdgnn.uncertainty import THRESHOLDS, best_threshold
 from models import classifier
 
 WL = WLCounts(n_iterations=1)

@@ -22,6 +22,7 @@ from fdgnn import (
     substructures,
 )
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
+from fdgnn.explanations.substructures import _first_label_in_words
 from fdgnn.linear import KernelRidge, Ridge
 
 ALL = 10**6  # more than there are
@@ -123,7 +124,7 @@ def test_chunks_change_nothing(monkeypatch):
     graphs, y = paths(30)
     model = AutoGraphClassifier("wl").fit(graphs, y)
     whole = substructures(model, graphs)
-    monkeypatch.setattr(explanations.vertices, "_AT_ONCE", 40)
+    monkeypatch.setattr(explanations.attributions, "_AT_ONCE", 40)
     parts = substructures(model, graphs)
     for one, other in zip(whole, parts, strict=True):
         assert (one.words, one.graph, one.n_graphs) == (other.words, other.graph, other.n_graphs)
@@ -244,7 +245,7 @@ def test_real_features_are_named():
 def test_ranges_hold_the_numbers_that_they_stand_for(name):
     graphs, _ = make_motif_graphs(20, motifs=("star", "clique"), random_state=0)
     encoder = WLCounts(n_iterations=0).fit(graphs)
-    said = encoder.in_words(graphs, name)
+    said = _first_label_in_words(encoder, graphs, name, {})
     A = graphs.adjacency()
     degree = np.diff(graphs.indptr)
     numbers = degree if name == "degree" else (A @ A @ A).diagonal() // 2

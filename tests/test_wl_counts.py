@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 from fdgnn import Graph, GraphClassifier, WLCounts, as_batch, load_model, save_model
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
-from fdgnn.encoders.channels import bins_of, coarse_bins, log_bins, quantile_edges
+from fdgnn.encoders.wl_labels import bins_of, coarse_bins, log_bins, quantile_edges
 from fdgnn.exceptions import GraphError, UnseenLabelWarning
 from strategies import graph_lists
 
@@ -243,7 +243,7 @@ def test_graphs_without_labels_are_told_apart_by_structure():
 def test_triangles_and_neighbors_are_counted_right():
     import networkx as nx
 
-    from fdgnn.encoders.channels import _extremes, _triangles, degrees
+    from fdgnn.encoders.wl_labels import _extremes, _triangles, degrees
 
     made = [nx.gnp_random_graph(12, 0.4, seed=s) for s in range(10)]
     for network in made[::2]:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from fdgnn.arrays import Floats
 from fdgnn.fitting import FitTask, ModelFit, Scores
-from fdgnn.readout.metrics import ranks
+from fdgnn.metrics import ranks
 
 Mask = npt.NDArray[np.bool_]
 

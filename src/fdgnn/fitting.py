@@ -28,7 +28,6 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from fdgnn.arrays import Array, Features, Floats, Ints
-from fdgnn.caching import cached_property
 from fdgnn.encoders import Encoder, Encoding
 from fdgnn.encoders.base import Settling, check_features, check_rows
 from fdgnn.encoders.descriptors import DescriptorBlock, beside
@@ -36,7 +35,8 @@ from fdgnn.expansion import RandomExpansion, expanded
 from fdgnn.folds import TEST
 from fdgnn.graphs import GraphBatch
 from fdgnn.linear import KernelReadout, KernelRidge, LinearReadout, Ridge, RidgePath, SparseReadout
-from fdgnn.readout.metrics import Metric
+from fdgnn.metrics import Metric
+from fdgnn.records import cached_property
 from fdgnn.targets import Targets
 
 FEW_GRAPHS = 8  # whose outputs take one kernel call, because calls take longer than sums

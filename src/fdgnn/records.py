@@ -1,18 +1,35 @@
-"""Records: what is written to a file and read again is one class with one decoder.
-
-A record is a `msgspec.Struct`. Its fields and their types are the format; `decode` checks a
-stranger's JSON against them, so that nobody has to check again. docs/decisions/0030-records.md
-says why this library was chosen.
-"""
+"""Typed records of files, and properties that are computed once."""
 
 from __future__ import annotations
 
+import functools
+import sys
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from fdgnn.files import write_aside
+
+# On Python 3.11, `functools.cached_property` holds one lock for each property of a class. A process
+# that is forked while another thread holds it waits forever. Python 3.12 removed the lock; for 3.11
+# this does the same. Two threads may then compute a value at the same time, and one of the two
+# equal values is kept.
+if TYPE_CHECKING or sys.version_info >= (3, 12):
+    from functools import cached_property as cached_property
+else:
+
+    class cached_property(functools.cached_property):  # noqa: N801 - it replaces functools' own
+        """A property that is computed once for each instance."""
+
+        def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
+            if instance is None:
+                return self
+            values = instance.__dict__
+            if self.attrname not in values:
+                values[self.attrname] = self.func(instance)
+            return values[self.attrname]
+
 
 T = TypeVar("T")
 

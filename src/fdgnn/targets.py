@@ -19,10 +19,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from fdgnn.arrays import Array, Floats, Ints, is_unknown, largest_of
-from fdgnn.caching import cached_property
 from fdgnn.exceptions import GraphError
 from fdgnn.graphs import GraphBatch
 from fdgnn.limits import MAX_NUMBER
+from fdgnn.records import cached_property
 from fdgnn.texts import cut
 
 Mask = npt.NDArray[np.bool_]

@@ -12,11 +12,11 @@ from fdgnn.model_files.description import MODELS
 if TYPE_CHECKING:
     from fdgnn.encoders.base import GraphKind
     from fdgnn.encoders.descriptors import DescriptorColumn
-    from fdgnn.encoders.records import EncoderRecord
+    from fdgnn.encoders.registry import EncoderRecord
     from fdgnn.graphs.reading import Reading
     from fdgnn.model_files import ModelInfo
     from fdgnn.model_files.description import EstimatorRecord
-    from fdgnn.model_files.targets import TargetRecord
+    from fdgnn.model_files.state import TargetRecord
 
 _CLASSES = 10  # that are named
 _STANDARDIZED = {"parent": "largest fragment", "tautomer": "canonical tautomer"}

@@ -204,7 +204,7 @@ def _check_target(found: Labeled, model: ModelName, scoring: str | None) -> None
     """Refuse a model or a scoring that is not for such targets."""
     import numpy as np
 
-    from fdgnn.readout.metrics import OF_CLASSES, OF_NUMBERS, known_scoring
+    from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, known_scoring
     from fdgnn.workflow.inference import text_among_numbers
 
     classify = found.task == "classification"

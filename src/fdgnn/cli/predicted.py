@@ -227,7 +227,7 @@ def _first_rejects(records: Any, target: str) -> list[str]:
 def tell_unseen(n_unseen: int, n_rows: int, context: Context) -> None:
     """Say in one line, for all tables together, how many rows have unknown labels."""
     if n_unseen:
-        from fdgnn.encoders.unseen import WHAT_IT_MEANS
+        from fdgnn.encoders.base import WHAT_IT_MEANS
 
         verb = agreeing(n_unseen, "has", "have")
         say(f"{n_unseen} of these {n_rows} rows {verb} {WHAT_IT_MEANS}", context.quiet)

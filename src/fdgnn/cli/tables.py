@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         PublishedAccuracy,
         RunResult,
     )
-    from fdgnn.readout.metrics import Scoring
+    from fdgnn.metrics import Scoring
 
 _ALWAYS = ("accuracy", "balanced_accuracy", "roc_auc")  # scores of classes that are always shown
 
@@ -50,7 +50,7 @@ def result_table(result: RunResult) -> Table:
 
 def committee_table(result: CommitteeResult) -> Table:
     """Show how the members of a committee do alone, and their average."""
-    from fdgnn.readout.metrics import OF_CLASSES
+    from fdgnn.metrics import OF_CLASSES
 
     alone = [f"{100 * share:.2f}" for share in result.member_accuracies]
     table = _members_table(result, "accuracy, %", alone)
@@ -68,7 +68,7 @@ def committee_table(result: CommitteeResult) -> Table:
 
 def quantity_table(result: QuantityResult) -> Table:
     """Show how the members of a committee that predicts a number do alone, and their average."""
-    from fdgnn.readout.metrics import OF_NUMBERS
+    from fdgnn.metrics import OF_NUMBERS
 
     chosen = OF_NUMBERS[result.scoring]
     alone = [_score_cell(chosen, score) for score in result.member_scores]

@@ -18,23 +18,23 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, NoReturn, Protocol, Self, cast
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from fdgnn.arrays import Array, Features, Floats, Ints, dense, largest_of
-from fdgnn.caching import cached_property
-from fdgnn.encoders.unseen import tell_unseen
 from fdgnn.exceptions import (
+    ConvergenceWarning,
     FDGNNWarning,
     FeatureError,
     GraphError,
     ModelFileError,
+    UnseenLabelWarning,
     frames_of_libraries,
 )
 from fdgnn.graphs import GraphBatch
@@ -43,8 +43,38 @@ from fdgnn.graphs.reading import Reading
 from fdgnn.graphs.union import Kind
 from fdgnn.linear import KernelRidge, Ridge, fits_in_memory
 from fdgnn.parameters import LARGEST_WHOLE, Jobs, Rule, check_parameters
-from fdgnn.records import Record
-from fdgnn.seeds import seed_sequence
+from fdgnn.records import Record, cached_property
+from fdgnn.seeds import integer_seed, seed_sequence
+from fdgnn.texts import agreeing
+
+#: What may be done about vertex labels that no training graph has: an error, or nothing.
+HANDLE_UNKNOWN = ("error", "ignore")
+
+
+def unseen_in_words(graphs: GraphBatch, vocabulary: Sequence[Any] | None) -> dict[int, str]:
+    """Positions of graphs with a vertex label that is not in the vocabulary, each with words."""
+    new = graphs.new_labels(vocabulary)
+    return {g: f"vertex label {label} was not seen during fit" for g, label in new.items()}
+
+
+def unseen_arcs_in_words(graphs: GraphBatch, vocabulary: Sequence[Any] | None) -> dict[int, str]:
+    """Positions of graphs with an edge label that is not in the vocabulary, each with words."""
+    new = graphs.new_arc_labels(vocabulary)
+    return {g: f"edge label {label} was not seen during fit" for g, label in new.items()}
+
+
+def tell_unseen(n_unseen: int, n_graphs: int, stacklevel: int = 3) -> None:
+    """Warn once if some of the graphs have new labels."""
+    if n_unseen:
+        verb = agreeing(n_unseen, "has", "have")
+        message = f"{n_unseen} of {n_graphs} graphs {verb} {WHAT_IT_MEANS}"
+        warnings.warn(message, UnseenLabelWarning, stacklevel=stacklevel + 1)
+
+
+WHAT_IT_MEANS = (
+    "labels or descriptors that were not seen during fit; the model knows nothing about "
+    "these, so its answers rest on the rest of the graph"
+)
 
 
 class GraphKind(Record, frozen=True, kw_only=True):
@@ -340,7 +370,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Give what features (n, P) count of graphs, a column for each kind of thing.
 
         From it a model knows what its training graphs have, and what is new in others
-        (`fdgnn.novelty`).
+        (`fdgnn.applicability`).
         """
         raise NotImplementedError(f"{type(self).__name__} counts nothing")
 
@@ -482,3 +512,97 @@ def encode_each(
     for encoder, encoding in zip(encoders, found, strict=True):
         check_rows(encoding.features[0], len(graphs), encoder)
     return found
+
+
+_REMEDY = "lower `effective_spectral_radius` or raise `max_iter` to let them settle"
+
+
+def tell_unsettled(settlings: Sequence[Settling], remedy: str = _REMEDY) -> None:
+    """Warn the user's own code if some graphs did not come to rest in some network.
+
+    `remedy` says what the user can do about it, where the reservoir's parameters are not theirs.
+    """
+    tol, max_iter = settlings[0].tol, settlings[0].max_iter
+    if not any(np.count_nonzero(s.residual >= tol) for s in settlings):  # most often
+        return
+    residual = np.concatenate([s.residual for s in settlings]).max(axis=0)
+    n_moving = int((residual >= tol).sum())
+    if n_moving:
+        warnings.warn(
+            f"{n_moving} of {len(residual)} graphs did not converge to tol={tol:g} within "
+            f"max_iter={max_iter} iterations; the largest last change is {residual.max():.3g}, in "
+            f"graph {int(residual.argmax())}. Their last states are used, as in the paper; "
+            f"{remedy}",
+            ConvergenceWarning,
+            stacklevel=frames_of_libraries(),
+        )
+
+
+class TransformerEncoder(Encoder):
+    """Encode graphs by a transformer that knows nothing of fdgnn.
+
+    It gets a `GraphBatch`, a sequence of graphs. There are no attributions, and no model files,
+    which hold no code.
+
+    Parameters
+    ----------
+    transformer : object with `fit` and `transform`
+    """
+
+    kind = "transformer"
+
+    def __init__(self, transformer: Any) -> None:
+        self.transformer = transformer
+
+    @property
+    def shown_name(self) -> str:
+        """The transformer's class."""
+        return type(self.transformer).__name__
+
+    @property
+    def draws(self) -> bool:  # type: ignore[override]
+        """Whether it has a `random_state` that is None."""
+        parameters: dict[str, Any] = getattr(self.transformer, "get_params", dict)()
+        return "random_state" in parameters and parameters["random_state"] is None
+
+    def _draw(self, graphs: GraphBatch, seed: np.random.SeedSequence) -> None:
+        self.transformer_ = clone(self.transformer, safe=False)
+        parameters: dict[str, Any] = getattr(self.transformer_, "get_params", dict)()
+        if parameters.get("random_state", 0) is None:
+            self.transformer_.set_params(random_state=integer_seed(seed))
+        self.transformer_.fit(graphs)
+
+    def encode(
+        self,
+        graphs: GraphBatch,
+        depths: Sequence[int] | None = None,
+        n_jobs: int | None = None,
+    ) -> Encoding:
+        """Transform checked graphs."""
+        X: Any = self.transformer_.transform(graphs)
+        if sp.issparse(X):
+            return Encoding([sp.csr_array(cast(Any, X), dtype=np.float64)])
+        X = np.asarray(X, dtype=np.float64)
+        return Encoding([X.reshape(len(X), -1)])
+
+    def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> NoReturn:
+        """Raise ValueError: a transformer does not say what a vertex contributes."""
+        raise ValueError(
+            f"a {self.shown_name} has no attributions; derive it from fdgnn.encoders.Encoder and "
+            "give it `attribute`, or `vertex_features`"
+        )
+
+    def facts(self) -> Record:
+        """Raise ModelFileError: a file cannot hold the transformer."""
+        raise ModelFileError(
+            f"a {self.shown_name} cannot be saved, because model files hold no code; derive it "
+            "from fdgnn.encoders.Encoder with `facts`, `arrays` and `restore`, and register it"
+        )
+
+    def arrays(self) -> dict[str, Array]:
+        """Return nothing; `facts` says why."""
+        return {}
+
+    def restore(self, facts: Any, arrays: Mapping[str, Array], graph_kind: Any) -> None:
+        """Raise ModelFileError: no file has such an encoder."""
+        raise ModelFileError("a file cannot have a transformer as encoder")

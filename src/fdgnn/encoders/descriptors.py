@@ -17,11 +17,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from fdgnn.arrays import Array, Features, Floats, Ints, spread
-from fdgnn.caching import cached_property
 from fdgnn.exceptions import GraphError
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.descriptors import Descriptors, kind_of, known_in
-from fdgnn.records import Record
+from fdgnn.records import Record, cached_property
 
 #: How large descriptors are beside the features of graphs, by their mean squared distances.
 SHARE = 0.1

@@ -1,23 +1,28 @@
-"""Encoders by name: for parameters such as ``encoder="reservoir"``, and for model files."""
+"""Encoders by name, and encoders in model files: one record describes an encoder."""
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cache
+from numbers import Integral, Real
+from typing import Any, NoReturn, TypeVar
 
+import msgspec
+import numpy as np
 from sklearn.base import clone
 
-from fdgnn.encoders.base import Encoder
-from fdgnn.encoders.reservoir import GraphReservoir
-from fdgnn.encoders.transformer import TransformerEncoder
-from fdgnn.encoders.union import EncoderUnion
-from fdgnn.encoders.wl import WLCounts
+from fdgnn.arrays import Array, Floats
+from fdgnn.encoders.base import Encoder, GraphKind, TransformerEncoder
+from fdgnn.exceptions import ModelFileError
+from fdgnn.expansion import RandomExpansion
+from fdgnn.records import Record, as_plain
 
-_ENCODERS: dict[str, type[Encoder]] = {
-    encoder.kind: encoder for encoder in (GraphReservoir, WLCounts, EncoderUnion)
-}
+_ENCODERS: dict[str, type[Encoder]] = {}
+_Kind = TypeVar("_Kind", bound=type[Encoder])
 
 
-def register_encoder(encoder: type[Encoder]) -> type[Encoder]:
+def register_encoder(encoder: _Kind) -> _Kind:
     """Make an encoder known by its `kind`; usable as a decorator.
 
     A model file names its encoder and never brings code, so `load_model` builds only encoders
@@ -70,3 +75,211 @@ def as_encoder(given: Any) -> Encoder:
             "and transform"
         )
     return TransformerEncoder(clone(given, safe=False))
+
+
+Value = bool | int | float | str | None
+_MACHINE = ("n_jobs",)  # parameters that belong to a machine, not to a model
+
+
+class EncoderRecord(Record, frozen=True, kw_only=True):
+    """An encoder: its name, its parameters, and what it says of itself.
+
+    `facts` is the encoder's own record (`Encoder.Facts`) as plain values. A reservoir has its
+    ``degree`` (k as used) and its ``vocabulary`` (the vertex labels it knows, or None).
+    """
+
+    kind: str
+    parameters: dict[str, Value]
+    facts: dict[str, object]
+
+
+# ---------------------------------------------------------------------- from an encoder
+
+
+def describe_encoder(encoder: Encoder) -> EncoderRecord:
+    """Describe a fitted encoder, without its arrays."""
+    facts = as_plain(encoder.facts())
+    for _, each in encoder.named_encoders:
+        _check_random_state(each)
+    return EncoderRecord(
+        kind=_registered_kind(encoder), parameters=_own_parameters(encoder), facts=facts
+    )
+
+
+def describe_template(encoder: Encoder) -> EncoderRecord:
+    """Describe an encoder that is a parameter, and so not fitted."""
+    _check_random_state(encoder)
+    inner = [(name, describe_template(each)) for name, each in encoder.named_encoders]
+    return EncoderRecord(
+        kind=_registered_kind(encoder),
+        parameters=_own_parameters(encoder),
+        facts={
+            name: [(k, as_plain(each)) for k, each in inner] for name in encoder.encoder_parameters
+        },
+    )
+
+
+def _check_random_state(encoder: Encoder) -> None:
+    state = encoder.random_state
+    if state is not None and not isinstance(state, Integral):
+        refuse(
+            f"the random_state of its {type(encoder).__name__} is a {type(state).__name__}, which "
+            "a file cannot hold; give an integer"
+        )
+
+
+def _registered_kind(encoder: Encoder) -> str:
+    kind: str | None = getattr(encoder, "kind", None)
+    try:
+        known = encoder_class(kind or "")
+    except ValueError:
+        known = None
+    if kind is None or known is not type(encoder):
+        refuse(
+            f"the encoder {type(encoder).__name__} is not registered, so that a file cannot name "
+            "it; give it a `kind` and decorate it with fdgnn.register_encoder"
+        )
+    return kind
+
+
+def plain_parameters(estimator: Any) -> dict[str, Any]:
+    """Give parameters as JSON has them; a `random_state` that is no integer is left out."""
+    parameters = {
+        name: _plain(value)
+        for name, value in estimator.get_params(deep=False).items()
+        if name not in _MACHINE
+    }
+    if not isinstance(parameters.get("random_state"), Integral):
+        parameters.pop("random_state", None)
+    return parameters
+
+
+def _plain(value: Any) -> Any:
+    """Give a number as Python's own; NumPy's item() leaves those of more bits alone."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if isinstance(value, Real) else value
+
+
+def _own_parameters(encoder: Encoder) -> dict[str, Value]:
+    """All but those that are encoders themselves, which the facts describe."""
+    found = plain_parameters(encoder)
+    return {name: found[name] for name in found if name not in encoder.encoder_parameters}
+
+
+def difference(encoder: Encoder, other: Encoder) -> str | None:
+    """Name a parameter in which two encoders differ; None if they would be fitted alike."""
+    if type(encoder) is not type(other):
+        return "kind"
+    one, two = _own_parameters(encoder), _own_parameters(other)
+    for name in one.keys() | two.keys():
+        if name != "random_state" and one.get(name) != two.get(name):
+            return name
+    inner, others = dict(encoder.named_encoders), dict(other.named_encoders)
+    if list(inner) != list(others):
+        return "list of encoders"
+    found = (difference(each, others[name]) for name, each in inner.items())
+    return next(filter(None, found), None)
+
+
+# ---------------------------------------------------------------------- to an encoder
+
+
+def build_encoder(record: EncoderRecord) -> Encoder:
+    """Build the encoder of a record, not fitted yet."""
+    kind = _class_of(record)
+    parameters: dict[str, Any] = dict(record.parameters)
+    for name in kind.encoder_parameters:
+        inner = getattr(_facts_of(record, kind), name)
+        if any(_class_of(each).encoder_parameters for _, each in inner):
+            refuse("it joins encoders that are joined themselves, which a file cannot have")
+        if name in parameters:
+            refuse(f"a {kind.__name__} has no parameter {name!r} in a file")
+        parameters[name] = [(key, build_encoder(each)) for key, each in inner]
+    encoder: Encoder = with_parameters(kind, parameters, kind.check_parameters)
+    return encoder
+
+
+def restore_encoder(
+    record: EncoderRecord, arrays: Mapping[str, Array], graph_kind: GraphKind
+) -> Encoder:
+    """Build a fitted encoder; its `restore` checks facts and arrays."""
+    encoder = build_encoder(record)
+    encoder.graph_kind_ = graph_kind
+    encoder.restore(_facts_of(record, type(encoder)), arrays, graph_kind)
+    return encoder
+
+
+def with_parameters(kind: Any, parameters: Mapping[str, Any], check: Callable[[Any], None]) -> Any:
+    """Make an instance, and check it; parameters that a file does not have get their default."""
+    if unknown := set(parameters) - _names(kind):
+        refuse(f"a {kind.__name__} has no parameter {min(unknown)[:40]!r} in a file")
+    state = parameters.get("random_state")
+    if not (state is None or (type(state) is int and state >= 0)):
+        refuse("its random_state is not a nonnegative integer")
+    try:
+        made = kind(**parameters)
+        check(made)
+    except (TypeError, ValueError) as error:
+        refuse(f"a parameter is wrong: {error}")
+    return made
+
+
+@cache
+def _names(kind: Any) -> frozenset[str]:
+    """Names of the parameters that a file may give."""
+    return frozenset(inspect.signature(kind).parameters) - set(_MACHINE)
+
+
+def _class_of(record: EncoderRecord) -> type[Encoder]:
+    try:
+        return encoder_class(record.kind)
+    except ValueError:
+        refuse(f"its encoder {record.kind[:40]!r} is not known; register it first")
+
+
+def _facts_of(record: EncoderRecord, kind: type[Encoder]) -> Any:
+    """Give what a record says of the encoder, in the encoder's own record."""
+    try:
+        return msgspec.convert(record.facts, kind.Facts)
+    except ValueError as error:
+        refuse(f"what it says of its encoder cannot be read ({error})")
+
+
+# ---------------------------------------------------------------------- arrays
+
+
+def take(arrays: dict[str, Array], name: str, ndim: int, dtype: Any = np.float64) -> Array:
+    """Take an array out of those of a file, or raise ModelFileError unless it is of this type."""
+    array = arrays.pop(name, None)
+    if array is None or array.dtype != dtype or array.ndim != ndim:
+        found = "has none" if array is None else f"has {array.dtype} {array.shape}"
+        kind = np.dtype(dtype).name
+        refuse(f"a network needs {kind} numbers with {ndim} axes as {name[:40]}, {found}")
+    return array
+
+
+def take_expansion(
+    arrays: dict[str, Array], encoder: Encoder, n_projections: int | None
+) -> RandomExpansion | None:
+    """Take the expansion of an encoder's features, if there is one, and check its size."""
+    if "projection" not in arrays:
+        n_features = encoder.n_features_out or 1
+        if encoder.expanded_size(n_features, n_projections):
+            refuse("it has no projection, though its features are expanded")
+        return None
+    projection: Floats = take(arrays, "projection", 2)
+    P, n_features = projection.shape
+    fits = P > 0 and encoder.n_features_out in (None, n_features)
+    if not fits or encoder.expanded_size(n_features, n_projections) != P:
+        refuse(f"its projection has the shape {projection.shape}, which does not fit")
+    expansion = RandomExpansion(P)
+    expansion.projection_ = projection
+    return expansion
+
+
+def refuse(message: str) -> NoReturn:
+    """Raise ModelFileError."""
+    raise ModelFileError(message)

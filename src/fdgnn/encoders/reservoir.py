@@ -11,9 +11,17 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fdgnn.arrays import Array, Features, Floats
-from fdgnn.encoders.base import Encoder, Encoding, GraphKind, Settling, VertexParts
-from fdgnn.encoders.settling import tell_unsettled
-from fdgnn.encoders.unseen import HANDLE_UNKNOWN, unseen_in_words
+from fdgnn.encoders.base import (
+    HANDLE_UNKNOWN,
+    Encoder,
+    Encoding,
+    GraphKind,
+    Settling,
+    VertexParts,
+    tell_unsettled,
+    unseen_in_words,
+)
+from fdgnn.encoders.registry import register_encoder
 from fdgnn.exceptions import (
     FDGNNWarning,
     ModelFileError,
@@ -61,6 +69,7 @@ class Degree:
         return MAX_NUMBER.in_words if MAX_NUMBER.is_below(value) else None
 
 
+@register_encoder
 class GraphReservoir(Encoder):
     """Embed graphs as the pooled fixed points of an untrained deep reservoir.
 

@@ -19,10 +19,11 @@ from fdgnn.encoders.base import (
     check_features,
     check_rows,
 )
-from fdgnn.encoders.records import (
+from fdgnn.encoders.registry import (
     EncoderRecord,
     describe_encoder,
     difference,
+    register_encoder,
     restore_encoder,
     take,
     take_expansion,
@@ -87,6 +88,7 @@ class UnionBlock:
         return cls(encoder, expansion, float(scale[0]))
 
 
+@register_encoder
 class EncoderUnion(Encoder):
     """Put the features of several encoders side by side, each block scaled to the same size.
 

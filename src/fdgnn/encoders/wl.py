@@ -3,34 +3,195 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from fdgnn.arrays import Array, Features, Ints
-from fdgnn.encoders import channels
-from fdgnn.encoders.arc_reading import ArcReading
-from fdgnn.encoders.base import Encoder, Encoding, GraphKind
-from fdgnn.encoders.channels import Channels, Colors
-from fdgnn.encoders.counting import colored, feature_keys, hashed_counts, numbered
-from fdgnn.encoders.unseen import HANDLE_UNKNOWN, unseen_arcs_in_words, unseen_in_words
-from fdgnn.encoders.wl_files import (
-    WLFacts,
-    kept_edges,
-    taken_columns,
-    taken_edges,
-    taken_weight_edges,
+from fdgnn.arrays import Array, Features, Floats, Ints, entries_of
+from fdgnn.encoders import wl_labels as channels
+from fdgnn.encoders.base import (
+    HANDLE_UNKNOWN,
+    Encoder,
+    Encoding,
+    GraphKind,
+    unseen_arcs_in_words,
+    unseen_in_words,
 )
-from fdgnn.encoders.wl_parts import WLParts, rows_of
-from fdgnn.encoders.wording import features_in_words, labels_in_words, structure_in_words
+from fdgnn.encoders.registry import register_encoder
+from fdgnn.encoders.wl_labels import (
+    WEIGHT_BINS,
+    ArcReading,
+    Channels,
+    Colors,
+    colored,
+    feature_keys,
+    hashed_counts,
+    numbered,
+)
 from fdgnn.exceptions import ModelFileError
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.union import Kind
 from fdgnn.limits import MAX_BINS, MAX_BUCKETS, MAX_ROUNDS
 from fdgnn.parameters import Number, OneOf, Rule
+from fdgnn.records import Record, cached_property
+
+
+class WLFacts(Record, frozen=True, kw_only=True):
+    """What a model file says of color counts, beside parameters and arrays."""
+
+    vocabulary: list[int | str] | None
+    joint: bool = False
+    whole_weights: bool = True
+    labeled_arcs: bool = False
+    weighted_arcs: bool = False
+    arc_vocabulary: list[int | str] | None = None  # None where it is not known
+
+
+def kept_edges(edges: Floats) -> dict[str, Array]:
+    """Edges of the bins of features, and how many each has.
+
+    A feature with fewer edges than others has zeros after them: files have finite numbers.
+    """
+    real = np.isfinite(edges)
+    counts = real.sum(axis=1, dtype=np.int32)
+    return {"feature_edges": np.where(real, edges, 0.0), "feature_counts": counts}
+
+
+def taken_edges(arrays: dict[str, Array], shape: tuple[int, int]) -> Floats:
+    """Edges of the bins of features, (n_features, n_bins - 1), infinite after the last real one."""
+    edges, counts = arrays.pop("feature_edges", None), arrays.pop("feature_counts", None)
+    if edges is None or edges.dtype != np.float64 or edges.shape != shape:
+        raise ModelFileError(f"its color counts need edges of bins of the shape {shape}")
+    if counts is None or counts.dtype != np.int32 or counts.shape != shape[:1]:
+        raise ModelFileError("its color counts need the number of edges of each feature")
+    if (counts < 0).any() or (counts > shape[1]).any():
+        raise ModelFileError("its color counts have more edges of bins than there are")
+    found = np.where(np.arange(shape[1]) < counts[:, None], edges, np.inf)
+    if not (found[:, 1:] >= found[:, :-1]).all():
+        raise ModelFileError("the edges of its bins do not ascend")
+    return found
+
+
+def taken_weight_edges(arrays: dict[str, Array]) -> Floats:
+    """Edges of the bins of weights, infinite after the last real one."""
+    edges = arrays.pop("weight_edges", None)
+    if edges is None or edges.dtype != np.float64 or edges.ndim != 1 or len(edges) >= WEIGHT_BINS:
+        raise ModelFileError(f"its color counts need at most {WEIGHT_BINS - 1} edges of weights")
+    if not (edges[1:] >= edges[:-1]).all():
+        raise ModelFileError("the edges of its bins do not ascend")
+    return np.concatenate([edges, np.full(WEIGHT_BINS - 1 - len(edges), np.inf)])
+
+
+def taken_columns(arrays: dict[str, Array]) -> Colors:
+    """The feature of each column, ascending."""
+    columns = arrays.pop("columns", None)
+    if columns is None or columns.dtype != np.uint64 or columns.ndim != 1 or len(columns) == 0:
+        raise ModelFileError("its color counts need columns, which are numbers of 64 bits")
+    if not (columns[1:] > columns[:-1]).all():
+        raise ModelFileError("the columns of its color counts do not ascend")
+    return columns
+
+
+class LabelRow(NamedTuple):
+    """Which channel and round a row of colors is of."""
+
+    channel: str
+    round: int
+
+
+def rows_of(found: Channels) -> tuple[LabelRow, ...]:
+    """Name the rows of colors of these channels."""
+    pairs = zip(found.names, found.n_iterations.tolist(), strict=True)
+    return tuple(LabelRow(name, r) for name, rounds in pairs for r in range(rounds + 1))
+
+
+@dataclass(frozen=True)
+class WLParts:
+    """Counts of colors, and which vertex has which color.
+
+    Attributes
+    ----------
+    graphs : GraphBatch
+    features : (n_graphs, n_features) CSR
+    columns : (T, n_vertices) int64
+        The column of each vertex's feature in each channel and round; -1 if it has none.
+    colors : (T, n_vertices) uint64
+    rows : tuple of LabelRow
+        The channel and round of each of the T rows.
+    """
+
+    graphs: GraphBatch
+    features: sp.csr_array
+    columns: Ints
+    colors: Colors
+    rows: tuple[LabelRow, ...]
+
+    def contributions(self, directions: Features, of_graph: Ints) -> Floats:
+        """Split ``features[g] @ directions[of_graph[g]]`` over the vertices of each graph.
+
+        The weights of a color's features are shared equally by the vertices of that color.
+        """
+        graph_of_vertex = self.graphs.graph_of_vertex
+        shares = self.shares(directions, of_graph).sum(axis=0)
+        wanted = self._products(directions, of_graph)
+        lost = wanted - np.add.reduceat(shares, self.graphs.vertex_offsets[:-1])
+        return np.asarray(shares + (lost / np.diff(self.graphs.vertex_offsets))[graph_of_vertex])
+
+    def shares(self, directions: Features, of_graph: Ints) -> Floats:
+        """What each vertex adds in each channel and round, (T, n_vertices)."""
+        own = of_graph[self.graphs.graph_of_vertex]
+        weights = np.where(self.columns >= 0, entries_of(directions, own, self.columns), 0.0)
+        weights *= self._amounts
+        shared = [
+            (np.bincount(group, row) / size)[group]
+            for group, row, size in zip(self.groups, weights, self._sizes, strict=True)
+        ]
+        return np.stack(shared)
+
+    @cached_property
+    def groups(self) -> Ints:
+        """Number of the (graph, color) that each vertex belongs to, by channel and round."""
+        return np.stack([_numbered(self.graphs.graph_of_vertex, row) for row in self.colors])
+
+    @cached_property
+    def _sizes(self) -> list[Ints]:
+        return [np.bincount(row) for row in self.groups]
+
+    @cached_property
+    def _amounts(self) -> Floats:
+        """What each vertex adds to its column: 1, or less where only presence is counted."""
+        known = self.columns >= 0
+        if self.features.sum() == known.sum():
+            return np.ones((1, 1))
+        graph = np.broadcast_to(self.graphs.graph_of_vertex, known.shape)
+        ones = np.ones(int(known.sum())), (graph[known], self.columns[known])
+        often = sp.csr_array(ones, shape=self.features.shape)
+        often.sum_duplicates()
+        amounts = np.zeros(known.shape)
+        whole = entries_of(self.features, graph[known], self.columns[known])
+        amounts[known] = whole / entries_of(often, graph[known], self.columns[known])
+        return amounts
+
+    def _products(self, directions: Features, of_graph: Ints) -> Floats:
+        X = self.features
+        graph = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        each = X.data * entries_of(directions, of_graph[graph], X.indices)
+        return np.asarray(np.bincount(graph, each, minlength=X.shape[0]), dtype=np.float64)
+
+
+def _numbered(graph_of_vertex: Array, colors: Colors) -> Ints:
+    """Number the pairs of graph and color in ascending order; vertices are graph after graph."""
+    order = np.lexsort((colors, graph_of_vertex))
+    graph, color = graph_of_vertex[order], colors[order]
+    starts = np.concatenate([[0], (graph[1:] != graph[:-1]) | (color[1:] != color[:-1])])
+    numbers = np.empty(len(order), dtype=np.int64)
+    numbers[order] = np.cumsum(starts)
+    return numbers
+
 
 DEFAULT_FEATURES = 2**18
 
@@ -48,6 +209,7 @@ class Buckets:
         return MAX_BUCKETS.in_words if MAX_BUCKETS.is_below(value) else None
 
 
+@register_encoder
 class WLCounts(Encoder):
     """Count the colors of each graph's vertices, round by round (Weisfeiler-Lehman features).
 
@@ -409,26 +571,3 @@ class WLCounts(Encoder):
         check_is_fitted(self)
         graphs = self._check_graphs(X)
         return self._all_colors(graphs, self.n_iterations, self.n_jobs)[1][: self.n_iterations + 1]
-
-    def in_words(
-        self, graphs: GraphBatch, channel: str, names: Mapping[str, str] | None = None
-    ) -> list[str]:
-        """Say what the first color of each vertex means, in one channel.
-
-        Parameters
-        ----------
-        graphs : GraphBatch
-        channel : str
-            As `LabelRow` has it.
-        names : mapping, optional
-            What labels, as text, are called.
-        """
-        if channel == "label":
-            return labels_in_words(graphs, names or {})
-        if channel == "vertex":
-            return ["any vertex"] * graphs.n_vertices
-        if channel.startswith("feature"):
-            return features_in_words(graphs, channel)
-        if channel == self._first == "degree":
-            return [f"degree {degree}" for degree in channels.degrees(graphs).tolist()]
-        return structure_in_words(graphs, channel, self.n_jobs)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from fdgnn.estimators.auto import AutoGraphClassifier, AutoGraphRegressor
 from fdgnn.estimators.base import GraphModel
-from fdgnn.estimators.composed import GraphClassifier, GraphRegressor
-from fdgnn.estimators.paper import FDGNNClassifier, FDGNNRegressor
+from fdgnn.estimators.models import FDGNNClassifier, FDGNNRegressor, GraphClassifier, GraphRegressor
 
 __all__ = [
     "AutoGraphClassifier",

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fdgnn.encoders import EncoderUnion, GraphKind, GraphReservoir, WLCounts, as_encoder
-from fdgnn.encoders.unseen import HANDLE_UNKNOWN
+from fdgnn.encoders.base import HANDLE_UNKNOWN
 from fdgnn.estimators.base import GraphModel
-from fdgnn.estimators.composed import Classifies, Regresses, as_readout, check_readout
+from fdgnn.estimators.models import Classifies, Regresses, as_readout, check_readout
 from fdgnn.fitting import BaseModel
 from fdgnn.linear import KernelRidge, Ridge, fits_in_memory
 from fdgnn.parameters import OneOf, Rule

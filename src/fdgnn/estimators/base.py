@@ -17,13 +17,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from fdgnn.applicability import Novelty
 from fdgnn.arrays import Floats, Ints
 from fdgnn.encoders import Encoding, GraphKind
-from fdgnn.encoders.base import Settling, encode_each, warn_once
+from fdgnn.encoders.base import Settling, encode_each, tell_unseen, tell_unsettled, warn_once
 from fdgnn.encoders.descriptors import DescriptorBlock
 from fdgnn.encoders.registry import register_encoder, registered_class
-from fdgnn.encoders.settling import tell_unsettled
-from fdgnn.encoders.unseen import tell_unseen
 from fdgnn.ensemble import combine
 from fdgnn.exceptions import UnusableGraphWarning
 from fdgnn.fitting import FEW_GRAPHS, BaseModel, FitTask, FittedModel, ModelFit, fit_model
@@ -33,14 +32,19 @@ from fdgnn.graphs.checks import check_finite
 from fdgnn.graphs.converters import Sifted, as_batch, items_of, sift
 from fdgnn.graphs.reading import Reading, check_choice, reading_of
 from fdgnn.graphs.union import Kind
-from fdgnn.novelty import Novelty
-from fdgnn.outputs import FittedTarget
+from fdgnn.metrics import (
+    OF_CLASSES,
+    Metric,
+    named_scoring,
+    squared_error,
+    tell_rare_class,
+    usual_scoring,
+)
 from fdgnn.parameters import Jobs, OneOf, Rule, check_parameters
-from fdgnn.readout.metrics import Metric, named_scoring, squared_error, usual_scoring
-from fdgnn.readout.rare import tell_rare_class
 from fdgnn.seeds import seed_sequence
 from fdgnn.targets import Targets, read_targets, targets_like
 from fdgnn.threads import one_blas_thread, with_one_blas_thread
+from fdgnn.uncertainty import FittedTarget
 
 
 class GraphModel(BaseEstimator):  # type: ignore[misc]
@@ -181,6 +185,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
         `targets`, `predictions` (n, q) and `weights` are those of the graphs held out.
         """
+        cut = self.threshold
         each = [FittedTarget.of(target) for target in targets.each]
         if predictions is not None:
             for t, target in enumerate(each):
@@ -191,7 +196,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
                     predictions[known, target.columns],
                     targets.values[known, t],
                     uncertainty=getattr(self, self._uncertainty),
-                    threshold=self.threshold,
+                    threshold=None if cut is None else OF_CLASSES[cut].metric,
                     weights=own,
                 )
         self.targets_ = tuple(each)
@@ -410,7 +415,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         """How unlike the training graphs each graph is, (n_graphs,), from 0 to 1.
 
         The share of what the graph has that no training graph has, or, for a model without
-        WL features, its leverage (`fdgnn.novelty`). `errors` is that of `outputs`.
+        WL features, its leverage (`fdgnn.applicability`). `errors` is that of `outputs`.
         """
         if errors != "raise":
             return self._of_usable(X, errors, self.novelty)

@@ -14,8 +14,8 @@ from fdgnn.evaluation.committee_records import CommitteeResult, CommitteeSetting
 from fdgnn.evaluation.study import versions
 from fdgnn.fitting import FitTask, ModelFit
 from fdgnn.folds import TEST
-from fdgnn.readout.metrics import OF_CLASSES, OF_NUMBERS, named_scoring
-from fdgnn.selection.nested import NestedAnswers, chosen_cuts
+from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, named_scoring
+from fdgnn.selection.scoring import NestedAnswers, chosen_cuts
 
 
 def summary_of_classes(

@@ -25,7 +25,7 @@ from fdgnn.exceptions import ConvergenceWarning
 from fdgnn.fitting import BaseModel, FitTask, draw_features
 from fdgnn.folds import Folds
 from fdgnn.graphs import Array, Floats, GraphBatch
-from fdgnn.readout.metrics import roc_auc
+from fdgnn.metrics import roc_auc
 from fdgnn.threads import one_blas_thread
 from fdgnn.workers import parallel
 

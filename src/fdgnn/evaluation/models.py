@@ -14,7 +14,6 @@ import numpy as np
 
 from fdgnn._version import __version__
 from fdgnn.arrays import Array, Floats, Ints
-from fdgnn.caching import cached_property
 from fdgnn.context import Context
 from fdgnn.encoders import GraphKind
 from fdgnn.ensemble import combine
@@ -38,13 +37,13 @@ from fdgnn.evaluation.study import ENGINE, fingerprint
 from fdgnn.fitting import BaseModel, FitTask, ModelFit, fit_depths
 from fdgnn.folds import N_FOLDS, Folds
 from fdgnn.graphs import GraphBatch
-from fdgnn.readout.calibration import fit_slope, probabilities
-from fdgnn.readout.metrics import named_scoring
-from fdgnn.records import write_record
+from fdgnn.metrics import named_scoring
+from fdgnn.records import cached_property, write_record
 from fdgnn.seeds import seed_sequence
 from fdgnn.selection.splits import Split
 from fdgnn.targets import read_targets
 from fdgnn.threads import one_blas_thread
+from fdgnn.uncertainty import fit_slope, probabilities
 from fdgnn.workers import parallel
 
 N_OUTER = 10  # outer folds, each with N_FOLDS inner ones
@@ -63,7 +62,7 @@ class CommitteeStudy:
     seed : int, default=0
         Of the folds, and of reservoirs.
     scoring : str, optional
-        What alpha is chosen by (`fdgnn.readout.metrics`); by default accuracy, or R2 for
+        What alpha is chosen by (`fdgnn.metrics`); by default accuracy, or R2 for
         regression.
     split : Split, optional
         How graphs are held out: at random, with each class in every fold, or by groups.

@@ -24,7 +24,7 @@ from fdgnn.fitting import BaseModel, FitTask
 from fdgnn.folds import nested_folds
 from fdgnn.graphs import Array, GraphBatch
 from fdgnn.linear import Ridge
-from fdgnn.readout.metrics import accuracy
+from fdgnn.metrics import accuracy
 from fdgnn.reservoir import average_degree
 from fdgnn.seeds import seed_sequence
 from fdgnn.selection.search import draw_configurations

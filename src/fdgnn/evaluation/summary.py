@@ -15,7 +15,7 @@ from fdgnn.evaluation.study import Study, versions
 from fdgnn.exceptions import ConvergenceWarning
 from fdgnn.fitting import FitTask
 from fdgnn.graphs import Array, Floats
-from fdgnn.readout.metrics import Metric, balanced_accuracy, roc_auc
+from fdgnn.metrics import Metric, balanced_accuracy, roc_auc
 
 
 def summarize(

@@ -10,8 +10,9 @@ same WL label add up.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -20,11 +21,10 @@ from scipy.sparse.csgraph import dijkstra
 
 from fdgnn.arrays import Features, Floats, Ints
 from fdgnn.encoders import Attribution, Encoder, EncoderUnion, WLCounts
-from fdgnn.encoders.channels import Colors
 from fdgnn.encoders.union import UnionParts
-from fdgnn.encoders.wl_parts import LabelRow, WLParts
-from fdgnn.encoders.wording import edge_reach, reach
-from fdgnn.explanations.vertices import (
+from fdgnn.encoders.wl import LabelRow, WLParts
+from fdgnn.encoders.wl_labels import Colors, degrees, log_bin_ends, structure_numbers
+from fdgnn.explanations.attributions import (
     checked_model,
     chunks,
     directions_of,
@@ -32,8 +32,156 @@ from fdgnn.explanations.vertices import (
     one_target,
     signs_of,
 )
-from fdgnn.explanations.words import wl_label_in_words
 from fdgnn.graphs import GraphBatch
+
+
+def _first_label_in_words(
+    encoder: WLCounts, graphs: GraphBatch, channel: str, names: Mapping[str, str]
+) -> list[str]:
+    """Say what the first WL label of each vertex means, in one channel."""
+    if channel == "label":
+        return _labels_in_words(graphs, names)
+    if channel == "vertex":
+        return ["any vertex"] * graphs.n_vertices
+    if channel.startswith("feature"):
+        return _features_in_words(graphs, channel)
+    if channel == encoder._first == "degree":
+        return [f"degree {degree}" for degree in degrees(graphs).tolist()]
+    return _structure_in_words(graphs, channel, encoder.n_jobs)
+
+
+def _labels_in_words(graphs: GraphBatch, names: Mapping[str, str]) -> list[str]:
+    """Say the label of each vertex; `names` is what labels, as text, are called."""
+    assert graphs.labels is not None
+    texts = [str(label) for label in graphs.labels.tolist()]
+    return [names.get(text, f"label {text}") for text in texts]
+
+
+def _features_in_words(graphs: GraphBatch, channel: str) -> list[str]:
+    """Say in which bin a feature of each vertex is."""
+    assert graphs.features is not None
+    name, _, coarse = channel.partition(", ")
+    if name == "features":
+        return ["all features, in coarse bins"] * graphs.n_vertices
+    column = graphs.features[:, int(name.split()[1])]
+    about = "in the coarse bin of" if coarse else "in the bin of"
+    return [f"{name} {about} {value:.3g}" for value in column.tolist()]
+
+
+def _structure_in_words(graphs: GraphBatch, channel: str, n_jobs: int | None) -> list[str]:
+    """Say the bin of a number, or of two, that describes the neighborhood of each vertex."""
+    numbers = structure_numbers(graphs, n_jobs)
+    numbers["log degree"] = numbers["degree"]
+    parts = [
+        [_WORDS[name](name, int(bin_)) for bin_ in numbers[name]] for name in channel.split(", ")
+    ]
+    return [" and ".join(words) for words in zip(*parts, strict=True)]
+
+
+def reach(channel: str) -> int:
+    """How many steps from its vertex the first color of a channel looks."""
+    found = [steps for part, steps in _REACH.items() if part in channel]
+    return max(found, default=0)
+
+
+def edge_reach(channel: str) -> int:
+    """Edges are part of a first color if one end is less than so many steps away.
+
+    Triangles are edges between neighbors; all else is told by edges that lead away.
+    """
+    between = "triangles" in channel or "linked pairs" in channel
+    return max(reach(channel), 2 if between else 0)
+
+
+def _whole(name: str, bin_: int) -> str:
+    low, high = log_bin_ends(bin_)
+    first, last = math.ceil(low - 1e-9), math.ceil(high - 1e-9) - 1
+    return f"{name} {first}" if first >= last else f"{name} {first} to {last}"
+
+
+def _triangles(name: str, bin_: int) -> str:
+    words = _whole("in", bin_)
+    return f"{words} {'triangle' if words == 'in 1' else 'triangles'}"
+
+
+def _real(name: str, bin_: int) -> str:
+    low, high = log_bin_ends(bin_)
+    return f"{name} {low:.3g} to {high:.3g}"
+
+
+def _share(words: str, bin_: int) -> str:
+    """Twentieths, as percent."""
+    return f"{words}: {'100 %' if bin_ == 20 else f'{5 * bin_} to {5 * bin_ + 5} %'}"
+
+
+_WORDS: dict[str, Callable[[str, int], str]] = {
+    "degree": _whole,
+    "log degree": lambda _, bin_: _whole("degree", bin_),
+    "neighbors' mean degree": _real,
+    "neighbors' largest degree": _whole,
+    "neighbors' smallest degree": _whole,
+    "deviation of neighbors' degrees": _real,
+    "triangles": _triangles,
+    "degree over graph size": lambda _, bin_: _share("degree, of the graph's size", bin_),
+    "linked pairs of neighbors": lambda _, bin_: _share("pairs of neighbors that are linked", bin_),
+}
+# In the name of a pair of numbers both are named.
+_REACH = {"degree": 1, "triangles": 1, "linked pairs": 1, "neighbors' ": 2}
+
+
+_MOST_KINDS = 5  # of neighbors that are named
+
+
+def wl_label_in_words(
+    encoder: WLCounts, graph: GraphBatch, row: LabelRow, vertex: int, names: Mapping[str, str]
+) -> str:
+    """Describe the WL label of a vertex of one graph, in a channel and iteration."""
+    first: list[str] = _first_label_in_words(encoder, graph, row.channel, names)
+    if row.round == 0:
+        return first[vertex]
+    if row.round == 1:
+        return f"{first[vertex]}, {_neighbors(encoder, graph, first, vertex)}"
+    return f"{first[vertex]}, with all that is up to {row.round} steps away"
+
+
+def _neighbors(encoder: WLCounts, graph: GraphBatch, first: list[str], vertex: int) -> str:
+    """List the neighbors of a vertex, with the labels of the edges to them."""
+    kinds = Counter(_neighbors_one_by_one(encoder, graph, first, vertex))
+    if not kinds:
+        return "without neighbors"
+    named = [
+        words if n == 1 else f"{n} \N{MULTIPLICATION SIGN} {words}"
+        for words, n in sorted(kinds.items())
+    ]
+    if len(named) > _MOST_KINDS:
+        named = [*named[: _MOST_KINDS - 1], f"{len(named) - _MOST_KINDS + 1} other kinds"]
+    listed = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
+    return f"{'with arcs' if graph.directed else 'next to'} {listed}"
+
+
+def _neighbors_one_by_one(
+    encoder: WLCounts, graph: GraphBatch, first: list[str], vertex: int
+) -> list[str]:
+    arcs = [(a, int(u), "") for a, u in _entering(graph, vertex)]
+    if graph.directed:
+        arcs = [(a, u, "from ") for a, u, _ in arcs]
+        ends = np.repeat(np.arange(graph.n_vertices), np.diff(graph.indptr))
+        leaving = np.flatnonzero(graph.neighbors == vertex)
+        arcs += [(int(a), int(ends[a]), "to ") for a in leaving]
+    return [f"{way}{first[u]}{_edge(encoder, graph, a)}" for a, u, way in arcs]
+
+
+def _entering(graph: GraphBatch, vertex: int) -> list[tuple[int, int]]:
+    arcs = range(int(graph.indptr[vertex]), int(graph.indptr[vertex + 1]))
+    return [(a, int(graph.neighbors[a])) for a in arcs]
+
+
+def _edge(encoder: WLCounts, graph: GraphBatch, arc: int) -> str:
+    codes, values = graph.arc_label_codes, graph.arc_label_values
+    if not encoder.uses_arc_labels or codes is None or values is None:
+        return ""
+    return f" (edge {values[codes[arc]]})"
+
 
 _Key = tuple[LabelRow, int]  # channel and iteration of a WL label, and the number of a score
 

@@ -16,7 +16,6 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from fdgnn.arrays import Array, Floats, Ints, frozen, looked_up, offsets_of, positions, ranges
-from fdgnn.caching import cached_property
 from fdgnn.exceptions import GraphError, UnseenLabelError
 from fdgnn.graphs import checks, colors
 from fdgnn.graphs.arcs import merge_arcs
@@ -25,6 +24,7 @@ from fdgnn.graphs.graph import Graph
 from fdgnn.graphs.labels import coded, decoded, first_new, recoded
 from fdgnn.graphs.reading import Reading
 from fdgnn.graphs.union import Faults, Kind, Union, join, read_parts
+from fdgnn.records import cached_property
 from fdgnn.texts import counted
 
 __all__ = ["GraphBatch"]

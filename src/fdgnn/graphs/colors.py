@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdgnn.arrays import Array, Floats, Ints, frozen, looked_up
-from fdgnn.caching import cached_property
+from fdgnn.records import cached_property
 
 
 class Structure(NamedTuple):

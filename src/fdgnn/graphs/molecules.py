@@ -16,7 +16,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from fdgnn.arrays import Array, Floats, Ints, offsets_of
-from fdgnn.caching import cached_property
 from fdgnn.exceptions import GraphError
 from fdgnn.extras import require
 from fdgnn.graphs.batch import GraphBatch
@@ -24,6 +23,7 @@ from fdgnn.graphs.carried import subdivide
 from fdgnn.graphs.reading import ArcUse, Atoms, Reading, Standardize
 from fdgnn.graphs.standardizing import standardizer
 from fdgnn.limits import MAX_SMILES, MAX_VERTICES
+from fdgnn.records import cached_property
 
 Bonds = Literal["types", "orders"]
 

@@ -28,10 +28,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fdgnn.arrays import Floats, Ints, blocks
-from fdgnn.caching import cached_property
 from fdgnn.exceptions import ConvergenceWarning
 from fdgnn.linear.blocks import Passes, SamplePart, Totals
 from fdgnn.linear.preconditioner import RowPreconditioner, bytes_of, draw_rows, rows_within
+from fdgnn.records import cached_property
 from fdgnn.threads import one_blas_thread
 
 TOLERANCE = 1e-3  # of fitted values, beside the size of the targets, for many samples

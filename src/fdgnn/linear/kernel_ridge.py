@@ -26,7 +26,6 @@ from sklearn.base import BaseEstimator
 
 from fdgnn import limits
 from fdgnn.arrays import Features, Floats, Ints, spread
-from fdgnn.caching import cached_property
 from fdgnn.linear.path import (
     RidgePath,
     fits_in_memory,
@@ -42,6 +41,7 @@ from fdgnn.linear.products import (
     symmetric,
 )
 from fdgnn.parameters import Number, NumberOr, check_parameters
+from fdgnn.records import cached_property
 
 _NUMBERS = 5_000_000  # that one array of an explanation has, at most, about
 

@@ -19,22 +19,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from fdgnn.arrays import Array, grouped, largest_of, prefixed
 from fdgnn.encoders import Encoder
-from fdgnn.encoders.records import restore_encoder
+from fdgnn.encoders.registry import restore_encoder
 from fdgnn.exceptions import ModelFileError
 from fdgnn.limits import MAX_NUMBER
 from fdgnn.model_files import container
-from fdgnn.model_files.applicability import novelty_arrays, restore_novelty
 from fdgnn.model_files.description import (
     MODELS,
     ModelRecord,
     as_json,
     build_model,
     describe,
+    estimator_arrays,
     parse,
+    restored_estimators,
     set_seed,
 )
-from fdgnn.model_files.estimators import estimator_arrays, restored_estimators
-from fdgnn.model_files.targets import restore_targets, target_arrays
+from fdgnn.model_files.state import novelty_arrays, restore_novelty, restore_targets, target_arrays
 
 __all__ = ["ModelInfo", "load_model", "model_info", "save_model"]
 

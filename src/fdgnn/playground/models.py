@@ -11,10 +11,9 @@ from fdgnn.arrays import Array
 from fdgnn.encoders import Encoder, EncoderUnion, GraphReservoir, WLCounts
 from fdgnn.exceptions import PlaygroundError
 from fdgnn.expansion import RandomExpansion, projection_norm, unscaled_projection
-from fdgnn.explanations.vertices import checked_model
+from fdgnn.explanations.attributions import checked_model
 from fdgnn.fitting import FittedModel
-from fdgnn.model_files.description import SeedRecord, as_json, describe
-from fdgnn.model_files.estimators import estimator_arrays
+from fdgnn.model_files.description import SeedRecord, as_json, describe, estimator_arrays
 from fdgnn.playground.records import DrawnProjection, PageModel
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fdgnn import metrics
 from fdgnn.arrays import Floats, Ints
 from fdgnn.graphs import GraphBatch
 from fdgnn.portrait.answers import Answers
@@ -18,7 +19,6 @@ from fdgnn.portrait.records import (
     RegressionFacts,
 )
 from fdgnn.portrait.text import clipped, short
-from fdgnn.readout import metrics
 
 
 def confusion(answers: Answers) -> list[list[int]] | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import mean
 
 from fdgnn.model_files import ModelInfo, model_info
-from fdgnn.model_files.targets import TargetRecord
+from fdgnn.model_files.state import TargetRecord
 
 
 @dataclass(frozen=True)

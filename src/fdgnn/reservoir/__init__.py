@@ -1,9 +1,15 @@
 """The untrained part: drawing layers of recurrent units, and running graphs to fixed points."""
 
-from fdgnn.reservoir.drawing import ReservoirConfig, average_degree, draw_reservoir, n_inputs
-from fdgnn.reservoir.embedding import Embedding, embed
-from fdgnn.reservoir.engine import contractions, first_drive
-from fdgnn.reservoir.weights import Connections, DeepReservoir, Layer
+from fdgnn.reservoir.engine import Embedding, contractions, embed, first_drive
+from fdgnn.reservoir.weights import (
+    Connections,
+    DeepReservoir,
+    Layer,
+    ReservoirConfig,
+    average_degree,
+    draw_reservoir,
+    n_inputs,
+)
 
 __all__ = [
     "Connections",

@@ -18,7 +18,8 @@ sum_v x(v)                pooled                             (n_graphs, H)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -26,11 +27,143 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from fdgnn.arrays import Array, Floats, frozen
-from fdgnn.caching import cached_property
-from fdgnn.exceptions import ModelFileError
-from fdgnn.reservoir.schedule import Trees, schedule_layers, slots_of, trees
+from fdgnn.arrays import Array, Floats, Ints, frozen
+from fdgnn.exceptions import GraphError, ModelFileError
+from fdgnn.graphs import GraphBatch
+from fdgnn.limits import MAX_NUMBER
+from fdgnn.records import cached_property
+from fdgnn.seeds import Matrix, stream, stream_words
 from fdgnn.stability import wiring_radii
+
+# Steps remembered for each neuron, on average: drawn wirings need about ten. Long chains, which a
+# file can have, would need as many as they have neurons.
+MOST_ROWS = 64
+
+
+class Schedule(NamedTuple):
+    """The order of evaluation of a stack of layers; the arrays of all layers lie end to end.
+
+    Attributes
+    ----------
+    order : (n_evaluated,) int64
+        Neurons in the order of evaluation, without those that nobody needs.
+    components : (n_components + 1,) int64
+        Component c has the neurons ``order[components[c]:components[c + 1]]``.
+    layers : (n_layers + 1,) int64
+        Layer i has the components ``layers[i]`` up to ``layers[i + 1]``.
+    n_checked : (n_components,) int64
+        How many neurons, from the first of the component on, show whether it has converged: 0
+        for a neuron that is evaluated once, 1 for a cycle, all for a denser component.
+    period : (n_components,) int64
+        Steps of the dynamics in one sweep, as far as the contraction goes: m for a cycle.
+    summed : (n_layers, H) bool
+        Neurons with a sum over neighbors that another neuron reads.
+    kept : (n_layers, H) bool
+        Neurons that the next layer reads.
+    slots : (n_layers,) int64
+        The place of each layer among the layers asked for, or -1.
+    """
+
+    order: npt.NDArray[np.int64]
+    components: npt.NDArray[np.int64]
+    layers: npt.NDArray[np.int64]
+    n_checked: npt.NDArray[np.int64]
+    period: npt.NDArray[np.int64]
+    summed: npt.NDArray[np.bool_]
+    kept: npt.NDArray[np.bool_]
+    slots: npt.NDArray[np.int64]
+
+
+class Trees(NamedTuple):
+    """The neurons of each layer: the core, which has dynamics, and the trees that follow it.
+
+    Attributes
+    ----------
+    core : (n_layers, H) bool
+        Neurons of iterated components, and all that these read.
+    heights : (n_layers, H) int64
+        The largest number of neurons outside the core that the state of a neuron travels over.
+    first_rows : (n_layers, H) int64
+        Where the earlier steps of a neuron begin if those of all neurons lie end to end.
+    window : int
+        How many earlier steps a neuron of the core has there; another one has its height + 1.
+    n_rows : int
+        How many steps of all neurons there are, in the layer that has most.
+    """
+
+    core: npt.NDArray[np.bool_]
+    heights: npt.NDArray[np.int64]
+    first_rows: npt.NDArray[np.int64]
+    window: int
+    n_rows: int
+
+
+def schedule_layers(
+    recurrent_sources: Sequence[Array] | Array,
+    input_sources: Sequence[Array] | Array,
+    wanted: Sequence[int],
+) -> Schedule:
+    """Schedule a stack of layers.
+
+    Parameters
+    ----------
+    recurrent_sources : sequence of (H, C) int, one per layer
+        ``recurrent_sources[i][h]`` are the neurons of layer i that its neuron h reads.
+    input_sources : sequence of (H, C) int, one for each layer but the first
+        ``input_sources[i - 1][h]`` are the neurons of layer i - 1 that neuron h of layer i reads.
+    wanted : sequence of int, ascending
+        The layers whose states are wanted. In the others only what is read above is evaluated.
+    """
+    from fdgnn.kernels import order_layers
+
+    sources = np.ascontiguousarray(recurrent_sources, dtype=np.int32)
+    below = np.ascontiguousarray(input_sources, dtype=np.int32)
+    L, H, _ = sources.shape
+    summed, kept = np.zeros((2, L, H), dtype=np.bool_)
+    slots = slots_of(wanted, L)
+    order = order_layers(sources, below, slots >= 0, summed, kept)
+    return Schedule(*frozen(*order, summed, kept, slots))
+
+
+def slots_of(wanted: Sequence[int], n_layers: int) -> Ints:
+    """Give the place of each layer among those that are wanted, or -1: (n_layers,)."""
+    places = {layer: place for place, layer in enumerate(wanted)}
+    return np.array([places.get(i, -1) for i in range(n_layers)], dtype=np.int64)
+
+
+def _rows(core: npt.NDArray[np.bool_], heights: Ints) -> tuple[int, Ints]:
+    """Steps of the core that are remembered, and where those of each neuron end."""
+    window = int(heights.max()) + 3
+    return window, np.cumsum(np.where(core, window, heights + 1), axis=1)
+
+
+def trees(recurrent_sources: Sequence[Array] | Array, schedule: Schedule) -> Trees:
+    """Split the neurons of each layer into the core and the trees that hang on it.
+
+    `schedule` evaluates all layers.
+    """
+    from fdgnn.kernels import tree_heights
+
+    core = np.empty(schedule.summed.shape, dtype=np.bool_)
+    heights = np.empty(core.shape, dtype=np.int64)
+    for i, sources in enumerate(recurrent_sources):
+        a, b = schedule.layers[i : i + 2]
+        tree_heights(
+            np.array(sources, dtype=np.int32),
+            schedule.order,
+            schedule.components[a : b + 1],
+            schedule.n_checked[a:b],
+            core[i],
+            heights[i],
+        )
+    window, ends = _rows(core, heights)
+    while ends.max() > MOST_ROWS * len(ends[0]):
+        tall = heights.max(axis=1) == heights.max()
+        core[tall], heights[tall] = True, 0  # as if they had dynamics: the result is the same
+        window, ends = _rows(core, heights)
+    first_rows = np.concatenate([np.zeros((len(ends), 1), dtype=np.int64), ends[:, :-1]], axis=1)
+    return Trees(core, heights, first_rows, window, int(ends.max()))
+
 
 _LARGEST_SINGLE = 1e30  # states are not computed in float32 if a weight or a sum is larger
 
@@ -258,3 +391,129 @@ def _check_array(
         raise ModelFileError(
             f"its array {name} has sources that do not ascend from 0 to {n_columns - 1} at most"
         )
+
+
+@dataclass(frozen=True)
+class ReservoirConfig:
+    """Hyper-parameters of the embedding; see `fdgnn.GraphReservoir` for their meaning."""
+
+    n_layers: int = 3
+    n_units: int = 50
+    n_connections: int = 1
+    effective_spectral_radius: float = 0.9
+    input_scaling: float = 1.0
+    inter_layer_scaling: float = 1.0
+    bias_scaling: float | None = None
+
+
+def average_degree(graphs: GraphBatch) -> float:
+    """The paper's k: the mean over graphs of the largest neighborhood."""
+    return graphs.average_degree
+
+
+def n_inputs(graphs: GraphBatch) -> int:
+    """Count the inputs per vertex: different labels, features, or 1."""
+    if graphs.label_values is not None:
+        return len(graphs.label_values)
+    return 1 if graphs.features is None else graphs.features.shape[1]
+
+
+def draw_reservoir(
+    config: ReservoirConfig,
+    graphs: GraphBatch,
+    degree: float,
+    seed: np.random.SeedSequence,
+    blank_unseen: bool = False,
+) -> DeepReservoir:
+    """Draw a reservoir for the kind of vertices that `graphs` have.
+
+    Layer i depends on the seed and its own number only, so a shallower reservoir is the
+    beginning of a deeper one.
+    """
+    vocabulary = None if graphs.label_values is None else tuple(graphs.label_values.tolist())
+    n = n_inputs(graphs)
+    draw = _draw_cycles if config.n_connections == 1 else _draw_wiring
+    # Graphs without arcs have k = 0. There W_H multiplies nothing, so any scale will do.
+    weights = draw(config, n, seed, degree or 1.0)
+    reservoir = DeepReservoir(weights, n, vocabulary, blank_unseen)
+    _check_weights(reservoir.largest_recurrent, degree)
+    return reservoir
+
+
+def _check_weights(largest: float, degree: float) -> None:
+    """Refuse weights that cannot be computed with: a k next to zero makes them very large."""
+    if MAX_NUMBER.is_below(largest):
+        raise GraphError(
+            f"k, the reservoir's degree, is {degree:g}, so that its recurrent weights would be "
+            f"{largest:g}; {MAX_NUMBER.in_words}; rescale the arcs' weights, or give `degree` "
+            "as a larger number"
+        )
+
+
+def _draw_cycles(
+    config: ReservoirConfig, n_inputs: int, seed: np.random.SeedSequence, k: float
+) -> Weights:
+    """Weights of neurons with one connection each way."""
+    from fdgnn.kernels import draw_layers
+
+    drawn = draw_layers(
+        stream_words(seed),
+        config.n_layers,
+        config.n_units,
+        n_inputs,
+        config.effective_spectral_radius,
+        k,
+        config.input_scaling,
+        config.inter_layer_scaling,
+        math.nan if config.bias_scaling is None else config.bias_scaling,
+    )
+    sources, values, rec_sources, rec_values = (array[:, :, None] for array in drawn[:4])
+    return Weights(
+        sources[0], values[0], sources[1:], values[1:], rec_sources, rec_values, drawn[4]
+    )
+
+
+def _draw_wiring(
+    config: ReservoirConfig, n_inputs: int, seed: np.random.SeedSequence, k: float
+) -> Weights:
+    """The same for any number of connections."""
+    L, H, C = config.n_layers, config.n_units, config.n_connections
+    sizes = [n_inputs] + [H] * (L - 1)
+    inputs = [_connect(stream(seed, i, Matrix.INPUT), H, n, C) for i, n in enumerate(sizes)]
+    recurrent = [_connect(stream(seed, i, Matrix.RECURRENT), H, H, C) for i in range(L)]
+    bias = [stream(seed, i, Matrix.BIAS).uniform(-1, 1, size=H) for i in range(L)]
+    drawn = Weights(*inputs[0], *_stacked(inputs[1:], H), *_stacked(recurrent, H), np.array(bias))
+    return _scaled(drawn, config, k)
+
+
+def _stacked(layers: list[tuple[Array, Floats]], H: int) -> tuple[Array, Floats]:
+    """Sources and weights (n, H, C) of several layers."""
+    if not layers:
+        return np.empty((0, H, 1), dtype=np.int32), np.empty((0, H, 1))
+    return np.array([sources for sources, _ in layers]), np.array([values for _, values in layers])
+
+
+def _scaled(drawn: Weights, config: ReservoirConfig, k: float) -> Weights:
+    """W_I and bias in [-omega, omega], W_H with rho(W_H) k = rho, of weights drawn in [-1, 1]."""
+    omega = np.full(config.n_layers, config.inter_layer_scaling)
+    omega[0] = config.input_scaling
+    radii = wiring_radii(drawn.rec_sources, drawn.rec_values)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # see `_check_weights`
+        factors = config.effective_spectral_radius / (radii * k)
+        rec_values = drawn.rec_values * factors[:, None, None]
+    return drawn._replace(
+        first_values=drawn.first_values * omega[0],
+        in_values=drawn.in_values * config.inter_layer_scaling,
+        rec_values=rec_values,
+        bias=drawn.bias * (omega[:, None] if config.bias_scaling is None else config.bias_scaling),
+    )
+
+
+def _connect(rng: np.random.Generator, rows: int, columns: int, C: int) -> tuple[Array, Floats]:
+    """Draw C sources among the columns for each row, and weights uniform in [-1, 1]."""
+    C = min(C, columns)
+    if C == 1:
+        sources = rng.integers(columns, size=(rows, 1))
+    else:
+        sources = np.sort(np.argsort(rng.random((rows, columns)), axis=1)[:, :C], axis=1)
+    return sources.astype(np.int32), rng.uniform(-1, 1, size=(rows, C))

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from fdgnn.applicability import Novelty, SeenFeatures
 from fdgnn.arrays import Floats
 from fdgnn.encoders import GraphReservoir, WLCounts
 from fdgnn.fitting import BaseModel, Choice, FitTask, FittedModel, ModelFit, alpha_of_outputs
 from fdgnn.linear import Ridge
-from fdgnn.novelty import Novelty, SeenFeatures
 from fdgnn.scale.coding import Coding
 from fdgnn.scale.dense import DenseTraining
 from fdgnn.scale.executors import Tell, TrainingParts

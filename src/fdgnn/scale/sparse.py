@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from fdgnn.applicability import SeenFeatures
 from fdgnn.arrays import Array, Floats
 from fdgnn.encoders import WLCounts
 from fdgnn.expansion import RandomExpansion
 from fdgnn.linear.blocks import FEW, NOBODY, HeldParts, SamplePart
 from fdgnn.linear.conjugate import SparseRidge, Systems
 from fdgnn.linear.ridge import LinearReadout
-from fdgnn.novelty import SeenFeatures
 from fdgnn.scale.executors import AsSamples, ExecutedPasses, Tell, TrainingParts
 
 _ENTRY = 12  # bytes of an entry of a sparse matrix: a column, and a value if it is not 1

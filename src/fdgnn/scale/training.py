@@ -16,7 +16,7 @@ from fdgnn.ensemble import combine
 from fdgnn.exceptions import DatasetFormatError
 from fdgnn.fitting import FitTask
 from fdgnn.folds import salt_of
-from fdgnn.readout.metrics import OF_CLASSES, OF_NUMBERS, Scoring, named_scoring, usual_scoring
+from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, Scoring, named_scoring, usual_scoring
 from fdgnn.scale.coding import Coding, task_of_survey
 from fdgnn.scale.executors import AsRejects, AsTargets, Executor, TrainingParts
 from fdgnn.scale.members import ScaleTask, TrainedModel, check_supported, novelty_of

@@ -34,12 +34,10 @@ from fdgnn.folds import N_FOLDS, TEST
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.limits import MAX_CONFIGURATIONS
+from fdgnn.metrics import OF_CLASSES, Scoring, known_scoring, named_scoring, tell_rare_class
 from fdgnn.parameters import Jobs, Number, Rule, available_with, check_parameters
-from fdgnn.readout.metrics import OF_CLASSES, Scoring, known_scoring, named_scoring
-from fdgnn.readout.rare import tell_rare_class
 from fdgnn.seeds import integer_seed, seed_sequence
-from fdgnn.selection.nested import NestedAnswers, chosen_cuts
-from fdgnn.selection.scorers import scoring_of
+from fdgnn.selection.scoring import NestedAnswers, chosen_cuts, scoring_of
 from fdgnn.selection.splits import Splitters, check_groups
 from fdgnn.targets import Targets, read_targets
 from fdgnn.texts import agreeing, counted, cut

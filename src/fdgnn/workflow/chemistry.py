@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from fdgnn.arrays import Array, Floats
 from fdgnn.extras import require
 from fdgnn.folds import TEST, Folds
-from fdgnn.selection.nested import NestedAnswers
+from fdgnn.selection.scoring import NestedAnswers
 from fdgnn.targets import Targets
 from fdgnn.workers import parallel
 

@@ -16,8 +16,7 @@ from fdgnn.datasets.rows import BadRow
 from fdgnn.datasets.text import raw_lines
 from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, UnusedDataWarning
 from fdgnn.explanations import VertexGroup, connected_parts, molecule_groups
-from fdgnn.explanations.fragments import check_smarts, name_of_smarts
-from fdgnn.explanations.groups import GroupsOfGraph
+from fdgnn.explanations.groups import GroupsOfGraph, check_smarts, name_of_smarts
 from fdgnn.graphs import Graph, GraphBatch
 from fdgnn.records import Record, decode
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fdgnn.context import track
 from fdgnn.datasets import make_random_graphs
 from fdgnn.encoders import GraphReservoir, WLCounts
 from fdgnn.exceptions import KernelError
-from fdgnn.progress import track
 
 
 class KernelFacts(NamedTuple):

@@ -21,12 +21,11 @@ from fdgnn.estimators import (
     GraphRegressor,
 )
 from fdgnn.folds import N_FOLDS, enough_for_nested_folds
-from fdgnn.readout.metrics import OF_CLASSES, Scoring, named_scoring, usual_scoring
-from fdgnn.readout.rare import rare_class
-from fdgnn.readout.thresholds import THRESHOLDS
+from fdgnn.metrics import OF_CLASSES, Scoring, named_scoring, rare_class, usual_scoring
 from fdgnn.selection.search import FDGNNSearchCV
 from fdgnn.selection.splits import LastFold, Split
 from fdgnn.targets import Targets
+from fdgnn.uncertainty import THRESHOLDS
 from fdgnn.workflow.inference import TaskName, text_among_numbers
 
 ModelName: TypeAlias = Literal["auto", "paper", "wl", "union"]

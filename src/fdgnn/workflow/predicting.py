@@ -11,12 +11,12 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from fdgnn.arrays import Floats, Ints
-from fdgnn.caching import cached_property
 from fdgnn.datasets import GraphTable, Reject
 from fdgnn.encoders import Encoder
 from fdgnn.graphs import GraphBatch
 from fdgnn.model_files import load_model
-from fdgnn.outputs import FittedTarget
+from fdgnn.records import cached_property
+from fdgnn.uncertainty import FittedTarget
 
 NO_CLASS = "none"  # in place of a set without classes
 _OF_ROWS = ("novelty", "unlike", "warning", "error")  # columns of rows, whatever the targets are

@@ -13,8 +13,8 @@ from fdgnn.arrays import Ints
 from fdgnn.context import Context
 from fdgnn.folds import TEST, Folds
 from fdgnn.graphs import GraphBatch
-from fdgnn.readout.metrics import OF_CLASSES, OF_NUMBERS, Scoring
-from fdgnn.selection.nested import NestedAnswers
+from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, Scoring
+from fdgnn.selection.scoring import NestedAnswers
 from fdgnn.selection.search import FDGNNSearchCV, Parameters
 from fdgnn.targets import Targets
 from fdgnn.workflow.chemistry import baseline_answers, morgan_counts

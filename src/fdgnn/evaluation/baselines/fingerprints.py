@@ -16,12 +16,12 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from fdgnn.caching import cached_property
 from fdgnn.evaluation.baselines.base import Task, inner_parts
 from fdgnn.evaluation.records import Configuration, Trial
 from fdgnn.extras import require
 from fdgnn.graphs import Array
-from fdgnn.readout.metrics import OF_CLASSES
+from fdgnn.metrics import OF_CLASSES
+from fdgnn.records import cached_property
 from fdgnn.workflow.chemistry import logistic_regression, morgan_counts
 
 PENALTIES = (1.0, 0.1, 10.0, 0.01)  # C, the default of scikit-learn first

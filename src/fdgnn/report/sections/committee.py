@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fdgnn.evaluation.committee_files import CommitteeRun
 from fdgnn.evaluation.committee_records import CommitteeResult
-from fdgnn.readout.metrics import OF_CLASSES, ranks
+from fdgnn.metrics import OF_CLASSES, ranks
 from fdgnn.report import charts
 from fdgnn.report.figures import Cell, Figure, Key, Missing, Panel, Part, Row, Table
 from fdgnn.report.numbers import SPACE, duration, percent, plain, plural, spread

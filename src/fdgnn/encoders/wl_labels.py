@@ -1,6 +1,6 @@
-"""First colors: what a vertex brings before its neighborhood is looked at.
+"""Weisfeiler-Lehman labels: the first label of each vertex, labels of edges, and counts.
 
-A *channel* is one first color for every vertex, and how often it is refined. Labels are one
+A *channel* is one first label for every vertex, and how often it is refined. Vertex labels are one
 channel. Graphs without labels get the degree, in bins, and histograms: channels that are not
 refined, each a number of the vertex in bins. Real features are cut into bins at the quantiles of
 the training graphs.
@@ -8,14 +8,18 @@ the training graphs.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
-from fdgnn.arrays import Array, Floats, Ints, looked_up
+from fdgnn.arrays import Array, Floats, Ints, looked_up, offsets_of
+from fdgnn.exceptions import GraphError
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.colors import hash_values
+from fdgnn.graphs.union import Kind
 from fdgnn.threads import over_chunks
 
 Colors = npt.NDArray[np.uint64]
@@ -169,3 +173,150 @@ def hashed(numbers: Array, name: str) -> Colors:
     colors = np.empty(len(rows), dtype=np.uint64)
     mix_rows(np.ascontiguousarray(np.hstack([salt, rows])), colors)
     return colors
+
+
+WEIGHT_BINS = 8
+_MISSING = "{0}, but the model was fitted on graphs with some"
+_LARGEST = 2.0**62  # weights beyond are all the same
+
+
+@dataclass(frozen=True, eq=False)
+class ArcReading:
+    """What the training graphs say of arcs.
+
+    Attributes
+    ----------
+    labeled, weighted : bool
+        Whether labels and weights are part of the colors.
+    whole : bool
+        Whether all weights are whole numbers, which are taken as they are; else they are cut into
+        bins.
+    edges : (WEIGHT_BINS - 1,) float64, or of length 0
+        The edges of these bins.
+    """
+
+    labeled: bool = False
+    weighted: bool = False
+    whole: bool = True
+    edges: Floats = field(default_factory=lambda: np.empty(0))
+
+    @classmethod
+    def of(cls, graphs: GraphBatch) -> ArcReading:
+        """Take what arcs of training graphs have."""
+        labeled, weights = graphs.arc_label_codes is not None, graphs.weights
+        if weights is None or (weights == np.round(weights)).all():
+            return cls(labeled, weights is not None)
+        edges = quantile_edges(weights[:, None], WEIGHT_BINS)[0]
+        return cls(labeled, weighted=True, whole=False, edges=edges)
+
+    def bits(self, graphs: GraphBatch) -> Colors:
+        """What each arc carries, hashed; of length 0 where that is nothing."""
+        bits = np.empty(0, dtype=np.uint64)
+        if graphs.n_arcs == 0:
+            return bits
+        if self.labeled:
+            if graphs.arc_colors is None:
+                raise GraphError(_MISSING.format("the graphs have no labels on arcs"))
+            bits = graphs.arc_colors
+        if self.weighted:
+            if graphs.weights is None:
+                raise GraphError(_MISSING.format("the graphs have no weights"))
+            weights = hashed(self._levels(graphs.weights), "weight")
+            bits = bits ^ weights if len(bits) else weights
+        return bits
+
+    def _levels(self, weights: Floats) -> Ints:
+        """Weights as whole numbers, or as numbers of their bins."""
+        if self.whole:
+            return np.round(np.clip(weights, -_LARGEST, _LARGEST)).astype(np.int64)
+        return np.searchsorted(self.edges, weights)
+
+    def lacking(self, kind: Kind) -> str | None:
+        """Say what a graph of this kind lacks; None if nothing."""
+        if self.labeled and kind.arc_labels is None:
+            return _MISSING.format("it has no labels on arcs")
+        if self.weighted and not kind.weighted:
+            return _MISSING.format("it has no weights")
+        return None
+
+
+_AT_ONCE = 2_000_000  # colors that one chunk of graphs has at once, about: 16 MB
+
+
+def hashed_counts(
+    graphs: GraphBatch,
+    found: Channels,
+    arc_bits: Colors,
+    n_features: int,
+    counts: str,
+    n_jobs: int | None,
+) -> sp.csr_array:
+    """Count the colors of all channels and rounds in buckets: (n_graphs, n_features)."""
+    from fdgnn.kernels import pack_rows
+
+    T, offsets = int((found.n_iterations + 1).sum()), graphs.vertex_offsets
+    indices = np.empty(T * graphs.n_vertices, dtype=np.int32)
+    data = np.empty(len(indices))
+    lengths = np.empty(len(graphs), dtype=np.int64)
+    mask, present = n_features - 1, counts == "presence"
+    chunks: list[tuple[int, int]] = []
+
+    def count(g0: int, g1: int) -> None:
+        colors = colored(graphs, found, arc_bits, g0, g1)
+        numbers = numbered(graphs, colors, counts, g0, g1)
+        pack_rows(g0, g1, offsets, colors, numbers, mask, present, indices, data, lengths)
+        chunks.append((g0, g1))
+
+    over_chunks(count, len(graphs), n_jobs, (), lambda: T * offsets, most_work=_AT_ONCE)
+    indptr = offsets_of(lengths)
+    for g0, g1 in sorted(chunks):  # a chunk has its rows together; close the gaps between chunks
+        to, start, length = indptr[g0], T * offsets[g0], indptr[g1] - indptr[g0]
+        if to < start:
+            indices[to : to + length] = indices[start : start + length]
+            data[to : to + length] = data[start : start + length]
+    small = indptr[-1] <= np.iinfo(np.int32).max  # SciPy wants indices and indptr of one type
+    parts = data[: indptr[-1]], indices[: indptr[-1]], indptr.astype(np.int32) if small else indptr
+    return _sorted_rows(parts, (len(graphs), n_features))
+
+
+def numbered(
+    graphs: GraphBatch, colors: Colors, counts: str, g0: int, g1: int
+) -> npt.NDArray[np.int32]:
+    """How many vertices before it have a vertex's color; no rows where that is not wanted."""
+    from fdgnn.kernels import number_occurrences
+
+    if counts != "thermometer":
+        return np.empty((0, 0), dtype=np.int32)
+    numbers = np.empty(colors.shape, dtype=np.int32)
+    number_occurrences(g0, g1, graphs.vertex_offsets, colors, numbers)
+    return numbers
+
+
+def colored(graphs: GraphBatch, found: Channels, arc_bits: Colors, g0: int, g1: int) -> Colors:
+    """Colors (T, n) of all channels and rounds, of the vertices of the graphs g0 to g1."""
+    from fdgnn.kernels import wl_labels
+
+    a, b = graphs.vertex_offsets[[g0, g1]]
+    starts = np.concatenate([[0], np.cumsum(found.n_iterations + 1)])
+    colors = np.empty((starts[-1], b - a), dtype=np.uint64)
+    for row, first in zip(starts.tolist(), found.first[:, a:b], strict=False):
+        colors[row] = first
+    arcs = graphs.structure, arc_bits, graphs.directed
+    wl_labels(g0, g1, *arcs, found.n_iterations, colors)
+    return colors
+
+
+def feature_keys(colors: Colors, numbers: npt.NDArray[np.int32]) -> Colors:
+    """The hashes of which the columns of `fdgnn.kernels.pack_rows` are the last bits."""
+    from fdgnn.kernels import mix_all
+
+    keys = colors + numbers.astype(np.uint64) if len(numbers) else colors.copy()
+    mix_all(keys.reshape(-1))
+    return keys
+
+
+def _sorted_rows(parts: tuple[Array, Array, Array], shape: tuple[int, int]) -> sp.csr_array:
+    """A matrix whose rows are known to have ascending columns, each once."""
+    X = sp.csr_array(parts, shape=shape)
+    X.has_sorted_indices = X.has_canonical_format = True
+    return X

@@ -31,9 +31,9 @@ import scipy.sparse as sp
 from scipy.linalg import lapack
 
 from fdgnn.arrays import Features, Floats, Ints
-from fdgnn.caching import cached_property
 from fdgnn.encoders import Encoder, Encoding
 from fdgnn.graphs import GraphBatch
+from fdgnn.records import cached_property
 
 USUAL = 0.99  # the share of training graphs that are not unlike the others
 ALL_NEW = 1.0  # the novelty of a graph of which nothing is known; a leverage never has it

@@ -18,13 +18,13 @@ from fdgnn import (
     GraphRegressor,
     GraphReservoir,
     WLCounts,
-    novelty,
+    applicability,
     save_model,
 )
+from fdgnn.applicability import Leverage, Novelty, SeenFeatures
 from fdgnn.datasets import make_cycles, make_motif_graphs, make_random_graphs
 from fdgnn.encoders import Encoder, EncoderUnion, Encoding
 from fdgnn.linear import Ridge
-from fdgnn.novelty import Leverage, Novelty, SeenFeatures
 from model_file_tools import again, refused, with_arrays, with_record
 
 GRAPHS = make_random_graphs(150, random_state=0)
@@ -188,7 +188,7 @@ def test_training_graphs_are_compared_once_and_only_if_somebody_asks(encoder, me
     assert model._novelty.limit > 0
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).novelty(NEW), asked)
     assert len(calls) == 1
-    monkeypatch.setattr(novelty, "MOST_KEPT", 1)  # large features are not kept
+    monkeypatch.setattr(applicability, "MOST_KEPT", 1)  # large features are not kept
     model.fit(GRAPHS, Y)
     assert len(calls) == 2
     np.testing.assert_array_equal(model.novelty(NEW), asked)

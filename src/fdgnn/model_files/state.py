@@ -1,0 +1,384 @@
+"""What a fitted model has learned, as arrays and back: readouts, targets, applicability domain."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from fdgnn.applicability import Leverage, Novelty, SeenFeatures
+from fdgnn.arrays import Array, Floats
+from fdgnn.encoders.registry import refuse, take
+from fdgnn.exceptions import ModelFileError
+from fdgnn.fitting import FittedModel, Readout
+from fdgnn.limits import MAX_MODEL_HEADER_BYTES
+from fdgnn.linear import KernelReadout, LinearReadout, SparseReadout
+from fdgnn.parameters import LARGEST_WHOLE
+from fdgnn.records import Record
+from fdgnn.uncertainty import ConformalScores, FittedTarget
+
+ReadoutName: TypeAlias = Literal["linear", "rbf"]
+
+_SHORT = 2**16  # columns that 16 bits can number
+
+
+def readout_name(readout: Readout) -> ReadoutName:
+    """Return the name of a readout, as in ``GraphClassifier(readout="rbf")``."""
+    return "rbf" if isinstance(readout, KernelReadout) else "linear"
+
+
+def n_columns(readout: Readout) -> int:
+    """Return P, the number of features that the readout sees."""
+    if isinstance(readout, KernelReadout):
+        return int(readout.examples.shape[1])
+    return readout.n_features if isinstance(readout, SparseReadout) else readout.coef.shape[1]
+
+
+def readout_arrays(readout: Readout) -> dict[str, Array]:
+    """Return the arrays of a readout, in the form that takes less room."""
+    if isinstance(readout, KernelReadout):
+        return _examples_arrays(readout.examples) | {
+            "dual": readout.dual,
+            "intercept": readout.intercept,
+            "sharpness": np.array([readout.sharpness]),
+        }
+    sparse = readout if isinstance(readout, SparseReadout) else readout.sparse()
+    arrays: dict[str, Array] = {"coef.columns": sparse.columns, "coef.values": sparse.values}
+    if isinstance(readout, LinearReadout) and _size(arrays) >= readout.coef.nbytes:
+        arrays = {"coef": readout.coef}
+    return arrays | {"intercept": readout.intercept}
+
+
+def restored_readout(
+    name: ReadoutName, arrays: dict[str, Array], P: int, n_outputs: int
+) -> Readout:
+    """Take the arrays of a readout of P features out of those of its estimator, and check them."""
+    intercept = take(arrays, "intercept", 1)
+    _check(intercept.shape == (n_outputs,))
+    if name == "rbf":
+        return _kernel_readout(arrays, P, intercept)
+    if "coef" in arrays:
+        coef = take(arrays, "coef", 2)
+        _check(coef.shape == (n_outputs, P))
+        return LinearReadout(coef, intercept)
+    columns, values = take(arrays, "coef.columns", 1, np.int32), take(arrays, "coef.values", 2)
+    _check(values.shape == (n_outputs, len(columns)))
+    _check_ascending(columns, P)
+    return SparseReadout(columns, values, intercept, P)
+
+
+# ---------------------------------------------------------------------- RBF kernel ridge regression
+
+
+def _examples_arrays(examples: sp.csr_array) -> dict[str, Array]:
+    """A sparse matrix with few entries besides the most common one, and short column numbers."""
+    X = examples
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    arrays: dict[str, Array] = {"examples.indptr": X.indptr.astype(np.int32)}
+    columns, places = np.unique(X.indices, return_inverse=True)
+    long: dict[str, Array] = {"examples.indices": X.indices.astype(np.int32)}
+    short: dict[str, Array] = {
+        "examples.indices": places.astype(np.uint16),
+        "examples.columns": columns.astype(np.int32),
+    }
+    fits = len(columns) <= _SHORT and _size(short) < _size(long)
+    return arrays | (short if fits else long) | _entries_arrays(X.data)
+
+
+def _entries_arrays(data: Floats) -> dict[str, Array]:
+    """Entries as their most common value and the others, if that takes less room."""
+    values, counts = np.unique(data, return_counts=True)
+    common = values[np.argmax(counts)] if len(values) else 1.0
+    others = np.flatnonzero(data != common).astype(np.int32)
+    arrays = {
+        "examples.common": np.array([common]),
+        "examples.others": others,
+        "examples.data": data[others],
+    }
+    return arrays if _size(arrays) < data.nbytes else {"examples.data": data}
+
+
+def _kernel_readout(arrays: dict[str, Array], P: int, intercept: Floats) -> KernelReadout:
+    dual, sharpness = take(arrays, "dual", 2), take(arrays, "sharpness", 1)
+    _check(sharpness.shape == (1,) and dual.shape[1] == len(intercept))
+    _check(sharpness[0] > 0 and len(dual) > 0)
+    examples = _examples(arrays, (len(dual), P))
+    return KernelReadout(examples, dual, intercept, float(sharpness[0]))
+
+
+def _examples(arrays: dict[str, Array], shape: tuple[int, int]) -> sp.csr_array:
+    """Features of the training graphs; rows and columns are checked, for SciPy does not."""
+    indptr = take(arrays, "examples.indptr", 1, np.int32)
+    indices = _indices(arrays, shape[1])
+    _check(len(indptr) == shape[0] + 1 and indptr[0] == 0 and indptr[-1] == len(indices))
+    _check(bool((indptr[1:] >= indptr[:-1]).all()))
+    ascends = np.ones(len(indices) + 1, dtype=bool)
+    ascends[1:-1] = indices[1:] > indices[:-1]
+    ascends[indptr] = True  # where a row begins, columns may fall
+    _check(bool(ascends.all()))
+    data = _entries(arrays, len(indices))
+    X = sp.csr_array((data, indices, indptr), shape=shape)
+    X.has_sorted_indices = X.has_canonical_format = True
+    return X
+
+
+def _entries(arrays: dict[str, Array], n: int) -> Floats:
+    """The n entries: all, or the most common one and the others with their places."""
+    data: Floats = take(arrays, "examples.data", 1)
+    if "examples.common" not in arrays:
+        _check(len(data) == n)
+        return data
+    common, others = (
+        take(arrays, "examples.common", 1),
+        take(arrays, "examples.others", 1, np.int32),
+    )
+    _check(common.shape == (1,) and others.shape == data.shape)
+    _check_ascending(others, n)
+    entries = np.full(n, common[0])
+    entries[others] = data
+    return entries
+
+
+def _indices(arrays: dict[str, Array], P: int) -> npt.NDArray[np.int32]:
+    """The column of each entry, in range."""
+    if "examples.columns" not in arrays:
+        indices = take(arrays, "examples.indices", 1, np.int32)
+        _check(bool((indices >= 0).all() and (indices < P).all()))
+        return indices
+    columns = take(arrays, "examples.columns", 1, np.int32)
+    places = take(arrays, "examples.indices", 1, np.uint16)
+    _check_ascending(columns, P)
+    _check(bool((places < len(columns)).all()))
+    return np.asarray(columns[places])
+
+
+# ---------------------------------------------------------------------- checks
+
+
+def _check_ascending(places: Array, n: int) -> None:
+    inside = bool((places >= 0).all() and (places < n).all())
+    if not inside or not (places[1:] > places[:-1]).all():
+        refuse("the columns of its readout do not ascend, or do not exist")
+
+
+def _check(fits: bool) -> None:
+    if not fits:
+        refuse("the sizes of features, projection and readout do not fit together")
+
+
+def _size(arrays: dict[str, Array]) -> int:
+    return sum(array.nbytes for array in arrays.values())
+
+
+Label = bool | int | float | str
+Count = Annotated[int, msgspec.Meta(ge=0, le=LARGEST_WHOLE)]
+
+
+class ClassesRecord(Record, frozen=True, kw_only=True):
+    """The classes of a target, and the type of their array."""
+
+    dtype: Annotated[str, msgspec.Meta(pattern=r"^(\|O|[<>|][biufU][0-9]{1,7})$")]
+    values: list[Label]
+
+
+class TargetRecord(Record, frozen=True, kw_only=True):
+    """One target.
+
+    `scores` are nested cross-validation results by metric, in words, and `rival` those of
+    regression on Morgan counts in the same folds; both may be empty.
+    """
+
+    name: str = ""
+    classes: ClassesRecord | None = None  # None for a numeric target
+    slope: float | None = None  # of probabilities
+    threshold: float | None = None  # was subtracted from the outputs
+    conformal: list[Count] | None = None  # numbers of conformal scores of each class
+    scores: dict[str, float] = msgspec.field(default_factory=dict)
+    rival: dict[str, float] = msgspec.field(default_factory=dict)
+
+
+# ---------------------------------------------------------------------- from a model
+
+
+def describe_targets(model: Any) -> list[TargetRecord]:
+    """Describe the targets of a fitted model."""
+    facts = getattr(model, "training_facts_", (None,) * len(model.targets_))
+    return [
+        TargetRecord(
+            name=target.name,
+            classes=_describe_classes(target.classes),
+            slope=target.slope,
+            threshold=target.threshold,
+            conformal=None if target.scores is None else [*map(len, target.scores.groups)],
+            scores={} if own is None else _known(own.scores),
+            rival={} if own is None else _known(own.rival),
+        )
+        for target, own in zip(model.targets_, facts, strict=True)
+    ]
+
+
+def _known(scores: dict[str, float]) -> dict[str, float]:
+    return {name: float(score) for name, score in scores.items() if math.isfinite(score)}
+
+
+def target_arrays(model: Any) -> dict[str, Array]:
+    """Return the conformal scores of each target that has some, by its number."""
+    each = enumerate(model.targets_)
+    return {str(t): np.concatenate(own.scores.groups) for t, own in each if own.scores is not None}
+
+
+def _describe_classes(classes: Array | None) -> ClassesRecord | None:
+    if classes is None:
+        return None
+    if not _can_be_classes(classes):
+        raise ModelFileError(
+            f"classes of dtype {classes.dtype} cannot be saved; fit with numbers or text as y"
+        )
+    return ClassesRecord(dtype=classes.dtype.str, values=classes.tolist())
+
+
+def _can_be_classes(classes: Array) -> bool:
+    kind = classes.dtype.kind
+    return kind in "biufU" or (kind == "O" and all(type(value) is str for value in classes))
+
+
+# ---------------------------------------------------------------------- to a model
+
+
+def restore_targets(
+    records: Sequence[TargetRecord], model: Any, flat: bool, arrays: dict[str, Array]
+) -> tuple[FittedTarget, ...]:
+    """Build the targets of a model of these parameters, each checked.
+
+    Conformal scores are taken out of the arrays.
+    """
+    names = {record.name for record in records}
+    if not records or len(names) < len(records) or (flat and len(records) > 1):
+        refuse("it has no targets, two with the same name, or several in a flat y")
+    found: list[FittedTarget] = []
+    for t, record in enumerate(records):
+        start = found[-1].columns.stop if found else 0
+        found.append(_restored(record, model, start, arrays, str(t)))
+    return tuple(found)
+
+
+def _restored(
+    record: TargetRecord, model: Any, start: int, arrays: dict[str, Array], number: str
+) -> FittedTarget:
+    classes, width, n_groups = None, 1, 1
+    fits = (record.classes is None) == hasattr(model, "intervals")
+    if record.classes is not None:
+        classes = _restored_classes(record.classes)
+        n_groups = len(classes)
+        width = 1 if n_groups == 2 else n_groups
+        fits &= n_groups >= 2 and (record.slope is None) == (record.conformal is None)
+    fits &= record.slope is None or (classes is not None and 0 < record.slope < math.inf)
+    learned = getattr(model, "probability", None) or getattr(model, "intervals", None)
+    fits &= record.conformal is not None or not learned
+    cut = record.threshold
+    fits &= (cut is None) == (model.threshold is None)
+    fits &= cut is None or (n_groups == 2 and math.isfinite(cut))
+    if not fits:
+        refuse(
+            f"its classes, probabilities and threshold are not those of a {type(model).__name__}"
+        )
+    scores = None
+    if record.conformal is not None:
+        scores = _restored_scores(record.conformal, n_groups, classes, arrays, number)
+    return FittedTarget(
+        record.name, classes, slice(start, start + width), record.slope, cut, scores
+    )
+
+
+def _restored_scores(
+    lengths: list[int], n_groups: int, classes: Array | None, arrays: dict[str, Array], number: str
+) -> ConformalScores:
+    values = take(arrays, number, 1)
+    if len(lengths) != n_groups or sum(lengths) != len(values) or not all(lengths):
+        refuse("its conformal scores are not as many as it says")
+    groups = tuple(np.split(values, np.cumsum(lengths)[:-1]))
+    ascend = all((group[1:] >= group[:-1]).all() for group in groups)
+    if not ascend or (values < 0).any() or (classes is not None and (values > 1).any()):
+        refuse("its conformal scores do not ascend, or are out of range")
+    return ConformalScores(groups)
+
+
+def _restored_classes(record: ClassesRecord) -> Array:
+    """Build the array, and check that no value was cut off or rounded."""
+    values = record.values
+    try:
+        dtype = np.dtype(record.dtype)
+        if MAX_MODEL_HEADER_BYTES.is_below(dtype.itemsize * len(values) / 4):
+            raise ValueError
+        array = np.array(values, dtype=dtype)
+        again = array.tolist()
+        fits = again == values and list(map(type, again)) == list(map(type, values))
+        if not (fits and _can_be_classes(array) and np.array_equal(np.unique(array), array)):
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        refuse("its classes are not an ascending array of numbers or texts")
+    return array
+
+
+class NoveltyRecord(Record, frozen=True, kw_only=True):
+    """The measure of the applicability domain, beside its arrays."""
+
+    measure: Literal["wl", "leverage"]
+    estimator: Count  # whose features are compared
+    limit: Annotated[float, msgspec.Meta(ge=0, le=1)]
+    n_graphs: Annotated[int, msgspec.Meta(ge=1, le=LARGEST_WHOLE)] | None = None  # of a leverage
+
+
+def describe_novelty(novelty: Novelty | None) -> NoveltyRecord | None:
+    """Describe a model's applicability domain."""
+    if novelty is None:
+        return None
+    measure = novelty.measure
+    return NoveltyRecord(
+        measure="leverage" if isinstance(measure, Leverage) else "wl",
+        estimator=novelty.estimator,
+        limit=novelty.limit,
+        n_graphs=measure.n_graphs if isinstance(measure, Leverage) else None,
+    )
+
+
+def novelty_arrays(novelty: Novelty | None) -> dict[str, Array]:
+    """Return the arrays of a model's applicability domain."""
+    if novelty is None:
+        return {}
+    measure: Any = novelty.measure
+    if isinstance(measure, SeenFeatures):
+        return {"seen": measure.words}
+    return {"mean": measure.mean, "factor": measure.factor[np.tril_indices(len(measure.mean))]}
+
+
+def restore_novelty(
+    record: NoveltyRecord | None, models: Sequence[FittedModel], arrays: dict[str, Array]
+) -> Novelty | None:
+    """Build an applicability domain, checked; its arrays are taken out of `arrays`."""
+    if record is None:
+        return None
+    if record.estimator >= len(models):
+        refuse(f"its novelty is that of estimator {record.estimator}, which does not exist")
+    encoder = models[record.estimator].encoder
+    if record.measure == "wl":
+        words = take(arrays, "seen", 1, np.uint64)
+        if encoder.n_counted is None or len(words) != -(-encoder.n_counted // 64):
+            refuse("the features of its training graphs are not those of its encoder")
+        return Novelty.known(record.estimator, SeenFeatures(words), record.limit)
+    mean, below = take(arrays, "mean", 1), take(arrays, "factor", 1)
+    H = len(mean)
+    if len(below) != H * (H + 1) // 2 or encoder.n_features_out not in (None, H):
+        refuse("its leverage does not fit the features of its encoder")
+    factor = np.zeros((H, H), order="F")
+    factor[np.tril_indices(H)] = below
+    if record.n_graphs is None or not (factor.diagonal() > 0).all():
+        refuse("its leverage is not that of any graphs")
+    return Novelty.known(record.estimator, Leverage(record.n_graphs, mean, factor), record.limit)

@@ -1,1 +1,0 @@
-"""The trained part: coding of targets, ridge regression in closed form, probabilities."""

@@ -1,0 +1,182 @@
+"""Scorers of scikit-learn as metrics on outputs, and scores of nested cross-validation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+
+from fdgnn.arrays import Array, Floats
+from fdgnn.fitting import FitTask, mean_of_known
+from fdgnn.metrics import OF_CLASSES, Metric, Scoring, known_scoring, named_scoring, usual_scoring
+from fdgnn.targets import Targets, winning_class
+from fdgnn.uncertainty import best_threshold
+
+
+def scoring_of(given: Any, targets: Targets) -> Scoring:
+    """Return the scoring of a name, of a scikit-learn scorer, or, for None, the usual one.
+
+    Raises
+    ------
+    ValueError
+        Neither fdgnn nor scikit-learn knows the name, or it is not for such targets.
+    """
+    if given is None:
+        return usual_scoring(targets.rarest())
+    if isinstance(given, str) and not _only_in_scikit(given, targets.classify):
+        return named_scoring(given, targets.classify, "or one of scikit-learn's for these")
+    if targets.classes is not None and len(targets.classes) > 1:
+        raise ValueError(
+            f"scoring={given!r}: a scikit-learn scorer is for one target; for several, take one "
+            f"of {', '.join(OF_CLASSES)}"
+        )
+    classes = None if targets.classes is None else targets.classes[0]
+    return Scoring(str(given), str(given), scorer_metric(given, classes))
+
+
+def _only_in_scikit(name: str, classify: bool) -> bool:
+    """Tell whether scikit-learn has a scorer that we do not have, for classes or for numbers."""
+    if known_scoring(name, classify) or known_scoring(name, not classify):
+        return False
+    from sklearn.metrics import get_scorer_names  # slow to import
+
+    return name in get_scorer_names()
+
+
+def scorer_metric(scoring: Any, classes: Array | None) -> Metric:
+    """Make a metric on outputs from a scikit-learn scorer, by replaying the outputs to it."""
+    from sklearn.metrics import get_scorer  # slow to import
+
+    scorer = get_scorer(scoring)
+    replay = _ReplayedRegressor() if classes is None else _ReplayedClassifier(classes)
+
+    def metric(y: Array, outputs: Floats, weights: Floats | None = None) -> Floats:
+        truth = y if classes is None else classes[y]
+        flat = outputs.reshape(-1, *outputs.shape[-2:])
+        try:
+            scores = [scorer(replay, o, truth) for o in flat]
+        except AttributeError:
+            raise ValueError(
+                f"scoring={scoring!r} needs probabilities; choose one that works from predictions "
+                "or decision values, such as accuracy, balanced_accuracy, f1_macro or roc_auc"
+            ) from None
+        return np.array(scores).reshape(outputs.shape[:-2])
+
+    return metric
+
+
+class _ReplayedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A regressor that predicts its input."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict(self, X: Floats) -> Floats:
+        return X[:, 0] if X.shape[1] == 1 else X
+
+
+class _ReplayedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier with its input as decision values."""
+
+    def __init__(self, classes: Array) -> None:
+        self.classes = classes
+
+    def fit(self, X: Any, y: Any) -> Self:
+        return self
+
+    @property
+    def classes_(self) -> Array:
+        return self.classes
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def decision_function(self, X: Floats) -> Floats:
+        return X[:, 0] if X.shape[1] == 1 else X
+
+    def predict(self, X: Floats) -> Array:
+        return self.classes[winning_class(X)]
+
+
+@dataclass(frozen=True)
+class NestedAnswers:
+    """Outputs for the test graphs of each outer fold.
+
+    Attributes
+    ----------
+    targets : Targets
+    tested : (n_outer, n) bool
+        Which graphs an outer fold tests.
+    outputs : (n_outer, n, q)
+        Of these graphs, by what was selected and fitted without the fold.
+    cuts : (n_outer, q), optional
+        Thresholds that each outer fold chose by its training graphs: outputs are lowered by them,
+        as those of a model are.
+    """
+
+    targets: Targets
+    tested: npt.NDArray[np.bool_]
+    outputs: Floats
+    cuts: Floats | None = None
+
+    @property
+    def lowered(self) -> Floats:
+        """Outputs (n_outer, n, q), lowered by the thresholds."""
+        return self.outputs if self.cuts is None else self.outputs - self.cuts[:, None]
+
+    def score(self, scoring: Scoring) -> float:
+        """Return the mean over targets, and over the outer folds in which there is something."""
+        return float(mean_of_known(self.by_target(scoring)))
+
+    def by_fold(self, scoring: Scoring) -> Floats:
+        """Return the score of each outer fold, (n_outer,); NaN where there is nothing to score."""
+        return mean_of_known(self._scores(scoring))
+
+    def by_target(self, scoring: Scoring) -> Floats:
+        """Return the mean over the outer folds for each target, (n_targets,)."""
+        return mean_of_known(self._scores(scoring).T)
+
+    def _scores(self, scoring: Scoring) -> Floats:
+        """Scores (n_targets, n_outer)."""
+        # Probabilities are not moved by a threshold.
+        seen = self.outputs if scoring.of_probabilities else self.lowered
+        found = np.full((len(self.targets.names), len(seen)), np.nan)
+        for t, target in enumerate(self.targets.each):
+            for row, (test, own) in enumerate(zip(self.tested, seen, strict=True)):
+                some = test & self.targets.known[:, t]
+                if some.any():
+                    values = self.targets.values[some, t]
+                    found[t, row] = scoring.metric(values, own[some, target.columns])
+        return found
+
+    def last(self) -> Floats:
+        """Give the outputs (n, q) of each graph, by the last fold that tests it, or NaN."""
+        found = np.full(self.outputs.shape[1:], np.nan)
+        for test, outputs in zip(self.tested, self.lowered, strict=True):
+            found[test] = outputs[test]
+        return found
+
+
+def chosen_cuts(task: FitTask, predictions: Floats, metric: Metric) -> Floats:
+    """Choose the threshold of each outer fold by its training graphs, (n_outer, q).
+
+    `predictions` (n_outer, n, q) of graphs in inner folds are of readouts that have not seen their
+    fold: what a model chooses its threshold by.
+    """
+    targets, weights = task.targets, task.weights
+    cuts = np.empty((len(predictions), targets.n_outputs))
+    for row, own in enumerate(predictions):
+        for t, target in enumerate(targets.each):  # with two classes, so of one column
+            known = (task.folds[row] >= 0) & targets.known[:, t]
+            w = weights
+            if w is not None:
+                w = w[known] if w.ndim == 1 else w[known, target.columns.start]
+            codes = targets.values[known, t]
+            cuts[row, target.columns] = best_threshold(own[known, target.columns], codes, metric, w)
+    return cuts
