@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 def test_python_in_the_readme_runs(block, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # it writes a page
     pytest.importorskip("jinja2", reason="a page needs Jinja2: extra 'report'")
-    pytest.importorskip("grakel", reason="MUTAG comes with GraKeL")
+    pytest.importorskip("grakel", reason="MUTAG comes with GraKeL: extra 'demo'")
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     code = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     assert len(code) == 2

@@ -33,7 +33,7 @@ def test_no_hour_is_left_out():
 
 @pytest.mark.parametrize("hour", ["data-scientist", "researcher", "engineer"])
 def test_hours_on_mutag_print_what_they_show(hour, tmp_path, monkeypatch):
-    pytest.importorskip("grakel", reason="MUTAG comes with GraKeL")
+    pytest.importorskip("grakel", reason="MUTAG comes with GraKeL: extra 'demo'")
     pytest.importorskip("networkx")
     monkeypatch.chdir(tmp_path)
     run_page(HOURS / f"{hour}.md")

@@ -110,8 +110,13 @@ def test_predictions_of_single_graphs_keep_the_gil(given):
         graph = find(i % 20)
         return model.predict(graph if given == "batch" else [graph])
 
-    predict(0)  # what is computed once is computed
-    assert _turns_of_another_thread(lambda: [predict(i) for i in range(300)]) == 0
+    def compare(i):
+        graph = find(i % 20)
+        return model.novelty(graph if given == "batch" else [graph])
+
+    for answer in (predict, compare):
+        answer(0)  # what is computed once is computed
+        assert _turns_of_another_thread(lambda f=answer: [f(i) for i in range(300)]) == 0
 
 
 def _turns_of_another_thread(action):

@@ -34,6 +34,7 @@ from fdgnn.arrays import Features, Floats, Ints
 from fdgnn.encoders import Encoder, Encoding
 from fdgnn.graphs import GraphBatch
 from fdgnn.records import cached_property
+from fdgnn.threads import one_blas_thread
 
 USUAL = 0.99  # the share of training graphs that are not unlike the others
 ALL_NEW = 1.0  # the novelty of a graph of which nothing is known; a leverage never has it
@@ -173,7 +174,8 @@ class Novelty:
 
     @cached_property
     def _learned(self) -> tuple[NoveltyMeasure, float]:
-        found = self._learn()
+        with one_blas_thread():
+            found = self._learn()
         self._learn = lambda: found  # features are not kept any longer
         return found
 

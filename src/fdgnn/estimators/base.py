@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -267,8 +267,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         if settlings:
             self._tell_unsettled(settlings)
         pairs = zip(self.estimators_, encodings, strict=True)
-        # Outputs of one graph take less time than to limit BLAS.
-        with one_blas_thread() if len(graphs) > FEW_GRAPHS else nullcontext():
+        with _blas_limit(graphs):
             outputs = [model.outputs(encoding, graphs) for model, encoding in pairs]
         mean = outputs[0] if len(outputs) == 1 else np.asarray(sum(outputs) / len(outputs))
         check_finite(mean, "its output")
@@ -410,7 +409,6 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         found = _of_all(model.encoder.unseen(graphs) for model in self.estimators_)
         return found if self._descriptors is None else self._descriptors.unseen(graphs) | found
 
-    @with_one_blas_thread
     def novelty(self, X: Any, errors: str = "raise") -> Floats:
         """How unlike the training graphs each graph is, (n_graphs,), from 0 to 1.
 
@@ -429,7 +427,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             return np.empty(0)
         encoder = self.estimators_[self._novelty.estimator].encoder
         encoding = encoder.encode(graphs, n_jobs=self.n_jobs)
-        return self._novelty.of(encoder, graphs, encoding)
+        with _blas_limit(graphs):
+            return self._novelty.of(encoder, graphs, encoding)
 
     def unlike(self, X: Any) -> dict[int, str]:
         """Return the positions of graphs outside the applicability domain, and why.
@@ -496,6 +495,11 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         tags.non_deterministic = self.random_state is None
         tags.target_tags.multi_output = True
         return tags
+
+
+def _blas_limit(graphs: GraphBatch) -> AbstractContextManager[None]:
+    """Return a limit of BLAS to one thread; a few graphs take less time than to set the limit."""
+    return one_blas_thread() if len(graphs) > FEW_GRAPHS else nullcontext()
 
 
 def _moved(target: FittedTarget, columns: slice) -> FittedTarget:
