@@ -2,8 +2,8 @@
 
     python -m benchmarks.pages runs/MUTAG [--times 10]
 
-CPU seconds of `fdgnn.report.write_report`, the median of some calls. The first call, which imports
-Vega-Altair and makes the script that draws charts, does not count.
+CPU seconds of `fdgnn.html.report.write_report`, the median of some calls. The first call, which
+imports Vega-Altair and makes the script that draws charts, does not count.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from fdgnn.report import write_report
+from fdgnn.html.report import write_report
 
 
 def main() -> None:

@@ -35,8 +35,8 @@ import sklearn.model_selection  # noqa: F401
 
 import fdgnn.cli
 import fdgnn.evaluation.study
+import fdgnn.html.report
 import fdgnn.kernels
-import fdgnn.report
 import fdgnn.selection.search
 import fdgnn.workflow.explaining
 import fdgnn.workflow.predicting

@@ -9,7 +9,7 @@ import numpy as np
 
 from fdgnn.evaluation import paper
 from fdgnn.evaluation.study import drawn_configurations
-from fdgnn.portrait.records import Portrait
+from fdgnn.html.model_data.records import Portrait
 from fdgnn.records import decode
 
 # Names that a stranger may give to a dataset, a class, a label or a molecule.

@@ -31,8 +31,8 @@ ROOMS = [
     "graphs", "stability", "targets", "folds", "uncertainty", "metrics", "datasets",
     "reservoir", "expansion", "linear", "encoders", "fitting", "ensemble", "applicability",
     "estimators", "explanations",
-    "pictures", "selection", "model_files", "workflow", "scale", "evaluation", "portrait", "plot",
-    "pages", "report", "playground", "cli", "__main__", "__init__",
+    "pictures", "selection", "model_files", "workflow", "scale", "evaluation", "html", "plot",
+    "cli", "__main__", "__init__",
 ]  # fmt: skip
 
 
@@ -136,11 +136,11 @@ def test_no_two_classes_have_one_name():
 
 
 #: Packages that work inside of estimators, which have few public names: commands, searches, model
-#: files and training out of core fit and build them piece by piece; explanations, portraits and
+#: files and training out of core fit and build them piece by piece; explanations and HTML
 #: pages look inside of fitted ones. Users never need these names.
 INSIDE = {
     "estimators", "selection", "model_files", "scale", "evaluation", "workflow", "explanations",
-    "portrait", "playground", "plot", "cli",
+    "html", "plot", "cli",
     "workers",  # of the executor that it derives from, where Python 3.11 has a defect
 }  # fmt: skip
 

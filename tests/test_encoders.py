@@ -302,8 +302,8 @@ def test_the_mean_gradient_is_the_integral_along_the_way():
 @pytest.mark.usefixtures("vertices_on_a_circle")
 def test_a_trial_encoder_has_a_page(fitted, motifs, tmp_path):
     pytest.importorskip("altair", reason="the page needs the extra report")
-    from fdgnn.portrait.making import portrait_of_model
-    from fdgnn.report import model_subject, write_report
+    from fdgnn.html.model_data.making import portrait_of_model
+    from fdgnn.html.report import model_subject, write_report
 
     graphs, y = motifs
     save_model(fitted, tmp_path / "model.fdgnn", score=0.9)

@@ -19,7 +19,7 @@ from fdgnn.evaluation.models import CommitteeStudy, evaluate_committee
 from fdgnn.evaluation.rundir import read_file
 from fdgnn.exceptions import StudyError
 from fdgnn.folds import N_FOLDS
-from fdgnn.portrait.making import portrait_of_committee
+from fdgnn.html.model_data.making import portrait_of_committee
 from fdgnn.records import as_plain, decode, encode
 from fdgnn.selection.splits import Split
 

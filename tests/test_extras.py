@@ -14,7 +14,7 @@ from fdgnn import extras
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.exceptions import MissingDependencyError
 from fdgnn.extras import install_advice, require
-from fdgnn.playground import write
+from fdgnn.html.playground import write
 from tu_files import write_batch
 
 ROOT = Path(__file__).parent.parent

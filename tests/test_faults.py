@@ -30,7 +30,7 @@ from commands import assert_one_clear_line, fdgnn
 from fault_driver import CLOCK, KINDS
 from fdgnn import load_tu
 from fdgnn.datasets import make_motif_graphs
-from fdgnn.report.bundle import bundle
+from fdgnn.html.bundle import bundle
 from tu_files import write_batch
 
 pytestmark = pytest.mark.xdist_group("faults")

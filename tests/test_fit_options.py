@@ -21,8 +21,8 @@ from fdgnn.cli.splitting import joined
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.folds import TEST
 from fdgnn.graphs import GraphBatch
+from fdgnn.html.numbers import significant
 from fdgnn.metrics import OF_CLASSES
-from fdgnn.report.numbers import significant
 from fdgnn.selection.splits import Split
 from fdgnn.workflow.chemistry import baseline_answers, morgan_counts, murcko_scaffolds
 from fdgnn.workflow.inference import guess_task, one_target

@@ -25,7 +25,7 @@ from fdgnn.exceptions import (
     UnsafeArchiveError,
     UnusedDataWarning,
 )
-from fdgnn.portrait.records import read_portrait
+from fdgnn.html.model_data.records import read_portrait
 from fdgnn.workflow.grouping import read_vertex_sets
 from model_file_tools import memory_below
 from tu_files import write_folder

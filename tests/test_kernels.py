@@ -15,7 +15,7 @@ import fdgnn
 from fdgnn import kernels
 from fdgnn.datasets import make_random_graphs
 from fdgnn.exceptions import KernelError
-from fdgnn.report.bundle import bundle
+from fdgnn.html.bundle import bundle
 from fdgnn.workflow import installation
 
 SCRIPT = """

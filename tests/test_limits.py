@@ -13,7 +13,7 @@ from fdgnn.datasets import arrow
 from fdgnn.evaluation.records import RunSettings
 from fdgnn.evaluation.rundir import read_file
 from fdgnn.exceptions import DatasetFormatError, StudyError
-from fdgnn.portrait.records import read_portrait
+from fdgnn.html.model_data.records import read_portrait
 
 DOCS = Path(__file__).parent.parent / "docs"
 

@@ -18,8 +18,8 @@ from fdgnn.encoders import EncoderUnion, GraphReservoir, WLCounts
 from fdgnn.evaluation.committee_files import read_committee
 from fdgnn.evaluation.models import CommitteeStudy, evaluate_committee, held_out_answers
 from fdgnn.exceptions import RunMismatchError, StudyError
-from fdgnn.portrait.making import portrait_of_committee
-from fdgnn.portrait.records import read_portrait
+from fdgnn.html.model_data.making import portrait_of_committee
+from fdgnn.html.model_data.records import read_portrait
 from fdgnn.uncertainty import fit_slope, probabilities
 from fdgnn.workflow.predicting import Predictor, predict_tables
 from strategies import assert_same

@@ -22,13 +22,11 @@ from fdgnn import (
 )
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.exceptions import GraphError, PlaygroundError
-from fdgnn.pages import joined_script, modules_of
-from fdgnn.playground import page as pages
-from fdgnn.playground.graphs import MOST_GRAPHS, MOST_VERTICES, chosen_graphs
+from fdgnn.html.page import joined_script, modules_of
+from fdgnn.html.playground import page as pages
+from fdgnn.html.playground.graphs import MOST_GRAPHS, MOST_VERTICES, chosen_graphs
 
 pytest.importorskip("jinja2", reason="a page needs Jinja2: extra 'report'")
-
-SCRIPTS = pages._HERE / "scripts"
 
 
 @pytest.fixture(scope="module")
@@ -156,16 +154,16 @@ def test_the_code_reads_molecules_as_the_model_does(tmp_path, options):
     assert (model.outputs(found["graphs"]) == model.outputs(table.graphs)).all()
 
 
-@pytest.mark.parametrize("name", ["main.js", "worker.js"])
+@pytest.mark.parametrize("name", ["playground.js", "worker.js"])
 def test_modules_share_no_names(name):
     """They are joined to one scope, where a second one of a name would be an error."""
     homes = {}
     head = re.compile(r"^(?:export )?(?:async )?(?:function|class|const|let) (\w+)", re.MULTILINE)
-    for module, text in modules_of(SCRIPTS / name).items():
+    for module, text in modules_of(name).items():
         for found in head.findall(text):
             homes.setdefault(found, []).append(module)
     assert {found: files for found, files in homes.items() if len(files) > 1} == {}
-    script = joined_script(SCRIPTS / name)
+    script = joined_script(name)
     assert not re.search(r"^(import|export) ", script, flags=re.MULTILINE)
     assert "</script" not in script
 

@@ -28,8 +28,8 @@ from fdgnn import (
 from fdgnn.datasets import make_motif_graphs, make_random_graphs, make_stars
 from fdgnn.encoders import Encoder
 from fdgnn.exceptions import ConvergenceWarning, MissingDependencyError
+from fdgnn.html.model_data.making import portrait_of_model
 from fdgnn.plot import plot_contributions, plot_convergence, plot_embedding, plot_stability
-from fdgnn.portrait.making import portrait_of_model
 
 pytest.importorskip("matplotlib")
 

@@ -48,15 +48,21 @@ from fdgnn.exceptions import (
     StudyError,
     UnseenLabelWarning,
 )
+from fdgnn.html.model_data import drawings, machine, making
+from fdgnn.html.model_data.data import counts_of
+from fdgnn.html.model_data.dynamics import dynamics_of, residual_curves
+from fdgnn.html.model_data.making import portrait_of_model, portrait_of_study
+from fdgnn.html.model_data.mapping import principal_map
+from fdgnn.html.model_data.records import (
+    ClassSizes,
+    Portrait,
+    ShownModel,
+    read_portrait,
+    write_portrait,
+)
+from fdgnn.html.model_data.text import clipped_apart
 from fdgnn.pictures import placing
 from fdgnn.pictures.placing import place_vertices
-from fdgnn.portrait import drawings, machine, making
-from fdgnn.portrait.data import counts_of
-from fdgnn.portrait.dynamics import dynamics_of, residual_curves
-from fdgnn.portrait.making import portrait_of_model, portrait_of_study
-from fdgnn.portrait.mapping import principal_map
-from fdgnn.portrait.records import ClassSizes, Portrait, ShownModel, read_portrait, write_portrait
-from fdgnn.portrait.text import clipped_apart
 from fdgnn.records import encode
 from reference import embed_graph
 
@@ -960,7 +966,7 @@ def test_names_that_are_no_text_are_written(tmp_path):
 
 
 def test_importing_costs_nothing_that_is_not_used():
-    script = "import sys, fdgnn.portrait.making, fdgnn.plot; print(*sys.modules)"
+    script = "import sys, fdgnn.html.model_data.making, fdgnn.plot; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert not set(run.stdout.split()) & {"networkx", "rdkit", "matplotlib", "torch"}
 

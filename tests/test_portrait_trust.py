@@ -10,8 +10,8 @@ from fdgnn.datasets import make_cycles, make_motif_graphs
 from fdgnn.evaluation.running import run_study
 from fdgnn.evaluation.study import Protocol, Study
 from fdgnn.graphs.converters import as_batch
-from fdgnn.portrait.making import portrait_of_model, portrait_of_study
-from fdgnn.portrait.records import read_portrait, write_portrait
+from fdgnn.html.model_data.making import portrait_of_model, portrait_of_study
+from fdgnn.html.model_data.records import read_portrait, write_portrait
 
 pytest.importorskip("networkx")
 pytestmark = pytest.mark.usefixtures("vertices_on_a_circle")

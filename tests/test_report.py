@@ -18,18 +18,12 @@ from fdgnn.datasets import make_motif_graphs
 from fdgnn.evaluation.rundir import read_run
 from fdgnn.evaluation.study import PROTOCOLS, plan
 from fdgnn.exceptions import FDGNNWarning, MissingDependencyError, ModelFileError, StudyError
-from fdgnn.report import (
-    Subject,
-    charts,
-    model_subject,
-    numbers,
-    page,
-    read_subject,
-    write_report,
-)
-from fdgnn.report.bundle import keep_bundle
-from fdgnn.report.search import summarize_search
-from fdgnn.report.sections import selection
+from fdgnn.html import charts, numbers
+from fdgnn.html import report_page as page
+from fdgnn.html.bundle import keep_bundle
+from fdgnn.html.report import Subject, model_subject, read_subject, write_report
+from fdgnn.html.search import summarize_search
+from fdgnn.html.sections import selection
 from report_examples import (
     HOSTILE,
     HOSTILE_END,
@@ -1292,7 +1286,6 @@ def test_a_library_that_looks_for_a_home_finds_one(monkeypatch):
 @pytest.mark.parametrize("library", ["altair", "vl_convert", "jinja2"])
 def test_missing_library_is_named_with_its_remedy(monkeypatch, run, tmp_path, library):
     page.bundle.cache_clear()
-    page._templates.cache_clear()
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(MissingDependencyError, match="extra 'report'"):
         write_report(run, tmp_path / "report.html")

@@ -13,7 +13,7 @@ from commands import assert_one_clear_line, fdgnn
 from fdgnn import load_model, model_info, read_graphs
 from fdgnn.datasets import make_random_graphs
 from fdgnn.exceptions import DatasetFormatError
-from fdgnn.report.numbers import percent
+from fdgnn.html.numbers import percent
 from fdgnn.workflow.inference import table_targets
 
 N = 60

@@ -82,9 +82,9 @@ _MODULES = {
     "exceptions": "fdgnn.exceptions",
     "limits": "fdgnn.limits",
     "paper": "fdgnn.evaluation.paper",
-    "playground": "fdgnn.playground",
+    "playground": "fdgnn.html.playground",
     "plot": "fdgnn.plot",
-    "report": "fdgnn.report",
+    "report": "fdgnn.html.report",
     "stability": "fdgnn.stability",
 }
 

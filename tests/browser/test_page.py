@@ -8,7 +8,7 @@ import pytest
 
 import report_examples as examples
 from browser.conftest import ready
-from fdgnn.report import read_subject, write_report
+from fdgnn.html.report import read_subject, write_report
 from report_examples import HOSTILE, HOSTILE_END, HOSTILE_IMAGE, write_run
 
 pytest.importorskip("altair", reason="a page needs Vega-Altair: extra 'report'")

@@ -87,7 +87,7 @@ def describe(graphs: GraphBatch, y: Array | None) -> dict[str, Any]:
     import numpy as np
     from msgspec.structs import asdict
 
-    from fdgnn.portrait.data import counts_of
+    from fdgnn.html.model_data.data import counts_of
 
     classes = y if y is not None and len(np.unique(y)) <= MOST_CLASSES else None
     sizes = np.diff(graphs.vertex_offsets)

@@ -39,7 +39,7 @@ def compile_command(quiet: Quiet = False, as_json: AsJson = False) -> None:
 def _make_charts() -> str | None:
     """Make the script of charts; None if the extra is not installed, or nothing can be kept."""
     from fdgnn.exceptions import MissingDependencyError
-    from fdgnn.report.bundle import keep_bundle
+    from fdgnn.html.bundle import keep_bundle
 
     try:
         path = keep_bundle()

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from fdgnn.evaluation.models import CommitteeStudy
     from fdgnn.evaluation.records import RunResult
     from fdgnn.evaluation.study import Study
-    from fdgnn.portrait.records import Portrait
-    from fdgnn.report import Subject
+    from fdgnn.html.model_data.records import Portrait
+    from fdgnn.html.report import Subject
 
 PORTRAYED = 6  # of several targets; each has figures of its own
 
@@ -31,7 +31,7 @@ PageFile = Annotated[
 
 def check_page(output: Path) -> None:
     """Raise an error before the work if the report that `--report FILE` names cannot be written."""
-    from fdgnn.report import check_report
+    from fdgnn.html.report import check_report
 
     check_report(output)
 
@@ -47,9 +47,9 @@ def show_run(
     """
 
     def write() -> None:
-        from fdgnn.portrait.making import portrait_of_study
-        from fdgnn.portrait.records import write_portrait
-        from fdgnn.report import write_report
+        from fdgnn.html.model_data.making import portrait_of_study
+        from fdgnn.html.model_data.records import write_portrait
+        from fdgnn.html.report import write_report
 
         if result is not None:
             portrait = portrait_of_study(study, result, command=context.command)
@@ -72,9 +72,9 @@ def show_committee(study: CommitteeStudy, directory: Path, context: Context) -> 
     output = directory / "report.html"
 
     def write() -> None:
-        from fdgnn.portrait.making import portrait_of_committee
-        from fdgnn.portrait.records import write_portrait
-        from fdgnn.report import write_report
+        from fdgnn.html.model_data.making import portrait_of_committee
+        from fdgnn.html.model_data.records import write_portrait
+        from fdgnn.html.report import write_report
 
         portrait = portrait_of_committee(study, directory, command=context.command)
         write_portrait(directory / "portrait.json", portrait)
@@ -89,7 +89,7 @@ def show_model(
     """Write a page about a model file on the graphs it was trained on."""
 
     def write() -> None:
-        from fdgnn.report import write_report
+        from fdgnn.html.report import write_report
 
         write_report(model_subjects(path, model, table, dataset, context), output)
 
@@ -120,7 +120,7 @@ def model_subjects(
     *, held_out: bool = False,
 ) -> list[Subject]:  # fmt: skip
     """Portray a model file on the graphs of a table: each of its targets that the table has."""
-    from fdgnn.report import model_subject
+    from fdgnn.html.report import model_subject
 
     several = len(model.targets_) > 1
     known = [each.name for each in model.targets_] if several else []
@@ -149,7 +149,7 @@ def portray(
     import numpy as np
 
     from fdgnn.exceptions import GraphError
-    from fdgnn.portrait.making import portrait_of_model
+    from fdgnn.html.model_data.making import portrait_of_model
 
     if table.graphs is None:
         raise GraphError(f"none of the {table.n_rows} rows can be used; {table.rejects[0]}")

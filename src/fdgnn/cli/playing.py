@@ -47,8 +47,8 @@ def playground(
     """Write a page in which a model runs: change graphs, watch it, train by sliders; no network."""
     from fdgnn.cli.pages import dataset_of
     from fdgnn.files import check_writable
-    from fdgnn.pages import check_jinja
-    from fdgnn.playground import write
+    from fdgnn.html.page import check_jinja
+    from fdgnn.html.playground import write
 
     check_writable(output)
     check_jinja()

@@ -27,7 +27,7 @@ from fdgnn.texts import counted
 if TYPE_CHECKING:
     from fdgnn.context import Context
     from fdgnn.datasets import GraphTable
-    from fdgnn.report import Subject
+    from fdgnn.html.report import Subject
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def report(
 ) -> None:
     """Write a page about runs and models: one HTML file that needs no network to be read."""
     from fdgnn.context import Context
-    from fdgnn.report import check_report, write_report
+    from fdgnn.html.report import check_report, write_report
 
     check_report(output)
     context = Context(quiet=quiet, command=command_line())

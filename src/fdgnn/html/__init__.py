@@ -1,0 +1,1 @@
+"""HTML pages: the report on runs and models, and the playground in which a model runs."""

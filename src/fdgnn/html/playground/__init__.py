@@ -1,0 +1,268 @@
+"""A page in which a model runs: one HTML file, without a server and without an installation.
+
+`models` describes a fitted model as its file would, `graphs` the example graphs, `packing` puts
+both into a text, and `page` adds the scripts. The scripts compute what Python computes; how
+closely is told in docs/playground.md, and tested.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from fdgnn._version import __version__
+from fdgnn.arrays import Array, Ints
+from fdgnn.estimators import AutoGraphClassifier
+from fdgnn.evaluation import paper
+from fdgnn.exceptions import GraphError, PlaygroundError
+from fdgnn.files import check_writable, write_aside
+from fdgnn.folds import stratified
+from fdgnn.graphs import GraphBatch
+from fdgnn.graphs.converters import as_batch
+from fdgnn.graphs.molecules import is_molecule
+from fdgnn.html.model_data.making import atoms_of_labels
+from fdgnn.html.model_data.text import clipped
+from fdgnn.html.page import check_jinja
+from fdgnn.html.playground.graphs import atom_arrays, chosen_graphs, molecule_rules, page_graphs
+from fdgnn.html.playground.models import one_model, page_model
+from fdgnn.html.playground.page import render
+from fdgnn.html.playground.records import PageContent, PageGraphs, PageTraining
+from fdgnn.model_files import load_model
+from fdgnn.targets import first_text
+
+__all__ = ["write"]
+
+_FOLDS = 10
+
+
+def write(
+    output: str | os.PathLike[str],
+    model: Any = None,
+    graphs: Any = None,
+    y: Any = None,
+    *,
+    target: Any = None,
+    ids: Sequence[Any] | None = None,
+    smiles: Sequence[str | None] | None = None,
+    title: str | None = None,
+    dataset: str = "your data",
+    code: Sequence[str] | None = None,
+) -> Path:
+    """Write a page in which a model can be played with: one HTML file that needs no network.
+
+    Parameters
+    ----------
+    output : path
+        The HTML file. It is replaced if it is there.
+    model : any model of this library, FDGNNSearchCV or path, optional
+        Fitted, or a model file. Without one, ``AutoGraphClassifier(probability=True)`` is fitted to
+        the graphs.
+    graphs : GraphBatch or list of graphs, optional
+        Graphs to choose from on the page. At most 600 of them are taken, with 15,000 vertices
+        together; of more, a random part.
+    y : (n_graphs,), optional
+        Their classes. With them the page can train models, too.
+    target : str or int, optional
+        Of a model of several targets, the one to show.
+    ids : sequence, optional
+        What the graphs are called; by default their numbers.
+    smiles : sequence of str, optional
+        The SMILES of graphs that were read from molecules, so that the page knows their atoms. If
+        `graphs` is a list of SMILES, they are known.
+    title : str, optional
+    dataset : str, default="your data"
+        What the graphs are called together.
+    code : sequence of str, optional
+        Lines of Python that give `graphs` and `y`, for the code that the page shows.
+
+    Returns
+    -------
+    Path
+        Where the page is. It has less than three million bytes.
+
+    Raises
+    ------
+    PlaygroundError
+        A page cannot run the model, or cannot hold it.
+    MissingDependencyError
+        Jinja2 is not installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from fdgnn import FDGNNClassifier, playground
+    >>> from fdgnn.datasets import make_motif_graphs
+    >>> graphs, y = make_motif_graphs(60, random_state=0)
+    >>> model = FDGNNClassifier(random_state=0).fit(graphs, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = playground.write(f"{folder}/play.html", model, graphs, y)
+    ...     page.stat().st_size < 3_000_000
+    True
+    """
+    path = Path(output)
+    check_writable(path)
+    check_jinja()
+    if model is None and (graphs is None or y is None):
+        raise PlaygroundError("there is nothing to play with: give a model, or graphs and classes")
+    model = load_model(model) if isinstance(model, str | os.PathLike) else model
+    if smiles is None and isinstance(graphs, list | tuple) and all(map(is_molecule, graphs)):
+        smiles = [item if isinstance(item, str) else None for item in graphs]
+    batch = _batch(model, graphs, y, smiles, ids)
+    if model is None:
+        model = AutoGraphClassifier(probability=True, random_state=0).fit(batch, y)
+    model = one_model(model, target)
+    title = title or f"A model of {dataset}, to play with"
+    page = _page(model, batch, y, ids, smiles, clipped(title, longest=200), dataset, code)
+    try:
+        with write_aside(path) as file:
+            file.write(page)
+    except OSError as error:  # its own text names the temporary file beside the page
+        raise PlaygroundError(
+            f"{path}: the page cannot be written ({error.strerror or error})"
+        ) from error
+    return path
+
+
+def _batch(
+    model: Any,
+    graphs: Any,
+    y: Any,
+    smiles: Sequence[str | None] | None,
+    ids: Sequence[Any] | None,
+) -> GraphBatch | None:
+    """Give the graphs as the model reads them."""
+    if graphs is None:
+        return None
+    batch = as_batch(graphs) if model is None else model._check_graphs(graphs)
+    if len(batch) == 0:
+        return None
+    given = {"SMILES": smiles, "answers": y, "ids": ids}
+    for what, each in given.items():
+        if each is not None and len(each) != len(batch):
+            raise GraphError(f"there are {len(each)} {what}, but {len(batch)} graphs")
+    return batch
+
+
+def _page(
+    model: Any,
+    batch: GraphBatch | None,
+    y: Any,
+    ids: Sequence[Any] | None,
+    smiles: Sequence[str | None] | None,
+    title: str,
+    dataset: str,
+    code: Sequence[str] | None,
+) -> bytes:
+    shown, arrays = page_model(model)
+    graphs = training = None
+    names: dict[str, str] = {}
+    edge_names: dict[str, str] = {}
+    notes: list[str] = []
+    rules = molecule_rules(model.reading_)
+    if batch is not None:
+        chosen = chosen_graphs(batch)
+        part = batch[chosen]
+        ids = range(len(batch)) if ids is None else ids
+        graphs, own = page_graphs(part, [ids[g] for g in chosen], len(batch))
+        arrays |= own
+        if rules is not None and smiles is not None:
+            some = [smiles[g] for g in chosen]
+            elements, own = atom_arrays(some, model.reading_, part)
+            graphs = msgspec.structs.replace(graphs, elements=elements)
+            arrays |= own
+        elif rules is not None:
+            rules = None
+            notes.append("The SMILES of these molecules are not known, so they are plain graphs.")
+        if len(part) < len(batch):
+            notes.append(f"The page holds {len(part)} of the {len(batch)} graphs, drawn at random.")
+        names = atoms_of_labels(dataset, batch)
+        edge_names = paper.BONDS.get(dataset, {}) if names else {}
+        if y is not None:
+            classes, answers = _answers(model, np.asarray(y)[chosen])
+            graphs = msgspec.structs.replace(graphs, classes=classes)
+            arrays["graphs.answers"] = answers
+            if classes is not None:
+                training, own = _training(part, answers, chosen, len(batch), code)
+                arrays |= own
+        if training is None:
+            notes.append(_why_no_training(graphs, y is not None))
+    content = PageContent(
+        title=title,
+        version=__version__,
+        dataset=clipped(dataset),
+        model=shown,
+        graphs=graphs,
+        training=training,
+        molecules=rules,
+        names=names,
+        edge_names=edge_names,
+        class_names=paper.CLASSES.get(dataset, {}) if names else {},
+        notes=notes,
+    )
+    return render(content, arrays, _summary(model))
+
+
+def _summary(model: Any) -> str:
+    """Summarize in a sentence what runs in the page."""
+    names = [fitted.name for fitted in model.estimators_]
+    parts = names[0] if len(names) == 1 else f"{len(names)} models, averaged"
+    return (
+        f"Change a graph and see what the model says. It runs in this page ({parts}), and nothing "
+        "leaves your computer."
+    )
+
+
+def _answers(model: Any, y: Array) -> tuple[list[Any] | None, Array]:
+    """Give the classes and their numbers, or, for a model of numbers, the numbers themselves."""
+    known = model.targets_[0].classes
+    if known is None:
+        text = first_text(y.tolist())
+        if text is not None:
+            raise PlaygroundError(
+                f"not all answers are numbers, as those of the model are: one is {text!r}; "
+                "name another column, or none"
+            )
+        return None, y.astype(np.float64)
+    classes, codes = np.unique(y, return_inverse=True)
+    if not set(classes.tolist()) & set(known.tolist()):
+        raise PlaygroundError(
+            f"no answer is a class of the model: they are {_listed(classes.tolist())}, and it "
+            f"knows {_listed(known.tolist())}; name another column, or none"
+        )
+    return classes.tolist(), codes.astype(np.int32)
+
+
+def _listed(values: Sequence[Any], most: int = 4) -> str:
+    """Name some values."""
+    named = ", ".join(map(str, values[:most]))
+    return named if len(values) <= most else f"{named} and {len(values) - most} more"
+
+
+def _why_no_training(graphs: PageGraphs, answered: bool) -> str:
+    """Say why the page has no tab for training."""
+    if not answered:
+        return "What the right answers are is not known here, so the page cannot train models."
+    if graphs.classes is None:
+        return "The page trains models of classes; this one gives numbers."
+    return "The page cannot train models: two classes with at least two graphs each are needed."
+
+
+def _training(
+    part: GraphBatch, answers: Array, chosen: Ints, n_all: int, code: Sequence[str] | None
+) -> tuple[PageTraining | None, dict[str, Array]]:
+    """Folds for training in the page; nothing where a class is too small for folds."""
+    sizes = np.bincount(answers)
+    if len(sizes) < 2 or sizes.min() < 2:
+        return None, {}
+    n_folds = min(_FOLDS, int(sizes.min()))
+    fold = stratified(answers, n_folds, 0).astype(np.uint8)
+    lines = list(code or ("from fdgnn import FDGNNClassifier", "graphs, y = ...  # your own"))
+    if len(part) < n_all:
+        lines += [f"some = np.array({chosen.tolist()})", "graphs, y = graphs[some], y[some]"]
+    facts = PageTraining(degree=part.average_degree, n_folds=n_folds, code=lines)
+    return facts, {"training.folds": fold}
