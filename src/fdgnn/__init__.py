@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fdgnn._version import __version__
 
 if TYPE_CHECKING:
-    from fdgnn import datasets, exceptions, limits, plot, report, stability
+    from fdgnn import datasets, exceptions, limits, plot, stability
     from fdgnn.datasets import iter_graphs, load_tu, read_graphs
     from fdgnn.encoders import (
         Encoder,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fdgnn.explanations.substructures import substructures
     from fdgnn.graphs import Graph, GraphBatch
     from fdgnn.graphs.converters import as_batch
+    from fdgnn.html import playground, report
     from fdgnn.linear import KernelRidge, Ridge
     from fdgnn.model_files import load_model, model_info, save_model
     from fdgnn.pictures.drawing import draw_explanation, draw_molecule
