@@ -139,14 +139,14 @@ def _renumbered(graph, random):
 
 @pytest.mark.parametrize("labeled", [True, False])
 def test_threads_and_chunks_make_no_difference(labeled, monkeypatch):
-    from fdgnn.encoders import counting
+    from fdgnn.encoders import wl_labels
 
     graphs = make_random_graphs(60, random_state=0)
     if not labeled:
         graphs = as_batch([Graph(g.edge_index, g.n_vertices) for g in graphs])
     encoder = WLCounts(n_iterations=2).fit(graphs)
     one = encoder.encode(graphs, n_jobs=1).features[0]
-    monkeypatch.setattr(counting, "_AT_ONCE", 200)
+    monkeypatch.setattr(wl_labels, "_AT_ONCE", 200)
     for n_jobs in (1, 3):
         other = encoder.encode(graphs, n_jobs=n_jobs).features[0]
         for part in ("data", "indices", "indptr"):
