@@ -21,7 +21,7 @@ import numpy as np
 
 from fdgnn import AutoGraphClassifier, AutoGraphRegressor, read_graphs
 from fdgnn.exceptions import ConvergenceWarning, UnseenLabelWarning
-from fdgnn.workflow.inference import guess_task
+from fdgnn.tasks import guess_task
 
 N_MOLECULES, N_TIMES = 100, 10
 

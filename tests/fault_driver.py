@@ -37,9 +37,9 @@ import fdgnn.cli
 import fdgnn.evaluation.study
 import fdgnn.html.report
 import fdgnn.kernels
+import fdgnn.prediction.explanation
+import fdgnn.prediction.predictor
 import fdgnn.selection.search
-import fdgnn.workflow.explaining
-import fdgnn.workflow.predicting
 import fdgnn.workflow.training
 from contests import take_here
 from fdgnn.evaluation import measures

@@ -29,10 +29,11 @@ ROOMS = [
     "kernels", "threads",
     "workers",
     "graphs", "stability", "targets", "folds", "uncertainty", "metrics", "datasets",
+    "tasks",
     "reservoir", "expansion", "linear", "encoders", "fitting", "ensemble", "applicability",
     "estimators", "explanations",
-    "pictures", "selection", "model_files", "workflow", "scale", "evaluation", "html", "plot",
-    "cli", "__main__", "__init__",
+    "pictures", "selection", "model_files", "training", "workflow", "scale", "evaluation", "html",
+    "plot", "prediction", "installation", "cli", "__main__", "__init__",
 ]  # fmt: skip
 
 
@@ -139,8 +140,8 @@ def test_no_two_classes_have_one_name():
 #: files and training out of core fit and build them piece by piece; explanations and HTML
 #: pages look inside of fitted ones. Users never need these names.
 INSIDE = {
-    "estimators", "selection", "model_files", "scale", "evaluation", "workflow", "explanations",
-    "html", "plot", "cli",
+    "estimators", "selection", "model_files", "scale", "evaluation", "prediction", "training",
+    "explanations", "html", "plot", "cli",
     "workers",  # of the executor that it derives from, where Python 3.11 has a defect
 }  # fmt: skip
 

@@ -24,9 +24,9 @@ from fdgnn.graphs import GraphBatch
 from fdgnn.html.numbers import significant
 from fdgnn.metrics import OF_CLASSES
 from fdgnn.selection.splits import Split
+from fdgnn.tasks import guess_task, one_target
+from fdgnn.training import TrainingOptions
 from fdgnn.workflow.chemistry import baseline_answers, morgan_counts, murcko_scaffolds
-from fdgnn.workflow.inference import guess_task, one_target
-from fdgnn.workflow.options import TrainingOptions
 from fdgnn.workflow.repeats import find_repeats
 from fdgnn.workflow.training import train
 

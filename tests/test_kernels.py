@@ -12,11 +12,10 @@ import pytest
 
 import commands
 import fdgnn
-from fdgnn import kernels
+from fdgnn import installation, kernels
 from fdgnn.datasets import make_random_graphs
 from fdgnn.exceptions import KernelError
 from fdgnn.html.bundle import bundle
-from fdgnn.workflow import installation
 
 SCRIPT = """
 import sys

@@ -20,8 +20,8 @@ from fdgnn.evaluation.models import CommitteeStudy, evaluate_committee, held_out
 from fdgnn.exceptions import RunMismatchError, StudyError
 from fdgnn.html.model_data.making import portrait_of_committee
 from fdgnn.html.model_data.records import read_portrait
+from fdgnn.prediction.predictor import Predictor, predict_tables
 from fdgnn.uncertainty import fit_slope, probabilities
-from fdgnn.workflow.predicting import Predictor, predict_tables
 from strategies import assert_same
 from tu_files import write_batch
 

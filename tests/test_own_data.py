@@ -14,7 +14,7 @@ from commands import assert_one_clear_line, fdgnn
 from fdgnn import FDGNNClassifier, load_model, read_graphs
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.files import check_writable, write_aside
-from fdgnn.workflow.inference import guess_task
+from fdgnn.tasks import guess_task
 
 FAST = ["--model", "paper", "--configurations", "2", "--initializations", "2"]
 BROKEN = {

@@ -17,8 +17,8 @@ import pytest
 from commands import fdgnn
 from fdgnn import FDGNNClassifier, GraphClassifier, iter_graphs, save_model
 from fdgnn.exceptions import DatasetFormatError
-from fdgnn.workflow.predicting import Predictor, predict_tables
-from fdgnn.workflow.processes import in_order, predict_rows
+from fdgnn.prediction.predictor import Predictor, predict_tables
+from fdgnn.prediction.rows import in_order, predict_rows
 
 pytest.importorskip("rdkit")
 
@@ -126,9 +126,7 @@ def test_two_processes_predict_as_one_does(model, files):
 
 
 def test_few_rows_and_other_graphs_start_no_process(model, files, monkeypatch):
-    from fdgnn.workflow import processes
-
-    monkeypatch.setattr(processes, "WorkerPool", None)
+    monkeypatch.setattr("fdgnn.prediction.rows.WorkerPool", None)
     few = iter_graphs(files / "new.csv", like=model, chunk_size=100)
     (rows,) = predict_rows(Predictor(model), few, 2)
     assert len(rows) == N_ROWS

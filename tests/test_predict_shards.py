@@ -15,8 +15,8 @@ import pytest
 
 from commands import assert_one_clear_line, fdgnn
 from fdgnn import GraphClassifier, save_model
-from fdgnn.workflow import pieces, shards
-from fdgnn.workflow.predicting import Predictor
+from fdgnn.prediction import pieces, shards
+from fdgnn.prediction.predictor import Predictor
 from model_file_tools import memory_below
 
 pytest.importorskip("rdkit")

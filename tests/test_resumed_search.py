@@ -10,7 +10,7 @@ from fdgnn.cli.wording import name_options
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.selection import search as searching
 from fdgnn.targets import class_targets, read_targets
-from fdgnn.workflow.options import TrainingOptions, sample_of
+from fdgnn.training import TrainingOptions, sample_of
 from fdgnn.workflow.training import train
 from test_checkpoints import Stopped, counted
 from test_fit_options import run_fdgnn  # noqa: F401

@@ -43,7 +43,7 @@ from fdgnn.scale.local import Local
 from fdgnn.scale.plan import check_trainable, memory_of, plan_memory
 from fdgnn.scale.shards import ShardRequest, find_shards, is_many, rows_about
 from fdgnn.scale.training import read_shards, task_asked, train_on_shards
-from fdgnn.workflow.options import TrainingOptions, new_model
+from fdgnn.training import TrainingOptions, new_model
 
 QUIET = Context()
 

@@ -14,7 +14,7 @@ from fdgnn import load_model, model_info, read_graphs
 from fdgnn.datasets import make_random_graphs
 from fdgnn.exceptions import DatasetFormatError
 from fdgnn.html.numbers import percent
-from fdgnn.workflow.inference import table_targets
+from fdgnn.tasks import table_targets
 
 N = 60
 GRAPHS = make_random_graphs(N, random_state=0)

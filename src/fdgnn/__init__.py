@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from fdgnn.graphs import Graph, GraphBatch
     from fdgnn.graphs.converters import as_batch
     from fdgnn.html import playground, report
+    from fdgnn.installation import compile_kernels
     from fdgnn.linear import KernelRidge, Ridge
     from fdgnn.model_files import load_model, model_info, save_model
     from fdgnn.pictures.drawing import draw_explanation, draw_molecule
     from fdgnn.scale.batches import fit_batches
     from fdgnn.selection.search import FDGNNSearchCV
-    from fdgnn.workflow.installation import compile_kernels
 
 _HOME = {
     "AutoGraphClassifier": "fdgnn.estimators",
@@ -62,7 +62,7 @@ _HOME = {
     "WLCounts": "fdgnn.encoders",
     "as_batch": "fdgnn.graphs.converters",
     "compare": "fdgnn.evaluation.comparison",
-    "compile_kernels": "fdgnn.workflow.installation",
+    "compile_kernels": "fdgnn.installation",
     "connected_parts": "fdgnn.explanations",
     "draw_explanation": "fdgnn.pictures.drawing",
     "draw_molecule": "fdgnn.pictures.drawing",

@@ -25,7 +25,7 @@ from fdgnn.html.model_data.model import encoder_in_words, encoder_of, features_o
 from fdgnn.pictures.drawing import draw_explanation, literal
 from fdgnn.reservoir import contractions
 from fdgnn.stability import spectral_radius
-from fdgnn.workflow.inference import guess_task
+from fdgnn.tasks import guess_task
 
 __all__ = ["plot_contributions", "plot_convergence", "plot_embedding", "plot_stability"]
 

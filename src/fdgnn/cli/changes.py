@@ -45,7 +45,7 @@ class ChangesFile:
         if not changes:
             self.path.unlink(missing_ok=True)
             return {"changed": 0, "changes": None}
-        from fdgnn.workflow.output import write_changes
+        from fdgnn.prediction.output import write_changes
 
         write_changes(self.path, changes)
         say(f"{_in_words(changes, n_rows)}; listed in {self.path}", context.quiet)

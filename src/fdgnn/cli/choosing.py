@@ -13,7 +13,7 @@ from fdgnn.cli.options import HandleUnknown, ModelName, TaskName, Weighting, che
 from fdgnn.cli.splitting import SplitWords
 
 if TYPE_CHECKING:
-    from fdgnn.workflow.options import TrainingOptions
+    from fdgnn.training import TrainingOptions
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class ModelOptions:
         ValueError
             Something was given that only another model has.
         """
-        from fdgnn.workflow.options import PAPER_ESTIMATORS, TrainingOptions
+        from fdgnn.training import PAPER_ESTIMATORS, TrainingOptions
 
         searching = "no-search" if self.search is False else "search"
         of_paper = {

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fdgnn.evaluation.records import RunResult
     from fdgnn.evaluation.study import Study
     from fdgnn.selection.splits import Split
-    from fdgnn.workflow.options import TrainingOptions
+    from fdgnn.training import TrainingOptions
 
 EvaluatedSplit = Annotated[
     str,
@@ -120,7 +120,7 @@ def evaluate(
     from fdgnn.evaluation.models import evaluate_committee
     from fdgnn.evaluation.running import run_study
     from fdgnn.evaluation.study import PROTOCOLS, plan
-    from fdgnn.workflow.options import TrainingOptions
+    from fdgnn.training import TrainingOptions
 
     context, held_out = Context(jobs, quiet, command_line()), AskedSplit.of(split)
     if model is None:
@@ -171,8 +171,8 @@ def _committee(
 ) -> CommitteeStudy:
     """Decide what is left open, report class imbalance, and return the study."""
     from fdgnn.evaluation.models import CommitteeStudy
-    from fdgnn.workflow.inference import one_target
-    from fdgnn.workflow.options import imbalance_note
+    from fdgnn.tasks import one_target
+    from fdgnn.training import imbalance_note
 
     targets = one_target(found.y, found.task)
     options = options.with_defaults(targets)
@@ -205,7 +205,7 @@ def _check_target(found: Labeled, model: ModelName, scoring: str | None) -> None
     import numpy as np
 
     from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, known_scoring
-    from fdgnn.workflow.inference import text_among_numbers
+    from fdgnn.tasks import text_among_numbers
 
     classify = found.task == "classification"
     odd = text_among_numbers(found.y) if classify else None

@@ -82,7 +82,7 @@ def fit(
     from fdgnn.checkpoints import remove_checkpoints
     from fdgnn.context import Context
     from fdgnn.model_files import save_model
-    from fdgnn.workflow.inference import table_targets
+    from fdgnn.tasks import table_targets
     from fdgnn.workflow.training import train
 
     parts = Path(f"{output}.parts")
@@ -149,7 +149,7 @@ def _page_command(model: Path, data: str, target: str | list[str] | None) -> str
 def _print_training(
     training: Training, output: Path, listed: dict[str, object], as_json: bool
 ) -> None:
-    from fdgnn.workflow.options import MANY
+    from fdgnn.training import MANY
 
     if as_json:
         facts = {

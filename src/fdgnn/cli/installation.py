@@ -19,7 +19,7 @@ def compile_command(quiet: Quiet = False, as_json: AsJson = False) -> None:
     extra 'report' is installed, the script that draws the charts of its pages is made, and kept in
     the cache (FDGNN_CACHE).
     """
-    from fdgnn.workflow.installation import compile_kernels
+    from fdgnn.installation import compile_kernels
 
     found = compile_kernels(verbose=not quiet)
     charts = _make_charts()

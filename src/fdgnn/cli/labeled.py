@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fdgnn.context import Context
     from fdgnn.datasets import GraphTable
     from fdgnn.graphs import Array, GraphBatch
-    from fdgnn.workflow.inference import TaskName
+    from fdgnn.tasks import TaskName
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def read_labeled(
 
     What the targets of a table are is guessed, unless `task` says it.
     """
-    from fdgnn.workflow.inference import table_targets
+    from fdgnn.tasks import table_targets
 
     if not is_table(data, how.format):
         return _tu_dataset(data, {"target": target, "task": task}, how)

@@ -85,7 +85,7 @@ def playground(
 def _model_of(subject: str) -> Any:
     """Load a model file; None if it is none, and so a file of graphs or a name."""
     from fdgnn.exceptions import ModelFileError
-    from fdgnn.workflow.predicting import load_predictor
+    from fdgnn.prediction.predictor import load_predictor
 
     if not Path(subject).is_file():
         return None
@@ -113,7 +113,7 @@ def _read(source: str, how: FirstDataOptions, model: Any, target: str | None) ->
 
 def _answered(table: GraphTable, model: Any, target: str | None) -> tuple[Any, Any]:
     """Give graphs and answers; without a model there must be some."""
-    from fdgnn.workflow.inference import table_targets
+    from fdgnn.tasks import table_targets
 
     if model is None:
         return table_targets(table)

@@ -21,8 +21,8 @@ from fdgnn.texts import agreeing, counted
 if TYPE_CHECKING:
     from fdgnn.context import Context
     from fdgnn.datasets import Reject
-    from fdgnn.workflow.pieces import Counts
-    from fdgnn.workflow.predicting import PredictedRows, Predictor
+    from fdgnn.prediction.pieces import Counts
+    from fdgnn.prediction.predictor import PredictedRows, Predictor
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ def predict_file(asked: PredictionWanted, predictor: Predictor, context: Context
 def _predict_file(
     asked: PredictionWanted, predictor: Predictor, context: Context, given: str
 ) -> None:
-    from fdgnn.workflow.counting import count_rows
-    from fdgnn.workflow.processes import predict_rows, skip_rows
+    from fdgnn.prediction.counting import count_rows
+    from fdgnn.prediction.rows import predict_rows, skip_rows
 
     output = asked.output
     bad_rows = RejectsFile.beside(output, asked.rejects)
@@ -129,8 +129,8 @@ def _writing(
 ) -> Iterator[tuple[Callable[[PredictedRows], None], Counts, Iterable[list[Reject]]]]:
     """Yield a function that writes rows, and counts and rejected rows of an earlier command."""
     from fdgnn import places
-    from fdgnn.workflow.output import kind_of, prediction_writer, rows_writer
-    from fdgnn.workflow.pieces import Counts, PiecedFile
+    from fdgnn.prediction.output import kind_of, prediction_writer, rows_writer
+    from fdgnn.prediction.pieces import Counts, PiecedFile
 
     output = asked.output
     if places.is_url(output):
@@ -183,7 +183,7 @@ def predict_directory(
     restart: bool,
 ) -> None:
     """Predict each input file into a file of a directory."""
-    from fdgnn.workflow.shards import ShardWork, plan_shards, predict_shards
+    from fdgnn.prediction.shards import ShardWork, plan_shards, predict_shards
 
     shards = plan_shards(asked.data, asked.output, kind)
     options = {**asked.how.arguments, "chunk_size": asked.chunk}

@@ -95,7 +95,7 @@ def predict(
     """
     from fdgnn.cli.predicted import PredictionWanted, predict_directory, predict_file
     from fdgnn.context import Context
-    from fdgnn.workflow.predicting import Coverage, Predictor, load_predictor
+    from fdgnn.prediction.predictor import Coverage, Predictor, load_predictor
 
     context = Context(n_jobs=jobs, quiet=quiet)
     asked = PredictionWanted(
@@ -160,10 +160,10 @@ def explain(
     not add up.
     """
     from fdgnn.context import Context
-    from fdgnn.workflow.explaining import draw_all, explain_table
-    from fdgnn.workflow.grouping import GroupChoice, read_vertex_sets
-    from fdgnn.workflow.output import explanation_writer
-    from fdgnn.workflow.predicting import load_predictor
+    from fdgnn.prediction.explanation import draw_all, explain_table
+    from fdgnn.prediction.groups import GroupChoice, read_vertex_sets
+    from fdgnn.prediction.output import explanation_writer
+    from fdgnn.prediction.predictor import load_predictor
 
     given = None if vertex_sets is None else read_vertex_sets(vertex_sets)
     choice = GroupChoice(groups, tuple(smarts or ()), given)

@@ -42,7 +42,7 @@ class RejectsFile:
             yield RejectedRows(None)
             return
         from fdgnn.files import check_writable, write_aside
-        from fdgnn.workflow.output import reject_writer
+        from fdgnn.prediction.output import reject_writer
 
         check_writable(self.path)
         with reject_writer(partial(write_aside, self.path)) as write:

@@ -108,7 +108,7 @@ def _portrayed(
     if not path.is_file():
         return [path]
     from fdgnn.cli.pages import dataset_of, model_subjects
-    from fdgnn.workflow.predicting import load_predictor
+    from fdgnn.prediction.predictor import load_predictor
 
     model = load_predictor(path)
     table = _read_like(model, data, options)

@@ -17,7 +17,7 @@ from fdgnn.texts import counted
 if TYPE_CHECKING:
     from fdgnn.context import Context
     from fdgnn.scale.training import ReadShards, ScaledTraining
-    from fdgnn.workflow.options import TrainingOptions
+    from fdgnn.training import TrainingOptions
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def fit_out_of_core(
     from fdgnn.scale.plan import check_trainable, executor_for, plan_memory
     from fdgnn.scale.shards import ShardRequest, find_shards
     from fdgnn.scale.training import read_shards, task_asked, train_on_shards
-    from fdgnn.workflow.options import new_model
+    from fdgnn.training import new_model
 
     check_trainable(job.options)
     names, shards = job.names, find_shards(job.data)

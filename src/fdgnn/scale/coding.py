@@ -15,7 +15,7 @@ from fdgnn.linear.blocks import SamplePart
 from fdgnn.scale.parts import EncodedPart, PartTargets
 from fdgnn.scale.survey import ColumnSurvey, Survey
 from fdgnn.targets import Target, Targets
-from fdgnn.workflow.inference import MOST_CLASSES, TaskName
+from fdgnn.tasks import MOST_CLASSES, TaskName
 
 MANY = 50_000  # graphs that are enough to choose by: of more, one fold alone is held out
 MOST_HELD_OUT = 2**20  # graphs whose held-out outputs choose penalties and make probabilities

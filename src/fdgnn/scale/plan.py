@@ -16,7 +16,7 @@ from fdgnn.encoders.wl import DEFAULT_FEATURES
 from fdgnn.linear.conjugate import least_bytes
 from fdgnn.scale.executors import Executor
 from fdgnn.scale.local import Local
-from fdgnn.workflow.options import TrainingOptions
+from fdgnn.training import TrainingOptions
 
 LEAST_ROWS, MOST_ROWS = 1_000, 10_000  # of a part
 _READERS = 3  # processes for which the rows of a part are planned; more of them need more memory

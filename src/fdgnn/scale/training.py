@@ -24,7 +24,7 @@ from fdgnn.scale.parts import Block, PartTargets, Report, in_row_order, joined_s
 from fdgnn.scale.shards import Shard, ShardRequest, rows_about
 from fdgnn.scale.survey import Survey, SurveyedGraphs
 from fdgnn.targets import Targets
-from fdgnn.workflow.inference import TaskName
+from fdgnn.tasks import TaskName
 
 _BLOCKS_PER_WORKER = 4  # so that workers end together
 _TOO_MANY = 2**40  # graphs

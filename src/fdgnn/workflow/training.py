@@ -17,9 +17,9 @@ from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, Scoring
 from fdgnn.selection.scoring import NestedAnswers
 from fdgnn.selection.search import FDGNNSearchCV, Parameters
 from fdgnn.targets import Targets
+from fdgnn.tasks import TaskName
+from fdgnn.training import TrainingOptions, imbalance_note, new_search, sample_of
 from fdgnn.workflow.chemistry import baseline_answers, morgan_counts
-from fdgnn.workflow.inference import TaskName
-from fdgnn.workflow.options import TrainingOptions, imbalance_note, new_search, sample_of
 from fdgnn.workflow.repeats import find_repeats
 
 

@@ -25,12 +25,12 @@ from fdgnn.datasets import iter_graphs
 from fdgnn.datasets.shards import fetched_shard, shard_places, split_name
 from fdgnn.exceptions import FDGNNError, StudyError
 from fdgnn.extras import require
+from fdgnn.prediction.output import KINDS, reject_writer, rows_writer
+from fdgnn.prediction.predictor import PredictedRows, Predictor, predict_tables
 from fdgnn.records import Record, decode, encode
 from fdgnn.texts import reason_of
 from fdgnn.threads import one_blas_thread
 from fdgnn.workers import WorkerPool
-from fdgnn.workflow.output import KINDS, reject_writer, rows_writer
-from fdgnn.workflow.predicting import PredictedRows, Predictor, predict_tables
 
 SHOWN = 5  # bad rows of a shard that its record has; a file lists all of them
 _RECORDS = ".fdgnn"

@@ -17,8 +17,8 @@ from fdgnn.explanations import Explanation, explain
 from fdgnn.explanations.groups import atom_symbols
 from fdgnn.graphs import Graph
 from fdgnn.pictures.drawing import draw_explanation, draw_molecule
-from fdgnn.workflow.grouping import NO_GROUPS, GroupChoice
-from fdgnn.workflow.predicting import usable_rows
+from fdgnn.prediction.groups import NO_GROUPS, GroupChoice
+from fdgnn.prediction.predictor import usable_rows
 
 
 @dataclass(frozen=True)

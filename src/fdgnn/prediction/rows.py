@@ -16,9 +16,9 @@ import joblib
 
 from fdgnn.datasets import GraphTable
 from fdgnn.datasets.rows import ChunkReader, GraphTables, RowChunk
+from fdgnn.prediction.predictor import PredictedRows, Predictor, predict_tables
 from fdgnn.threads import one_blas_thread
 from fdgnn.workers import WorkerPool
-from fdgnn.workflow.predicting import PredictedRows, Predictor, predict_tables
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -18,9 +18,9 @@ from typing import IO, Any
 from fdgnn.datasets import Reject
 from fdgnn.extras import require
 from fdgnn.files import check_writable, exclusive, write_aside
+from fdgnn.prediction.output import kind_of, rows_writer
+from fdgnn.prediction.predictor import PredictedRows
 from fdgnn.records import Record, decode, encode
-from fdgnn.workflow.output import kind_of, rows_writer
-from fdgnn.workflow.predicting import PredictedRows
 
 ROWS = 100_000  # of a piece, at least
 
@@ -82,7 +82,7 @@ class PiecedFile:
     made_by : str
         What the pieces depend on; those of something else are deleted.
     guard : bool
-        As in `fdgnn.workflow.output.prediction_writer`.
+        As in `fdgnn.prediction.output.prediction_writer`.
     n_rows : int, optional
         Rows of a piece, at least; by default `ROWS`.
     """

@@ -18,8 +18,8 @@ from fdgnn.texts import guarded, printable
 
 if TYPE_CHECKING:
     from fdgnn.datasets import Change, Reject
-    from fdgnn.workflow.explaining import Explained
-    from fdgnn.workflow.predicting import PredictedRows
+    from fdgnn.prediction.explanation import Explained
+    from fdgnn.prediction.predictor import PredictedRows
 
 Cells = dict[str, Any]  # one row of output, by column
 Table = Mapping[str, list[Any]]  # some rows of output, by column

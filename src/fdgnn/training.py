@@ -25,8 +25,8 @@ from fdgnn.metrics import OF_CLASSES, Scoring, named_scoring, rare_class, usual_
 from fdgnn.selection.search import FDGNNSearchCV
 from fdgnn.selection.splits import LastFold, Split
 from fdgnn.targets import Targets
+from fdgnn.tasks import TaskName, text_among_numbers
 from fdgnn.uncertainty import THRESHOLDS
-from fdgnn.workflow.inference import TaskName, text_among_numbers
 
 ModelName: TypeAlias = Literal["auto", "paper", "wl", "union"]
 MANY = 5_000  # graphs beyond which one outer fold is scored, not all

@@ -1,0 +1,1 @@
+"""Predictions and explanations of a table of graphs, written to files."""
