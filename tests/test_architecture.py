@@ -32,7 +32,7 @@ ROOMS = [
     "tasks",
     "reservoir", "expansion", "linear", "encoders", "fitting", "ensemble", "applicability",
     "estimators", "explanations",
-    "pictures", "selection", "model_files", "training", "workflow", "scale", "evaluation", "html",
+    "pictures", "selection", "evaluation", "model_files", "training", "workflow", "scale", "html",
     "plot", "prediction", "installation", "cli", "__main__", "__init__",
 ]  # fmt: skip
 

@@ -18,9 +18,9 @@ from fdgnn.datasets import make_motif_graphs
 from fdgnn.evaluation.baselines import Task, contestant
 from fdgnn.evaluation.comparison import Search
 from fdgnn.evaluation.measures import fit_and_test
+from fdgnn.evaluation.molecules import baseline_answers, morgan_counts, murcko_scaffolds
 from fdgnn.folds import nested_folds
 from fdgnn.targets import read_targets
-from fdgnn.workflow.chemistry import baseline_answers, morgan_counts, murcko_scaffolds
 from tu_files import write_batch
 
 Chem = pytest.importorskip("rdkit.Chem", reason="molecules need RDKit: extra 'chem'")

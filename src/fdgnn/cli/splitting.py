@@ -84,7 +84,7 @@ class AskedSplit:
         if self.name == "scaffold":
             if table.smiles is None:
                 raise ValueError(f"{OPTION} scaffold is for molecules, and these graphs are none")
-            from fdgnn.workflow.chemistry import murcko_scaffolds
+            from fdgnn.evaluation.molecules import murcko_scaffolds
 
             return Split("group", murcko_scaffolds(table.smiles, context.n_jobs), SCAFFOLD)
         import numpy as np

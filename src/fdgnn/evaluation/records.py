@@ -20,6 +20,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta
 
+from fdgnn.evaluation.record import Limits
 from fdgnn.records import Record
 
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
@@ -294,27 +295,6 @@ class Search(Record, frozen=True, kw_only=True):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} is {value}; give 1 or more, or None for the default")
-
-
-class Limits(Record, frozen=True, kw_only=True):
-    """What a contestant may use, its selection included.
-
-    Attributes
-    ----------
-    seconds : float
-        For its turn, from when its libraries are imported. What it finished in earlier runs, and
-        does not have to do again, counts.
-    megabytes : float
-        Memory, in 10^6 bytes.
-    """
-
-    seconds: float = 600.0
-    megabytes: float = 4000.0
-
-    def __post_init__(self) -> None:
-        for name in ("seconds", "megabytes"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} is {getattr(self, name)}; a limit must be positive")
 
 
 class TurnState(Record, frozen=True, kw_only=True):

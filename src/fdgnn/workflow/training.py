@@ -11,6 +11,8 @@ import numpy as np
 
 from fdgnn.arrays import Ints
 from fdgnn.context import Context
+from fdgnn.evaluation.duplicates import find_repeats
+from fdgnn.evaluation.molecules import baseline_answers, morgan_counts
 from fdgnn.folds import TEST, Folds
 from fdgnn.graphs import GraphBatch
 from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, Scoring
@@ -19,8 +21,6 @@ from fdgnn.selection.search import FDGNNSearchCV, Parameters
 from fdgnn.targets import Targets
 from fdgnn.tasks import TaskName
 from fdgnn.training import TrainingOptions, imbalance_note, new_search, sample_of
-from fdgnn.workflow.chemistry import baseline_answers, morgan_counts
-from fdgnn.workflow.repeats import find_repeats
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Morgan fingerprints of molecules, and a model of scikit-learn: what chemists try first.
 
-The counts are those of the baseline that ``fdgnn fit`` prints (`fdgnn.workflow.chemistry`): radius
-2, hashed into 2048 columns. Logistic regression chooses its C; the forest has 500 trees and nothing
-to choose.
+The counts are those of the baseline that ``fdgnn fit`` prints (`fdgnn.evaluation.molecules`):
+radius 2, hashed into 2048 columns. Logistic regression chooses its C; the forest has 500 trees and
+nothing to choose.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from fdgnn.evaluation.baselines.base import Task, inner_parts
+from fdgnn.evaluation.molecules import logistic_regression, morgan_counts
 from fdgnn.evaluation.records import Configuration, Trial
 from fdgnn.extras import require
 from fdgnn.graphs import Array
 from fdgnn.metrics import OF_CLASSES
 from fdgnn.records import cached_property
-from fdgnn.workflow.chemistry import logistic_regression, morgan_counts
 
 PENALTIES = (1.0, 0.1, 10.0, 0.01)  # C, the default of scikit-learn first
 TREES = 500

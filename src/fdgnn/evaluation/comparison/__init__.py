@@ -13,6 +13,7 @@ crashes, the others go on.
 """
 
 from fdgnn.evaluation.comparison.runner import compare, compare_study
-from fdgnn.evaluation.records import ComparisonRow, Limits, Search
+from fdgnn.evaluation.record import Limits
+from fdgnn.evaluation.records import ComparisonRow, Search
 
 __all__ = ["ComparisonRow", "Limits", "Search", "compare", "compare_study"]

@@ -21,7 +21,8 @@ from fdgnn.context import Context
 from fdgnn.evaluation.baselines import RIVALS
 from fdgnn.evaluation.comparison.contest import Began, Event, Turn
 from fdgnn.evaluation.comparison.rows import finished_row, unfinished_row
-from fdgnn.evaluation.records import ComparisonRow, Limits, Search, Status, TurnState
+from fdgnn.evaluation.record import Limits
+from fdgnn.evaluation.records import ComparisonRow, Search, Status, TurnState
 from fdgnn.evaluation.rundir import RunDirectory, locked, read_file
 from fdgnn.evaluation.running import finished_networks, finished_result
 from fdgnn.evaluation.study import PROTOCOLS, Study, plan
