@@ -376,6 +376,18 @@ def test_a_plain_transformer_is_an_encoder(sized, transformer, tmp_path):
         explain(fitted, graphs[:2])
 
 
+@pytest.mark.usefixtures("vertices_on_a_circle")
+def test_a_plain_transformer_has_report_data_without_attributions(sized):
+    pytest.importorskip("altair", reason="the page needs the extra report")
+    from fdgnn.html.model_data.making import portrait_of_model
+
+    graphs, y = sized
+    model = GraphClassifier(Sizes(), probability=True, random_state=0).fit(graphs, y)
+    portrait = portrait_of_model(model, graphs, y, dataset="sizes", held_out=True)
+    assert portrait.graphs
+    assert portrait.drawings == []
+
+
 def test_parameters_of_a_transformer_are_searched(sized):
     pipeline = make_pipeline(DegreeHistogram(), StandardScaler())
     spaces = {"encoder__degreehistogram__n_bins": [2, 6]}

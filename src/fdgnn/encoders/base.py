@@ -322,6 +322,14 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Encode checked graphs by each of several encoders of this class."""
         return [encoder.encode(graphs, n_jobs=n_jobs) for encoder in encoders]
 
+    @property
+    def has_attributions(self) -> bool:
+        """Whether `attribute` splits features over vertices; `explain` needs that."""
+        own, base = type(self), Encoder
+        return (
+            own.attribute is not base.attribute or own.vertex_features is not base.vertex_features
+        )
+
     def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> Attribution:
         """Encode checked graphs and keep what each vertex contributed."""
         return self._summed(graphs)
@@ -550,6 +558,8 @@ class TransformerEncoder(Encoder):
     """
 
     kind = "transformer"
+
+    has_attributions = False
 
     def __init__(self, transformer: Any) -> None:
         self.transformer = transformer

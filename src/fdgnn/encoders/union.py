@@ -230,6 +230,11 @@ class EncoderUnion(Encoder):
             [X] * (1 if depths is None else len(depths)), settlings[0] if settlings else None
         )
 
+    @property
+    def has_attributions(self) -> bool:
+        """Whether all of the encoders have attributions."""
+        return all(encoder.has_attributions for _, encoder in self.named_encoders)
+
     def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> UnionParts:
         """Encode checked graphs and keep what each vertex contributed to each block."""
         found = [block.encoder.attribute(graphs, n_jobs) for block in self.blocks_]

@@ -1,6 +1,6 @@
 """Explanations: what each vertex, each group of vertices and each substructure adds to a score."""
 
-from fdgnn.explanations.attributions import Explanation, explain
+from fdgnn.explanations.attributions import Explanation, explain, has_attributions
 from fdgnn.explanations.groups import ExplainedGroup, VertexGroup, connected_parts, molecule_groups
 from fdgnn.explanations.substructures import Substructure, substructures
 
@@ -11,6 +11,7 @@ __all__ = [
     "VertexGroup",
     "connected_parts",
     "explain",
+    "has_attributions",
     "molecule_groups",
     "substructures",
 ]

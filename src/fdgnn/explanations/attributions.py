@@ -199,6 +199,11 @@ def checked_model(model: Any) -> Any:
     return model
 
 
+def has_attributions(model: Any) -> bool:
+    """Return whether `explain` takes a fitted model; its encoders may be plain transformers."""
+    return all(fitted.encoder.has_attributions for fitted in model.estimators_)
+
+
 def one_target(model: Any, target: Any) -> tuple[Any, Any, int]:
     """Return the model of one target, the class that is meant, if any, and the target's number.
 

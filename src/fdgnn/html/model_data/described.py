@@ -8,7 +8,7 @@ import numpy as np
 
 from fdgnn.arrays import Ints
 from fdgnn.encoders.descriptors import DescriptorColumn
-from fdgnn.explanations import explain
+from fdgnn.explanations import explain, has_attributions
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.descriptors import known_in
 from fdgnn.html.model_data.records import DESCRIPTORS, DescriptorFacts
@@ -18,7 +18,7 @@ from fdgnn.html.model_data.text import clipped, short
 def descriptor_facts(model: Any, graphs: GraphBatch, mapped: Ints) -> list[DescriptorFacts]:
     """Explain the mapped graphs, and list what moves their scores most first."""
     block = model._descriptors
-    if block is None or graphs.descriptors is None:
+    if block is None or graphs.descriptors is None or not has_attributions(model):
         return []
     part = graphs if len(mapped) == len(graphs) else graphs[mapped]
     explained = [list(one.descriptors.values()) for one in explain(model, part)]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fdgnn.arrays import Floats, Ints
-from fdgnn.explanations import Explanation, explain
+from fdgnn.explanations import Explanation, explain, has_attributions
 from fdgnn.graphs import Graph, GraphBatch
 from fdgnn.html.model_data.answers import Answers
 from fdgnn.html.model_data.records import Drawing
@@ -29,7 +29,12 @@ def draw_graphs(
     mapped: Ints,
     smiles: Sequence[str | None] | None,
 ) -> list[Drawing]:
-    """Draw the graphs that are needed, and as many of the mapped ones as time and space allow."""
+    """Draw the graphs that are needed, and as many of the mapped ones as time and space allow.
+
+    Drawings show attributions, so that there are none for models without these.
+    """
+    if not all(map(has_attributions, answers.models)):
+        return []
     chosen = _chosen(graphs, needed, mapped)
     explained = _explanations(answers, graphs, chosen)
     return [
