@@ -201,7 +201,7 @@ _HTML = (
     "javascript:1",
 )  # fmt: skip
 _TAG = re.compile(rb"<[A-Za-z!/][^\s>]*")
-_DATA = re.compile(rb'<script type="text/plain" id="data">([^<]*)</script>')
+_DATA = re.compile(rb'<script type="text/plain" id="page-data">([^<]*)</script>')
 
 
 def _hostile(rng: Random) -> str:

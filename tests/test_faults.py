@@ -30,7 +30,7 @@ from commands import assert_one_clear_line, fdgnn
 from fault_driver import CLOCK, KINDS
 from fdgnn import load_tu
 from fdgnn.datasets import make_motif_graphs
-from fdgnn.html.bundle import bundle
+from fdgnn.html.page import vega_bundle
 from tu_files import write_batch
 
 pytestmark = pytest.mark.xdist_group("faults")
@@ -60,7 +60,7 @@ def data(tmp_path_factory):
                   "-o", folder / "model.fdgnn", "--configurations", 1)  # fmt: skip
     assert model.returncode == 0, model.stderr
     load_tu(folder / "MOTIFS")  # now its cache is there: without one, a command goes on
-    bundle()  # the same for what draws a page's charts
+    vega_bundle()  # the same for what draws a page's charts
     return folder
 
 

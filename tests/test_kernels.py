@@ -15,7 +15,7 @@ import fdgnn
 from fdgnn import installation, kernels
 from fdgnn.datasets import make_random_graphs
 from fdgnn.exceptions import KernelError
-from fdgnn.html.bundle import bundle
+from fdgnn.html.page import vega_bundle
 
 SCRIPT = """
 import sys
@@ -107,16 +107,16 @@ def test_compile_tries_every_engine(monkeypatch):
 
 def test_compile_makes_what_pages_need_if_their_extra_is_there(monkeypatch, tmp_path):
     pytest.importorskip("vl_convert")
-    bundle.cache_clear()
+    vega_bundle.cache_clear()
     done = commands.fdgnn("compile", "--json", FDGNN_CACHE=str(tmp_path))
     (kept,) = tmp_path.iterdir()
     assert json.loads(done.stdout)["charts"] == str(kept)
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    bundle.cache_clear()
+    vega_bundle.cache_clear()
     done = commands.fdgnn("compile", "--json", FDGNN_CACHE=str(tmp_path))
     assert done.returncode == 0
     assert json.loads(done.stdout)["charts"] is None
-    bundle.cache_clear()
+    vega_bundle.cache_clear()
 
 
 def test_missing_kernels_are_told():

@@ -37,7 +37,7 @@ def motifs():
 
 def content_of(path):
     """The records of a page, and the names of its arrays."""
-    text = re.search(r'id="data">(.*?)</script>', path.read_text(), flags=re.DOTALL).group(1)
+    text = re.search(r'id="page-data">(.*?)</script>', path.read_text(), flags=re.DOTALL).group(1)
     whole = gzip.decompress(base64.b64decode(text))
     size = int.from_bytes(whole[:4], "little")
     header = json.loads(whole[8 : 8 + size])

@@ -20,7 +20,7 @@ from fdgnn.evaluation.study import PROTOCOLS, plan
 from fdgnn.exceptions import FDGNNWarning, MissingDependencyError, ModelFileError, StudyError
 from fdgnn.html import charts, numbers
 from fdgnn.html import report_page as page
-from fdgnn.html.bundle import keep_bundle
+from fdgnn.html.page import cache_vega_bundle, embedded_json, vega_bundle
 from fdgnn.html.report import Subject, model_subject, read_subject, write_report
 from fdgnn.html.search import summarize_search
 from fdgnn.html.sections import selection
@@ -978,11 +978,11 @@ def test_strangers_text_is_never_code_for_vega(hostile):
 
 
 def test_embedded_json_survives_anything():
-    text = page.embedded_json({"a": "</script><!-- & \u2028\u2029 \ud800 é"})
+    text = embedded_json({"a": "</script><!-- & \u2028\u2029 \ud800 é"})
     assert not set("<>&\u2028\u2029") & set(text)
     assert json.loads(text) == {"a": "</script><!-- & \u2028\u2029 \ud800 é"}
     with pytest.raises(ValueError):
-        page.embedded_json(float("nan"))
+        embedded_json(float("nan"))
 
 
 def test_bytes_that_are_no_text_do_not_stop_the_page(tmp_path):
@@ -1249,24 +1249,24 @@ def test_the_script_of_charts_is_made_once_and_kept(monkeypatch, tmp_path):
     )
     scripts = []
     for damage in (None, None, b"other()"):
-        page.bundle.cache_clear()
-        scripts.append(page.bundle())
+        vega_bundle.cache_clear()
+        scripts.append(vega_bundle())
         (kept,) = tmp_path.iterdir()
         if damage is not None:
             kept.write_bytes(damage)
-            page.bundle.cache_clear()
-            scripts.append(page.bundle())
+            vega_bundle.cache_clear()
+            scripts.append(vega_bundle())
     assert len(made) == 2
     assert set(scripts) == {"(() => {\ncharts()\n})();"}
-    assert keep_bundle() == kept
+    assert cache_vega_bundle() == kept
     monkeypatch.setenv("FDGNN_CACHE", str(kept))  # no folder: nothing can be kept
-    page.bundle.cache_clear()
+    vega_bundle.cache_clear()
     told = pytest.warns(FDGNNWarning, match="the script .* cannot be kept in .*FDGNN_CACHE")
     with told as caught:
-        assert page.bundle() == scripts[0]
+        assert vega_bundle() == scripts[0]
     assert caught[0].filename == __file__
-    assert keep_bundle() is None
-    page.bundle.cache_clear()
+    assert cache_vega_bundle() is None
+    vega_bundle.cache_clear()
 
 
 @pytest.mark.usefixtures("no_home")
@@ -1285,7 +1285,7 @@ def test_a_library_that_looks_for_a_home_finds_one(monkeypatch):
 
 @pytest.mark.parametrize("library", ["altair", "vl_convert", "jinja2"])
 def test_missing_library_is_named_with_its_remedy(monkeypatch, run, tmp_path, library):
-    page.bundle.cache_clear()
+    vega_bundle.cache_clear()
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(MissingDependencyError, match="extra 'report'"):
         write_report(run, tmp_path / "report.html")

@@ -39,10 +39,10 @@ def compile_command(quiet: Quiet = False, as_json: AsJson = False) -> None:
 def _make_charts() -> str | None:
     """Make the script of charts; None if the extra is not installed, or nothing can be kept."""
     from fdgnn.exceptions import MissingDependencyError
-    from fdgnn.html.bundle import keep_bundle
+    from fdgnn.html.page import cache_vega_bundle
 
     try:
-        path = keep_bundle()
+        path = cache_vega_bundle()
     except MissingDependencyError:
         return None
     return None if path is None else str(path)

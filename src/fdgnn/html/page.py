@@ -1,41 +1,133 @@
-"""What all pages share: one HTML file each, that fetches nothing and runs no script but its own."""
+"""Builder of HTML pages: one file each, that fetches nothing and runs no script but its own.
+
+A page NAME is made of ``templates/NAME.html.j2``, which extends ``page.html.j2``, the styles
+``base.css`` and ``NAME.css``, ``scripts/NAME.js`` with all modules that it imports, and its data.
+"""
 
 from __future__ import annotations
 
 import base64
 import functools
 import hashlib
+import json
 import re
-from collections.abc import Iterable
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
+from fdgnn._version import __version__
+from fdgnn.datasets.home import cache_home, tell_not_kept
 from fdgnn.extras import require
+from fdgnn.files import write_aside
 
 _HERE = Path(__file__).parent
 _IMPORT = re.compile(r'^import [^;]*? from "\./([\w-]+\.js)";\n', re.MULTILINE)
 
 
-@functools.cache
-def base_style() -> str:
-    """Give the style that all pages begin with."""
-    return (_HERE / "templates" / "base.css").read_text(encoding="utf-8")
+def check_jinja() -> None:
+    """Raise MissingDependencyError if Jinja2, which fills in all pages, is not installed."""
+    require("jinja2", "report", "Pages")
+
+
+def build_page(
+    name: str,
+    data: str,
+    *,
+    title: str,
+    summary: str,
+    library: str | None = None,
+    worker: str | None = None,
+    **values: Any,
+) -> bytes:
+    """Return an HTML page.
+
+    Parameters
+    ----------
+    name : str
+        ``"report"`` or ``"playground"``: of its template, style and script.
+    data : str
+        What its script reads from the element ``page-data``, without ``<``: see `embedded_json`.
+    title, summary : str
+        Text of the header; escaped, as all text that the template fills in.
+    library : str, optional
+        A script that the page's own script uses, such as `vega_bundle`.
+    worker : str, optional
+        The module whose script the page runs in workers.
+    **values
+        Whatever else the template asks for.
+    """
+    scripts = {"early": _text("scripts/early.js"), "page": joined_script(f"{name}.js")}
+    if library is not None:
+        scripts["library"] = library
+    html: str = (
+        _templates()
+        .get_template(f"{name}.html.j2")
+        .render(
+            title=title,
+            summary=summary,
+            version=__version__,
+            policy=_content_policy(*scripts.values(), workers=worker is not None),
+            style=_markup(_text("templates/base.css") + _text(f"templates/{name}.css")),
+            data=_markup(data),
+            scripts={key: _markup(text) for key, text in scripts.items()},
+            worker=worker and _markup(joined_script(worker)),
+            **values,
+        )
+    )
+    return html.encode("utf-8", errors="replace")  # paths may hold bytes that are not text
+
+
+def embedded_json(content: Any) -> str:
+    """Return JSON that a ``<script>`` element can hold, whatever text it contains."""
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\N{LINE SEPARATOR}\N{PARAGRAPH SEPARATOR}":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _content_policy(*scripts: str, workers: bool) -> str:
+    """Allow these scripts and nothing else; nothing is fetched, whatever the page contains."""
+    digests = [hashlib.sha256(text.encode()).digest() for text in scripts]
+    allowed = " ".join(f"'sha256-{base64.b64encode(d).decode()}'" for d in digests)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
+        f"{'worker-src blob:; ' if workers else ''}base-uri 'none'; form-action 'none'"
+    )
+
+
+def _templates() -> Any:
+    """Return the Jinja templates, which escape the values that they fill in."""
+    jinja2 = require("jinja2", "report", "Pages")
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _markup(text: str) -> Any:
+    """Return text that templates do not escape."""
+    from markupsafe import Markup  # a dependency of Jinja2
+
+    return Markup(text)
 
 
 @functools.cache
-def early_script() -> str:
-    """Give the script that runs before anything is shown."""
-    return (_HERE / "scripts" / "early.js").read_text(encoding="utf-8")
+def _text(file: str) -> str:
+    return (_HERE / file).read_text(encoding="utf-8")
+
+
+# ---------------------------------------------------------------------- scripts
 
 
 @functools.cache
 def joined_script(main: str) -> str:
     """Join a module of ``scripts`` with all that it imports to one script.
 
-    The names of modules share one
-    scope in the end, so that no two modules may have the same name at their top
-    (``tests/test_pages.py``).
+    The names of modules share one scope in the end, so that no two modules may have the same name
+    at their top (``tests/test_playground.py``).
     """
     texts = modules_of(main)
     order = TopologicalSorter({name: set(_IMPORT.findall(text)) for name, text in texts.items()})
@@ -45,47 +137,70 @@ def joined_script(main: str) -> str:
 
 
 def modules_of(main: str) -> dict[str, str]:
-    """Give the texts of a module and of all that it imports, by the names of their files."""
+    """Return the texts of a module and of all that it imports, by the names of their files."""
     found: dict[str, str] = {}
     waiting = [main]
     while waiting:
         name = waiting.pop()
         if name not in found:
-            found[name] = (_HERE / "scripts" / name).read_text(encoding="utf-8")
+            found[name] = _text(f"scripts/{name}")
             waiting += _IMPORT.findall(found[name])
     return found
 
 
-def policy(scripts: Iterable[str], more: str = "") -> str:
-    """Let the page's own scripts run and nothing else; nothing is fetched, whatever is inside."""
-    digests = [hashlib.sha256(text.encode()).digest() for text in scripts]
-    allowed = " ".join(f"'sha256-{base64.b64encode(d).decode()}'" for d in digests)
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
-        f"{more}base-uri 'none'; form-action 'none'"
-    )
+@functools.cache
+def vega_bundle() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed as one script, in the version that Altair writes for.
+
+    vl-convert compiles it, which takes seconds, so it is cached on disk.
+    """
+    path, version = _bundle_file()
+    script = _cached(path)
+    if script is None:
+        script = str(_vl_convert().javascript_bundle(vl_version=version))
+        _cache(path, script)
+    script = script.replace("\r\n", "\n").replace("</script", "<\\/script")
+    return f"(() => {{\n{script}\n}})();"  # its names stay its own
 
 
-def check_jinja() -> None:
-    """Raise MissingDependencyError if Jinja2, which fills in all pages, is not installed."""
-    require("jinja2", "report", "Pages")
+def cache_vega_bundle() -> Path | None:
+    """Compile the script unless it is cached; return its file, or None if caching fails."""
+    vega_bundle()
+    path, _ = _bundle_file()
+    return None if _cached(path) is None else path
 
 
-def markup(text: str) -> Any:
-    """Return text that templates do not escape."""
-    check_jinja()
-    from markupsafe import Markup  # a dependency of Jinja2
+def _bundle_file() -> tuple[Path, str | None]:
+    """Return where the script is cached, and its Vega-Lite; None for vl-convert's own."""
+    altair = require("altair", "report", "Report pages")
+    wanted = ".".join(altair.SCHEMA_VERSION.split(".")[:2])
+    known = {f"v{v.removeprefix('v')}" for v in _vl_convert().get_vegalite_versions()}
+    version = wanted if wanted in known else None
+    name = f"vega-{_vl_convert().__version__}-{version or 'default'}.js"
+    return cache_home() / name, version
 
-    return Markup(text)
+
+def _vl_convert() -> Any:
+    return require("vl_convert", "report", "Report pages")
 
 
-def templates() -> Any:
-    """Return the Jinja templates; what is put into them is escaped."""
-    jinja2 = require("jinja2", "report", "Pages")
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+def _cached(path: Path) -> str | None:
+    """Return the cached script; None if there is none, or if it was damaged."""
+    try:
+        digest, _, script = path.read_bytes().partition(b"\n")
+    except OSError:
+        return None
+    whole = digest == hashlib.sha256(script).hexdigest().encode()
+    return script.decode("utf-8") if whole else None
+
+
+def _cache(path: Path, script: str) -> None:
+    """Write the script with its digest; where that fails, it is compiled again next time."""
+    content = script.encode("utf-8")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with write_aside(path) as file:
+            file.write(hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
+    except OSError as error:
+        what = "the script that draws the charts of pages"
+        tell_not_kept(what, "it will be made", path.parent, error)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from msgspec import to_builtins
 
-from fdgnn._version import __version__
 from fdgnn.exceptions import StudyError
-from fdgnn.html.bundle import bundle
 from fdgnn.html.charts import unchecked
 from fdgnn.html.figures import Figure, Row, Section
 from fdgnn.html.model_data.records import Drawing, Portrait
 from fdgnn.html.numbers import listed
-from fdgnn.html.page import base_style, early_script, joined_script, markup, policy, templates
+from fdgnn.html.page import build_page, embedded_json, vega_bundle
 from fdgnn.html.sections import (
     data,
     dynamics,
@@ -33,7 +29,6 @@ from fdgnn.records import encode
 
 LARGEST = 6_000_000  # bytes of a page
 DRAWINGS = 3_000_000  # bytes of its drawn graphs, of all subjects together
-_HERE = Path(__file__).parent / "templates"
 
 
 def render(subjects: Sequence[Subject], title: str | None = None) -> bytes:
@@ -68,24 +63,15 @@ def _sections(subjects: Sequence[Subject]) -> list[Section]:
 def _render(
     subjects: Sequence[Subject], sections: Sequence[Section], title: str | None, budget: int
 ) -> bytes:
-    page = joined_script("report.js")
-    scripts = {"early": early_script(), "page": page, "bundle": bundle()}
-    html: str = (
-        templates()
-        .get_template("report.html.j2")
-        .render(
-            title=title or _title(subjects),
-            summary=result.summary(subjects),
-            sections=sections,
-            subjects=subjects,
-            version=__version__,
-            policy=policy(scripts.values()),
-            style=markup(base_style() + (_HERE / "report.css").read_text(encoding="utf-8")),
-            content=markup(embedded_json(_content(subjects, sections, budget))),
-            scripts={name: markup(text) for name, text in scripts.items()},
-        )
+    return build_page(
+        "report",
+        embedded_json(_content(subjects, sections, budget)),
+        title=title or _title(subjects),
+        summary=result.summary(subjects),
+        library=vega_bundle(),
+        sections=sections,
+        subjects=subjects,
     )
-    return html.encode("utf-8", errors="replace")  # paths may hold bytes that are no text
 
 
 def _title(subjects: Sequence[Subject]) -> str:
@@ -136,14 +122,3 @@ def _drawings(portrait: Portrait, budget: int) -> Iterator[Drawing]:
         if budget < 0:
             return
         yield drawing
-
-
-# ---------------------------------------------------------------------- what is inside
-
-
-def embedded_json(content: Any) -> str:
-    """JSON that a ``<script>`` element can hold, whatever the text in it is."""
-    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for character in "<>&\N{LINE SEPARATOR}\N{PARAGRAPH SEPARATOR}":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
-from pathlib import Path
 
 from fdgnn.arrays import Array
 from fdgnn.exceptions import PlaygroundError
-from fdgnn.html.page import base_style, early_script, joined_script, markup, policy, templates
+from fdgnn.html.page import build_page
 from fdgnn.html.playground.packing import packed
 from fdgnn.html.playground.records import PageContent
 
 LARGEST = 3_000_000  # bytes of a page
-_HERE = Path(__file__).parent.parent / "templates"
-_WORKER = "worker-src blob:; "  # the page's own script runs in a worker, too
 
 
 def render(content: PageContent, arrays: Mapping[str, Array], summary: str) -> bytes:
@@ -25,23 +21,14 @@ def render(content: PageContent, arrays: Mapping[str, Array], summary: str) -> b
     PlaygroundError
         It would be larger than a page may be.
     """
-    scripts = {"early": early_script(), "page": joined_script("playground.js")}
-    html: str = (
-        templates()
-        .get_template("playground.html.j2")
-        .render(
-            title=content.title,
-            summary=summary,
-            version=content.version,
-            training=content.training is not None,
-            policy=policy(scripts.values(), _WORKER),
-            style=markup(base_style() + _style()),
-            data=packed(content, arrays),
-            worker=markup(joined_script("worker.js")),
-            scripts={name: markup(text) for name, text in scripts.items()},
-        )
+    page = build_page(
+        "playground",
+        packed(content, arrays),
+        title=content.title,
+        summary=summary,
+        worker="worker.js",
+        training=content.training is not None,
     )
-    page = html.encode("utf-8", errors="replace")
     if len(page) > LARGEST:
         raise PlaygroundError(
             f"the page would have {len(page) / 1e6:.1f} MB, more than {LARGEST // 1_000_000}: "
@@ -49,8 +36,3 @@ def render(content: PageContent, arrays: Mapping[str, Array], summary: str) -> b
             "WL features (n_features)"
         )
     return page
-
-
-@functools.cache
-def _style() -> str:
-    return (_HERE / "playground.css").read_text(encoding="utf-8")

@@ -43,7 +43,7 @@ function begin(stage) {
 
 async function main() {
   themed(byId("theme"));
-  const buffer = await unzip(byId("data").textContent);
+  const buffer = await unzip(byId("page-data").textContent);
   const { content, arrays } = unpack(buffer);
   const stage = new Stage(content, arrays, modelOf(content.model.record, arrays, content.model));
   const source = byId("worker").textContent, background = () => new Background(source, buffer.slice(0));
