@@ -195,7 +195,7 @@ def vertices_on_a_circle(monkeypatch: pytest.MonkeyPatch) -> None:
         angles = 2 * np.pi * np.arange(n) / n
         return np.column_stack([1 + np.cos(angles), 1 + np.sin(angles)])
 
-    monkeypatch.setattr("fdgnn.pictures.placing._place_part", place_part)
+    monkeypatch.setattr("fdgnn.explanations.drawing._place_part", place_part)
 
 
 # ---------------------------------------------------------------------- real data

@@ -31,9 +31,8 @@ ROOMS = [
     "graphs", "stability", "targets", "folds", "uncertainty", "metrics", "datasets",
     "tasks",
     "reservoir", "expansion", "linear", "encoders", "fitting", "ensemble", "applicability",
-    "estimators", "explanations",
-    "pictures", "selection", "evaluation", "model_files", "training", "workflow", "scale", "html",
-    "plot", "prediction", "installation", "cli", "__main__", "__init__",
+    "estimators", "explanations", "selection", "evaluation", "model_files", "training", "workflow",
+    "scale", "html", "plot", "prediction", "installation", "cli", "__main__", "__init__",
 ]  # fmt: skip
 
 

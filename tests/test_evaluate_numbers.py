@@ -18,10 +18,9 @@ from fdgnn.evaluation.committee_records import CommitteeSettings, QuantityResult
 from fdgnn.evaluation.models import CommitteeStudy, evaluate_committee
 from fdgnn.evaluation.rundir import read_file
 from fdgnn.exceptions import StudyError
-from fdgnn.folds import N_FOLDS
+from fdgnn.folds import N_FOLDS, Split
 from fdgnn.html.model_data.making import portrait_of_committee
 from fdgnn.records import as_plain, decode, encode
-from fdgnn.selection.splits import Split
 
 # Reservoirs of an ensemble have fixed parameters; some small graphs converge slowly.
 pytestmark = pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")

@@ -21,11 +21,10 @@ from fdgnn.cli.splitting import joined
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.evaluation.duplicates import find_repeats
 from fdgnn.evaluation.molecules import baseline_answers, morgan_counts, murcko_scaffolds
-from fdgnn.folds import TEST
+from fdgnn.folds import TEST, Split
 from fdgnn.graphs import GraphBatch
 from fdgnn.html.numbers import significant
 from fdgnn.metrics import OF_CLASSES
-from fdgnn.selection.splits import Split
 from fdgnn.tasks import guess_task, one_target
 from fdgnn.training import TrainingOptions
 from fdgnn.workflow.training import train

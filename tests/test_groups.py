@@ -29,9 +29,9 @@ from fdgnn import (
 )
 from fdgnn.datasets import make_cycles, make_motif_graphs, make_random_graphs
 from fdgnn.exceptions import GraphError, UnusedDataWarning
+from fdgnn.explanations.drawing import group_values, views_of
 from fdgnn.explanations.groups import FUNCTIONAL_GROUPS, without_vertices
 from fdgnn.linear import KernelRidge
-from fdgnn.pictures.views import group_values, views_of
 from fdgnn.prediction.groups import GroupChoice
 
 GRAPHS = make_random_graphs(60, random_state=0)

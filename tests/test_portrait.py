@@ -48,6 +48,7 @@ from fdgnn.exceptions import (
     StudyError,
     UnseenLabelWarning,
 )
+from fdgnn.explanations.drawing import _place_part, place_vertices
 from fdgnn.html.model_data import drawings, machine, making
 from fdgnn.html.model_data.data import counts_of
 from fdgnn.html.model_data.dynamics import dynamics_of, residual_curves
@@ -61,8 +62,6 @@ from fdgnn.html.model_data.records import (
     write_portrait,
 )
 from fdgnn.html.model_data.text import clipped_apart
-from fdgnn.pictures import placing
-from fdgnn.pictures.placing import place_vertices
 from fdgnn.records import encode
 from reference import embed_graph
 
@@ -548,7 +547,7 @@ def test_parts_lie_side_by_side():
     lengths = np.linalg.norm(places[ends[0]] - places[ends[1]], axis=1)
     np.testing.assert_allclose(lengths, 1, atol=0.05)
     np.testing.assert_array_equal(place_vertices(rings), places)
-    placing._place_part.cache_clear()
+    _place_part.cache_clear()
     np.testing.assert_array_equal(place_vertices(rings), places)
 
 
@@ -559,7 +558,7 @@ def test_parts_that_repeat_are_placed_once(monkeypatch):
     monkeypatch.setattr(
         nx, "kamada_kawai_layout", lambda g, **options: sizes.append(len(g)) or layout(g, **options)
     )
-    placing._place_part.cache_clear()
+    _place_part.cache_clear()
     for n in (3, 4, 3):
         place_vertices(make_cycles([n, n])[0])
     place_vertices(make_stars([4])[0])  # as many vertices as a cycle, other edges
@@ -586,7 +585,7 @@ def test_threads_of_blas_do_not_wait_for_each_other_in_a_layout(monkeypatch):
         return layout(*args, **options)
 
     monkeypatch.setattr(nx, "kamada_kawai_layout", watched)
-    placing._place_part.cache_clear()
+    _place_part.cache_clear()
     with threadpool_limits(2):
         place_vertices(make_stars([5])[0])
     assert set(threads) == {1}

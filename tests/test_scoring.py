@@ -365,7 +365,7 @@ def test_graphs_without_a_group_are_told(missing):
 
 
 def test_of_many_graphs_one_outer_fold_is_scored():
-    from fdgnn.selection.splits import LastFold, Splitters
+    from fdgnn.folds import LastFold, Splitters
 
     groups = np.arange(60) // 6
     targets = read_targets(np.arange(60) % 2, make_random_graphs(60, random_state=0), True)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from fdgnn.evaluation.comparison import compare
     from fdgnn.expansion import RandomExpansion
     from fdgnn.explanations import connected_parts, explain, molecule_groups
+    from fdgnn.explanations.drawing import draw_explanation, draw_molecule
     from fdgnn.explanations.substructures import substructures
     from fdgnn.graphs import Graph, GraphBatch
     from fdgnn.graphs.converters import as_batch
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from fdgnn.installation import compile_kernels
     from fdgnn.linear import KernelRidge, Ridge
     from fdgnn.model_files import load_model, model_info, save_model
-    from fdgnn.pictures.drawing import draw_explanation, draw_molecule
     from fdgnn.scale.batches import fit_batches
     from fdgnn.selection.search import FDGNNSearchCV
 
@@ -64,8 +64,8 @@ _HOME = {
     "compare": "fdgnn.evaluation.comparison",
     "compile_kernels": "fdgnn.installation",
     "connected_parts": "fdgnn.explanations",
-    "draw_explanation": "fdgnn.pictures.drawing",
-    "draw_molecule": "fdgnn.pictures.drawing",
+    "draw_explanation": "fdgnn.explanations.drawing",
+    "draw_molecule": "fdgnn.explanations.drawing",
     "explain": "fdgnn.explanations",
     "fit_batches": "fdgnn.scale.batches",
     "iter_graphs": "fdgnn.datasets",

@@ -1,14 +1,25 @@
-"""Folds of a cross-validation, as numbers: the fold of each graph, or that it is a test graph."""
+"""Folds of a cross-validation: the fold of each graph, or that it is a test graph.
+
+Graphs that belong together (a group, a scaffold, a time) are held out together, so that scores are
+not optimistic: `Split`.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from numbers import Integral
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from fdgnn.arrays import Array, Ints, mixed_bits
 from fdgnn.graphs import GraphBatch
+from fdgnn.graphs.cells import number_in
+from fdgnn.seeds import integer_seed, seed_sequence
 from fdgnn.targets import Mask, Targets, check_two_classes
 
 Folds = npt.NDArray[np.int64]
@@ -189,3 +200,348 @@ def held_out_once(cv: Any, y: Any, groups: Array | None = None) -> Folds:
     if (fold < 0).any():
         raise ValueError("cv never holds out some graphs; use a k-fold splitter")
     return fold
+
+
+# ---------------------------------------------------------------------- splits
+
+
+@dataclass(frozen=True)
+class LastFold:
+    """An outer splitter of which only the last split counts: of many graphs, that says enough.
+
+    Attributes
+    ----------
+    of : int or splitter
+        A number of folds, or one of scikit-learn's splitters.
+    """
+
+    of: Any
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+        """Give the last split of a splitter."""
+        return list(self.of.split(X, y, groups))[-1:]
+
+
+@dataclass(frozen=True)
+class TimeSpans:
+    """Spans of time, for graphs in the order of time; equal times are never parted.
+
+    Attributes
+    ----------
+    n : int
+        How many parts are held out, at most; fewer where there are too few different times.
+    forward : bool
+        Whether each part is tested by what was trained on all before it, or on all others.
+    """
+
+    n: int
+    forward: bool = False
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+        """Give training and held-out graphs of each part; `groups` are the times."""
+        every = np.arange(len(X))
+        starts = np.flatnonzero(groups[1:] != groups[:-1]) + 1  # of times after the first
+        if self.forward:
+            starts = starts[1:]  # two times at least to train on, so that one can be held out
+        bounds = [0, *_nearest(starts, len(X), self.n + self.forward), len(X)]
+        spans = [every[a:b] for a, b in itertools.pairwise(bounds)]
+        if self.forward:
+            return [(every[: span[0]], span) for span in spans[1:]]
+        return [(np.setdiff1d(every, span), span) for span in spans]
+
+
+def _nearest(starts: Array, n: int, n_parts: int) -> list[int]:
+    """Cut n graphs into parts of about equal size, at some of the places that are allowed."""
+    ideal = np.arange(1, n_parts) * n / n_parts
+    chosen = {int(starts[np.abs(starts - place).argmin()]) for place in ideal if len(starts)}
+    return sorted(chosen)
+
+
+@dataclass(frozen=True)
+class Splitters:
+    """How graphs are held out: for choosing, and, around that, for scoring what was chosen.
+
+    Attributes
+    ----------
+    inner, outer : int, splitter or None
+        Numbers of folds, or scikit-learn's splitters; without an outer one nothing is scored.
+    classify : bool
+        Whether folds have all classes alike, as far as possible.
+    seed : int or None
+    """
+
+    inner: Any
+    outer: Any
+    classify: bool
+    seed: Any
+
+    def rows(self, targets: Targets, groups: Array | None = None) -> Folds:
+        """Return rows as in `FitTask`: one for each outer fold, and one of all graphs."""
+        from sklearn.model_selection import check_cv  # slow to import
+
+        inner = self.inner
+        if groups is not None:
+            self._check_enough(len(np.unique(groups)))
+        if len(targets.names) > 1:
+            return self._rows_of_several(targets, groups)
+        y = targets.values[:, 0]
+        if groups is not None and isinstance(inner, Integral):
+            inner = self._groups_together(int(inner), 1)
+        inner = check_cv(inner, y, classifier=self.classify)
+        whole = held_out_once(inner, y, groups)
+        if self.outer is None:
+            return whole[None]
+        return np.array([*outer_rows(self._outer(self.outer, groups), inner, y, groups), whole])
+
+    def _check_enough(self, n_groups: int) -> None:
+        """Refuse more folds than there are groups, which stay together."""
+        for name, folds in (("outer_cv", self.outer), ("cv", self.inner)):
+            if isinstance(folds, Integral) and int(folds) > n_groups:
+                raise ValueError(
+                    f"{name}={folds}: there are {n_groups} groups, and graphs of one group are "
+                    "held out together; give fewer folds, or smaller groups"
+                )
+            if isinstance(folds, Integral):  # inner folds have what an outer one leaves
+                n_groups -= -(-n_groups // int(folds))
+
+    def _rows_of_several(self, several: Targets, groups: Array | None) -> Folds:
+        """Make the rows for several targets: folds are balanced for all of them, or by groups."""
+        from sklearn.model_selection import GroupKFold, check_cv  # slow to import
+
+        def splitter(given: Any, stream: int) -> Any:
+            if isinstance(given, LastFold):
+                return LastFold(splitter(given.of, stream))
+            if not isinstance(given, Integral):
+                return given
+            if groups is not None:
+                return GroupKFold(int(given), shuffle=True, random_state=self._number(stream))
+            return BalancedKFold(int(given), self._number(stream))
+
+        inner = check_cv(splitter(self.inner, 1))
+        rows = [held_out_once(inner, several, groups)]
+        if self.outer is not None:
+            rows = [*outer_rows(splitter(self.outer, 0), inner, several, groups), *rows]
+        check_folds(several, np.array(rows))
+        return np.array(rows)
+
+    def _outer(self, given: Any, groups: Array | None) -> Any:
+        from sklearn.model_selection import KFold, StratifiedKFold  # slow to import
+
+        if isinstance(given, LastFold):
+            return LastFold(self._outer(given.of, groups))
+        if hasattr(given, "split"):
+            return given
+        if groups is not None:
+            return self._groups_together(int(given), 0)
+        kind = StratifiedKFold if self.classify else KFold
+        return kind(int(given), shuffle=True, random_state=self._number(0))
+
+    def _groups_together(self, n_folds: int, stream: int) -> Any:
+        from sklearn.model_selection import GroupKFold, StratifiedGroupKFold  # slow to import
+
+        kind = StratifiedGroupKFold if self.classify else GroupKFold
+        return kind(n_folds, shuffle=True, random_state=self._number(stream))
+
+    def _number(self, stream: int) -> int:
+        return integer_seed(seed_sequence(self.seed), stream)
+
+
+@dataclass(frozen=True)
+class BalancedKFold:
+    """Folds with every class of every target alike, as one of scikit-learn's splitters."""
+
+    n_splits: int
+    random_state: int | None = None
+
+    def split(self, X: Any, y: Targets, groups: Any = None) -> Iterator[tuple[Ints, Ints]]:
+        """Yield the graphs that are trained on, and those that are held out."""
+        fold = balanced_folds(y, self.n_splits, seed_sequence(self.random_state))
+        for f in range(fold.max() + 1):
+            yield np.flatnonzero(fold != f), np.flatnonzero(fold == f)
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of folds."""
+        return self.n_splits
+
+
+def check_folds(targets: Targets, folds: Folds) -> None:
+    """Raise ValueError unless every target is known in two folds of each row, at least."""
+    for row in folds:
+        for t, name in enumerate(targets.names):
+            found = np.unique(row[targets.known[:, t] & (row >= 0)])
+            if len(found) < 2:
+                raise ValueError(
+                    f"target {name!r} is known in too few graphs to be in two folds; leave it out, "
+                    "or choose fewer folds or another split"
+                )
+
+
+def _as_targets(y: Array, classify: bool) -> Targets:
+    """Return one target without a look at the graphs."""
+    if not classify:
+        return Targets(("",), np.asarray(y, dtype=np.float64)[:, None], flat=True)
+    classes, codes = np.unique(y, return_inverse=True)
+    return Targets(("",), codes[:, None], (classes,), flat=True)
+
+
+def check_groups(groups: Any, n: int, name: str = "group") -> Array:
+    """Give the number of each graph's group (n,), or raise ValueError."""
+    found = np.asarray(groups)
+    if found.shape != (n,):
+        raise ValueError(f"groups has shape {found.shape}, expected ({n},): one for each graph")
+    names, codes = np.unique(found.astype(str), return_inverse=True)
+    if len(names) < 2:
+        raise ValueError(
+            f"all graphs have one {name}, {names[0] or 'that without rings'}, and graphs of one "
+            "are held out together; choose another split"
+        )
+    return np.asarray(codes)
+
+
+_IN_A_FOLD = 5  # graphs in an inner fold, where the target is a number and there are enough
+_LEAST_IN_TWO_FOLDS = 4  # graphs of an outer fold, of two, so that an inner one has two
+#: What a split by groups is called whose groups are Murcko scaffolds.
+SCAFFOLD = "scaffold"
+SplitKind = Literal["random", "group", "time"]
+
+
+@dataclass(frozen=True)
+class Split:
+    """How the graphs of a table are held out.
+
+    Attributes
+    ----------
+    kind : {"random", "group", "time"}
+        Anyhow; graphs of a group together; or graphs after all that a model was trained on.
+    by : (n,) or None
+        The group, or the time, of each graph.
+    name : str
+        What people call it: "random", "scaffold", or the column that has groups or times.
+    """
+
+    kind: SplitKind = "random"
+    by: Array | None = None
+    name: str = "random"
+
+    def order(self, n: int) -> Array:
+        """Give the order in which graphs are to be taken: that of time, where it matters."""
+        return np.arange(n) if self.kind != "time" else np.argsort(_times(self.by), kind="stable")
+
+    def splitters(
+        self, n_folds: int, classify: bool, seed: int, several: bool = False
+    ) -> Splitters:
+        """Make the splitters of nested cross-validation with so many folds each.
+
+        In time, each outer fold is tested by what was trained on all before it, and inner folds
+        are spans of time.
+        """
+        from sklearn.model_selection import KFold, StratifiedKFold  # slow to import
+
+        if self.kind == "time":
+            return Splitters(TimeSpans(n_folds), TimeSpans(n_folds, forward=True), classify, seed)
+        if self.kind == "group" or several:
+            return Splitters(n_folds, n_folds, classify, seed)
+        kind = StratifiedKFold if classify else KFold
+        shuffled = kind(n_folds, shuffle=True, random_state=seed)  # files are often sorted
+        return Splitters(shuffled, n_folds, classify, seed)
+
+    def n_folds(self, n_graphs: int, most: int) -> int:
+        """Give the number of folds that its groups allow, inside of each other; at most so many."""
+        if self.groups is None:
+            return most
+        n_groups = len(np.unique(check_groups(self.groups, n_graphs, self.name)))
+        if n_groups < 4:
+            raise ValueError(
+                f"there are only {n_groups} different values of {self.name}, too few to hold some "
+                "out twice; choose another split"
+            )
+        return min(most, n_groups // 2)
+
+    def nested(
+        self, y: Array, n_outer: int, n_inner: int, seed: int, classify: bool = True
+    ) -> Folds:
+        """Make folds of folds as `nested_folds` does: each graph is tested in one row.
+
+        There are fewer of both where a class, the groups or, in regression, the graphs are too few.
+        """
+        if self.kind == "time":
+            raise ValueError("in time not every graph can be held out; choose another split")
+        if not classify:
+            return self._nested_of_numbers(y, n_outer, n_inner, seed)
+        if self.kind == "random":
+            n_outer = _possible(int(np.unique(y, return_counts=True)[1].min()), n_outer, n_inner)
+            return nested_folds(y, n_outer, min(n_inner, n_outer), seed)
+        n_outer = self.n_folds(len(y), n_outer)
+        groups = check_groups(self.groups, len(y), self.name)
+        splitters = Splitters(min(n_inner, n_outer), n_outer, True, seed)
+        return splitters.rows(_as_targets(y, True), groups)[:-1]
+
+    def _nested_of_numbers(self, y: Array, n_outer: int, n_inner: int, seed: int) -> Folds:
+        """Make the folds that a search of `splitters` has, for one number of each graph."""
+        if len(np.unique(y)) < 2:
+            raise ValueError("the target has one value only; there is nothing to learn")
+        if len(y) < 2 * _LEAST_IN_TWO_FOLDS:
+            raise ValueError(f"{len(y)} graphs are too few for nested folds; add some")
+        # R2 and rank correlation of two or three graphs say little: so folds have about five.
+        n_outer = self.n_folds(len(y), _possible(len(y) // _IN_A_FOLD, n_outer, n_inner))
+        groups = self.groups
+        codes = None if groups is None else check_groups(groups, len(y), self.name)
+        splitters = replace(self.splitters(min(n_inner, n_outer), False, seed), outer=n_outer)
+        return splitters.rows(_as_targets(y, False), codes)[:-1]
+
+    def of(self, some: Array) -> Split:
+        """Give the split of some of the graphs, which keep their order."""
+        by = None if self.by is None else np.asarray(self.by)[some]
+        return Split(self.kind, by, self.name)
+
+    @property
+    def groups(self) -> Array | None:
+        """The group, or the time, of each graph: graphs that have it in common stay together."""
+        return _times(self.by) if self.kind == "time" else self.by
+
+    @property
+    def words(self) -> str:
+        """How graphs are held out, in words that follow a score."""
+        if self.kind == "random":
+            return "random split"
+        if self.kind == "time":
+            return f"split by time ({self.name})"
+        return "scaffold split" if self.name == SCAFFOLD else f"split by group ({self.name})"
+
+
+def _possible(n_members: int, n_outer: int, n_inner: int) -> int:
+    """Return the most outer folds, up to `n_outer`, that so many members allow; at least 2."""
+    possible = [
+        k for k in range(2, n_outer + 1) if enough_for_nested_folds(n_members, k, min(k, n_inner))
+    ]
+    return max(possible, default=2)
+
+
+def _times(values: Any) -> Array:
+    """Give times as numbers: where not all are numbers, they are dates in ISO format."""
+    found = np.asarray(values, dtype=object)
+    missing = [i for i, one in enumerate(found) if one is None or str(one).strip() in ("", "NA")]
+    if missing:
+        raise ValueError(f"the time of graph {missing[0]} is missing; leave such graphs out")
+    numbers = [number_in(one) for one in found]
+    odd = [i for i, number in enumerate(numbers) if number is None or not np.isfinite(number)]
+    if 2 * len(odd) < len(found):
+        if odd:
+            raise ValueError(f"the time of graph {odd[0]}, {found[odd[0]]!r}, is no number")
+        times = np.array(numbers, dtype=np.float64)
+    else:
+        times = np.array([_date(i, one) for i, one in enumerate(found)])
+    if len(np.unique(times)) < 2:
+        raise ValueError(f"all graphs have one time, {found[0]}; choose another split")
+    return times
+
+
+def _date(graph: int, value: Any) -> float:
+    """Seconds of a date, or of a date and time, in ISO format."""
+    try:
+        return datetime.fromisoformat(str(value).strip()).replace(tzinfo=None).timestamp()
+    except ValueError:
+        raise ValueError(
+            f"the time of graph {graph}, {value!r}, is neither a number nor a date in ISO format, "
+            "as 2026-01-31"
+        ) from None

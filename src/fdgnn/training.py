@@ -20,10 +20,9 @@ from fdgnn.estimators import (
     GraphClassifier,
     GraphRegressor,
 )
-from fdgnn.folds import N_FOLDS, enough_for_nested_folds
+from fdgnn.folds import N_FOLDS, LastFold, Split, enough_for_nested_folds
 from fdgnn.metrics import OF_CLASSES, Scoring, named_scoring, rare_class, usual_scoring
 from fdgnn.selection.search import FDGNNSearchCV
-from fdgnn.selection.splits import LastFold, Split
 from fdgnn.targets import Targets
 from fdgnn.tasks import TaskName, text_among_numbers
 from fdgnn.uncertainty import THRESHOLDS

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fdgnn.evaluation.models import CommitteeStudy
     from fdgnn.evaluation.records import RunResult
     from fdgnn.evaluation.study import Study
-    from fdgnn.selection.splits import Split
+    from fdgnn.folds import Split
     from fdgnn.training import TrainingOptions
 
 EvaluatedSplit = Annotated[

@@ -14,7 +14,7 @@ from fdgnn.texts import agreeing
 if TYPE_CHECKING:
     from fdgnn.context import Context
     from fdgnn.datasets import GraphTable
-    from fdgnn.selection.splits import Split
+    from fdgnn.folds import Split
 
 OPTION = "--split"
 SplitWords = Annotated[
@@ -75,7 +75,7 @@ class AskedSplit:
 
     def of_table(self, table: GraphTable | None, context: Context) -> Split:
         """Make the split of a table that was read with these columns."""
-        from fdgnn.selection.splits import SCAFFOLD, Split
+        from fdgnn.folds import SCAFFOLD, Split
 
         if self.name == "random":
             return Split()

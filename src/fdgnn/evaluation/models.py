@@ -35,12 +35,11 @@ from fdgnn.evaluation.records import Asked
 from fdgnn.evaluation.rundir import check_same, locked
 from fdgnn.evaluation.study import ENGINE, fingerprint
 from fdgnn.fitting import BaseModel, FitTask, ModelFit, fit_depths
-from fdgnn.folds import N_FOLDS, Folds
+from fdgnn.folds import N_FOLDS, Folds, Split
 from fdgnn.graphs import GraphBatch
 from fdgnn.metrics import named_scoring
 from fdgnn.records import cached_property, write_record
 from fdgnn.seeds import seed_sequence
-from fdgnn.selection.splits import Split
 from fdgnn.targets import read_targets
 from fdgnn.threads import one_blas_thread
 from fdgnn.uncertainty import fit_slope, probabilities

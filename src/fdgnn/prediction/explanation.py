@@ -14,9 +14,9 @@ from sklearn.base import is_classifier
 from fdgnn.datasets import GraphTable, Reject
 from fdgnn.exceptions import GraphError, UnseenLabelWarning
 from fdgnn.explanations import Explanation, explain
+from fdgnn.explanations.drawing import draw_explanation, draw_molecule
 from fdgnn.explanations.groups import atom_symbols
 from fdgnn.graphs import Graph
-from fdgnn.pictures.drawing import draw_explanation, draw_molecule
 from fdgnn.prediction.groups import NO_GROUPS, GroupChoice
 from fdgnn.prediction.predictor import usable_rows
 

@@ -30,7 +30,7 @@ from fdgnn.encoders import GraphKind
 from fdgnn.ensemble import Ensemble, combine
 from fdgnn.estimators import FDGNNClassifier, GraphModel
 from fdgnn.fitting import FitTask, ModelFit, fit_depths, fit_model
-from fdgnn.folds import N_FOLDS, TEST
+from fdgnn.folds import N_FOLDS, TEST, Splitters, check_groups
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.limits import MAX_CONFIGURATIONS
@@ -38,7 +38,6 @@ from fdgnn.metrics import OF_CLASSES, Scoring, known_scoring, named_scoring, tel
 from fdgnn.parameters import Jobs, Number, Rule, available_with, check_parameters
 from fdgnn.seeds import integer_seed, seed_sequence
 from fdgnn.selection.scoring import NestedAnswers, chosen_cuts, scoring_of
-from fdgnn.selection.splits import Splitters, check_groups
 from fdgnn.targets import Targets, read_targets
 from fdgnn.texts import agreeing, counted, cut
 from fdgnn.threads import one_blas_thread, with_one_blas_thread

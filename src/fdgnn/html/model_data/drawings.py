@@ -8,12 +8,11 @@ import numpy as np
 
 from fdgnn.arrays import Floats, Ints
 from fdgnn.explanations import Explanation, explain, has_attributions
+from fdgnn.explanations.drawing import EXACT_UP_TO, place_vertices, relative
 from fdgnn.graphs import Graph, GraphBatch
 from fdgnn.html.model_data.answers import Answers
 from fdgnn.html.model_data.records import Drawing
 from fdgnn.html.model_data.text import clean, clipped
-from fdgnn.pictures.placing import EXACT_UP_TO, place_vertices
-from fdgnn.pictures.views import relative
 
 SIDE = 1000  # places are whole numbers from 0 to this
 _VERTICES, LARGEST_DRAWN = 250, 600  # vertices of a drawn graph, at most; and of one that is needed

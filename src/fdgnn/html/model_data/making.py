@@ -20,6 +20,7 @@ from fdgnn.evaluation.models import CommitteeStudy, held_out_answers
 from fdgnn.evaluation.records import Configuration, RunResult
 from fdgnn.evaluation.study import Study, versions
 from fdgnn.exceptions import ConvergenceWarning, GraphError, StudyError
+from fdgnn.explanations.drawing import check_networkx
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.html.model_data import predictions
@@ -40,7 +41,6 @@ from fdgnn.html.model_data.model import (
 from fdgnn.html.model_data.records import MAPPED, Portrait, Setting, Settings, ShownModel
 from fdgnn.html.model_data.text import clean
 from fdgnn.html.model_data.trust import trust_facts
-from fdgnn.pictures.placing import check_networkx
 from fdgnn.targets import check_one_each
 
 

@@ -3,26 +3,28 @@
 Vertices are compared with each other, not with an empty graph. A red vertex adds more to the
 explained score than the mean vertex of its graph does, and a blue one less. Color-blind people can
 tell the two apart. The scale reaches equally far on both sides, so white is the mean. An
-explanation with groups is drawn once for each view (`fdgnn.pictures.views`), side by side, each
-with its own scale.
+explanation with groups is drawn once for each `View`, side by side, each with its own scale.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components, shortest_path
 
 from fdgnn.exceptions import GraphError
-from fdgnn.explanations import Explanation
+from fdgnn.explanations.attributions import Explanation
 from fdgnn.extras import require
-from fdgnn.graphs import Array, Floats, GraphBatch
+from fdgnn.graphs import Array, Floats, Graph, GraphBatch, Ints
 from fdgnn.graphs.converters import as_batch
-from fdgnn.pictures.placing import check_networkx, place_vertices
-from fdgnn.pictures.views import View, views_of
+from fdgnn.threads import one_blas_thread
 
 COLORS = ("#2166ac", "#92c5de", "#f7f7f7", "#f4a582", "#b2182b")
 _MOST_INSIDE = 2  # letters of a label that fit into a vertex; longer ones stand below it
@@ -31,6 +33,9 @@ _INCHES = 0.62  # length of an edge
 _CENTERED, _FROM_LEFT = 0, 1  # the numbers with which RDKit aligns text
 _CANVAS, _BAR = (640, 480), 90  # pixels of a molecule's picture, and those left for its color bar
 _HEAD, _CAPTION = 44, 64  # and those above several pictures, and for the caption of each
+EXACT_UP_TO = 150  # vertices of a part up to which the slower and better layout is used
+_GAP = 1.0  # between parts, in lengths of an edge
+_WIDTH_TO_HEIGHT = 1.3
 
 
 def draw_explanation(
@@ -330,3 +335,178 @@ def _color(share: float) -> tuple[float, float, float]:
 def _rdkit() -> tuple[Any, Any]:
     what = "Pictures of molecules"
     return require("rdkit.Chem", "chem", what), require("rdkit.Chem.Draw.rdMolDraw2D", "chem", what)
+
+
+# ---------------------------------------------------------------------- what is shown
+
+SCALE = "contribution relative to the graph's mean"
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """One way to look at a graph.
+
+    Attributes
+    ----------
+    what : str
+        What is shown, in plain words.
+    colors : str
+        What red and blue mean.
+    scale, short_scale : str
+        What the scale counts, in one line, and in two short ones.
+    values : (n_vertices,) float64
+    """
+
+    what: str
+    colors: str
+    scale: str
+    short_scale: tuple[str, str]
+    values: Floats
+
+
+def views_of(explanation: Explanation, vertex: str = "vertex") -> list[View]:
+    """Give contributions, and where groups were asked for, what is lost by deletion.
+
+    `vertex` is what a vertex is called; those of molecules are atoms.
+    """
+    score = "score" if explanation.of_class else "value"
+    found = [
+        View(
+            f"What each {vertex} adds to the {score}",
+            f"red: more than the mean {vertex}, blue: less",
+            SCALE,
+            ("relative", "to mean"),
+            relative(explanation),
+        )
+    ]
+    if explanation.vertex_effects is not None:
+        found.append(_lost(score, f"each {vertex}", explanation.vertex_effects))
+    if explanation.groups:
+        most = max(explanation.groups, key=lambda group: abs(group.effect))
+        most_of_all = f"; most of all without: {most.name}"
+        found.append(_lost(score, "each group", group_values(explanation), most_of_all))
+    return found
+
+
+def _lost(score: str, what: str, values: Floats, more: str = "") -> View:
+    return View(
+        f"What the {score} loses without {what}",
+        f"red: the {score} falls, blue: it rises{more}",
+        f"{score} lost without {what}",
+        (score, "lost"),
+        values,
+    )
+
+
+def relative(explanation: Explanation) -> Floats:
+    """Contributions relative to their mean: what all vertices add alike tells nothing about one."""
+    return np.asarray(explanation.vertices - explanation.vertices.mean())
+
+
+def group_values(explanation: Explanation) -> Floats:
+    """Give each vertex the effect of its group; of several, the one that is largest in size."""
+    values = np.zeros(len(explanation.vertices))
+    for group in sorted(explanation.groups, key=lambda group: abs(group.effect)):
+        values[group.vertices] = group.effect
+    return values
+
+
+# ---------------------------------------------------------------------- places of vertices
+
+
+def place_vertices(graph: Graph) -> Floats:
+    """Give places (n_vertices, 2), in units of a typical edge; equal graphs get equal places."""
+    check_networkx()
+    batch = GraphBatch.from_graphs([graph])
+    n, edges = batch.n_vertices, _edges(batch)
+    n_parts, part_of = connected_components(_matrix(n, edges), directed=False)
+    result = np.empty((n, 2))
+    parts, places = [np.flatnonzero(part_of == p) for p in range(n_parts)], []
+    # The optimizer's vectors are tiny: threads of BLAS would only wait for each other, and where
+    # other programs keep the cores busy they wait most of the time.
+    with one_blas_thread():
+        for p, part in enumerate(parts):
+            within = np.searchsorted(part, edges[:, part_of[edges[0]] == p])
+            places.append(_place_part(len(part), within.tobytes()))
+    corners = _packed(np.array([part.max(axis=0) for part in places]) + _GAP)
+    for part, own, corner in zip(parts, places, corners, strict=True):
+        result[part] = own + corner
+    return result
+
+
+def _edges(batch: GraphBatch) -> Ints:
+    """Pairs (2, n_edges) of different neighbors, each once, in the order of the smaller one.
+
+    Neither weights nor directions nor self-loops move a vertex.
+    """
+    n = batch.n_vertices
+    v, u = np.repeat(np.arange(n), np.diff(batch.indptr)), batch.neighbors
+    pairs = np.unique((np.minimum(u, v) * n + np.maximum(u, v))[u != v])
+    return np.array(np.divmod(pairs, n))
+
+
+def _matrix(n: int, edges: Ints) -> sp.csr_array:
+    """The adjacency matrix, above the diagonal."""
+    return sp.csr_array((np.ones(edges.shape[1]), (edges[0], edges[1])), shape=(n, n))
+
+
+def check_networkx() -> None:
+    """Raise MissingDependencyError if graphs cannot be laid out."""
+    require("networkx", "plot", "Drawings of graphs")
+
+
+@functools.lru_cache(maxsize=1000)
+def _place_part(n: int, edges: bytes) -> Floats:
+    """Place one connected part in the corner at (0, 0), with typical edges of length 1.
+
+    `edges` has the bytes of an integer array (2, n_edges). Parts that repeat are placed once.
+    """
+    if n == 1:
+        return np.zeros((1, 2))
+    ends = np.frombuffer(edges, dtype=np.int64).reshape(2, -1)
+    places = _lying((_place_exactly if n <= EXACT_UP_TO else _place_fast)(_matrix(n, ends)))
+    lengths = np.linalg.norm(np.subtract(*places[ends]), axis=1)
+    return np.asarray((places - places.min(axis=0)) / (np.median(lengths) or 1.0))
+
+
+def _place_exactly(A: sp.csr_array) -> Floats:
+    """Place vertices so that distances are numbers of edges."""
+    import networkx as nx
+
+    # SciPy computes the distances for the layout ten times faster than networkx.
+    distances = shortest_path(A, directed=False, unweighted=True).tolist()
+    by_vertex = nx.kamada_kawai_layout(
+        nx.empty_graph(len(distances)),
+        dist={v: dict(enumerate(row)) for v, row in enumerate(distances)},
+    )
+    return np.array([by_vertex[v] for v in range(len(distances))])
+
+
+def _place_fast(A: sp.csr_array) -> Floats:
+    """Place many vertices by forces between them."""
+    import networkx as nx
+
+    by_vertex = nx.spring_layout(nx.from_scipy_sparse_array(A), seed=0)
+    return np.array([by_vertex[v] for v in range(A.shape[0])])
+
+
+def _lying(places: Floats) -> Floats:
+    """Turn a part so that its longest direction is from left to right."""
+    _, _, axes = np.linalg.svd(places - places.mean(axis=0), full_matrices=False)
+    if np.linalg.det(axes) < 0:  # turned, but not mirrored
+        axes[1] *= -1
+    return np.asarray(places @ axes.T)
+
+
+def _packed(sizes: Floats) -> Floats:
+    """Lower left corners of rectangles (n, 2) in rows, the highest first, none overlapping."""
+    width = max(sizes[:, 0].max(), np.sqrt(_WIDTH_TO_HEIGHT * sizes.prod(axis=1).sum()))
+    corners = np.empty_like(sizes)
+    x = y = row_height = 0.0
+    for i in np.argsort(-sizes[:, 1], kind="stable"):
+        if x > 0 and x + sizes[i, 0] > width:
+            x, y, row_height = 0.0, y + row_height, 0.0
+        corners[i] = x, y
+        x += sizes[i, 0]
+        row_height = max(row_height, sizes[i, 1])
+    return corners

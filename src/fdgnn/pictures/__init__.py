@@ -1,1 +1,0 @@
-"""Pictures of graphs: where vertices lie, and how they are drawn."""
