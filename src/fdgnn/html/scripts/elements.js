@@ -48,3 +48,69 @@ export function copies(button, text) {
     setTimeout(() => { button.textContent = name; }, 2000);
   });
 }
+
+// ---------------------------------------------------------------------- numbers
+
+// Numbers as people read them.
+
+// A number with so many digits that count.
+export const written = (value, digits = 5) => `${value < 0 ? "−" : ""}${Number(Math.abs(value).toPrecision(digits))}`;
+
+// A number with its sign, and a minus that is as wide as a plus.
+export const signed = (value, digits = 3) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)}`;
+
+// ---------------------------------------------------------------------- theme
+
+// The button that switches between the light and the dark theme.
+
+
+export function themed(button) {
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const theme = () => root.dataset.theme || (dark.matches ? "dark" : "light");
+
+  function tell() {
+    const other = theme() === "dark" ? "light" : "dark";
+    button.textContent = other === "dark" ? "Dark" : "Light";
+    button.setAttribute("aria-label", `Switch to the ${other} theme`);
+  }
+
+  button.addEventListener("click", () => {
+    root.dataset.theme = theme() === "dark" ? "light" : "dark";
+    try {
+      localStorage.setItem("fdgnn-theme", root.dataset.theme);
+    } catch (error) {
+      // This browser stores nothing for files on disk.
+    }
+    tell();
+  });
+  dark.addEventListener("change", tell);
+  button.hidden = false;
+  tell();
+}
+
+// ---------------------------------------------------------------------- tabs
+
+// The tabs, by click and by arrows.
+export function tabbed(opened) {
+  const tabs = all("[role=tab]");
+  const open = (tab) => {
+    for (const each of tabs) {
+      const chosen = each === tab;
+      each.setAttribute("aria-selected", String(chosen));
+      each.tabIndex = chosen ? 0 : -1;
+      byId(each.getAttribute("aria-controls")).hidden = !chosen;
+    }
+    opened(tab.getAttribute("aria-controls"));
+  };
+  tabs.forEach((tab, i) => {
+    tab.addEventListener("click", () => open(tab));
+    tab.addEventListener("keydown", ({ key }) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[key];
+      if (!step) return;
+      const next = tabs[(i + step + tabs.length) % tabs.length];
+      next.focus();
+      open(next);
+    });
+  });
+  return (name) => open(tabs.find((tab) => tab.getAttribute("aria-controls") === name));
+}

@@ -1,10 +1,10 @@
 // A fitted model, made from what its model file would hold: estimators whose outputs are averaged.
 
-import { WLCounts } from "./colors.js";
+import { structureOf } from "./graphs.js";
+import { MATRIX, Stream } from "./random.js";
 import { Expansion, KernelReadout, LinearReadout, probabilities } from "./readouts.js";
 import { Layer, Reservoir } from "./reservoir.js";
-import { MATRIX, Stream } from "./streams.js";
-import { structureOf } from "./structure.js";
+import { WLCounts } from "./wl.js";
 
 // ---------------------------------------------------------------------- encoders
 

@@ -1,11 +1,11 @@
 // Playing with a graph: the canvas, what is chosen on it, and what the model says.
 
-import { BOND_NAMES } from "./chemistry.js";
 import { draw, windowOf } from "./drawing.js";
-import { applied, newEdge, newVertex } from "./edits.js";
 import { byId, element } from "./elements.js";
-import { freePlace, place } from "./placing.js";
-import { pasting } from "./pasting.js";
+import { pasting } from "./input.js";
+import { freePlace, place } from "./layout.js";
+import { BOND_NAMES } from "./molecules.js";
+import { applied, newEdge, newVertex } from "./sketch.js";
 import { told } from "./verdict.js";
 
 export class Play {

@@ -1,21 +1,53 @@
-// The playground: a model that runs in the page.
+// Questions to workers, which run beside the page.
 
-import { unpack, unzip } from "./content.js";
-import { Effects } from "./effects.js";
-import { byId, element, root } from "./elements.js";
-import { flipping } from "./flipping.js";
+import { tanh } from "./algebra.js";
+import { byId, element, root, tabbed, themed } from "./elements.js";
+import { structureOf, unpack, unzip } from "./graphs.js";
+import { noted, read } from "./input.js";
 import { modelOf } from "./model.js";
-import { noted, read } from "./pasting.js";
 import { Play } from "./play.js";
 import { Stage } from "./stage.js";
-import { structureOf } from "./structure.js";
-import { tabbed } from "./tabs.js";
-import { tanh } from "./tanh.js";
-import { Background } from "./tasks.js";
-import { themed } from "./theme.js";
 import { Train } from "./train.js";
-import { tellTable } from "./verdict.js";
+import { Effects, flipping, tellTable } from "./verdict.js";
 import { Watch } from "./watch.js";
+
+export class Background {
+  // `source` is the worker's script; `buffer` what it begins with, a copy of the page's content.
+  constructor(source, buffer) {
+    const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+    this.worker = new Worker(url);
+    this.waiting = new Map();
+    this.count = 0;
+    this.worker.onmessage = ({ data: { id, progress, result } }) => {
+      const waiting = this.waiting.get(id);
+      if (!waiting) return;
+      if (result === undefined) waiting.progress?.(progress);
+      else {
+        this.waiting.delete(id);
+        waiting.resolve(result);
+      }
+    };
+    this.ask("load", { buffer });
+  }
+
+  ask(task, details = {}, progress = null) {
+    const id = ++this.count;
+    const answer = new Promise((resolve) => this.waiting.set(id, { resolve, progress }));
+    this.worker.postMessage({ id, task, ...details });
+    return answer;
+  }
+
+  // Give up what is under way.
+  cancel() {
+    this.waiting.clear();
+    this.worker.postMessage({ id: ++this.count, task: "nothing" });
+  }
+}
+
+// ---------------------------------------------------------------------- playground
+
+// The playground: a model that runs in the page.
+
 
 // Workers that train: as many as there are processors, as far as a browser tells.
 const TRAINERS = Math.max(1, Math.min(4, navigator.hardwareConcurrency || 2));

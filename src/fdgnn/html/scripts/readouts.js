@@ -4,8 +4,7 @@
 // The gradient of a score, averaged on the straight way from the empty graph to a graph, times the graph's
 // features is what the graph adds to the score. It has a closed form for each of these parts.
 
-import { addRow, dotRow } from "./algebra.js";
-import { tanh } from "./tanh.js";
+import { addRow, dotRow, tanh } from "./algebra.js";
 
 // tanh(W_phi x): `weights` (P, n_features), row after row.
 export class Expansion {

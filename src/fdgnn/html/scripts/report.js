@@ -1,8 +1,7 @@
 // The page's script: theme, choice of the run, charts, tooltips, graphs, copying.
 // Text from data files reaches the page by textContent only.
 
-import { all, copies, element, letters, root, shape } from "./elements.js";
-import { themed } from "./theme.js";
+import { all, copies, element, letters, root, shape, themed } from "./elements.js";
 
 const page = JSON.parse(document.getElementById("page-data").textContent);
 

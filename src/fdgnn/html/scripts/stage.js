@@ -1,9 +1,9 @@
 // What all parts of the page share: the model, the graph that is on the canvas, and who wants to know of changes.
 
-import { BOND_NAMES } from "./chemistry.js";
-import { graphsOf } from "./content.js";
-import { written } from "./numbers.js";
-import { apart, place } from "./placing.js";
+import { written } from "./elements.js";
+import { graphsOf } from "./graphs.js";
+import { apart, place } from "./layout.js";
+import { BOND_NAMES } from "./molecules.js";
 import { atomsOf, graphOf, History, Sketch, withGivenAtoms } from "./sketch.js";
 
 const COMMON = ["C", "N", "O", "F", "S", "Cl", "Br", "P", "I"];

@@ -1,7 +1,7 @@
 // Training by moving a slider: settings, and what follows from them.
 
+import { histogram } from "./drawing.js";
 import { byId, copies, element, shape } from "./elements.js";
-import { histogram } from "./plots.js";
 import { trainedModel } from "./training.js";
 
 const SLIDERS = [

@@ -1,12 +1,11 @@
 // Training in the page: reservoirs drawn as in Python, all graphs embedded, the readout solved in closed form.
 
 import { addRow, cholesky, gram, largestEigenvalue, principalMap, products, solveLower, solveUpper } from "./algebra.js";
-import { follow } from "./following.js";
+import { quotientOf, spectralBound, structureOf, union } from "./graphs.js";
 import { Estimator, Model } from "./model.js";
+import { MATRIX, Stream } from "./random.js";
 import { Expansion, LinearReadout } from "./readouts.js";
-import { firstDrive, Layer, Reservoir } from "./reservoir.js";
-import { MATRIX, Stream } from "./streams.js";
-import { quotientOf, spectralBound, structureOf, union } from "./structure.js";
+import { firstDrive, follow, Layer, Reservoir } from "./reservoir.js";
 
 const SETTLED = 1e-11; // a state that moves by less in a sweep is taken for settled
 const CHUNK = 256; // vertices that are solved together: their states stay in the processor's cache

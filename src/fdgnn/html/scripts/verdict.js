@@ -1,7 +1,7 @@
 // What the model says of the graph: the answer, and below it words, bars and a table.
 
-import { byId, element } from "./elements.js";
-import { signed, written } from "./numbers.js";
+import { byId, element, shape, signed, written } from "./elements.js";
+import { applied, inWords, touched } from "./sketch.js";
 
 const percent = (p) => `${(100 * p).toFixed(p > 0.995 || p < 0.005 ? 1 : 0)} %`;
 
@@ -67,4 +67,169 @@ export function tellTable(stage) {
     element("td", {}, explanation.graph.labels ? stage.labelName(explanation.graph.labels[v]) : "–"),
     ...[value, value - mean].map((number) => element("td", { class: "number" }, signed(number, 4)))));
   place.replaceChildren(element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)));
+}
+
+// ---------------------------------------------------------------------- effects
+
+// What vertices show: what each adds to the score, or what the score loses without it. The second takes a run of the
+// model for each vertex, beside the page.
+
+
+export class Effects {
+  constructor(stage, makeBackground) {
+    this.stage = stage;
+    this.makeBackground = makeBackground;
+    this.found = new WeakMap(); // from explanations to what the score loses
+    this.listeners = [() => this.tellKey()];
+    byId("shows-what").textContent = stage.molecule ? "Atoms show" : "Vertices show";
+    byId("table-words").textContent = `Table: what each ${stage.vertexWord} adds`;
+    byId("shows").addEventListener("change", () => this.tell());
+    stage.listeners.push(({ moved }) => {
+      if (moved) return;
+      if (this.without) this.tell();
+      else this.tellKey();
+    });
+  }
+
+  get without() {
+    return byId("shows").value === "without";
+  }
+
+  // A number for each vertex of the graph on the canvas; nothing where there is none yet.
+  get values() {
+    const { explanation, sketch } = this.stage, known = this.without ? this.found.get(explanation) : explanation.vertices;
+    return known?.length === sketch.vertices.length ? known : null;
+  }
+
+  // What colors show: what a vertex adds beside the mean one, as pictures of explanations do. What all add alike would
+  // paint them all alike.
+  get painted() {
+    const { values } = this, mean = values && !this.without ? this.stage.meanVertex : 0;
+    return values && values.map((value) => value - mean);
+  }
+
+  async tell() {
+    const { explanation } = this.stage;
+    if (this.without && explanation.vertices && !this.found.has(explanation)) {
+      this.background ??= this.makeBackground();
+      const { graph, target } = explanation;
+      this.found.set(explanation, await this.background.ask("without", { graph, target, latest: true }));
+    }
+    for (const listener of this.listeners) listener();
+  }
+
+  // The number of a vertex in words.
+  inWords(v) {
+    const value = this.values?.[v];
+    if (value === undefined) return "";
+    if (this.without) return `${this.stage.scoreWord} loses ${signed(value)} without it`;
+    const beside = this.painted[v];
+    return `adds ${signed(value)}, ${Math.abs(beside).toFixed(3)} ${beside < 0 ? "less" : "more"} than the mean`;
+  }
+
+  tellKey() {
+    const { stage, without } = this, { explanation, vertexWord, scoreWord } = stage;
+    if (!explanation.vertices) {
+      byId("key").replaceChildren();
+      return;
+    }
+    const [red, blue] = without ? [`${scoreWord} falls without it`, "rises"]
+      : [`adds more to ${scoreWord} than the mean ${vertexWord}, ${signed(stage.meanVertex)}`, "adds less"];
+    byId("key").replaceChildren(element("li", {}, sign("for"), red), element("li", {}, sign("against"), blue));
+  }
+
+  // Another model was taken, or the page's own again.
+  use(details) {
+    this.background?.ask("use", details);
+  }
+}
+
+function sign(kind) {
+  const svg = shape("svg", { viewBox: "-6 -6 12 12", class: "graph" });
+  svg.append(shape("circle", { r: 4.6, class: `vertex ${kind}`, "fill-opacity": 0.5 }));
+  return svg;
+}
+
+// ---------------------------------------------------------------------- flipping
+
+// "What is the smallest change that flips the class?": all single changes are tried, beside the page.
+
+
+export function flipping(stage, play, background) {
+  const button = byId("flip"), progress = byId("flip-progress"), list = byId("flips");
+  const classes = Boolean(stage.model.classes);
+  const question = classes ? "What is the smallest change that flips the class?" : "Which single change moves the number most?";
+  let running = false;
+  button.textContent = question;
+
+  function stop() {
+    if (running) background.cancel();
+    running = false;
+    button.textContent = question;
+    progress.textContent = "";
+  }
+
+  // An answer is about one graph: when the graph changes, it is gone.
+  stage.listeners.push(({ moved }) => {
+    if (moved) return;
+    stop();
+    button.disabled = !stage.explanation.outputs;
+    list.replaceChildren();
+  });
+
+  button.addEventListener("click", async () => {
+    if (running) {
+      stop();
+      return;
+    }
+    running = true;
+    button.textContent = "Stop";
+    list.replaceChildren();
+    progress.textContent = "Trying single changes …";
+    const { sketch, palette, kind, rules } = stage;
+    const asked = { sketch: { vertices: sketch.vertices, edges: sketch.edges, directed: sketch.directed }, palette, kind, rules };
+    const found = await background.ask("flip", asked, (share) => {
+      progress.textContent = `Trying single changes: ${Math.round(100 * share)} %`;
+    });
+    running = false;
+    button.textContent = question;
+    show(found);
+  });
+
+  function names() {
+    return {
+      vertex: (v) => stage.vertexInWords(v), label: (x) => (stage.rules ? x : stage.labelName(x)),
+      edge: (x) => stage.edgeLabelName(x), bond: stage.molecule ? "bond" : "edge",
+    };
+  }
+
+  function show({ tried, n, winner }) {
+    const flips = classes ? tried.filter(({ answer }) => answer !== winner) : [];
+    if (!n) progress.textContent = "There is no single change to try.";
+    else if (flips.length) progress.textContent = `${n} single changes tried. These flip the class, the strongest first:`;
+    else if (classes) progress.textContent = `${n} single changes tried: none flips the class. These come nearest:`;
+    else progress.textContent = `${n} single changes tried. These move the number most:`;
+    const before = stage.sketch;
+    list.replaceChildren(...(flips.length ? flips : tried).slice(0, 6).map(({ edit, outputs, answer, change }) => {
+      const words = inWords(edit, before, names());
+      const result = classes
+        ? `${answer === winner ? "still" : "then"} class ${stage.className(answer)}: changes the ${outputs.length > 1 ? "lead" : "score"} of class ${stage.className(winner)} by ${signed(change, 2)}`
+        : `${written(outputs[0], 4)}: changes the number by ${signed(change)}`;
+      const apply = element("button", { type: "button" }, words, element("small", {}, result));
+      const mark = (on) => () => {
+        play.changed = new Set(on ? touched(edit, before) : []);
+        play.paint();
+      };
+      apply.addEventListener("pointerenter", mark(true));
+      apply.addEventListener("pointerleave", mark(false));
+      apply.addEventListener("focus", mark(true));
+      apply.addEventListener("blur", mark(false));
+      apply.addEventListener("click", () => {
+        play.change(applied(before, edit, stage.palette), null);
+        play.fit();
+        byId("canvas").focus();
+      });
+      return element("li", {}, apply);
+    }));
+  }
 }

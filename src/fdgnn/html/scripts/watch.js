@@ -1,10 +1,8 @@
 // Watching a part of the model at work: states that come to rest, or colors that are refined.
 
-import { draw, windowOf } from "./drawing.js";
-import { byId, element, shape } from "./elements.js";
-import { signed } from "./numbers.js";
-import { curves, heat } from "./plots.js";
-import { structureOf } from "./structure.js";
+import { curves, draw, heat, windowOf } from "./drawing.js";
+import { byId, element, shape, signed } from "./elements.js";
+import { structureOf } from "./graphs.js";
 
 const SHOWN_STEPS = 60, STILL = 1e-6, HEAVIEST = 8, MOST_NEIGHBORS = 6, INKS = 7;
 

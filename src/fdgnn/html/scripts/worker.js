@@ -1,9 +1,8 @@
 // What takes long runs here, beside the page: trying single changes, and training.
 
-import { graphsOf, kindOf, unpack } from "./content.js";
-import { applied, singleEdits } from "./edits.js";
+import { graphsOf, kindOf, unpack } from "./graphs.js";
 import { modelOf } from "./model.js";
-import { graphOf, Sketch } from "./sketch.js";
+import { applied, graphOf, singleEdits, Sketch } from "./sketch.js";
 import { trainedModel, Trainer } from "./training.js";
 
 let content = null, arrays = null, model = null, trainer = null, newest = 0;

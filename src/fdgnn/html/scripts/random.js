@@ -1,6 +1,6 @@
 // NumPy's random streams: SeedSequence and PCG64, so that a seed means here what it means in Python.
 
-import { upper } from "./bits.js";
+import { upper } from "./hashing.js";
 
 const POOL = 4;
 const drawn = new Uint32Array(2); // the last 64 bits, the upper word first
