@@ -43,7 +43,7 @@ def labeled() -> dict[str, tuple[Encoder, Readout]]:
         "plain counts": (WLCounts(n_iterations=3, counts="sum"), RBF),
         "RBF, half as wide": (WLCounts(n_iterations=3), KernelRidge(gamma=4.0)),
         "RBF, twice as wide": (WLCounts(n_iterations=3), KernelRidge(gamma=0.25)),
-        "without arc labels": (WLCounts(n_iterations=3, arc_labels=False), RBF),
+        "without arc labels": (WLCounts(n_iterations=3, edge_labels=False), RBF),
         "degrees instead of labels": (degrees, RBF),
         "with histograms": (WLCounts(n_iterations=3, histograms=True), RBF),
         "4096 features": (WLCounts(n_iterations=3, n_features=2**12), RBF),

@@ -57,7 +57,7 @@ def beside_grakel() -> list[Row]:
     """Whole fits on NCI1: linear readout, alpha given, beside a kernel matrix and an SVC."""
     from grakel.kernels import VertexHistogram, WeisfeilerLehman, WeisfeilerLehmanOptimalAssignment
 
-    graphs, y = load_tu("NCI1", arc_labels="ignore")
+    graphs, y = load_tu("NCI1", edge_labels="ignore")
     order = np.random.default_rng(0).permutation(len(graphs))  # the file is sorted by class
     graphs, y = graphs[order], y[order]
     model = GraphClassifier(WLCounts(n_iterations=4), Ridge(alpha=0.1))

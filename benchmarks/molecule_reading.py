@@ -1,6 +1,6 @@
 """From SMILES to a batch of graphs: what it costs beside RDKit's parsing, and by other ways.
 
-    python -m benchmarks.molecule_reading [--rows 10000] [--tries 5] [--json FILE]
+    python -m benchmarks.molecule_schema [--rows 10000] [--tries 5] [--json FILE]
 
 The first rows of AQSOLDB.csv and HIV.csv (``chem`` under FDGNN_DATA) are read by
 

@@ -21,7 +21,7 @@ def is_sound(batch: GraphBatch) -> None:
     size = np.diff(batch.vertex_offsets)[graph_of]  # of the graph of each vertex
     assert (batch.neighbors >= 0).all()
     assert (batch.neighbors < np.repeat(size, np.diff(batch.indptr))).all()
-    for values, size in ((batch.weights, m), (batch.arc_labels, m), (batch.labels, n)):
+    for values, size in ((batch.weights, m), (batch.edge_labels, m), (batch.labels, n)):
         assert values is None or len(values) == size
     for real in (batch.weights, batch.features):
         assert real is None or np.isfinite(real).all()

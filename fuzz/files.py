@@ -52,8 +52,7 @@ def tables() -> dict[str, list[bytes]]:
         ".csv.gz": [gzip.compress(_csv(ROWS), mtime=0), gzip.compress(_smiles_csv(), mtime=0)],
         ".smi": ["\n".join(f"{s} m{i}" for i, s in enumerate(SMILES)).encode()],
         ".sdf": [_sdf(), _sdf(v3000=True)],
-        ".graphml": [_networks("write_graphml")],
-        ".gexf": [_networks("write_gexf")],
+        ".graphml": [_networks()],
         ".parquet": [_arrow("parquet")],
         ".arrow": [_arrow("file"), _arrow("stream")],
         ".zip": [_tu()],
@@ -98,14 +97,14 @@ def _sdf(v3000: bool = False) -> bytes:
     return text.getvalue().encode()
 
 
-def _networks(writer: str) -> bytes:
+def _networks() -> bytes:
     import networkx as nx
 
     graph = nx.Graph()
     graph.add_nodes_from([(0, {"label": "C"}), (1, {"label": "N"}), (2, {"label": "C"})])
     graph.add_edges_from([(0, 1, {"weight": 2}), (1, 2, {"weight": 1})])
     text = io.BytesIO()
-    getattr(nx, writer)(graph, text)
+    nx.write_graphml(graph, text)
     return text.getvalue()
 
 

@@ -175,7 +175,7 @@ def _load(case: bytes) -> None:
 _VALID = (
     {"edge_index": [[0, 1, 2], [1, 2, 0]], "n_vertices": 3, "labels": ["C", "N", "C"]},
     {"edge_index": [[0, 1], [1, 2]], "weights": [1.0, 0.5], "features": [[1.0], [2.0], [0.0]]},
-    {"edge_index": [[0], [1]], "arc_labels": [3], "directed": True, "labels": [1, 2]},
+    {"edge_index": [[0], [1]], "edge_labels": [3], "directed": True, "labels": [1, 2]},
 )
 
 
@@ -184,7 +184,7 @@ def _fields(rng: Random) -> Any:
 
 
 def _batch(case: bytes) -> None:
-    known = {"edge_index", "n_vertices", "labels", "features", "weights", "directed", "arc_labels"}
+    known = {"edge_index", "n_vertices", "labels", "features", "weights", "directed", "edge_labels"}
     items = [
         Graph(**one) if isinstance(one, dict) and "edge_index" in one and set(one) <= known else one
         for one in of_json(case)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fdgnn import Graph, GraphBatch
 
 ARRAYS = (
-    "vertex_offsets", "indptr", "neighbors", "weights", "features", "labels", "arc_labels",
+    "vertex_offsets", "indptr", "neighbors", "weights", "features", "labels", "edge_labels",
 )  # fmt: skip
 KINDS = ("plain", "integers", "text", "features")
 ARC_KINDS = ("none", "integers", "text")
@@ -29,7 +29,7 @@ def graphs(
     n_features: int = 2,
     weighted: bool = False,
     directed: bool = False,
-    arc_kind: str = "none",
+    edge_kind: str = "none",
     min_vertices: int = 1,
     max_vertices: int = 8,
 ) -> Graph:
@@ -41,7 +41,7 @@ def graphs(
         n_vertices=n,
         weights=draw(_on_edges(arcs, directed, _numbers, float)) if weighted else None,
         directed=directed,
-        arc_labels=draw(_arc_labels(arcs, directed, arc_kind)),
+        edge_labels=draw(_edge_labels(arcs, directed, edge_kind)),
         **draw(_vertex_fields(kind, n, n_features)),
     )
 
@@ -64,7 +64,7 @@ def graph_lists(
         n_features=draw(st.integers(1, 3)),
         weighted=draw(st.booleans()) if weighted is None else weighted,
         directed=draw(st.booleans()) if directed is None else directed,
-        arc_kind=draw(st.sampled_from(arc_kinds)),
+        edge_kind=draw(st.sampled_from(arc_kinds)),
         max_vertices=max_vertices,
     )
     return draw(st.lists(one, min_size=min_size, max_size=max_size))
@@ -96,7 +96,7 @@ def _on_edges(
     return np.array([value[edge] for edge in edges], dtype=dtype)
 
 
-def _arc_labels(arcs: list[tuple[int, int]], directed: bool, kind: str) -> st.SearchStrategy[Any]:
+def _edge_labels(arcs: list[tuple[int, int]], directed: bool, kind: str) -> st.SearchStrategy[Any]:
     if kind == "none":
         return st.none()
     return _on_edges(arcs, directed, _LABELS[kind], str if kind == "text" else np.int64)

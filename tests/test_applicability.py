@@ -105,7 +105,7 @@ def _turned(graph):
         n_vertices=graph.n_vertices,
         labels=graph.labels[order],
         weights=graph.weights,
-        arc_labels=graph.arc_labels,
+        edge_labels=graph.edge_labels,
         directed=graph.directed,
     )
 

@@ -27,7 +27,7 @@ ROOMS = [
     "_version", "exceptions", "limits", "texts", "arrays", "extras", "files",
     "places", "records", "checkpoints", "context", "clusters", "seeds", "parameters",
     "kernels", "threads",
-    "workers",
+    "workers", "schema",
     "graphs", "stability", "targets", "folds", "uncertainty", "metrics", "datasets",
     "tasks",
     "reservoir", "expansion", "linear", "encoders", "fitting", "ensemble", "applicability",

@@ -73,7 +73,7 @@ def as_data(graph: Graph) -> SimpleNamespace:
         x=x_of(graph),
         num_nodes=size,
         edge_weight=weights,
-        edge_attr=None if graph.arc_labels is None else graph.arc_labels[:, None],
+        edge_attr=None if graph.edge_labels is None else graph.edge_labels[:, None],
     )
 
 
@@ -116,13 +116,13 @@ def test_sequences_of_graphs(batch):
 
 @given(batches(arc_kinds=ARC_KINDS))
 def test_networks(batch):
-    assume(batch.n_arcs or batch.arc_labels is None)  # without edges there is no attribute of edges
+    assume(batch.n_arcs or batch.edge_labels is None)  # no edges, no attributes
     assert_same(convert([as_network(g) for g in batch], batch), batch)
 
 
 @given(batches(arc_kinds=("none", "integers")))
 def test_data(batch):
-    assume(batch.n_arcs or batch.arc_labels is None)
+    assume(batch.n_arcs or batch.edge_labels is None)
     # No names here: x, edge_weight and edge_attr are found without.
     assert_same(as_batch([as_data(g) for g in batch], directed=batch.directed), batch)
 
@@ -305,19 +305,19 @@ def labeled(*values, name="label"):
     return graph
 
 
-def test_networkx_arc_labels():
+def test_networkx_edge_labels():
     bonds = [labeled("s", "d"), nx.empty_graph(2), labeled("t")]
-    assert as_batch(bonds).arc_labels.tolist() == ["s", "s", "d", "d", "t", "t"]
+    assert as_batch(bonds).edge_labels.tolist() == ["s", "s", "d", "d", "t", "t"]
     assert as_batch(bonds, weight_attribute=None).weights is None
     named = [labeled(1, 2, name="bond")]
     with pytest.warns(UnusedDataWarning, match="edges have 'bond'"):
-        assert as_batch(named).arc_labels is None
-    assert as_batch(named, arc_label_attribute="bond").arc_label_values.tolist() == [1, 2]
-    assert as_batch([labeled(1, 2)], weight_attribute="label").arc_labels is None
+        assert as_batch(named).edge_labels is None
+    assert as_batch(named, edge_label_attribute="bond").edge_label_values.tolist() == [1, 2]
+    assert as_batch([labeled(1, 2)], weight_attribute="label").edge_labels is None
     with pytest.raises(GraphError, match=r"^graph 0: edge 0, 1 has no attribute 'bond'"):
-        as_batch([labeled(1)], arc_label_attribute="bond")
-    with pytest.raises(GraphError, match=r"^graph 0: arc_labels .* one integer per arc or one"):
-        as_batch([labeled(0.5)], arc_label_attribute="label")
+        as_batch([labeled(1)], edge_label_attribute="bond")
+    with pytest.raises(GraphError, match=r"^graph 0: edge_labels .* one integer per arc or one"):
+        as_batch([labeled(0.5)], edge_label_attribute="label")
 
 
 @pytest.mark.parametrize(
@@ -333,23 +333,23 @@ def test_networkx_arc_labels():
         [labeled("s"), Graph([[0], [1]])],
     ],
 )
-def test_arc_labels_that_cannot_be_used_are_left_out(others):
+def test_edge_labels_that_cannot_be_used_are_left_out(others):
     """Unless they are asked for."""
-    assert as_batch(others).arc_labels is None
+    assert as_batch(others).edge_labels is None
     with pytest.raises(GraphError):
-        as_batch(others, arc_label_attribute="label")
+        as_batch(others, edge_label_attribute="label")
 
 
 def test_labels_of_parallel_edges():
     graph = nx.MultiGraph([(0, 1, {"label": 1, "weight": 2}), (1, 0, {"label": 1, "weight": 3})])
     for name in (None, "label"):
-        batch = as_batch([graph], weight_attribute="weight", arc_label_attribute=name)
-        assert (batch.weights.tolist(), batch.arc_labels.tolist()) == ([5, 5], [1, 1])
+        batch = as_batch([graph], weight_attribute="weight", edge_label_attribute=name)
+        assert (batch.weights.tolist(), batch.edge_labels.tolist()) == ([5, 5], [1, 1])
     graph.add_edge(0, 1, label=2, weight=1)
-    assert as_batch([graph], weight_attribute="weight").arc_labels is None
+    assert as_batch([graph], weight_attribute="weight").edge_labels is None
     for weight in (None, "weight"):
         with pytest.raises(GraphError, match="with different labels"):
-            as_batch([graph], weight_attribute=weight, arc_label_attribute="label")
+            as_batch([graph], weight_attribute=weight, edge_label_attribute="label")
 
 
 def test_networkx_attributes_that_no_vertex_has_are_told_with_those_that_there_are():
@@ -437,23 +437,23 @@ def test_pyg_named_attributes():
         as_batch([one], feature_attributes=["pos", "t"])
 
 
-def test_pyg_arc_labels():
+def test_pyg_edge_labels():
     labels = [1, 1, 2, 2, 3, 3]
     for values in (labels, np.reshape(labels, (6, 1)), np.array(labels, dtype=np.uint8)):
-        assert as_batch([data(edge_index=BOTH_WAYS, edge_attr=values)]).arc_labels is not None
+        assert as_batch([data(edge_index=BOTH_WAYS, edge_attr=values)]).edge_labels is not None
         weighted = as_batch(
             [data(edge_index=BOTH_WAYS, edge_attr=values)], weight_attribute="edge_attr"
         )
-        assert weighted.arc_labels is None
+        assert weighted.edge_labels is None
     for values in (np.eye(6, dtype=int), np.array(labels) / 2, range(6), labels[:5]):
-        assert as_batch([data(edge_index=BOTH_WAYS, edge_attr=values)]).arc_labels is None
+        assert as_batch([data(edge_index=BOTH_WAYS, edge_attr=values)]).edge_labels is None
     named = [data(edge_index=BOTH_WAYS, bond=labels)]
-    assert as_batch(named).arc_labels is None
-    assert sorted(as_batch(named, arc_label_attribute="bond").arc_labels) == labels
+    assert as_batch(named).edge_labels is None
+    assert sorted(as_batch(named, edge_label_attribute="bond").edge_labels) == labels
     with pytest.raises(GraphError, match="graph 0: it has no attribute 'bonds'"):
-        as_batch(named, arc_label_attribute="bonds")
+        as_batch(named, edge_label_attribute="bonds")
     with pytest.raises(GraphError, match="is listed with different labels"):
-        as_batch([data(edge_index=BOTH_WAYS, z=range(6))], arc_label_attribute="z")
+        as_batch([data(edge_index=BOTH_WAYS, z=range(6))], edge_label_attribute="z")
 
 
 def test_pyg_weights():

@@ -36,9 +36,9 @@ def parses(monkeypatch) -> list[str]:
     """Grow by one item with each parsing."""
     calls = []
 
-    def counted(files, vertex, arc_labels):
+    def counted(files, vertex, edge_labels):
         calls.append(vertex)
-        return parse(files, vertex, arc_labels)
+        return parse(files, vertex, edge_labels)
 
     parse = tu.parse_tu
     monkeypatch.setattr(tu, "parse_tu", counted)

@@ -57,16 +57,16 @@ def replaced(values, **cells):
 def test_columns_of_numbers_and_of_text_are_told_apart(tmp_path):
     path = table(tmp_path / "a.csv")
     found = read_graphs(path, target="y", descriptors=["size", "site"], categories=["code"])
-    kinds = (("size", "number"), ("site", "category"), ("code", "category"))
-    assert found.reading.descriptors == kinds
+    assert found.schema.descriptors == ("size", "site", "code")
+    assert found.schema.categories == ("site", "code")
     described = found.graphs.descriptors
     known = np.arange(N) % 7 != 0
     np.testing.assert_array_equal(described.column("size")[known], SIZE[known])
     assert np.isnan(described.column("size")[~known]).all()
     assert described.column("code").tolist() == [str(i % 4) for i in range(N)]
     plain = read_graphs(path, descriptors=["code"])
-    assert plain.reading.descriptors == (("code", "number"),)
-    chunks = list(iter_graphs(path, like=found.reading, chunk_size=25))
+    assert plain.schema.descriptors == ("code",)
+    chunks = list(iter_graphs(path, like=found.schema, chunk_size=25))
     assert [len(chunk.graphs.descriptors) for chunk in chunks] == [25, 25, 10]
 
 
@@ -77,14 +77,6 @@ def test_numbers_in_json_are_the_same_categories(tmp_path):
     found = read_graphs(path, categories=["code"], descriptors=["z"])
     assert found.graphs.descriptors.column("code").tolist() == ["1", "2", "2", None]
     assert np.isnan(found.graphs.descriptors.column("z")).all()
-
-
-def test_edges_as_vertices_keep_the_descriptors(tmp_path):
-    path = tmp_path / "a.jsonl"
-    row = {"edge_index": [[0], [1]], "edge_attr": [3], "z": 1.5}
-    path.write_text(json.dumps(row))
-    found = read_graphs(path, descriptors=["z"], arc_labels="vertices")
-    assert found.graphs[0].descriptors == {"z": 1.5}
 
 
 @pytest.mark.parametrize(
@@ -103,15 +95,15 @@ def test_columns_that_cannot_be_read_are_one_line(options, message, tmp_path):
 
 
 def test_a_row_with_text_where_numbers_were_is_a_bad_row(tmp_path):
-    reading = read_graphs(table(tmp_path / "a.csv"), descriptors=["size"]).reading
+    schema = read_graphs(table(tmp_path / "a.csv"), descriptors=["size"]).schema
     other = table(tmp_path / "b.csv", size=replaced(SIZE, row3="heavy"))
-    found = read_graphs(other, like=reading)
+    found = read_graphs(other, like=schema)
     assert [(bad.row, bad.reason) for bad in found.rejects] == [
         (3, "its descriptor 'size' is 'heavy', expected a number")
     ]
     assert len(found.graphs.descriptors) == N - 1
     with pytest.raises(ValueError, match="`descriptors` has 'site', which the model was not"):
-        read_graphs(other, like=reading, descriptors=["site"])
+        read_graphs(other, like=schema, descriptors=["site"])
 
 
 # ---------------------------------------------------------------------- commands

@@ -615,7 +615,7 @@ def test_options_of_reading_are_rejected_for_a_batch(motifs):
     assert as_batch(graphs) is graphs
     for option in (
         {"directed": True}, {"label_attribute": "x"}, {"feature_attributes": ["x"]},
-        {"weight_attribute": "w"}, {"arc_label_attribute": "a"}, {"atoms": "rich"},
+        {"weight_attribute": "w"}, {"edge_label_attribute": "a"}, {"atoms": "rich"},
         {"standardize": "parent"}, {"stereo": False},
     ):  # fmt: skip
         with pytest.raises(

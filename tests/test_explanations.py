@@ -313,14 +313,14 @@ def test_edge_effects_are_what_taking_the_edge_away_does(options):
 
 
 @pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
-def test_edge_effects_know_arc_labels():
+def test_edge_effects_know_edge_labels():
     plain = make_random_graphs(30, n_vertices=(3, 8), random_state=0)
     graphs = []
     for graph in plain:
         u, v = graph.edge_index
         labels = (7 * np.minimum(u, v) + np.maximum(u, v)) % 3
-        graphs.append(replace(graph, arc_labels=labels))
-    y = [int((g.arc_labels == 0).sum() > 2) for g in graphs]
+        graphs.append(replace(graph, edge_labels=labels))
+    y = [int((g.edge_labels == 0).sum() > 2) for g in graphs]
     model = AutoGraphClassifier(random_state=0).fit(graphs, y)
     graph = max(graphs, key=lambda g: g.edge_index.shape[1])
     (found,) = explain(model, [graph], target=1, edges=True)
@@ -328,7 +328,7 @@ def test_edge_effects_know_arc_labels():
     for (u, v), effect in zip(found.edges.T.tolist(), found.edge_effects, strict=True):
         keep = [{a, b} != {u, v} for a, b in graph.edge_index.T.tolist()]
         left = replace(
-            graph, edge_index=graph.edge_index[:, keep], arc_labels=graph.arc_labels[keep]
+            graph, edge_index=graph.edge_index[:, keep], edge_labels=graph.edge_labels[keep]
         )
         assert effect == pytest.approx(found.score - model.decision_function([left])[0], abs=1e-12)
 
@@ -445,9 +445,9 @@ def test_missing_libraries_name_the_extra(drawn, monkeypatch):
         draw_molecule("CCO", drawn[1])
 
 
-def test_arc_labels_leave_explanations_as_they_are():
-    rings = [Graph([[*range(n)], [*range(1, n), 0]], arc_labels=[*range(n)]) for n in (3, 4, 5, 6)]
-    plain = [replace(ring, arc_labels=None) for ring in rings]
+def test_edge_labels_leave_explanations_as_they_are():
+    rings = [Graph([[*range(n)], [*range(1, n), 0]], edge_labels=[*range(n)]) for n in (3, 4, 5, 6)]
+    plain = [replace(ring, edge_labels=None) for ring in rings]
     model = FDGNNClassifier(random_state=0).fit(rings, [0, 1, 0, 1])
     for a, b in zip(
         explain(model, rings, edges=True), explain(model, plain, edges=True), strict=True

@@ -105,7 +105,7 @@ def test_from_arcs_equals_from_graphs(graphs):
         return None if values[0] is None else np.concatenate(values)
 
     shifted = [g.edge_index + start for g, start in zip(graphs, offsets, strict=False)]
-    fields = {n: joined(n) for n in ("weights", "labels", "features", "arc_labels")}
+    fields = {n: joined(n) for n in ("weights", "labels", "features", "edge_labels")}
     batch = GraphBatch.from_arcs(
         offsets, np.concatenate(shifted, axis=1), directed=graphs[0].directed, **fields
     )
@@ -169,20 +169,20 @@ def test_features_are_in_c_order():
 
 
 @given(graph_lists(arc_kinds=ARC_KINDS[1:]))
-def test_arc_labels_are_those_of_the_listed_edges(graphs):
+def test_edge_labels_are_those_of_the_listed_edges(graphs):
     """The definition, an arc at a time."""
     batch = GraphBatch.from_graphs(graphs)
     expected = []
     for graph in graphs:
         label = {}
-        for u, v, value in zip(*graph.edge_index.tolist(), graph.arc_labels, strict=True):
+        for u, v, value in zip(*graph.edge_index.tolist(), graph.edge_labels, strict=True):
             label[v, u] = value
             if not graph.directed:
                 label[u, v] = value
         expected += [label[arc] for arc in sorted(label)]
-    assert batch.arc_labels.tolist() == expected
-    assert batch.arc_label_codes.dtype == np.int32
-    assert batch.arc_label_values.tolist() == sorted(set(expected))
+    assert batch.edge_labels.tolist() == expected
+    assert batch.edge_label_codes.dtype == np.int32
+    assert batch.edge_label_values.tolist() == sorted(set(expected))
 
 
 @given(graph_lists(arc_kinds=ARC_KINDS[1:], max_size=1), st.data())
@@ -200,12 +200,12 @@ def test_the_order_in_which_arcs_are_listed_does_not_matter(graphs, data):
         )
         arcs = np.where(flipped.astype(bool), arcs[::-1], arcs) if len(order) else arcs
     weights = None if graph.weights is None else graph.weights[order]
-    other = replace(graph, edge_index=arcs, weights=weights, arc_labels=graph.arc_labels[order])
+    other = replace(graph, edge_index=arcs, weights=weights, edge_labels=graph.edge_labels[order])
     assert_same(GraphBatch.from_graphs([other]), GraphBatch.from_graphs([graph]))
 
 
 @given(graph_lists(arc_kinds=ARC_KINDS[1:], kinds=("plain",), max_size=1), st.data())
-def test_renumbering_vertices_moves_arc_labels_with_their_arcs(graphs, data):
+def test_renumbering_vertices_moves_edge_labels_with_their_arcs(graphs, data):
     graph = graphs[0]
     new = np.array(data.draw(st.permutations(range(graph.n_vertices))))
     moved = GraphBatch.from_graphs([replace(graph, edge_index=new[graph.edge_index])])[0]
@@ -214,35 +214,37 @@ def test_renumbering_vertices_moves_arc_labels_with_their_arcs(graphs, data):
 
 
 @given(graph_lists(arc_kinds=ARC_KINDS[1:]))
-def test_arc_labels_change_nothing_else(graphs):
+def test_edge_labels_change_nothing_else(graphs):
     """Colors, quotients and so every reservoir see the same graph."""
     labeled = GraphBatch.from_graphs(graphs)
-    plain = GraphBatch.from_graphs([replace(graph, arc_labels=None) for graph in graphs])
-    assert plain.arc_labels is plain.arc_label_codes is plain.arc_label_values is None
+    plain = GraphBatch.from_graphs([replace(graph, edge_labels=None) for graph in graphs])
+    assert plain.edge_labels is plain.edge_label_codes is plain.edge_label_values is None
     assert labeled.n_merged_arcs == plain.n_merged_arcs
     parts = [(*b.structure, *b.coloring, *b.quotients.arrays) for b in (labeled, plain)]
     for a, b in zip(*parts, strict=True):
         np.testing.assert_array_equal(a, b)
     np.testing.assert_array_equal(labeled.colors, plain.colors)
-    assert_same(replace(labeled, arc_label_codes=None, arc_label_values=None), plain)
+    assert_same(replace(labeled, edge_label_codes=None, edge_label_values=None), plain)
 
 
-def test_batches_with_other_arc_labels_are_joined_by_value():
-    first = GraphBatch.from_graphs([Graph(EDGE, arc_labels=["b"]), Graph(EDGE, arc_labels=["d"])])
-    second = GraphBatch.from_graphs([Graph(EDGE, arc_labels=["c"]), Graph(EDGE, arc_labels=["b"])])
+def test_batches_with_other_edge_labels_are_joined_by_value():
+    first = GraphBatch.from_graphs([Graph(EDGE, edge_labels=["b"]), Graph(EDGE, edge_labels=["d"])])
+    second = GraphBatch.from_graphs(
+        [Graph(EDGE, edge_labels=["c"]), Graph(EDGE, edge_labels=["b"])]
+    )
     both = GraphBatch.from_graphs([*first, *second])
-    assert both.arc_label_values.tolist() == ["b", "c", "d"]
-    assert both.arc_labels.tolist() == [*first.arc_labels, *second.arc_labels]
-    assert first[1:].arc_labels.tolist() == ["d", "d"]
+    assert both.edge_label_values.tolist() == ["b", "c", "d"]
+    assert both.edge_labels.tolist() == [*first.edge_labels, *second.edge_labels]
+    assert first[1:].edge_labels.tolist() == ["d", "d"]
 
 
 @pytest.mark.parametrize("label", [1, "single"])
 @pytest.mark.parametrize("labels", [None, [], np.empty(0, dtype=str), np.empty(0, dtype=int)])
-def test_graphs_without_arcs_go_with_any_arc_labels(label, labels):
-    lonely, labeled = Graph([], 2, arc_labels=labels), Graph(EDGE, arc_labels=[label])
+def test_graphs_without_arcs_go_with_any_edge_labels(label, labels):
+    lonely, labeled = Graph([], 2, edge_labels=labels), Graph(EDGE, edge_labels=[label])
     for graphs in ([lonely, labeled], [labeled, lonely], [lonely, lonely, labeled, lonely]):
-        assert GraphBatch.from_graphs(graphs).arc_labels.tolist() == [label] * 2
-    assert GraphBatch.from_graphs([lonely, GOOD]).arc_labels is None
+        assert GraphBatch.from_graphs(graphs).edge_labels.tolist() == [label] * 2
+    assert GraphBatch.from_graphs([lonely, GOOD]).edge_labels is None
     with pytest.raises(GraphError, match=r"graph 2: .* but graph 1 .*one kind"):
         GraphBatch.from_graphs([lonely, labeled, GOOD])
 
@@ -376,12 +378,12 @@ def test_reprs():
     assert "3 features per vertex" in repr(
         GraphBatch.from_graphs([Graph(EDGE, features=np.ones((2, 3)))])
     )
-    ones = GraphBatch.from_graphs([Graph(EDGE, labels=[1, 1], arc_labels=["s"])] * 2)
+    ones = GraphBatch.from_graphs([Graph(EDGE, labels=[1, 1], edge_labels=["s"])] * 2)
     assert "1 vertex label, 1 arc label, 1 descriptor)" in repr(ones.with_descriptors([[1], [2]]))
     assert "1 feature per vertex" in repr(
         GraphBatch.from_graphs([Graph(EDGE, features=np.ones((2, 1)))])
     )
-    labeled = GraphBatch.from_graphs([Graph(PATH, arc_labels=["s", "d"], weights=[1, 2])])
+    labeled = GraphBatch.from_graphs([Graph(PATH, edge_labels=["s", "d"], weights=[1, 2])])
     assert repr(labeled) == "GraphBatch(1 graph, 3 vertices, 4 arcs, 2 arc labels, weighted)"
     assert repr(batch[0]) == "Graph(2 vertices, 1 arc)"
     assert repr(Graph([[0], [1, 2]])) == repr(Graph(None)) == "Graph(? vertices, ? arcs)"
@@ -529,19 +531,25 @@ BAD_GRAPHS = {
         Graph([[0, 1], [1, 0]], weights=[1, 2]),
         r"\) is listed with different weights; .* `directed=True`",
     ),
-    "float arc labels": (Graph(EDGE, arc_labels=[1.0]), "dtype float64, .* as weights"),
-    "arc labels mixed": (Graph(PATH, arc_labels=[1, "C"]), "one integer per arc or one string per"),
-    "too few arc labels": (Graph(PATH, arc_labels=[1]), r"arc_labels have shape \(1,\), .* \(2,\)"),
-    "arc label column": (Graph(EDGE, arc_labels=[[1]]), r"arc_labels have shape \(1, 1\)"),
-    "one arc label": (Graph(EDGE, arc_labels="C"), r"arc_labels have shape \(\)"),
-    "missing arc label": (Graph(PATH, arc_labels=["C", None]), "dtype object"),
-    "arc labels but no arcs": (Graph([], 2, arc_labels=[1]), r"shape \(1,\), expected \(0,\)"),
+    "float arc labels": (Graph(EDGE, edge_labels=[1.0]), "dtype float64, .* as weights"),
+    "arc labels mixed": (
+        Graph(PATH, edge_labels=[1, "C"]),
+        "one integer per arc or one string",
+    ),
+    "too few arc labels": (
+        Graph(PATH, edge_labels=[1]),
+        r"labels have shape \(1,\), .* \(2,\)",
+    ),
+    "arc label column": (Graph(EDGE, edge_labels=[[1]]), r"edge_labels have shape \(1, 1\)"),
+    "one arc label": (Graph(EDGE, edge_labels="C"), r"edge_labels have shape \(\)"),
+    "missing arc label": (Graph(PATH, edge_labels=["C", None]), "dtype object"),
+    "arc labels but no arcs": (Graph([], 2, edge_labels=[1]), r"shape \(1,\), expected \(0,\)"),
     "repeat, other label": (
-        Graph([[2, 0, 0], [2, 1, 1]], arc_labels=[1, 1, 2]),
+        Graph([[2, 0, 0], [2, 1, 1]], edge_labels=[1, 1, 2]),
         r"edge \(0, 1\) is listed with different labels; drop repeats",
     ),
     "two directions, other label": (
-        Graph([[0, 1], [1, 0]], arc_labels=[1, 2]),
+        Graph([[0, 1], [1, 0]], edge_labels=[1, 2]),
         r"\) is listed with different labels; .* `directed=True`",
     ),
     "directed is text": (Graph(EDGE, directed="no"), "directed is 'no', expected True or False"),
@@ -557,7 +565,7 @@ def test_bad_graph_is_named(name):
         labels=None if bad.labels is None else [1, 2],
         features=None if bad.features is None or bad.labels is not None else [[1.0], [2.0]],
         weights=None if bad.weights is None else [1.0],
-        arc_labels=None if bad.arc_labels is None else [1],
+        edge_labels=None if bad.edge_labels is None else [1],
     )
     with pytest.raises(GraphError, match=f"^graph 2: .*{message}"):
         GraphBatch.from_graphs([good, good, bad])
@@ -583,11 +591,11 @@ PLAIN = "undirected, with neither labels nor features, without weights"
         (Graph(EDGE, features=[[1], [2]]), Graph(EDGE, features=[[1, 1], [2, 2]]), "2 .* 0 .* 1 "),
         (
             GOOD,
-            Graph(EDGE, arc_labels=[1]),
+            Graph(EDGE, edge_labels=[1]),
             "without weights, with integer arc labels, but graph 0",
         ),
-        (Graph(EDGE, arc_labels=["a"]), GOOD, f"it is {PLAIN}, but .* with text arc labels"),
-        (Graph(EDGE, arc_labels=[1]), Graph(EDGE, arc_labels=["1"]), "text arc .* integer arc"),
+        (Graph(EDGE, edge_labels=["a"]), GOOD, f"it is {PLAIN}, but .* with text arc labels"),
+        (Graph(EDGE, edge_labels=[1]), Graph(EDGE, edge_labels=["1"]), "text arc .* integer arc"),
     ],
 )
 def test_graphs_that_do_not_agree(first, other, what):
@@ -686,9 +694,9 @@ TWO = np.array([0, 2, 4])
         ([0, 2**40], [[], []], {}, "at most 2147483647"),
         (TWO, EDGE, {"weights": [1, 2]}, r"weights have shape \(2,\), expected \(1,\)"),
         (TWO, EDGE, {"weights": [NAN]}, "graph 0: an arc weight is NaN or infinite"),
-        (TWO, EDGE, {"arc_labels": [1, 2]}, r"arc_labels have shape \(2,\), expected \(1,\)"),
-        (TWO, EDGE, {"arc_labels": [0.5]}, "dtype float64"),
-        (TWO, [[2, 3], [3, 2]], {"arc_labels": [0, 1]}, r"graph 1: edge \(0, 1\) .* labels"),
+        (TWO, EDGE, {"edge_labels": [1, 2]}, r"edge_labels have shape \(2,\), expected \(1,\)"),
+        (TWO, EDGE, {"edge_labels": [0.5]}, "dtype float64"),
+        (TWO, [[2, 3], [3, 2]], {"edge_labels": [0, 1]}, r"graph 1: edge \(0, 1\) .* labels"),
         (TWO, EDGE, {"labels": [1, 2]}, r"labels have shape \(2,\), expected \(4,\)"),
         (TWO, EDGE, {"labels": [1.0] * 4}, "dtype float64"),
         (TWO, EDGE, {"features": [[1.0]] * 3}, r"shape \(3, 1\), expected \(4, 1\)"),
@@ -714,7 +722,7 @@ GARBAGE = st.one_of(
     st.dictionaries(st.integers(0, 2), st.integers(0, 2), max_size=2),
 )
 FIELDS = (
-    "edge_index", "n_vertices", "labels", "features", "weights", "directed", "arc_labels",
+    "edge_index", "n_vertices", "labels", "features", "weights", "directed", "edge_labels",
 )  # fmt: skip
 
 
@@ -734,7 +742,7 @@ def test_garbage_is_refused_or_becomes_a_sound_batch(graphs, field, garbage):
         assert batch.indptr[-1] == len(batch.neighbors)
         assert batch.labels is None or len(batch.labels) == batch.n_vertices
         assert batch.features is None or len(batch.features) == batch.n_vertices
-        assert batch.arc_labels is None or len(batch.arc_labels) == batch.n_arcs
+        assert batch.edge_labels is None or len(batch.edge_labels) == batch.n_arcs
 
 
 def test_what_was_computed_travels_to_other_processes():

@@ -98,7 +98,7 @@ def test_a_graph_without_vertices_of_it_is_the_rest():
     graph = Graph(
         [[0, 1, 2, 3], [1, 2, 3, 0]],
         labels=np.array(["a", "b", "c", "d"]),
-        arc_labels=np.array([1, 2, 3, 4]),
+        edge_labels=np.array([1, 2, 3, 4]),
         weights=np.array([0.1, 0.2, 0.3, 0.4]),
         n_vertices=4,
         directed=True,
@@ -106,7 +106,7 @@ def test_a_graph_without_vertices_of_it_is_the_rest():
     left = without_vertices(graph, np.array([1]))
     assert left.labels.tolist() == ["a", "c", "d"]
     assert np.asarray(left.edge_index).tolist() == [[1, 2], [2, 0]]
-    assert (left.arc_labels.tolist(), left.weights.tolist()) == ([3, 4], [0.3, 0.4])
+    assert (left.edge_labels.tolist(), left.weights.tolist()) == ([3, 4], [0.3, 0.4])
     assert left.directed
     featured = Graph([[0], [1]], features=np.eye(3), n_vertices=3)
     assert without_vertices(featured, np.array([0])).features.tolist() == np.eye(3)[1:].tolist()

@@ -31,8 +31,8 @@ def test_columns_follow_the_features():
     expected = as_batch([by_hand(p, "abd", s) for p, s in (("ba", 0.0), ("bd", 5.0), ("bb", 0.0))])
     np.testing.assert_array_equal(batch.features, expected.features)
     assert batch.labels is None
-    assert batch.reading.label_columns == ("a", "b", "d")
-    assert as_batch([both([3, 1]), both([2, 1])]).reading.label_columns == (1, 2, 3)
+    assert batch.schema.label_columns == ("a", "b", "d")
+    assert as_batch([both([3, 1]), both([2, 1])]).schema.label_columns == (1, 2, 3)
 
 
 @pytest.mark.parametrize("kind", MODELS, ids=["reservoir", "wl"])

@@ -206,7 +206,7 @@ def test_parameters_and_probabilities_are_kept(file):
     loaded = again(model, file)
     assert loaded.get_params() == model.get_params() | {"n_jobs": None}
     np.testing.assert_array_equal(loaded.predict_proba(GRAPHS), model.predict_proba(GRAPHS))
-    assert loaded.reading_ is None
+    assert loaded.input_schema_ is None
     refitted = loaded.fit(GRAPHS, Y)
     np.testing.assert_array_equal(refitted.coef_, model.coef_)
 
@@ -743,7 +743,7 @@ HOSTILE = [
         {"limit": -0.1}, {"n_graphs": 0}, {"n_graphs": None}, {"more": 1},
     )),
     {"descriptors": [{"name": "a", "kind": "number"}]}, {"descriptors": [{}]},
-    {"score": 1e999}, {"score": "good"}, {"reading": {"x": 1}}, {"reading": 1}, {"more": 1},
+    {"score": 1e999}, {"score": "good"}, {"schema": {"x": 1}}, {"schema": 1}, {"more": 1},
     {"x" * 100_000: 1},
 ]  # fmt: skip
 

@@ -530,7 +530,7 @@ HOSTILE = [
         {"n_iterations": -1}, {"n_iterations": 2**31}, {"n_iterations": "1"},
         {"n_iterations": None}, {"vertices": "features"}, {"vertices": "x"},
         {"vertices": None}, {"counts": "x"},
-        {"n_bins": 1}, {"n_bins": 2**31}, {"histograms": "x"}, {"arc_labels": 2},
+        {"n_bins": 1}, {"n_bins": 2**31}, {"histograms": "x"}, {"edge_labels": 2},
         {"n_jobs": 10**6}, {"encoders": []}, {"more": 1}, {"random_state": "x"},
     )),
     *(estimator(0, encoder={"facts": f}) for f in (

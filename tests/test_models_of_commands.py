@@ -560,7 +560,7 @@ def test_fit_labels_atoms_by_type_but_for_the_papers_model(molecules, tmp_path, 
     run = fdgnn("fit", molecules, "--target", "shape", "-o", tmp_path / "m", "-q", "--json", *words)
     assert run.returncode == 0, run.stderr
     model = load_model(tmp_path / "m")
-    assert model.reading_.atoms == atoms
+    assert model.input_schema_.atoms == atoms
     names = {"element": ["C", "O"], "typed": ["C 1 H3", "C 2 H2", "C 2 H2 ring", "O 1 H1"]}
     seen = read_graphs(molecules, like=model).graphs
     found = None if seen.label_values is None else seen.label_values.tolist()
@@ -571,7 +571,7 @@ def test_fit_labels_atoms_by_type_but_for_the_papers_model(molecules, tmp_path, 
 
 def test_atoms_are_labeled_by_type_in_files_as_in_lists(molecules):
     table = read_graphs(molecules)
-    assert table.reading.atoms == "typed"
+    assert table.schema.atoms == "typed"
     assert_same(table.graphs, as_batch(table.smiles))
     assert json.loads(fdgnn("datasets", "info", molecules, "--json").stdout)["n_labels"] == 4
     elements = fdgnn("datasets", "info", molecules, "--atoms", "element", "--json")

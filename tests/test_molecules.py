@@ -24,7 +24,7 @@ from fdgnn.graphs.molecules import (
     ATOM_FEATURES,
     MoleculeReader,
     molecule_batch,
-    molecule_reading,
+    molecule_schema,
 )
 from fdgnn.graphs.raw import join
 from strategies import assert_same
@@ -59,7 +59,7 @@ def expected_graph(mol, atoms, use):
         labels=None if atoms == "rich" else described,
         features=rich if atoms == "rich" else None,
         weights=np.array(orders, dtype=float) if use == "weights" else None,
-        arc_labels=np.array(types, dtype=str) if use == "labels" else None,
+        edge_labels=np.array(types, dtype=str) if use == "labels" else None,
     )
 
 
@@ -86,13 +86,13 @@ def numbers(atom):
 
 
 def assert_as_expected(molecules, atoms="typed", use="labels"):
-    reading = molecule_reading(atoms, arc_labels=use)
-    reader = MoleculeReader.of(reading)
-    found = molecule_batch([reader.read(each) for each in molecules], reading)
+    schema = molecule_schema(atoms, edge_labels=use)
+    reader = MoleculeReader.of(schema)
+    found = molecule_batch([reader.read(each) for each in molecules], schema)
     mols = [Chem.MolFromSmiles(each) if isinstance(each, str) else each for each in molecules]
     expected = GraphBatch.from_graphs([expected_graph(mol, atoms, use) for mol in mols])
     assert_same(found, expected)
-    for name in ("label_values", "arc_label_values"):
+    for name in ("label_values", "edge_label_values"):
         assert np.array_equal(getattr(found, name), getattr(expected, name))
 
 
@@ -106,7 +106,7 @@ def test_molecules_are_as_rdkit_lists_their_atoms_and_bonds(atoms, use):
 @pytest.mark.parametrize("atoms", ["typed", "rich"])
 def test_the_order_of_reading_does_not_matter(atoms):
     """Labels that a reader has kept are those of the atoms that it reads next."""
-    MoleculeReader.of(molecule_reading(atoms))._kept.clear()
+    MoleculeReader.of(molecule_schema(atoms))._kept.clear()
     for molecules in (MOLECULES, MOLECULES[::-1]):
         assert_as_expected(molecules, atoms)
 
@@ -156,13 +156,13 @@ def test_fit_predict_lists_and_files_read_alike(tmp_path):
     path = tmp_path / "m.csv"
     path.write_text("\n".join(["smiles", *(f'"{row}"' for row in rows)]) + "\n")
     table = read_graphs(path)
-    again = read_graphs(path, like=table.reading)
+    again = read_graphs(path, like=table.schema)
     assert len(table.graphs) == len(MOLECULES)
     assert_same(table.graphs, as_batch(list(MOLECULES)))
     assert_same(again.graphs, table.graphs)
     assert again.rejects == table.rejects
     assert [reject.row for reject in table.rejects] == [8, 9, 10, 11]
-    chunks = list(iter_graphs(path, like=table.reading, chunk_size=7))
+    chunks = list(iter_graphs(path, like=table.schema, chunk_size=7))
     assert sum(len(each.graphs) for each in chunks) == len(MOLECULES)
     assert [r for each in chunks for r in each.rejects] == list(table.rejects)
     model = GraphClassifier(readout=KernelRidge(alpha=1.0)).fit(list(MOLECULES), [0, 1, 1] * 12)
@@ -172,14 +172,14 @@ def test_fit_predict_lists_and_files_read_alike(tmp_path):
 def test_rows_keep_descriptors_targets_and_reasons(tmp_path):
     path = tmp_path / "m.csv"
     path.write_text("smiles,y,w\nCCO,1,0.5\nC1CC,0,1\nCCN,x,2\nc1ccccc1,0,many\nCC,1,\n")
-    reading = replace(molecule_reading(), descriptors=(("w", "number"),), smiles_column="smiles")
-    (table,) = iter_graphs(path, like=reading, target="y", numeric=True)
+    schema = replace(molecule_schema(), descriptors=("w",), smiles_column="smiles")
+    (table,) = iter_graphs(path, like=schema, target="y", numeric=True)
     assert [reject.row for reject in table.rejects] == [1, 2, 3]
     assert table.rows.tolist() == [0, 4]
     assert table.y.tolist() == [1, 1]
     assert table.graphs[0].descriptors == {"w": 0.5}
     assert table.graphs[1].descriptors == {"w": None}
-    nothing = join({0: replace_cells("CCO", {"w": "many"})}, reading)
+    nothing = join({0: replace_cells("CCO", {"w": "many"})}, schema)
     assert nothing.graphs is None
     assert list(nothing.faults) == [0]
 
@@ -201,8 +201,8 @@ def test_choices_that_contradict_each_other_are_refused(tmp_path):
     assert plain.graphs.label_values is plain.graphs.features is None
     assert read_graphs(path, directed=True).graphs.directed
     path.write_text("smiles\nC\n")
-    with pytest.raises(DatasetFormatError, match="the arcs carry nothing that could become"):
-        read_graphs(path, arc_labels="weights")
+    with pytest.raises(DatasetFormatError, match="the edges carry nothing that could become"):
+        read_graphs(path, edge_labels="weights")
 
 
 def test_a_reader_goes_to_other_processes():

@@ -137,7 +137,7 @@ def test_one_model_is_reported_in_the_singular(motifs, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "options", [{"atoms": "typed"}, {"atoms": "rich", "arc_labels": "ignore", "stereo": True}]
+    "options", [{"atoms": "typed"}, {"atoms": "rich", "edge_labels": "ignore", "stereo": True}]
 )
 def test_the_code_reads_molecules_as_the_model_does(tmp_path, options):
     pytest.importorskip("rdkit", reason="molecules need RDKit: extra 'chem'")

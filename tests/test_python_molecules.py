@@ -68,7 +68,7 @@ def test_a_list_of_smiles_is_read_as_a_file_is(table, atoms):
     batch = as_batch(SMILES, atoms=atoms)
     expected = read_graphs(table, atoms=atoms or "typed")
     assert_same(batch, expected.graphs)
-    assert batch.reading == replace(expected.reading, smiles_column=None)
+    assert batch.schema == replace(expected.schema, smiles_column=None)
     for same in (
         tuple(SMILES),
         np.array(SMILES),
@@ -85,11 +85,11 @@ def test_choices_of_molecules():
     batch = as_batch(salt, standardize="parent", stereo=True)
     assert_same(batch, as_batch(["CC(=O)O", salt[1]], stereo=True))
     assert "C 3 H1 S" in batch.label_values.tolist()
-    again = as_batch(salt, like=batch.reading)
+    again = as_batch(salt, like=batch.schema)
     assert_same(again, batch)
-    assert again.reading == batch.reading
+    assert again.schema == batch.schema
     with pytest.raises(ValueError, match=r"leave atoms, standardize and stereo out"):
-        as_batch(salt, like=batch.reading, stereo=False)
+        as_batch(salt, like=batch.schema, stereo=False)
     with pytest.raises(ValueError, match="atoms='fat': expected one of element, typed, rich"):
         as_batch(salt, atoms="fat")
 
@@ -131,7 +131,7 @@ def test_everything_takes_molecules(model):
     mols = [Chem.MolFromSmiles(s) for s in SMILES]
     for one, other in zip(explain(model, mols), explain(model, batch), strict=True):
         assert (one.vertices == other.vertices).all()
-    assert (model.score(SMILES, Y), model.reading_.atoms) == (1.0, "typed")
+    assert (model.score(SMILES, Y), model.input_schema_.atoms) == (1.0, "typed")
     encoder = WLCounts().fit(SMILES)
     assert (encoder.transform(SMILES) != encoder.transform(batch)).nnz == 0
     number = FDGNNRegressor(random_state=0).fit(SMILES, np.arange(16.0))
@@ -141,10 +141,10 @@ def test_everything_takes_molecules(model):
 def test_a_model_reads_molecules_as_its_training_file_was_read(table, tmp_path):
     for choices in (
         {"atoms": "typed"},
-        {"atoms": "element", "arc_labels": "vertices"},
+        {"atoms": "element", "edge_labels": "weights"},
         {"atoms": "rich", "stereo": True},
         {"atoms": "typed", "standardize": "parent"},
-        {"arc_labels": "ignore"},
+        {"edge_labels": "ignore"},
     ):
         read = read_graphs(table, target="y", **choices)
         fitted = of_wl().fit(read.graphs, read.y)
@@ -164,7 +164,7 @@ def test_encoders_and_searches_keep_the_reading(tmp_path):
         read = as_batch(SMILES, atoms="element", standardize="parent")
         save_model(encoder.fit(read), tmp_path / "e.fdgnn")
         again = load_model(tmp_path / "e.fdgnn")
-        assert again.reading_ == encoder.reading_ == read.reading
+        assert again.input_schema_ == encoder.input_schema_ == read.schema
         assert abs(again.transform(SMILES[:2]) - encoder.transform(read[:2])).max() == 0
     search = FDGNNSearchCV(of_wl(), depths=(1,), alphas=(0.1,))
     search.set_params(cv=2, random_state=0).fit(SMILES, Y)
@@ -287,16 +287,16 @@ def test_a_model_reads_the_attributes_of_networkx_graphs_that_it_was_fitted_on()
     ):
         batch = as_batch(graphs, **({"weight_attribute": "weight"} | names))
         fitted = of_wl().fit(batch, [0, 1] * 4)
-        assert fitted.reading_.vertex_attributes == ("atom",)
+        assert fitted.input_schema_.vertex_attributes == ("atom",)
         assert fitted.predict(graphs).tolist() == [0, 1] * 4
         found = fitted.usable([*graphs[:2], nx.path_graph(2)])
         assert found.faults == {2: "its nodes do not all have the attribute 'atom'; set it on each"}
     parallel = nx.MultiGraph([(0, 1, {"weight": 1}), (0, 1, {"weight": 2})])
     batch = as_batch([parallel], weight_attribute="weight")
-    assert_same(as_batch([parallel], like=batch.reading), batch)
+    assert_same(as_batch([parallel], like=batch.schema), batch)
     real = as_batch([network(1.5, 2.5)], feature_attributes=["atom"])
-    assert_same(as_batch([network(1.5, 2.5)], like=real.reading), real)
-    assert real.reading.n_features == 1
+    assert_same(as_batch([network(1.5, 2.5)], like=real.schema), real)
+    assert real.schema.n_features == 1
 
 
 def test_attributes_that_are_not_used_are_told_once():
@@ -398,7 +398,7 @@ def test_strange_members_of_a_list_never_take_the_others_down():
 
 def test_graphs_that_lack_what_arcs_carry_never_take_the_others_down():
     plain, alone = Graph([[0], [1]], labels=["a", "b"]), Graph([[], []], labels=["a"])
-    labeled = dataclasses.replace(plain, arc_labels=["s"])
+    labeled = dataclasses.replace(plain, edge_labels=["s"])
     weighted = dataclasses.replace(plain, weights=[2.0])
     for own, what in ((labeled, "labels on arcs"), (weighted, "weights")):
         for encoder in ("wl", "union"):

@@ -492,7 +492,7 @@ def test_arguments_that_cannot_be(tmp_path):
         read_graphs(path, id_column="nam")
     with pytest.raises(DatasetFormatError, match=r"no csv files; a folder with .*: 1 .jsonl"):
         read_graphs(tmp_path, format="csv")
-    for wrong in ({"format": "xls"}, {"vertex": "x"}, {"arc_labels": "x"}, {"atoms": "x"}):
+    for wrong in ({"format": "xls"}, {"vertex": "x"}, {"edge_labels": "x"}, {"atoms": "x"}):
         with pytest.raises(ValueError, match="expected one of"):
             read_graphs(path, **wrong)
     with pytest.raises(ValueError, match="chunk_size=0"):

@@ -24,7 +24,7 @@ from fdgnn import (
 from fdgnn.cli.describing import model_in_words
 from fdgnn.datasets.molecules import smiles_column
 from fdgnn.exceptions import DatasetFormatError
-from fdgnn.graphs.molecules import ATOM_FEATURES, molecule_reading
+from fdgnn.graphs.molecules import ATOM_FEATURES, molecule_schema
 from strategies import assert_same
 
 rdkit = pytest.importorskip("rdkit")
@@ -56,9 +56,9 @@ def test_atoms_are_labels_and_bonds_edges(tmp_path):
             Graph(
                 [[0, 1, 1], [1, 2, 3]],
                 labels=["C", "C", "O", "O"],
-                arc_labels=["single", "double", "single"],
+                edge_labels=["single", "double", "single"],
             ),
-            Graph(ring, labels=["C", "C", "C", "N", "C", "C", "Na"], arc_labels=["aromatic"] * 6),
+            Graph(ring, labels=["C", "C", "C", "N", "C", "C", "Na"], edge_labels=["aromatic"] * 6),
         ]
     )
     assert_same(table.graphs, expected)
@@ -67,11 +67,8 @@ def test_atoms_are_labels_and_bonds_edges(tmp_path):
 
 def test_bond_orders(tmp_path):
     path = write(tmp_path / "m.csv", "smiles", "C=O", "c1ccccc1", "C#N", "[NH3]->[Cu]")
-    graphs = read_graphs(path, arc_labels="weights").graphs
+    graphs = read_graphs(path, edge_labels="weights").graphs
     assert [set(graph.weights) for graph in graphs] == [{2}, {1.5}, {3}, {1}]
-    read = read_graphs(path, arc_labels="vertices", atoms="element")
-    names = read.graphs.label_values.tolist()
-    assert names == ["C", "Cu", "N", "O", "edge 1", "edge 1.5", "edge 2", "edge 3"]
     assert read_graphs(path).graphs.weights is None
 
 
@@ -79,18 +76,18 @@ def test_bond_types(tmp_path):
     smiles = ["C", "C=O", "c1ccccc1", "C#N", "[NH3]->[Cu]", "[Re]$[Re]"]
     path = write(tmp_path / "m.csv", "smiles", *smiles)
     for how in ("auto", "labels"):
-        table = read_graphs(path, arc_labels=how)
-        types = [set(graph.arc_labels.tolist()) for graph in table.graphs]
+        table = read_graphs(path, edge_labels=how)
+        types = [set(graph.edge_labels.tolist()) for graph in table.graphs]
         expected = [set(), {"double"}, {"aromatic"}, {"triple"}, {"single"}, {"order 4"}]
         assert (types, table.graphs.weights) == (expected, None)
-    assert (table.reading.arc_kind, table.reading.edge_attribute) == ("text", "bonds")
-    for how in ("weights", "vertices", "ignore"):
-        assert read_graphs(path, arc_labels=how).graphs.arc_labels is None
+    assert (table.schema.edge_kind, table.schema.edge_attribute) == ("text", "bonds")
+    for how in ("weights", "ignore"):
+        assert read_graphs(path, edge_labels=how).graphs.edge_labels is None
     new = write(tmp_path / "new.csv", "smiles", "O", "CC#C")
-    graphs = read_graphs(new, like=table.reading).graphs
-    assert graphs.arc_label_values.tolist() == ["single", "triple"]
+    graphs = read_graphs(new, like=table.schema).graphs
+    assert graphs.edge_label_values.tolist() == ["single", "triple"]
     lonely = read_graphs(write(tmp_path / "o.csv", "smiles", "O", "C"))  # no bonds, no types
-    assert (len(lonely.graphs), lonely.reading.arc_labels) == (2, "ignore")
+    assert (len(lonely.graphs), lonely.schema.edge_labels) == (2, "ignore")
 
 
 def test_rich_atoms(tmp_path):
@@ -161,7 +158,7 @@ def test_atoms_and_bonds_are_those_rdkit_lists(tmp_path):
                 weights=[bond.GetBondTypeAsDouble() for bond in bonds],
             )
         )
-    found = read_graphs(path, arc_labels="weights", atoms="element").graphs
+    found = read_graphs(path, edge_labels="weights", atoms="element").graphs
     assert_same(found, GraphBatch.from_graphs(expected))
 
 
@@ -247,7 +244,7 @@ def test_a_smiles_with_a_foreign_byte_at_an_end_is_a_bad_row(byte, tmp_path):
     """RDKit takes such bytes off, and reads the rest."""
     path = tmp_path / "m.csv"
     path.write_bytes(b"smiles\nCCO" + byte + b"\n" + byte + b"CCO\nCCO\n")
-    for like in (None, molecule_reading("element")):  # each by its own way
+    for like in (None, molecule_schema("element")):  # each by its own way
         table = read_graphs(path, like=like)
         assert table.rows.tolist() == [2]
         assert all("which no SMILES has" in each.reason for each in table.rejects)
@@ -311,7 +308,7 @@ def test_standardized_molecules_are_those_that_one_would_draw(tmp_path):
         (2, "c", "CC(=O)[O-]", "CC(=O)O", ("charge",)),
         (4, "e", "c1ccccc1.CCO", "c1ccccc1", ("fragment",)),
     ]
-    assert (table.reading.standardize, table.graphs.reading.standardize) == ("parent", "parent")
+    assert (table.schema.standardize, table.graphs.schema.standardize) == ("parent", "parent")
     assert read_graphs(path).changes == ()
 
 
@@ -337,11 +334,11 @@ def test_stereo_tells_mirror_images_and_sides_however_they_are_written(tmp_path)
         trans, again, cis = graphs[3:]
         signature = graphs.coloring.signatures
         assert signature[0] == signature[1] != signature[2]
-        assert set(trans.arc_labels) == set(again.arc_labels) == {"single", "double E"}
-        assert set(cis.arc_labels) == {"single", "double Z"}
+        assert set(trans.edge_labels) == set(again.edge_labels) == {"single", "double E"}
+        assert set(cis.edge_labels) == {"single", "double Z"}
         flat = read_graphs(path, atoms=atoms).graphs
         assert flat.coloring.signatures[0] == flat.coloring.signatures[2]
-        assert set(flat.arc_label_values.tolist()) == {"single", "double"}
+        assert set(flat.edge_label_values.tolist()) == {"single", "double"}
     assert graphs.features.shape[1] == len(ATOM_FEATURES) + 2
     labels = read_graphs(path, stereo=True, atoms="typed").graphs.label_values.tolist()
     assert {"C 3 H1 R", "C 3 H1 S"} < set(labels)
@@ -350,17 +347,17 @@ def test_stereo_tells_mirror_images_and_sides_however_they_are_written(tmp_path)
 def test_a_reading_keeps_how_molecules_were_cleaned(tmp_path):
     path = write(tmp_path / "m.csv", "smiles", "C[C@H](N)C(=O)[O-]", "CC[O-].[Na+]")
     first = read_graphs(path, standardize="parent", stereo=True, atoms="typed")
-    again = read_graphs(path, like=first.reading)
+    again = read_graphs(path, like=first.schema)
     assert_same(again.graphs, first.graphs)
-    assert (again.reading, again.changes) == (first.reading, first.changes)
+    assert (again.schema, again.changes) == (first.schema, first.changes)
     model = GraphClassifier(readout=KernelRidge(alpha=1.0)).fit(first.graphs, [0, 1])
     save_model(model, tmp_path / "m.fdgnn")
     told = model_in_words(model_info(tmp_path / "m.fdgnn"))["read from"]
     assert told.endswith("standardized, largest fragment; stereo told")
     with pytest.raises(ValueError, match=r"`standardize` is 'tautomer', but .* leave .* out"):
-        read_graphs(path, like=first.reading, standardize="tautomer")
+        read_graphs(path, like=first.schema, standardize="tautomer")
     with pytest.raises(ValueError, match="`stereo` is False, but"):
-        read_graphs(path, like=first.reading, stereo=False)
+        read_graphs(path, like=first.schema, stereo=False)
     with pytest.raises(ValueError, match="standardize='salt': expected one of parent, tautomer"):
         read_graphs(path, standardize="salt")
     table = write(tmp_path / "g.jsonl", json.dumps({"edge_index": [[0], [1]]}))

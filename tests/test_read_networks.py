@@ -1,4 +1,4 @@
-"""Folders of GraphML and GEXF files, with a table of their targets."""
+"""Folders of GraphML files, with a table of their targets."""
 
 from __future__ import annotations
 
@@ -73,15 +73,6 @@ def test_bad_files_and_lines(folder):
     assert table.n_rows == 9
 
 
-def test_gexf_names_are_no_labels(tmp_path):
-    graph = nx.path_graph(3)
-    nx.write_gexf(graph, tmp_path / "a.gexf")
-    assert read_graphs(tmp_path).graphs.labels is None
-    nx.set_node_attributes(graph, {0: 6, 1: 6, 2: 8}, "element")
-    nx.write_gexf(graph, tmp_path / "a.gexf")
-    assert read_graphs(tmp_path).graphs.labels.tolist() == [6, 6, 8]
-
-
 def test_attributes_to_choose_from(tmp_path):
     graph = nx.path_graph(2)
     nx.set_node_attributes(graph, {0: 0.5, 1: 1.5}, "charge")
@@ -100,10 +91,8 @@ def test_weights_labels_and_directions(tmp_path):
     graph = molecule("C", "O", weight=2.5, bond="double")
     nx.write_graphml(graph, tmp_path / "a.graphml")
     assert read_graphs(tmp_path).graphs.weights.tolist() == [2.5, 2.5]
-    found = read_graphs(tmp_path, edge_attribute="bond", arc_labels="vertices").graphs
-    assert found.labels.tolist() == ["C", "O", "edge double"]
     found = read_graphs(tmp_path, edge_attribute="bond").graphs
-    assert (found.arc_labels.tolist(), found.weights) == (["double", "double"], None)
+    assert (found.edge_labels.tolist(), found.weights) == (["double", "double"], None)
     nx.write_graphml(graph.to_directed(), tmp_path / "a.graphml")
     assert read_graphs(tmp_path).graphs.directed
     assert not read_graphs(tmp_path, directed=False).graphs.directed
@@ -131,14 +120,14 @@ def test_a_table_that_names_no_file(folder):
 
 def test_labels_of_edges(tmp_path):
     nx.write_graphml(molecule("C", "O", weight=2.5, label="double"), tmp_path / "a.graphml")
-    assert read_graphs(tmp_path).graphs.arc_labels is None  # of the two, a weight is the usual one
-    found = read_graphs(tmp_path, arc_labels="labels").graphs
-    assert (found.arc_labels.tolist(), found.weights) == (["double", "double"], None)
+    assert read_graphs(tmp_path).graphs.edge_labels is None  # of the two, a weight is the usual one
+    found = read_graphs(tmp_path, edge_labels="labels").graphs
+    assert (found.edge_labels.tolist(), found.weights) == (["double", "double"], None)
     nx.write_graphml(molecule("C", "O", label="double"), tmp_path / "a.graphml")
-    assert read_graphs(tmp_path).graphs.arc_labels.tolist() == ["double", "double"]
+    assert read_graphs(tmp_path).graphs.edge_labels.tolist() == ["double", "double"]
     parallel = nx.MultiGraph()
     parallel.add_edge(0, 1, label="a")
     parallel.add_edge(0, 1, label="b")
     nx.write_graphml(parallel, tmp_path / "a.graphml")
     table = read_graphs(tmp_path)
-    assert (len(table.graphs), table.graphs.arc_labels) == (1, None)
+    assert (len(table.graphs), table.graphs.edge_labels) == (1, None)

@@ -185,7 +185,7 @@ def test_lists_of_molecules(expected):
     changed_ones = read_graphs(["CC[O-].[Na+]", "CCO"], standardize="parent").changes
     assert [(c.row, c.before, c.after) for c in changed_ones] == [(0, "CC[O-].[Na+]", "CCO")]
     model = FDGNNClassifier(random_state=0).fit(["CCO", "CCN", "CCCO", "CCCN"], [0, 1, 0, 1])
-    assert read_graphs(["CCO"], like=model).reading.atoms == "typed"
+    assert read_graphs(["CCO"], like=model).schema.atoms == "typed"
 
 
 # ---------------------------------------------------------------------- files of molecules
@@ -246,7 +246,7 @@ def test_sdf_files(tmp_path, pack):
     clean = read_graphs(path, standardize="parent", stereo=True, atoms="typed")
     assert [(c.id, c.steps) for c in clean.changes] == [("salt", ("fragment", "charge"))]
     assert any(label.endswith((" R", " S")) for label in clean.graphs.label_values.tolist())
-    again = read_graphs(path, like=table.reading)
+    again = read_graphs(path, like=table.schema)
     assert_same(again.graphs, table.graphs)
 
 

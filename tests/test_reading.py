@@ -23,7 +23,7 @@ from fdgnn import (
 )
 from fdgnn.datasets import make_random_graphs
 from fdgnn.exceptions import DatasetFormatError
-from fdgnn.graphs import Reading
+from fdgnn.graphs import InputSchema
 from fdgnn.records import decode, encode
 from strategies import assert_same
 from tu_files import write_folder
@@ -49,31 +49,31 @@ def reasons(table):
 
 def test_a_reading_leaves_nothing_open(tmp_path):
     table = read_graphs(write(tmp_path / "g.jsonl", ROW, ROW))
-    assert table.reading == Reading(
+    assert table.schema == InputSchema(
         source="table",
         directed=False,
         vertex="labels",
         label_kind="integer",
-        arc_labels="weights",
-        arc_kind="number",
-        arc_width=1,
+        edge_labels="weights",
+        edge_kind="number",
+        edge_width=1,
         vertex_attributes=("node_feat",),
         edge_attribute="edge_attr",
     )
-    assert table.graphs.reading is table.reading
-    assert "auto" not in encode(table.reading).decode()
-    assert decode(encode(table.reading), Reading) == table.reading
+    assert table.graphs.schema is table.schema
+    assert "auto" not in encode(table.schema).decode()
+    assert decode(encode(table.schema), InputSchema) == table.schema
 
 
 def test_a_reading_stays_with_the_graphs(tmp_path):
     rows = [ROW | {"edge_attr": a} for a in (["s", "s", "d", "d"], ["d", "d", "d", "d"])]
-    graphs = read_graphs(write(tmp_path / "g.jsonl", *rows), arc_labels="vertices").graphs
-    assert (graphs.reading.arc_kind, graphs.reading.arc_width) == ("text", 1)
+    graphs = read_graphs(write(tmp_path / "g.jsonl", *rows)).graphs
+    assert (graphs.schema.edge_kind, graphs.schema.edge_width) == ("text", 1)
     for some in (graphs[:1], graphs[[1, 0]], pickle.loads(pickle.dumps(graphs)), as_batch(graphs)):
-        assert some.reading == graphs.reading
-    assert as_batch(list(graphs)).reading is None
-    for part in iter_graphs(tmp_path / "g.jsonl", chunk_size=1, arc_labels="vertices"):
-        assert part.reading == part.graphs.reading == graphs.reading
+        assert some.schema == graphs.schema
+    assert as_batch(list(graphs)).schema is None
+    for part in iter_graphs(tmp_path / "g.jsonl", chunk_size=1):
+        assert part.schema == part.graphs.schema == graphs.schema
 
 
 @pytest.mark.parametrize(
@@ -81,25 +81,25 @@ def test_a_reading_stays_with_the_graphs(tmp_path):
     [
         {"vertex": "labels"},
         {"vertex": "none", "n_features": 3},
-        {"arc_labels": "weights"},
+        {"edge_labels": "weights"},
         {"atoms": "rich"},
-        {"arc_labels": "auto"},
+        {"edge_labels": "auto"},
     ],
 )
 def test_a_reading_that_contradicts_itself_is_no_reading(wrong):
-    good = {"source": "table", "directed": False, "vertex": "none", "arc_labels": "ignore"}
-    assert decode(json.dumps(good), Reading).vertex == "none"
+    good = {"source": "table", "directed": False, "vertex": "none", "edge_labels": "ignore"}
+    assert decode(json.dumps(good), InputSchema).vertex == "none"
     with pytest.raises(ValueError, match=r"contradicts itself|Invalid enum value"):
-        decode(json.dumps(good | wrong), Reading)
+        decode(json.dumps(good | wrong), InputSchema)
 
 
 def test_tu_datasets_have_a_reading_from_cache_too(tmp_path, monkeypatch):
     monkeypatch.setenv("FDGNN_CACHE", str(tmp_path / "cache"))
     path = write_folder(tmp_path / "toy")
     for _ in range(2):
-        reading = load_tu(path)[0].reading
-        assert (reading.source, reading.vertex, reading.label_kind) == ("tu", "labels", "integer")
-    assert load_tu(path, vertex="features")[0].reading.n_features == 2
+        schema = load_tu(path)[0].schema
+        assert (schema.source, schema.vertex, schema.label_kind) == ("tu", "labels", "integer")
+    assert load_tu(path, vertex="features")[0].schema.n_features == 2
 
 
 # ---------------------------------------------------------------------- applied to a new file
@@ -135,7 +135,7 @@ def test_whole_numbers_are_weights_where_the_training_data_had_weights(weighted,
     model = fit_on(table.graphs, table.y)
     expected = read_graphs(write(tmp_path / "reals.jsonl", *rows)).graphs
     assert read_graphs(new).graphs.weights is None
-    for like in (model, table.reading):
+    for like in (model, table.schema):
         assert_same(read_graphs(new, like=like).graphs, expected)
         parts = list(iter_graphs(new, like=like, chunk_size=7))
         assert_same(as_batch([g for part in parts for g in part.graphs]), expected)
@@ -150,7 +150,7 @@ def test_whole_numbers_are_weights_for_the_commands(weighted, tmp_path):
     run = fdgnn("fit", train, "--target", "y", "-o", path, "--model", "paper", "--no-search")
     assert run.returncode == 0, run.stderr
     model = load_model(path)
-    assert model.reading_ == read_graphs(train).reading
+    assert model.input_schema_ == read_graphs(train).schema
     assert_same(read_graphs(new, like=model).graphs, read_graphs(reals).graphs)
     outputs = [fdgnn(c, path, f, "-q").stdout for c in ("predict", "explain") for f in (new, reals)]
     assert outputs[0] == outputs[1]
@@ -174,43 +174,43 @@ def test_whole_numbers_are_weights_for_the_commands(weighted, tmp_path):
 )
 def test_rows_that_do_not_fit_are_refused_by_name(tmp_path, change, why):
     """One such row, or a file of nothing else."""
-    reading = read_graphs(write(tmp_path / "train.jsonl", ROW)).reading
-    mixed = read_graphs(write(tmp_path / "mixed.jsonl", ROW, ROW | change), like=reading)
+    schema = read_graphs(write(tmp_path / "train.jsonl", ROW)).schema
+    mixed = read_graphs(write(tmp_path / "mixed.jsonl", ROW, ROW | change), like=schema)
     assert mixed.rows.tolist() == [0]
     assert reasons(mixed)[1].startswith(why)
-    alone = read_graphs(write(tmp_path / "alone.jsonl", ROW | change), like=reading)
+    alone = read_graphs(write(tmp_path / "alone.jsonl", ROW | change), like=schema)
     assert alone.graphs is None
     assert reasons(alone)[0].startswith(why)
     with pytest.raises(DatasetFormatError, match="row 0: "):
-        read_graphs(tmp_path / "alone.jsonl", like=reading, strict=True)
+        read_graphs(tmp_path / "alone.jsonl", like=schema, strict=True)
 
 
 def test_a_missing_column_is_named(tmp_path):
-    reading = read_graphs(write(tmp_path / "train.jsonl", ROW)).reading
-    table = read_graphs(write(tmp_path / "g.jsonl", {"edge_index": ARCS, "id": 1}), like=reading)
+    schema = read_graphs(write(tmp_path / "train.jsonl", ROW)).schema
+    table = read_graphs(write(tmp_path / "g.jsonl", {"edge_index": ARCS, "id": 1}), like=schema)
     assert reasons(table) == {0: "it has no node_feat, expected integer labels"}
     molecules = write(tmp_path / "m.jsonl", {"smiles": "CCO"})
     with pytest.raises(DatasetFormatError, match=r"no column edge_index, .* not read from SMILES"):
-        read_graphs(molecules, like=reading)
+        read_graphs(molecules, like=schema)
 
 
 def test_features_and_columns_follow_the_reading(tmp_path):
     """Whole numbers are features if they were; of two columns, the known one is read."""
     train = write(tmp_path / "train.jsonl", {"edge_index": ARCS, "x": [0.5, 1.5, 2.5]})
-    reading = read_graphs(train).reading
-    assert (reading.n_features, reading.vertex_attributes) == (1, ("x",))
+    schema = read_graphs(train).schema
+    assert (schema.n_features, schema.vertex_attributes) == (1, ("x",))
     both = {"edge_index": ARCS, "node_feat": ["a", "b", "c"], "x": [1, 2, 3]}
-    graphs = read_graphs(write(tmp_path / "both.jsonl", both), like=reading).graphs
+    graphs = read_graphs(write(tmp_path / "both.jsonl", both), like=schema).graphs
     assert graphs.features.ravel().tolist() == [1, 2, 3]
     other = {"edge_index": ARCS, "node_feat": [1, 2, 3]}  # the other name of the same column
-    assert read_graphs(write(tmp_path / "other.jsonl", other), like=reading).graphs is not None
+    assert read_graphs(write(tmp_path / "other.jsonl", other), like=schema).graphs is not None
 
 
 @pytest.mark.parametrize(
     "asked",
     [
         {"vertex": "features"},
-        {"arc_labels": "ignore"},
+        {"edge_labels": "ignore"},
         {"directed": True},
         {"atoms": "rich"},
         {"edge_attribute": "bond"},
@@ -220,20 +220,20 @@ def test_features_and_columns_follow_the_reading(tmp_path):
 )
 def test_arguments_that_contradict_the_reading_are_errors(tmp_path, asked):
     path = write(tmp_path / "g.jsonl", ROW)
-    reading = read_graphs(path).reading
+    schema = read_graphs(path).schema
     (name,) = asked
     with pytest.raises(ValueError, match=rf"`{name}` is .*; leave `{name}` out"):
-        read_graphs(path, like=reading, **asked)
-    same = {"vertex": "labels", "arc_labels": "weights", "directed": False}
-    assert len(read_graphs(path, like=reading, **same).graphs) == 1
+        read_graphs(path, like=schema, **asked)
+    same = {"vertex": "labels", "edge_labels": "weights", "directed": False}
+    assert len(read_graphs(path, like=schema, **same).graphs) == 1
 
 
 def test_what_can_be_like(tmp_path):
     path = write(tmp_path / "g.jsonl", ROW, ROW)
-    plain = fit_on([(ARCS, None), ([[0], [1]], None)])  # from no file, so it has no reading
-    assert read_graphs(path, like=plain).reading == read_graphs(path).reading
+    plain = fit_on([(ARCS, None), ([[0], [1]], None)])  # from no file, so it has no schema
+    assert read_graphs(path, like=plain).schema == read_graphs(path).schema
     for wrong in ("a path", FDGNNClassifier(), {}):
-        with pytest.raises(ValueError, match="give a fitted model or a Reading"):
+        with pytest.raises(ValueError, match="give a fitted model or an InputSchema"):
             read_graphs(path, like=wrong)
 
 
@@ -241,9 +241,9 @@ def test_molecules_are_read_as_before(tmp_path):
     pytest.importorskip("rdkit")
     train = tmp_path / "train.csv"
     train.write_text("molecule,y\nCCO,1\nC=O,0\n")
-    how = {"atoms": "rich", "arc_labels": "vertices"}
-    reading = read_graphs(train, smiles_column="molecule", **how).reading
-    assert (reading.source, reading.smiles_column, reading.atoms) == (
+    how = {"atoms": "rich", "edge_labels": "weights"}
+    schema = read_graphs(train, smiles_column="molecule", **how).schema
+    assert (schema.source, schema.smiles_column, schema.atoms) == (
         "molecules",
         "molecule",
         "rich",
@@ -252,10 +252,10 @@ def test_molecules_are_read_as_before(tmp_path):
     row = {"edge_index": ARCS, "canonical_smiles": "CCO", "other": "C=O"}
     new = write(tmp_path / "new.jsonl", row)
     expected = read_graphs(train, smiles_column="molecule", **how).graphs
-    assert_same(read_graphs(new, like=reading).graphs, expected[:1])
-    assert_same(read_graphs(new, like=reading, smiles_column="other").graphs, expected[1:])
+    assert_same(read_graphs(new, like=schema).graphs, expected[:1])
+    assert_same(read_graphs(new, like=schema, smiles_column="other").graphs, expected[1:])
     with pytest.raises(DatasetFormatError, match="no column with SMILES"):
-        read_graphs(write(tmp_path / "g.jsonl", ROW), like=reading)
+        read_graphs(write(tmp_path / "g.jsonl", ROW), like=schema)
 
 
 def test_networks_are_read_as_before(tmp_path):
@@ -272,33 +272,33 @@ def test_networks_are_read_as_before(tmp_path):
 
     train = save("train", 0.5, element="C")
     names = {"vertex_attributes": "charge", "edge_attribute": "strength"}
-    reading = read_graphs(train, **names).reading
-    assert reading.vertex_attributes == ("charge",)
-    table = read_graphs(save("new", 2, charge=3, title="x"), like=reading)
+    schema = read_graphs(train, **names).schema
+    assert schema.vertex_attributes == ("charge",)
+    table = read_graphs(save("new", 2, charge=3, title="x"), like=schema)
     assert table.graphs.weights.tolist() == [2, 2]
     assert table.graphs.features.tolist() == [[3], [3]]
-    refused = read_graphs(save("directed", 2, directed=True), like=reading)
+    refused = read_graphs(save("directed", 2, directed=True), like=schema)
     assert reasons(refused) == {0: "it is directed, but undirected graphs are expected"}
-    told = read_graphs(train, directed=True, **names).reading
+    told = read_graphs(train, directed=True, **names).schema
     assert told.direction_given
     assert read_graphs(tmp_path / "new", like=told).graphs.directed
 
 
 def test_tu_datasets_of_another_kind_are_refused(tmp_path):
     path = write_folder(tmp_path / "toy")
-    labels = load_tu(path)[0].reading
+    labels = load_tu(path)[0].schema
     assert len(read_graphs(path, like=labels).graphs) == 2
-    text = read_graphs(write(tmp_path / "g.jsonl", ROW | {"node_feat": ["C", "N", "O"]})).reading
+    text = read_graphs(write(tmp_path / "g.jsonl", ROW | {"node_feat": ["C", "N", "O"]})).schema
     with pytest.raises(DatasetFormatError, match="neither edge labels nor edge attributes"):
         read_graphs(path, like=text)
     plain = write(tmp_path / "p.jsonl", {"edge_index": ARCS, "node_feat": ["C", "N", "O"]})
     with pytest.raises(DatasetFormatError, match=r"integer labels on .* has .* text labels on"):
-        read_graphs(path, like=read_graphs(plain).reading)
+        read_graphs(path, like=read_graphs(plain).schema)
     with pytest.raises(DatasetFormatError, match="TU datasets are undirected"):
         read_graphs(path, directed=True)
     # Integer labels are integer labels, whatever the format.
     table = write(tmp_path / "t.jsonl", {"edge_index": ARCS, "node_feat": [0, 1, 2]})
-    assert read_graphs(table, like=labels).reading.source == "table"
+    assert read_graphs(table, like=labels).schema.source == "table"
 
 
 # ---------------------------------------------------------------------- the commands
@@ -323,7 +323,7 @@ def test_errors_of_commands_name_options(weighted, tmp_path):
         for how in ("--directed", "--undirected")
     ]
     assert arcs[0] * 2 == arcs[1]
-    ignored = fdgnn("stability", train, "--arc-labels", "ignore", "--json").stdout
+    ignored = fdgnn("stability", train, "--edge-labels", "ignore", "--json").stdout
     assert json.loads(ignored)["k"] != json.loads(fdgnn("stability", train, "--json").stdout)["k"]
 
 
@@ -337,13 +337,13 @@ def test_the_example_in_the_docs_runs():
 LABELED = ROW | {"edge_attr": ["s", "s", "d", "d"]}
 
 
-def test_a_model_fitted_with_arc_labels_reads_them_and_misses_them(tmp_path):
+def test_a_model_fitted_with_edge_labels_reads_them_and_misses_them(tmp_path):
     graphs = read_graphs(write(tmp_path / "train.jsonl", LABELED, LABELED)).graphs
     model = GraphClassifier(readout=KernelRidge(alpha=1.0)).fit(graphs, [0, 1])
-    assert model.reading_.arc_labels == "labels"
+    assert model.input_schema_.edge_labels == "labels"
     path = write(tmp_path / "new.jsonl", LABELED, ROW, ROW | {"edge_attr": None})
     table = read_graphs(path, like=model)
-    assert table.graphs.arc_labels.tolist() == ["s", "s", "d", "d"]
+    assert table.graphs.edge_labels.tolist() == ["s", "s", "d", "d"]
     assert reasons(table) == {
         1: "its edge_attr has entries of kind number, expected one text per edge",
         2: "it has no edge_attr, expected one text per edge",
@@ -352,15 +352,15 @@ def test_a_model_fitted_with_arc_labels_reads_them_and_misses_them(tmp_path):
     for folder in (write_folder(tmp_path / "plain"), numbers):
         with pytest.raises(DatasetFormatError, match=r"it has .* has .* one text per edge on arcs"):
             read_graphs(folder, like=model)
-    whole = load_tu(numbers)[0].reading
+    whole = load_tu(numbers)[0].schema
     assert_same(read_graphs(numbers, like=whole).graphs, load_tu(numbers)[0])
 
 
-def test_a_model_of_reservoirs_does_not_need_arc_labels(tmp_path):
+def test_a_model_of_reservoirs_does_not_need_edge_labels(tmp_path):
     graphs = read_graphs(write(tmp_path / "train.jsonl", LABELED, LABELED)).graphs
-    assert graphs.reading.arc_labels == "labels"
+    assert graphs.schema.edge_labels == "labels"
     model = fit_on(graphs)
-    assert model.reading_.arc_labels == "ignore"
+    assert model.input_schema_.edge_labels == "ignore"
     path = write(tmp_path / "new.jsonl", LABELED, ROW, ROW | {"edge_attr": None})
     table = read_graphs(path, like=model)
     assert (len(table.graphs), table.rejects) == (3, ())
@@ -368,26 +368,26 @@ def test_a_model_of_reservoirs_does_not_need_arc_labels(tmp_path):
     assert scores.tolist() == [model.decision_function(graphs)[0]] * 3
 
 
-def test_a_model_fitted_without_arc_labels_ignores_them(tmp_path):
+def test_a_model_fitted_without_edge_labels_ignores_them(tmp_path):
     """So do models that were saved before there were arc labels."""
     plain = {"edge_index": ARCS, "node_feat": [5, 6, 7]}
-    reading = read_graphs(write(tmp_path / "train.jsonl", plain)).reading
-    assert reading.arc_labels == "ignore"
-    graphs = read_graphs(write(tmp_path / "new.jsonl", LABELED), like=reading).graphs
-    assert graphs.arc_labels is None
+    schema = read_graphs(write(tmp_path / "train.jsonl", plain)).schema
+    assert schema.edge_labels == "ignore"
+    graphs = read_graphs(write(tmp_path / "new.jsonl", LABELED), like=schema).graphs
+    assert graphs.edge_labels is None
     assert_same(graphs, read_graphs(tmp_path / "train.jsonl").graphs)
     path = write_folder(tmp_path / "toy", edge_labels="1\n" * 11)
-    assert read_graphs(path, like=reading).graphs.arc_labels is None
-    with pytest.raises(ValueError, match=r"`arc_labels` is 'labels', but .*; leave `arc_labels`"):
-        read_graphs(path, like=reading, arc_labels="labels")
+    assert read_graphs(path, like=schema).graphs.edge_labels is None
+    with pytest.raises(ValueError, match=r"`edge_labels` is 'labels', but .*; leave `edge_labels`"):
+        read_graphs(path, like=schema, edge_labels="labels")
 
 
-def test_the_commands_take_arc_labels(tmp_path):
+def test_the_commands_take_edge_labels(tmp_path):
     path = write(tmp_path / "g.jsonl", ROW | {"edge_attr": [1.0, 1.0, 2.0, 2.0]})
-    run = fdgnn("datasets", "info", path, "--arc-labels", "labels", "--json")
-    assert json.loads(run.stdout)["n_arc_labels"] == 2
+    run = fdgnn("datasets", "info", path, "--edge-labels", "labels", "--json")
+    assert json.loads(run.stdout)["n_edge_labels"] == 2
     run = fdgnn("datasets", "info", path, "--json")
-    assert json.loads(run.stdout)["n_arc_labels"] == 0
+    assert json.loads(run.stdout)["n_edge_labels"] == 0
     plain = write(tmp_path / "p.jsonl", {"edge_index": ARCS})
-    missing = fdgnn("datasets", "info", plain, "--arc-labels", "labels")
-    assert_one_clear_line(missing, "nothing that could become labels", "--arc-labels ignore")
+    missing = fdgnn("datasets", "info", plain, "--edge-labels", "labels")
+    assert_one_clear_line(missing, "nothing that could become labels", "--edge-labels ignore")

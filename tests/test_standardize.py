@@ -51,7 +51,7 @@ def test_fit_counts_and_lists_what_was_changed(train, tmp_path):
         {"row": "24", "id": "m24", "before": SALT, "after": "CC(=O)O", "steps": "fragment charge"},
         {"row": "25", "id": "m25", "before": ION, "after": "CCN", "steps": "charge"},
     ]
-    assert load_model(out).reading_.standardize == "parent"
+    assert load_model(out).input_schema_.standardize == "parent"
 
 
 def test_tautomers_are_an_option_and_the_list_may_have_another_name(train, tmp_path):
@@ -61,7 +61,7 @@ def test_tautomers_are_an_option_and_the_list_may_have_another_name(train, tmp_p
     facts = json.loads(run.stdout)
     assert (facts["changed"], facts["changes"]) == (3, str(listed))
     assert [row["steps"] for row in rows_of(listed)] == ["fragment charge", "charge", "tautomer"]
-    assert load_model(tmp_path / "m.fdgnn").reading_.standardize == "tautomer"
+    assert load_model(tmp_path / "m.fdgnn").input_schema_.standardize == "tautomer"
 
 
 def test_predict_applies_it_and_has_a_column_of_what_was_read(train, tmp_path):

@@ -379,9 +379,9 @@ def test_a_result_that_lacks_its_folds_is_summed_up_anew(tmp_path):
     assert finished_result(study, tmp_path) is None
 
 
-def test_arc_labels_are_not_part_of_the_fingerprint():
+def test_edge_labels_are_not_part_of_the_fingerprint():
     """The paper's model ignores them, so a run that was begun without them goes on."""
     study = study_of(protocol=replace(TINY, n_configurations=1, n_guesses=1))
     codes = np.zeros(study.graphs.n_arcs, dtype=np.int32)
-    labeled = replace(study.graphs, arc_label_codes=codes, arc_label_values=np.array(["single"]))
+    labeled = replace(study.graphs, edge_label_codes=codes, edge_label_values=np.array(["single"]))
     assert replace(study, graphs=labeled).settings() == study.settings()

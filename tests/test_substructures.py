@@ -40,7 +40,7 @@ def paths(n, seed=0):
         atoms[where] = "N"
         atoms[where + 1 if label else where - 1] = "O" if label else "C"
         ends = np.arange(length - 1)
-        graphs.append(Graph([ends, ends + 1], labels=atoms, arc_labels=[1] * (length - 1)))
+        graphs.append(Graph([ends, ends + 1], labels=atoms, edge_labels=[1] * (length - 1)))
     return graphs, y
 
 
@@ -209,10 +209,10 @@ def words_of(graph, n_iterations, **options):
 
 
 def test_labels_and_neighbors_are_named():
-    graph = Graph([[0, 1, 1], [1, 2, 3]], labels=["N", "C", "O", "O"], arc_labels=[1, 2, 2])
+    graph = Graph([[0, 1, 1], [1, 2, 3]], labels=["N", "C", "O", "O"], edge_labels=[1, 2, 2])
     assert words_of(graph, 0) == {"label C", "label N", "label O"}
     assert "label C, next to label N (edge 1) and 2 × label O (edge 2)" in words_of(graph, 1)
-    plain = words_of(graph, 1, arc_labels=False)
+    plain = words_of(graph, 1, edge_labels=False)
     assert "label C, next to label N and 2 × label O" in plain
     assert "label O, with all that is up to 2 steps away" in words_of(graph, 2)
     alone = Graph(np.zeros((2, 0), dtype=int), labels=["N"])

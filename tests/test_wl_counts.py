@@ -25,7 +25,7 @@ ROUNDS = 4
 def exact_colors(graph, n_iterations, first):
     """Colors as nested tuples, the definition: own color, and the multiset of arcs and ends."""
     batch = as_batch([graph])
-    arcs = batch.arc_labels
+    arcs = batch.edge_labels
     into, out = {v: [] for v in range(batch.n_vertices)}, {v: [] for v in range(batch.n_vertices)}
     for v in range(batch.n_vertices):
         for a in range(batch.indptr[v], batch.indptr[v + 1]):
@@ -92,7 +92,7 @@ def test_whole_weights_and_directions_are_part_of_colors():
             row += colors
     for ours, theirs in zip(found.tolist(), exact, strict=True):
         assert same_partition(ours, theirs)
-    without = WLCounts(n_iterations=2, arc_labels=False).fit(batch).vertex_colors(batch)
+    without = WLCounts(n_iterations=2, edge_labels=False).fit(batch).vertex_colors(batch)
     assert len(np.unique(without[1])) < len(np.unique(found[1]))
 
 
@@ -133,7 +133,7 @@ def _renumbered(graph, random):
         features=None if graph.features is None else np.asarray(graph.features)[order],
         weights=graph.weights,
         directed=graph.directed,
-        arc_labels=graph.arc_labels,
+        edge_labels=graph.edge_labels,
     )
 
 
@@ -156,7 +156,7 @@ def test_threads_and_chunks_make_no_difference(labeled, monkeypatch):
 def test_colors_are_the_same_on_every_machine():
     """Numbers that were once computed; files of models depend on them."""
     graph = Graph(
-        [[0, 1, 1], [1, 2, 3]], 4, labels=["C", "C", "O", "N"], arc_labels=["s", "d", "s"]
+        [[0, 1, 1], [1, 2, 3]], 4, labels=["C", "C", "O", "N"], edge_labels=["s", "d", "s"]
     )
     found = WLCounts(n_iterations=1).fit([graph]).vertex_colors([graph])
     assert [int(c) % 10**6 for c in found.ravel()] == PINNED
@@ -359,7 +359,7 @@ def test_unseen_labels_are_told_and_no_error():
 def test_unseen_labels_of_edges_are_told(tmp_path):
     def bonded(*kinds):
         ends = np.array([np.arange(len(kinds)), np.arange(1, len(kinds) + 1)])
-        return Graph(ends, labels=["a"] * (len(kinds) + 1), arc_labels=list(kinds))
+        return Graph(ends, labels=["a"] * (len(kinds) + 1), edge_labels=list(kinds))
 
     known = [bonded("s", "d"), bonded("d", "d"), bonded("s", "s"), bonded("d", "s", "d")]
     model = GraphClassifier("wl").fit(known, [0, 1, 0, 1])
@@ -370,15 +370,15 @@ def test_unseen_labels_of_edges_are_told(tmp_path):
         model.predict(new)
     save_model(model, tmp_path / "model.fdgnn")
     assert load_model(tmp_path / "model.fdgnn").unseen(new) == told
-    ignoring = GraphClassifier(WLCounts(arc_labels=False)).fit(known, [0, 1, 0, 1])
+    ignoring = GraphClassifier(WLCounts(edge_labels=False)).fit(known, [0, 1, 0, 1])
     assert ignoring.unseen(new) == {}
 
 
 def test_graphs_must_have_what_arcs_had_during_fit():
-    labeled = Graph([[0, 1], [1, 2]], labels=["a", "b", "a"], arc_labels=["s", "d"])
+    labeled = Graph([[0, 1], [1, 2]], labels=["a", "b", "a"], edge_labels=["s", "d"])
     plain = Graph([[0, 1], [1, 2]], labels=["a", "b", "a"])
     encoder = WLCounts(n_iterations=1).fit([labeled])
-    assert encoder.uses_arc_labels
+    assert encoder.uses_edge_labels
     with pytest.raises(GraphError, match="no labels on arcs, but the model was fitted on graphs"):
         encoder.transform([plain])
     X = WLCounts(n_iterations=1).fit([plain]).transform([labeled])  # the other way: they are left

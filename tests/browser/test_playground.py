@@ -49,7 +49,7 @@ def random_graphs(n, rng, *, labels=None, features=0, directed=False, weighted=F
                 labels=None if labels is None else rng.choice(labels, size),
                 features=rng.normal(size=(size, features)).round(1) if features else None,
                 weights=rng.normal(size=m).round(2) if weighted else None,
-                arc_labels=None if labels is None else rng.choice(["x", "y"], m),
+                edge_labels=None if labels is None else rng.choice(["x", "y"], m),
                 directed=directed,
             )
         )
@@ -314,7 +314,7 @@ def python_score(model, page):
     """Python's score of the graph that is on the canvas."""
     labels, edges = page.evaluate(SKETCH)
     ends = np.array([edge[:2] for edge in edges], dtype=int).reshape(-1, 2).T
-    graph = Graph(ends, n_vertices=len(labels), labels=labels, arc_labels=[e[2] for e in edges])
+    graph = Graph(ends, n_vertices=len(labels), labels=labels, edge_labels=[e[2] for e in edges])
     return model.outputs([graph])[0, 0]
 
 
@@ -605,7 +605,10 @@ def test_the_change_that_flips_the_class(visit, cases):
     ends = np.array([edge[:2] for edge in edges]).T
     others = [[*labels[:v], x, *labels[v + 1 :]] for v in range(len(labels)) for x in "CN"]
     tried = model.outputs(
-        [Graph(ends, labels=x, arc_labels=[e[2] for e in edges], n_vertices=len(x)) for x in others]
+        [
+            Graph(ends, labels=x, edge_labels=[e[2] for e in edges], n_vertices=len(x))
+            for x in others
+        ]
     )[:, 0]
     sign = 1 if before > 0 else -1
     assert (sign * after <= sign * tried + AGREES).all()

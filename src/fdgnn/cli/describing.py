@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from fdgnn.encoders.base import GraphKind
     from fdgnn.encoders.descriptors import DescriptorColumn
     from fdgnn.encoders.registry import EncoderRecord
-    from fdgnn.graphs.reading import Reading
     from fdgnn.model_files import ModelInfo
     from fdgnn.model_files.description import EstimatorRecord
     from fdgnn.model_files.state import TargetRecord
+    from fdgnn.schema import InputSchema
 
 _CLASSES = 10  # that are named
 _STANDARDIZED = {"parent": "largest fragment", "tautomer": "canonical tautomer"}
@@ -43,8 +43,8 @@ def model_in_words(info: ModelInfo) -> dict[str, object]:
     words["graphs"] = _kind_in_words(info.graph_kind)
     if info.descriptors:
         words["descriptors"] = ", ".join(_descriptor(column) for column in info.descriptors)
-    if info.reading is not None:
-        words["read from"] = _reading_in_words(info.reading)
+    if info.schema is not None:
+        words["read from"] = _schema_in_words(info.schema)
     if info.estimators:
         words["base models"] = _estimators(info)
     words["parameters"] = _parameters(info) or "all by default"
@@ -98,18 +98,18 @@ def _descriptor(column: DescriptorColumn) -> str:
     return f"{column.name} ({kinds}{', some missing' if column.missing else ''})"
 
 
-def _reading_in_words(reading: Reading) -> str:
+def _schema_in_words(schema: InputSchema) -> str:
     known = {
-        "column": reading.smiles_column,
-        "atoms": reading.atoms,
-        "vertices": ", ".join(reading.vertex_attributes),
-        "edges": reading.edge_attribute,
-        "arcs": None if reading.arc_labels == "ignore" else f"as {reading.arc_labels}",
-        "standardized,": _STANDARDIZED.get(reading.standardize or ""),
-        "stereo": "told" if reading.stereo else None,
+        "column": schema.smiles_column,
+        "atoms": schema.atoms,
+        "vertices": ", ".join(schema.vertex_attributes),
+        "edges": schema.edge_attribute,
+        "arcs": None if schema.edge_labels == "ignore" else f"as {schema.edge_labels}",
+        "standardized,": _STANDARDIZED.get(schema.standardize or ""),
+        "stereo": "told" if schema.stereo else None,
     }
     found = [f"{name} {value}" for name, value in known.items() if value]
-    return "; ".join([reading.source, *found])
+    return "; ".join([schema.source, *found])
 
 
 def _estimators(info: ModelInfo) -> list[str]:

@@ -93,9 +93,9 @@ def describe(graphs: GraphBatch, y: Array | None) -> dict[str, Any]:
     sizes = np.diff(graphs.vertex_offsets)
     values, counts = np.unique([] if classes is None else classes, return_counts=True)
     return asdict(counts_of(graphs, classes)) | {
-        "n_arc_labels": 0
-        if graphs.arc_label_codes is None
-        else len(np.unique(graphs.arc_label_codes)),
+        "n_edge_labels": 0
+        if graphs.edge_label_codes is None
+        else len(np.unique(graphs.edge_label_codes)),
         "class_counts": [list(p) for p in zip(values.tolist(), counts.tolist(), strict=True)],
         "vertices_min": int(sizes.min()),
         "vertices_mean": float(sizes.mean()),
@@ -117,7 +117,7 @@ def _in_words(facts: dict[str, Any]) -> dict[str, Any]:
         "self-loops": facts["n_self_loops"],
         "vertex labels": facts["n_labels"],
         "features per vertex": facts["n_features"],
-        "arc labels": facts["n_arc_labels"],
+        "arc labels": facts["n_edge_labels"],
         "largest neighborhood, mean over graphs (k)": round(facts["k"], 3),
         "largest neighborhood": facts["max_degree"],
         "distinct graphs (1-WL)": facts["n_distinct"],

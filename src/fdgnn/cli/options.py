@@ -28,8 +28,8 @@ Data = Annotated[
     str,
     typer.Argument(
         help="Graphs: a TU name, folder or zip; CSV, TSV, JSON lines, Parquet or Arrow, with "
-        "SMILES or graph columns; .smi or .sdf; the same gzipped (.gz); a folder of GraphML or "
-        "GEXF; '-' for standard input."
+        "SMILES or graph columns; .smi or .sdf; the same gzipped (.gz); a folder of "
+        "GraphML; '-' for standard input."
     ),
 ]
 ManyData = Annotated[
@@ -111,14 +111,13 @@ class HandleUnknown(StrEnum):
     error = "error"
 
 
-class ArcLabels(StrEnum):
-    """What becomes of labels on arcs; see docs/decisions/0020-arc-labels.md."""
+class EdgeLabels(StrEnum):
+    """What becomes of labels on arcs; see docs/decisions/0020-edge-labels.md."""
 
     auto = "auto"
     ignore = "ignore"
     labels = "labels"
     weights = "weights"
-    vertices = "vertices"
 
 
 class Atoms(StrEnum):
@@ -208,15 +207,13 @@ class FirstDataOptions(DataOptions):
     ] = Vertex.auto
     vertex_attributes: Annotated[
         list[str] | None,
-        typer.Option(help="Attributes of GraphML or GEXF nodes; repeat it, or use commas."),
+        typer.Option(help="Attributes of GraphML nodes; repeat it, or use commas."),
     ] = None
-    edge_attribute: Annotated[
-        str | None, typer.Option(help="Attribute of GraphML or GEXF edges.")
-    ] = None
-    arc_labels: Annotated[
-        ArcLabels,
-        typer.Option(help="Read edge labels as such, as weights, as extra vertices, or not."),
-    ] = ArcLabels.auto
+    edge_attribute: Annotated[str | None, typer.Option(help="Attribute of GraphML edges.")] = None
+    edge_labels: Annotated[
+        EdgeLabels,
+        typer.Option(help="Read edge labels as such, as weights, or not."),
+    ] = EdgeLabels.auto
     atoms: Annotated[
         Atoms | None,
         typer.Option(
@@ -253,7 +250,7 @@ class FirstDataOptions(DataOptions):
             "vertex": self.vertex.value,
             "vertex_attributes": names or None,
             "edge_attribute": self.edge_attribute,
-            "arc_labels": self.arc_labels.value,
+            "edge_labels": self.edge_labels.value,
             "atoms": None if self.atoms is None else self.atoms.value,
             "directed": self.directed,
             "standardize": self.standardizing,

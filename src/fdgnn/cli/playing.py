@@ -126,7 +126,7 @@ def _described(
     table: GraphTable, source: str, how: FirstDataOptions, target: str | None
 ) -> dict[str, Any]:
     """Names and SMILES of the graphs, and the Python that reads them."""
-    if table.reading is not None and table.reading.source == "tu":
+    if table.schema is not None and table.schema.source == "tu":
         code = [
             "from fdgnn import FDGNNClassifier, load_tu",
             f"graphs, y = load_tu({source!r})",
@@ -145,16 +145,16 @@ def _described(
 
 def _of_molecules(table: GraphTable) -> dict[str, Any]:
     """Arguments of `read_graphs` that read molecules as these were; nothing for other graphs."""
-    reading = table.reading
-    if reading is None or reading.atoms is None:
+    schema = table.schema
+    if schema is None or schema.atoms is None:
         return {}
-    bonds = "auto" if reading.arc_labels == "labels" else reading.arc_labels
+    bonds = "auto" if schema.edge_labels == "labels" else schema.edge_labels
     return {
-        "smiles_column": reading.smiles_column,
-        "atoms": reading.atoms,
-        "arc_labels": bonds,
-        "standardize": reading.standardize,
-        "stereo": reading.stereo,
+        "smiles_column": schema.smiles_column,
+        "atoms": schema.atoms,
+        "edge_labels": bonds,
+        "standardize": schema.standardize,
+        "stereo": schema.stereo,
     }
 
 

@@ -11,10 +11,12 @@ from fdgnn.datasets.generators import (
 from fdgnn.datasets.read import iter_graphs, read_graphs
 from fdgnn.datasets.rows import Change, GraphTable, Reject
 from fdgnn.datasets.tu import load_tu
+from fdgnn.schema import ReadOptions
 
 __all__ = [
     "Change",
     "GraphTable",
+    "ReadOptions",
     "Reject",
     "iter_graphs",
     "load_tu",

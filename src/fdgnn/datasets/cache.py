@@ -19,11 +19,11 @@ from fdgnn.arrays import Array, Ints, padded, read_arrays
 from fdgnn.datasets.files import TextFile
 from fdgnn.datasets.home import cache_home, tell_not_kept
 from fdgnn.files import write_aside
-from fdgnn.graphs import GraphBatch, Reading
+from fdgnn.graphs import GraphBatch, InputSchema
 from fdgnn.records import decode, encode
 
 ABANDONED_AFTER = 3600.0  # seconds; no process takes that long to write one file
-FORMAT = 4  # raise this number whenever parsing the same files gives another result
+FORMAT = 5  # raise this number whenever parsing the same files gives another result
 
 Dataset = tuple[GraphBatch, Ints]
 
@@ -52,9 +52,9 @@ def _load(path: Path, key: str) -> Dataset | None:
         arrays = read_arrays(path)
         if arrays.pop("header").tolist() != [key, *sorted(arrays)]:
             return None
-        y, reading = arrays.pop("y"), decode(arrays.pop("reading").item(), Reading)
+        y, schema = arrays.pop("y"), decode(arrays.pop("schema").item(), InputSchema)
         fields = {name: _plain(array) for name, array in arrays.items()}
-        return GraphBatch(**fields, reading=reading), y
+        return GraphBatch(**fields, schema=schema), y
     except (ValueError, KeyError, TypeError):  # damaged, or not one of ours
         return None
 
@@ -66,7 +66,7 @@ def _plain(array: Array) -> Any:
 def _store(path: Path, key: str, parsed: Dataset) -> None:
     graphs, y = parsed
     arrays = {field.name: getattr(graphs, field.name) for field in fields(graphs)}
-    arrays |= {"y": y, "reading": np.array(encode(graphs.reading))}
+    arrays |= {"y": y, "schema": np.array(encode(graphs.schema))}
     arrays |= {n: padded(a) for n, a in arrays.items() if isinstance(a, np.ndarray)}
     arrays = {name: array for name, array in arrays.items() if array is not None}
     try:

@@ -24,7 +24,6 @@ SUFFIXES = {
     ".parquet": "parquet", ".pq": "parquet",
     ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
     ".graphml": "graphml",
-    ".gexf": "gexf",
     ".smi": "smi", ".smiles": "smi",
     ".sdf": "sdf", ".sd": "sdf", ".mol": "sdf",
 }  # fmt: skip
@@ -34,7 +33,7 @@ TABLES = ("parquet", "arrow", "jsonl", "csv", "tsv", "smi", "sdf")
 STREAMED = ("csv", "tsv", "jsonl", "smi", "sdf")  # what can come from a pipe or an open file
 READABLE = (
     "a TU folder or zip, a CSV, TSV, JSON lines, Parquet or Arrow table, a file of SMILES (.smi) "
-    "or SDF, or a folder of such tables or of GraphML or GEXF files"
+    "or SDF, or a folder of such tables or of GraphML files"
 )
 
 
@@ -163,7 +162,7 @@ def _in_folder(folder: Path, format: str | None) -> Found:
     for path in files:
         if _suffix(path) in SUFFIXES:
             by_format.setdefault(SUFFIXES[_suffix(path)], []).append(path)
-    candidates = [format] if format else ["graphml", "gexf", *TABLES]
+    candidates = [format] if format else ["graphml", *TABLES]
     for candidate in candidates:
         if candidate in by_format:
             return Found(candidate, by_format[candidate])

@@ -1,4 +1,4 @@
-"""The reading that suits most rows of a file.
+"""Inference of the input schema that suits most rows of a file.
 
 A row alone cannot tell whether the numbers ``[1, 2]`` are labels or features that happen to be
 whole, nor whether ``[[0, 1], [1, 0]]`` lists sources and targets or pairs. The rows together can.
@@ -15,13 +15,12 @@ from typing import Any, Literal, cast
 from msgspec.structs import replace
 
 from fdgnn.arrays import Array
-from fdgnn.datasets.request import ArcLabels, ReadRequest, VertexChoice
 from fdgnn.exceptions import DatasetFormatError
 from fdgnn.graphs.checks import is_text
-from fdgnn.graphs.descriptors import Kind, kind_of_cells
-from fdgnn.graphs.molecules import Molecule, molecule_reading
+from fdgnn.graphs.descriptors import kind_of_cells
+from fdgnn.graphs.molecules import Molecule, molecule_schema
 from fdgnn.graphs.raw import Raw, RawGraph
-from fdgnn.graphs.reading import USUAL_ATOMS, Reading
+from fdgnn.schema import USUAL_ATOMS, EdgeChoice, InputSchema, ReadOptions, VertexChoice
 
 
 @dataclass(frozen=True)
@@ -39,11 +38,11 @@ KINDS = {"b": "integer", "i": "integer", "u": "integer", "f": "real"}
 # ---------------------------------------------------------------------- all rows
 
 
-def settle(raws: Sequence[RawGraph], request: ReadRequest) -> Reading:
-    """Decide how to read the rows: as the request says, or else as most rows suggest."""
+def settle(raws: Sequence[RawGraph], options: ReadOptions) -> InputSchema:
+    """Decide how to read the rows: as the options say, or else as most rows suggest."""
     x = _commonest([_form(raw.x) for raw in raws])
     carried = _commonest([_form(raw.carried) for raw in raws])
-    vertex, use = request.vertex, request.arc_labels
+    vertex, use = options.vertex, options.edge_labels
     if vertex == "auto":
         label = x.width == 1 and x.kind in ("integer", "text")
         vertex = "none" if x == NOTHING else "labels" if label else "features"
@@ -51,61 +50,62 @@ def settle(raws: Sequence[RawGraph], request: ReadRequest) -> Reading:
         discrete = carried.kind in ("integer", "text") and carried.width > 0
         use = "weights" if carried == Form("real", 1) else "labels" if discrete else "ignore"
     _check_possible(vertex, x, use, carried)
-    directed = request.directed
+    directed = options.directed
     if directed is None:
         directed = Counter(bool(raw.directed) for raw in raws).most_common(1)[0][0]
     ignored = use == "ignore"
-    return Reading(
+    return InputSchema(
         source="table",
         directed=directed,
-        direction_given=request.directed is not None,
+        direction_given=options.directed is not None,
         vertex=vertex,
         label_kind=("text" if x.kind == "text" else "integer") if vertex == "labels" else None,
         n_features=x.width if vertex == "features" else None,
-        arc_labels=use,
-        arc_kind=None if ignored else "text" if carried.kind == "text" else "number",
-        arc_width=None if ignored else carried.width,
+        edge_labels=use,
+        edge_kind=None if ignored else "text" if carried.kind == "text" else "number",
+        edge_width=None if ignored else carried.width,
         pairs=lists_pairs(raws),
         vertex_attributes=() if vertex == "none" else raws[0].vertex_attributes,
         edge_attribute=None if ignored else raws[0].edge_attribute,
-        descriptors=_descriptors(raws, request),
+        **_descriptors(raws, options),
     )
 
 
-def settle_molecules(molecules: Sequence[Molecule], request: ReadRequest) -> Reading:
-    """Decide how to read molecules: as the request says; bonds have types, if there are any."""
+def settle_molecules(molecules: Sequence[Molecule], options: ReadOptions) -> InputSchema:
+    """Decide how to read molecules: as the options say; bonds have types, if there are any."""
     bonded = any(len(molecule.bonds) for molecule in molecules)
-    use = request.arc_labels
+    use = options.edge_labels
     if use == "auto":
         use = "labels" if bonded else "ignore"
     if use != "ignore" and not bonded:
         raise _nothing_carried(use)
-    atoms = request.atoms or USUAL_ATOMS
-    reading = molecule_reading(atoms, request.standardize, bool(request.stereo), use)
-    if request.vertex == "none":
-        reading = replace(reading, vertex="none", label_kind=None, n_features=None)
-    elif request.vertex not in ("auto", reading.vertex):
+    atoms = options.atoms or USUAL_ATOMS
+    schema = molecule_schema(atoms, options.standardize, bool(options.stereo), use)
+    if options.vertex == "none":
+        schema = replace(schema, vertex="none", label_kind=None, n_features=None)
+    elif options.vertex not in ("auto", schema.vertex):
         raise DatasetFormatError(
-            f"with `atoms={atoms!r}`, the vertices carry {reading.vertex} and no "
-            f"{request.vertex}; use `vertex='auto'`"
+            f"with `atoms={atoms!r}`, the vertices carry {schema.vertex} and no "
+            f"{options.vertex}; use `vertex='auto'`"
         )
     return replace(
-        reading,
-        directed=bool(request.directed),
-        direction_given=request.directed is not None,
-        descriptors=_descriptors(molecules, request),
+        schema,
+        directed=bool(options.directed),
+        direction_given=options.directed is not None,
+        **_descriptors(molecules, options),
     )
 
 
-def _descriptors(raws: Sequence[Raw], request: ReadRequest) -> tuple[tuple[str, Kind], ...]:
-    return tuple((name, _kind(name, raws, request)) for name in request.described_by)
+def _descriptors(raws: Sequence[Raw], options: ReadOptions) -> dict[str, Any]:
+    """Find which descriptors are categories: those that the user names, and those with text."""
 
+    def is_category(name: str) -> bool:
+        if name in options.categories:
+            return True
+        return kind_of_cells(name, [(raw.cells or {}).get(name) for raw in raws]) == "category"
 
-def _kind(name: str, raws: Sequence[Raw], request: ReadRequest) -> Kind:
-    """Tell whether a column has numbers or categories."""
-    if name in request.categories:
-        return "category"
-    return kind_of_cells(name, [(raw.cells or {}).get(name) for raw in raws])
+    names = options.all_descriptors
+    return {"descriptors": names, "categories": tuple(filter(is_category, names))}
 
 
 def _commonest(forms: Sequence[Form | None]) -> Form:
@@ -125,26 +125,21 @@ def _form(array: Array | None) -> Form | None:
     return Form(cast(Any, kind), width)
 
 
-def _check_possible(vertex: VertexChoice, x: Form, use: ArcLabels, carried: Form) -> None:
+def _check_possible(vertex: VertexChoice, x: Form, use: EdgeChoice, carried: Form) -> None:
     if vertex in ("labels", "features") and x == NOTHING:
         raise DatasetFormatError(f"the vertices carry no {vertex}; use `vertex='auto'`")
     if use != "ignore" and carried == NOTHING:
         raise _nothing_carried(use)
     if use == "weights" and (carried.width != 1 or carried.kind == "text"):
         raise DatasetFormatError(
-            f"an arc carries {carried.width} entries of kind {carried.kind}, and a weight is one "
-            "number; use `arc_labels='vertices'` or `arc_labels='ignore'`"
-        )
-    if use == "vertices" and vertex == "features" and carried.kind == "text":
-        raise DatasetFormatError(
-            "arcs carry text, and vertices carry numbers, so arcs cannot become vertices; use "
-            "`arc_labels='ignore'`, or give the vertices labels"
+            f"an edge carries {carried.width} entries of kind {carried.kind}, and a weight is one "
+            "number; use `edge_labels='ignore'`"
         )
 
 
-def _nothing_carried(use: ArcLabels) -> DatasetFormatError:
+def _nothing_carried(use: EdgeChoice) -> DatasetFormatError:
     return DatasetFormatError(
-        f"the arcs carry nothing that could become {use}; use `arc_labels='ignore'`"
+        f"the edges carry nothing that could become {use}; use `edge_labels='ignore'`"
     )
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fdgnn.datasets.request import ArcLabels
 from fdgnn.datasets.rows import Cells
 from fdgnn.graphs.molecules import BONDS, Molecule, MoleculeReader
+from fdgnn.schema import EdgeChoice
 
 
 def smiles_column(columns: Sequence[str]) -> str | None:
@@ -30,6 +30,6 @@ class MoleculeColumn:
         return self.reader.read(row.get(self.column))
 
 
-def bonds_of(arc_labels: ArcLabels) -> Any:
+def bonds_of(edge_labels: EdgeChoice) -> Any:
     """Say what is read of bonds; types, unless something else is asked for."""
-    return BONDS["labels" if arc_labels == "auto" else arc_labels]
+    return BONDS["labels" if edge_labels == "auto" else edge_labels]

@@ -1,4 +1,4 @@
-"""GraphML and GEXF files, one graph per file, with a table that names each file's target."""
+"""GraphML files, one graph per file, with a table that names each file's target."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from fdgnn.datasets.files import open_unpacked
-from fdgnn.datasets.request import ReadRequest
 from fdgnn.datasets.rows import BadRow, Row
 from fdgnn.datasets.text import read_csv
 from fdgnn.exceptions import DatasetFormatError, GraphError
@@ -16,11 +15,9 @@ from fdgnn.extras import require
 from fdgnn.graphs.libraries import raw_network
 from fdgnn.graphs.raw import RawGraph
 from fdgnn.limits import MAX_ROW_BYTES
+from fdgnn.schema import ReadOptions
 
-SUFFIXES = (".graphml", ".gexf")
 FILE, PATH = "file", "\0path"  # the columns that this reader adds to a row: the graph's file
-# networkx gives these to all nodes of a GEXF file: names, and how to draw them.
-GEXF_OWN = {"label", "viz", "pid"}
 
 
 def file_rows(files: Sequence[Path]) -> tuple[list[str], Iterator[Row]]:
@@ -86,38 +83,33 @@ def _with_file(row: Row, column: str, by_name: Mapping[str, Path]) -> Row:
 # ---------------------------------------------------------------------- one file
 
 
-def network_reader(request: ReadRequest) -> Callable[[Mapping[str, Any]], RawGraph]:
+def network_reader(options: ReadOptions) -> Callable[[Mapping[str, Any]], RawGraph]:
     """Make a function from a row to the graph in its file; it raises `GraphError` on a bad file.
 
     The first file that can be read says which attributes are read from all of them.
     """
-    nx = require("networkx", "interop", "GraphML and GEXF files")
+    nx = require("networkx", "interop", "GraphML files")
     names: list[tuple[list[str], str | None]] = []
 
     def read(row: Mapping[str, Any]) -> RawGraph:
         graph = _load(nx, row[PATH])
         if not names:
-            names.append((_vertex_attributes(graph, row[PATH], request), _edge(graph, request)))
-        if request.directed and not graph.is_directed():
+            names.append((_vertex_attributes(graph, row[PATH], options), _edge(graph, options)))
+        if options.directed and not graph.is_directed():
             graph = graph.to_directed()  # each edge both ways
-        directed = graph.is_directed() if request.directed is None else request.directed
+        directed = graph.is_directed() if options.directed is None else options.directed
         return raw_network(graph, *names[0], directed)
 
     return read
 
 
 def _load(nx: Any, path: Path) -> Any:
-    read = nx.read_gexf if _is_gexf(path) else nx.read_graphml
     try:
-        return read(io.BytesIO(_content(path)))
+        return nx.read_graphml(io.BytesIO(_content(path)))
     except GraphError:
         raise
     except Exception as error:  # networkx passes on whatever its parsers raise
         raise GraphError(f"{path.name} cannot be read ({error})") from error
-
-
-def _is_gexf(path: Path) -> bool:
-    return path.name.lower().removesuffix(".gz").endswith(".gexf")
 
 
 def _content(path: Path) -> bytes:
@@ -130,14 +122,13 @@ def _content(path: Path) -> bytes:
     return content
 
 
-def _vertex_attributes(graph: Any, path: Path, request: ReadRequest) -> list[str]:
+def _vertex_attributes(graph: Any, path: Path, options: ReadOptions) -> list[str]:
     """Choose the attributes to read: those asked for, else ``label``, else the only one."""
-    if request.vertex == "none":
+    if options.vertex == "none":
         return []
-    if request.attributes:
-        return request.attributes
+    if options.vertex_attributes:
+        return list(options.vertex_attributes)
     found = sorted({name for _, data in graph.nodes(data=True) for name in data})
-    found = [n for n in found if not _is_gexf(path) or n not in GEXF_OWN]
     if "label" in found:
         return ["label"]
     if len(found) > 1:
@@ -148,13 +139,13 @@ def _vertex_attributes(graph: Any, path: Path, request: ReadRequest) -> list[str
     return found
 
 
-def _edge(graph: Any, request: ReadRequest) -> str | None:
+def _edge(graph: Any, options: ReadOptions) -> str | None:
     """Choose the attribute of edges: the one asked for, else one that all edges have."""
-    if request.arc_labels == "ignore":
+    if options.edge_labels == "ignore":
         return None
-    if request.edge_attribute is not None:
-        return request.edge_attribute
+    if options.edge_attribute is not None:
+        return options.edge_attribute
     attributes = [set(data) for *_, data in graph.edges(data=True)]
     everywhere = set.intersection(*attributes) if attributes else set()
-    usual = ("label", "weight") if request.arc_labels == "labels" else ("weight", "label")
+    usual = ("label", "weight") if options.edge_labels == "labels" else ("weight", "label")
     return next((name for name in usual if name in everywhere), None)

@@ -12,7 +12,6 @@ from msgspec.structs import replace as replace_fields
 
 from fdgnn.arrays import Array, Ints
 from fdgnn.datasets.layout import lists_pairs, settle, settle_molecules
-from fdgnn.datasets.request import ReadRequest
 from fdgnn.datasets.targets import (
     plain,
     read_target,
@@ -24,8 +23,8 @@ from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.molecules import Molecule
 from fdgnn.graphs.raw import Joined, Raw, join
-from fdgnn.graphs.reading import Reading
 from fdgnn.limits import MAX_REJECTS
+from fdgnn.schema import InputSchema, ReadOptions
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ class GraphTable:
     smiles : tuple of str, or None
         The good rows' SMILES, if they are molecules: as in the file or, where standardization
         changed a molecule, that of the changed one. Its atoms, from left to right, are vertices.
-    reading : Reading or None
+    schema : InputSchema or None
         How the graphs were read; None as long as no row could be read.
     columns : dict of tuples
         The good rows' values in the further columns that were asked for, as they stand in the
@@ -104,7 +103,7 @@ class GraphTable:
     rejects: tuple[Reject, ...] = ()
     start: int = 0
     smiles: tuple[str, ...] | None = None
-    reading: Reading | None = None
+    schema: InputSchema | None = None
     columns: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     changes: tuple[Change, ...] = ()
     targets: tuple[str, ...] = ()
@@ -160,25 +159,27 @@ class FileRows:
     id_column: str | None = None  # unless the user names another
     smiles_column: str | None = None
 
-    def settle(self, raws: Sequence[Any], request: ReadRequest) -> Reading:
-        """Decide how to read the file; a reading that is given says all but the file's names."""
-        reading = request.like
-        if reading is None:
+    def infer(
+        self, raws: Sequence[Any], options: ReadOptions, like: InputSchema | None
+    ) -> InputSchema:
+        """Infer the schema; one that is given settles all but the names in the file."""
+        schema = like
+        if schema is None:
             decide = settle_molecules if self.source == "molecules" else settle
             try:
-                reading = decide(raws, request)
+                schema = decide(raws, options)
             except (DatasetFormatError, GraphError) as error:
                 raise DatasetFormatError(f"{self.name}: {error}") from None
         changes: dict[str, Any] = {"source": self.source, "smiles_column": self.smiles_column}
         if self.source == "molecules":
-            return replace_fields(reading, **changes)
-        if reading.source != "table":
+            return replace_fields(schema, **changes)
+        if schema.source != "table":
             changes["pairs"] = lists_pairs(raws)
-        if reading.vertex != "none":
+        if schema.vertex != "none":
             changes["vertex_attributes"] = raws[0].vertex_attributes
-        if reading.arc_labels != "ignore":
+        if schema.edge_labels != "ignore":
             changes["edge_attribute"] = raws[0].edge_attribute
-        return replace_fields(reading, **changes)
+        return replace_fields(schema, **changes)
 
 
 @dataclass(frozen=True)
@@ -194,19 +195,19 @@ class ChunkReader:
     """The way from some rows of a file to a table; it can go to other processes."""
 
     file: FileRows
-    request: ReadRequest
-    strict: bool
+    options: ReadOptions
+    like: InputSchema | None = None
 
-    def read(self, chunk: RowChunk, reading: Reading | None = None) -> GraphTable:
+    def read(self, chunk: RowChunk, schema: InputSchema | None = None) -> GraphTable:
         """Make a table of rows; how to read them is decided on these, unless it is given."""
-        found = _Chunk(self.file, self.request, chunk.rows, chunk.start)
+        found = _Chunk(self, chunk)
         joined = None
-        if reading is not None:
-            joined = join(found.raws, reading)
+        if schema is not None:
+            joined = join(found.raws, schema)
         elif found.raws:
-            joined = found.settle()
+            joined = found.join()
         table = found.table(joined)
-        if self.strict and table.rejects:
+        if self.options.strict and table.rejects:
             raise DatasetFormatError(f"{self.file.name}, {table.rejects[0]}")
         if MAX_REJECTS.is_below(len(table.rejects)):
             raise _too_many_rejects(self.file.name, str(table.rejects[0]))
@@ -224,12 +225,16 @@ class GraphTables(Iterator[GraphTable]):
     """The rows of a file as tables of some rows each, all read in one way."""
 
     def __init__(
-        self, file: FileRows, request: ReadRequest, chunk_size: int | None, strict: bool = False
+        self,
+        file: FileRows,
+        options: ReadOptions,
+        like: InputSchema | None = None,
+        chunk_size: int | None = None,
     ) -> None:
         self.chunk_size = chunk_size
         # Molecules that are read as a model's were: nothing is decided on the first chunk.
-        self.independent = file.source == "molecules" and request.like is not None
-        self.reader = ChunkReader(replace(file, rows=iter(())), request, strict)
+        self.independent = file.source == "molecules" and like is not None
+        self.reader = ChunkReader(replace(file, rows=iter(())), options, like)
         self._rows, self._tables = file.rows, self._read()
         self._start = 0
 
@@ -260,10 +265,10 @@ class GraphTables(Iterator[GraphTable]):
             yield row
 
     def _read(self) -> Iterator[GraphTable]:
-        reading = None
+        schema = None
         for chunk in self.chunks():
-            table = self.reader.read(chunk, reading)
-            reading = reading or table.reading
+            table = self.reader.read(chunk, schema)
+            schema = schema or table.schema
             yield table
 
     def __next__(self) -> GraphTable:
@@ -273,20 +278,19 @@ class GraphTables(Iterator[GraphTable]):
 class _Chunk:
     """Some rows of a file: first raw graphs, then graphs, then a batch."""
 
-    def __init__(
-        self, file: FileRows, request: ReadRequest, rows: Sequence[Row], start: int
-    ) -> None:
-        self.file, self.request, self.start = file, request, start
+    def __init__(self, reader: ChunkReader, chunk: RowChunk) -> None:
+        self.file, self.options, self.like = reader.file, reader.options, reader.like
+        self.start, rows = chunk.start, chunk.rows
         good = {i: row for i, row in enumerate(rows) if not isinstance(row, BadRow)}
         self.ids = self._ids(rows)
         self.rejects = {i: row.reason for i, row in enumerate(rows) if isinstance(row, BadRow)}
         self.targets: dict[int, Any] = {}
         self.raws: dict[int, Raw] = {}
         self.beside: dict[int, list[Any]] = {}  # values in the further columns
-        wanted = request.targets or request.columns or request.described_by
+        wanted = self.options.targets or self.options.columns or self.options.all_descriptors
         for i, row in good.items():
             try:
-                raw = file.reader(row)
+                raw = self.file.reader(row)
                 if wanted:
                     raw = self._with_rest(i, row, raw)
                 self.raws[i] = raw
@@ -295,7 +299,7 @@ class _Chunk:
 
     def _ids(self, rows: Sequence[Row]) -> tuple[Any, ...]:
         """What the id column says of each row, or else the row's number."""
-        column = self.request.id_column or self.file.id_column
+        column = self.options.id_column or self.file.id_column
         found = [
             row.id if isinstance(row, BadRow) else column and plain(row.get(column)) for row in rows
         ]
@@ -303,40 +307,40 @@ class _Chunk:
 
     def _with_rest(self, i: int, row: Cells, raw: Raw) -> Raw:
         """Keep what else is wanted of the row of a graph; descriptors go with the graph."""
-        if self.request.has_several:
-            cells = {name: row.get(name) for name in self.request.targets}
-            self.targets[i] = read_targets(cells, self.request.numeric)
-        elif self.request.targets:
-            cell = row.get(self.request.targets[0])
-            self.targets[i] = read_target(cell, self.request.numeric)
-        self.beside[i] = [plain(row.get(column)) for column in self.request.columns]
-        described_by = self.request.described_by
+        if self.options.has_several:
+            cells = {name: row.get(name) for name in self.options.targets}
+            self.targets[i] = read_targets(cells, self.options.numeric)
+        elif self.options.targets:
+            cell = row.get(self.options.targets[0])
+            self.targets[i] = read_target(cell, self.options.numeric)
+        self.beside[i] = [plain(row.get(column)) for column in self.options.columns]
+        described_by = self.options.all_descriptors
         if not described_by:
             return raw
         return replace(raw, cells={name: plain(row.get(name)) for name in described_by})
 
-    def settle(self) -> Joined:
-        """Decide how to read the file; arc labels that nobody asked for must not cost a row."""
-        reading = self.file.settle(list(self.raws.values()), self.request)
-        joined = join(self.raws, reading)
-        asked = self.request.arc_labels != "auto" or reading.arc_labels != "labels"
+    def join(self) -> Joined:
+        """Infer the schema and join the graphs; edge labels that nobody chose cost no row."""
+        schema = self.file.infer(list(self.raws.values()), self.options, self.like)
+        joined = join(self.raws, schema)
+        asked = self.options.edge_labels != "auto" or schema.edge_labels != "labels"
         if asked or not joined.faults:
             return joined
-        nothing = {"arc_labels": "ignore", "arc_kind": None, "arc_width": None}
-        plain = join(self.raws, replace_fields(reading, **nothing, edge_attribute=None))
+        nothing = {"edge_labels": "ignore", "edge_kind": None, "edge_width": None}
+        plain = join(self.raws, replace_fields(schema, **nothing, edge_attribute=None))
         return plain if len(plain.faults) < len(joined.faults) else joined
 
     def table(self, joined: Joined | None) -> GraphTable:
-        """Make a table of the joined graphs; without a reading there are none."""
+        """Make a table of the joined graphs; without a schema there are none."""
         rejects = self.rejects | ({} if joined is None else joined.faults)
         good = [i for i in range(len(self.ids)) if i not in rejects]
         y = smiles = None
         changes: tuple[Change, ...] = ()
-        names = self.request.targets
+        names = self.options.targets
         if names:
             found = [self.targets[i] for i in good]
             text = self.file.text_only
-            several = self.request.has_several
+            several = self.options.has_several
             y = target_table(found, len(names), text) if several else target_array(found, text)
         if self.file.source == "molecules":
             molecules = cast(dict[int, Molecule], self.raws)
@@ -352,13 +356,13 @@ class _Chunk:
             ),
             start=self.start,
             smiles=smiles,
-            reading=None if joined is None else joined.reading,
+            schema=None if joined is None else joined.schema,
             columns={
                 column: tuple(self.beside[i][c] for i in good)
-                for c, column in enumerate(self.request.columns)
+                for c, column in enumerate(self.options.columns)
             },
             changes=changes,
-            targets=names if self.request.has_several else (),
+            targets=names if self.options.has_several else (),
         )
 
     def _change(self, i: int, raw: Molecule) -> Change:

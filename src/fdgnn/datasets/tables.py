@@ -19,7 +19,7 @@ import numpy as np
 
 from fdgnn.arrays import Array
 from fdgnn.exceptions import GraphError
-from fdgnn.graphs import Reading, checks
+from fdgnn.graphs import InputSchema, checks
 from fdgnn.graphs.raw import RawGraph
 from fdgnn.texts import parse_json
 
@@ -38,7 +38,7 @@ def graph_columns(columns: Sequence[str]) -> list[str]:
 
 
 def graph_reader(
-    columns: Sequence[str], like: Reading | None = None
+    columns: Sequence[str], like: InputSchema | None = None
 ) -> Callable[[Mapping[str, Any]], RawGraph]:
     """Make a function from a row to its graph; it raises `GraphError` on a bad row.
 

@@ -27,18 +27,17 @@ from fdgnn.datasets.cache import Dataset, cached
 from fdgnn.datasets.files import TextFile, open_dataset
 from fdgnn.datasets.home import data_home as home_of
 from fdgnn.datasets.home import find
-from fdgnn.datasets.request import CHOICES, ArcLabels
 from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.graphs import GraphBatch
-from fdgnn.graphs.carried import code_arcs, labels_of, subdivide
-from fdgnn.graphs.reading import ArcUse, Reading, Vertex, check_choice
+from fdgnn.graphs.edge_labels import joined_labels
+from fdgnn.schema import CHOICES, EdgeChoice, EdgeUse, InputSchema, Vertex, check_choice
 
 
 def load_tu(
     name: str | os.PathLike[str],
     *,
     vertex: Vertex = "labels",
-    arc_labels: ArcLabels = "labels",
+    edge_labels: EdgeChoice = "labels",
     data_home: str | os.PathLike[str] | None = None,
     download_if_missing: bool = True,
 ) -> tuple[GraphBatch, npt.NDArray[np.int64]]:
@@ -59,13 +58,12 @@ def load_tu(
     vertex : {"labels", "features", "none"}, default="labels"
         What the vertices carry: their discrete labels, as in the paper (nothing if the dataset
         has none); their real-valued attributes; or nothing.
-    arc_labels : {"labels", "auto", "ignore", "weights", "vertices"}, default="labels"
-        What becomes of edge labels. By default they are the arcs' labels, which the paper's model
-        ignores; there are none if the dataset has none, or lists an edge with different ones.
-        Several labels per edge are joined to a text such as ``"1,2"``. "auto" does the same and,
-        if a dataset has no edge labels, reads one attribute per edge as its weight. "ignore"
-        reads nothing. "weights" and "vertices" make edge labels or, if there are none, edge
-        attributes the arcs' weights, or vertices of their own between the edges' ends.
+    edge_labels : {"labels", "auto", "ignore", "weights"}, default="labels"
+        How edge labels are used. By default they are labels, which the paper's model ignores;
+        there are none if the dataset has none, or lists an edge with different ones. Several
+        labels per edge are joined to a text such as ``"1,2"``. "auto" does the same and, if a
+        dataset has no edge labels, reads one attribute per edge as its weight. "ignore" reads
+        nothing. "weights" reads edge labels or, if there are none, edge attributes as weights.
     data_home : path, optional
         By default the environment variable ``FDGNN_DATA``, or else the user's cache directory.
     download_if_missing : bool, default=True
@@ -89,18 +87,18 @@ def load_tu(
         The dataset is not here, and could not or should not be downloaded.
     """
     check_choice("vertex", vertex, get_args(Vertex))
-    check_choice("arc_labels", arc_labels, CHOICES["arc_labels"])
+    check_choice("edge_labels", edge_labels, CHOICES["edge_labels"])
     path = find(name, home_of(data_home), download_if_missing=download_if_missing)
-    variant = f"{vertex}, arcs {arc_labels}"
+    variant = f"{vertex}, arcs {edge_labels}"
     with open_dataset(path) as files:
         return cached(
-            files.values(), variant, lambda: parse_tu(files, vertex, arc_labels),
+            files.values(), variant, lambda: parse_tu(files, vertex, edge_labels),
             name=path.stem[:40],
         )  # fmt: skip
 
 
 def parse_tu(
-    files: Mapping[str, TextFile], vertex: Vertex = "labels", arc_labels: ArcLabels = "labels"
+    files: Mapping[str, TextFile], vertex: Vertex = "labels", edge_labels: EdgeChoice = "labels"
 ) -> Dataset:
     """Parse the text files of one dataset, given by kind: "A", "graph_labels" and so on."""
     y = _read_integers(_needed(files, "graph_labels"))
@@ -108,7 +106,7 @@ def parse_tu(
     sizes = _graph_sizes(graph_of, y, files)
     arcs: Array = _read_arcs(_needed(files, "A"), graph_of)
     labels, features = _vertex_data(files, vertex, len(graph_of))
-    use, carried = _arc_data(files, arc_labels, arcs.shape[1])
+    use, carried = _arc_data(files, edge_labels, arcs.shape[1])
     if (np.diff(graph_of) < 0).any():  # the vertices of a graph need not be listed together
         order = np.argsort(graph_of, kind="stable")
         arcs = np.argsort(order)[arcs]
@@ -116,36 +114,34 @@ def parse_tu(
         features = None if features is None else features[order]
     offsets = offsets_of(sizes)
     build = partial(GraphBatch.from_arcs, offsets, arcs, labels=labels, features=features)
-    graphs = table = None
+    graphs = None
     if use == "labels" and carried is not None:
         try:
-            graphs = build(arc_labels=labels_of(carried))
+            graphs = build(edge_labels=joined_labels(carried))
         except GraphError:  # an edge has different labels; so there are none
             use, carried = "ignore", None
     if graphs is None:
-        weights, table = (None, None) if carried is None else code_arcs(carried)
+        weights = None if carried is None else carried[:, 0]
         try:
             graphs = build(weights=weights)
         except GraphError as error:
             raise DatasetFormatError(f"{_prefix(files)}*.txt: {error}") from error
-    if use == "vertices":
-        graphs = subdivide(graphs, table)
-    return replace(graphs, reading=_reading(labels, features, use, carried)), y
+    return replace(graphs, schema=_schema(labels, features, use, carried)), y
 
 
-def _reading(
-    labels: Ints | None, features: Floats | None, use: ArcUse, carried: Array | None
-) -> Reading:
+def _schema(
+    labels: Ints | None, features: Floats | None, use: EdgeUse, carried: Array | None
+) -> InputSchema:
     vertex: Vertex = "none" if features is None else "features"
-    return Reading(
+    return InputSchema(
         source="tu",
         directed=False,
         vertex=vertex if labels is None else "labels",
         label_kind=None if labels is None else "integer",
         n_features=None if features is None else features.shape[1],
-        arc_labels=use,
-        arc_kind=None if carried is None else "number",
-        arc_width=None if carried is None else carried.shape[1],
+        edge_labels=use,
+        edge_kind=None if carried is None else "number",
+        edge_width=None if carried is None else carried.shape[1],
     )
 
 
@@ -226,18 +222,18 @@ def _vertex_data(
 
 
 def _arc_data(
-    files: Mapping[str, TextFile], arc_labels: ArcLabels, n_arcs: int
-) -> tuple[ArcUse, Array | None]:
+    files: Mapping[str, TextFile], edge_labels: EdgeChoice, n_arcs: int
+) -> tuple[EdgeUse, Array | None]:
     """Decide what becomes of the arcs' data, and read it, one row per arc."""
     kind = next((k for k in ("edge_labels", "edge_attributes") if k in files), None)
-    if arc_labels == "ignore" or (arc_labels == "labels" and kind != "edge_labels"):
+    if edge_labels == "ignore" or (edge_labels == "labels" and kind != "edge_labels"):
         return "ignore", None
     if kind is None:
-        if arc_labels == "auto":
+        if edge_labels == "auto":
             return "ignore", None
         raise DatasetFormatError(
             f"{_prefix(files)}edge_labels.txt is missing: this dataset has neither edge labels "
-            "nor edge attributes; load it with `arc_labels='ignore'`"
+            "nor edge attributes; load it with `edge_labels='ignore'`"
         )
     file = files[kind]
     carried: Array = _read_integer_rows(file) if kind == "edge_labels" else _read_floats(file)
@@ -247,16 +243,16 @@ def _arc_data(
             "the file is truncated or belongs to another dataset"
         )
     width = carried.shape[1]
-    if arc_labels == "weights" and width > 1:
+    if edge_labels == "weights" and width > 1:
         raise DatasetFormatError(
-            f"{file.name}: {width} numbers per arc cannot be its weight; load it with "
-            "`arc_labels='vertices'` or `arc_labels='ignore'`"
+            f"{file.name}: {width} numbers per edge cannot be its weight; load it with "
+            "`edge_labels='ignore'`"
         )
-    if arc_labels == "auto" and kind == "edge_labels":
+    if edge_labels == "auto" and kind == "edge_labels":
         return "labels", carried
-    if arc_labels == "auto":
+    if edge_labels == "auto":
         return ("weights", carried) if width == 1 else ("ignore", None)
-    return cast(ArcUse, arc_labels), carried
+    return cast(EdgeUse, edge_labels), carried
 
 
 def _graph_sizes(graph_of: Ints, y: Ints, files: Mapping[str, TextFile]) -> Ints:

@@ -39,11 +39,11 @@ from fdgnn.exceptions import (
 )
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
-from fdgnn.graphs.reading import Reading
 from fdgnn.graphs.union import Kind
 from fdgnn.linear import KernelRidge, Ridge, fits_in_memory
 from fdgnn.parameters import LARGEST_WHOLE, Jobs, Rule, check_parameters
 from fdgnn.records import Record, cached_property
+from fdgnn.schema import InputSchema
 from fdgnn.seeds import integer_seed, seed_sequence
 from fdgnn.texts import agreeing
 
@@ -59,7 +59,7 @@ def unseen_in_words(graphs: GraphBatch, vocabulary: Sequence[Any] | None) -> dic
 
 def unseen_arcs_in_words(graphs: GraphBatch, vocabulary: Sequence[Any] | None) -> dict[int, str]:
     """Positions of graphs with an edge label that is not in the vocabulary, each with words."""
-    new = graphs.new_arc_labels(vocabulary)
+    new = graphs.new_edge_labels(vocabulary)
     return {g: f"edge label {label} was not seen during fit" for g, label in new.items()}
 
 
@@ -262,7 +262,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     random_state: Any = None
     n_jobs: int | None = None
-    reading_: Reading | None = None  # how the graphs of `fit` were read, if that is known
+    input_schema_: InputSchema | None = None  # how the graphs of `fit` were read, if that is known
 
     # ------------------------------------------------------------------ what a subclass says
 
@@ -353,7 +353,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return None
 
     @property
-    def uses_arc_labels(self) -> bool:
+    def uses_edge_labels(self) -> bool:
         """Whether labels of arcs make a difference; else files need not have them."""
         return False
 
@@ -418,7 +418,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if len(graphs) == 0:
             raise GraphError("no graphs: there is nothing to fit to")
         self.take_seed(seed)
-        self.reading_ = graphs.reading
+        self.input_schema_ = graphs.schema
         self.graph_kind_ = GraphKind.of(graphs)
         self._draw(graphs, seed)
         return self

@@ -241,13 +241,13 @@ class EncoderUnion(Encoder):
         return UnionParts(self.blocks_, tuple(found))
 
     @property
-    def uses_arc_labels(self) -> bool:
+    def uses_edge_labels(self) -> bool:
         """Whether one of the encoders uses labels of arcs."""
         blocks = getattr(self, "blocks_", ())
         encoders = [block.encoder for block in blocks] or [
             encoder for _, encoder in self.named_encoders
         ]
-        return any(encoder.uses_arc_labels for encoder in encoders)
+        return any(encoder.uses_edge_labels for encoder in encoders)
 
     def lacking(self, kind: Kind) -> str | None:
         """What one of the encoders needs."""

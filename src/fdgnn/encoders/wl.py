@@ -242,7 +242,7 @@ class WLCounts(Encoder):
         of the training graphs; features that they do not have are left out.
     n_bins : int, default=16
         Bins of each real feature, about equally full on the training graphs.
-    arc_labels : bool, default=True
+    edge_labels : bool, default=True
         Whether labels and weights of arcs are part of the colors, where there are any. Weights
         that are not whole numbers are cut into bins.
     handle_unknown : {"ignore", "error"}, default="ignore"
@@ -279,7 +279,7 @@ class WLCounts(Encoder):
         "counts": OneOf(("thermometer", "sum", "presence")),
         "n_features": Buckets(),
         "n_bins": Number(2, whole=True, most=MAX_BINS),
-        "arc_labels": OneOf((False, True)),
+        "edge_labels": OneOf((False, True)),
         "handle_unknown": OneOf(HANDLE_UNKNOWN),
     }
     Facts = WLFacts
@@ -292,7 +292,7 @@ class WLCounts(Encoder):
         counts: str = "thermometer",
         n_features: int | None = DEFAULT_FEATURES,
         n_bins: int = 16,
-        arc_labels: bool = True,
+        edge_labels: bool = True,
         n_jobs: int | None = None,
         handle_unknown: str = "ignore",
     ) -> None:
@@ -302,7 +302,7 @@ class WLCounts(Encoder):
         self.counts = counts
         self.n_features = n_features
         self.n_bins = n_bins
-        self.arc_labels = arc_labels
+        self.edge_labels = edge_labels
         self.n_jobs = n_jobs
         self.handle_unknown = handle_unknown
 
@@ -324,8 +324,8 @@ class WLCounts(Encoder):
             self.feature_edges_ = channels.quantile_edges(graphs.features, self.n_bins)
             bins = channels.bins_of(graphs.features, self.feature_edges_)
             self.joint_ = channels.few_rows(channels.coarse_bins(bins, self.feature_edges_))
-        self.arcs_ = ArcReading.of(graphs) if self.arc_labels else ArcReading()
-        arc_values = graphs.arc_label_values if self.arcs_.labeled else None
+        self.arcs_ = ArcReading.of(graphs) if self.edge_labels else ArcReading()
+        arc_values = graphs.edge_label_values if self.arcs_.labeled else None
         self.arc_vocabulary_ = None if arc_values is None else tuple(arc_values.tolist())
         self.columns_ = None
         if self.n_features is None:
@@ -542,9 +542,9 @@ class WLCounts(Encoder):
     # ------------------------------------------------------------------ for users
 
     @property
-    def uses_arc_labels(self) -> bool:
+    def uses_edge_labels(self) -> bool:
         """Whether labels of arcs are part of the colors."""
-        return self.arcs_.labeled if hasattr(self, "arcs_") else self.arc_labels
+        return self.arcs_.labeled if hasattr(self, "arcs_") else self.edge_labels
 
     @property
     def _takes_unseen(self) -> bool:

@@ -203,7 +203,7 @@ class ArcReading:
     @classmethod
     def of(cls, graphs: GraphBatch) -> ArcReading:
         """Take what arcs of training graphs have."""
-        labeled, weights = graphs.arc_label_codes is not None, graphs.weights
+        labeled, weights = graphs.edge_label_codes is not None, graphs.weights
         if weights is None or (weights == np.round(weights)).all():
             return cls(labeled, weights is not None)
         edges = quantile_edges(weights[:, None], WEIGHT_BINS)[0]
@@ -233,7 +233,7 @@ class ArcReading:
 
     def lacking(self, kind: Kind) -> str | None:
         """Say what a graph of this kind lacks; None if nothing."""
-        if self.labeled and kind.arc_labels is None:
+        if self.labeled and kind.edge_labels is None:
             return _MISSING.format("it has no labels on arcs")
         if self.weighted and not kind.weighted:
             return _MISSING.format("it has no weights")

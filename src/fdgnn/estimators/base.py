@@ -30,7 +30,6 @@ from fdgnn.folds import choice_folds
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.checks import check_finite
 from fdgnn.graphs.converters import Sifted, as_batch, items_of, sift
-from fdgnn.graphs.reading import Reading, check_choice, reading_of
 from fdgnn.graphs.union import Kind
 from fdgnn.metrics import (
     OF_CLASSES,
@@ -41,6 +40,7 @@ from fdgnn.metrics import (
     usual_scoring,
 )
 from fdgnn.parameters import Jobs, OneOf, Rule, check_parameters
+from fdgnn.schema import InputSchema, check_choice, schema_of
 from fdgnn.seeds import seed_sequence
 from fdgnn.targets import Targets, read_targets, targets_like
 from fdgnn.threads import one_blas_thread, with_one_blas_thread
@@ -64,7 +64,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
     class_weight: Any = None
 
     _graph_kind: GraphKind
-    reading_: Reading | None
+    input_schema_: InputSchema | None
     seed_: np.random.SeedSequence
     estimators_: tuple[FittedModel, ...]
     targets_: tuple[FittedTarget, ...]
@@ -149,7 +149,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
     def _begin(self, graphs: Any) -> None:
         """Keep what is known of the training graphs before anything is fitted."""
         self._graph_kind = GraphKind.of(graphs)
-        self.reading_ = getattr(graphs, "reading", None)
+        self.input_schema_ = getattr(graphs, "schema", None)
         self.seed_ = seed_sequence(self.random_state)
         for name in list(vars(self)):  # what an earlier fit, or its model file, has left
             if name in ("_moments", "n_iter_", "converged_") or name.startswith("training_"):
@@ -205,8 +205,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         if None not in cuts:  # each target has two classes, so one output
             models = [model.lowered(np.array(cuts)) for model in models]
         self.estimators_ = tuple(models)
-        if self.reading_ is not None and not any(m.encoder.uses_arc_labels for m in models):
-            self.reading_ = self.reading_.without_arc_labels()
+        if self.input_schema_ is not None and not any(m.encoder.uses_edge_labels for m in models):
+            self.input_schema_ = self.input_schema_.without_edge_labels()
 
     def _metric(self, targets: Targets) -> Metric:
         """What alpha and base models are chosen by."""
@@ -385,8 +385,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
     def _molecules_only(self) -> str:
         """What to give a model of molecules, if vertices do not carry what its atoms did."""
-        reading = reading_of(self)
-        is_of_molecules = reading is not None and reading.source == "molecules"
+        schema = schema_of(self)
+        is_of_molecules = schema is not None and schema.source == "molecules"
         return "; it was fitted on molecules, so give it SMILES" if is_of_molecules else ""
 
     def _refusal(self, kind: Kind) -> str | None:

@@ -154,7 +154,7 @@ def _digest(folds: Folds) -> str:
 
 def _fingerprint(graphs: GraphBatch, y: Array) -> str:
     """The study's, and whether arcs have labels, which it leaves out."""
-    labels = graphs.arc_labels
+    labels = graphs.edge_labels
     return f"{fingerprint(graphs, y)}{'' if labels is None else '-arc-labels'}"
 
 

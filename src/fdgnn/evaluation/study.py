@@ -157,7 +157,7 @@ def fingerprint(graphs: GraphBatch, y: Array) -> str:
     for field in fields(graphs):
         # The paper's model ignores arc labels: its scores do not depend on them, and a run that was
         # begun before they were read can be resumed.
-        if field.name.startswith("arc_label"):
+        if field.name.startswith("edge_label"):
             continue
         value = getattr(graphs, field.name)
         if isinstance(value, np.ndarray):

@@ -38,8 +38,8 @@ from fdgnn.explanations.groups import (
 )
 from fdgnn.fitting import FittedModel
 from fdgnn.graphs import Graph, GraphBatch
-from fdgnn.graphs.reading import check_choice
 from fdgnn.linear import LinearReadout
+from fdgnn.schema import check_choice
 from fdgnn.targets import winning_class
 
 _AT_ONCE = 50_000  # vertices whose states are held in memory together
@@ -350,9 +350,9 @@ def _without(graph: Graph, u: int, v: int) -> Graph:
     if not graph.directed:
         gone |= (source == v) & (end == u)
     weights = None if graph.weights is None else graph.weights[~gone]
-    labels = None if graph.arc_labels is None else graph.arc_labels[~gone]
+    labels = None if graph.edge_labels is None else graph.edge_labels[~gone]
     left = graph.edge_index[:, ~gone]
-    return replace(graph, edge_index=left, weights=weights, arc_labels=labels)
+    return replace(graph, edge_index=left, weights=weights, edge_labels=labels)
 
 
 def _scores(model: Any, graphs: list[Graph], number: int) -> Floats:

@@ -16,7 +16,7 @@ from fdgnn.exceptions import GraphError
 from fdgnn.extras import require
 from fdgnn.graphs import Graph, GraphBatch
 from fdgnn.graphs.molecules import MoleculeReader
-from fdgnn.graphs.reading import reading_of
+from fdgnn.schema import schema_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +107,7 @@ def without_vertices(graph: Graph, gone: Ints) -> Graph:
         features=some(graph.features, kept),
         weights=some(graph.weights, left),
         directed=graph.directed,
-        arc_labels=some(graph.arc_labels, left),
+        edge_labels=some(graph.edge_labels, left),
         descriptors=graph.descriptors,
     )
 
@@ -256,7 +256,7 @@ def molecule_groups(
         Atoms are counted as in the SMILES, from 0; hydrogens are implicit.
     smarts : str or sequence of str
         Substructures of your own: each a SMARTS, and after a space a name, if it is to have one.
-    like : fitted model or Reading, optional
+    like : fitted model or InputSchema, optional
         The model to explain. It matters if the model standardizes molecules, since groups are then
         those of the molecule that results.
 
@@ -301,8 +301,8 @@ def name_of_smarts(smarts: str) -> str:
 
 
 def _molecule(molecule: Any, like: Any = None) -> Any:
-    reading = reading_of(like)
-    reader = MoleculeReader() if reading is None else MoleculeReader.of(reading)
+    schema = schema_of(like)
+    reader = MoleculeReader() if schema is None else MoleculeReader.of(schema)
     return reader.molecule(molecule).mol
 
 

@@ -177,8 +177,8 @@ def _entering(graph: GraphBatch, vertex: int) -> list[tuple[int, int]]:
 
 
 def _edge(encoder: WLCounts, graph: GraphBatch, arc: int) -> str:
-    codes, values = graph.arc_label_codes, graph.arc_label_values
-    if not encoder.uses_arc_labels or codes is None or values is None:
+    codes, values = graph.edge_label_codes, graph.edge_label_values
+    if not encoder.uses_edge_labels or codes is None or values is None:
         return ""
     return f" (edge {values[codes[arc]]})"
 

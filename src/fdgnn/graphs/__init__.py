@@ -3,6 +3,6 @@
 from fdgnn.arrays import Array, Floats, Ints
 from fdgnn.graphs.batch import GraphBatch
 from fdgnn.graphs.graph import Graph
-from fdgnn.graphs.reading import Reading
+from fdgnn.schema import InputSchema
 
-__all__ = ["Array", "Floats", "Graph", "GraphBatch", "Ints", "Reading"]
+__all__ = ["Array", "Floats", "Graph", "GraphBatch", "InputSchema", "Ints"]

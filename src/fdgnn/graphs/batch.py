@@ -22,16 +22,16 @@ from fdgnn.graphs.arcs import merge_arcs
 from fdgnn.graphs.descriptors import Descriptors, mixed_kinds
 from fdgnn.graphs.graph import Graph
 from fdgnn.graphs.labels import coded, decoded, first_new, recoded
-from fdgnn.graphs.reading import Reading
 from fdgnn.graphs.union import Faults, Kind, Union, join, read_parts
 from fdgnn.records import cached_property
+from fdgnn.schema import InputSchema
 from fdgnn.texts import counted
 
 __all__ = ["GraphBatch"]
 
 _ARRAYS = (
     "vertex_offsets", "indptr", "neighbors", "weights", "label_codes", "label_values", "features",
-    "arc_label_codes", "arc_label_values",
+    "edge_label_codes", "edge_label_values",
 )  # fmt: skip
 
 
@@ -64,12 +64,12 @@ class GraphBatch(Sequence[Graph]):
     directed : bool
     n_merged_arcs : int
         How many repeated arcs were merged when the batch was built.
-    reading : Reading or None
+    schema : InputSchema or None
         How the graphs were read, if they come from a file.
-    arc_label_codes : (n_arcs,) int32 or None
-        Positions in `arc_label_values`, in the order of `neighbors`. Colors, quotients and the
+    edge_label_codes : (n_arcs,) int32 or None
+        Positions in `edge_label_values`, in the order of `neighbors`. Colors, quotients and the
         reservoir do not know of arc labels.
-    arc_label_values : (n_arc_labels,) int or str, or None
+    edge_label_values : (n_edge_labels,) int or str, or None
         The distinct labels of arcs, sorted.
     descriptors : Descriptors or None
         Columns with a value for each graph; see `with_descriptors`.
@@ -84,9 +84,9 @@ class GraphBatch(Sequence[Graph]):
     features: Floats | None = None
     directed: bool = False
     n_merged_arcs: int = 0
-    reading: Reading | None = None
-    arc_label_codes: npt.NDArray[np.int32] | None = None
-    arc_label_values: Array | None = None
+    schema: InputSchema | None = None
+    edge_label_codes: npt.NDArray[np.int32] | None = None
+    edge_label_values: Array | None = None
     descriptors: Descriptors | None = None
 
     def __post_init__(self) -> None:
@@ -151,10 +151,10 @@ class GraphBatch(Sequence[Graph]):
         return batch, [part.position for part in parts], errors
 
     @classmethod
-    def empty(cls, reading: Reading | None = None) -> GraphBatch:
+    def empty(cls, schema: InputSchema | None = None) -> GraphBatch:
         """A batch of no graphs; nothing can be fitted to it, and predictions of it are empty."""
         nothing = np.zeros(1, dtype=np.int64)
-        return cls(nothing, nothing.copy(), np.empty(0, dtype=np.int32), reading=reading)
+        return cls(nothing, nothing.copy(), np.empty(0, dtype=np.int32), schema=schema)
 
     @classmethod
     def from_arcs(
@@ -165,7 +165,7 @@ class GraphBatch(Sequence[Graph]):
         weights: npt.ArrayLike | None = None,
         labels: npt.ArrayLike | None = None,
         features: npt.ArrayLike | None = None,
-        arc_labels: npt.ArrayLike | None = None,
+        edge_labels: npt.ArrayLike | None = None,
         directed: bool = False,
     ) -> GraphBatch:
         """Check arrays over the disjoint union, and build a batch from them.
@@ -175,7 +175,7 @@ class GraphBatch(Sequence[Graph]):
         vertex_offsets : (n_graphs + 1,) int
         arcs : (2, n_arcs) int
             Sources and targets, as vertices of the union.
-        weights, labels, features, arc_labels : arrays over arcs and vertices, optional
+        weights, labels, features, edge_labels : arrays over arcs and vertices, optional
         directed : bool, default=False
             If not, the arc (v, u) is added for every (u, v) that has none.
         """
@@ -194,9 +194,9 @@ class GraphBatch(Sequence[Graph]):
         if features is not None:
             features = np.array(checks.feature_matrix(features), order="C")
             checks.check_shape(features, (n, features.shape[1]), "features")
-        if arc_labels is not None:
-            arc_labels = checks.arc_label_array(arc_labels, arcs.shape[1])
-        union = Union(offsets, arcs, labels, features, weights, arc_labels, bool(directed))
+        if edge_labels is not None:
+            edge_labels = checks.edge_label_array(edge_labels, arcs.shape[1])
+        union = Union(offsets, arcs, labels, features, weights, edge_labels, bool(directed))
         batch, faults = cls._assemble(union)
         if batch is None:
             graph = min(faults)
@@ -210,7 +210,7 @@ class GraphBatch(Sequence[Graph]):
         if faults:
             return None, faults
         codes, values = coded(union.labels)
-        arc_codes, arc_values = coded(union.arc_labels)
+        arc_codes, arc_values = coded(union.edge_labels)
         merged = merge_arcs(union.arcs, union.weights, arc_codes, union.offsets, union.directed)
         if len(merged.differing_weights) or len(merged.differing_labels):
             return None, union.contradictions(merged)
@@ -224,8 +224,8 @@ class GraphBatch(Sequence[Graph]):
             features=None if union.features is None else np.ascontiguousarray(union.features),
             directed=union.directed,
             n_merged_arcs=merged.n_merged,
-            arc_label_codes=merged.label_codes,
-            arc_label_values=arc_values,
+            edge_label_codes=merged.label_codes,
+            edge_label_values=arc_values,
         )
         return batch, {}
 
@@ -285,7 +285,7 @@ class GraphBatch(Sequence[Graph]):
             features=None if self.features is None else self.features[v:w],
             weights=None if self.weights is None else self.weights[a:b],
             directed=self.directed,
-            arc_labels=decoded(self.arc_label_codes, self.arc_label_values, a, b),
+            edge_labels=decoded(self.edge_label_codes, self.edge_label_values, a, b),
             descriptors=None if self.descriptors is None else self.descriptors.row(g),
         )
 
@@ -303,9 +303,9 @@ class GraphBatch(Sequence[Graph]):
             label_values=self.label_values,
             features=None if self.features is None else self.features[vertices],
             directed=self.directed,
-            reading=self.reading,
-            arc_label_codes=None if self.arc_label_codes is None else self.arc_label_codes[arcs],
-            arc_label_values=self.arc_label_values,
+            schema=self.schema,
+            edge_label_codes=None if self.edge_label_codes is None else self.edge_label_codes[arcs],
+            edge_label_values=self.edge_label_values,
             descriptors=None if self.descriptors is None else self.descriptors.take(chosen),
         )
 
@@ -319,8 +319,8 @@ class GraphBatch(Sequence[Graph]):
             parts.append(counted(len(self.label_values), "vertex label"))
         if self.features is not None:
             parts.append(f"{counted(self.features.shape[1], 'feature')} per vertex")
-        if self.arc_label_values is not None:
-            parts.append(counted(len(self.arc_label_values), "arc label"))
+        if self.edge_label_values is not None:
+            parts.append(counted(len(self.edge_label_values), "arc label"))
         if self.descriptors is not None:
             parts.append(counted(len(self.descriptors.names), "descriptor"))
         parts += ["weighted"] * (self.weights is not None) + ["directed"] * self.directed
@@ -344,9 +344,9 @@ class GraphBatch(Sequence[Graph]):
         return decoded(self.label_codes, self.label_values)
 
     @property
-    def arc_labels(self) -> Array | None:
+    def edge_labels(self) -> Array | None:
         """The arcs' labels as the user gave them, in the order of `neighbors`, or None."""
-        return decoded(self.arc_label_codes, self.arc_label_values)
+        return decoded(self.edge_label_codes, self.edge_label_values)
 
     @cached_property
     def graph_of_vertex(self) -> npt.NDArray[np.int32]:
@@ -402,10 +402,10 @@ class GraphBatch(Sequence[Graph]):
     @cached_property
     def arc_colors(self) -> npt.NDArray[np.uint64] | None:
         """A hash of the label of each arc, in the order of `neighbors`, or None."""
-        if self.arc_label_codes is None or self.arc_label_values is None:
+        if self.edge_label_codes is None or self.edge_label_values is None:
             return None
         return frozen(
-            looked_up(colors.hash_values(self.arc_label_values.tolist()), self.arc_label_codes)
+            looked_up(colors.hash_values(self.edge_label_values.tolist()), self.edge_label_codes)
         )[0]
 
     @cached_property
@@ -449,10 +449,10 @@ class GraphBatch(Sequence[Graph]):
         """Positions of graphs with a vertex label that the vocabulary lacks, and the first such."""
         return first_new(vocabulary, self.label_codes, self.label_values, self.vertex_offsets)
 
-    def new_arc_labels(self, vocabulary: Sequence[Any] | None) -> dict[int, Any]:
+    def new_edge_labels(self, vocabulary: Sequence[Any] | None) -> dict[int, Any]:
         """Positions of graphs with an arc label that the vocabulary lacks, and the first such."""
         offsets = np.asarray(self.indptr[self.vertex_offsets], dtype=np.int64)
-        return first_new(vocabulary, self.arc_label_codes, self.arc_label_values, offsets)
+        return first_new(vocabulary, self.edge_label_codes, self.edge_label_values, offsets)
 
     def encode_labels(
         self, vocabulary: Sequence[Any], *, blank: bool = False

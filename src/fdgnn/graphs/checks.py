@@ -112,10 +112,10 @@ def label_array(labels: Any) -> Array:
     return _discrete(labels, "labels", "vertex", "features")
 
 
-def arc_label_array(arc_labels: Any, n_arcs: int) -> Array:
+def edge_label_array(edge_labels: Any, n_arcs: int) -> Array:
     """Read the arcs' labels as int64 or as text; neither is turned into the other."""
-    array = _discrete(arc_labels, "arc_labels", "arc", "weights")
-    check_shape(array, (n_arcs,), "arc_labels")
+    array = _discrete(edge_labels, "edge_labels", "arc", "weights")
+    check_shape(array, (n_arcs,), "edge_labels")
     return array
 
 

@@ -18,8 +18,8 @@ import scipy.sparse as sp
 from fdgnn.arrays import Ints
 from fdgnn.exceptions import GraphError
 from fdgnn.graphs import Graph, GraphBatch
-from fdgnn.graphs.arc_labels import found_in_all
-from fdgnn.graphs.label_columns import beside_features, has_both, reading_with
+from fdgnn.graphs.edge_labels import found_in_all
+from fdgnn.graphs.label_columns import beside_features, has_both, schema_with
 from fdgnn.graphs.libraries import (
     AttributeNames,
     from_networkx,
@@ -27,24 +27,24 @@ from fdgnn.graphs.libraries import (
     from_scipy,
     is_networkx,
     labels_or_features,
-    names_in_reading,
+    names_in_schema,
     network_by,
-    network_reading,
+    network_schema,
     plain,
     tell_unused,
     to_networkx,
 )
-from fdgnn.graphs.molecules import MoleculeReader, is_molecule, molecule_reading
+from fdgnn.graphs.molecules import MoleculeReader, is_molecule, molecule_schema
 from fdgnn.graphs.raw import Raw, join
-from fdgnn.graphs.reading import (
+from fdgnn.graphs.union import Kind
+from fdgnn.schema import (
     USUAL_ATOMS,
     Atoms,
-    Reading,
+    InputSchema,
     Standardize,
     check_choice,
-    reading_of,
+    schema_of,
 )
-from fdgnn.graphs.union import Kind
 
 __all__ = [
     "Sifted",
@@ -65,7 +65,7 @@ def as_batch(
     label_attribute: str | None = None,
     feature_attributes: str | Sequence[str] | None = None,
     weight_attribute: str | None = None,
-    arc_label_attribute: str | None = None,
+    edge_label_attribute: str | None = None,
     directed: bool = False,
     atoms: Atoms | None = None,
     standardize: Standardize | None = None,
@@ -91,7 +91,7 @@ def as_batch(
         - networkx graphs of any class, see `from_networkx`;
         - PyG ``Data`` objects, or others with ``edge_index`` and, optionally, ``x`` and
           ``num_nodes``, see `from_pyg`. A whole PyG dataset or batch can be passed as well.
-    like : fitted model or Reading, optional
+    like : fitted model or InputSchema, optional
         Read molecules and networkx graphs as those were read that the model was fitted on. An
         empty list is then an empty batch.
     label_attribute : str, optional
@@ -100,7 +100,7 @@ def as_batch(
         The attributes of networkx nodes and PyG objects with the vertices' real features.
     weight_attribute : str, optional
         The attribute of networkx edges and PyG objects with the arcs' weights.
-    arc_label_attribute : str, optional
+    edge_label_attribute : str, optional
         The attribute of networkx edges and PyG objects with the arcs' discrete labels. By default
         it is ``label`` of networkx edges and ``edge_attr`` of PyG objects, if all graphs have it,
         with one integer or text per edge.
@@ -119,7 +119,7 @@ def as_batch(
     Returns
     -------
     GraphBatch
-        Its `reading` says how molecules were read, or which attributes of networkx graphs, so
+        Its `schema` says how molecules were read, or which attributes of networkx graphs, so
         that a model reads others in that way.
 
     Raises
@@ -142,7 +142,7 @@ def as_batch(
     if isinstance(graphs, GraphBatch):
         _check_unread(
             label_attribute=label_attribute, feature_attributes=feature_attributes,
-            weight_attribute=weight_attribute, arc_label_attribute=arc_label_attribute,
+            weight_attribute=weight_attribute, edge_label_attribute=edge_label_attribute,
             directed=directed or None, atoms=atoms, standardize=standardize, stereo=stereo,
         )  # fmt: skip
         _check_label_columns(graphs, like)
@@ -151,9 +151,9 @@ def as_batch(
     if len(items) == 0:
         if like is None:
             raise GraphError("no graphs: a batch needs at least one")
-        return GraphBatch.empty(reading_of(like))
+        return GraphBatch.empty(schema_of(like))
     names = AttributeNames(
-        label_attribute, feature_attributes, weight_attribute, arc_label_attribute
+        label_attribute, feature_attributes, weight_attribute, edge_label_attribute
     )
     choices = MoleculeChoices(atoms, standardize, stereo)
     found = sift(items, like=like, names=names, directed=directed, molecules=choices)
@@ -182,8 +182,8 @@ def _check_unread(**options: Any) -> None:
 
 def _check_label_columns(graphs: GraphBatch, like: Any) -> None:
     """Refuse a batch in which the columns of labels are not those that a model knows."""
-    known = None if like is None else reading_of(like)
-    own = () if graphs.reading is None else graphs.reading.label_columns
+    known = None if like is None else schema_of(like)
+    own = () if graphs.schema is None else graphs.schema.label_columns
     if like is not None and own != (() if known is None else known.label_columns):
         raise GraphError(
             "the batch has other labels beside its features than the model was fitted on, so that "
@@ -231,21 +231,21 @@ def sift(
     Parameters are those of `as_batch`; `fits` says what is wrong with graphs of a kind, if
     anything is.
     """
-    names, reading = names or AttributeNames(), reading_of(like)
-    columns = None if like is None else () if reading is None else reading.label_columns
+    names, schema = names or AttributeNames(), schema_of(like)
+    columns = None if like is None else () if schema is None else schema.label_columns
     if items and all(type(item) is Graph for item in items):
         return _collected(dict(enumerate(items)), {}, fits, columns)[0]
-    if _are_molecules(items) if like is None else _go_as_molecules(items, reading):
-        known = (molecules or MoleculeChoices()).reading(reading)
+    if _are_molecules(items) if like is None else _go_as_molecules(items, schema):
+        known = (molecules or MoleculeChoices()).schema(schema)
         return _joined(items, MoleculeReader.of(known).read, known)
-    if reading is not None and reading.source == "networks" and any(map(is_networkx, items)):
+    if schema is not None and schema.source == "networks" and any(map(is_networkx, items)):
         if not columns:
-            return _joined(items, partial(network_by, reading), reading)
-        names = names_in_reading(reading)
+            return _joined(items, partial(network_by, schema), schema)
+        names = names_in_schema(schema)
     return _converted(items, names, directed, fits, columns)
 
 
-def _joined(items: Sequence[Any], read: Callable[[Any], Raw], reading: Reading) -> Sifted:
+def _joined(items: Sequence[Any], read: Callable[[Any], Raw], schema: InputSchema) -> Sifted:
     """Read all items in one way, and join what could be read."""
     raws: dict[int, Raw] = {}
     faults: dict[int, str] = {}
@@ -254,8 +254,8 @@ def _joined(items: Sequence[Any], read: Callable[[Any], Raw], reading: Reading) 
             raws[i] = read(item)
         except GraphError as error:
             faults[i] = error.reason
-    found = join(raws, reading)
-    return _sifted(found.graphs or GraphBatch.empty(reading), faults | found.faults, len(items))
+    found = join(raws, schema)
+    return _sifted(found.graphs or GraphBatch.empty(schema), faults | found.faults, len(items))
 
 
 def _converted(
@@ -277,14 +277,14 @@ def _converted(
     if any(graph.weights is not None for graph in found):
         pairs = zip(given, found, strict=True)
         found = [_with_weights(graph) if _has_matrix(item) else graph for item, graph in pairs]
-    if names.arc_labels is None and any(graph.arc_labels is not None for graph in found):
+    if names.edge_labels is None and any(graph.edge_labels is not None for graph in found):
         found = found_in_all(given, found)
     sifted, columns = _collected(dict(zip(graphs, found, strict=True)), faults, fits, known)
     if len(sifted.graphs) == 0:
         return sifted
     if all(map(is_networkx, given)):
-        reading = network_reading(sifted.graphs, names, columns)
-        sifted = replace(sifted, graphs=replace(sifted.graphs, reading=reading))
+        schema = network_schema(sifted.graphs, names, columns)
+        sifted = replace(sifted, graphs=replace(sifted.graphs, schema=schema))
     if known is None:  # what a model does not use was told when it was fitted
         tell_unused(given, names)
     return sifted
@@ -306,7 +306,7 @@ def _collected(
     places = list(graphs)
     faults |= {places[error.graph]: error.reason for error in errors if error.graph is not None}
     if batch is not None and columns:
-        batch = replace(batch, reading=reading_with(batch, columns))
+        batch = replace(batch, schema=schema_with(batch, columns))
     return _sifted(GraphBatch.empty() if batch is None else batch, faults, n), columns
 
 
@@ -325,8 +325,8 @@ class MoleculeChoices:
     standardize: Standardize | None = None
     stereo: bool | None = None
 
-    def reading(self, known: Reading | None) -> Reading:
-        """Give the reading of a model, if it is `known`, or else the one that was asked for."""
+    def schema(self, known: InputSchema | None) -> InputSchema:
+        """Give the schema of a model, if it is `known`, or else the one that was asked for."""
         if known is not None and self != MoleculeChoices():
             raise ValueError(
                 "the model says how molecules are read; leave atoms, standardize and stereo out"
@@ -335,7 +335,7 @@ class MoleculeChoices:
             return known
         check_choice("atoms", self.atoms, (None, *get_args(Atoms)))
         check_choice("standardize", self.standardize, (None, *get_args(Standardize)))
-        return molecule_reading(self.atoms or USUAL_ATOMS, self.standardize, bool(self.stereo))
+        return molecule_schema(self.atoms or USUAL_ATOMS, self.standardize, bool(self.stereo))
 
 
 # ---------------------------------------------------------------------- which kind is it?
@@ -414,9 +414,9 @@ def _are_molecules(items: Sequence[Any]) -> bool:
     return n_molecules > len(items) - sum(map(_is_missing, items)) - n_molecules
 
 
-def _go_as_molecules(items: Sequence[Any], reading: Reading | None) -> bool:
+def _go_as_molecules(items: Sequence[Any], schema: InputSchema | None) -> bool:
     """Tell whether a model reads a list as molecules: if some are, whatever the others may be."""
-    if reading is None or reading.source != "molecules":
+    if schema is None or schema.source != "molecules":
         return False
     return any(map(is_molecule, items)) or all(map(_is_missing, items))
 

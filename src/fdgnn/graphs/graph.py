@@ -32,7 +32,7 @@ class Graph:
     weights : array-like of float, shape (n_arcs,), optional
     directed : bool, default=False
         In a directed graph the arc (u, v) carries the state of u to v.
-    arc_labels : array-like, shape (n_arcs,), optional
+    edge_labels : array-like, shape (n_arcs,), optional
         One discrete label per arc, integers or strings, such as bond types. An undirected edge
         has the same label both ways. The reservoir ignores them.
     descriptors : mapping, optional
@@ -46,7 +46,7 @@ class Graph:
     features: Any = None
     weights: Any = None
     directed: bool = False
-    arc_labels: Any = None
+    edge_labels: Any = None
     descriptors: Mapping[str, Any] | None = None
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ from fdgnn.exceptions import GraphError
 from fdgnn.graphs import checks
 from fdgnn.graphs.batch import GraphBatch
 from fdgnn.graphs.graph import Graph
-from fdgnn.graphs.reading import Reading
+from fdgnn.schema import InputSchema
 
 Label: TypeAlias = str | int
 
@@ -82,14 +82,14 @@ def _joined(graph: Graph, known: tuple[Label, ...]) -> Graph:
     return replace(graph, labels=None, features=np.hstack([features, columns]))
 
 
-def reading_with(graphs: GraphBatch, labels: tuple[Label, ...]) -> Reading:
-    """Give the reading of graphs whose labels became columns, so that others get the same ones."""
+def schema_with(graphs: GraphBatch, labels: tuple[Label, ...]) -> InputSchema:
+    """Give the schema of graphs whose labels became columns, so that others get the same ones."""
     assert graphs.features is not None
-    return Reading(
+    return InputSchema(
         source="graphs",
         directed=graphs.directed,
         vertex="features",
         n_features=graphs.features.shape[1],
-        arc_labels="ignore",
+        edge_labels="ignore",
         label_columns=labels,
     )

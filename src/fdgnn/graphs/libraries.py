@@ -17,9 +17,9 @@ import scipy.sparse as sp
 from fdgnn.exceptions import GraphError, UnusedDataWarning
 from fdgnn.extras import require
 from fdgnn.graphs import Array, Floats, Graph, GraphBatch, checks
-from fdgnn.graphs.arc_labels import agree, usable_labels
+from fdgnn.graphs.edge_labels import agree, usable_labels
 from fdgnn.graphs.raw import RawGraph
-from fdgnn.graphs.reading import Reading
+from fdgnn.schema import InputSchema
 
 
 def from_networkx(
@@ -28,7 +28,7 @@ def from_networkx(
     label_attribute: str | None = None,
     feature_attributes: str | Sequence[str] | None = None,
     weight_attribute: str | None = None,
-    arc_label_attribute: str | None = None,
+    edge_label_attribute: str | None = None,
 ) -> Graph:
     """Convert a networkx graph; its nodes are numbered in the order in which it lists them.
 
@@ -43,7 +43,7 @@ def from_networkx(
         Node attributes with a number or a vector each.
     weight_attribute : str, optional
         Edge attribute with a number. Without it, the graph is unweighted.
-    arc_label_attribute : str, optional
+    edge_label_attribute : str, optional
         Edge attribute with an integer or a string; by default ``label``, if all edges have it.
 
     Returns
@@ -54,15 +54,15 @@ def from_networkx(
     arcs = [(position[u], position[v]) for u, v in graph.edges()]
     edge_index = np.array(arcs, dtype=np.int64).reshape(-1, 2).T
     labels = weights = None
-    arc_labels = _networkx_arc_labels(graph, edge_index, weight_attribute, arc_label_attribute)
+    edge_labels = _networkx_edge_labels(graph, edge_index, weight_attribute, edge_label_attribute)
     if weight_attribute is not None:
         values = _present(graph.edges, "edge", weight_attribute)
         weights = checks.numbers(values, f"attributes {weight_attribute!r} of edges")
         if graph.is_multigraph():
-            if arc_labels is not None and not agree(edge_index, arc_labels, graph.is_directed()):
+            if edge_labels is not None and not agree(edge_index, edge_labels, graph.is_directed()):
                 raise GraphError("it has parallel edges with different labels; drop one of them")
             edge_index, first, weights = _sum_parallel(edge_index, weights)
-            arc_labels = None if arc_labels is None else arc_labels[first]
+            edge_labels = None if edge_labels is None else edge_labels[first]
     if label_attribute is not None:
         labels = _present(graph.nodes, "node", label_attribute)
     return Graph(
@@ -74,7 +74,7 @@ def from_networkx(
         ),
         weights=weights,
         directed=graph.is_directed(),
-        arc_labels=arc_labels,
+        edge_labels=edge_labels,
     )
 
 
@@ -121,7 +121,7 @@ def from_pyg(
     label_attribute: str | None = None,
     feature_attributes: str | Sequence[str] | None = None,
     weight_attribute: str | None = None,
-    arc_label_attribute: str | None = None,
+    edge_label_attribute: str | None = None,
     directed: bool = False,
 ) -> Graph:
     """Convert a PyG ``Data`` object, or one with ``edge_index``, ``x`` and ``num_nodes``.
@@ -137,7 +137,7 @@ def from_pyg(
     weight_attribute : str, optional
         The attribute with the weights, by default ``edge_weight`` if there is one. ``edge_attr``
         can be named here, and must have one number per arc.
-    arc_label_attribute : str, optional
+    edge_label_attribute : str, optional
         The attribute with the arcs' labels; by default ``edge_attr``, if it has one integer per
         arc, the same in both directions of an edge, and is not named as weights.
     directed : bool, default=False
@@ -166,13 +166,13 @@ def from_pyg(
     edge_index = get("edge_index")
     if not directed:
         _check_both_ways(edge_index, "torch_geometric.transforms.ToUndirected")
-    arc_labels = None
-    if arc_label_attribute is not None:
-        arc_labels = _column(get(arc_label_attribute))
+    edge_labels = None
+    if edge_label_attribute is not None:
+        edge_labels = _column(get(edge_label_attribute))
     elif weight_attribute != "edge_attr":
-        arc_labels = _pyg_arc_labels(data, edge_index, directed)
+        edge_labels = _pyg_edge_labels(data, edge_index, directed)
     n_vertices = getattr(data, "num_nodes", None)
-    return Graph(edge_index, n_vertices, labels, features, weights, directed, arc_labels)
+    return Graph(edge_index, n_vertices, labels, features, weights, directed, edge_labels)
 
 
 def to_networkx(graph: Graph) -> Any:
@@ -196,7 +196,7 @@ def to_networkx(graph: Graph) -> Any:
     for name, values in (("label", graph.labels), ("features", graph.features)):
         if values is not None:
             nx.set_node_attributes(result, dict(enumerate(values.tolist())), name)
-    for name, values in (("weight", graph.weights), ("label", graph.arc_labels)):
+    for name, values in (("weight", graph.weights), ("label", graph.edge_labels)):
         if values is not None:
             arcs = map(tuple, graph.edge_index.T.tolist())
             nx.set_edge_attributes(result, dict(zip(arcs, values.tolist(), strict=True)), name)
@@ -210,7 +210,7 @@ class AttributeNames:
     labels: str | None = None
     features: str | Sequence[str] | None = None
     weights: str | None = None
-    arc_labels: str | None = None
+    edge_labels: str | None = None
 
     def arguments(self) -> dict[str, Any]:
         """Give them as arguments of `from_networkx` and `from_pyg`."""
@@ -218,7 +218,7 @@ class AttributeNames:
             "label_attribute": self.labels,
             "feature_attributes": self.features,
             "weight_attribute": self.weights,
-            "arc_label_attribute": self.arc_labels,
+            "edge_label_attribute": self.edge_labels,
         }
 
 
@@ -227,16 +227,16 @@ def is_networkx(item: Any) -> bool:
     return hasattr(item, "is_multigraph")
 
 
-def network_by(reading: Reading, graph: Any) -> RawGraph:
-    """Find in a networkx graph what a reading says; what does not fit it is found later."""
+def network_by(schema: InputSchema, graph: Any) -> RawGraph:
+    """Find in a networkx graph what a schema says; what does not fit it is found later."""
     if not is_networkx(graph):
         raise GraphError(f"it is a {type(graph).__name__}, but others are networkx graphs")
-    if reading.directed and reading.direction_given and not graph.is_directed():
+    if schema.directed and schema.direction_given and not graph.is_directed():
         graph = graph.to_directed()  # each edge both ways
-    names = reading.vertex_attributes
-    raw = raw_network(graph, names, reading.edge_attribute, graph.is_directed())
-    if graph.is_multigraph() and reading.arc_labels == "weights" and raw.carried is not None:
-        weights = checks.numbers(raw.carried, f"attributes {reading.edge_attribute!r} of edges")
+    names = schema.vertex_attributes
+    raw = raw_network(graph, names, schema.edge_attribute, graph.is_directed())
+    if graph.is_multigraph() and schema.edge_labels == "weights" and raw.carried is not None:
+        weights = checks.numbers(raw.carried, f"attributes {schema.edge_attribute!r} of edges")
         edges, _, summed = _sum_parallel(raw.edges, weights)
         return replace(raw, edges=edges, carried=summed)
     return raw
@@ -275,35 +275,35 @@ def _attributes(entries: Iterable[tuple[Any, ...]], name: str, what: str) -> Arr
     return checks.without_padding(checks.as_array(values, f"attributes {name!r}"))
 
 
-def network_reading(
+def network_schema(
     graphs: GraphBatch, names: AttributeNames, label_columns: tuple[str | int, ...] = ()
-) -> Reading | None:
-    """Give the reading of networkx graphs; None if no attributes were named, or too many."""
-    weighted, labeled = graphs.weights is not None, graphs.arc_label_values is not None
+) -> InputSchema | None:
+    """Give the schema of networkx graphs; None if no attributes were named, or too many."""
+    weighted, labeled = graphs.weights is not None, graphs.edge_label_values is not None
     if names == AttributeNames() or (weighted and labeled):
         return None
     features, values = graphs.features, graphs.label_values
-    text = labeled and graphs.arc_label_values is not None and _is_text(graphs.arc_label_values)
+    text = labeled and graphs.edge_label_values is not None and _is_text(graphs.edge_label_values)
     carried = weighted or labeled
-    return Reading(
+    return InputSchema(
         source="networks",
         directed=graphs.directed,
         vertex="labels" if values is not None else "none" if features is None else "features",
         label_kind=None if values is None else "text" if _is_text(values) else "integer",
         n_features=None if features is None else features.shape[1],
-        arc_labels="weights" if weighted else "labels" if labeled else "ignore",
-        arc_kind=None if not carried else "text" if text else "number",
-        arc_width=1 if carried else None,
+        edge_labels="weights" if weighted else "labels" if labeled else "ignore",
+        edge_kind=None if not carried else "text" if text else "number",
+        edge_width=1 if carried else None,
         vertex_attributes=(*_names(names.features), *([names.labels] if names.labels else [])),
-        edge_attribute=(names.weights or names.arc_labels or "label") if carried else None,
+        edge_attribute=(names.weights or names.edge_labels or "label") if carried else None,
         label_columns=label_columns,
     )
 
 
-def names_in_reading(reading: Reading) -> AttributeNames:
-    """Give the attributes of networkx graphs with labels beside features, by their reading."""
-    *features, labels = reading.vertex_attributes
-    carried = {reading.arc_labels: reading.edge_attribute}
+def names_in_schema(schema: InputSchema) -> AttributeNames:
+    """Give the attributes of networkx graphs with labels beside features, by their schema."""
+    *features, labels = schema.vertex_attributes
+    carried = {schema.edge_labels: schema.edge_attribute}
     return AttributeNames(labels, features, carried.get("weights"), carried.get("labels"))
 
 
@@ -322,14 +322,14 @@ def tell_unused(items: Sequence[Any], names: AttributeNames) -> None:
     unused: dict[str, set[Any]] = {}
     if names.labels is None and names.features is None:
         unused["nodes"] = {name for _, data in graph.nodes(data=True) for name in data}
-    if names.weights is None and names.arc_labels is None:
+    if names.weights is None and names.edge_labels is None:
         unused["edges"] = {name for *_, data in graph.edges(data=True) for name in data} - {"label"}
     found = [f"{w} have {', '.join(sorted(map(repr, n)))}" for w, n in unused.items() if n]
     if found:
         warnings.warn(
             f"attributes of networkx graphs are not used: {' and '.join(found)}; name them in "
             "as_batch by label_attribute, feature_attributes, weight_attribute or "
-            "arc_label_attribute (feature_attributes=[] reads none)",
+            "edge_label_attribute (feature_attributes=[] reads none)",
             UnusedDataWarning,
             stacklevel=5,
         )
@@ -409,13 +409,13 @@ def _column(values: Any) -> Any:
     return values.ravel() if getattr(values, "shape", ())[1:] == (1,) else values
 
 
-def _networkx_arc_labels(
+def _networkx_edge_labels(
     graph: Any, edge_index: Array, weight_attribute: str | None, name: str | None
 ) -> Array | None:
     """Read the edge attribute that is asked for, or else ``label`` where it can be used."""
     if name is not None:
         values = _present(graph.edges, "edge", name)
-        return checks.arc_label_array(values, edge_index.shape[1])
+        return checks.edge_label_array(values, edge_index.shape[1])
     if weight_attribute == "label":
         return None
     values = [value for *_, value in graph.edges(data="label")]
@@ -424,7 +424,7 @@ def _networkx_arc_labels(
     return usable_labels(values, edge_index, graph.is_directed())
 
 
-def _pyg_arc_labels(data: Any, edge_index: Any, directed: bool) -> Array | None:
+def _pyg_edge_labels(data: Any, edge_index: Any, directed: bool) -> Array | None:
     """Read ``edge_attr`` where it is one integer per arc."""
     try:
         found = _column(plain(getattr(data, "edge_attr", None)))

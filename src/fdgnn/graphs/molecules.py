@@ -19,11 +19,10 @@ from fdgnn.arrays import Array, Floats, Ints, offsets_of
 from fdgnn.exceptions import GraphError
 from fdgnn.extras import require
 from fdgnn.graphs.batch import GraphBatch
-from fdgnn.graphs.carried import subdivide
-from fdgnn.graphs.reading import ArcUse, Atoms, Reading, Standardize
 from fdgnn.graphs.standardizing import standardizer
 from fdgnn.limits import MAX_SMILES, MAX_VERTICES
 from fdgnn.records import cached_property
+from fdgnn.schema import Atoms, EdgeUse, InputSchema, Standardize
 
 Bonds = Literal["types", "orders"]
 
@@ -40,8 +39,8 @@ ATOM_FEATURES: tuple[str, ...] = (
 )  # fmt: skip
 STEREO_FEATURES = ("R", "S")  # further features of an atom, where stereo is asked for
 # What is read of bonds, by the use that arcs are put to.
-BONDS: dict[ArcUse, Bonds | None] = {
-    "labels": "types", "weights": "orders", "vertices": "orders", "ignore": None,
+BONDS: dict[EdgeUse, Bonds | None] = {
+    "labels": "types", "weights": "orders", "ignore": None,
 }  # fmt: skip
 _KINDS_OF_ATOMS = 2**14  # of which a reader keeps labels; molecules have a few hundred
 
@@ -51,24 +50,24 @@ def is_molecule(item: Any) -> bool:
     return isinstance(item, str) or hasattr(item, "GetAtomWithIdx")
 
 
-def molecule_reading(
+def molecule_schema(
     atoms: Atoms = "typed",
     standardize: Standardize | None = None,
     stereo: bool = False,
-    arc_labels: ArcUse = "labels",
-) -> Reading:
-    """Return the reading of molecules whose atoms and bonds are read in this way."""
+    edge_labels: EdgeUse = "labels",
+) -> InputSchema:
+    """Return the schema of molecules whose atoms and bonds are read in this way."""
     n_features = len(ATOM_FEATURES) + len(STEREO_FEATURES) * stereo
-    rich, bonds = atoms == "rich", BONDS[arc_labels]
-    return Reading(
+    rich, bonds = atoms == "rich", BONDS[edge_labels]
+    return InputSchema(
         source="molecules",
         directed=False,
         vertex="features" if rich else "labels",
         label_kind=None if rich else "text",
         n_features=n_features if rich else None,
-        arc_labels=arc_labels,
-        arc_kind=None if bonds is None else "text" if bonds == "types" else "number",
-        arc_width=None if bonds is None else 1,
+        edge_labels=edge_labels,
+        edge_kind=None if bonds is None else "text" if bonds == "types" else "number",
+        edge_width=None if bonds is None else 1,
         edge_attribute=None if bonds is None else "bonds",
         atoms=atoms,
         standardize=standardize,
@@ -152,9 +151,9 @@ class MoleculeReader:
         return MoleculeReader, (self.atoms, self.bonds, self.standardize, self.stereo)
 
     @classmethod
-    def of(cls, reading: Reading) -> MoleculeReader:
-        """Return the reader of a reading of molecules; it is made once."""
-        return _reader(reading)
+    def of(cls, schema: InputSchema) -> MoleculeReader:
+        """Return the reader of a schema of molecules; it is made once."""
+        return _reader(schema)
 
     def read(self, item: Any) -> Molecule:
         """Read a SMILES or a ``Mol``; raise GraphError if it is not a molecule."""
@@ -298,39 +297,39 @@ class MoleculeReader:
 
 
 @lru_cache(maxsize=16)
-def _reader(reading: Reading) -> MoleculeReader:
-    bonds = BONDS[reading.arc_labels]
-    return MoleculeReader(reading.atoms or "element", bonds, reading.standardize, reading.stereo)
+def _reader(schema: InputSchema) -> MoleculeReader:
+    bonds = BONDS[schema.edge_labels]
+    return MoleculeReader(schema.atoms or "element", bonds, schema.standardize, schema.stereo)
 
 
 # ---------------------------------------------------------------------- from molecules to a batch
 
 
-def molecule_batch(molecules: Sequence[Molecule], reading: Reading) -> GraphBatch:
-    """Join molecules, which the reader of this reading has read, to a batch."""
+def molecule_batch(molecules: Sequence[Molecule], schema: InputSchema) -> GraphBatch:
+    """Join molecules, which the reader of this schema has read, to a batch."""
     offsets = offsets_of([len(each.atoms) for each in molecules])
     first_atoms = np.repeat(offsets[:-1], [len(each.bonds) for each in molecules])
     arcs = [
         np.concatenate(ends) + first_atoms
         for ends in zip(*(each.arcs for each in molecules), strict=True)
     ]
-    labels = features = arc_labels = weights = None
+    labels = features = edge_labels = weights = None
     names = arc_names = np.array([], dtype=str)
-    if reading.vertex != "none":
+    if schema.vertex != "none":
         kinds, positions = _positions(chain.from_iterable(each.atoms for each in molecules))
-        if reading.vertex == "labels":
+        if schema.vertex == "labels":
             names, labels = _ranked(kinds, positions)
         else:
             features = np.array(kinds, dtype=np.float64)[positions]
-    if reading.arc_labels == "labels":
-        if reading.stereo:
+    if schema.edge_labels == "labels":
+        if schema.stereo:
             kinds, positions = _positions(chain.from_iterable(each.bonds for each in molecules))
         else:  # orders are halves of whole numbers
             halves = np.concatenate([each.bonds for each in molecules]) * 2
             found, positions = np.unique(halves.astype(np.uint8), return_inverse=True)
             kinds = [_bond_type(half / 2) for half in found.tolist()]
-        arc_names, arc_labels = _ranked(kinds, positions)
-    elif reading.arc_labels != "ignore":
+        arc_names, edge_labels = _ranked(kinds, positions)
+    elif schema.edge_labels != "ignore":
         weights = np.concatenate([each.bonds for each in molecules])
     batch = GraphBatch.from_arcs(
         offsets,
@@ -338,16 +337,15 @@ def molecule_batch(molecules: Sequence[Molecule], reading: Reading) -> GraphBatc
         weights=weights,
         labels=labels,
         features=features,
-        arc_labels=arc_labels,
-        directed=reading.directed,
+        edge_labels=edge_labels,
+        directed=schema.directed,
     )
-    batch = replace(
+    return replace(
         batch,
         label_values=None if labels is None else names,
-        arc_label_values=None if arc_labels is None else arc_names,
-        reading=reading,
+        edge_label_values=None if edge_labels is None else arc_names,
+        schema=schema,
     )
-    return subdivide(batch) if reading.arc_labels == "vertices" else batch
 
 
 def _ranked(names: list[str], positions: Ints) -> tuple[Array, Ints]:

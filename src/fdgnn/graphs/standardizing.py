@@ -12,7 +12,7 @@ from typing import Any
 
 from fdgnn.exceptions import GraphError
 from fdgnn.extras import require
-from fdgnn.graphs.reading import Standardize
+from fdgnn.schema import Standardize
 
 #: What standardization may do to a molecule, and how it is told.
 STEPS = {

@@ -35,7 +35,7 @@ class Kind(NamedTuple):
     labels: str | None
     n_features: int | None
     weighted: bool
-    arc_labels: str | None  # ANY of a graph without arcs
+    edge_labels: str | None  # ANY of a graph without arcs
     descriptors: tuple[str, ...] | None = None  # their names
 
     def __str__(self) -> str:
@@ -45,7 +45,7 @@ class Kind(NamedTuple):
         elif self.n_features is not None:
             carried = f"{self.n_features} features per vertex"
         weights = "" if self.weighted else "out"
-        arcs = "" if self.arc_labels in (None, ANY) else f", with {self.arc_labels} arc labels"
+        arcs = "" if self.edge_labels in (None, ANY) else f", with {self.edge_labels} arc labels"
         direction = "" if self.directed else "un"
         columns = (
             "" if self.descriptors is None else f", described by {', '.join(self.descriptors)}"
@@ -63,7 +63,7 @@ class GraphPart(NamedTuple):
     labels: Array | None
     features: Floats | None
     weights: Floats | None
-    arc_labels: Array | None
+    edge_labels: Array | None
 
 
 class Union(NamedTuple):
@@ -74,7 +74,7 @@ class Union(NamedTuple):
     labels: Array | None
     features: Floats | None
     weights: Floats | None
-    arc_labels: Array | None
+    edge_labels: Array | None
     directed: bool
 
     @property
@@ -148,8 +148,8 @@ def _of_one_kind(
     """Take the graphs of the model's kind; if it has no arcs, another says what arcs carry."""
     same, errors = [], []
     for part in parts:
-        if part.kind not in (model.kind, model.kind._replace(arc_labels=ANY)):
-            if model.kind != part.kind._replace(arc_labels=ANY):
+        if part.kind not in (model.kind, model.kind._replace(edge_labels=ANY)):
+            if model.kind != part.kind._replace(edge_labels=ANY):
                 reason = (
                     f"it is {part.kind}, but graph {model.position} is {model.kind}; "
                     "all graphs of a batch must be of one kind"
@@ -170,9 +170,9 @@ def _read(graph: Graph, position: int) -> GraphPart:
     if graph.weights is not None:
         weights = checks.numbers(graph.weights, "weights")
         checks.check_shape(weights, (arcs.shape[1],), "weights")
-    arc_labels = None
-    if graph.arc_labels is not None:
-        arc_labels = checks.arc_label_array(graph.arc_labels, arcs.shape[1])
+    edge_labels = None
+    if graph.edge_labels is not None:
+        edge_labels = checks.edge_label_array(graph.edge_labels, arcs.shape[1])
     rows = features if labels is None else labels
     n = checks.n_vertices(graph.n_vertices, None if rows is None else len(rows), arcs)
     kind = Kind(
@@ -180,10 +180,10 @@ def _read(graph: Graph, position: int) -> GraphPart:
         _label_kind(labels),
         None if features is None else features.shape[1],
         weights is not None,
-        _label_kind(arc_labels) if arcs.shape[1] else ANY,
+        _label_kind(edge_labels) if arcs.shape[1] else ANY,
         None if graph.descriptors is None else tuple(graph.descriptors),
     )
-    return GraphPart(position, kind, arcs, n, labels, features, weights, arc_labels)
+    return GraphPart(position, kind, arcs, n, labels, features, weights, edge_labels)
 
 
 def _label_kind(labels: Array | None) -> str | None:
@@ -223,9 +223,9 @@ def join(parts: Sequence[GraphPart]) -> tuple[Union, Faults]:
     labels = _end_to_end(part.labels for part in parts)
     features = _end_to_end(part.features for part in parts)
     weights = _end_to_end(part.weights for part in parts)
-    arc_labels = _joined_arc_labels([part.arc_labels for part in parts], arcs.shape[1])
+    edge_labels = _joined_edge_labels([part.edge_labels for part in parts], arcs.shape[1])
     directed = parts[0].kind.directed
-    return Union(offsets, arcs, labels, features, weights, arc_labels, directed), faults
+    return Union(offsets, arcs, labels, features, weights, edge_labels, directed), faults
 
 
 def _within(part: GraphPart) -> bool:
@@ -240,11 +240,11 @@ def _alone(part: GraphPart) -> Union:
     checks.check_total(part.n_vertices)
     offsets = np.array([0, part.n_vertices], dtype=np.int64)
     arcs = part.arcs.astype(np.int64, copy=False)
-    labels, features, weights, arc_labels = (
+    labels, features, weights, edge_labels = (
         None if array is None else array.copy()
-        for array in (part.labels, part.features, part.weights, part.arc_labels)
+        for array in (part.labels, part.features, part.weights, part.edge_labels)
     )
-    return Union(offsets, arcs, labels, features, weights, arc_labels, part.kind.directed)
+    return Union(offsets, arcs, labels, features, weights, edge_labels, part.kind.directed)
 
 
 def _end_to_end(arrays: Iterable[Array | None]) -> Array | None:
@@ -256,7 +256,7 @@ def _end_to_end(arrays: Iterable[Array | None]) -> Array | None:
     return np.concatenate(there) if there else None
 
 
-def _joined_arc_labels(arrays: Sequence[Array | None], n_arcs: int) -> Array | None:
+def _joined_edge_labels(arrays: Sequence[Array | None], n_arcs: int) -> Array | None:
     """Lay arc labels end to end; graphs without arcs have none, or empty ones of either kind."""
     there = [array for array in arrays if array is not None]
     if n_arcs == 0:

@@ -192,7 +192,7 @@ def _restored_encoder(record: ModelRecord, groups: dict[str, dict[str, Array]]) 
     if record.encoder is None:
         raise ModelFileError("it has neither a model nor an encoder")
     encoder = restore_encoder(record.encoder, groups.pop("encoder", {}), record.graph_kind)
-    encoder.reading_ = record.reading
+    encoder.input_schema_ = record.schema
     return encoder
 
 
@@ -200,7 +200,7 @@ def _model(record: ModelRecord, groups: dict[str, dict[str, Array]]) -> Any:
     model = build_model(record)
     if record.seed is None:
         raise ModelFileError("its model has no seed")
-    model._graph_kind, model.reading_ = record.graph_kind, record.reading
+    model._graph_kind, model.input_schema_ = record.graph_kind, record.schema
     model._flat = record.flat
     scores = groups.get("conformal", {})
     model.targets_ = restore_targets(record.targets, model, record.flat, scores)

@@ -29,7 +29,6 @@ from fdgnn.encoders.registry import (
 from fdgnn.estimators.models import check_readout
 from fdgnn.exceptions import ModelFileError
 from fdgnn.fitting import BaseModel, FittedModel
-from fdgnn.graphs.reading import Reading
 from fdgnn.linear import KernelRidge, Ridge
 from fdgnn.model_files.state import (
     Label,
@@ -45,6 +44,7 @@ from fdgnn.model_files.state import (
 )
 from fdgnn.parameters import LARGEST_WHOLE
 from fdgnn.records import Record, decode, encode
+from fdgnn.schema import InputSchema
 from fdgnn.seeds import words_of
 
 Words = Annotated[list[Annotated[int, msgspec.Meta(ge=0, lt=2**32)]], msgspec.Meta(max_length=64)]
@@ -112,14 +112,14 @@ class EstimatorRecord(Record, frozen=True, kw_only=True):
 class ModelRecord(Record, frozen=True, kw_only=True):
     """What a file says of a model, or of a bare encoder, beside its arrays.
 
-    A bare encoder has only `encoder`, `graph_kind`, `seed` and `reading`. For a model, `encoder`,
+    A bare encoder has only `encoder`, `graph_kind`, `seed` and `schema`. For a model, `encoder`,
     `readout`, `candidates` and `class_weight` are the parameters of these names where they are not
     plain values.
     """
 
     graph_kind: GraphKind
     seed: SeedRecord | None = None
-    reading: Reading | None = None
+    schema: InputSchema | None = None
     encoder: EncoderRecord | None = None
     model: str | None = None
     parameters: dict[str, Value] = msgspec.field(default_factory=dict)
@@ -149,7 +149,7 @@ def describe(model: Any, score: float | None, nested: bool = False) -> ModelReco
             encoder=describe_encoder(model),
             graph_kind=model.graph_kind_,
             seed=seed,
-            reading=model.reading_,
+            schema=model.input_schema_,
         )
     parameters = plain_parameters(model)
     fitted = [_describe_estimator(each) for each in model.estimators_]
@@ -166,7 +166,7 @@ def describe(model: Any, score: float | None, nested: bool = False) -> ModelReco
         nested=nested,
         split=getattr(model, "training_split_", None),
         repeats=getattr(model, "training_repeats_", None),
-        reading=model.reading_,
+        schema=model.input_schema_,
         descriptors=[] if model._descriptors is None else list(model._descriptors.columns),
         novelty=describe_novelty(model._novelty),
     )
@@ -379,7 +379,7 @@ def _restored(
     own = {name: array for name, array in arrays.items() if not name.startswith("encoder.")}
     inner = grouped({name: arrays[name] for name in arrays.keys() - own.keys()})
     encoder = restore_encoder(described.encoder, inner.get("encoder", {}), record.graph_kind)
-    encoder.reading_ = record.reading
+    encoder.input_schema_ = record.schema
     encoder.take_seed(described.seed.sequence())
     expansion = take_expansion(own, encoder, base.n_projections)
     descriptors = _descriptors(record, described)

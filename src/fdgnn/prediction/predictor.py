@@ -118,8 +118,8 @@ class Predictor:
     @cached_property
     def columns(self) -> list[str]:
         """The columns after the first one. Of several targets each has its own."""
-        reading = self.model.reading_
-        changes = reading is not None and reading.standardize is not None
+        schema = self.model.input_schema_
+        changes = schema is not None and schema.standardize is not None
         own = [name for target in self._targets for name in target.names]
         return [*own, *(["standardized"] * changes), *_OF_ROWS]
 

@@ -66,10 +66,10 @@ def fit_batches(
     plan = plan_memory(memory, context, n_columns)
     with tempfile.TemporaryDirectory(dir=work_dir) as place:
         folder = Path(place)
-        files, surveys, reading = [], [], None
+        files, surveys, schema = [], [], None
         for number, (given, y) in enumerate(batches):
             graphs = as_batch(given)
-            reading, n = reading or graphs.reading, len(graphs)
+            schema, n = schema or graphs.schema, len(graphs)
             values = np.asarray(y)
             if len(values) != n:
                 raise ValueError(f"batch {number} has {n} graphs, but {len(values)} targets")
@@ -81,7 +81,7 @@ def fit_batches(
         survey = joined(surveys)
         if survey is None:
             raise GraphError("no graphs: there is nothing to fit to")
-        request = ShardRequest(reading=reading)
+        request = ShardRequest(schema=schema)
         read = ReadShards([Parts(files=files)], request, survey, 0, survey.n_rows, 0, 0.0)
         task: Any = "classification" if is_classifier(model) else "regression"
         executor = Local(folder, plan.cache, context, plan.solver)

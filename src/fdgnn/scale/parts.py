@@ -171,7 +171,7 @@ def save_parsed(path: Path, part: ParsedPart) -> None:
     arrays |= {"rejects": np.array(encode(rejects)), "survey": np.array(encode(part.survey))}
     if part.graphs is not None:
         own = {f.name: getattr(part.graphs, f.name) for f in fields(part.graphs)}
-        own.pop("reading")
+        own.pop("schema")
         own |= {n: padded(a) for n, a in own.items() if isinstance(a, np.ndarray)}
         arrays |= {f"graphs.{name}": a for name, a in own.items() if a is not None}
     _save(path, arrays)
@@ -306,7 +306,7 @@ def parse_block(
     files: list[Path] = []
     n_new = 0
     with asked.open(block.shard) as tables:
-        reading = None
+        schema = None
         for number, chunk in enumerate(tables.chunks()):
             if number % block.stride != block.first:
                 continue
@@ -315,8 +315,8 @@ def parse_block(
                 files.append(path)
                 told(len(chunk.rows))
                 continue
-            table = tables.reader.read(chunk, reading)
-            reading = reading or table.reading
+            table = tables.reader.read(chunk, schema)
+            schema = schema or table.schema
             part = parsed(table, block.shard.path)
             n_new += 1
             told(table.n_rows)

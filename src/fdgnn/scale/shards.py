@@ -17,8 +17,8 @@ from fdgnn.datasets.rows import GraphTables
 from fdgnn.datasets.shards import fetched_shard, shard_places, split_name
 from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, FDGNNError
 from fdgnn.files import expanduser
-from fdgnn.graphs.reading import Reading
 from fdgnn.records import encode
+from fdgnn.schema import InputSchema
 
 _BEGINNING = 2**20  # bytes of text by which rows are guessed
 
@@ -85,30 +85,30 @@ class ShardRequest:
     ----------
     options : mapping
         Arguments of `fdgnn.iter_graphs`.
-    reading : Reading or None
+    schema : InputSchema or None
         What was settled on the first shard.
     n_rows : int
         Rows of a part.
     """
 
     options: Mapping[str, Any] = field(default_factory=dict)
-    reading: Reading | None = None
+    schema: InputSchema | None = None
     n_rows: int = 10_000
 
     @property
     def settings(self) -> bytes:
         """All of it as bytes, the same for the same settings."""
         options = repr(sorted(self.options.items())).encode()
-        return b"\n".join([options, encode(self.reading), str(self.n_rows).encode()])
+        return b"\n".join([options, encode(self.schema), str(self.n_rows).encode()])
 
     @contextmanager
     def open(self, shard: Shard) -> Iterator[GraphTables]:
         """Open a shard, whose rows are read as those of the others."""
         try:
             with fetched_shard(shard.path) as place:
-                own = {} if self.reading is None else _left_open(self.options)
+                own = {} if self.schema is None else _left_open(self.options)
                 options = own or dict(self.options)
-                found = iter_graphs(place, like=self.reading, chunk_size=self.n_rows, **options)
+                found = iter_graphs(place, like=self.schema, chunk_size=self.n_rows, **options)
                 if not isinstance(found, GraphTables):
                     raise DatasetFormatError(
                         f"{shard.path}: shards are tables: CSV, JSON lines, Parquet or Arrow"
@@ -126,12 +126,12 @@ class ShardRequest:
         few = replace(self, n_rows=min(self.n_rows, 1_000))
         with few.open(shard) as tables:
             for table in tables:
-                if table.reading is not None:
-                    return replace(self, reading=table.reading)
+                if table.schema is not None:
+                    return replace(self, schema=table.schema)
         raise DatasetFormatError(f"{shard.path}: none of its rows can be used")
 
 
 def _left_open(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options that a reading does not settle."""
+    """Options that a schema does not settle."""
     kept = ("format", "target", "numeric", "id_column", "smiles_column", "strict")
     return {name: options[name] for name in kept if name in options}

@@ -10,8 +10,8 @@ import numpy as np
 from fdgnn.arrays import Array, Floats
 from fdgnn.exceptions import DatasetFormatError
 from fdgnn.graphs import GraphBatch
-from fdgnn.graphs.reading import Reading
 from fdgnn.records import Record
+from fdgnn.schema import InputSchema
 
 MOST_VALUES = 1_000  # of a target that are counted; with more it can be nothing but a quantity
 
@@ -78,7 +78,7 @@ class Survey(Record, frozen=True, kw_only=True):
     directed: bool
     labels: list[int | str] | None
     n_features: int | None
-    arc_labels: bool
+    edge_labels: bool
     weights: bool
     whole_weights: bool
     degree_sum: float
@@ -101,7 +101,7 @@ class Survey(Record, frozen=True, kw_only=True):
             directed=graphs.directed,
             labels=None if graphs.label_values is None else graphs.label_values.tolist(),
             n_features=None if graphs.features is None else graphs.features.shape[1],
-            arc_labels=graphs.arc_label_codes is not None,
+            edge_labels=graphs.edge_label_codes is not None,
             weights=weights is not None,
             whole_weights=weights is None or bool((weights == np.round(weights)).all()),
             degree_sum=float(graphs.max_degrees.sum()),
@@ -121,7 +121,7 @@ class Survey(Record, frozen=True, kw_only=True):
             directed=self.directed,
             labels=labels,
             n_features=self.n_features,
-            arc_labels=self.arc_labels or other.arc_labels,
+            edge_labels=self.edge_labels or other.edge_labels,
             weights=self.weights or other.weights,
             whole_weights=self.whole_weights and other.whole_weights,
             degree_sum=self.degree_sum + other.degree_sum,
@@ -135,7 +135,7 @@ class SurveyedGraphs:
     """All that encoders ask of graphs when they are drawn, of graphs that are not in memory."""
 
     survey: Survey
-    reading: Reading | None
+    schema: InputSchema | None
 
     def __len__(self) -> int:
         return self.survey.n_graphs
@@ -157,12 +157,12 @@ class SurveyedGraphs:
         return None if n is None else np.empty((0, n))
 
     @property
-    def arc_label_codes(self) -> Array | None:
+    def edge_label_codes(self) -> Array | None:
         """Something, if arcs have labels."""
-        return np.empty(0, dtype=np.int32) if self.survey.arc_labels else None
+        return np.empty(0, dtype=np.int32) if self.survey.edge_labels else None
 
     @property
-    def arc_label_values(self) -> Array | None:
+    def edge_label_values(self) -> Array | None:
         """None: which labels arcs have is not counted, and so new ones are not told."""
         return None
 

@@ -45,7 +45,7 @@ class ReadShards:
     @property
     def graphs(self) -> SurveyedGraphs:
         """All that encoders ask of the graphs."""
-        return SurveyedGraphs(self.survey, self.asked.reading)
+        return SurveyedGraphs(self.survey, self.asked.schema)
 
     def rejects(self, executor: Executor) -> Iterator[Sequence[Reject]]:
         """Yield the rejected rows, some at a time: there may be more than fit in memory."""

@@ -163,7 +163,7 @@ def _page(
     names: dict[str, str] = {}
     edge_names: dict[str, str] = {}
     notes: list[str] = []
-    rules = molecule_rules(model.reading_)
+    rules = molecule_rules(model.input_schema_)
     if batch is not None:
         chosen = chosen_graphs(batch)
         part = batch[chosen]
@@ -172,7 +172,7 @@ def _page(
         arrays |= own
         if rules is not None and smiles is not None:
             some = [smiles[g] for g in chosen]
-            elements, own = atom_arrays(some, model.reading_, part)
+            elements, own = atom_arrays(some, model.input_schema_, part)
             graphs = msgspec.structs.replace(graphs, elements=elements)
             arrays |= own
         elif rules is not None:

@@ -11,10 +11,10 @@ from fdgnn.arrays import Array, Floats, Ints
 from fdgnn.exceptions import GraphError, PlaygroundError
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.molecules import BONDS, MoleculeReader
-from fdgnn.graphs.reading import Reading
 from fdgnn.html.model_data.text import clipped
 from fdgnn.html.playground.packing import smallest
 from fdgnn.html.playground.records import MoleculeRules, PageGraphs
+from fdgnn.schema import InputSchema
 
 MOST_GRAPHS = 600  # of a page
 MOST_VERTICES = 15_000  # of all graphs of a page together
@@ -53,8 +53,8 @@ def page_graphs(
     }
     if graphs.label_codes is not None:
         arrays["graphs.labels"] = smallest(graphs.label_codes)
-    if graphs.arc_label_codes is not None:
-        arrays["graphs.edge_labels"] = smallest(graphs.arc_label_codes[once])
+    if graphs.edge_label_codes is not None:
+        arrays["graphs.edge_labels"] = smallest(graphs.edge_label_codes[once])
     if graphs.weights is not None:
         arrays["graphs.weights"] = graphs.weights[once]
     if graphs.features is not None:
@@ -63,7 +63,7 @@ def page_graphs(
         ids=[clipped(each) for each in ids],
         directed=graphs.directed,
         labels=_values(graphs.label_values),
-        edge_labels=_values(graphs.arc_label_values),
+        edge_labels=_values(graphs.edge_label_values),
         n_features=None if graphs.features is None else int(graphs.features.shape[1]),
         weighted=graphs.weights is not None,
         n_all=n_all,
@@ -83,23 +83,23 @@ def _values(values: Array | None) -> list[Any] | None:
 # ---------------------------------------------------------------------- molecules
 
 
-def molecule_rules(reading: Reading | None) -> MoleculeRules | None:
+def molecule_rules(schema: InputSchema | None) -> MoleculeRules | None:
     """Say how molecules are read; None if the graphs are none, or bonds are vertices of theirs."""
-    if reading is None or reading.atoms is None or reading.arc_labels == "vertices":
+    if schema is None or schema.atoms is None:
         return None
     return MoleculeRules(
-        atoms=reading.atoms,
-        bonds=BONDS[reading.arc_labels],
-        stereo=reading.stereo,
-        standardize=reading.standardize,
+        atoms=schema.atoms,
+        bonds=BONDS[schema.edge_labels],
+        stereo=schema.stereo,
+        standardize=schema.standardize,
     )
 
 
 def atom_arrays(
-    smiles: Sequence[str | None], reading: Reading, graphs: GraphBatch
+    smiles: Sequence[str | None], schema: InputSchema, graphs: GraphBatch
 ) -> tuple[list[str], dict[str, Array]]:
     """Elements, and arrays of the atoms of all graphs: what they are, and where they lie."""
-    reader = MoleculeReader.of(reading)
+    reader = MoleculeReader.of(schema)
     sizes = np.diff(graphs.vertex_offsets).tolist()
     found = [_atoms(reader, *pair) for pair in zip(smiles, sizes, strict=True)]
     symbols = sorted({symbol for each in found for symbol in each.symbols})

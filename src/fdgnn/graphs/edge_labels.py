@@ -21,7 +21,7 @@ def usable_labels(values: Any, edge_index: Any, directed: bool) -> Array | None:
     """Read one label per arc; None if that is not what the values are, or if edges have two."""
     try:
         arcs = checks.arc_array(edge_index)
-        labels = checks.arc_label_array(values, arcs.shape[1])
+        labels = checks.edge_label_array(values, arcs.shape[1])
     except GraphError:
         return None
     return labels if len(labels) and agree(arcs, labels, directed) else None
@@ -43,7 +43,7 @@ def found_in_all(items: Sequence[Any], graphs: Sequence[Graph]) -> list[Graph]:
     if len(kinds) <= 1:
         return list(graphs)
     pairs = zip(items, graphs, strict=True)
-    return [g if isinstance(item, Graph) else replace(g, arc_labels=None) for item, g in pairs]
+    return [g if isinstance(item, Graph) else replace(g, edge_labels=None) for item, g in pairs]
 
 
 def _kind(graph: Graph) -> str:
@@ -51,7 +51,19 @@ def _kind(graph: Graph) -> str:
     try:
         if np.size(graph.edge_index) == 0:
             return "any"
-        labels = graph.arc_labels
+        labels = graph.edge_labels
         return "none" if labels is None else np.asarray(labels).dtype.kind.replace("O", "U")
     except ValueError:  # ragged: `GraphBatch` will say so
         return "any"
+
+
+def joined_labels(carried: Array) -> Array:
+    """Return one label per edge: its own entry or, if it has several, these joined by commas.
+
+    Parameters
+    ----------
+    carried : (n_arcs, n_entries) int or str
+    """
+    if carried.shape[1] == 1:
+        return carried[:, 0]
+    return checks.text_array([",".join(map(str, row)) for row in carried.tolist()])

@@ -1,0 +1,300 @@
+"""How graphs are read: what a user asks for (`ReadOptions`), and what a file turned out to hold.
+
+A file may leave much open: whether ``3`` is a label or a weight shows only beside ``0.5``. An
+`InputSchema` is the same options with nothing left open. A model remembers the schema of its
+training data, so that new files are read in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
+
+import msgspec
+from msgspec.structs import replace
+
+from fdgnn.records import Record
+
+Vertex = Literal["labels", "features", "none"]
+EdgeUse = Literal["ignore", "labels", "weights"]
+VertexChoice = Vertex | Literal["auto"]
+EdgeChoice = EdgeUse | Literal["auto"]
+Atoms = Literal["element", "typed", "rich"]
+Standardize = Literal["parent", "tautomer"]
+USUAL_ATOMS: Atoms = "typed"  # unless someone says otherwise
+
+CHOICES: Mapping[str, Sequence[Any]] = {
+    "vertex": ("auto", *get_args(Vertex)),
+    "edge_labels": ("auto", *get_args(EdgeUse)),
+    "atoms": (None, *get_args(Atoms)),
+    "standardize": (None, *get_args(Standardize)),
+    "stereo": (None, False, True),
+}
+# The options that say what graphs are made of, in the order in which they are checked. A schema
+# settles them; the others belong to one file.
+GRAPH_OPTIONS = (
+    "vertex", "edge_labels", "atoms", "directed", "edge_attribute", "standardize", "stereo",
+    "vertex_attributes", "descriptors", "categories",
+)  # fmt: skip
+_UNDECIDED = (None, "auto", ())
+
+
+class ReadOptions(Record, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True):
+    """How to read graphs from a file or folder; the defaults are inferred from the data.
+
+    Parameters
+    ----------
+    format : str, optional
+        "tu", "csv", "tsv", "jsonl", "parquet", "arrow", "smi", "sdf" or "graphml"; by default it
+        is recognized from the name or the first bytes.
+    target : str or sequence of str, optional
+        Column with the targets; rows without one are rejected. TU datasets always have targets.
+        A sequence names the columns of several targets; rows that lack all of them are rejected.
+    numeric : bool, default=False
+        Reject rows whose target is not a number, instead of reading all targets as text.
+    id_column : str, optional
+        Column that names the rows. By default, rows are known by their number, counted from 0, or
+        by their file's name.
+    smiles_column : str, optional
+        Column with SMILES; by default the one called ``smiles``, or the only one with that word in
+        its name.
+    columns : sequence of str, optional
+        Further columns of the file to keep beside the graphs, such as groups, dates or numbers
+        of your own; `GraphTable.columns` has them.
+    strict : bool, default=False
+        Raise an error at the first invalid row.
+    vertex : {"auto", "labels", "features", "none"}, default="auto"
+        What vertices carry; "auto" means labels if they have one integer or text each.
+    vertex_attributes : str or sequence of str, optional
+        Attributes of GraphML nodes; by default ``label``, or the only one there is.
+    edge_attribute : str, optional
+        Attribute of GraphML edges; by default ``weight`` or ``label``, if all edges have it.
+    edge_labels : {"auto", "ignore", "labels", "weights"}, default="auto"
+        How values on edges are used: not at all, as labels, or as weights. "auto" reads one real
+        number per edge as its weight. Integers and text, and the types of bonds, are labels if all
+        rows can be read so, and are ignored otherwise.
+    atoms : {"element", "typed", "rich"}, optional
+        What the vertices of a molecule carry: the element as a label; a label of the atom's type
+        (the default), which is the element, its neighbors, hydrogens and charge, and whether it
+        is aromatic or in a ring; or 21 features.
+    directed : bool, optional
+        Whether edges have a direction. By default the file decides; tables are read as undirected.
+    standardize : {"parent", "tautomer"}, optional
+        Replace each molecule by its largest fragment, without charges; "tautomer" also takes its
+        canonical tautomer, which is slow. `GraphTable.changes` lists what was changed.
+    stereo : bool, optional
+        Distinguish mirror images and cis from trans: labels of atoms include R or S, types of
+        bonds E or Z. By default they do not.
+    descriptors : sequence of str, optional
+        Columns that describe whole graphs, for models to use beside these: numbers, or text for
+        categories; cells may be empty. `GraphTable.graphs` has them.
+    categories : sequence of str, optional
+        Descriptors whose numbers are codes of categories.
+
+    Raises
+    ------
+    ValueError
+        An option has no such value, or two options contradict each other.
+    """
+
+    format: str | None = None
+    target: str | tuple[str, ...] | None = None
+    numeric: bool = False
+    id_column: str | None = None
+    smiles_column: str | None = None
+    columns: tuple[str, ...] = ()
+    strict: bool = False
+    vertex: VertexChoice = "auto"
+    vertex_attributes: tuple[str, ...] = ()
+    edge_attribute: str | None = None
+    edge_labels: EdgeChoice = "auto"
+    atoms: Atoms | None = None
+    directed: bool | None = None
+    standardize: Standardize | None = None
+    stereo: bool | None = None
+    descriptors: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("columns", "vertex_attributes", "descriptors", "categories"):
+            given = getattr(self, name)
+            names = (given,) if isinstance(given, str) else tuple(given or ())
+            msgspec.structs.force_setattr(self, name, names)
+        if self.target is not None and not isinstance(self.target, str):
+            msgspec.structs.force_setattr(self, "target", tuple(self.target))
+        for name, allowed in CHOICES.items():
+            check_choice(name, getattr(self, name), allowed)
+        twice = [name for i, name in enumerate(self.targets) if name in self.targets[:i]]
+        if twice:
+            raise ValueError(f"`target` names {twice[0]!r} twice; name each column once")
+        both = [name for name in self.targets if name in self.all_descriptors]
+        if both:
+            raise ValueError(
+                f"{both[0]!r} is a target and one of the `descriptors`; a model that is given the "
+                "answer learns nothing"
+            )
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The columns of all targets."""
+        if self.target is None:
+            return ()
+        return (self.target,) if isinstance(self.target, str) else self.target
+
+    @property
+    def has_several(self) -> bool:
+        """Whether targets are columns of a table, some of whose values may be missing."""
+        return self.target is not None and not isinstance(self.target, str)
+
+    @property
+    def all_descriptors(self) -> tuple[str, ...]:
+        """All columns that are descriptors, of numbers or of categories."""
+        return tuple(dict.fromkeys((*self.descriptors, *self.categories)))
+
+    def following(self, schema: InputSchema) -> ReadOptions:
+        """Return these options with everything that the schema of a model's data settles.
+
+        Raises
+        ------
+        ValueError
+            An option contradicts the schema.
+        """
+        unknown = set(self.all_descriptors) - set(schema.descriptors)
+        if unknown:
+            raise ValueError(
+                f"`descriptors` has {min(unknown)!r}, which the model was not fitted with; leave "
+                "`descriptors` out: the model knows its own"
+            )
+        for name in GRAPH_OPTIONS[:-2]:
+            given, known = getattr(self, name), getattr(schema, name)
+            if given not in _UNDECIDED and given != known:
+                raise ValueError(
+                    f"`{name}` is {given!r}, but the model's training data was read with "
+                    f"{known!r}; leave `{name}` out"
+                )
+        if self.smiles_column is not None and schema.source != "molecules":
+            raise ValueError(
+                f"`smiles_column` is {self.smiles_column!r}, but the model's training data was "
+                "not read from SMILES; leave `smiles_column` out"
+            )
+        settled = {name: getattr(schema, name) for name in GRAPH_OPTIONS}
+        if not schema.direction_given:
+            settled["directed"] = None
+        if schema.source != "networks":  # names of columns are those of one file
+            settled |= {"vertex_attributes": (), "edge_attribute": None}
+        return replace(self, **settled)
+
+
+class InputSchema(
+    ReadOptions, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
+):
+    """How graphs were read: the options, with nothing left open, and what the data has.
+
+    Attributes
+    ----------
+    source : {"table", "molecules", "networks", "tu", "graphs"}
+        A table with a graph per row; a table with SMILES; GraphML files or networkx graphs; a TU
+        dataset; Python objects with labels beside features.
+    vertex, edge_labels, directed, atoms, ...
+        See `ReadOptions`; none is "auto". Names of columns and attributes are those that were read.
+    direction_given : bool
+        Whether the user chose `directed`. If not, the data did.
+    label_kind : {"integer", "text"} or None
+        The kind of vertex labels, if there are any.
+    n_features : int or None
+        Features per vertex in the data, if there are any.
+    edge_kind : {"number", "text"} or None
+        What edges carry, unless it is ignored.
+    edge_width : int or None
+        Entries per edge, unless they are ignored. Several entries that are labels are joined to
+        one text.
+    pairs : bool
+        Whether ``edge_index`` lists (source, target) pairs, rather than sources and targets.
+    label_columns : tuple
+        Where vertices have labels and features: the labels that became columns of zeros and ones,
+        which are the last of the features.
+    """
+
+    source: Literal["table", "molecules", "networks", "tu", "graphs"]
+    vertex: Vertex
+    edge_labels: EdgeUse
+    directed: bool
+    stereo: bool = False
+    direction_given: bool = False
+    label_kind: Literal["integer", "text"] | None = None
+    n_features: int | None = None
+    edge_kind: Literal["number", "text"] | None = None
+    edge_width: int | None = None
+    pairs: bool = False
+    label_columns: tuple[str | int, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        complete = (
+            (self.label_kind is not None) == (self.vertex == "labels")
+            and (self.n_features is not None) == (self.vertex == "features")
+            and (self.edge_kind is None)
+            == (self.edge_width is None)
+            == (self.edge_labels == "ignore")
+            and (self.atoms is not None) == (self.source == "molecules")
+            and (self.atoms is not None or not (self.standardize or self.stereo))
+            and len(self.label_columns) <= (self.n_features or 0)
+            and set(self.categories) <= set(self.descriptors)
+            and "auto" not in (self.vertex, self.edge_labels)
+        )
+        if not complete:
+            raise ValueError(f"an input schema that contradicts itself: {self}")
+
+    def without_edge_labels(self) -> InputSchema:
+        """Return the same schema, for a model that does not use labels of edges."""
+        if self.edge_labels != "labels":
+            return self
+        return replace(self, edge_labels="ignore", edge_kind=None, edge_width=None)
+
+    @property
+    def vertices_in_words(self) -> str:
+        """What vertices carry."""
+        if self.vertex == "none":
+            return "nothing"
+        if self.vertex == "labels":
+            return f"{self.label_kind} labels"
+        return f"{self.n_features} features per vertex"
+
+    @property
+    def edges_in_words(self) -> str:
+        """What is read of the edges."""
+        if self.edge_labels == "ignore":
+            return "nothing"
+        whole = self.edge_labels == "labels" and self.edge_kind == "number"
+        kind = "integer" if whole else self.edge_kind
+        if self.edge_width == 1:
+            return f"one {kind} per edge"
+        return f"{self.edge_width} {kind}s per edge"
+
+
+def check_choice(name: str, value: Any, allowed: Sequence[Any]) -> None:
+    """Raise ValueError if an argument has none of the allowed values."""
+    if value not in allowed:
+        names = ", ".join(str(choice) for choice in allowed if choice is not None)
+        raise ValueError(f"{name}={value!r}: expected one of {names}")
+
+
+def schema_of(like: Any) -> InputSchema | None:
+    """Find the schema of a fitted model's training data; an `InputSchema` is one already.
+
+    A model that was fitted on graphs from no file has none.
+    """
+    if like is None or isinstance(like, InputSchema):
+        return like
+    like = getattr(like, "best_estimator_", like)  # of a search
+    if not hasattr(like, "input_schema_"):
+        raise ValueError(
+            f"like is a {type(like).__name__} without an input schema; give a fitted model or an "
+            "InputSchema"
+        )
+    found = like.input_schema_
+    if not isinstance(found, InputSchema | None):
+        raise ValueError(
+            f"the model's input_schema_ is a {type(found).__name__}, expected an InputSchema"
+        )
+    return found

@@ -1,0 +1,242 @@
+"""What edges carry: labels, weights, or nothing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fdgnn import iter_graphs, load_tu, read_graphs
+from fdgnn.exceptions import DatasetFormatError
+from strategies import assert_same
+from tu_files import TEXTS, write_folder
+
+# The small TU dataset has attributes beside labels.
+pytestmark = pytest.mark.filterwarnings("ignore:.*attributes of vertices are not used")
+
+EDGE_LABELS = "1\n1\n2\n2\n1\n1\n3\n2\n1\n4\n4\n"
+
+
+# ---------------------------------------------------------------------- tables
+
+
+def rows(tmp_path, *arc_data, **fields):
+    path = tmp_path / "g.jsonl"
+    row = {"edge_index": [[0, 1, 1, 2], [1, 0, 2, 1]], "node_feat": [5, 6, 7]} | fields
+    path.write_text("\n".join(json.dumps(row | {"edge_attr": data}) for data in arc_data))
+    return path
+
+
+INTEGERS, REALS = [[1], [1], [2], [2]], [0.5, 0.5, 2, 2]
+TEXTS_ON_ARCS = ["single", "single", "double", "double"]
+
+
+def test_by_default_one_real_number_is_a_weight_and_everything_discrete_a_label(tmp_path):
+    graphs = read_graphs(rows(tmp_path, INTEGERS)).graphs
+    assert graphs.weights is None
+    assert graphs.edge_labels.tolist() == [1, 1, 2, 2]
+    graphs = read_graphs(rows(tmp_path, REALS)).graphs
+    assert graphs.weights.tolist() == REALS
+    assert graphs.edge_labels is None
+    assert read_graphs(rows(tmp_path, INTEGERS), edge_labels="ignore").graphs.edge_labels is None
+    path = rows(tmp_path, INTEGERS)
+    assert read_graphs(path, edge_labels="weights").graphs.weights.tolist() == [1, 1, 2, 2]
+    assert read_graphs(rows(tmp_path, REALS), edge_labels="ignore").graphs.weights is None
+
+
+@pytest.mark.parametrize("how", ["auto", "labels"])
+@pytest.mark.parametrize(
+    ("data", "labels"),
+    [
+        (INTEGERS, [1, 1, 2, 2]),
+        (TEXTS_ON_ARCS, TEXTS_ON_ARCS),
+        ([[1, 0], [1, 0], [0, 1], [0, 1]], ["1,0", "1,0", "0,1", "0,1"]),
+        ([[t, "x"] for t in TEXTS_ON_ARCS], [f"{t},x" for t in TEXTS_ON_ARCS]),
+        ([True, True, False, False], [1, 1, 0, 0]),
+    ],
+)
+def test_arcs_have_labels(tmp_path, data, labels, how):
+    lonely = {"edge_index": [[], []], "num_nodes": 3}  # a graph without arcs needs none
+    path = rows(tmp_path, data, data)
+    row = json.dumps({"node_feat": [5, 6, 7]} | lonely)
+    path.write_text(f"{row}\n{path.read_text()}\n")
+    table = read_graphs(path, edge_labels=how)
+    assert table.graphs.edge_labels.tolist() == [*labels, *labels]
+    assert (table.graphs.weights, table.schema.edge_labels) == (None, "labels")
+    first, *_, last = iter_graphs(path, like=table.schema, chunk_size=1)
+    assert first.graphs.edge_labels.dtype.kind == last.graphs.edge_labels.dtype.kind
+    assert last.graphs.edge_labels.tolist() == labels
+
+
+def test_whole_numbers_written_as_reals_are_labels_if_asked_for(tmp_path):
+    whole = [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]
+    graphs = read_graphs(rows(tmp_path, whole), edge_labels="labels").graphs
+    assert graphs.edge_labels.tolist() == ["1,0", "1,0", "0,1", "0,1"]
+    assert read_graphs(rows(tmp_path, whole)).graphs.edge_labels is None
+    for bad in (REALS, [1, 1, 2, float("inf")], [1, 1, 2, float("nan")]):
+        table = read_graphs(rows(tmp_path, INTEGERS, bad), edge_labels="labels")
+        assert table.rejects[0].reason == (
+            "its edge_attr has entries of dtype float64, expected one integer per edge"
+        )
+
+
+BAD_LABELS = [
+    ([[1], [2], [2], [2]], "is listed with different labels"),
+    ([[1], [1], [2]], "entries of edge_attr have shape (3, 1), expected (4, 1)"),
+    ([[1, 1]] * 4, "entries of edge_attr have shape (4, 2), expected (4, 1)"),
+    ([[1], [1], [2], [None]], "its edge_attr has entries of dtype object, expected one integer"),
+    (["a", "a", "b", "b"], "its edge_attr has entries of kind text, expected one integer per edge"),
+    (None, "it has no edge_attr, expected one integer per edge"),
+]
+
+
+@pytest.mark.parametrize(("bad", "why"), BAD_LABELS)
+def test_bad_labels_are_a_bad_row_if_labels_are_asked_for(tmp_path, bad, why):
+    """If nobody asked for them, they are ignored: no graph is lost by what it need not have."""
+    path = rows(tmp_path, INTEGERS, bad, INTEGERS, INTEGERS)
+    table = read_graphs(path, edge_labels="labels")
+    assert table.rows.tolist() == [0, 2, 3]
+    assert why in table.rejects[0].reason
+    table = read_graphs(path)
+    assert (len(table.graphs), table.rejects) == (4, ())
+    assert (table.graphs.edge_labels, table.schema.edge_labels) == (None, "ignore")
+
+
+def test_rows_that_are_bad_anyway_do_not_cost_the_labels(tmp_path):
+    path = rows(tmp_path, INTEGERS, INTEGERS)
+    bad = {"edge_index": [[0], [9]], "node_feat": [5, 6, 7], "edge_attr": [1]}
+    path.write_text(path.read_text() + "\n" + json.dumps(bad))
+    table = read_graphs(path)
+    assert [reject.row for reject in table.rejects] == [2]
+    assert table.graphs.edge_label_values.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        ([[1], [2], [2], [2]], "is listed with different weights"),
+        ([[1], [1], [2]], "weights have shape (3,), expected (4,)"),
+        ([[1, 1]] * 4, "weights have shape (4, 2), expected (4,)"),
+        ([[1], [1], [2], [None]], "weights have dtype object"),
+        ([1, 1, 2, float("nan")], "an arc weight is NaN"),
+        (
+            ["a", "a", "b", "b"],
+            "its edge_attr has entries of kind text, expected one number per edge",
+        ),
+        (None, "it has no edge_attr, expected one number per edge"),
+    ],
+)
+def test_bad_weights_are_a_bad_row(tmp_path, bad, why):
+    path = rows(tmp_path, INTEGERS, bad, INTEGERS, INTEGERS)
+    table = read_graphs(path, edge_labels="weights")
+    assert table.rows.tolist() == [0, 2, 3]
+    assert why in table.rejects[0].reason
+    assert len(read_graphs(path).graphs) == 4
+
+
+def test_many_bad_rows_among_many(tmp_path):
+    """Each of them is named, and nobody else."""
+    contradiction = [[1], [2], [2], [2]]
+    data = [contradiction if i % 7 == 3 else INTEGERS for i in range(50)]
+    table = read_graphs(rows(tmp_path, *data), edge_labels="weights")
+    assert [reject.row for reject in table.rejects] == list(range(3, 50, 7))
+    assert len(table.graphs) == 50 - 7
+
+
+def test_what_cannot_be_done_is_said(tmp_path):
+    for data, how, why in [
+        ([[1, 2]] * 4, "weights", "an edge carries 2 entries"),
+        (["a"] * 4, "weights", "an edge carries 1 entries of kind text"),
+        (None, "weights", "nothing that could become weights; use `edge_labels='ignore'`"),
+        (None, "labels", "nothing that could become labels; use `edge_labels='ignore'`"),
+    ]:
+        with pytest.raises(DatasetFormatError, match=why):
+            read_graphs(rows(tmp_path, data), edge_labels=how)
+
+
+# ---------------------------------------------------------------------- TU files
+
+
+def test_tu_edge_labels(tmp_path):
+    path = write_folder(tmp_path / "toy", edge_labels=EDGE_LABELS)
+    plain, _ = load_tu(path)
+    assert plain.weights is None
+    assert plain.edge_labels.tolist() == [1, 1, 1, 2, 1, 2, 3, 3, 2, 4, 4]
+    ignored = load_tu(path, edge_labels="ignore")[0]
+    assert (ignored.edge_labels, ignored.schema.edge_labels) == (None, "ignore")
+    assert_same(replace(plain, edge_label_codes=None, edge_label_values=None), ignored)
+    weighted, _ = load_tu(path, edge_labels="weights")
+    assert weighted.weights.tolist() == [1, 1, 1, 2, 1, 2, 3, 3, 2, 4, 4]
+    for how, expected in (("auto", plain), ("labels", plain), ("weights", weighted)):
+        assert_same(read_graphs(path, edge_labels=how).graphs, expected)
+
+
+def test_tu_edge_attributes(tmp_path):
+    numbers = "".join(f"{float(line) / 2}\n" for line in EDGE_LABELS.split())
+    path = write_folder(tmp_path / "one", edge_attributes=numbers)
+    assert load_tu(path, edge_labels="auto")[0].weights[0] == 0.5
+    plain = load_tu(path)[0]
+    assert (plain.weights, plain.edge_labels, plain.schema.edge_labels) == (None, None, "ignore")
+    assert read_graphs(path).graphs.weights[0] == 0.5
+    with pytest.raises(DatasetFormatError, match="there are no edge labels, or an edge has differ"):
+        read_graphs(path, edge_labels="labels")
+    pairs = "".join(f"{line}, 0\n" for line in EDGE_LABELS.split())
+    path = write_folder(tmp_path / "two", edge_attributes=pairs)
+    assert load_tu(path, edge_labels="auto")[0].weights is None
+    with pytest.raises(DatasetFormatError, match="2 numbers per edge cannot be its weight"):
+        load_tu(path, edge_labels="weights")
+
+
+def test_tu_edges_with_several_labels(tmp_path):
+    pairs = "".join(f"{line}, 0\n" for line in EDGE_LABELS.split())
+    path = write_folder(tmp_path / "toy", edge_labels=pairs)
+    graphs = load_tu(path)[0]
+    assert graphs.edge_label_values.tolist() == ["1,0", "2,0", "3,0", "4,0"]
+    assert (graphs.schema.edge_kind, graphs.schema.edge_width) == ("number", 2)
+    with pytest.raises(DatasetFormatError, match="2 numbers per edge cannot be its weight"):
+        load_tu(path, edge_labels="weights")
+    with pytest.raises(DatasetFormatError, match="line 2: expected 2 integers, found '1'"):
+        load_tu(write_folder(tmp_path / "bad", edge_labels="1, 0\n" + EDGE_LABELS[2:]))
+
+
+def test_tu_edges_with_different_labels_have_none(tmp_path):
+    """A dataset is not lost by labels that differ, as of edges that are there at several times."""
+    plain = load_tu(write_folder(tmp_path / "plain"))[0]
+    path = write_folder(tmp_path / "toy", edge_labels="9" + EDGE_LABELS[1:])
+    for graphs in (
+        load_tu(path)[0],
+        load_tu(path, edge_labels="auto")[0],
+        read_graphs(path).graphs,
+    ):
+        assert_same(graphs, plain)
+        assert graphs.schema.edge_labels == "ignore"
+    with pytest.raises(DatasetFormatError, match="an edge has different ones"):
+        read_graphs(path, edge_labels="labels")
+
+
+@pytest.mark.parametrize(
+    ("edge_labels", "why"),
+    [
+        (None, "neither edge labels nor edge attributes"),
+        (EDGE_LABELS[2:], "10 lines, but the dataset has 11 arcs"),
+        ("9" + EDGE_LABELS[1:], "is listed with different weights"),
+    ],
+)
+def test_tu_edge_labels_that_cannot_be_right(tmp_path, edge_labels, why):
+    assert "edge_labels" not in TEXTS
+    path = write_folder(tmp_path / "toy", edge_labels=edge_labels)
+    with pytest.raises(DatasetFormatError, match=why):
+        load_tu(path, edge_labels="weights")
+    with pytest.raises(ValueError, match="edge_labels='edges': expected one of"):
+        load_tu(path, edge_labels="edges")
+
+
+@pytest.mark.real_data("MUTAG")
+def test_bond_types_of_mutag(tu_path):
+    graphs, _ = load_tu(tu_path("MUTAG"))
+    assert graphs.edge_label_values.tolist() == [0, 1, 2, 3]
+    # Aromatic, single, double, triple; each bond both ways.
+    assert np.bincount(graphs.edge_label_codes).tolist() == [4708, 2008, 724, 2]
+    assert repr(graphs).endswith("7442 arcs, 7 vertex labels, 4 arc labels)")
