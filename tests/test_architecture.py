@@ -166,7 +166,6 @@ def test_public_surface():
         "GraphRegressor",
         "GraphReservoir",
         "KernelRidge",
-        "PairCounts",
         "RandomExpansion",
         "Ridge",
         "WLCounts",

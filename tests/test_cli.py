@@ -169,7 +169,7 @@ def test_each_command_imports_what_it_needs(tmp_path):
     (["fit", "a.csv", "--taget", "y"], "error: there is no option --taget; near are "),
     (["fit", "a.csv", "-o", "m", "--model", "deep"], "error: --model: 'deep' is not one of 'auto'"),
     (["fit", "a.csv", "-o", "m", "--layers", "abc"], "error: --layers: expected a whole number; "),
-    (["predict", "m", "a.csv", "--chunk", "0"], "error: --chunk: expected a number of at least 1"),
+    (["predict", "m", "a.csv", "--chunk-size", "0"], "error: --chunk-size: expected a number"),
     (["fit", "a.csv"], "error: the option --output is missing; fdgnn fit --help lists all"),
     (["fit", "-o", "m"], "error: the argument data is missing; fdgnn fit --help lists all options"),
     (["explain", "m", "a.csv", "b.csv"], "error: nothing is known about b.csv; fdgnn explain"),

@@ -159,7 +159,7 @@ def test_a_clock_that_is_moved_changes_nothing(command, drive, tmp_path):
         ("fit", "fdgnn.selection.search.parallel"),
         ("fit shards", "fdgnn.scale.local._ahead"),
         ("evaluate", "fdgnn.evaluation.running.parallel"),
-        ("predict", "fdgnn.prediction.rows.predict_tables"),
+        ("predict", "fdgnn.prediction.predictor.Predictor.predict"),
     ],
 )
 @pytest.mark.parametrize("why", ["killed", "no memory"])

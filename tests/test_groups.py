@@ -32,7 +32,7 @@ from fdgnn.exceptions import GraphError, UnusedDataWarning
 from fdgnn.explanations.drawing import group_values, views_of
 from fdgnn.explanations.groups import FUNCTIONAL_GROUPS, without_vertices
 from fdgnn.linear import KernelRidge
-from fdgnn.prediction.groups import GroupChoice
+from fdgnn.prediction.explanation import GroupChoice
 
 GRAPHS = make_random_graphs(60, random_state=0)
 Y = np.arange(60) % 2

@@ -26,7 +26,7 @@ from fdgnn.exceptions import (
     UnusedDataWarning,
 )
 from fdgnn.html.model_data.records import read_portrait
-from fdgnn.prediction.groups import read_vertex_sets
+from fdgnn.prediction.explanation import read_vertex_sets
 from model_file_tools import memory_below
 from tu_files import write_folder
 

@@ -20,7 +20,8 @@ from fdgnn.evaluation.models import CommitteeStudy, evaluate_committee, held_out
 from fdgnn.exceptions import RunMismatchError, StudyError
 from fdgnn.html.model_data.making import portrait_of_committee
 from fdgnn.html.model_data.records import read_portrait
-from fdgnn.prediction.predictor import Predictor, predict_tables
+from fdgnn.prediction.predictor import Predictor
+from fdgnn.prediction.rows import predict_rows
 from fdgnn.uncertainty import fit_slope, probabilities
 from strategies import assert_same
 from tu_files import write_batch
@@ -188,7 +189,7 @@ def test_no_chunk_has_a_warning_of_its_own(models, strange):
     """Warnings are errors here; rows say what the warnings would."""
     model = load_model(models["auto"][0])
     tables = iter_graphs(strange, like=model, chunk_size=2)
-    chunks = [rows.columns["warning"] for rows in predict_tables(Predictor(model), tables)]
+    chunks = [rows.columns["warning"] for rows in predict_rows(Predictor(model), tables)]
     assert [[told is not None for told in chunk] for chunk in chunks] == [
         [False, True],
         [False] * 2,

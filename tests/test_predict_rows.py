@@ -17,7 +17,7 @@ import pytest
 from commands import fdgnn
 from fdgnn import FDGNNClassifier, GraphClassifier, iter_graphs, save_model
 from fdgnn.exceptions import DatasetFormatError
-from fdgnn.prediction.predictor import Predictor, predict_tables
+from fdgnn.prediction.predictor import Predictor
 from fdgnn.prediction.rows import in_order, predict_rows
 
 pytest.importorskip("rdkit")
@@ -116,7 +116,7 @@ def test_two_processes_predict_as_one_does(model, files):
         return iter_graphs(files / "new.csv", like=model, chunk_size=10, **options)
 
     predictor = Predictor(model)
-    expected = list(predict_tables(predictor, tables(), 1))
+    expected = list(predict_rows(predictor, tables(), 1))
     found = list(predict_rows(predictor, tables(), 2))
     assert found == expected
     assert [len(rows) for rows in found] == [10, 10, 5]
@@ -159,7 +159,7 @@ def test_json_prints_an_object_per_row(files):
 
 @pytest.mark.parametrize("lines", [["smiles\nCCO\n", "CCN\n"], ['{"smiles": "CCO"}\n'] * 2])
 def test_rows_of_a_pipe_are_written_as_they_come(files, lines):
-    words = ["predict", str(files / "m.fdgnn"), "-", "--chunk", "1", "--json", "-q"]
+    words = ["predict", str(files / "m.fdgnn"), "-", "--chunk-size", "1", "--json", "-q"]
     with subprocess.Popen(
         [sys.executable, "-m", "fdgnn", *words],
         stdin=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""Directories of shards, and large files in pieces: resumable, in order, and as plain `predict`."""
+"""Directories of shards: resumable, in order, and as plain `predict` writes them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ import pytest
 
 from commands import assert_one_clear_line, fdgnn
 from fdgnn import GraphClassifier, save_model
-from fdgnn.prediction import pieces, shards
-from fdgnn.prediction.predictor import Predictor
+from fdgnn.prediction import shards
 from model_file_tools import memory_below
 
 pytest.importorskip("rdkit")
@@ -100,7 +99,7 @@ def test_bad_shards_do_not_stop_the_others(model, data, tmp_path):
     names = [*sorted(map(str, data.iterdir())), data / "gone.csv"]
     run = fdgnn("predict", model, *names, "-o", out, "-q")  # errors are told all the same
     assert_one_clear_line(run, "3 of 6 shards cannot be predicted", "the others are finished")
-    assert "its columns are name, weight; name the column with SMILES by --smiles" in run.stderr
+    assert "its columns are name, weight; name the column with SMILES by" in run.stderr
     for name in ("d.csv", "e.parquet", "gone.csv"):
         assert name in run.stderr
         assert not (out / name).exists()
@@ -222,79 +221,13 @@ def _die_once(source, mark):
 # ---------------------------------------------------------------------- one large file
 
 
-class Killed(BaseException):
-    """As if the process was gone."""
-
-
-@pytest.fixture
-def small_pieces(monkeypatch):
-    monkeypatch.setattr(pieces, "ROWS", 6)
-
-
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
-def test_a_large_file_is_the_same_in_pieces(model, data, tmp_path, kind, small_pieces, monkeypatch):
-    source, out = data / "c.csv", tmp_path / f"out.{kind}"
-    asked = ("--chunk", 2)
-    found = plain(model, source, out, *asked)
-    monkeypatch.setattr(pieces, "ROWS", 1000)
-    whole = plain(model, source, tmp_path / f"whole.{kind}", *asked)
-    if kind == "parquet":
-        assert pq.read_table(out).equals(pq.read_table(tmp_path / "whole.parquet"))
-    else:
-        assert found == whole
-    assert not list(tmp_path.glob(".*"))
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_killed_between_pieces_nothing_is_predicted_twice(
-    model, tmp_path, small_pieces, monkeypatch, jobs
-):
-    source, out = tmp_path / "in.csv", tmp_path / "out.csv"
-    source.write_text("smiles\n" + "".join(f"{SMILES[i % 10]}\n" for i in range(20)))
-    words = ("predict", model, source, "-o", out, "--chunk", 2, "-j", jobs)
-    expected = plain(model, source, tmp_path / "plain.csv", "--chunk", 2)
-    real, left = pieces.write_aside, [3]  # a piece, its record, and half of the next
-
-    def deadly(path):
-        left[0] -= 1
-        if left[0] < 0:
-            raise Killed
-        return real(path)
-
-    monkeypatch.setattr(pieces, "write_aside", deadly)
-    with pytest.raises(Killed):
-        fdgnn(*words)
-    assert not out.exists()
-    monkeypatch.setattr(pieces, "write_aside", real)
-    predicted = []
-    monkeypatch.setattr(
-        Predictor, "predict", _counting(Predictor.predict, predicted)
-    )  # of this process
-    run = fdgnn(*words)
-    assert run.returncode == 0, run.stderr
-    assert "6 rows were predicted before and are kept" in run.stderr
-    assert out.read_bytes() == expected
-    assert sum(predicted) in (14, 0)  # none here, if other processes predict
-    assert (tmp_path / "out.csv.rejects.csv").read_text().count("C1CC") == 2
-    assert not list(tmp_path.glob(".*"))
-
-
-def _counting(real, predicted):
-    def predict(self, table):
-        predicted.append(table.n_rows)
-        return real(self, table)
-
-    return predict
-
-
 @pytest.mark.parametrize("to", ["file", "directory"])
-def test_memory_does_not_grow_with_rejected_rows(model, tmp_path, monkeypatch, to):
+def test_memory_does_not_grow_with_rejected_rows(model, tmp_path, to):
     """Each rejected row was kept until the end, at 400 bytes."""
-    monkeypatch.setattr(pieces, "ROWS", 1000)
     source, n = tmp_path / "in.csv", 60_000
     source.write_text("smiles\nCCO\n" + "\n" * n + "CCN\n")
     out = tmp_path / "out.csv" if to == "file" else f"{tmp_path}/out/"
-    words = ("predict", model, source, "-o", out, "--chunk", 500, "--json")
+    words = ("predict", model, source, "-o", out, "--chunk-size", 500, "--json")
     short = tmp_path / "short.csv"
     short.write_text("smiles\nCCO\n\nCCN\n")
     assert fdgnn("predict", model, short, "-o", tmp_path / "short.out.csv").returncode == 0
@@ -307,19 +240,3 @@ def test_memory_does_not_grow_with_rejected_rows(model, tmp_path, monkeypatch, t
     lines = (tmp_path / place).read_text().splitlines()
     assert lines[:2] == ["row,id,reason", "1,1,its line is blank"]
     assert (len(lines), lines[-1]) == (n + 1, f"{n},{n},its line is blank")
-
-
-def test_pieces_of_another_input_are_not_used(model, tmp_path, small_pieces, monkeypatch):
-    source, out = tmp_path / "in.csv", tmp_path / "out.csv"
-    source.write_text("smiles\n" + "CCO\n" * 20)
-    real = pieces.PiecedFile._join
-    monkeypatch.setattr(
-        pieces.PiecedFile, "_join", lambda self, file: (_ for _ in ()).throw(Killed)
-    )
-    with pytest.raises(Killed):
-        fdgnn("predict", model, source, "-o", out, "--chunk", 2)
-    monkeypatch.setattr(pieces.PiecedFile, "_join", real)
-    source.write_text("smiles\n" + "CCN\n" * 20)
-    run = fdgnn("predict", model, source, "-o", out, "--chunk", 2)
-    assert "kept" not in run.stderr
-    assert out.read_bytes() == plain(model, source, tmp_path / "plain.csv", "--chunk", 2)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
         Encoder,
         EncoderUnion,
         GraphReservoir,
-        PairCounts,
         WLCounts,
         register_encoder,
     )
@@ -58,7 +57,6 @@ _HOME = {
     "GraphRegressor": "fdgnn.estimators",
     "GraphReservoir": "fdgnn.encoders",
     "KernelRidge": "fdgnn.linear",
-    "PairCounts": "fdgnn.encoders",
     "RandomExpansion": "fdgnn.expansion",
     "Ridge": "fdgnn.linear",
     "WLCounts": "fdgnn.encoders",
@@ -105,7 +103,6 @@ __all__ = [
     "GraphRegressor",
     "GraphReservoir",
     "KernelRidge",
-    "PairCounts",
     "RandomExpansion",
     "Ridge",
     "WLCounts",

@@ -7,7 +7,7 @@ from fdgnn.cli import (
     inspection,
     installation,
     playing,
-    predicting,
+    prediction,
     reporting,
 )
 from fdgnn.cli.app import app, main
@@ -21,6 +21,6 @@ __all__ = [
     "installation",
     "main",
     "playing",
-    "predicting",
+    "prediction",
     "reporting",
 ]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, TypeGuard
 import typer
 
 from fdgnn.cli.app import app, command_line, say, show
-from fdgnn.cli.changes import ChangesFile
 from fdgnn.cli.choosing import ModelOptions
+from fdgnn.cli.lists import RejectsFile, check_outputs, write_changes
 from fdgnn.cli.options import (
     AsJson,
     Categories,
@@ -32,7 +32,6 @@ from fdgnn.cli.options import (
     names_in,
 )
 from fdgnn.cli.pages import PageFile, check_page, dataset_of, show_model
-from fdgnn.cli.rejects import RejectsFile, check_outputs
 from fdgnn.cli.scaling import ScaleJob, ScaleOptions, check_in_core, fit_out_of_core
 from fdgnn.cli.settings import ModelSettings
 from fdgnn.cli.splitting import AskedSplit, SplittingCommand
@@ -81,6 +80,7 @@ def fit(
     """
     from fdgnn.checkpoints import remove_checkpoints
     from fdgnn.context import Context
+    from fdgnn.files import check_writable
     from fdgnn.model_files import save_model
     from fdgnn.tasks import table_targets
     from fdgnn.workflow.training import train
@@ -89,7 +89,10 @@ def fit(
     options = asking.options(settings.checked(asking.model), parts, seed)
     context = Context(n_jobs=jobs, quiet=quiet, command=command_line())
     bad_rows = RejectsFile.beside(output, rejects)
-    changed = ChangesFile.beside(output, changes, how.standardizing)
+    if how.standardizing is None and changes is not None:
+        raise ValueError("--changes lists what --standardize changes; give both")
+    changed = changes or output.with_name(f"{output.name}.changes.csv")
+    check_writable(changed)
     _check_files(data, output, bad_rows, page)
     asked = asked_targets(target, targets)
     reading = how.for_model(asking.model)
@@ -106,7 +109,8 @@ def fit(
         descriptors=names_in(descriptors), categories=names_in(categories),
     )  # fmt: skip
     listed = bad_rows.write(table.rejects, table.n_rows, context)
-    listed |= changed.write(table.changes, len(table.rows), context)
+    if how.standardizing is not None:
+        listed |= write_changes(changed, table.changes, len(table.rows), context)
     graphs, y = table_targets(table, options.task)
     say(f"{graphs!r}", context.quiet)
     if len(graphs) >= MANY_GRAPHS and data != "-":

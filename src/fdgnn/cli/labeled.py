@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fdgnn.cli.lists import RejectsFile
 from fdgnn.cli.options import FirstDataOptions, asked_targets
 from fdgnn.cli.pages import dataset_of
-from fdgnn.cli.rejects import RejectsFile
 from fdgnn.files import expanduser
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fdgnn.cli.app import say, show
-from fdgnn.cli.rejects import RejectsFile
+from fdgnn.cli.lists import RejectsFile
 from fdgnn.texts import counted
 
 if TYPE_CHECKING:

@@ -238,14 +238,6 @@ class GraphTables(Iterator[GraphTable]):
         self._rows, self._tables = file.rows, self._read()
         self._start = 0
 
-    def skip(self, n_rows: int) -> None:
-        """Leave the next rows out, as many as whole tables have."""
-        if self.independent:  # so that they need not be read
-            self._start += sum(1 for _ in islice(self._rows, n_rows))
-            return
-        while self._start < n_rows:
-            next(self)
-
     def chunks(self) -> Iterator[RowChunk]:
         """Yield the rows that are left, not read yet."""
         while some := list(self._some_rows()):

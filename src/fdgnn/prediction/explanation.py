@@ -1,42 +1,53 @@
-"""From a model and a table of graphs to explanations, and pictures of them."""
+"""From a model and a table of graphs to explanations: in files, and as pictures."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
+import numpy as np
 from sklearn.base import is_classifier
 
 from fdgnn.datasets import GraphTable, Reject
-from fdgnn.exceptions import GraphError, UnseenLabelWarning
-from fdgnn.explanations import Explanation, explain
+from fdgnn.datasets.rows import BadRow
+from fdgnn.datasets.text import raw_lines
+from fdgnn.exceptions import (
+    DatasetFormatError,
+    DatasetNotFoundError,
+    GraphError,
+    UnseenLabelWarning,
+    UnusedDataWarning,
+)
+from fdgnn.explanations import Explanation, VertexGroup, connected_parts, explain, molecule_groups
 from fdgnn.explanations.drawing import draw_explanation, draw_molecule
-from fdgnn.explanations.groups import atom_symbols
-from fdgnn.graphs import Graph
-from fdgnn.prediction.groups import NO_GROUPS, GroupChoice
+from fdgnn.explanations.groups import GroupsOfGraph, atom_symbols, check_smarts, name_of_smarts
+from fdgnn.graphs import Graph, GraphBatch
+from fdgnn.prediction.output import table_writer
 from fdgnn.prediction.predictor import usable_rows
+from fdgnn.records import Record, decode
+
+Cells = dict[str, Any]  # one row of output, by column
 
 
 @dataclass(frozen=True)
-class Explained:
+class ExplainedRow:
     """One row's graph and its explanation.
 
-    `warning` names a vertex label of the graph that no training graph has. `of_class` is false
-    where the model predicts numbers. `labels` are those of the vertices, or the elements of a
-    molecule's atoms; None if there are neither.
+    `summary` has the columns of the row: its number and id, the class explained, scores, and a
+    warning that names a vertex label that no training graph has. `labels` are those of the
+    vertices, or the elements of a molecule's atoms; None if there are neither.
     """
 
-    row: int
-    id: Any
+    summary: Cells
     graph: Graph
     explanation: Explanation
     smiles: str | None = None
-    warning: str | None = None
-    of_class: bool = True
     labels: list[Any] | None = None
 
 
@@ -47,48 +58,42 @@ def explain_table(
     *,
     target: str | None,
     edges: bool,
-    groups: GroupChoice = NO_GROUPS,
-) -> tuple[list[Explained], list[Reject]]:
+    groups: GroupChoice,
+) -> tuple[list[ExplainedRow], list[Reject]]:
     """Explain the wanted rows of a table, or all of them; return also those that cannot be."""
     usable, rejects = usable_rows(model, table)
-
-    def asked_for(row: int) -> bool:
-        return wanted is None or row in wanted
-
-    asked = [r for r in rejects if asked_for(r.row)]
+    rejected = [reject for reject in rejects if wanted is None or reject.row in wanted]
     numbers = (table.start + table.rows[usable]).tolist()
-    chosen = [g for g, n in zip(usable.tolist(), numbers, strict=True) if asked_for(n)]
+    chosen = {g: n for g, n in zip(usable.tolist(), numbers, strict=True)
+              if wanted is None or n in wanted}  # fmt: skip
     if table.graphs is None or not chosen:
-        return [], asked
-    graphs = table.graphs[chosen]
-    rows = [table.start + int(table.rows[g]) for g in chosen]
+        return [], rejected
+    graphs, rows = table.graphs[list(chosen)], list(chosen.values())
     smiles = [None if table.smiles is None else table.smiles[g] for g in chosen]
     unseen = model.unseen(graphs)
-    with _unseen_labels_ignored():
+    with warnings.catch_warnings():  # the column "warning" has it, for all tables
+        warnings.simplefilter("ignore", UnseenLabelWarning)
         explanations = explain(
-            model, graphs, target=_as_class(model, target), edges=edges,
+            model, graphs, target=_class_called(target, model), edges=edges,
             groups=groups.of(graphs, rows, smiles),
         )  # fmt: skip
-    found = [
-        Explained(
-            row=row,
-            id=table.ids[row - table.start],
-            graph=graph,
-            explanation=explanation,
-            smiles=own,
-            warning=unseen.get(i),
-            of_class=is_classifier(model),
-            labels=_labels(graph, own),
-        )
-        for i, (row, own, graph, explanation) in enumerate(
-            zip(rows, smiles, graphs, explanations, strict=True)
-        )
-    ]
-    return found, asked
+    found = []
+    for i, (row, graph, explanation) in enumerate(zip(rows, graphs, explanations, strict=True)):
+        summary = {
+            "row": row,
+            "id": table.ids[row - table.start],
+            "class": np.asarray(explanation.target).item() if is_classifier(model) else None,
+            "score": explanation.score,
+            "base_score": explanation.base_score,
+            "warning": unseen.get(i),
+        }
+        labels = _labels(graph, smiles[i])
+        found.append(ExplainedRow(summary, graph, explanation, smiles[i], labels))
+    return found, rejected
 
 
 def _labels(graph: Graph, smiles: str | None) -> list[Any] | None:
-    """What vertices are called: their labels, or the elements of atoms that carry features."""
+    """Return the labels of vertices, or the elements of atoms that carry features."""
     if graph.labels is not None:
         labels: list[Any] = graph.labels.tolist()
         return labels
@@ -96,8 +101,8 @@ def _labels(graph: Graph, smiles: str | None) -> list[Any] | None:
     return symbols if len(symbols) == graph.n_vertices else None
 
 
-def _as_class(model: Any, name: str | None) -> Any:
-    """Find the class that is written in this way."""
+def _class_called(name: str | None, model: Any) -> Any:
+    """Return the class that is written in this way."""
     if name is None:
         return None
     if not is_classifier(model):
@@ -109,11 +114,14 @@ def _as_class(model: Any, name: str | None) -> Any:
     return classes[name]
 
 
-def draw_all(explained: Iterable[Explained], folder: Path) -> None:
+# ---------------------------------------------------------------------- output
+
+
+def draw_all(explained: Iterable[ExplainedRow], folder: Path) -> None:
     """Draw each explained graph into a PNG file of the folder, molecules as molecules."""
     folder.mkdir(parents=True, exist_ok=True)
     for one in explained:
-        path = folder / f"{one.row}.png"
+        path = folder / f"{one.summary['row']}.png"
         try:
             if one.smiles is None:
                 raise GraphError("not a molecule")
@@ -123,8 +131,167 @@ def draw_all(explained: Iterable[Explained], folder: Path) -> None:
 
 
 @contextmanager
-def _unseen_labels_ignored() -> Iterator[None]:
-    """Leave the model's warning out where rows say it: of many tables, each would have its own."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnseenLabelWarning)
-        yield
+def explanation_writer(
+    output: str, descriptors: bool = False, guard: bool = True, *, as_json: bool = False
+) -> Iterator[Callable[[Iterable[ExplainedRow]], None]]:
+    """Yield a function that appends explanations: a row per vertex, or a JSON object per graph.
+
+    Where graphs have descriptors or groups, each of these has a row, too. `guard` and `as_json` are
+    as in `table_writer`.
+    """
+    objects = Path(output).suffix == ".jsonl" or (as_json and output == "-")
+    with table_writer(output, guard, as_json=as_json) as write:
+
+        def write_all(explained: Iterable[ExplainedRow]) -> None:
+            if objects:
+                for one in explained:
+                    write({name: [value] for name, value in _object_of(one).items()})
+                return
+            rows = [cells for one in explained for cells in _rows_of(one)]
+            names = ("row", "id", "class", "score", "base_score", "warning",
+                     "vertex", "label", "group", "vertices", *(["descriptor"] * descriptors),
+                     "contribution", "effect")  # fmt: skip
+            write({name: [cells.get(name) for cells in rows] for name in names})
+
+        yield write_all
+
+
+def _object_of(one: ExplainedRow) -> Cells:
+    """Return an explanation as one object, which has only what there is."""
+    explanation = one.explanation
+    cells = one.summary | {"labels": one.labels, "vertices": explanation.vertices.tolist()}
+    if explanation.vertex_effects is not None:
+        cells["vertex_effects"] = explanation.vertex_effects.tolist()
+        cells["groups"] = [
+            {
+                "name": group.name,
+                "vertices": group.vertices.tolist(),
+                "contribution": group.contribution,
+                "effect": group.effect,
+                "score_without": explanation.score - group.effect,
+            }
+            for group in explanation.groups
+        ]
+    if explanation.descriptors:
+        cells["descriptors"] = dict(explanation.descriptors)
+    if explanation.edges is not None and explanation.edge_effects is not None:
+        cells["edges"] = explanation.edges.T.tolist()
+        cells["edge_effects"] = explanation.edge_effects.tolist()
+    return cells
+
+
+def _rows_of(one: ExplainedRow) -> Iterator[Cells]:
+    """Yield an explanation as one row per vertex, one per group, and one per descriptor."""
+    found, n = one.explanation, len(one.explanation.vertices)
+    labels = one.labels or [None] * n
+    effects = [None] * n if found.vertex_effects is None else found.vertex_effects.tolist()
+    vertices = zip(labels, found.vertices.tolist(), effects, strict=True)
+    for v, (label, value, effect) in enumerate(vertices):
+        yield one.summary | {
+            "vertex": v, "label": label, "contribution": value, "effect": effect
+        }  # fmt: skip
+    for group in found.groups:
+        yield one.summary | {
+            "group": group.name,
+            "vertices": " ".join(map(str, group.vertices.tolist())),
+            "contribution": group.contribution,
+            "effect": group.effect,
+        }
+    for name, value in found.descriptors.items():
+        yield one.summary | {"descriptor": name, "contribution": value}
+
+
+# ---------------------------------------------------------------------- groups of vertices
+
+_Whole = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class VertexSet(Record, frozen=True, kw_only=True):
+    """A line of a file of vertex sets: vertices of one row that belong together."""
+
+    row: _Whole
+    name: str
+    vertices: Annotated[list[_Whole], msgspec.Meta(min_length=1)]
+
+
+@dataclass(frozen=True)
+class GroupChoice:
+    """Which groups graphs are explained by.
+
+    Attributes
+    ----------
+    wanted : bool, optional
+        Whether there are groups at all; by default of molecules only.
+    smarts : tuple of str
+        Substructures of molecules, beside rings and functional groups.
+    given : mapping, optional
+        Groups of the user's own by row, instead of all others.
+    """
+
+    wanted: bool | None = None
+    smarts: tuple[str, ...] = ()
+    given: Mapping[int, Sequence[VertexGroup]] | None = None
+
+    def check(self) -> None:
+        """Raise ValueError for choices that exclude each other, and for an invalid SMARTS."""
+        check_smarts(self.smarts)
+        if self.wanted is False and (self.smarts or self.given is not None):
+            raise ValueError("`smarts` and `vertex_sets` are groups, but none are wanted")
+        if self.smarts and self.given is not None:
+            raise ValueError("`smarts` and `vertex_sets` are two ways to group; give one of them")
+
+    def of(
+        self, graphs: GraphBatch, rows: Sequence[int], smiles: Sequence[str | None]
+    ) -> list[GroupsOfGraph] | None:
+        """Return the groups of graphs in these rows with these SMILES; None for no groups.
+
+        A warning names a SMARTS that none of the molecules has: it may be misspelt.
+        """
+        if self.given is not None:
+            return [self.given.get(row, ()) for row in rows]
+        molecules = any(one is not None for one in smiles)
+        if self.smarts and not molecules:
+            raise ValueError("`smarts` is for molecules, and there are none; leave it out")
+        if self.wanted is False or (self.wanted is None and not molecules):
+            return None
+        found = [self._of_graph(graph, own) for graph, own in zip(graphs, smiles, strict=True)]
+        names = {group.name for own in found for group in own}
+        for one in self.smarts:
+            if name_of_smarts(one) not in names:
+                message = f"`smarts`: none of these molecules has {one!r}"
+                warnings.warn(message, UnusedDataWarning, stacklevel=3)
+        return list(found)
+
+    def _of_graph(self, graph: Graph, smiles: str | None) -> list[VertexGroup]:
+        """Return a molecule's groups; or connected parts, also where bonds are vertices."""
+        found = [] if smiles is None else molecule_groups(smiles, self.smarts)
+        n_atoms = len({int(v) for group in found for v in group.vertices})
+        if n_atoms == graph.n_vertices:
+            return found
+        if self.smarts:
+            raise ValueError(
+                f"`smarts` names atoms, but the model reads {n_atoms} atoms as {graph.n_vertices} "
+                "vertices, since bonds are vertices, too; leave it out"
+            )
+        return connected_parts(graph)
+
+
+def read_vertex_sets(path: Path) -> dict[int, list[VertexGroup]]:
+    """Read a file of JSON lines, each a `VertexSet`."""
+    if not path.is_file():
+        raise DatasetNotFoundError(f"{path}: no such file")
+    found: dict[int, list[VertexGroup]] = defaultdict(list)
+    for number, line in enumerate(raw_lines(path), 1):
+        try:
+            if isinstance(line, BadRow):
+                raise ValueError(line.reason)
+            if not line.strip():
+                continue
+            one = decode(line, VertexSet)
+        except ValueError as error:
+            raise DatasetFormatError(
+                f"{path}, line {number}: not a set of vertices ({error}); expected "
+                '{"row": 0, "name": "head", "vertices": [0, 1]}'
+            ) from None
+        found[one.row].append(VertexGroup(one.name, np.array(one.vertices)))
+    return dict(found)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,60 +12,24 @@ from sklearn.base import is_classifier
 from fdgnn.arrays import Floats, Ints
 from fdgnn.datasets import GraphTable, Reject
 from fdgnn.encoders import Encoder
-from fdgnn.graphs import GraphBatch
 from fdgnn.model_files import load_model
-from fdgnn.records import cached_property
+from fdgnn.records import Record, cached_property
 from fdgnn.uncertainty import FittedTarget
 
 NO_CLASS = "none"  # in place of a set without classes
+SHOWN_REJECTS = 5  # that are shown on the terminal; a file lists all of them
 _OF_ROWS = ("novelty", "unlike", "warning", "error")  # columns of rows, whatever the targets are
 
 
 @dataclass(frozen=True)
-class Coverage:
-    """The coverage of conformal sets or intervals that is asked for; None: there are none."""
-
-    share: float | None = None
-    by_class: bool = False
-
-    def check(self, model: Any) -> None:
-        """Raise ValueError unless the model can give what is asked for."""
-        if self.by_class and (self.share is None or not is_classifier(model)):
-            raise ValueError("`by_class` is for sets of classes; it needs `coverage`, and classes")
-        if self.share is not None:
-            for target in model.targets_:
-                width = target.columns.stop - target.columns.start
-                self.columns(target, np.zeros((1, width)))
-
-    def names(self, target: FittedTarget) -> list[str]:
-        """Return the columns of the output."""
-        if self.share is None:
-            return []
-        return ["low", "high"] if target.classes is None else ["set"]
-
-    def columns(self, target: FittedTarget, outputs: Floats) -> list[list[Any]]:
-        """Return the values of these columns, for the target's outputs (n, its columns)."""
-        if self.share is None:
-            return []
-        if target.classes is None:
-            return list(target.intervals(outputs, self.share).T.tolist())
-        names = np.array([str(c) for c in target.classes.tolist()], dtype=object)
-        sets = target.sets(outputs, self.share, by_class=self.by_class)
-        return [["|".join(names[row]) or NO_CLASS for row in sets]]
-
-
-NO_COVERAGE = Coverage()
-
-
-@dataclass(frozen=True)
 class PredictedRows:
-    """What is said of the rows of a table, column by column, in the order of the rows.
+    """Predictions of the rows of a table, column by column, in the order of the rows.
 
     Attributes
     ----------
     columns : dict of lists
-        One value for each row, None where there is none: what names the row (its id, or its
-        number), then `Predictor.columns`.
+        One value for each row, None where there is none: the row's id or number, then
+        `Predictor.columns`.
     rejects : list of Reject
         The rows that cannot be predicted; the column "error" has their reasons, too.
     n_unseen, n_unlike, n_changed : int
@@ -84,24 +47,59 @@ class PredictedRows:
         return len(next(iter(self.columns.values())))
 
 
+class RowCounts(Record, frozen=True, kw_only=True):
+    """How many rows were predicted, and how many of them have something to report."""
+
+    rows: int = 0
+    rejected: int = 0
+    unseen_labels: int = 0
+    unlike: int = 0
+    changed: int = 0
+    first_rejects: tuple[str, ...] = ()
+
+    def with_rows(self, some: PredictedRows) -> RowCounts:
+        """Return the counts with some more rows."""
+        rejects = tuple(map(str, some.rejects[: SHOWN_REJECTS - len(self.first_rejects)]))
+        return RowCounts(
+            rows=self.rows + len(some),
+            rejected=self.rejected + len(some.rejects),
+            unseen_labels=self.unseen_labels + some.n_unseen,
+            unlike=self.unlike + some.n_unlike,
+            changed=self.changed + some.n_changed,
+            first_rejects=self.first_rejects + rejects,
+        )
+
+
 @dataclass(frozen=True)
 class Predictor:
-    """A fitted model, and what is asked of it; it can go to other processes.
+    """A fitted model with options of prediction; it can be sent to other processes.
 
     Parameters
     ----------
     model : FDGNNClassifier or FDGNNRegressor
-    coverage : Coverage
-        Whether sets or intervals are asked for.
+    coverage : float, optional
+        Of conformal sets of classes, or of intervals; by default there are none.
+    by_class : bool
+        Whether the sets have this coverage in each class.
     id_column : str, optional
-        What the column that names the rows is called; "row" by default.
+        Name of the first column, which names the rows; "row" by default.
+
+    Raises
+    ------
+    ValueError
+        The model has no such sets or intervals, or two columns of the output have one name.
     """
 
     model: Any
-    coverage: Coverage = NO_COVERAGE
+    coverage: float | None = None
+    by_class: bool = False
     id_column: str | None = None
 
     def __post_init__(self) -> None:
+        if self.by_class and (self.coverage is None or not is_classifier(self.model)):
+            raise ValueError("`by_class` is for sets of classes; it needs `coverage`, and classes")
+        for target in self._targets:
+            target.covered_values(np.zeros((1, target.n_outputs)))
         columns = self.columns
         if self.id_name in columns:
             raise ValueError(
@@ -112,7 +110,7 @@ class Predictor:
 
     @property
     def id_name(self) -> str:
-        """What the first column is called."""
+        """Name of the first column."""
         return self.id_column or "row"
 
     @cached_property
@@ -125,10 +123,7 @@ class Predictor:
 
     @cached_property
     def _targets(self) -> list[_TargetColumns]:
-        with_chances = getattr(self.model, "probability", False)
-        return [
-            _TargetColumns(target, self.coverage, with_chances) for target in self.model.targets_
-        ]
+        return [_TargetColumns(self, target) for target in self.model.targets_]
 
     def predict(self, table: GraphTable) -> PredictedRows:
         """Predict the rows of one table."""
@@ -164,7 +159,7 @@ class Predictor:
 
 
 def _put(column: list[Any], rows: list[int], values: list[Any]) -> None:
-    """Put the values of some rows into their places."""
+    """Write the values of some rows into a column."""
     if len(rows) == len(column):
         column[:] = values
         return
@@ -175,13 +170,16 @@ def _put(column: list[Any], rows: list[int], values: list[Any]) -> None:
 class _TargetColumns:
     """The columns of one target; without a name it is the only one."""
 
-    def __init__(self, target: FittedTarget, coverage: Coverage, with_chances: bool) -> None:
+    def __init__(self, predictor: Predictor, target: FittedTarget) -> None:
+        self.target, self.n_outputs = target, target.columns.stop - target.columns.start
+        self.coverage, self.by_class = predictor.coverage, predictor.by_class
         end, of = (f"_{target.name}", f"{target.name}_") if target.name else ("", "")
-        self.target, self.coverage = target, coverage
-        self.answer, self.score = f"prediction{end}", f"score{end}"
+        with_chances = getattr(predictor.model, "probability", False)
         classes = () if target.classes is None or not with_chances else target.classes
+        covered = ["low", "high"] if target.classes is None else ["set"]
+        self.answer, self.score = f"prediction{end}", f"score{end}"
         self.chances = [f"probability_{of}{c}" for c in classes]
-        self.covered = [f"{each}{end}" for each in coverage.names(target)]
+        self.covered = [] if self.coverage is None else [f"{each}{end}" for each in covered]
         self.names = [self.answer, self.score, *self.chances, *self.covered]
 
     def values(self, all_outputs: Floats) -> dict[str, list[Any]]:
@@ -192,7 +190,17 @@ class _TargetColumns:
         if self.chances:
             chances = target.probabilities(outputs).T.tolist()
             found |= dict(zip(self.chances, chances, strict=True))
-        return found | dict(zip(self.covered, self.coverage.columns(target, outputs), strict=True))
+        return found | dict(zip(self.covered, self.covered_values(outputs), strict=True))
+
+    def covered_values(self, outputs: Floats) -> list[list[Any]]:
+        """Return the columns of sets or intervals for the target's outputs (n, its columns)."""
+        if self.coverage is None:
+            return []
+        if self.target.classes is None:
+            return list(self.target.intervals(outputs, self.coverage).T.tolist())
+        names = np.array([str(c) for c in self.target.classes.tolist()], dtype=object)
+        sets = self.target.sets(outputs, self.coverage, by_class=self.by_class)
+        return [["|".join(names[row]) or NO_CLASS for row in sets]]
 
 
 def load_predictor(path: str | os.PathLike[str]) -> Any:
@@ -203,28 +211,13 @@ def load_predictor(path: str | os.PathLike[str]) -> Any:
     return model
 
 
-def predict_tables(
-    predictor: Predictor, tables: Iterable[GraphTable], n_jobs: int | None = None
-) -> Iterator[PredictedRows]:
-    """Predict table by table."""
-    predictor.model.set_params(n_jobs=n_jobs)
-    return map(predictor.predict, tables)
-
-
 def usable_rows(model: Any, table: GraphTable) -> tuple[Ints, list[Reject]]:
-    """Find the graphs of a table that the model can take, and the rows that have none."""
+    """Return positions of graphs that the model can take, and the rejected rows."""
     if table.graphs is None:
         return np.empty(0, dtype=np.int64), list(table.rejects)
-    usable, reasons = usable_graphs(model, table.graphs)
-    refused = [
-        Reject(table.start + row, table.ids[row], reason)
-        for row, reason in ((int(table.rows[g]), reason) for g, reason in reasons.items())
-    ]
-    return usable, sorted([*table.rejects, *refused], key=lambda reject: reject.row)
-
-
-def usable_graphs(model: Any, graphs: GraphBatch) -> tuple[Ints, dict[int, str]]:
-    """Find the positions of graphs that the model can take, and why it cannot take the others."""
     hint = "; a model of `fdgnn fit --handle-unknown ignore` takes such graphs"
-    reasons = {g: reason + hint for g, reason in model.usable(graphs).faults.items()}
-    return np.setdiff1d(np.arange(len(graphs)), list(reasons)), reasons
+    faults = model.usable(table.graphs).faults
+    rows = {int(table.rows[g]): reason + hint for g, reason in faults.items()}
+    refused = [Reject(table.start + row, table.ids[row], why) for row, why in rows.items()]
+    rejects = sorted([*table.rejects, *refused], key=lambda reject: reject.row)
+    return np.setdiff1d(np.arange(len(table.graphs)), list(faults)), rejects

@@ -1,8 +1,8 @@
 """A directory of shards to a directory of shards: resumable, by processes or on a Dask cluster.
 
 Each input file becomes one output file. A finished one has a record in the folder ``.fdgnn`` beside
-the outputs, written after it, so that a repeated command does only what is missing. Whoever
-predicts a shard reads and writes it by itself.
+the outputs, written after it, so that a repeated command does only what is missing. The process
+that predicts a shard reads and writes it.
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ from fdgnn.datasets import iter_graphs
 from fdgnn.datasets.shards import fetched_shard, shard_places, split_name
 from fdgnn.exceptions import FDGNNError, StudyError
 from fdgnn.extras import require
-from fdgnn.prediction.output import KINDS, reject_writer, rows_writer
-from fdgnn.prediction.predictor import PredictedRows, Predictor, predict_tables
+from fdgnn.prediction.output import KINDS, REJECTS, record_writer, rows_writer
+from fdgnn.prediction.predictor import Predictor, RowCounts
+from fdgnn.prediction.rows import predict_rows, run_task, start_task
 from fdgnn.records import Record, decode, encode
 from fdgnn.texts import reason_of
 from fdgnn.threads import one_blas_thread
 from fdgnn.workers import WorkerPool
 
-SHOWN = 5  # bad rows of a shard that its record has; a file lists all of them
+# Errors that would meet every other shard.
+_LASTING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 _RECORDS = ".fdgnn"
 
 
@@ -40,57 +42,36 @@ class ShardRecord(Record, frozen=True, kw_only=True):
     """What is known of a finished shard."""
 
     stamp: str  # of the input
-    made_by: str  # a hash of the model and of what was asked of it
-    rows: int = 0
-    rejected: int = 0
-    unseen_labels: int = 0
-    unlike: int = 0
-    changed: int = 0
-    first_rejects: tuple[str, ...] = ()
-
-    def with_rows(self, some: PredictedRows) -> ShardRecord:
-        """Count some more rows."""
-        told = tuple(str(reject) for reject in some.rejects[:SHOWN])
-        return ShardRecord(
-            stamp=self.stamp,
-            made_by=self.made_by,
-            rows=self.rows + len(some),
-            rejected=self.rejected + len(some.rejects),
-            unseen_labels=self.unseen_labels + some.n_unseen,
-            unlike=self.unlike + some.n_unlike,
-            changed=self.changed + some.n_changed,
-            first_rejects=(self.first_rejects + told)[:SHOWN],
-        )
+    made_by: str  # a hash of the model and of the options
+    counts: RowCounts
 
 
 @dataclass(frozen=True)
 class PredictedShard:
-    """One input file and the output file that becomes of it, as paths or URLs."""
+    """One input file and its output file, as paths or URLs."""
 
     source: str
     target: str
 
     @property
     def record(self) -> str:
-        """Where it is written down that the shard is finished."""
-        folder, name = self._parts
-        return places.inside(folder, _RECORDS, f"{name}.json")
+        """Place of the record that the shard is finished."""
+        return self._beside(_RECORDS, ".json")
 
     @property
     def rejects(self) -> str:
-        """Where its bad rows are listed, if it has any."""
-        folder, name = self._parts
-        return places.inside(folder, "rejects", f"{name}.rejects.csv")
+        """Place of the list of its rejected rows, if it has any."""
+        return self._beside("rejects", ".rejects.csv")
 
-    @property
-    def _parts(self) -> tuple[str, str]:
+    def _beside(self, folder: str, ending: str) -> str:
         name = places.name_of_place(self.target)
-        return self.target[: -len(name)].rstrip("/") or ".", name
+        parent = self.target[: -len(name)].rstrip("/") or "."
+        return places.inside(parent, folder, f"{name}{ending}")
 
 
 @dataclass(frozen=True)
-class ShardWork:
-    """What is done to each shard; it can go to other processes and machines."""
+class ShardTask:
+    """How each shard is predicted; it can be sent to other processes and machines."""
 
     predictor: Predictor
     made_by: str
@@ -100,55 +81,66 @@ class ShardWork:
     @classmethod
     def of(
         cls, predictor: Predictor, model_file: bytes, options: Mapping[str, Any], guard: bool
-    ) -> ShardWork:
-        """Describe the work; results of another model, or of other settings, are other ones."""
-        asked = (predictor.coverage, predictor.id_column, sorted(options.items()), guard)
+    ) -> ShardTask:
+        """Return the task; results of another model, or with other options, are not its own."""
+        covered = (predictor.coverage, predictor.by_class)
+        asked = (*covered, predictor.id_column, sorted(options.items()), guard)
         made_by = hashlib.sha256(model_file + repr(asked).encode()).hexdigest()
         return cls(predictor, made_by, options, guard)
 
+    def __call__(self, shard: PredictedShard) -> ShardRecord | Exception:
+        """Predict a shard; return the error that a user can do something about."""
+        try:
+            return self.predict(shard)
+        except (FDGNNError, ValueError, OSError) as error:
+            return error
+
     def predict(self, shard: PredictedShard) -> ShardRecord:
         """Predict one shard: read it, write the result, then its record."""
-        found = ShardRecord(stamp=places.stamp_of(shard.source), made_by=self.made_by)
+        stamp, counts = places.stamp_of(shard.source), RowCounts()
         kind = PurePosixPath(shard.target).suffix
         with fetched_shard(shard.source) as path:
             tables = iter_graphs(path, like=self.predictor.model, **self.options)
             with (
                 places.write_place(shard.target) as file,
                 rows_writer(file, kind, self.guard) as write,
-                reject_writer(partial(places.write_place, shard.rejects)) as list_rejects,
+                record_writer(partial(places.write_place, shard.rejects), REJECTS) as list_rejects,
             ):
-                for rows in predict_tables(self.predictor, tables, 1):
+                for rows in predict_rows(self.predictor, tables):
                     write(rows.columns)
-                    found = found.with_rows(rows)
+                    counts = counts.with_rows(rows)
                     list_rejects(rows.rejects)
+        found = ShardRecord(stamp=stamp, made_by=self.made_by, counts=counts)
         with places.write_place(shard.record) as file:
             file.write(encode(found) + b"\n")
         return found
 
     def finished(self, shard: PredictedShard) -> ShardRecord | None:
-        """Give the record of a shard that is finished and whose input is still the same.
+        """Return the record of a shard that is finished and whose input is still the same.
 
         Raises
         ------
         StudyError
-            It was predicted by another model, or with other settings.
+            It was predicted by another model, or with other options.
         """
         content = places.read_place(shard.record)
+        if content is None:
+            return None
         try:
-            found = None if content is None else decode(content, ShardRecord)
-            if found is None or places.stamp_of(shard.target) == "":
+            found, now = decode(content, ShardRecord), places.stamp_of(shard.source)
+            if places.stamp_of(shard.target) == "":
                 return None
-        except (ValueError, FileNotFoundError):  # damaged or gone: it is predicted again
+        except (ValueError, OSError):  # damaged or gone: it is predicted again
             return None
         if found.made_by != self.made_by:
             raise StudyError(
-                f"{shard.target}: it was predicted by another model or with other settings; give "
+                f"{shard.target}: it was predicted by another model or with other options; give "
                 "another directory, or --restart to predict all shards again"
             )
-        return found if found.stamp == places.stamp_of(shard.source) else None
+        return found if found.stamp == now else None
 
 
-# ---------------------------------------------------------------------- which shards there are
+# ---------------------------------------------------------------------- shards
 
 
 def plan_shards(given: Sequence[str], folder: str, kind: str | None = None) -> list[PredictedShard]:
@@ -179,12 +171,12 @@ def _target_name(source: str, kind: str | None) -> str:
     return stem + (kind or (suffix if suffix in KINDS else ".csv"))
 
 
-# ---------------------------------------------------------------------- who predicts them
+# ---------------------------------------------------------------------- prediction
 
 
 @dataclass(frozen=True)
 class ShardResults:
-    """What became of the shards."""
+    """Results of all shards."""
 
     records: Mapping[str, ShardRecord]  # by the name of the output
     n_skipped: int  # finished before
@@ -192,7 +184,7 @@ class ShardResults:
 
 
 def predict_shards(
-    work: ShardWork,
+    task: ShardTask,
     shards: Sequence[PredictedShard],
     context: Context,
     *,
@@ -201,94 +193,59 @@ def predict_shards(
 ) -> ShardResults:
     """Predict all shards that are not finished.
 
-    A shard that cannot be read does not stop the others. What stops all is an output that cannot
-    be written, such as a full disk. In both cases finished shards are kept.
+    A shard that cannot be read does not stop the others. An output that cannot be written, such as
+    on a full disk, stops all. In both cases finished shards are kept.
     """
-    records = {} if restart else _finished(work, shards)
+    finished = {} if restart else {shard.target: task.finished(shard) for shard in shards}
+    records = {target: record for target, record in finished.items() if record is not None}
     waiting = [shard for shard in shards if shard.target not in records]
     n_skipped, failures = len(records), dict[str, str]()
     results = (
-        _on_cluster(work, waiting, cluster, context) if cluster else _here(work, waiting, context)
+        _on_cluster(task, waiting, cluster, context) if cluster else _here(task, waiting, context)
     )
     for shard, found in context.track(results, len(shards), "shards", done=n_skipped):
         if isinstance(found, ShardRecord):
             records[shard.target] = found
-        elif _is_lasting(found):
+        elif isinstance(found, OSError) and found.errno in _LASTING:
             raise found
         else:
             failures[shard.source] = " ".join(reason_of(found).split())
     return ShardResults(records, n_skipped, failures)
 
 
-def _finished(work: ShardWork, shards: Sequence[PredictedShard]) -> dict[str, ShardRecord]:
-    found = ((shard.target, _kept(work, shard)) for shard in shards)
-    return {target: record for target, record in found if record is not None}
-
-
-def _kept(work: ShardWork, shard: PredictedShard) -> ShardRecord | None:
-    try:
-        return work.finished(shard)
-    except OSError:  # its input is gone: it is told when it is to be predicted
-        return None
-
-
-def _is_lasting(error: Exception) -> bool:
-    """Tell errors that would meet every other shard, too."""
-    lasting = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
-    return isinstance(error, OSError) and error.errno in lasting
-
-
 Answer = tuple[PredictedShard, "ShardRecord | Exception"]
 
 
-def _tried(work: ShardWork, shard: PredictedShard) -> ShardRecord | Exception:
-    """Predict a shard; give the error that a user can do something about."""
-    try:
-        with one_blas_thread():
-            return work.predict(shard)
-    except (FDGNNError, ValueError, OSError) as error:
-        return error
-
-
-def _here(work: ShardWork, shards: Sequence[PredictedShard], context: Context) -> Iterator[Answer]:
+def _here(task: ShardTask, shards: Sequence[PredictedShard], context: Context) -> Iterator[Answer]:
     n_processes = min(joblib.effective_n_jobs(context.n_jobs), len(shards))
     if n_processes <= 1:
-        yield from ((shard, _tried(work, shard)) for shard in shards)
+        yield from ((shard, _run(task, shard)) for shard in shards)
         return
-    pool = WorkerPool(n_processes, _start, (work,))
+    pool = WorkerPool(n_processes, start_task, (task,))
     try:
-        waiting = {pool.submit(_work, shard): shard for shard in shards}
+        waiting = {pool.submit(run_task, shard): shard for shard in shards}
         for done in as_finished(waiting):
             yield waiting[done], done.result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-_started: list[ShardWork] = []
-
-
-def _start(work: ShardWork) -> None:
-    """Keep the work in this process, which is sent once and not with each shard."""
-    _started.append(work)
-
-
-def _work(shard: PredictedShard) -> ShardRecord | Exception:
-    return _tried(_started[0], shard)
-
-
 def _on_cluster(
-    work: ShardWork, shards: Sequence[PredictedShard], address: str, context: Context
+    task: ShardTask, shards: Sequence[PredictedShard], address: str, context: Context
 ) -> Iterator[Answer]:
-    """Send shards to Dask's workers; those of a worker that is lost go to others."""
+    """Send shards to Dask's workers; shards of a lost worker go to others."""
     distributed = require("distributed", "cluster", "clusters")
     with connected(address, context) as client:
-        sent = client.scatter(work, broadcast=True, hash=False)
-        waiting = {
-            client.submit(_tried, sent, each, pure=False, retries=3): each for each in shards
-        }
+        sent = client.scatter(task, broadcast=True, hash=False)
+        waiting = {client.submit(_run, sent, each, pure=False, retries=3): each for each in shards}
         for done in distributed.as_completed(list(waiting)):
             try:
                 yield waiting[done], done.result()
             except distributed.KilledWorker as error:
                 yield waiting[done], StudyError(f"its workers died again and again ({error})")
             done.release()
+
+
+def _run(task: ShardTask, shard: PredictedShard) -> ShardRecord | Exception:
+    with one_blas_thread():
+        return task(shard)

@@ -1,0 +1,356 @@
+"""``fdgnn predict`` and ``explain``: predictions for new graphs, and the reasons for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from fdgnn.cli.app import app, say
+from fdgnn.cli.lists import SHOWN, RejectsFile, check_outputs
+from fdgnn.cli.options import (
+    AsJson,
+    Data,
+    DataOptions,
+    FormulaGuard,
+    Jobs,
+    ManyData,
+    Model,
+    Quiet,
+    Rejects,
+    expand,
+)
+from fdgnn.texts import agreeing, counted
+
+if TYPE_CHECKING:
+    from fdgnn.context import Context
+    from fdgnn.prediction.predictor import RowCounts
+    from fdgnn.prediction.shards import PredictedShard, ShardTask
+
+Summary = dict[str, object]
+COUNTED = ("rows", "rejected", "unseen_labels", "unlike", "changed")  # of all shards
+
+
+@app.command(epilog="Example: fdgnn predict model.fdgnn new.csv -o predictions.csv")
+@expand
+def predict(
+    model: Model,
+    data: ManyData,
+    how: DataOptions,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            help=".csv, .jsonl or .parquet; a directory for a result of each input file; '-' "
+            "prints CSV, with --json an object per row.",
+        ),
+    ] = "-",
+    chunk_size: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Rows that are read, predicted and written at once; 1 for a slow pipe."
+        ),
+    ] = 2000,
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            help="Also give the set of classes, or the interval, that holds the truth in this "
+            "share of the rows, for instance 0.9."
+        ),
+    ] = None,
+    by_class: Annotated[
+        bool, typer.Option("--by-class", help="Let sets hold the truth so often in each class.")
+    ] = False,
+    rejects: Rejects = None,
+    formula_guard: FormulaGuard = True,
+    shard_format: Annotated[
+        Literal["csv", "jsonl", "parquet"] | None,
+        typer.Option(help="Of results in a directory; by default that of each input file."),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="Address of a Dask scheduler, whose workers read and write the shards."),
+    ] = None,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Predict what is finished in a directory again.")
+    ] = False,
+    jobs: Jobs = 1,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Predict new graphs: one row of output for each row of the input, in the same order.
+
+    The file is read as the model's training data was. With two classes, the score is positive for
+    the second one; with more, it is that of the predicted class. The column 'novelty' says, from 0
+    to 1, how unlike the training graphs a graph is, and 'unlike' why, if it is more so than 99 % of
+    them. The column 'warning' names a vertex label that no training graph has; the column 'error'
+    says why a row cannot be predicted. Of several targets each has its own columns, which end with
+    its name.
+
+    If the output is a directory, each input file becomes one file there, and a command that was
+    stopped resumes when it is repeated: finished files are kept.
+    """
+    from fdgnn import places
+    from fdgnn.context import Context
+    from fdgnn.prediction.output import table_writer
+    from fdgnn.prediction.predictor import Predictor, RowCounts, load_predictor
+    from fdgnn.prediction.rows import count_rows, predict_rows
+
+    context = Context(n_jobs=jobs, quiet=quiet)
+    to_directory = _is_directory(output)
+    several = len(data) > 1 or any(map(places.is_pattern, data))
+    if to_directory and rejects is not None:
+        raise ValueError(
+            "--rejects is for one output file; a directory has its own folder for them"
+        )
+    if not to_directory and (several or cluster is not None or restart or shard_format is not None):
+        what = "several input files" if several else "--cluster, --restart and --shard-format"
+        raise ValueError(f"{what} need a directory as output; give -o DIRECTORY/")
+    predictor = Predictor(load_predictor(model), coverage, by_class, how.id_column)
+    if to_directory:
+        from fdgnn.prediction.shards import ShardTask, plan_shards
+
+        options = {**how.arguments, "chunk_size": chunk_size}
+        task = ShardTask.of(predictor, model.read_bytes(), options, formula_guard)
+        shards = plan_shards(data, output, None if shard_format is None else f".{shard_format}")
+        summary = _predict_shards(task, shards, output, context, cluster, restart)
+    else:
+        with places.fetched(data[0]) as path, ExitStack() as stack:
+            bad_rows = RejectsFile.beside(output, rejects)
+            check_outputs(str(path), output, bad_rows)
+            rejected = stack.enter_context(bad_rows.listing())
+            write = stack.enter_context(table_writer(output, formula_guard, as_json=as_json))
+            rows = predict_rows(
+                predictor,
+                how.iterate(str(path), like=predictor.model, chunk_size=chunk_size),
+                context.n_jobs,
+            )
+            if output != "-":
+                rows = context.track(rows, count_rows(str(path)), "rows", size=len)
+            counts = RowCounts()
+            for some in rows:
+                write(some.columns)
+                counts = counts.with_rows(some)
+                rejected.extend(some.rejects)
+        listed = rejected.show(counts.rows, context)
+        _report_rows(counts, context)
+        summary = _summary(counts) | listed
+    _print_summary(summary, output, as_json)
+
+
+def _is_directory(output: str) -> bool:
+    """Whether each input file becomes a file of its own."""
+    from fdgnn import places
+
+    if output == "-":
+        return False
+    if not places.is_url(output) and Path(output).exists():
+        return Path(output).is_dir()
+    return output.endswith("/") or not Path(output).suffix
+
+
+def _summary(counts: RowCounts) -> Summary:
+    """Return the entries of a summary for one file or for all shards."""
+    return {
+        "rows": counts.rows,
+        "predicted": counts.rows - counts.rejected,
+        "unseen_labels": counts.unseen_labels,
+        "unlike": counts.unlike,
+        "changed": counts.changed,
+    }
+
+
+def _report_rows(counts: RowCounts, context: Context) -> None:
+    """Report how many rows of a file were predicted, and what is odd about some of them."""
+    if counts.rejected == counts.rows:
+        first = counts.first_rejects[0]
+        raise ValueError(f"none of the {counts.rows} rows can be predicted; {first}")
+    n_predicted = counts.rows - counts.rejected
+    _report_unseen(counts.unseen_labels, n_predicted, context)
+    if counts.unlike:
+        verb = agreeing(counts.unlike, "is", "are")
+        text = f"{verb} unlike the training graphs; the column 'unlike' says why"
+        say(f"{counts.unlike} of these {n_predicted} rows {text}", context.quiet)
+    if counts.changed:
+        verb = agreeing(counts.changed, "was", "were")
+        text = f"molecules {verb} changed; the column 'standardized' has what was read"
+        say(f"{counts.changed} of {counts.rows} {text}", context.quiet)
+    say(f"{n_predicted} of {counts.rows} rows predicted", context.quiet)
+
+
+def _report_unseen(n_unseen: int, n_rows: int, context: Context) -> None:
+    """Report in one line, for all tables together, how many rows have unknown labels."""
+    if n_unseen:
+        from fdgnn.encoders.base import WHAT_IT_MEANS
+
+        verb = agreeing(n_unseen, "has", "have")
+        say(f"{n_unseen} of these {n_rows} rows {verb} {WHAT_IT_MEANS}", context.quiet)
+
+
+def _predict_shards(
+    task: ShardTask,
+    shards: Sequence[PredictedShard],
+    output: str,
+    context: Context,
+    cluster: str | None,
+    restart: bool,
+) -> Summary:
+    """Predict each input file into a file of a directory; return the summary of all."""
+    from fdgnn.prediction.shards import predict_shards
+
+    found = predict_shards(task, shards, context, cluster=cluster, restart=restart)
+    counts = [record.counts for record in found.records.values()]
+    summary = {name: sum(getattr(each, name) for each in counts) for name in COUNTED}
+    lines = [
+        f"{shard.source}, {reject}"
+        for shard in shards
+        if shard.target in found.records
+        for reject in found.records[shard.target].counts.first_rejects
+    ]
+    for line in lines[:SHOWN]:
+        say(line, context.quiet)
+    if summary["rejected"]:
+        where = f"listed in {output.rstrip('/')}/rejects"
+        say(f"{summary['rejected']} of {summary['rows']} rows rejected, {where}", context.quiet)
+    for source, reason in list(found.failures.items())[:SHOWN]:
+        say(reason if source in reason else f"{source}: {reason}")
+    if found.n_skipped:
+        verb = agreeing(found.n_skipped, "was", "were")
+        say(f"{found.n_skipped} of {len(shards)} shards {verb} finished before", context.quiet)
+    if found.failures:
+        n_failed, first = len(found.failures), next(iter(found.failures))
+        further = "the others are finished, and a repeated command tries only what is missing"
+        raise ValueError(
+            f"{n_failed} of {counted(len(shards), 'shard')} cannot be predicted, first {first}; "
+            + (further if n_failed < len(shards) else "a repeated command tries again")
+        )
+    n_predicted = summary["rows"] - summary["rejected"]
+    of_shards = counted(len(shards), "shard")
+    say(f"{n_predicted} of {summary['rows']} rows predicted, {of_shards}", context.quiet)
+    return {"shards": len(shards), **summary}
+
+
+def _print_summary(summary: Summary, output: str, as_json: bool) -> None:
+    """Print a summary as JSON, unless rows are printed."""
+    if as_json and output != "-":
+        typer.echo(json.dumps(summary | {"output": output}))
+
+
+@app.command(epilog="Example: fdgnn explain model.fdgnn new.csv -o why.jsonl --draw pictures")
+@expand
+def explain(
+    model: Model,
+    data: Data,
+    how: DataOptions,
+    output: Annotated[
+        str, typer.Option("--output", "-o", help=".jsonl, or .csv with a row per vertex.")
+    ] = "-",
+    row: Annotated[
+        list[int] | None, typer.Option("--row", help="Only these rows, counted from 0.")
+    ] = None,
+    of: Annotated[str | None, typer.Option(help="The class whose score is explained.")] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Which target is explained, if the model has several.")
+    ] = None,
+    edges: Annotated[
+        bool, typer.Option(help="Also show how the score changes without each edge.")
+    ] = False,
+    groups: Annotated[
+        bool | None,
+        typer.Option(
+            help="Also explain by groups: rings and functional groups of molecules, which is the "
+            "default; of other graphs, connected parts."
+        ),
+    ] = None,
+    smarts: Annotated[
+        list[str] | None,
+        typer.Option(help="A group of your own: a SMARTS and, after a space, a name; repeat it."),
+    ] = None,
+    vertex_sets: Annotated[
+        Path | None,
+        typer.Option(help="Groups of your own: JSON lines with 'row', 'name' and 'vertices'."),
+    ] = None,
+    draw: Annotated[Path | None, typer.Option(help="Folder for a picture of each graph.")] = None,
+    rejects: Rejects = None,
+    formula_guard: FormulaGuard = True,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show how much each vertex contributes to the score of a class, or to a predicted number.
+
+    By default it is the predicted class. Contributions add up to the score minus that of an empty
+    graph. That graph may be unlike yours: compare vertices with each other, not with zero. With
+    groups, the column 'effect' says what the score loses without a vertex or a group; effects do
+    not add up.
+    """
+    from fdgnn.context import Context
+    from fdgnn.prediction.explanation import (
+        GroupChoice,
+        draw_all,
+        explain_table,
+        explanation_writer,
+        read_vertex_sets,
+    )
+    from fdgnn.prediction.predictor import load_predictor
+
+    given = None if vertex_sets is None else read_vertex_sets(vertex_sets)
+    choice = GroupChoice(groups, tuple(smarts or ()), given)
+    choice.check()
+    if edges and Path(output).suffix != ".jsonl" and not (as_json and output == "-"):
+        raise ValueError(
+            "effects of edges can only be written as JSON lines; give -o NAME.jsonl, or --json"
+        )
+    context = Context(quiet=quiet)
+    bad_rows = RejectsFile.beside(output, rejects)
+    check_outputs(data, output, bad_rows)
+    fitted = _of_target(load_predictor(model), target)
+    wanted = None if not row else set(row)
+    n_explained = n_unseen = n_rows = 0
+    described = fitted._descriptors is not None
+    with (
+        bad_rows.listing() as rejected,
+        explanation_writer(output, described, formula_guard, as_json=as_json) as write,
+    ):
+        for table in how.iterate(data, like=fitted):
+            explained, refused = explain_table(
+                fitted, table, wanted, target=of, edges=edges, groups=choice
+            )
+            write(explained)
+            n_explained += len(explained)
+            n_unseen += sum(one.summary["warning"] is not None for one in explained)
+            n_rows += table.n_rows
+            rejected.extend(refused)
+            if draw is not None:
+                draw_all(explained, draw)
+    listed = rejected.show(n_rows, context)
+    _check_rows(wanted or set(), n_rows)
+    if n_explained == 0:
+        why = f"; {rejected.first[0]}" if rejected.n else ""
+        raise ValueError(f"none of the rows asked for can be explained{why}")
+    _report_unseen(n_unseen, n_explained, context)
+    pictures = "" if draw is None else f", drawn in {draw}"
+    say(f"{n_explained} of {n_rows} rows explained{pictures}", context.quiet)
+    summary = {"rows": n_rows, "explained": n_explained, "unseen_labels": n_unseen, **listed}
+    _print_summary(summary, output, as_json)
+
+
+def _check_rows(wanted: set[int], n_rows: int) -> None:
+    """Refuse rows that are not there; the others have been explained by then."""
+    absent = sorted(row for row in wanted if not 0 <= row < n_rows)
+    if absent:
+        rows = ", ".join(map(str, absent[:10]))
+        counted = f"rows are counted from 0 to {n_rows - 1}" if n_rows else "it has no rows"
+        raise ValueError(f"--row {rows}: there is no such row; {counted}")
+
+
+def _of_target(model: Any, target: str | None) -> Any:
+    """Give the model of the target that is asked for; of a single one there is no choice."""
+    if len(model.targets_) > 1 and target is None:
+        names = ", ".join(each.name for each in model.targets_)
+        raise ValueError(f"the model has several targets, {names}; name one by --target")
+    return model if target is None else model.for_target(target)
