@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         Encoder,
         EncoderUnion,
         GraphReservoir,
+        PairCounts,
         WLCounts,
         register_encoder,
     )
@@ -57,6 +58,7 @@ _HOME = {
     "GraphRegressor": "fdgnn.estimators",
     "GraphReservoir": "fdgnn.encoders",
     "KernelRidge": "fdgnn.linear",
+    "PairCounts": "fdgnn.encoders",
     "RandomExpansion": "fdgnn.expansion",
     "Ridge": "fdgnn.linear",
     "WLCounts": "fdgnn.encoders",
@@ -103,6 +105,7 @@ __all__ = [
     "GraphRegressor",
     "GraphReservoir",
     "KernelRidge",
+    "PairCounts",
     "RandomExpansion",
     "Ridge",
     "WLCounts",

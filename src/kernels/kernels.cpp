@@ -2,6 +2,7 @@
 #include "arcs.hpp"
 #include "wl.hpp"
 #include "drawing.hpp"
+#include "pairs.hpp"
 #include "products.hpp"
 #include "python.hpp"
 #include "spectral.hpp"
@@ -191,5 +192,29 @@ NB_MODULE(_kernels, m) {
               });
           },
           nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("count_pairs",
+          [](i64 g0, i64 g1, nb::handle structure, const Array2<const u64>& labels, i64 max_distance,
+             i64 max_sources, bool directed, u64 mask) {
+              const Structure s = structure_of(structure);
+              PairRows found = unlocked([&] {
+                  return count_pairs(g0, g1, s, view(labels), {max_distance, max_sources, directed, mask});
+              });
+              return std::make_tuple(numpy(std::move(found.indices)), numpy(std::move(found.data)),
+                                     numpy(std::move(found.lengths)));
+          },
+          nb::arg(), nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg());
+    m.def("share_pairs",
+          [](i64 g, nb::handle structure, const Array2<const u64>& labels, i64 max_distance,
+             i64 max_sources, bool directed, u64 mask, const Array1<const double>& direction,
+             const Array1<double>& shares) {
+              const Structure s = structure_of(structure);
+              unlocked([&] {
+                  share_pairs(g, s, view(labels), {max_distance, max_sources, directed, mask},
+                              view(direction), view(shares));
+              });
+          },
+          nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg().noconvert(), nb::arg().noconvert());
 }

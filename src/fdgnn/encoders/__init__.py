@@ -1,6 +1,7 @@
 """Encoders: from graphs to features, all behind one small protocol."""
 
 from fdgnn.encoders.base import Attribution, Encoder, Encoding, GraphKind, Settling, VertexParts
+from fdgnn.encoders.pairs import PairCounts
 from fdgnn.encoders.registry import as_encoder, encoder_class, register_encoder
 from fdgnn.encoders.reservoir import GraphReservoir
 from fdgnn.encoders.union import EncoderUnion
@@ -13,6 +14,7 @@ __all__ = [
     "Encoding",
     "GraphKind",
     "GraphReservoir",
+    "PairCounts",
     "Settling",
     "VertexParts",
     "WLCounts",

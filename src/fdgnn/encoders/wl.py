@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,14 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from fdgnn.arrays import Array, Features, Floats, Ints, entries_of
 from fdgnn.encoders import wl_labels as channels
-from fdgnn.encoders.base import (
-    HANDLE_UNKNOWN,
-    Encoder,
-    Encoding,
-    GraphKind,
-    unseen_arcs_in_words,
-    unseen_in_words,
-)
+from fdgnn.encoders.base import Encoding, GraphKind, unseen_arcs_in_words
+from fdgnn.encoders.counts import DEFAULT_FEATURES, Buckets, LabelCounts, LabelFacts
 from fdgnn.encoders.registry import register_encoder
 from fdgnn.encoders.wl_labels import (
     WEIGHT_BINS,
@@ -35,45 +28,18 @@ from fdgnn.encoders.wl_labels import (
 from fdgnn.exceptions import ModelFileError
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.union import Kind
-from fdgnn.limits import MAX_BINS, MAX_BUCKETS, MAX_ROUNDS
+from fdgnn.limits import MAX_ROUNDS
 from fdgnn.parameters import Number, OneOf, Rule
-from fdgnn.records import Record, cached_property
+from fdgnn.records import cached_property
 
 
-class WLFacts(Record, frozen=True, kw_only=True):
+class WLFacts(LabelFacts, frozen=True, kw_only=True):
     """What a model file says of color counts, beside parameters and arrays."""
 
-    vocabulary: list[int | str] | None
-    joint: bool = False
     whole_weights: bool = True
     labeled_arcs: bool = False
     weighted_arcs: bool = False
     arc_vocabulary: list[int | str] | None = None  # None where it is not known
-
-
-def kept_edges(edges: Floats) -> dict[str, Array]:
-    """Edges of the bins of features, and how many each has.
-
-    A feature with fewer edges than others has zeros after them: files have finite numbers.
-    """
-    real = np.isfinite(edges)
-    counts = real.sum(axis=1, dtype=np.int32)
-    return {"feature_edges": np.where(real, edges, 0.0), "feature_counts": counts}
-
-
-def taken_edges(arrays: dict[str, Array], shape: tuple[int, int]) -> Floats:
-    """Edges of the bins of features, (n_features, n_bins - 1), infinite after the last real one."""
-    edges, counts = arrays.pop("feature_edges", None), arrays.pop("feature_counts", None)
-    if edges is None or edges.dtype != np.float64 or edges.shape != shape:
-        raise ModelFileError(f"its color counts need edges of bins of the shape {shape}")
-    if counts is None or counts.dtype != np.int32 or counts.shape != shape[:1]:
-        raise ModelFileError("its color counts need the number of edges of each feature")
-    if (counts < 0).any() or (counts > shape[1]).any():
-        raise ModelFileError("its color counts have more edges of bins than there are")
-    found = np.where(np.arange(shape[1]) < counts[:, None], edges, np.inf)
-    if not (found[:, 1:] >= found[:, :-1]).all():
-        raise ModelFileError("the edges of its bins do not ascend")
-    return found
 
 
 def taken_weight_edges(arrays: dict[str, Array]) -> Floats:
@@ -193,24 +159,8 @@ def _numbered(graph_of_vertex: Array, colors: Colors) -> Ints:
     return numbers
 
 
-DEFAULT_FEATURES = 2**18
-
-
-class Buckets:
-    """The rule of the parameter `n_features`."""
-
-    def expected(self, value: Any) -> str | None:
-        """Say what was expected, or None if the value is fine."""
-        if value is None:
-            return None
-        whole = isinstance(value, Integral) and not isinstance(value, bool)
-        if not whole or value < 2 or value & (value - 1) != 0:
-            return "expected a power of two, at least 2, or None"
-        return MAX_BUCKETS.in_words if MAX_BUCKETS.is_below(value) else None
-
-
 @register_encoder
-class WLCounts(Encoder):
+class WLCounts(LabelCounts):
     """Count the colors of each graph's vertices, round by round (Weisfeiler-Lehman features).
 
     A vertex's first color is its label. In each round its color is hashed together with those of
@@ -270,17 +220,13 @@ class WLCounts(Encoder):
 
     kind = "wl"
     depth_parameter = "n_iterations"
-    prefers_rbf = True
-    draws = False
     rules: ClassVar[Mapping[str, Rule]] = {
+        **LabelCounts.rules,
         "n_iterations": Number(0, whole=True, most=MAX_ROUNDS),
-        "vertices": OneOf(("auto", "labels", "features", "degree", "log degree", "nothing")),
         "histograms": OneOf(("auto", False, True)),
         "counts": OneOf(("thermometer", "sum", "presence")),
-        "n_features": Buckets(),
-        "n_bins": Number(2, whole=True, most=MAX_BINS),
+        "n_features": Buckets(optional=True),
         "edge_labels": OneOf((False, True)),
-        "handle_unknown": OneOf(HANDLE_UNKNOWN),
     }
     Facts = WLFacts
 
@@ -315,15 +261,7 @@ class WLCounts(Encoder):
 
     def _draw(self, graphs: GraphBatch, seed: np.random.SeedSequence) -> None:
         """Keep what the training graphs say of bins, and which labels they have."""
-        self._check_vertices(graphs)
-        values = graphs.label_values
-        self.vocabulary_ = None if values is None else tuple(values.tolist())
-        self.feature_edges_, self.joint_ = np.empty((0, self.n_bins - 1)), False
-        if self._first == "features":
-            assert graphs.features is not None
-            self.feature_edges_ = channels.quantile_edges(graphs.features, self.n_bins)
-            bins = channels.bins_of(graphs.features, self.feature_edges_)
-            self.joint_ = channels.few_rows(channels.coarse_bins(bins, self.feature_edges_))
+        super()._draw(graphs, seed)
         self.arcs_ = ArcReading.of(graphs) if self.edge_labels else ArcReading()
         arc_values = graphs.edge_label_values if self.arcs_.labeled else None
         self.arc_vocabulary_ = None if arc_values is None else tuple(arc_values.tolist())
@@ -331,21 +269,6 @@ class WLCounts(Encoder):
         if self.n_features is None:
             colors = self._all_colors(graphs, self.n_iterations, self.n_jobs)[1]
             self.columns_ = np.unique(self._keys(graphs, colors))
-
-    def _check_vertices(self, graphs: GraphBatch) -> None:
-        has = {"labels": graphs.label_values is not None, "features": graphs.features is not None}
-        if not has.get(self.vertices, True):
-            raise ValueError(
-                f"vertices={self.vertices!r}: the graphs have no vertex {self.vertices}"
-            )
-
-    @property
-    def _first(self) -> str:
-        """Where first colors come from."""
-        if self.vertices != "auto":
-            return self.vertices
-        found: str = self.graph_kind_.vertices
-        return "log degree" if found == "nothing" else found
 
     @property
     def _with_histograms(self) -> bool:
@@ -356,45 +279,21 @@ class WLCounts(Encoder):
     # ------------------------------------------------------------------ colors
 
     def _channels(self, graphs: GraphBatch, n_iterations: int, n_jobs: int | None) -> Channels:
-        """First colors of checked graphs, and how often each is refined."""
-        if not self._takes_unseen and self.vocabulary_ is not None:
-            graphs.encode_labels(self.vocabulary_)  # raises the error
-        found: list[tuple[str, Colors, int]] = []
-        if self._first == "labels":
-            found.append(("label", graphs.first_colors, n_iterations))
-        elif self._first == "features":
-            found += self._feature_channels(graphs, n_iterations)
-        elif self._first == "nothing":
-            nothing = np.zeros(graphs.n_vertices, dtype=np.int64)
-            found.append(("vertex", channels.hashed(nothing, "vertex"), n_iterations))
-        else:
-            degree = channels.degrees(graphs)
-            binned = channels.log_bins(degree) if self._first == "log degree" else degree
-            found.append((self._first, channels.hashed(binned, self._first), n_iterations))
+        """First colors of checked graphs, and how often each is refined.
+
+        Of real features coarse bins are refined, and fine ones only counted.
+        """
+        found = [(name, first, n_iterations) for name, first in self._first_labels(graphs)]
+        if self._first == "features":
+            found += [
+                (f"feature {j}", channels.hashed(column, f"feature {j}"), 0)
+                for j, column in enumerate(self._feature_bins(graphs).T)
+            ]
         if self._with_histograms:
             found += [(name, first, 0) for name, first in channels.histograms(graphs, n_jobs)]
         names, first, rounds = zip(*found, strict=True)
         together = first[0][None] if len(first) == 1 else np.stack(first)
         return Channels(together, np.array(rounds, dtype=np.int64), tuple(names))
-
-    def _feature_channels(
-        self, graphs: GraphBatch, n_iterations: int
-    ) -> list[tuple[str, Colors, int]]:
-        """Fine bins are counted, coarse ones refined: rows of them if few, else one by one."""
-        assert graphs.features is not None
-        bins = channels.bins_of(graphs.features, self.feature_edges_)
-        fine = [
-            (f"feature {j}", channels.hashed(column, f"feature {j}"), 0)
-            for j, column in enumerate(bins.T)
-        ]
-        coarse = channels.coarse_bins(bins, self.feature_edges_)
-        if self.joint_:
-            return [("features", channels.hashed(coarse, "features"), n_iterations), *fine]
-        each = [
-            (f"feature {j}, coarse", channels.hashed(column, f"coarse {j}"), n_iterations)
-            for j, column in enumerate(coarse.T)
-        ]
-        return [*each, *fine]
 
     # ------------------------------------------------------------------ features
 
@@ -456,15 +355,11 @@ class WLCounts(Encoder):
         columns = self._columns_of(self._keys(graphs, colors))
         return WLParts(graphs, X, columns, colors, rows_of(found))
 
-    def no_features(self) -> sp.csr_array:
-        """Features of no graphs, sparse as those of others."""
-        return sp.csr_array((0, self.n_features_out or 0), dtype=np.float64)
-
     @property
     def n_features_out(self) -> int | None:
         """The number of buckets, or of columns."""
         if self.n_features is not None:
-            return self.n_features
+            return super().n_features_out
         columns: Colors | None = getattr(self, "columns_", None)
         return None if columns is None else len(columns)
 
@@ -502,9 +397,8 @@ class WLCounts(Encoder):
 
     def facts(self) -> WLFacts:
         """Give the labels that were seen, and what was found of features and weights."""
-        words = self.vocabulary_
         return WLFacts(
-            vocabulary=None if words is None else list(words),
+            vocabulary=self._vocabulary_of_file(),
             joint=self.joint_,
             whole_weights=self.arcs_.whole,
             labeled_arcs=self.arcs_.labeled,
@@ -514,30 +408,18 @@ class WLCounts(Encoder):
 
     def arrays(self) -> dict[str, Array]:
         """Give the edges of bins and the columns, where there are any."""
-        arrays = kept_edges(self.feature_edges_) if len(self.feature_edges_) else {}
+        arrays = super().arrays()
         if not self.arcs_.whole:
             arrays["weight_edges"] = self.arcs_.edges[np.isfinite(self.arcs_.edges)]
         return arrays if self.columns_ is None else arrays | {"columns": self.columns_}
 
-    def restore(self, facts: Any, arrays: Mapping[str, Array], graph_kind: GraphKind) -> None:
-        """Take edges and columns from a model file, each checked."""
-        rest = dict(arrays)
-        graph_kind.check_vocabulary(facts.vocabulary)
-        self.vocabulary_ = None if facts.vocabulary is None else tuple(facts.vocabulary)
-        self.joint_ = facts.joint
+    def _restore(self, facts: Any, arrays: dict[str, Array], graph_kind: GraphKind) -> None:
+        super()._restore(facts, arrays, graph_kind)
         words = facts.arc_vocabulary
         self.arc_vocabulary_ = None if words is None else tuple(words)
-        if self._first in ("labels", "features") and self._first != graph_kind.vertices:
-            raise ModelFileError(f"its colors begin with {self._first}, which its graphs lack")
-        self.feature_edges_ = np.empty((0, self.n_bins - 1))
-        if self._first == "features":
-            shape = (graph_kind.n_inputs, self.n_bins - 1)
-            self.feature_edges_ = taken_edges(rest, shape)
-        edges = np.empty(0) if facts.whole_weights else taken_weight_edges(rest)
+        edges = np.empty(0) if facts.whole_weights else taken_weight_edges(arrays)
         self.arcs_ = ArcReading(facts.labeled_arcs, facts.weighted_arcs, facts.whole_weights, edges)
-        self.columns_ = taken_columns(rest) if self.n_features is None else None
-        if rest:
-            raise ModelFileError(f"it has an array {min(rest)[:40]!r}, which its colors have not")
+        self.columns_ = taken_columns(arrays) if self.n_features is None else None
 
     # ------------------------------------------------------------------ for users
 
@@ -546,22 +428,13 @@ class WLCounts(Encoder):
         """Whether labels of arcs are part of the colors."""
         return self.arcs_.labeled if hasattr(self, "arcs_") else self.edge_labels
 
-    @property
-    def _takes_unseen(self) -> bool:
-        return self.handle_unknown == "ignore"
-
     def unseen(self, graphs: GraphBatch) -> dict[int, str]:
         """Graphs that are taken, though they have a label that was not seen during fit."""
-        arcs = unseen_arcs_in_words(graphs, self.arc_vocabulary_)
-        return arcs | (unseen_in_words(graphs, self.vocabulary_) if self._takes_unseen else {})
+        return unseen_arcs_in_words(graphs, self.arc_vocabulary_) | super().unseen(graphs)
 
     def lacking(self, kind: Kind) -> str | None:
         """Labels and weights of arcs are needed where they are part of the colors."""
         return self.arcs_.lacking(kind)
-
-    def refusals(self, graphs: GraphBatch) -> dict[int, str]:
-        """Graphs with a vertex label that was not seen during fit, unless they are taken."""
-        return {} if self._takes_unseen else unseen_in_words(graphs, self.vocabulary_)
 
     def vertex_colors(self, X: Any) -> Colors:
         """WL labels of all vertices, (n_iterations + 1, n_vertices), of the first channel.

@@ -13,7 +13,7 @@ from sklearn.base import is_classifier
 
 from fdgnn.context import Context
 from fdgnn.datasets.rows import GraphTable
-from fdgnn.encoders.wl import DEFAULT_FEATURES
+from fdgnn.encoders.counts import DEFAULT_FEATURES
 from fdgnn.exceptions import GraphError
 from fdgnn.graphs.converters import as_batch
 from fdgnn.scale.local import Local

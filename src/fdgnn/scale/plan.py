@@ -12,7 +12,7 @@ import joblib
 
 from fdgnn.clusters import connected
 from fdgnn.context import Context
-from fdgnn.encoders.wl import DEFAULT_FEATURES
+from fdgnn.encoders.counts import DEFAULT_FEATURES
 from fdgnn.linear.conjugate import least_bytes
 from fdgnn.scale.executors import Executor
 from fdgnn.scale.local import Local

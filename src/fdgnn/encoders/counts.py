@@ -1,0 +1,207 @@
+"""`LabelCounts`: what encoders that count vertex labels have in common, beside what they count."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from fdgnn.arrays import Array, Floats
+from fdgnn.encoders import wl_labels as channels
+from fdgnn.encoders.base import HANDLE_UNKNOWN, Encoder, GraphKind, unseen_in_words
+from fdgnn.encoders.wl_labels import Colors
+from fdgnn.exceptions import ModelFileError
+from fdgnn.graphs import GraphBatch
+from fdgnn.limits import MAX_BINS, MAX_BUCKETS
+from fdgnn.parameters import Number, OneOf, Rule
+from fdgnn.records import Record
+
+DEFAULT_FEATURES = 2**18
+VERTICES = ("auto", "labels", "features", "degree", "log degree", "nothing")
+
+
+class LabelFacts(Record, frozen=True, kw_only=True):
+    """What a model file says of counts of labels, beside parameters and arrays."""
+
+    vocabulary: list[int | str] | None
+    joint: bool = False
+
+
+class Buckets:
+    """The rule of the parameter `n_features`."""
+
+    def __init__(self, *, optional: bool) -> None:
+        self._optional = optional
+
+    def expected(self, value: Any) -> str | None:
+        """Return what was expected, or None if the value is valid."""
+        if value is None and self._optional:
+            return None
+        whole = isinstance(value, Integral) and not isinstance(value, bool)
+        if not whole or value < 2 or value & (value - 1) != 0:
+            return "expected a power of two, at least 2" + ", or None" * self._optional
+        return MAX_BUCKETS.in_words if MAX_BUCKETS.is_below(value) else None
+
+
+class LabelCounts(Encoder):
+    """Counts of vertex labels: where labels come from, and which of them are known.
+
+    A subclass has the parameters `vertices`, `n_features`, `n_bins` and `handle_unknown`, and says
+    what is counted.
+    """
+
+    prefers_rbf = True
+    draws = False
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "vertices": OneOf(VERTICES),
+        "n_features": Buckets(optional=False),
+        "n_bins": Number(2, whole=True, most=MAX_BINS),
+        "handle_unknown": OneOf(HANDLE_UNKNOWN),
+    }
+    Facts: ClassVar[type[Record]] = LabelFacts
+
+    vertices: str
+    n_features: Any  # a power of two, or None where a subclass allows it
+    n_bins: int
+    handle_unknown: str
+
+    def _draw(self, graphs: GraphBatch, seed: np.random.SeedSequence) -> None:
+        """Keep which labels the training graphs have, and the edges of the bins of features."""
+        self._check_vertices(graphs)
+        values = graphs.label_values
+        self.vocabulary_ = None if values is None else tuple(values.tolist())
+        self.feature_edges_, self.joint_ = np.empty((0, self.n_bins - 1)), False
+        if self._first == "features":
+            assert graphs.features is not None
+            self.feature_edges_ = channels.quantile_edges(graphs.features, self.n_bins)
+            bins = channels.bins_of(graphs.features, self.feature_edges_)
+            self.joint_ = channels.few_rows(channels.coarse_bins(bins, self.feature_edges_))
+
+    def _check_vertices(self, graphs: GraphBatch) -> None:
+        has = {"labels": graphs.label_values is not None, "features": graphs.features is not None}
+        if not has.get(self.vertices, True):
+            raise ValueError(
+                f"vertices={self.vertices!r}: the graphs have no vertex {self.vertices}"
+            )
+
+    @property
+    def _first(self) -> str:
+        """Where first labels come from."""
+        if self.vertices != "auto":
+            return self.vertices
+        found: str = self.graph_kind_.vertices
+        return "log degree" if found == "nothing" else found
+
+    # ------------------------------------------------------------------ first labels
+
+    def _first_labels(self, graphs: GraphBatch) -> list[tuple[str, Colors]]:
+        """First labels of checked graphs, each with a name; real features may give several."""
+        if not self._takes_unseen and self.vocabulary_ is not None:
+            graphs.encode_labels(self.vocabulary_)  # raises the error
+        if self._first == "labels":
+            return [("label", graphs.first_colors)]
+        if self._first == "features":
+            coarse = channels.coarse_bins(self._feature_bins(graphs), self.feature_edges_)
+            if self.joint_:
+                return [("features", channels.hashed(coarse, "features"))]
+            return [
+                (f"feature {j}, coarse", channels.hashed(column, f"coarse {j}"))
+                for j, column in enumerate(coarse.T)
+            ]
+        if self._first == "nothing":
+            nothing = np.zeros(graphs.n_vertices, dtype=np.int64)
+            return [("vertex", channels.hashed(nothing, "vertex"))]
+        degree = channels.degrees(graphs)
+        binned = channels.log_bins(degree) if self._first == "log degree" else degree
+        return [(self._first, channels.hashed(binned, self._first))]
+
+    def _feature_bins(self, graphs: GraphBatch) -> Array:
+        """Return the bin of each vertex's features, (n_vertices, n_inputs)."""
+        assert graphs.features is not None
+        return channels.bins_of(graphs.features, self.feature_edges_)
+
+    # ------------------------------------------------------------------ features
+
+    def no_features(self) -> sp.csr_array:
+        """Features of no graphs, sparse as those of others."""
+        return sp.csr_array((0, self.n_features_out or 0), dtype=np.float64)
+
+    @property
+    def n_features_out(self) -> int | None:
+        """The number of buckets."""
+        n_features: int | None = self.n_features
+        return n_features
+
+    # ------------------------------------------------------------------ model files
+
+    def facts(self) -> Record:
+        """Return the labels that were seen, and what was found of features."""
+        return LabelFacts(vocabulary=self._vocabulary_of_file(), joint=self.joint_)
+
+    def _vocabulary_of_file(self) -> list[int | str] | None:
+        return None if self.vocabulary_ is None else list(self.vocabulary_)
+
+    def arrays(self) -> dict[str, Array]:
+        """Return the edges of bins, where there are any."""
+        return _kept_edges(self.feature_edges_) if len(self.feature_edges_) else {}
+
+    def restore(self, facts: Any, arrays: Mapping[str, Array], graph_kind: GraphKind) -> None:
+        """Take facts and edges from a model file, each checked."""
+        rest = dict(arrays)
+        self._restore(facts, rest, graph_kind)
+        if rest:
+            raise ModelFileError(f"it has an array {min(rest)[:40]!r}, which its counts have not")
+
+    def _restore(self, facts: Any, arrays: dict[str, Array], graph_kind: GraphKind) -> None:
+        """Take what is there out of `arrays`."""
+        graph_kind.check_vocabulary(facts.vocabulary)
+        self.vocabulary_ = None if facts.vocabulary is None else tuple(facts.vocabulary)
+        self.joint_ = facts.joint
+        if self._first in ("labels", "features") and self._first != graph_kind.vertices:
+            raise ModelFileError(f"its labels begin with {self._first}, which its graphs lack")
+        self.feature_edges_ = np.empty((0, self.n_bins - 1))
+        if self._first == "features":
+            shape = (graph_kind.n_inputs, self.n_bins - 1)
+            self.feature_edges_ = _taken_edges(arrays, shape)
+
+    # ------------------------------------------------------------------ unknown labels
+
+    @property
+    def _takes_unseen(self) -> bool:
+        return self.handle_unknown == "ignore"
+
+    def unseen(self, graphs: GraphBatch) -> dict[int, str]:
+        """Graphs that are taken, though they have a label that was not seen during fit."""
+        return unseen_in_words(graphs, self.vocabulary_) if self._takes_unseen else {}
+
+    def refusals(self, graphs: GraphBatch) -> dict[int, str]:
+        """Graphs with a vertex label that was not seen during fit, unless they are taken."""
+        return {} if self._takes_unseen else unseen_in_words(graphs, self.vocabulary_)
+
+
+def _kept_edges(edges: Floats) -> dict[str, Array]:
+    """Edges of the bins of features, and how many each has.
+
+    A feature with fewer edges than others has zeros after them: files have finite numbers.
+    """
+    real = np.isfinite(edges)
+    counts = real.sum(axis=1, dtype=np.int32)
+    return {"feature_edges": np.where(real, edges, 0.0), "feature_counts": counts}
+
+
+def _taken_edges(arrays: dict[str, Array], shape: tuple[int, int]) -> Floats:
+    """Edges of the bins of features, (n_features, n_bins - 1), infinite after the last real one."""
+    edges, counts = arrays.pop("feature_edges", None), arrays.pop("feature_counts", None)
+    if edges is None or edges.dtype != np.float64 or edges.shape != shape:
+        raise ModelFileError(f"its counts need edges of bins of the shape {shape}")
+    if counts is None or counts.dtype != np.int32 or counts.shape != shape[:1]:
+        raise ModelFileError("its counts need the number of edges of each feature")
+    if (counts < 0).any() or (counts > shape[1]).any():
+        raise ModelFileError("its counts have more edges of bins than there are")
+    found = np.where(np.arange(shape[1]) < counts[:, None], edges, np.inf)
+    if not (found[:, 1:] >= found[:, :-1]).all():
+        raise ModelFileError("the edges of its bins do not ascend")
+    return found

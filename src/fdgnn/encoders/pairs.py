@@ -1,0 +1,167 @@
+"""`PairCounts`: graphs as counts of the pairs of their vertices, by labels and distance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from fdgnn.arrays import Array, Features, Floats, Ints, dense, offsets_of
+from fdgnn.encoders.base import Encoding
+from fdgnn.encoders.counts import DEFAULT_FEATURES, LabelCounts
+from fdgnn.encoders.registry import register_encoder
+from fdgnn.encoders.wl_labels import Colors
+from fdgnn.graphs import GraphBatch
+from fdgnn.limits import MAX_ROUNDS
+from fdgnn.parameters import Number, Rule
+from fdgnn.threads import over_chunks
+
+#: Vertices from which distances are computed; of larger graphs as many are sampled.
+MAX_SOURCES = 1_000
+
+
+@register_encoder
+class PairCounts(LabelCounts):
+    """Count the pairs of each graph's vertices by their labels and their distance.
+
+    A pair is counted by the labels of its two vertices, unordered, and by the length of the
+    shortest path between them, if that is at most `max_distance`. In a directed graph pairs are
+    ordered. A vertex is a pair with itself at distance 0. So the features are those of the
+    shortest-path kernel, and of molecules their atom pairs. Labels and weights of edges are
+    ignored.
+
+    A count m is unary-encoded, as by `WLCounts`, so that the product of two graphs' features adds
+    up the smaller ones of their counts. Counts above 16 are rounded down to four binary digits:
+    a count of thousands takes tens of features.
+
+    A graph with more than 1,000 vertices has 1,000 of them as sources of shortest paths, evenly
+    spaced among its vertices sorted by label; counts are scaled up accordingly. Nothing is drawn
+    at random. The cost is then at most 1,000 breadth-first searches per graph.
+
+    Parameters
+    ----------
+    max_distance : int, default=10
+        Pairs that are farther apart, or not connected, are not counted.
+    vertices : {"auto", "labels", "features", "degree", "log degree", "nothing"}, default="auto"
+        The label of a vertex: its own; its real features, in bins; its degree, or its degree in
+        bins of which two double it; or the same for all. By default labels or features where
+        there are some, and else the degree in bins.
+    n_features : int, default=2**18
+        Columns, a power of two, into which features are hashed.
+    n_bins : int, default=16
+        Bins of each real feature, about equally full on the training graphs.
+    handle_unknown : {"ignore", "error"}, default="ignore"
+        What is done about a vertex label that no graph of `fit` had: pairs with it are such as no
+        training graph has, or an error is raised.
+    n_jobs : int, optional
+        Threads; results do not depend on their number.
+
+    Attributes
+    ----------
+    vocabulary_ : tuple or None
+        Vertex labels of the training graphs.
+
+    Examples
+    --------
+    >>> from fdgnn import PairCounts
+    >>> from fdgnn.datasets import make_cycles
+    >>> X = PairCounts(n_features=1024).fit_transform(make_cycles([4, 5]))
+    >>> (X @ X.T).toarray()  # a cycle of four has 4 vertices, 4 edges and 2 diagonals
+    array([[10., 10.],
+           [10., 15.]])
+    """
+
+    kind = "pairs"
+    rules: ClassVar[Mapping[str, Rule]] = {
+        **LabelCounts.rules,
+        "max_distance": Number(0, whole=True, most=MAX_ROUNDS),
+    }
+
+    def __init__(
+        self,
+        max_distance: int = 10,
+        vertices: str = "auto",
+        n_features: int = DEFAULT_FEATURES,
+        n_bins: int = 16,
+        n_jobs: int | None = None,
+        handle_unknown: str = "ignore",
+    ) -> None:
+        self.max_distance = max_distance
+        self.vertices = vertices
+        self.n_features = n_features
+        self.n_bins = n_bins
+        self.n_jobs = n_jobs
+        self.handle_unknown = handle_unknown
+
+    def encode(
+        self,
+        graphs: GraphBatch,
+        depths: Sequence[int] | None = None,
+        n_jobs: int | None = None,
+    ) -> Encoding:
+        """Count the pairs of checked graphs."""
+        from fdgnn.kernels import count_pairs
+
+        arguments = self._kernel_arguments(graphs)
+        work = graphs.indptr[graphs.vertex_offsets] + graphs.vertex_offsets
+        chunks = over_chunks(count_pairs, len(graphs), n_jobs, arguments, lambda: work)
+        indices, data, lengths = (np.concatenate(parts) for parts in zip(*chunks, strict=True))
+        indptr = offsets_of(lengths)
+        if indptr[-1] <= np.iinfo(np.int32).max:  # SciPy wants indices and indptr of one type
+            indptr = indptr.astype(np.int32)
+        X = sp.csr_array((data, indices, indptr), shape=(len(graphs), self.n_features))
+        X.has_sorted_indices = X.has_canonical_format = True
+        return Encoding([X] * (1 if depths is None else len(depths)))
+
+    def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> PairParts:
+        """Count pairs, and keep what is needed to share them by the vertices."""
+        X: Any = self.encode(graphs, n_jobs=n_jobs).features[0]
+        return PairParts(graphs, X, self._kernel_arguments(graphs))
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names such as ``bucket17``."""
+        check_is_fitted(self)
+        return np.array([f"bucket{i}" for i in range(self.n_features)], dtype=object)
+
+    def _kernel_arguments(self, graphs: GraphBatch) -> tuple[Any, ...]:
+        """What the kernels read, beside the number of a graph."""
+        labels: Colors = np.stack([first for _, first in self._first_labels(graphs)])
+        rules = self.max_distance, MAX_SOURCES, graphs.directed, self.n_features - 1
+        return (graphs.structure, labels, *rules)
+
+
+@dataclass(frozen=True)
+class PairParts:
+    """Counts of pairs, and the graphs in which they are.
+
+    Attributes
+    ----------
+    graphs : GraphBatch
+    features : (n_graphs, n_features) CSR
+    arguments : tuple
+        What the kernels read.
+    """
+
+    graphs: GraphBatch
+    features: sp.csr_array
+    arguments: tuple[Any, ...]
+
+    def contributions(self, directions: Features, of_graph: Ints) -> Floats:
+        """Split ``features[g] @ directions[of_graph[g]]`` over the vertices of each graph.
+
+        The weights of the features of a kind of pair are shared equally by all pairs of that kind,
+        and half of the share of a pair goes to each of its vertices.
+        """
+        from fdgnn.kernels import share_pairs
+
+        found = np.zeros(self.graphs.n_vertices)
+        offsets = self.graphs.vertex_offsets.tolist()
+        for g, row in enumerate(of_graph.tolist()):
+            direction = dense(directions[row : row + 1])[0]
+            own = found[offsets[g] : offsets[g + 1]]
+            share_pairs(g, *self.arguments, np.ascontiguousarray(direction, np.float64), own)
+        return found
