@@ -20,7 +20,7 @@ import numpy as np
 
 from fdgnn import WLCounts, read_graphs
 from fdgnn.checkpoints import Checkpoints
-from fdgnn.datasets.cache import cached
+from fdgnn.datasets.home import cached
 from fdgnn.evaluation.committee_files import read_committee, read_member, write_member
 from fdgnn.evaluation.committee_records import CommitteeSettings
 from fdgnn.evaluation.records import Asked, NetworkScores, RunSettings

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from fdgnn import load_tu
-from fdgnn.datasets import cache, home, tu
+from fdgnn.datasets import home, tu
 from fdgnn.exceptions import FDGNNWarning
 from fdgnn.graphs import GraphBatch
 from tu_files import TEXTS, write_folder, write_zip
@@ -103,7 +103,7 @@ def test_a_moved_zip_is_recognized(dataset, parses):
 
 def test_a_new_format_is_another_entry(dataset, parses, monkeypatch):
     load_tu(dataset)
-    monkeypatch.setattr(cache, "FORMAT", cache.FORMAT + 1)
+    monkeypatch.setattr(home, "FORMAT", home.FORMAT + 1)
     load_tu(dataset)
     assert len(parses) == 2
 

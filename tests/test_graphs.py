@@ -18,7 +18,7 @@ from sklearn.utils import _safe_indexing, resample, shuffle
 from fdgnn import Graph, GraphBatch
 from fdgnn.exceptions import GraphError, UnseenLabelError
 from fdgnn.graphs import batch as batch_module
-from fdgnn.graphs.union import join
+from fdgnn.graphs.graph import join
 from strategies import ARC_KINDS, ARRAYS, assert_same, batches, graph_lists
 
 EDGE, PATH = [[0], [1]], [[0, 1], [1, 2]]

@@ -22,7 +22,7 @@ from fdgnn import (
     save_model,
 )
 from fdgnn.cli.describing import model_in_words
-from fdgnn.datasets.molecules import smiles_column
+from fdgnn.datasets.molecule_files import smiles_column
 from fdgnn.exceptions import DatasetFormatError
 from fdgnn.graphs.molecules import ATOM_FEATURES, molecule_schema
 from strategies import assert_same

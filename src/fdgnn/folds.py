@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from fdgnn.arrays import Array, Ints, mixed_bits
 from fdgnn.graphs import GraphBatch
-from fdgnn.graphs.cells import number_in
+from fdgnn.graphs.descriptors import number_in
 from fdgnn.seeds import integer_seed, seed_sequence
 from fdgnn.targets import Mask, Targets, check_two_classes
 

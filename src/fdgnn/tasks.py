@@ -9,7 +9,7 @@ import numpy as np
 from fdgnn.datasets import GraphTable
 from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.graphs import Array, GraphBatch
-from fdgnn.graphs.cells import number_in
+from fdgnn.graphs.descriptors import number_in
 from fdgnn.targets import Targets, class_targets, number_classes, number_targets
 
 TaskName: TypeAlias = Literal["classification", "regression"]

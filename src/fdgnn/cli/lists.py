@@ -107,7 +107,7 @@ def write_changes(
         path.unlink(missing_ok=True)
         return {"changed": 0, "changes": None}
     from fdgnn.files import write_aside
-    from fdgnn.graphs.standardizing import STEPS
+    from fdgnn.graphs.molecules import STEPS
     from fdgnn.prediction.output import CHANGES, record_writer
 
     with record_writer(partial(write_aside, path), CHANGES) as write:

@@ -89,7 +89,7 @@ class AskedSplit:
             return Split("group", murcko_scaffolds(table.smiles, context.n_jobs), SCAFFOLD)
         import numpy as np
 
-        from fdgnn.graphs.cells import is_missing
+        from fdgnn.graphs.descriptors import is_missing
 
         assert self.column is not None
         values = np.array(table.columns[self.column], dtype=object)

@@ -1,8 +1,9 @@
-"""A TU folder or zip as a handful of text files, read block by block, never unpacked to disk."""
+"""Files as bytes, unpacked in a bounded way: TU folders and zips, gzip, and open files."""
 
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
 import struct
 import zipfile
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, UnsafeArchiveError
 from fdgnn.limits import MAX_EXPANSION, MAX_UNPACKED_BYTES
@@ -182,3 +183,77 @@ def _by_kind(files: list[TextFile], path: Path) -> dict[str, TextFile]:
         for file in files
         if file.name.startswith(prefixes[0])
     }
+
+
+# ---------------------------------------------------------------------- open files
+
+
+@dataclass(frozen=True)
+class Stream:
+    """An open file, as bytes and unpacked; it is read from where it stands, and not closed."""
+
+    name: str
+    content: IO[bytes]
+    start: bytes  # its first bytes, which are still to be read
+    expansion: Expansion | None = None  # of a packed one, where its size is known
+
+    @classmethod
+    def of(cls, file: Any) -> Stream:
+        """Take a file that is open for reading, text or binary."""
+        name = getattr(file, "name", None)
+        name = name if isinstance(name, str) else f"the open {type(file).__name__}"
+        try:
+            return cls._opened(name, _as_bytes(file))
+        except DAMAGE as error:
+            raise DatasetFormatError(f"{name}: it cannot be read ({error})") from error
+
+    @classmethod
+    def _opened(cls, name: str, stream: IO[bytes]) -> Stream:
+        start, expansion = _first_bytes(stream), None
+        if start.startswith(GZIP):
+            expansion = Expansion(name, _bytes_left(stream)) if _can_seek(stream) else None
+            stream = io.BufferedReader(cast(Any, gzip.GzipFile(fileobj=stream)))
+            start = bytes(stream.peek(8)[:8])
+        return cls(name, stream, start.removeprefix(b"\xef\xbb\xbf").lstrip(), expansion)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def is_stream(given: Any) -> bool:
+    """Tell whether something is an open file."""
+    return hasattr(given, "read") and not hasattr(given, "columns")
+
+
+def _as_bytes(file: Any) -> IO[bytes]:
+    """Give a stream of bytes whose beginning can be looked at."""
+    if isinstance(file, io.TextIOBase):
+        below = getattr(file, "buffer", None)
+        if below is None:  # a StringIO is in memory anyway
+            return io.BytesIO(file.read().encode())
+        file = below
+    if _can_seek(file) or hasattr(file, "peek"):
+        return cast(IO[bytes], file)
+    content = file.read()
+    return io.BytesIO(content.encode() if isinstance(content, str) else content)
+
+
+def _can_seek(file: Any) -> bool:
+    asked = getattr(file, "seekable", None)
+    return bool(asked is not None and asked())
+
+
+def _bytes_left(stream: IO[bytes]) -> int:
+    place = stream.tell()
+    end = stream.seek(0, io.SEEK_END)
+    stream.seek(place)
+    return end - place
+
+
+def _first_bytes(stream: Any) -> bytes:
+    if not _can_seek(stream):
+        return bytes(stream.peek(8)[:8])
+    place = stream.tell()
+    start = stream.read(8)
+    stream.seek(place)
+    return bytes(start)

@@ -1,17 +1,18 @@
-"""Find the format of a file or folder by its name and its first bytes."""
+"""Find the format of a file or folder by its name and first bytes, and the files of a large set."""
 
 from __future__ import annotations
 
 import os
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from fdgnn.datasets.files import DAMAGE, open_unpacked
+from fdgnn import places
+from fdgnn.datasets.files import DAMAGE, Stream, open_unpacked
 from fdgnn.datasets.home import KNOWN_NAMES, no_such_name
-from fdgnn.datasets.sources import Stream
 from fdgnn.datasets.text import STANDARD_INPUT, standard_input
 from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, UnusedDataWarning
 from fdgnn.files import expanduser
@@ -174,3 +175,50 @@ def _listing(files: Sequence[Path], format: str | None) -> str:
     found = ", ".join(f"{n} {suffix}" for suffix, n in counts.most_common(5))
     wanted = "" if format is None else f"no {format} files; "
     return f"{wanted}a folder with these files: {found}" if found else f"{wanted}an empty folder"
+
+
+def shard_places(given: str) -> list[str]:
+    """Find the files that a name, a pattern or a folder stands for, in the order of their names.
+
+    Raises
+    ------
+    DatasetNotFoundError
+        There is none.
+    """
+    if places.is_pattern(given):
+        found = _files(given, places.matching(given))
+        if not found:
+            raise DatasetNotFoundError(f"{given}: no file has such a name")
+        return found
+    inside = places.inside_of(given)
+    if inside is None:
+        return [given]
+    found = [each for each in _files(given, inside) if SUFFIXES.get(split_name(each)[1]) in TABLES]
+    if not found:
+        raise DatasetNotFoundError(
+            f"{given}: it has no files of tables, such as .csv, .jsonl or .parquet"
+        )
+    return found
+
+
+def _files(given: str, found: list[str]) -> list[str]:
+    if places.is_url(given):
+        return found
+    return [str(each) for each in regular_files(given, map(Path, found))]
+
+
+def split_name(place: str) -> tuple[str, str]:
+    """Split a name into what comes before its ending, and its ending, without that of gzip."""
+    name = PurePosixPath(places.name_of_place(place))
+    name = PurePosixPath(name.stem) if name.suffix.lower() == ".gz" else name
+    return name.stem, name.suffix.lower()
+
+
+@contextmanager
+def fetched_shard(place: str) -> Iterator[Path]:
+    """Give a shard as a file of this machine; messages name it as the user did, not its copy."""
+    with places.fetched(place) as path:
+        try:
+            yield path
+        except DatasetFormatError as error:
+            raise DatasetFormatError(str(error).replace(str(path), place)) from error

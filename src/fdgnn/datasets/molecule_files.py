@@ -1,26 +1,44 @@
-"""Files of molecules: SMILES with names, line by line (``.smi``), and SDF (``.sdf``, ``.mol``)."""
+"""Molecules in files: a column of SMILES, SMILES with names line by line (``.smi``), and SDF."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
 from fdgnn.datasets.rows import BadRow, Cells, Row
-from fdgnn.datasets.text import (
-    BLANK,
-    LOOK_AHEAD,
-    Columns,
-    Source,
-    name_of,
-    raw_lines,
-    read_lines,
-)
+from fdgnn.datasets.text import BLANK, LOOK_AHEAD, Columns, Source, name_of, raw_lines, read_lines
 from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.extras import require
-from fdgnn.graphs.molecules import Molecule, MoleculeReader
+from fdgnn.graphs.molecules import BONDS, Molecule, MoleculeReader
 from fdgnn.limits import MAX_ROW_BYTES, MAX_SMILES, MAX_VERTICES
+from fdgnn.schema import EdgeChoice
+
+
+def smiles_column(columns: Sequence[str]) -> str | None:
+    """Find the column with SMILES: "smiles" in any case, or the only one with that word in it."""
+    exact = [c for c in columns if c.lower() in ("smiles", "smi")]
+    alike = exact or [c for c in columns if "smiles" in c.lower()]
+    return alike[0] if len(alike) == 1 else None
+
+
+@dataclass(frozen=True)
+class MoleculeColumn:
+    """The way from a row of a table to the molecule in one of its columns."""
+
+    column: str
+    reader: MoleculeReader
+
+    def __call__(self, row: Cells) -> Molecule:
+        """Read the molecule of a row, or raise GraphError."""
+        return self.reader.read(row.get(self.column))
+
+
+def bonds_of(edge_labels: EdgeChoice) -> Any:
+    """Say what is read of bonds; types, unless something else is asked for."""
+    return BONDS["labels" if edge_labels == "auto" else edge_labels]
+
 
 NAME = "name"  # the column with the names that such files give to molecules
 BLOCK = "\0mol block"  # the column that holds a record's mol block; no file has it

@@ -18,21 +18,22 @@ import numpy as np
 from msgspec.structs import replace as replace_fields
 
 from fdgnn.datasets import molecule_files, networks
-from fdgnn.datasets.files import open_dataset
+from fdgnn.datasets.files import Stream, is_stream, open_dataset
 from fdgnn.datasets.formats import recognize
 from fdgnn.datasets.home import data_home, find
-from fdgnn.datasets.molecules import MoleculeColumn, bonds_of, smiles_column
+from fdgnn.datasets.molecule_files import MoleculeColumn, bonds_of, smiles_column
 from fdgnn.datasets.rows import FileRows, GraphTable, GraphTables, Row, RowReader
-from fdgnn.datasets.sources import (
-    Stream,
+from fdgnn.datasets.tables import (
+    EDGES,
     Table,
     frame_table,
+    graph_columns,
+    graph_reader,
     is_frame,
+    is_graph_table,
     is_molecule_list,
-    is_stream,
     molecule_table,
 )
-from fdgnn.datasets.tables import EDGES, graph_columns, graph_reader, is_graph_table
 from fdgnn.datasets.text import LOOK_AHEAD, name_of, read_csv, read_jsonl
 from fdgnn.datasets.tu import load_tu
 from fdgnn.exceptions import DatasetFormatError, UnusedDataWarning

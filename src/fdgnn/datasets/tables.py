@@ -1,4 +1,4 @@
-"""Graph tables: one graph per row, in the columns that graph datasets on public hubs have.
+"""Tables in memory, and graph tables: one graph per row, in the columns of public datasets.
 
 ========== ======================================================================================
 edge_index sources and targets, 2 x m; or m pairs
@@ -12,16 +12,24 @@ y          or any other column: the target, one number or text, or a list of one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from numbers import Number
 from typing import Any
 
 import numpy as np
 
 from fdgnn.arrays import Array
-from fdgnn.exceptions import GraphError
+from fdgnn.datasets.rows import Row
+from fdgnn.exceptions import DatasetFormatError, GraphError
+from fdgnn.extras import require
 from fdgnn.graphs import InputSchema, checks
+from fdgnn.graphs.molecules import is_molecule
 from fdgnn.graphs.raw import RawGraph
 from fdgnn.texts import parse_json
+
+SMILES = "smiles"  # the column that a list of molecules stands for
+
+Table = tuple[list[str], Callable[[Sequence[str]], Iterator[Row]]]
 
 EDGES = "edge_index"
 SIZE, VERTICES, ARCS = ("num_nodes",), ("node_feat", "x"), ("edge_attr", "edge_weight")
@@ -112,3 +120,65 @@ def _size(value: Any, column: str) -> int | None:
     except (TypeError, ValueError, OverflowError):
         pass
     raise GraphError(f"its {column} is {value!r}, expected an integer")
+
+
+# ---------------------------------------------------------------------- data frames and lists
+
+
+def is_frame(given: Any) -> bool:
+    """Tell whether something is a pandas or polars data frame."""
+    return hasattr(given, "columns") and hasattr(given, "__getitem__")
+
+
+def frame_table(frame: Any) -> Table:
+    """Give the columns of a data frame, and a function from the wanted ones to rows."""
+    if not hasattr(frame, "shape"):
+        raise DatasetFormatError(f"a {type(frame).__name__} has no rows yet; collect() it first")
+    keys = {str(key): key for key in frame.columns}
+
+    def rows(wanted: Sequence[str]) -> Iterator[Row]:
+        columns = [_cells(frame[keys[name]]) for name in wanted]
+        if not columns:
+            return iter([{}] * len(frame))
+        return (dict(zip(wanted, cells, strict=True)) for cells in zip(*columns, strict=True))
+
+    return [str(key) for key in frame.columns], rows
+
+
+def _cells(column: Any) -> list[Any]:
+    """Give the values of a column; those that pandas calls missing are None."""
+    values: list[Any] = column.to_list()
+    if not hasattr(column, "isna"):
+        return values
+    return [None if gone else value for value, gone in zip(values, column.isna(), strict=True)]
+
+
+def is_molecule_list(given: Any) -> bool:
+    """Tell whether something is a list of SMILES or of RDKit Mols.
+
+    Some may be missing: None, or a number, as data frames have NaN there.
+    """
+    if isinstance(given, str | bytes) or hasattr(given, "__fspath__") or is_molecule(given):
+        return False
+    if not hasattr(given, "__len__") or not hasattr(given, "__iter__"):
+        return False
+    rest = [item for item in given if item is not None and not is_molecule(item)]
+    return all(isinstance(item, Number) for item in rest) and 2 * len(rest) <= len(given)
+
+
+def molecule_table(molecules: Any) -> Table:
+    """Give a list of molecules as a table with one column of SMILES."""
+
+    def rows(wanted: Sequence[str]) -> Iterator[Row]:
+        return ({SMILES: as_smiles(each)} for each in molecules)
+
+    return [SMILES], rows
+
+
+def as_smiles(molecule: Any) -> Any:
+    """Write a ``Mol`` as SMILES, so that a table can name its molecules; None if there is none."""
+    if isinstance(molecule, str):
+        return molecule
+    if not is_molecule(molecule):
+        return None
+    return require("rdkit.Chem", "chem", "molecules").MolToSmiles(molecule)

@@ -16,9 +16,8 @@ from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import IO
 
-from fdgnn.datasets.files import BLOCK, DAMAGE, Expansion, open_unpacked
+from fdgnn.datasets.files import BLOCK, DAMAGE, Expansion, Stream, open_unpacked
 from fdgnn.datasets.rows import BadRow, Row
-from fdgnn.datasets.sources import Stream
 from fdgnn.exceptions import DatasetError, DatasetFormatError
 from fdgnn.limits import MAX_ROW_BYTES
 from fdgnn.texts import parse_json, unguarded

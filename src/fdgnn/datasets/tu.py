@@ -23,13 +23,12 @@ import numpy as np
 import numpy.typing as npt
 
 from fdgnn.arrays import Array, Floats, Ints, offsets_of
-from fdgnn.datasets.cache import Dataset, cached
 from fdgnn.datasets.files import TextFile, open_dataset
+from fdgnn.datasets.home import Dataset, cached, find
 from fdgnn.datasets.home import data_home as home_of
-from fdgnn.datasets.home import find
 from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.graphs import GraphBatch
-from fdgnn.graphs.edge_labels import joined_labels
+from fdgnn.graphs.raw import joined_labels
 from fdgnn.schema import CHOICES, EdgeChoice, EdgeUse, InputSchema, Vertex, check_choice
 
 

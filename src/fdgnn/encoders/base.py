@@ -39,7 +39,7 @@ from fdgnn.exceptions import (
 )
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
-from fdgnn.graphs.union import Kind
+from fdgnn.graphs.graph import Kind
 from fdgnn.linear import KernelRidge, Ridge, fits_in_memory
 from fdgnn.parameters import LARGEST_WHOLE, Jobs, Rule, check_parameters
 from fdgnn.records import Record, cached_property

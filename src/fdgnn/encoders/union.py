@@ -33,7 +33,7 @@ from fdgnn.encoders.wl import WLCounts
 from fdgnn.exceptions import FDGNNWarning, ModelFileError, UnusedDataWarning
 from fdgnn.expansion import RandomExpansion, expanded
 from fdgnn.graphs import GraphBatch
-from fdgnn.graphs.union import Kind
+from fdgnn.graphs.graph import Kind
 from fdgnn.parameters import LARGEST_WHOLE
 from fdgnn.records import Record
 from fdgnn.seeds import seed_sequence

@@ -27,7 +27,7 @@ from fdgnn.encoders.wl_labels import (
 )
 from fdgnn.exceptions import ModelFileError
 from fdgnn.graphs import GraphBatch
-from fdgnn.graphs.union import Kind
+from fdgnn.graphs.graph import Kind
 from fdgnn.limits import MAX_ROUNDS
 from fdgnn.parameters import Number, OneOf, Rule
 from fdgnn.records import cached_property

@@ -19,7 +19,7 @@ from fdgnn.arrays import Array, Floats, Ints, looked_up, offsets_of
 from fdgnn.exceptions import GraphError
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.colors import hash_values
-from fdgnn.graphs.union import Kind
+from fdgnn.graphs.graph import Kind
 from fdgnn.threads import over_chunks
 
 Colors = npt.NDArray[np.uint64]

@@ -30,7 +30,7 @@ from fdgnn.folds import choice_folds
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.checks import check_finite
 from fdgnn.graphs.converters import Sifted, as_batch, items_of, sift
-from fdgnn.graphs.union import Kind
+from fdgnn.graphs.graph import Kind
 from fdgnn.metrics import (
     OF_CLASSES,
     Metric,

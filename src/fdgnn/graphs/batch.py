@@ -18,11 +18,9 @@ import scipy.sparse as sp
 from fdgnn.arrays import Array, Floats, Ints, frozen, looked_up, offsets_of, positions, ranges
 from fdgnn.exceptions import GraphError, UnseenLabelError
 from fdgnn.graphs import checks, colors
-from fdgnn.graphs.arcs import merge_arcs
 from fdgnn.graphs.descriptors import Descriptors, mixed_kinds
-from fdgnn.graphs.graph import Graph
+from fdgnn.graphs.graph import Faults, Graph, Kind, Union, join, merge_arcs, read_parts
 from fdgnn.graphs.labels import coded, decoded, first_new, recoded
-from fdgnn.graphs.union import Faults, Kind, Union, join, read_parts
 from fdgnn.records import cached_property
 from fdgnn.schema import InputSchema
 from fdgnn.texts import counted

@@ -18,8 +18,7 @@ import scipy.sparse as sp
 from fdgnn.arrays import Ints
 from fdgnn.exceptions import GraphError
 from fdgnn.graphs import Graph, GraphBatch
-from fdgnn.graphs.edge_labels import found_in_all
-from fdgnn.graphs.label_columns import beside_features, has_both, schema_with
+from fdgnn.graphs.graph import Kind
 from fdgnn.graphs.libraries import (
     AttributeNames,
     from_networkx,
@@ -35,8 +34,7 @@ from fdgnn.graphs.libraries import (
     to_networkx,
 )
 from fdgnn.graphs.molecules import MoleculeReader, is_molecule, molecule_schema
-from fdgnn.graphs.raw import Raw, join
-from fdgnn.graphs.union import Kind
+from fdgnn.graphs.raw import Raw, beside_features, found_in_all, has_both, join, schema_with
 from fdgnn.schema import (
     USUAL_ATOMS,
     Atoms,

@@ -1,4 +1,4 @@
-"""`Descriptors`: what users know of whole graphs, in columns of numbers and of categories.
+"""`Descriptors`: graph-level features, in columns of numbers and of categories.
 
 They travel with the graphs of a `GraphBatch`, so that slices and folds of the batch have theirs.
 """
@@ -14,8 +14,29 @@ import numpy as np
 
 from fdgnn.arrays import Array, Ints, is_unknown
 from fdgnn.exceptions import GraphError
-from fdgnn.graphs.cells import is_missing, number_in
 from fdgnn.limits import MAX_LABEL
+
+MISSING = frozenset({"", "na", "n/a", "nan", "null"})  # as text, in any case
+
+
+def is_missing(cell: Any) -> bool:
+    """Tell whether a cell is empty, or says that there is no value."""
+    if isinstance(cell, str):
+        return cell.strip().lower() in MISSING
+    return cell is None or bool(cell != cell)
+
+
+def number_in(cell: Any) -> int | float | None:
+    """Read a cell as a number, also one that is written as text; None if it is none."""
+    for kind in (int, float):
+        try:
+            number = kind(cell)
+            if (isinstance(cell, str) or number == cell) and abs(number) < 2**63:
+                return number
+        except (TypeError, ValueError, OverflowError):
+            continue
+    return None
+
 
 Kind = Literal["number", "category"]
 Value = float | str | None  # None: it is missing

@@ -1,13 +1,24 @@
-"""`Graph`: one graph as the user brings it."""
+"""`Graph`, one graph as the user brings it, and `Union`, many of them as arrays end to end.
+
+First each graph is read on its own (`read_parts`). What can be checked for all graphs at once is
+checked on the joined arrays (`join`, `Union.faults`), so that a long list costs a few NumPy calls.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from fdgnn.arrays import Array, Floats, Ints, largest_of, offsets_of
+from fdgnn.exceptions import GraphError
+from fdgnn.graphs import checks
+from fdgnn.graphs.descriptors import check_values
+from fdgnn.limits import MAX_NUMBER
 from fdgnn.texts import counted
 
 __all__ = ["Graph"]
@@ -56,3 +67,331 @@ class Graph:
             n_arcs = "?"
         n_vertices: Any = "?" if self.n_vertices is None else self.n_vertices
         return f"Graph({counted(n_vertices, 'vertex', 'vertices')}, {counted(n_arcs, 'arc')})"
+
+
+Mask = npt.NDArray[np.bool_]
+_NONE: Ints = np.empty(0, dtype=np.int64)
+
+
+class MergedArcs(NamedTuple):
+    """Arcs by target, then source, each of them once: rows of a sparse matrix."""
+
+    indptr: Ints  # (n_vertices + 1,)
+    neighbors: npt.NDArray[np.int32]  # sources, numbered inside of their graph
+    weights: Floats | None
+    label_codes: Array | None
+    n_merged: int
+    differing_weights: Ints  # positions of arcs that are listed with different weights
+    differing_labels: Ints
+
+
+def merge_arcs(
+    arcs: Array,
+    weights: Floats | None,
+    label_codes: Array | None,
+    vertex_offsets: Ints,
+    directed: bool,
+) -> MergedArcs:
+    """Sort arcs, merge repeated ones and, in undirected graphs, add the mirrored ones.
+
+    Arcs name vertices of the union, each in the graph that it should be in.
+    """
+    from fdgnn.kernels import merge_arcs
+
+    listed = np.ascontiguousarray(arcs, dtype=np.int64)
+    if weights is None and label_codes is None:
+        indptr, neighbors, n_merged = merge_arcs(listed, vertex_offsets, directed, False)
+        return MergedArcs(indptr, neighbors, None, None, n_merged, _NONE, _NONE)
+    indptr, neighbors, n_merged, order, first = merge_arcs(listed, vertex_offsets, directed, True)
+    new = first.view(np.bool_)
+
+    def merged(carried: Array | None) -> tuple[Array | None, Ints]:
+        if carried is None:
+            return None, _NONE
+        carried = carried[order]
+        differing = ~new[1:] & (carried[1:] != carried[:-1])
+        return carried[new], np.cumsum(new)[1:][differing] - 1
+
+    (weights, other_weights), (label_codes, other_labels) = merged(weights), merged(label_codes)
+    return MergedArcs(
+        indptr, neighbors, weights, label_codes, n_merged, other_weights, other_labels
+    )
+
+
+def first_of_run(values: Array) -> Mask:
+    """Tell where a sorted array has another value than just before."""
+    first = np.empty(len(values), dtype=bool)
+    first[:1] = True
+    np.not_equal(values[1:], values[:-1], out=first[1:])
+    return first
+
+
+Faults = Mapping[int, str]  # what is wrong, by the graph's position in the union
+
+_WIDE = 2**24  # bytes of texts of one width, up to which it does not matter that most are short
+
+
+ANY = "any"  # goes with others
+
+
+class Kind(NamedTuple):
+    """What all graphs of a batch have in common."""
+
+    directed: bool
+    labels: str | None
+    n_features: int | None
+    weighted: bool
+    edge_labels: str | None  # ANY of a graph without arcs
+    descriptors: tuple[str, ...] | None = None  # their names
+
+    def __str__(self) -> str:
+        carried = "neither labels nor features"
+        if self.labels is not None:
+            carried = f"{self.labels} labels"
+        elif self.n_features is not None:
+            carried = f"{self.n_features} features per vertex"
+        weights = "" if self.weighted else "out"
+        arcs = "" if self.edge_labels in (None, ANY) else f", with {self.edge_labels} arc labels"
+        direction = "" if self.directed else "un"
+        columns = (
+            "" if self.descriptors is None else f", described by {', '.join(self.descriptors)}"
+        )
+        return f"{direction}directed, with {carried}, with{weights} weights{arcs}{columns}"
+
+
+class GraphPart(NamedTuple):
+    """One graph as checked arrays, and its position in the user's list."""
+
+    position: int
+    kind: Kind
+    arcs: Ints
+    n_vertices: int
+    labels: Array | None
+    features: Floats | None
+    weights: Floats | None
+    edge_labels: Array | None
+
+
+class Union(NamedTuple):
+    """Many graphs as arrays end to end; arcs name vertices of the union."""
+
+    offsets: Ints
+    arcs: Ints
+    labels: Array | None
+    features: Floats | None
+    weights: Floats | None
+    edge_labels: Array | None
+    directed: bool
+
+    @property
+    def graph_of(self) -> Array:
+        """Each vertex's graph."""
+        return np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int32), np.diff(self.offsets))
+
+    def faults(self) -> Faults:
+        """Find graphs with values that are not finite, or too large to be computed with."""
+        for what, values in (("a vertex feature", self.features), ("an arc weight", self.weights)):
+            if values is not None and MAX_NUMBER.is_below(largest_of(values)):
+                # The first of a row that is NaN, or else the largest.
+                extreme = values if values.ndim == 1 else np.abs(values).max(axis=1)
+                bad = ~(np.abs(extreme) <= MAX_NUMBER.value)
+                vertices = self.arcs[1][bad] if values is self.weights else bad
+                return _not_usable(what, extreme[bad], self.graph_of[vertices])
+        return {}
+
+    def contradictions(self, merged: MergedArcs) -> Faults:
+        """Find graphs that list an arc with different weights, or else with different labels."""
+        if len(merged.differing_weights):
+            return self._listed_differently(
+                merged, merged.differing_weights, "weights", "sum or drop"
+            )
+        return self._listed_differently(merged, merged.differing_labels, "labels", "drop")
+
+    def _listed_differently(self, merged: MergedArcs, arcs: Ints, what: str, remedy: str) -> Faults:
+        targets = np.searchsorted(merged.indptr, arcs, side="right") - 1
+        graphs, faults = self.graph_of[targets], {}
+        for g, a in _first_of_each(graphs):
+            u, v = int(merged.neighbors[arcs[a]]), int(targets[a] - self.offsets[g])
+            u, v = (u, v) if self.directed else sorted((u, v))
+            faults[g] = (
+                f"edge ({u}, {v}) is listed with different {what}; {remedy} repeats, "
+                "or set `directed=True` if its two directions differ"
+            )
+        return faults
+
+
+# ---------------------------------------------------------------------- one graph
+
+
+def read_parts(
+    graphs: Sequence[Graph], fits: Callable[[Kind], str | None] | None = None
+) -> tuple[list[GraphPart], list[GraphError]]:
+    """Read each graph as arrays; all must be of one kind, which is that of the first good one.
+
+    With `fits`, which tells what is wrong with a kind, it is the most common one that is right.
+    """
+    parts: list[GraphPart] = []
+    errors: list[GraphError] = []
+    for i, graph in enumerate(graphs):
+        try:
+            part = _read(graph, i)
+            if fits is not None and (reason := fits(part.kind)) is not None:
+                raise GraphError(reason)
+            parts.append(part)
+        except GraphError as error:
+            errors.append(GraphError(error.reason, i))
+    if any(part.kind != parts[0].kind for part in parts):
+        common = Counter(part.kind for part in parts).most_common(1)[0][0]
+        kind = parts[0].kind if fits is None else common
+        parts, others = _of_one_kind(parts, next(part for part in parts if part.kind == kind))
+        errors += others
+    return parts, errors
+
+
+def _of_one_kind(
+    parts: list[GraphPart], model: GraphPart
+) -> tuple[list[GraphPart], list[GraphError]]:
+    """Take the graphs of the model's kind; if it has no arcs, another says what arcs carry."""
+    same, errors = [], []
+    for part in parts:
+        if part.kind not in (model.kind, model.kind._replace(edge_labels=ANY)):
+            if model.kind != part.kind._replace(edge_labels=ANY):
+                reason = (
+                    f"it is {part.kind}, but graph {model.position} is {model.kind}; "
+                    "all graphs of a batch must be of one kind"
+                )
+                errors.append(GraphError(reason, part.position))
+                continue
+            model = part
+        same.append(part)
+    return same, errors
+
+
+def _read(graph: Graph, position: int) -> GraphPart:
+    _check_fields(graph)
+    arcs = checks.arc_array(graph.edge_index)
+    labels = None if graph.labels is None else checks.label_array(graph.labels)
+    features = None if graph.features is None else checks.feature_matrix(graph.features)
+    weights = None
+    if graph.weights is not None:
+        weights = checks.numbers(graph.weights, "weights")
+        checks.check_shape(weights, (arcs.shape[1],), "weights")
+    edge_labels = None
+    if graph.edge_labels is not None:
+        edge_labels = checks.edge_label_array(graph.edge_labels, arcs.shape[1])
+    rows = features if labels is None else labels
+    n = checks.n_vertices(graph.n_vertices, None if rows is None else len(rows), arcs)
+    kind = Kind(
+        bool(graph.directed),
+        _label_kind(labels),
+        None if features is None else features.shape[1],
+        weights is not None,
+        _label_kind(edge_labels) if arcs.shape[1] else ANY,
+        None if graph.descriptors is None else tuple(graph.descriptors),
+    )
+    return GraphPart(position, kind, arcs, n, labels, features, weights, edge_labels)
+
+
+def _label_kind(labels: Array | None) -> str | None:
+    return None if labels is None else "integer" if labels.dtype.kind == "i" else "text"
+
+
+def _check_fields(graph: Graph) -> None:
+    if not isinstance(graph, Graph):
+        raise GraphError(f"it is a {type(graph).__name__}, not a Graph; as_batch converts others")
+    if graph.labels is not None and graph.features is not None:
+        raise GraphError(
+            "it has both labels and features; as_batch makes columns of the labels, unless a model "
+            "was fitted without them; or drop one of the two"
+        )
+    if not isinstance(graph.directed, (bool, np.bool_)):
+        raise GraphError(f"directed is {graph.directed!r}, expected True or False")
+    if graph.descriptors is not None:
+        check_values(graph.descriptors)
+
+
+# ---------------------------------------------------------------------- all graphs
+
+
+def join(parts: Sequence[GraphPart]) -> tuple[Union, Faults]:
+    """Lay graphs of one kind end to end; find those with arcs to vertices that they lack."""
+    if len(parts) == 1 and _within(parts[0]):
+        return _alone(parts[0]), {}
+    sizes = np.array([part.n_vertices for part in parts])
+    offsets = offsets_of(sizes)
+    checks.check_total(int(offsets[-1]))
+    arcs = np.concatenate([part.arcs for part in parts], axis=1, dtype=np.int64)
+    graph_of_arc = np.repeat(np.arange(len(parts)), [part.arcs.shape[1] for part in parts])
+    # Seen as unsigned, a negative index is a very large one.
+    outside = arcs.view(np.uint64) >= sizes.view(np.uint64)[graph_of_arc]
+    faults = _past_the_end(arcs, outside, graph_of_arc, sizes) if outside.any() else {}
+    arcs += offsets[graph_of_arc]
+    labels = _end_to_end(part.labels for part in parts)
+    features = _end_to_end(part.features for part in parts)
+    weights = _end_to_end(part.weights for part in parts)
+    edge_labels = _joined_edge_labels([part.edge_labels for part in parts], arcs.shape[1])
+    directed = parts[0].kind.directed
+    return Union(offsets, arcs, labels, features, weights, edge_labels, directed), faults
+
+
+def _within(part: GraphPart) -> bool:
+    """Tell whether all arcs of a graph lead to vertices that it has."""
+    # Seen as unsigned, a negative index is a very large one.
+    arcs = part.arcs.astype(np.int64, copy=False).view(np.uint64)
+    return arcs.size == 0 or int(arcs.max()) < part.n_vertices
+
+
+def _alone(part: GraphPart) -> Union:
+    """A union of one graph. What a batch keeps is copied, since it makes its arrays read-only."""
+    checks.check_total(part.n_vertices)
+    offsets = np.array([0, part.n_vertices], dtype=np.int64)
+    arcs = part.arcs.astype(np.int64, copy=False)
+    labels, features, weights, edge_labels = (
+        None if array is None else array.copy()
+        for array in (part.labels, part.features, part.weights, part.edge_labels)
+    )
+    return Union(offsets, arcs, labels, features, weights, edge_labels, part.kind.directed)
+
+
+def _end_to_end(arrays: Iterable[Array | None]) -> Array | None:
+    there = [array for array in arrays if array is not None]  # all or none: they are of one kind
+    if there and there[0].dtype.kind == "U":
+        widest = max(array.dtype.itemsize for array in there)
+        if widest * sum(map(len, there)) > max(_WIDE, 4 * sum(a.nbytes for a in there)):
+            there = [array.astype(object) for array in there]  # else all get the longest one's room
+    return np.concatenate(there) if there else None
+
+
+def _joined_edge_labels(arrays: Sequence[Array | None], n_arcs: int) -> Array | None:
+    """Lay arc labels end to end; graphs without arcs have none, or empty ones of either kind."""
+    there = [array for array in arrays if array is not None]
+    if n_arcs == 0:
+        return there[0] if there else None
+    return _end_to_end(array for array in there if len(array))
+
+
+def _past_the_end(arcs: Ints, outside: Mask, graph_of_arc: Ints, sizes: Ints) -> Faults:
+    bad = np.flatnonzero(outside.any(axis=0))
+    faults = {}
+    for g, a in _first_of_each(graph_of_arc[bad]):
+        u, v = arcs[:, bad[a]].tolist()
+        past = f"points past its {sizes[g]} vertices"
+        problem = "has a negative index" if min(u, v) < 0 else past
+        faults[g] = f"edge ({u}, {v}) {problem}; vertices are numbered from 0"
+    return faults
+
+
+def _not_usable(what: str, values: Array, graphs: Array) -> Faults:
+    faults = {}
+    for g, i in _first_of_each(graphs):
+        found, why = "NaN or infinite", "fill in or drop such values"
+        if np.isfinite(values[i]):
+            found, why = f"{values[i]:g}", f"{MAX_NUMBER.in_words}; rescale them"
+        faults[g] = f"{what} is {found}; {why}"
+    return faults
+
+
+def _first_of_each(graphs: Array) -> Iterator[tuple[int, int]]:
+    """Yield each graph, and where it comes first."""
+    found, first = np.unique(graphs, return_index=True)
+    return zip(found.tolist(), first.tolist(), strict=True)

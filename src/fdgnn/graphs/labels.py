@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fdgnn.arrays import Array, Ints, looked_up
-from fdgnn.graphs.arcs import first_of_run
 from fdgnn.graphs.checks import text_array, without_padding
+from fdgnn.graphs.graph import first_of_run
 
 Codes = npt.NDArray[np.int32]
 _WIDE = 2**24  # bytes up to which labels are padded to the longest one

@@ -17,8 +17,7 @@ import scipy.sparse as sp
 from fdgnn.exceptions import GraphError, UnusedDataWarning
 from fdgnn.extras import require
 from fdgnn.graphs import Array, Floats, Graph, GraphBatch, checks
-from fdgnn.graphs.edge_labels import agree, usable_labels
-from fdgnn.graphs.raw import RawGraph
+from fdgnn.graphs.raw import RawGraph, agree, usable_labels
 from fdgnn.schema import InputSchema
 
 

@@ -19,7 +19,6 @@ from fdgnn.arrays import Array, Floats, Ints, offsets_of
 from fdgnn.exceptions import GraphError
 from fdgnn.extras import require
 from fdgnn.graphs.batch import GraphBatch
-from fdgnn.graphs.standardizing import standardizer
 from fdgnn.limits import MAX_SMILES, MAX_VERTICES
 from fdgnn.records import cached_property
 from fdgnn.schema import Atoms, EdgeUse, InputSchema, Standardize
@@ -90,7 +89,7 @@ class Molecule:
     smiles : str or None
         Its atoms, from left to right, are the vertices. None of a ``Mol`` that stayed as it was.
     changes : tuple of str
-        What standardization did, see `fdgnn.graphs.standardizing.STEPS`.
+        What standardization did, see `fdgnn.graphs.molecules.STEPS`.
     given : str or None
         The SMILES before it was changed.
     cells : mapping or None
@@ -133,7 +132,7 @@ class MoleculeReader:
         A bond of another order x has the type "order x". A dative bond is a single one.
     standardize : {"parent", "tautomer"} or None
         Whether a molecule is replaced by its largest fragment, without charges, and whether by
-        its canonical tautomer then; see `fdgnn.graphs.standardizing`.
+        its canonical tautomer then; see `fdgnn.graphs.molecules`.
     stereo : bool
         Whether labels (or two more features) of atoms say R or S, and types of bonds E or Z.
     """
@@ -473,3 +472,58 @@ def _bond_types(mol: Any, arcs: tuple[Ints, ...], orders: Floats) -> list[str]:
         codes[u, v] = codes[v, u] = _cip_code(bond)
     ends = zip(*(part.tolist() for part in arcs), strict=True)
     return _with_codes(map(_bond_type, orders.tolist()), map(codes.__getitem__, ends))
+
+
+#: What standardization may do to a molecule, and how it is told.
+STEPS = {
+    "fragment": "reduced to the largest fragment",
+    "charge": "neutralized",
+    "tautomer": "written as the canonical tautomer",
+    "stereo": "left without some of their stereo by the rules of tautomers",
+}
+
+Standardizer = Callable[[Any], tuple[Any, tuple[str, ...]]]
+
+
+def standardizer(how: Standardize) -> Standardizer:
+    """Make a function from a molecule to the standardized one, and what was changed of it."""
+    Chem = require("rdkit.Chem", "chem", "molecules")
+    tools = require("rdkit.Chem.MolStandardize.rdMolStandardize", "chem", "molecules")
+    choose, uncharge = tools.LargestFragmentChooser().choose, tools.Uncharger().uncharge
+    canonical = tools.TautomerEnumerator().Canonicalize if how == "tautomer" else None
+
+    def standardized(mol: Any) -> tuple[Any, tuple[str, ...]]:
+        done = []
+        try:
+            if len(Chem.GetMolFrags(mol)) > 1:
+                mol = choose(mol)
+                done.append("fragment")
+            neutral = uncharge(mol)
+            if _charges(neutral) != _charges(mol):
+                mol = neutral
+                done.append("charge")
+            if canonical is not None:
+                tautomer = canonical(mol)
+                if Chem.MolToSmiles(tautomer) != Chem.MolToSmiles(mol):
+                    lost = _n_stereo(tautomer) < _n_stereo(mol)
+                    mol = tautomer
+                    done += ["tautomer", "stereo"] if lost else ["tautomer"]
+        except (RuntimeError, ValueError) as error:  # RDKit's own, of molecules that it cannot keep
+            why = str(error).strip().splitlines()[-1]
+            raise GraphError(f"it cannot be standardized ({why})") from None
+        return mol, tuple(done)
+
+    return standardized
+
+
+def _n_stereo(mol: Any) -> int:
+    """Count atoms and double bonds whose stereo is given.
+
+    RDKit takes it away where hydrogens and double bonds can move in some tautomer.
+    """
+    atoms = sum(int(atom.GetChiralTag()) > 0 for atom in mol.GetAtoms())
+    return atoms + sum(int(bond.GetStereo()) > 1 for bond in mol.GetBonds())  # 1 is "any"
+
+
+def _charges(mol: Any) -> list[int]:
+    return [atom.GetFormalCharge() for atom in mol.GetAtoms()]

@@ -6,9 +6,9 @@ what does not fit the schema is an invalid row, and does not touch the others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -17,8 +17,7 @@ from fdgnn.exceptions import GraphError
 from fdgnn.graphs import checks
 from fdgnn.graphs.batch import GraphBatch
 from fdgnn.graphs.descriptors import Descriptors, Value, value_in
-from fdgnn.graphs.edge_labels import joined_labels
-from fdgnn.graphs.graph import Graph
+from fdgnn.graphs.graph import Graph, merge_arcs
 from fdgnn.graphs.molecules import Molecule, molecule_batch
 from fdgnn.limits import MAX_BARE_TOTAL, MAX_BARE_VERTICES, MAX_VERTICES
 from fdgnn.schema import InputSchema
@@ -240,3 +239,136 @@ def _present(array: Array | None, names: Sequence[str], expected: str) -> Array:
     if array is None:
         raise GraphError(f"it has no {' or '.join(names)}, expected {expected}")
     return array
+
+
+def usable_labels(values: Any, edge_index: Any, directed: bool) -> Array | None:
+    """Read one label per arc; None if that is not what the values are, or if edges have two."""
+    try:
+        arcs = checks.arc_array(edge_index)
+        labels = checks.edge_label_array(values, arcs.shape[1])
+    except GraphError:
+        return None
+    return labels if len(labels) and agree(arcs, labels, directed) else None
+
+
+def agree(arcs: Array, labels: Array, directed: bool) -> bool:
+    """Tell whether an edge has the same label wherever it is listed."""
+    codes = np.unique(labels, return_inverse=True)[1]
+    # Indices are not checked yet, so they are numbered anew.
+    vertices, arcs = np.unique(arcs, return_inverse=True)
+    graph = np.array([0, len(vertices)])
+    merged = merge_arcs(arcs.reshape(2, -1), None, codes, graph, directed)
+    return len(merged.differing_labels) == 0
+
+
+def found_in_all(items: Sequence[Any], graphs: Sequence[Graph]) -> list[Graph]:
+    """Keep arc labels that were found in the items only if all graphs have them, of one kind."""
+    kinds = {_kind(graph) for graph in graphs} - {"any"}
+    if len(kinds) <= 1:
+        return list(graphs)
+    pairs = zip(items, graphs, strict=True)
+    return [g if isinstance(item, Graph) else replace(g, edge_labels=None) for item, g in pairs]
+
+
+def _kind(graph: Graph) -> str:
+    """Name the kind of arc labels; a graph without arcs goes with any."""
+    try:
+        if np.size(graph.edge_index) == 0:
+            return "any"
+        labels = graph.edge_labels
+        return "none" if labels is None else np.asarray(labels).dtype.kind.replace("O", "U")
+    except ValueError:  # ragged: `GraphBatch` will say so
+        return "any"
+
+
+def joined_labels(carried: Array) -> Array:
+    """Return one label per edge: its own entry or, if it has several, these joined by commas.
+
+    Parameters
+    ----------
+    carried : (n_arcs, n_entries) int or str
+    """
+    if carried.shape[1] == 1:
+        return carried[:, 0]
+    return checks.text_array([",".join(map(str, row)) for row in carried.tolist()])
+
+
+Label: TypeAlias = str | int
+
+
+def has_both(graph: Graph) -> bool:
+    """Tell whether vertices have labels and features."""
+    return graph.labels is not None and graph.features is not None
+
+
+def beside_features(
+    graphs: Mapping[int, Graph], known: tuple[Label, ...] | None = None
+) -> tuple[dict[int, Graph], tuple[Label, ...], dict[int, str]]:
+    """Append labels to features, a column for each label, where graphs have both.
+
+    Parameters
+    ----------
+    graphs : mapping of Graph
+    known : tuple, optional
+        The labels that have a column, in order; another one has zeros only. By default all labels
+        of these graphs have one.
+
+    Returns
+    -------
+    graphs : dict of Graph
+        Those that are good, in the same order.
+    labels : tuple
+        The labels that have a column.
+    faults : dict of str
+        What is wrong with the others.
+    """
+    labels = _labels_of(graphs.values()) if known is None else known
+    found: dict[int, Graph] = {}
+    faults: dict[int, str] = {}
+    for i, graph in graphs.items():
+        try:
+            found[i] = _joined(graph, labels) if has_both(graph) else graph
+        except GraphError as error:
+            faults[i] = error.reason
+    return found, labels, faults
+
+
+def _labels_of(graphs: Iterable[Graph]) -> tuple[Label, ...]:
+    """All labels of graphs with features, in order, of the kind that the first graph has."""
+    found: list[Label] = []
+    for graph in filter(has_both, graphs):
+        try:
+            found += dict.fromkeys(checks.label_array(graph.labels).tolist())
+        except GraphError:  # it is told where the graph is converted
+            continue
+    kind = type(found[0]) if found else str
+    return tuple(sorted({label for label in found if isinstance(label, kind)}))
+
+
+def _joined(graph: Graph, known: tuple[Label, ...]) -> Graph:
+    labels = checks.label_array(graph.labels)
+    features = checks.numbers(graph.features, "features")
+    if features.ndim != 2 or len(features) != len(labels):
+        raise GraphError(
+            f"it has {len(labels)} labels and features of shape {features.shape}; give one label "
+            "and one row of features per vertex"
+        )
+    text = checks.is_text(labels)
+    if known and isinstance(known[0], str) != text:
+        kinds = ("text", "integer") if text else ("integer", "text")
+        raise GraphError(f"it has {kinds[0]} labels beside features, expected {kinds[1]} labels")
+    columns = labels[:, np.newaxis] == np.array(known)
+    return replace(graph, labels=None, features=np.hstack([features, columns]))
+
+
+def schema_with(graphs: GraphBatch, labels: tuple[Label, ...]) -> InputSchema:
+    """Give the schema of graphs whose labels became columns, so that others get the same ones."""
+    assert graphs.features is not None
+    return InputSchema(
+        source="graphs",
+        directed=graphs.directed,
+        vertex="features",
+        n_features=graphs.features.shape[1],
+        edge_labels="ignore",
+        label_columns=labels,
+    )
