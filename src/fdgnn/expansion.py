@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -73,6 +74,7 @@ def projection_norm(W_phi: Floats) -> float:
     return float(np.sqrt(values[0]))
 
 
+@dataclass(eq=False, repr=False)
 class RandomExpansion(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Expand features at random: ``tanh(X W_phi^T)``, the inner part of eq. 3.
 
@@ -95,9 +97,8 @@ class RandomExpansion(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     (3, 10)
     """
 
-    def __init__(self, n_projections: int | None = None, random_state: Any = None) -> None:
-        self.n_projections = n_projections
-        self.random_state = random_state
+    n_projections: int | None = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Draw W_phi for as many features as X has; `y` is not used."""

@@ -25,6 +25,7 @@ MAX_SOURCES = 1_000
 
 
 @register_encoder
+@dataclass(eq=False, repr=False)
 class PairCounts(LabelCounts):
     """Count the pairs of each graph's vertices by their labels and their distance.
 
@@ -75,27 +76,18 @@ class PairCounts(LabelCounts):
            [10., 15.]])
     """
 
+    max_distance: int = 10
+    vertices: str = "auto"
+    n_features: int = DEFAULT_FEATURES
+    n_bins: int = 16
+    n_jobs: int | None = None
+    handle_unknown: str = "ignore"
+
     kind = "pairs"
     rules: ClassVar[Mapping[str, Rule]] = {
         **LabelCounts.rules,
         "max_distance": Number(0, whole=True, most=MAX_ROUNDS),
     }
-
-    def __init__(
-        self,
-        max_distance: int = 10,
-        vertices: str = "auto",
-        n_features: int = DEFAULT_FEATURES,
-        n_bins: int = 16,
-        n_jobs: int | None = None,
-        handle_unknown: str = "ignore",
-    ) -> None:
-        self.max_distance = max_distance
-        self.vertices = vertices
-        self.n_features = n_features
-        self.n_bins = n_bins
-        self.n_jobs = n_jobs
-        self.handle_unknown = handle_unknown
 
     def encode(
         self,

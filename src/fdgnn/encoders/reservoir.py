@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -69,8 +70,27 @@ class Degree:
         return MAX_NUMBER.in_words if MAX_NUMBER.is_below(value) else None
 
 
+@dataclass(eq=False, repr=False)
+class ReservoirParameters:
+    """The parameters of a reservoir, as in `GraphReservoir`, and of models that have one."""
+
+    n_layers: int = 3
+    n_units: int = 50
+    n_connections: int = 1
+    effective_spectral_radius: float = 0.9
+    input_scaling: float = 1.0
+    inter_layer_scaling: float = 1.0
+    bias_scaling: float | None = None
+    degree: str | float = "average"
+    tol: float = 1e-3
+    max_iter: int = 50
+    solver: str = "auto"
+    handle_unknown: str = "ignore"
+
+
 @register_encoder
-class GraphReservoir(Encoder):
+@dataclass(eq=False, repr=False)
+class GraphReservoir(ReservoirParameters, Encoder):
     """Embed graphs as the pooled fixed points of an untrained deep reservoir.
 
     Each layer iterates ``X = tanh(U W_I^T + bias + A X W_H^T)`` to its fixed point; the states of
@@ -133,6 +153,10 @@ class GraphReservoir(Encoder):
     (3, 10)
     """
 
+    pooled_layers: str = "last"
+    random_state: Any = None
+    n_jobs: int | None = None
+
     kind = "reservoir"
     depth_parameter = "n_layers"
     expansion_factor = 2  # P = 2 H
@@ -152,40 +176,6 @@ class GraphReservoir(Encoder):
         "handle_unknown": OneOf(HANDLE_UNKNOWN),
     }
     Facts = ReservoirFacts
-
-    def __init__(
-        self,
-        n_layers: int = 3,
-        n_units: int = 50,
-        n_connections: int = 1,
-        effective_spectral_radius: float = 0.9,
-        input_scaling: float = 1.0,
-        inter_layer_scaling: float = 1.0,
-        bias_scaling: float | None = None,
-        degree: str | float = "average",
-        pooled_layers: str = "last",
-        tol: float = 1e-3,
-        max_iter: int = 50,
-        solver: str = "auto",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        handle_unknown: str = "ignore",
-    ) -> None:
-        self.n_layers = n_layers
-        self.n_units = n_units
-        self.n_connections = n_connections
-        self.effective_spectral_radius = effective_spectral_radius
-        self.input_scaling = input_scaling
-        self.inter_layer_scaling = inter_layer_scaling
-        self.bias_scaling = bias_scaling
-        self.degree = degree
-        self.pooled_layers = pooled_layers
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.handle_unknown = handle_unknown
 
     # ------------------------------------------------------------------ the protocol
 

@@ -89,6 +89,7 @@ class UnionBlock:
 
 
 @register_encoder
+@dataclass(eq=False, repr=False)
 class EncoderUnion(Encoder):
     """Put the features of several encoders side by side, each block scaled to the same size.
 
@@ -119,20 +120,14 @@ class EncoderUnion(Encoder):
     (3, 1124)
     """
 
+    encoders: Sequence[tuple[str, Encoder]] | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
+
     kind = "union"
     prefers_rbf = True
     Facts = UnionFacts
     encoder_parameters = ("encoders",)
-
-    def __init__(
-        self,
-        encoders: Sequence[tuple[str, Encoder]] | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.encoders = encoders
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     @property
     def named_encoders(self) -> list[tuple[str, Encoder]]:

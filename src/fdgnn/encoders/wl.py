@@ -160,6 +160,7 @@ def _numbered(graph_of_vertex: Array, colors: Colors) -> Ints:
 
 
 @register_encoder
+@dataclass(eq=False, repr=False)
 class WLCounts(LabelCounts):
     """Count the colors of each graph's vertices, round by round (Weisfeiler-Lehman features).
 
@@ -218,6 +219,16 @@ class WLCounts(LabelCounts):
     (60, 262144)
     """
 
+    n_iterations: int = 3
+    vertices: str = "auto"
+    histograms: bool | str = "auto"
+    counts: str = "thermometer"
+    n_features: int | None = DEFAULT_FEATURES
+    n_bins: int = 16
+    edge_labels: bool = True
+    n_jobs: int | None = None
+    handle_unknown: str = "ignore"
+
     kind = "wl"
     depth_parameter = "n_iterations"
     rules: ClassVar[Mapping[str, Rule]] = {
@@ -229,28 +240,6 @@ class WLCounts(LabelCounts):
         "edge_labels": OneOf((False, True)),
     }
     Facts = WLFacts
-
-    def __init__(
-        self,
-        n_iterations: int = 3,
-        vertices: str = "auto",
-        histograms: bool | str = "auto",
-        counts: str = "thermometer",
-        n_features: int | None = DEFAULT_FEATURES,
-        n_bins: int = 16,
-        edge_labels: bool = True,
-        n_jobs: int | None = None,
-        handle_unknown: str = "ignore",
-    ) -> None:
-        self.n_iterations = n_iterations
-        self.vertices = vertices
-        self.histograms = histograms
-        self.counts = counts
-        self.n_features = n_features
-        self.n_bins = n_bins
-        self.edge_labels = edge_labels
-        self.n_jobs = n_jobs
-        self.handle_unknown = handle_unknown
 
     # ------------------------------------------------------------------ fitting
 

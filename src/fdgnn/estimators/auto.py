@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,50 +13,40 @@ from fdgnn.encoders.base import HANDLE_UNKNOWN
 from fdgnn.estimators.base import GraphModel
 from fdgnn.estimators.models import Classifies, Regresses, as_readout, check_readout
 from fdgnn.fitting import BaseModel
-from fdgnn.linear import KernelRidge, Ridge, fits_in_memory
+from fdgnn.linear import fits_in_memory
 from fdgnn.parameters import OneOf, Rule
 from fdgnn.seeds import child_seed, seed_sequence
 from fdgnn.texts import counted
 
 #: Sets of base models by name.
 CANDIDATES = ("all", "wl", "union")
-# States of the ensemble's reservoirs that still move are features like others: validation has
-# judged them, and a base model that they make clearly worse is not averaged.
-_REMEDY = (
-    "out-of-fold predictions have judged the reservoirs as they are, so nothing has to be done; "
-    'candidates="wl" (--model wl) has none'
-)
-
 _UNITS = 300  # of each reservoir
 
 Candidate = tuple[str, Any, Any]  # name, encoder, readout
 
 
+@dataclass(eq=False, repr=False)
 class Auto(GraphModel):
     """An ensemble: base models that are fitted side by side, and averaged by the rule."""
 
-    candidates: str | Sequence[Candidate]
-    handle_unknown: str
+    candidates: str | Sequence[Candidate] = "all"
+    _: KW_ONLY
+    handle_unknown: str = "ignore"
+    scoring: str | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
 
-    _rules: ClassVar[Mapping[str, Rule]] = {
-        **GraphModel._rules,
-        "handle_unknown": OneOf(HANDLE_UNKNOWN),
-    }
-    _depth_parameter: str | None = None
-    _search_space: Mapping[str, Any] = {}
-
-    _alpha_name: str | None = None
-
-    def _take_readout(self, readout: Ridge | KernelRidge) -> None:
-        """Base models keep the readouts that they have."""
+    _rules: ClassVar[Mapping[str, Rule]] = {"handle_unknown": OneOf(HANDLE_UNKNOWN)}
+    # States of the ensemble's reservoirs that still move are features like others: validation has
+    # judged them, and a base model that they make clearly worse is not averaged.
+    _remedy = (
+        "out-of-fold predictions have judged the reservoirs as they are, so nothing has to be "
+        'done; candidates="wl" (--model wl) has none'
+    )
 
     def _encoder_names(self) -> list[Any]:
         given = () if isinstance(self.candidates, str) else self.candidates
         return [encoder for _, encoder, _ in given]
-
-    @property
-    def _remedy(self) -> str | None:
-        return _REMEDY
 
     def _base_models(
         self, kind: GraphKind, n_graphs: int, seed: np.random.SeedSequence
@@ -161,6 +152,7 @@ def _structure() -> list[Candidate]:
     ]
 
 
+@dataclass(eq=False, repr=False)
 class AutoGraphClassifier(Classifies, Auto):
     """Classify graphs by an ensemble of a few base models; nothing has to be tuned.
 
@@ -196,30 +188,8 @@ class AutoGraphClassifier(Classifies, Auto):
     (3,)
     """
 
-    _rules: ClassVar[Mapping[str, Rule]] = {**Auto._rules, **Classifies._rules}
 
-    def __init__(
-        self,
-        candidates: str | Sequence[Candidate] = "all",
-        *,
-        handle_unknown: str = "ignore",
-        probability: bool = False,
-        class_weight: str | Mapping[Any, float] | None = None,
-        scoring: str | None = None,
-        threshold: str | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.candidates = candidates
-        self.handle_unknown = handle_unknown
-        self.probability = probability
-        self.class_weight = class_weight
-        self.scoring = scoring
-        self.threshold = threshold
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-
+@dataclass(eq=False, repr=False)
 class AutoGraphRegressor(Regresses, Auto):
     """Predict numbers of graphs by the ensemble of `AutoGraphClassifier`.
 
@@ -238,22 +208,3 @@ class AutoGraphRegressor(Regresses, Auto):
     >>> AutoGraphRegressor(random_state=0).fit(graphs, range(3, 30)).predict(graphs[:2]).shape
     (2,)
     """
-
-    _rules: ClassVar[Mapping[str, Rule]] = Auto._rules
-
-    def __init__(
-        self,
-        candidates: str | Sequence[Candidate] = "all",
-        *,
-        handle_unknown: str = "ignore",
-        intervals: bool = False,
-        scoring: str | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.candidates = candidates
-        self.handle_unknown = handle_unknown
-        self.intervals = intervals
-        self.scoring = scoring
-        self.random_state = random_state
-        self.n_jobs = n_jobs

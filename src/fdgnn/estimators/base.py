@@ -78,10 +78,27 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         """Return the base models for so many graphs of a kind."""
         raise NotImplementedError
 
+    #: What users can do about states that do not converge; None: what reservoirs say.
+    _remedy: ClassVar[str | None] = None
+    #: The parameter that is alpha, which a search varies at no cost.
+    _alpha_name: ClassVar[str | None] = None
+
     @property
-    def _remedy(self) -> str | None:
-        """What users can do about states that do not converge; None: what reservoirs say."""
+    def _depth_parameter(self) -> str | None:
+        """The parameter that says how deep the encoder is, which a search varies at no cost."""
         return None
+
+    @property
+    def _search_space(self) -> Mapping[str, Any]:
+        """What a search varies by default: lists or distributions by parameter."""
+        return {}
+
+    def _encoder_names(self) -> Sequence[Any]:
+        """Return the encoders that are given as parameters, by name or not."""
+        return ()
+
+    def _take_readout(self, readout: Any) -> None:
+        """Take the readout that a search has found, where the model has one as a parameter."""
 
     @property
     def _scoring(self) -> str | None:
@@ -216,7 +233,10 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> None:
         """Raise ValueError for the first parameter that breaks its rule."""
-        check_parameters(self, {n: r for n, r in self._rules.items() if hasattr(self, n)})
+        rules: dict[str, Rule] = {}
+        for kind in reversed(type(self).__mro__):
+            rules |= vars(kind).get("_rules", {})
+        check_parameters(self, {name: rules[name] for name in rules if hasattr(self, name)})
         if self._scoring is not None:
             named_scoring(self._scoring, is_classifier(self))
 
@@ -480,10 +500,6 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         for kind in state.pop("_registered", ()):
             register_encoder(kind)
         super().__setstate__(state)
-
-    def _encoder_names(self) -> Sequence[Any]:
-        """Return the encoders that are given as parameters, by name or not."""
-        return ()
 
     def __sklearn_is_fitted__(self) -> bool:
         return "estimators_" in vars(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from fdgnn.arrays import Array, Floats
 from fdgnn.encoders import Encoder, GraphKind, GraphReservoir, as_encoder
 from fdgnn.encoders.base import HANDLE_UNKNOWN
+from fdgnn.encoders.reservoir import ReservoirParameters
 from fdgnn.estimators.base import GraphModel
 from fdgnn.expansion import RandomExpansion
 from fdgnn.fitting import BaseModel, FittedModel, draw_expansion
@@ -42,38 +44,25 @@ _NO_PROBABILITIES = (
 )
 
 
-class Composed(GraphModel):
-    """A model with one encoder and one readout, given as parameters."""
+class SingleEncoder(GraphModel):
+    """A model with one encoder and one readout."""
+
+    n_projections: int | None
+    n_estimators: int
 
     _rules: ClassVar[Mapping[str, Rule]] = {
-        **GraphModel._rules,
         "n_projections": Number(0, whole=True, optional=True, most=MAX_UNITS),
         "n_estimators": Number(1, whole=True, most=MAX_NETWORKS),
     }
 
-    encoder: Any
-    readout: Any
-    n_projections: int | None
-    n_estimators: int
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters; an encoder that is given by its name becomes one that has parameters."""
-        encoder = params.get("encoder", getattr(self, "encoder", None))
-        if isinstance(encoder, str) and any(name.startswith("encoder__") for name in params):
-            params["encoder"] = as_encoder(encoder)
-        found: Self = super().set_params(**params)
-        return found
-
     def _encoder(self) -> Encoder:
         """Return the encoder, not fitted, its parameters checked."""
-        encoder = as_encoder(self.encoder)
-        encoder.check_parameters()
-        return encoder
+        raise NotImplementedError
 
     @property
     def _given_readout(self) -> Any:
         """The readout, or its name."""
-        return self.readout
+        raise NotImplementedError
 
     def _base_models(
         self, kind: GraphKind, n_graphs: int, seed: np.random.SeedSequence
@@ -95,29 +84,6 @@ class Composed(GraphModel):
                 "draws nothing at random, so all would be alike; leave it out"
             )
 
-    def _encoder_names(self) -> tuple[Any, ...]:
-        return (self.encoder,)
-
-    # What a search varies at no cost, and by default.
-
-    _alpha_name: ClassVar[str] = "readout__alpha"
-
-    def _take_readout(self, readout: Ridge | KernelRidge) -> None:
-        """Take the readout that a search has found."""
-        self.readout = readout
-
-    @property
-    def _depth_parameter(self) -> str | None:
-        """The parameter of this model that says how deep its encoder is; None if there is none."""
-        name = self._encoder().depth_parameter
-        return None if name is None else f"encoder__{name}"
-
-    @property
-    def _search_space(self) -> Mapping[str, Any]:
-        """Lists or distributions by parameter of this model."""
-        space = self._encoder().search_space()
-        return {f"encoder__{name}": values for name, values in space.items()}
-
 
 def check_readout(readout: Any) -> None:
     """Raise ValueError unless it is a readout, or the name of one."""
@@ -138,19 +104,20 @@ def as_readout(readout: Any, encoder: Encoder, n_graphs: int) -> Ridge | KernelR
     return encoder.default_readout(n_graphs, linear=readout == "linear")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Classifies(ClassifierMixin, GraphModel):  # type: ignore[misc]
     """What all classifiers of graphs can say."""
 
-    _rules: ClassVar[Mapping[str, Rule]] = {
-        **GraphModel._rules,
-        "threshold": OneOf((None, *THRESHOLDS)),
-    }
+    probability: bool = False
+    class_weight: str | Mapping[Any, float] | None = None
+    threshold: str | None = None
+
+    _rules: ClassVar[Mapping[str, Rule]] = {"threshold": OneOf((None, *THRESHOLDS))}
     _uncertainty = "probability"
     # `errors` is a choice of the caller, not metadata of graphs that scikit-learn could route.
     __metadata_request__predict = _NOT_ROUTED
     __metadata_request__predict_proba = _NOT_ROUTED
     __metadata_request__decision_function = _NOT_ROUTED
-    probability: bool
 
     @property
     def classes_(self) -> Any:
@@ -242,12 +209,14 @@ class Classifies(ClassifierMixin, GraphModel):  # type: ignore[misc]
         return tags
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Regresses(RegressorMixin, GraphModel):  # type: ignore[misc]
     """What all regressors of graphs can say."""
 
+    intervals: bool = False
+
     _uncertainty = "intervals"
     __metadata_request__predict = _NOT_ROUTED
-    intervals: bool
 
     def predict(self, X: Any, errors: str = "raise") -> Floats:
         """Predict numbers, of the shape of the y in `fit`.
@@ -289,6 +258,56 @@ class Regresses(RegressorMixin, GraphModel):  # type: ignore[misc]
         return float(super().score(X, y, sample_weight))
 
 
+@dataclass(eq=False, repr=False)
+class Composed(SingleEncoder):
+    """A model whose encoder and readout are parameters."""
+
+    encoder: Any = "wl"
+    readout: Any = "auto"
+    _: KW_ONLY
+    n_projections: int | None = None
+    n_estimators: int = 1
+    scoring: str | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
+
+    _alpha_name = "readout__alpha"
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; an encoder that is given by its name becomes one that has parameters."""
+        encoder = params.get("encoder", self.encoder)
+        if isinstance(encoder, str) and any(name.startswith("encoder__") for name in params):
+            params["encoder"] = as_encoder(encoder)
+        found: Self = super().set_params(**params)
+        return found
+
+    def _encoder(self) -> Encoder:
+        encoder = as_encoder(self.encoder)
+        encoder.check_parameters()
+        return encoder
+
+    @property
+    def _given_readout(self) -> Any:
+        return self.readout
+
+    def _encoder_names(self) -> tuple[Any, ...]:
+        return (self.encoder,)
+
+    def _take_readout(self, readout: Ridge | KernelRidge) -> None:
+        self.readout = readout
+
+    @property
+    def _depth_parameter(self) -> str | None:
+        name = self._encoder().depth_parameter
+        return None if name is None else f"encoder__{name}"
+
+    @property
+    def _search_space(self) -> Mapping[str, Any]:
+        space = self._encoder().search_space()
+        return {f"encoder__{name}": values for name, values in space.items()}
+
+
+@dataclass(eq=False, repr=False)
 class GraphClassifier(Classifies, Composed):
     """Classify graphs by any encoder and any readout.
 
@@ -349,34 +368,8 @@ class GraphClassifier(Classifies, Composed):
     (3,)
     """
 
-    _rules: ClassVar[Mapping[str, Rule]] = {**Composed._rules, **Classifies._rules}
 
-    def __init__(
-        self,
-        encoder: Any = "wl",
-        readout: Any = "auto",
-        *,
-        n_projections: int | None = None,
-        n_estimators: int = 1,
-        probability: bool = False,
-        class_weight: str | Mapping[Any, float] | None = None,
-        scoring: str | None = None,
-        threshold: str | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.encoder = encoder
-        self.readout = readout
-        self.n_projections = n_projections
-        self.n_estimators = n_estimators
-        self.probability = probability
-        self.class_weight = class_weight
-        self.scoring = scoring
-        self.threshold = threshold
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-
+@dataclass(eq=False, repr=False)
 class GraphRegressor(Regresses, Composed):
     """Predict numbers of graphs by any encoder and any readout.
 
@@ -398,48 +391,30 @@ class GraphRegressor(Regresses, Composed):
     (2,)
     """
 
-    _rules: ClassVar[Mapping[str, Rule]] = Composed._rules
 
-    def __init__(
-        self,
-        encoder: Any = "wl",
-        readout: Any = "auto",
-        *,
-        n_projections: int | None = None,
-        n_estimators: int = 1,
-        intervals: bool = False,
-        scoring: str | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.encoder = encoder
-        self.readout = readout
-        self.n_projections = n_projections
-        self.n_estimators = n_estimators
-        self.intervals = intervals
-        self.scoring = scoring
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-
-_OF_RESERVOIR = (
-    "n_layers", "n_units", "n_connections", "effective_spectral_radius", "input_scaling",
-    "inter_layer_scaling", "bias_scaling", "degree", "tol", "max_iter", "solver", "handle_unknown",
-)  # fmt: skip
-
-
-class FDGNN(Composed):
+@dataclass(eq=False, repr=False)
+class FDGNN(ReservoirParameters, SingleEncoder):
     """The paper's model: a `GraphReservoir`, a random expansion, and ridge regression."""
 
+    _: KW_ONLY
+    n_projections: int | None = None
+    alpha: float | str = 1e-3
+    n_estimators: int = 1
+    random_state: Any = None
+    n_jobs: int | None = None
+
     _rules: ClassVar[Mapping[str, Rule]] = {
-        **Composed._rules,
         "alpha": NumberOr(0, "cv"),
         "handle_unknown": OneOf(HANDLE_UNKNOWN),
     }
-    alpha: float | str
+    _alpha_name = "alpha"
+    _depth_parameter = GraphReservoir.depth_parameter
+    _search_space = GraphReservoir.search_space()
 
     def _encoder(self) -> Encoder:
-        encoder = GraphReservoir(**{name: getattr(self, name) for name in _OF_RESERVOIR})
+        encoder = GraphReservoir(
+            **{own.name: getattr(self, own.name) for own in fields(ReservoirParameters)}
+        )
         encoder.check_parameters()
         return encoder
 
@@ -448,21 +423,8 @@ class FDGNN(Composed):
         """Ridge regression with the paper's alpha, which counts in absolute units."""
         return Ridge(alpha=self.alpha, normalize=False)
 
-    def _encoder_names(self) -> tuple[()]:
-        return ()
-
-    _alpha_name = "alpha"
-
     def _take_readout(self, readout: Ridge | KernelRidge) -> None:
         self.alpha = readout.alpha
-
-    @property
-    def _depth_parameter(self) -> str | None:
-        return GraphReservoir.depth_parameter
-
-    @property
-    def _search_space(self) -> Mapping[str, Any]:
-        return GraphReservoir.search_space()
 
     @with_one_blas_thread
     def _fit_piece(self, graphs: GraphBatch, targets: Targets, like: Any) -> Self:
@@ -545,6 +507,7 @@ def _drawn(base: BaseModel, graphs: GraphBatch, seed: np.random.SeedSequence) ->
     return FittedModel(encoder, expansion, nothing, None, base.name)
 
 
+@dataclass(eq=False, repr=False)
 class FDGNNClassifier(Classifies, FDGNN):
     """Classify graphs by the paper's model: a deep graph reservoir and a linear readout (eq. 1-3).
 
@@ -581,52 +544,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, handle_unknown
     (3,)
     """
 
-    _rules: ClassVar[Mapping[str, Rule]] = {**FDGNN._rules, **Classifies._rules}
     __metadata_request__partial_fit: ClassVar[Any] = {"classes": UNUSED, "like": UNUSED}
-
-    def __init__(
-        self,
-        n_layers: int = 3,
-        n_units: int = 50,
-        n_connections: int = 1,
-        effective_spectral_radius: float = 0.9,
-        input_scaling: float = 1.0,
-        inter_layer_scaling: float = 1.0,
-        bias_scaling: float | None = None,
-        degree: str | float = "average",
-        n_projections: int | None = None,
-        alpha: float | str = 1e-3,
-        n_estimators: int = 1,
-        tol: float = 1e-3,
-        max_iter: int = 50,
-        solver: str = "auto",
-        handle_unknown: str = "ignore",
-        probability: bool = False,
-        class_weight: str | Mapping[Any, float] | None = None,
-        threshold: str | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_layers = n_layers
-        self.n_units = n_units
-        self.n_connections = n_connections
-        self.effective_spectral_radius = effective_spectral_radius
-        self.input_scaling = input_scaling
-        self.inter_layer_scaling = inter_layer_scaling
-        self.bias_scaling = bias_scaling
-        self.degree = degree
-        self.n_projections = n_projections
-        self.alpha = alpha
-        self.n_estimators = n_estimators
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.handle_unknown = handle_unknown
-        self.probability = probability
-        self.class_weight = class_weight
-        self.threshold = threshold
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, *, like: Any = None) -> Self:
         """Train on more graphs, together with those of earlier calls.
@@ -677,6 +595,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, handle_unknown
         return self._fit_piece(graphs, Targets(("",), codes[:, None], (all_classes,), True), like)
 
 
+@dataclass(eq=False, repr=False)
 class FDGNNRegressor(Regresses, FDGNN):
     """Predict numbers of graphs by the model of `FDGNNClassifier`.
 
@@ -699,48 +618,7 @@ solver, handle_unknown, random_state, n_jobs
     True
     """
 
-    _rules: ClassVar[Mapping[str, Rule]] = FDGNN._rules
     __metadata_request__partial_fit: ClassVar[Any] = {"like": UNUSED}
-
-    def __init__(
-        self,
-        n_layers: int = 3,
-        n_units: int = 50,
-        n_connections: int = 1,
-        effective_spectral_radius: float = 0.9,
-        input_scaling: float = 1.0,
-        inter_layer_scaling: float = 1.0,
-        bias_scaling: float | None = None,
-        degree: str | float = "average",
-        n_projections: int | None = None,
-        alpha: float | str = 1e-3,
-        n_estimators: int = 1,
-        tol: float = 1e-3,
-        max_iter: int = 50,
-        solver: str = "auto",
-        handle_unknown: str = "ignore",
-        intervals: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_layers = n_layers
-        self.n_units = n_units
-        self.n_connections = n_connections
-        self.effective_spectral_radius = effective_spectral_radius
-        self.input_scaling = input_scaling
-        self.inter_layer_scaling = inter_layer_scaling
-        self.bias_scaling = bias_scaling
-        self.degree = degree
-        self.n_projections = n_projections
-        self.alpha = alpha
-        self.n_estimators = n_estimators
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.handle_unknown = handle_unknown
-        self.intervals = intervals
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     def partial_fit(self, X: Any, y: Any, *, like: Any = None) -> Self:
         """Train on more graphs, together with those of earlier calls, as `FDGNNClassifier` does."""

@@ -422,9 +422,11 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 raise ValueError(f"{parameter} is searched by its own argument; give {argument}=")
         if self.outer_cv is not None and hasattr(self.cv, "__iter__"):
             raise ValueError("outer_cv needs a number or a splitter as cv, not a list of splits")
-        if self.depths is not None and base._depth_parameter is None:
-            raise ValueError(f"depths={self.depths!r} has no effect: the estimator has no depth")
         for depth in () if self.depths is None else self.depths:
+            if base._depth_parameter is None:
+                raise ValueError(
+                    f"depths={self.depths!r} has no effect: the estimator has no depth"
+                )
             clone(base).set_params(**{base._depth_parameter: depth})._check_parameters()
         if self.configurations is not None:
             for name in ("n_configurations", "param_distributions"):
