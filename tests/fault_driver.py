@@ -40,7 +40,7 @@ import fdgnn.kernels
 import fdgnn.prediction.explanation
 import fdgnn.prediction.predictor
 import fdgnn.selection.search
-import fdgnn.workflow.training
+import fdgnn.training
 from contests import take_here
 from fdgnn.evaluation import measures
 from fdgnn.evaluation.comparison import runner

@@ -31,7 +31,7 @@ ROOMS = [
     "graphs", "stability", "targets", "folds", "uncertainty", "metrics", "datasets",
     "tasks",
     "reservoir", "expansion", "linear", "encoders", "fitting", "ensemble", "applicability",
-    "estimators", "explanations", "selection", "evaluation", "model_files", "training", "workflow",
+    "estimators", "explanations", "selection", "evaluation", "model_files", "training",
     "scale", "html", "plot", "prediction", "installation", "cli", "__main__", "__init__",
 ]  # fmt: skip
 

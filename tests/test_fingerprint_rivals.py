@@ -18,7 +18,7 @@ from fdgnn.datasets import make_motif_graphs
 from fdgnn.evaluation.baselines import Task, contestant
 from fdgnn.evaluation.comparison import Search
 from fdgnn.evaluation.measures import fit_and_test
-from fdgnn.evaluation.molecules import baseline_answers, morgan_counts, murcko_scaffolds
+from fdgnn.evaluation.molecules import morgan_counts, morgan_predictions, murcko_scaffolds
 from fdgnn.folds import nested_folds
 from fdgnn.targets import read_targets
 from tu_files import write_batch
@@ -51,7 +51,7 @@ def test_what_rdkit_says_of_molecules_is_not_said_again(capfd):
 
 def test_logistic_regression_is_the_baseline_that_fit_prints(task):
     rival = contestant("ecfp-lr", task)
-    answers = baseline_answers(
+    answers = morgan_predictions(
         morgan_counts(SMILES), read_targets(Y, task.graphs, classify=True), task.folds
     )
     assert rival.only() == {"C": 1.0}

@@ -6,7 +6,6 @@ import csv
 import json
 import sys
 import warnings
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,15 +18,14 @@ from fdgnn import load_model, read_graphs
 from fdgnn.cli import main
 from fdgnn.cli.splitting import joined
 from fdgnn.datasets import make_motif_graphs
-from fdgnn.evaluation.duplicates import find_repeats
-from fdgnn.evaluation.molecules import baseline_answers, morgan_counts, murcko_scaffolds
+from fdgnn.evaluation.duplicates import duplicates_note
+from fdgnn.evaluation.molecules import morgan_counts, morgan_predictions, murcko_scaffolds
 from fdgnn.folds import TEST, Split
 from fdgnn.graphs import GraphBatch
 from fdgnn.html.numbers import significant
 from fdgnn.metrics import OF_CLASSES
 from fdgnn.tasks import guess_task, one_target
-from fdgnn.training import TrainingOptions
-from fdgnn.workflow.training import train
+from fdgnn.training import TrainingOptions, train
 
 rdkit = pytest.importorskip("rdkit")
 from rdkit.Chem import MolFromSmiles  # noqa: E402
@@ -77,27 +75,31 @@ def run_fdgnn(capsys, monkeypatch):
 
 def trained(graphs, y, options=None, **more):
     task = None if options is None else options.task
-    return train(graphs, one_target(y, task or guess_task(y)), options, **more)
+    return train(graphs, one_target(y, task or guess_task(y)), options, **more).evaluation_
 
 
 def test_scores_that_everyone_asks_for_are_always_there(table):
     options = TrainingOptions(scoring="average_precision")
     found = trained(table.graphs, table.y, options, smiles=table.smiles)
-    assert list(found.scores) == ["average precision", "accuracy", "balanced accuracy", "ROC AUC"]
-    assert found.score == found.scores["average precision"]
-    assert set(found.rival) == set(found.scores)
-    assert all(0 <= value <= 1 for value in [*found.scores.values(), *found.rival.values()])
-    assert found.baseline is None
-    assert found.rare is None
+    metrics = [each.metric for each in found.metrics]
+    assert metrics == ["average_precision", "accuracy", "balanced_accuracy", "roc_auc"]
+    assert (found.metric, found.score) == ("average precision", found.metrics[0].mean)
+    for name in metrics:
+        assert 0 <= found.baseline("constant", name).mean <= 1
+        assert 0 <= found.baseline("morgan", name).mean <= 1
+    assert found.baseline("constant", "roc_auc").mean == 0.5
+    assert found.baseline("constant").mean == pytest.approx(table.y.mean(), abs=0.05)
+    assert found.notes == [note for note in found.notes if "duplicate" in note]
 
 
 def test_numbers_have_errors_that_are_positive(table):
     y = np.bincount(table.graphs.graph_of_vertex) + 0.1
     options = TrainingOptions(scoring="rmse", task="regression")
     found = trained(table.graphs, y, options, smiles=table.smiles)
-    assert list(found.scores) == ["RMSE", "R2"]
-    assert 0 < found.score < found.baseline == pytest.approx(y.std(), rel=0.1)
-    assert found.rival["RMSE"] > 0
+    assert [each.metric for each in found.metrics] == ["rmse", "r2", "mae", "spearman"]
+    assert 0 < found.score < found.baseline("constant").mean == pytest.approx(y.std(), rel=0.1)
+    assert found.std == pytest.approx(np.std(found.by("rmse").folds, ddof=1))
+    assert found.baseline("morgan", "rmse").mean > 0
 
 
 def test_a_constant_is_scored_in_the_folds_of_the_model(table):
@@ -107,11 +109,11 @@ def test_a_constant_is_scored_in_the_folds_of_the_model(table):
     options = TrainingOptions(scoring="accuracy", split=Split("time", year, "year"))
     found = trained(table.graphs, y, options, smiles=table.smiles)
     tested = y[len(y) // 6 :]  # six spans of time, the first of which is trained on only
-    assert found.baseline == pytest.approx(1 - tested.mean())
+    assert found.baseline("constant").mean == pytest.approx(1 - tested.mean())
 
 
 def test_a_threshold_for_three_classes_is_refused_before_the_search(table, monkeypatch):
-    monkeypatch.setattr("fdgnn.workflow.training.new_search", lambda *_: pytest.fail("searched"))
+    monkeypatch.setattr("fdgnn.training.new_search", lambda *_: pytest.fail("searched"))
     y = np.arange(len(table.y)) % 3
     with pytest.raises(ValueError, match="`threshold` is for two classes, but the target has 3"):
         trained(table.graphs, y, TrainingOptions(threshold="f1"))
@@ -149,12 +151,13 @@ def test_a_rare_class_is_ranked_and_cut(table):
     y[np.flatnonzero(y == 1)[4:]] = 0
     found = trained(table.graphs[some], y)
     assert found.metric == "ROC AUC"
-    assert found.rare.startswith("class 1 has ")
+    note = found.notes[0]
+    assert note.startswith("class 1 has ")
     assert (
         "ROC AUC chooses models, and the decision threshold is the one with the best F1 of that"
-        in found.rare
+        in note
     )
-    assert found.model.threshold == "f1"
+    assert found.protocol.threshold == "f1"
 
 
 def test_scaffolds_are_held_out_together(table):
@@ -196,7 +199,7 @@ def test_time_is_kept_in_order(table):
     assert dates.order(3).tolist() == [1, 2, 0]
     found = trained(table.graphs[mixed], table.y[mixed], TrainingOptions(split=split))
     again = trained(table.graphs, table.y, TrainingOptions(split=Split("time", years, "year")))
-    assert found.scores == again.scores
+    assert found.targets == again.targets
     for missing in (None, "", "NA"):
         with pytest.raises(ValueError, match="the time of graph 1 is missing"):
             Split("time", np.array([3, missing], dtype=object)).order(2)
@@ -215,11 +218,11 @@ def test_folds_that_lack_classes_do_not_stop_the_baseline():
     X = sp.csr_array(np.eye(9))
     for y in (np.repeat([0, 1, 2], 3), np.repeat([0, 1, 1], 3)):
         folds = np.array([[0] * 3 + [TEST] * 6, [0] * 6 + [TEST] * 3, [0, 1, TEST] * 3])
-        found = baseline_answers(X, one_target(y, "classification"), folds)
-        assert len(found.outputs) == 2  # the first fold has one class only
-        for tested, outputs in zip(found.tested, found.outputs, strict=True):
+        found = morgan_predictions(X, one_target(y, "classification"), folds)
+        assert np.isnan(found.scores(OF_CLASSES["accuracy"])).tolist() == [[True, False, False]]
+        for tested, outputs in zip(found.tested[1:], found.outputs[1:], strict=True):
             assert np.isfinite(outputs[tested]).all()
-    alone = baseline_answers(X, one_target(y, "classification"), folds[:1])
+    alone = morgan_predictions(X, one_target(y, "classification"), folds[:1])
     assert np.isnan(alone.score(OF_CLASSES["roc_auc"]))
 
 
@@ -251,7 +254,7 @@ def test_the_baseline_is_logistic_regression_in_the_same_folds(table):
     theirs = [made.GetCountFingerprintAsNumPy(MolFromSmiles(one)) for one in table.smiles]
     np.testing.assert_array_equal(X.toarray(), theirs)
     folds = np.array([np.where(np.arange(len(table.y)) % 2 == o, TEST, 0) for o in (0, 1)])
-    found = baseline_answers(X, one_target(table.y, "classification"), folds)
+    found = morgan_predictions(X, one_target(table.y, "classification"), folds)
     by_hand = []
     for fold in folds:
         model = LogisticRegression(max_iter=1000).fit(X[fold >= 0], table.y[fold >= 0])
@@ -259,24 +262,23 @@ def test_the_baseline_is_logistic_regression_in_the_same_folds(table):
     assert found.score(OF_CLASSES["roc_auc"]) == pytest.approx(np.mean(by_hand))
 
 
-# ---------------------------------------------------------------------- twins
+# ---------------------------------------------------------------------- duplicates
 
 
-def test_twins_across_folds_are_counted():
+def test_duplicates_across_folds_are_counted(monkeypatch):
     graphs, y = make_motif_graphs(40, random_state=0)
     twice = GraphBatch.from_graphs([*graphs, *graphs[:6]])
     labels = np.concatenate([y, y[:4], 1 - y[4:6]])
     apart = np.repeat([0, 1], [40, 6])
-    found = find_repeats(twice, labels, apart)
-    assert (found.n_graphs, found.n_same, found.n_contradicting) == (46, 12, 4)
-    assert found.n_near >= 12
-    assert "12 of 46 graphs have a twin in another fold (4 of them one with" in found.in_words()
-    near = f"; {found.n_near} have one that is at least nearly the same"
-    assert found.in_words().endswith(near)
-    assert "; 12 of 20 looked at have" in replace(found, n_looked_at=20, n_near=12).in_words()
-    together = find_repeats(twice, labels, np.zeros(46, dtype=int))
-    assert together.n_same == together.n_near == 0
-    assert together.in_words() is None
+    note = duplicates_note(twice, labels, apart)
+    start = "12 of 46 graphs have a duplicate in another fold (4 of them one with another target); "
+    assert note.startswith(start)
+    near = int(note.removeprefix(start).split()[0])
+    assert 12 <= near <= 46
+    assert note == f"{start}{near} have one that is at least nearly the same"
+    monkeypatch.setattr("fdgnn.evaluation.duplicates._MOST_COMPARED", 20)
+    assert " of 20 compared have" in duplicates_note(twice, labels, apart)
+    assert duplicates_note(twice, labels, np.zeros(46, dtype=int)) is None
 
 
 # ---------------------------------------------------------------------- the command
@@ -301,7 +303,7 @@ def test_the_command_prints_all_of_it(molecules, run_fdgnn, tmp_path):
     assert "nested cross-validation, split by time (year)" in " ".join(told.output.split())
 
 
-def test_the_model_file_and_its_page_have_the_baseline_and_twins(molecules, run_fdgnn, tmp_path):
+def test_the_model_file_and_its_page_have_baseline_and_duplicates(molecules, run_fdgnn, tmp_path):
     twice, out, page = tmp_path / "twice.csv", tmp_path / "m.fdgnn", tmp_path / "page.html"
     lines = molecules.read_text().splitlines()
     twice.write_text("\n".join([*lines, *lines[1:4]]) + "\n")
@@ -309,13 +311,16 @@ def test_the_model_file_and_its_page_have_the_baseline_and_twins(molecules, run_
     run = run_fdgnn("fit", twice, "--target", "active", "-o", out, *words)
     morgan = json.loads(run.output.splitlines()[0])["morgan"]
     model = load_model(out)
-    assert model.training_facts_[0].rival == morgan
-    assert model.training_repeats_.startswith(f"6 of {len(lines) + 2} graphs have a twin in")
+    found = model.evaluation_
+    assert {m.words: found.baseline("morgan", m.metric).mean for m in found.metrics} == morgan
+    (note,) = [each for each in found.notes if "duplicate" in each]
+    assert note.startswith(f"6 of {len(lines) + 2} graphs have a duplicate in")
+    assert (found.command, found.times.total, found.machine) == (None, None, {})
     told = run_fdgnn("model", out).output
-    assert f"accuracy {morgan['accuracy']:.4f}, balanced accuracy" in told
-    assert model.training_repeats_ in told
+    assert f"accuracy {morgan['accuracy']:.4f} ±" in told
+    assert note in told
     shown = page.read_text()
-    assert model.training_repeats_ in shown
+    assert note in shown
     row = shown[shown.index("m.fdgnn: Morgan counts and logistic regression") :]
     assert f">{significant(morgan['accuracy'])}<" in row[: row.index("</tr>")]
 

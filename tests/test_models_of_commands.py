@@ -91,7 +91,7 @@ def test_fit_trains_what_was_asked_for(models, name):
     path, facts = models[name]
     model = load_model(path)
     assert {type(n.encoder) for n in model.estimators_} <= ENCODERS[name]
-    assert facts["members"] == [n.name for n in model.estimators_]
+    assert facts["base_models"] == [n.name for n in model.estimators_]
     assert 0.5 < facts["score"] <= 1
     assert (facts["task"], facts["graphs"]) == ("classification", 60)
     if name == "paper":
@@ -106,7 +106,7 @@ def test_auto_is_the_default(data, models, tmp_path):
     run = fdgnn("fit", data, "--target", "y", "-o", tmp_path / "m.fdgnn")
     assert run.returncode == 0, run.stderr
     assert (tmp_path / "m.fdgnn").read_bytes() == models["auto"][0].read_bytes()
-    assert f"the average of: {'; '.join(models['auto'][1]['members'])}\n" in run.stdout
+    assert f"the average of: {'; '.join(models['auto'][1]['base_models'])}\n" in run.stdout
 
 
 @pytest.mark.parametrize("name", ENCODERS)

@@ -10,8 +10,7 @@ from fdgnn.cli.wording import name_options
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.selection import search as searching
 from fdgnn.targets import class_targets, read_targets
-from fdgnn.training import TrainingOptions, sample_of
-from fdgnn.workflow.training import train
+from fdgnn.training import TrainingOptions, sample_of, train
 from test_checkpoints import Stopped, counted
 from test_fit_options import run_fdgnn  # noqa: F401
 
@@ -35,16 +34,16 @@ def test_a_sample_has_all_classes_alike_and_keeps_the_order():
 def test_what_is_chosen_on_some_graphs_is_fitted_on_all(model):
     targets = read_targets(Y, GRAPHS, True)
     found = train(GRAPHS, targets, TrainingOptions(model=model, search_on=40, n_configurations=2))
-    assert (found.n_searched, found.n_graphs) == (40, 60)
+    evaluation = found.evaluation_
+    assert (evaluation.protocol.n_searched, evaluation.n_graphs) == (40, 60)
     some = sample_of(targets, 40, 0)
     of_some = train(GRAPHS[some], targets[some], TrainingOptions(model=model, n_configurations=2))
-    assert found.targets[0].scores == of_some.targets[0].scores
-    assert found.parameters == of_some.parameters
-    chosen = {m.name: m.alpha for m in of_some.model.estimators_}
-    fitted = {m.name: m.alpha for m in found.model.estimators_}
+    assert evaluation.targets == of_some.evaluation_.targets
+    assert evaluation.model == of_some.evaluation_.model
+    chosen = {m.name: m.alpha for m in of_some.estimators_}
+    fitted = {m.name: m.alpha for m in found.estimators_}
     assert fitted.items() <= chosen.items()
-    assert found.members == of_some.members
-    scores = [each.model.targets_[0].scores for each in (found, of_some)]
+    scores = [each.targets_[0].scores for each in (found, of_some)]
     n_scores = [sum(map(len, each.groups)) for each in scores]
     assert n_scores == [60, 40]
 
@@ -52,7 +51,7 @@ def test_what_is_chosen_on_some_graphs_is_fitted_on_all(model):
 def test_several_targets_are_searched_on_some_graphs_too():
     several = class_targets({"a": Y, "b": np.arange(60) % 2}, GRAPHS)
     found = train(GRAPHS, several, TrainingOptions(model="wl", search_on=40))
-    assert found.model.predict(GRAPHS).shape == (60, 2)
+    assert found.predict(GRAPHS).shape == (60, 2)
 
 
 # ---------------------------------------------------------------------- the command

@@ -128,7 +128,7 @@ def test_fit_gives_a_score_for_each_target(classes, folder):
     assert [each["n_known"] for each in facts["targets"]] == counts
     mean = np.mean([each["scores"]["accuracy"] for each in facts["targets"]])
     assert facts["scores"]["accuracy"] == pytest.approx(mean)
-    assert all(0.5 < each["ceiling"] <= 1 for each in facts["targets"])
+    assert all(0.5 < each["wl_ceiling"] <= 1 for each in facts["targets"])
     assert [target.name for target in model_info(path).targets] == ["active", "level"]
     shown = fdgnn("model", path).stdout
     assert "active: 2 classes: no, yes" in shown
@@ -139,13 +139,13 @@ def test_targets_with_commas_and_a_table_of_scores(folder):
     run = fdgnn("fit", folder / "train.csv", "--targets", "weight, length", "--model", "wl",
                 "-o", folder / "numbers.fdgnn")  # fmt: skip
     assert run.returncode == 0, run.stderr
-    lines = [line.split() for line in run.stdout.splitlines()]
+    lines = [re.split(r"\s{2,}", line) for line in run.stdout.splitlines()]
     header = next(line for line in lines if line[:2] == ["target", "known"])
     assert header[2:] == ["R2", "RMSE"]
     assert "R2, nested cross-validation" in run.stdout
     assert "RMSE, nested" not in run.stdout  # a mean of two units
     rows = {line[0]: line for line in lines if line and line[0] in ("weight", "length")}
-    assert all(float(row[2]) > 0.5 for row in rows.values())
+    assert all(float(row[2].split(" ± ")[0]) > 0.5 for row in rows.values())
     out = folder / "numbers.csv"
     assert (
         fdgnn("predict", folder / "numbers.fdgnn", folder / "train.csv", "-o", out).returncode == 0
@@ -256,11 +256,11 @@ def test_datasets_info_shows_one_target_at_a_time(folder):
 def test_files_keep_the_scores_of_each_target(classes, tmp_path):
     path, facts = classes
     model = load_model(path)
-    each = {target.name: target.scores for target in model_info(path).targets}
+    assert model_info(path).evaluation == model.evaluation_
+    each = {t.name: {s.words: s.mean for s in t.scores} for t in model.evaluation_.targets}
     assert each == {one["name"]: one["scores"] for one in facts["targets"]}
-    assert {f.name: f.scores for f in model.training_facts_} == each
-    (level,) = model.for_target("level").training_facts_
-    assert level.scores == each["level"]
+    level = model.for_target("level").evaluation_
+    assert {s.words: s.mean for s in level.metrics} == each["level"]
 
 
 def test_a_page_calls_accuracy_what_is_accuracy_whatever_models_were_chosen_by(folder):

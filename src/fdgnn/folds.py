@@ -23,11 +23,17 @@ from fdgnn.seeds import integer_seed, seed_sequence
 from fdgnn.targets import Mask, Targets, check_two_classes
 
 Folds = npt.NDArray[np.int64]
-TEST, UNUSED = -1, -2  # instead of a fold: scored at the end, or in no part at all
+#: Instead of a fold: scored at the end; in no part at all; trained on whichever fold is held out.
+TEST, UNUSED, TRAIN = -1, -2, -3
 #: Folds by which alpha, base models and uncertainty are chosen and learned, everywhere.
 N_FOLDS = 5
 #: Graphs beyond which folds are functions of the graphs, so that parts of them have the same folds.
 MANY_GRAPHS = 10_000
+
+
+def trained_on(folds: Folds) -> Mask:
+    """Return which graphs a model is trained on that is tested on the test graphs of a row."""
+    return np.asarray((folds >= 0) | (folds == TRAIN))
 
 
 # ---------------------------------------------------------------------- the folds of a fit

@@ -1,12 +1,14 @@
-"""What a user asks of the training of a model, and the defaults of what is left open."""
+"""Training of a model on a table of graphs: its options, and how well the model does."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias
 
+import msgspec
 import numpy as np
 
 from fdgnn.arrays import Ints
@@ -20,7 +22,10 @@ from fdgnn.estimators import (
     GraphClassifier,
     GraphRegressor,
 )
-from fdgnn.folds import N_FOLDS, LastFold, Split, enough_for_nested_folds
+from fdgnn.evaluation.duplicates import duplicates_note
+from fdgnn.evaluation.scores import evaluation_of_search, plain
+from fdgnn.folds import N_FOLDS, TEST, Folds, LastFold, Split, enough_for_nested_folds
+from fdgnn.graphs import GraphBatch
 from fdgnn.metrics import OF_CLASSES, Scoring, named_scoring, rare_class, usual_scoring
 from fdgnn.selection.search import FDGNNSearchCV
 from fdgnn.targets import Targets
@@ -240,3 +245,99 @@ def _positive(targets: Targets) -> str:
     """Name the class of which precision and recall are: of two, the second in their order."""
     classes: Any = targets.each[0].classes if len(targets.names) == 1 else ()
     return f" of class {classes[1]}" if len(classes) == 2 else ""
+
+
+# ---------------------------------------------------------------------- training
+
+
+def train(
+    graphs: GraphBatch,
+    targets: Targets,
+    options: TrainingOptions | None = None,
+    *,
+    smiles: Sequence[str] | None = None,
+    dataset: str = "",
+    context: Context | None = None,
+) -> Any:
+    """Choose a model by cross-validation, and fit it on all graphs.
+
+    Parameters
+    ----------
+    graphs, targets
+    options : TrainingOptions, optional
+    smiles : sequence of str, optional
+        Where the graphs are molecules: what they were read from, for the baseline.
+    dataset : str
+        The name of the graphs.
+    context : Context, optional
+
+    Returns
+    -------
+    The fitted model. Its `evaluation_` has the nested cross-validation results: what was selected
+    and fitted without an outer fold is scored on it.
+    """
+    start, context = time.perf_counter(), context or Context()
+    options = (options or TrainingOptions()).with_defaults(targets)
+    order = options.split.order(len(targets))
+    whole, options = _Rows(graphs, targets, smiles).take(order), options.of_rows(order)
+    some, used = sample_of(whole.targets, options.search_on, options.seed), whole
+    if some is not None:
+        used, options = whole.take(some), options.of_rows(some)
+    try:
+        search = new_search(used.targets, options, context)
+    except ValueError:
+        if some is None:
+            raise
+        raise ValueError(
+            f"`search_on` draws {len(some)} of {len(targets)} graphs, which are too few for cross-"
+            "validation; draw more"
+        ) from None
+    search.fit(used.graphs, used.targets, groups=options.split.groups)
+    if some is not None:
+        search.refit(whole.graphs, whole.targets)
+    scoring = options.chosen_by(targets.classify)
+    found = evaluation_of_search(
+        search, used.graphs, used.targets, scoring, name=options.model, split=options.split.words,
+        seed=options.seed, smiles=used.smiles, n_jobs=context.n_jobs,
+    )  # fmt: skip
+    values = used.targets.values[:, 0] if len(targets.names) == 1 else np.zeros(len(used.targets))
+    duplicates = duplicates_note(
+        used.graphs, values, _tested_by(search.nested_folds_), options.seed
+    )
+    notes = [imbalance_note(targets, scoring, options.threshold), duplicates]
+    searched = None if some is None else len(some)
+    seconds = time.perf_counter() - start
+    model = search.best_estimator_
+    model.evaluation_ = msgspec.structs.replace(
+        found,
+        dataset=dataset,
+        n_graphs=len(graphs),
+        model=msgspec.structs.replace(found.model, parameters=plain(search.best_params_)),
+        protocol=msgspec.structs.replace(found.protocol, n_searched=searched),
+        notes=[note for note in notes if note is not None],
+        times=msgspec.structs.replace(found.times, total=seconds),
+        command=context.command,
+    )
+    return model
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Graphs, their targets and, of molecules, what they were read from."""
+
+    graphs: GraphBatch
+    targets: Targets
+    smiles: Sequence[str] | None
+
+    def take(self, rows: Ints) -> _Rows:
+        """Return these rows, in this order."""
+        if len(rows) == len(self.targets) and (rows == np.arange(len(rows))).all():
+            return self
+        smiles = None if self.smiles is None else [self.smiles[i] for i in rows]
+        return _Rows(self.graphs[rows], self.targets[rows], smiles)
+
+
+def _tested_by(folds: Folds) -> Ints:
+    """Return the outer fold that tests each graph; -1 where none does."""
+    tested = folds == TEST
+    return np.where(tested.any(axis=0), tested.argmax(axis=0), -1)

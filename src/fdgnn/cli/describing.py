@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fdgnn.model_files.description import MODELS
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fdgnn.encoders.base import GraphKind
     from fdgnn.encoders.descriptors import DescriptorColumn
     from fdgnn.encoders.registry import EncoderRecord
+    from fdgnn.evaluation.record import Evaluation, MetricScores
     from fdgnn.model_files import ModelInfo
     from fdgnn.model_files.description import EstimatorRecord
     from fdgnn.model_files.state import TargetRecord
@@ -28,15 +29,19 @@ def model_in_words(info: ModelInfo) -> dict[str, object]:
     words: dict[str, object] = {"model": info.model or f"encoder {_kind(info.encoder)}"}
     if info.model is not None:
         words["targets" if len(info.targets) > 1 else "predicts"] = _targets(info)
-    if info.score is not None:
+    found = info.evaluation
+    if found is None and info.score is not None:
         how = "nested cross-validation" if info.nested else "of the training"
-        how += f", {info.split}" if info.split else ""
-        own = _scores(info.targets[0].scores) if len(info.targets) == 1 else ""
-        words["score"] = f"{own or format(info.score, '.4f')} ({how})"
-    if len(info.targets) == 1 and info.targets[0].rival:
-        words["Morgan counts"] = f"{_scores(info.targets[0].rival)} (in the same folds)"
-    if info.repeats is not None:
-        words["duplicates"] = info.repeats
+        words["score"] = f"{info.score:.4f} ({how})"
+    if found is not None:
+        words["score"] = (
+            f"{_scores(found.metrics)} (nested cross-validation, {found.protocol.split})"
+        )
+        morgan = [found.baseline("morgan", each.metric) for each in found.metrics]
+        if known := [each for each in morgan if each is not None]:
+            words["Morgan counts"] = f"{_scores(known)} (in the same folds)"
+        if found.notes:
+            words["notes"] = "; ".join(found.notes)
     if info.model is not None:
         classify = any(target.classes for target in info.targets)
         words["sets" if classify else "intervals"] = _conformal(info.targets)
@@ -72,11 +77,11 @@ def _kind_in_words(kind: GraphKind) -> str:
 
 def _targets(info: ModelInfo) -> str | list[str]:
     """The only target, or one line for each."""
-    each = [_target(target) for target in info.targets]
+    each = [_target(target, info.evaluation) for target in info.targets]
     return each[0] if len(each) == 1 else each
 
 
-def _target(target: TargetRecord) -> str:
+def _target(target: TargetRecord, evaluation: Evaluation | None) -> str:
     what = "a number"
     if target.classes is not None:
         values = target.classes.values
@@ -85,12 +90,18 @@ def _target(target: TargetRecord) -> str:
         what += ", with probabilities" if target.slope is not None else ""
     if not target.name:
         return what
-    scores = _scores(target.scores)
+    scores = _scores([] if evaluation is None else evaluation.of_target(target.name).metrics)
     return f"{target.name}: {what}" + (f"; {scores}" if scores else "")
 
 
-def _scores(scores: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {score:.4f}" for name, score in scores.items())
+def _scores(scores: Sequence[MetricScores]) -> str:
+    """Write means over the outer folds, with their standard deviations."""
+    each = []
+    for one in scores:
+        if one.mean is not None:
+            deviation = "" if one.std is None else f" ± {one.std:.4f}"
+            each.append(f"{one.words} {one.mean:.4f}{deviation}")
+    return ", ".join(each)
 
 
 def _descriptor(column: DescriptorColumn) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 import shlex
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeGuard
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -38,7 +37,7 @@ from fdgnn.cli.splitting import AskedSplit, SplittingCommand
 from fdgnn.texts import agreeing, counted
 
 if TYPE_CHECKING:
-    from fdgnn.workflow.training import Training
+    from fdgnn.evaluation.record import Evaluation
 
 
 MANY_GRAPHS = 50_000  # from here on, a hint names training out of core
@@ -83,7 +82,7 @@ def fit(
     from fdgnn.files import check_writable
     from fdgnn.model_files import save_model
     from fdgnn.tasks import table_targets
-    from fdgnn.workflow.training import train
+    from fdgnn.training import train
 
     parts = Path(f"{output}.parts")
     options = asking.options(settings.checked(asking.model), parts, seed)
@@ -116,14 +115,16 @@ def fit(
     if len(graphs) >= MANY_GRAPHS and data != "-":
         say(_out_of_core_hint(data, output, asked), context.quiet)
     options = replace(options, split=held_out.of_table(table, context))
-    training = train(graphs, y, options, smiles=table.smiles, context=context)
-    save_model(training.model, output, score=training.score, nested=True)
+    model = train(
+        graphs, y, options, smiles=table.smiles, dataset=dataset_of(data), context=context
+    )
+    save_model(model, output)
     remove_checkpoints(parts)
-    _print_training(training, output, listed, as_json)
+    _print_training(model, output, listed, as_json)
     if page is None:
         say(f"to see a page about it: {_page_command(output, data, asked)}", context.quiet)
     else:
-        show_model(output, training.model, table, dataset_of(data), page, context)
+        show_model(output, model, table, dataset_of(data), page, context)
 
 
 def _out_of_core_hint(data: str, output: Path, target: str | list[str] | None) -> str:
@@ -150,85 +151,53 @@ def _page_command(model: Path, data: str, target: str | list[str] | None) -> str
     return shlex.join([*words, *given, "-o", "report.html"])
 
 
-def _print_training(
-    training: Training, output: Path, listed: dict[str, object], as_json: bool
-) -> None:
+def _print_training(model: Any, output: Path, listed: dict[str, object], as_json: bool) -> None:
+    from fdgnn.cli.tables import by_metric, training_lines
     from fdgnn.training import MANY
 
+    found: Evaluation = model.evaluation_
+    searched_on = found.protocol.n_searched or found.n_graphs
+    names = [fitted.name for fitted in model.estimators_]
     if as_json:
+        constant, seconds = found.baseline("constant"), found.times.total
         facts = {
             "model": str(output),
-            "task": training.task,
-            "graphs": training.n_graphs,
-            "metric": training.metric,
-            "score": training.score,
-            "scores": training.scores,
-            "split": training.split,
-            "baseline": training.baseline,
-            "morgan": training.rival,
-            "wl_ceiling": training.ceiling,
-            "seconds": training.seconds,
-            "parameters": training.parameters,
-            "members": training.members,
-            "searched_on": training.n_searched,
-            "resumed": training.n_resumed,
-            "targets": [asdict(each) for each in training.targets if each.name],
-        }
+            "task": found.task,
+            "graphs": found.n_graphs,
+            "metric": found.metric,
+            "score": found.score,
+            "std": found.std,
+            "scores": by_metric(found.metrics),
+            "split": found.protocol.split,
+            "baseline": None if constant is None else constant.mean,
+            "morgan": by_metric([found.baseline("morgan", m.metric) for m in found.metrics]),
+            "wl_ceiling": found.targets[0].wl_ceiling if len(found.targets) == 1 else None,
+            "seconds": seconds,
+            "parameters": found.model.parameters,
+            "base_models": names,
+            "searched_on": searched_on,
+            "resumed": found.times.n_resumed,
+            "targets": [
+                {
+                    "name": each.name, "n_known": each.n_known, "scores": by_metric(each.scores),
+                    "wl_ceiling": each.wl_ceiling,
+                }
+                for each in found.targets
+                if each.name
+            ],
+        }  # fmt: skip
         typer.echo(json.dumps(facts | listed))
         return
-    lines = {what: value for what, value in _lines(training).items() if _is_known(value)}
-    width = max(map(len, lines))
-    for what, value in lines.items():
-        show(f"{what:{width}}  {value:.3f}")
-    if len(training.targets) > 1:
-        _print_targets(training)
-    for note in (training.rare, training.repeats):
-        if note is not None:
-            show(note)
-    if training.n_resumed:
-        parts = counted(training.n_resumed, "part")
-        verb = agreeing(training.n_resumed, "was", "were")
+    for line in [*training_lines(found), *found.notes]:
+        show(line)
+    if found.times.n_resumed:
+        parts = counted(found.times.n_resumed, "part")
+        verb = agreeing(found.times.n_resumed, "was", "were")
         show(f"{parts} of the search {verb} finished before, and kept")
-    if training.n_searched > MANY:
+    if searched_on > MANY:
         show(f"scored on one outer fold, as there are more than {MANY:,} graphs")
-    if training.n_searched < training.n_graphs:
-        show(f"chosen and scored on {training.n_searched} graphs, trained on all")
-    if len(set(training.members)) > 1:
-        show(f"the average of: {'; '.join(training.members)}")
-    show(f"{training.n_graphs} graphs, {training.seconds:.1f} s, written to {output}")
-
-
-def _is_known(score: float | None) -> TypeGuard[float]:
-    return score is not None and not math.isnan(score)
-
-
-def _print_targets(training: Training) -> None:
-    """Print a line for each of several targets: graphs for which it is known, and scores."""
-    measures = list(training.scores)
-    rows = [["target", "known", *measures, *(["Morgan"] if training.rival else [])]]
-    for each in training.targets:
-        shown = [f"{each.scores[measure]:.3f}" for measure in measures]
-        rival = [f"{each.rival[training.metric]:.3f}"] if training.rival else []
-        rows.append([each.name, str(each.n_known), *shown, *rival])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-        show("  ".join([row[0].ljust(widths[0]), *cells]))
-
-
-def _lines(training: Training) -> dict[str, float | None]:
-    """What is shown of a model's scores, by what stands before each number."""
-    classify = training.task == "classification"
-    constant = "majority class" if classify else "mean"
-    way = "logistic" if classify else "ridge"
-    lines: dict[str, float | None] = {
-        f"{what}, nested cross-validation, {training.split}": value
-        for what, value in training.scores.items()
-        # Of several targets, each with its own unit, the mean of errors means nothing.
-        if what != "RMSE" or what == training.metric or len(training.targets) == 1
-    }
-    lines[f"{training.metric}, always the {constant}"] = training.baseline
-    rival = training.rival.get(training.metric)
-    lines[f"{training.metric}, Morgan counts and {way} regression"] = rival
-    lines["accuracy, best of any message passing (WL)"] = training.ceiling
-    return lines
+    if searched_on < found.n_graphs:
+        show(f"chosen and scored on {searched_on} graphs, trained on all")
+    if len(set(names)) > 1:
+        show(f"the average of: {'; '.join(names)}")
+    show(f"{found.n_graphs} graphs, {found.times.total or 0.0:.1f} s, written to {output}")

@@ -14,6 +14,7 @@ from fdgnn.texts import printable
 
 if TYPE_CHECKING:
     from fdgnn.evaluation.committee_records import CommitteeResult, QuantityResult
+    from fdgnn.evaluation.record import Evaluation, MetricScores
     from fdgnn.evaluation.records import (
         ComparisonRow,
         FoldScores,
@@ -29,6 +30,58 @@ _ALWAYS = ("accuracy", "balanced_accuracy", "roc_auc")  # scores of classes that
 def _shown(text: str) -> str:
     """Text that neither the terminal nor rich obeys."""
     return escape(printable(text))
+
+
+def by_metric(scores: Sequence[MetricScores | None]) -> dict[str, float | None]:
+    """Return means over the outer folds by metric, in words."""
+    return {each.words: each.mean for each in scores if each is not None}
+
+
+def training_lines(found: Evaluation) -> list[str]:
+    """Write how a model does beside baselines in the same folds, and of several targets each."""
+    how = f"nested cross-validation, {found.protocol.split}"
+    several = len(found.targets) > 1
+    # Of several targets, each with its own unit, the mean of errors means nothing.
+    chosen = found.protocol.scoring
+    shown = [m for m in _usual(found) if not several or m.metric in (chosen, *_ALWAYS, "r2")]
+    rows: list[tuple[str, MetricScores | None]] = [(f"{m.words}, {how}", m) for m in shown]
+    for baseline in found.targets[0].baselines:
+        rows.append((f"{found.metric}, {baseline.title}", found.baseline(baseline.name)))
+    lines = {what: _spread(each) for what, each in rows if each and each.mean is not None}
+    if not several and found.targets[0].wl_ceiling is not None:
+        lines["accuracy, best of any message passing (WL)"] = f"{found.targets[0].wl_ceiling:.3f}"
+    width = max(map(len, lines))
+    return [f"{what:{width}}  {value}" for what, value in lines.items()] + _target_lines(found)
+
+
+def _usual(found: Evaluation) -> list[MetricScores]:
+    """Return the scores by the metric that chooses, and by those that most people ask for."""
+    names = (found.protocol.scoring, *_ALWAYS, "r2", "rmse")
+    return [each for each in found.metrics if each.metric in names]
+
+
+def _spread(scores: MetricScores | None) -> str:
+    """Write a mean over the outer folds and its standard deviation."""
+    if scores is None or scores.mean is None:
+        return "-"
+    return f"{scores.mean:.3f}" + ("" if scores.std is None else f" ± {scores.std:.3f}")
+
+
+def _target_lines(found: Evaluation) -> list[str]:
+    """Write a line for each of several targets: graphs for which it is known, and scores."""
+    if len(found.targets) == 1:
+        return []
+    morgan = found.baseline("morgan") is not None
+    metrics = [each.words for each in _usual(found)]
+    rows = [["target", "known", *metrics, *(["Morgan"] if morgan else [])]]
+    for target in found.targets:
+        own = found.of_target(target.name)
+        scores = [*_usual(own), *([own.baseline("morgan")] if morgan else [])]
+        rows.append([target.name, str(target.n_known), *map(_spread, scores)])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
+    ]
 
 
 def result_table(result: RunResult) -> Table:

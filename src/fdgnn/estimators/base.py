@@ -168,6 +168,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         self._graph_kind = GraphKind.of(graphs)
         self.input_schema_ = getattr(graphs, "schema", None)
         self.seed_ = seed_sequence(self.random_state)
+        self.evaluation_ = None
         for name in list(vars(self)):  # what an earlier fit, or its model file, has left
             if name in ("_moments", "n_iter_", "converged_") or name.startswith("training_"):
                 delattr(self, name)
@@ -335,8 +336,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         width = own.columns.stop - own.columns.start
         alone.targets_ = (_moved(own, slice(0, width)),)
         alone._flat = True
-        if hasattr(self, "training_facts_"):
-            alone.training_facts_ = (self.training_facts_[number],)
+        if self.evaluation_ is not None:
+            alone.evaluation_ = self.evaluation_.of_target(names[number])
         return alone
 
     # ------------------------------------------------------------------ which graphs it takes

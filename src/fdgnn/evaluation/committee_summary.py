@@ -11,11 +11,11 @@ import numpy as np
 from fdgnn.arrays import Floats
 from fdgnn.ensemble import Ensemble, combine
 from fdgnn.evaluation.committee_records import CommitteeResult, CommitteeSettings, QuantityResult
-from fdgnn.evaluation.study import versions
+from fdgnn.evaluation.scores import versions
 from fdgnn.fitting import FitTask, ModelFit
 from fdgnn.folds import TEST
 from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, named_scoring
-from fdgnn.selection.scoring import NestedAnswers, chosen_cuts
+from fdgnn.selection.scoring import NestedPredictions, chosen_thresholds
 
 
 def summary_of_classes(
@@ -49,11 +49,11 @@ def summary_of_classes(
 
 def nested_answers(
     settings: CommitteeSettings, task: FitTask, predictions: Floats
-) -> NestedAnswers:
+) -> NestedPredictions:
     """Return predictions (n_outer, n, q) with the thresholds of the outer folds, if any."""
     metric = None if settings.threshold is None else OF_CLASSES[settings.threshold].metric
-    cuts = None if metric is None else chosen_cuts(task, predictions, metric)
-    return NestedAnswers(task.targets, task.folds == TEST, predictions, cuts)
+    cuts = None if metric is None else chosen_thresholds(task, predictions, metric)
+    return NestedPredictions(task.targets, task.folds == TEST, predictions, cuts)
 
 
 def _predictions(fits: Sequence[ModelFit]) -> list[Floats]:

@@ -1,4 +1,4 @@
-"""What chemists hold a model against: scaffolds, and the baseline of Morgan fingerprints."""
+"""Molecules in evaluations: scaffolds, Morgan fingerprints, and a linear model on these."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from fdgnn.arrays import Array, Floats
 from fdgnn.extras import require
-from fdgnn.folds import TEST, Folds
-from fdgnn.selection.scoring import NestedAnswers
+from fdgnn.folds import TEST, Folds, trained_on
+from fdgnn.selection.scoring import NestedPredictions
 from fdgnn.targets import Targets
 from fdgnn.workers import parallel
 
@@ -21,7 +21,7 @@ _CHUNK = 500  # molecules that a process takes at once
 
 
 def murcko_scaffolds(smiles: Sequence[str], n_jobs: int | None = None) -> Array:
-    """Give the Murcko scaffold of each molecule: its rings and what links them, as SMILES.
+    """Return the Murcko scaffold of each molecule: its rings and what links them, as SMILES.
 
     Molecules without rings have the same, empty, scaffold.
     """
@@ -51,7 +51,7 @@ def _scaffolds(smiles: Sequence[str]) -> list[str]:
     from rdkit.rdBase import BlockLogs
 
     scaffold: Callable[[str], str] = MurckoScaffoldSmiles
-    with BlockLogs():  # what is to be said of molecules was said when they were read
+    with BlockLogs():  # reported when they were read
         return [scaffold(one) for one in smiles]
 
 
@@ -68,48 +68,47 @@ def _counts(molecules: Sequence[Any]) -> list[dict[int, int]]:
 
 
 def logistic_regression(C: float = 1.0) -> Any:
-    """Give the classifier of the baseline, not fitted."""
+    """Return the classifier of the baseline, not fitted."""
     from sklearn.linear_model import LogisticRegression
 
     return LogisticRegression(C=C, max_iter=1000)
 
 
-def baseline_answers(X: sp.csr_array, targets: Targets, folds: Folds) -> NestedAnswers:
+def morgan_predictions(X: sp.csr_array, targets: Targets, folds: Folds) -> NestedPredictions:
     """Predict the test graphs of each outer fold by logistic or ridge regression.
 
     Parameters
     ----------
     X : (n, P)
     targets : Targets
-        A single one.
+        Each has a model of its own, trained where it is known.
     folds : (n_outer, n)
-        As in `FitTask`. Folds whose training graphs have one class only teach nothing, and are
-        left out.
+        As in `FitTask`. Folds whose training graphs have one class only have no score.
     """
-    y = targets.values[:, 0]
-    rows = folds[[len(np.unique(y[fold >= 0])) > 1 for fold in folds]]
-    outputs = np.array([_tested(X, targets, fold) for fold in rows])
-    return NestedAnswers(targets, rows == TEST, outputs)
+    outputs = np.full((len(folds), *targets.coded.shape), np.nan)
+    for own, fold in zip(outputs, folds, strict=True):
+        for t, target in enumerate(targets.each):
+            known, test = trained_on(fold) & targets.known[:, t], fold == TEST
+            y = targets.values[known, t]
+            if len(np.unique(y)) > 1:
+                found = _linear_outputs(X[known], y, X[test], target.classes)
+                own[test, target.columns] = found.reshape(len(found), -1)
+    return NestedPredictions(targets, folds == TEST, outputs)
 
 
-def _tested(X: sp.csr_array, targets: Targets, fold: Folds) -> Floats:
-    """Outputs (n, q) of a regression on the training graphs of one outer fold."""
+def _linear_outputs(X: sp.csr_array, y: Array, tested: sp.csr_array, classes: Any) -> Floats:
+    """Return the outputs of a regression for molecules that are tested."""
     from sklearn.linear_model import Ridge
 
-    y, train, test = targets.values[:, 0], fold >= 0, fold == TEST
-    model = logistic_regression() if targets.classify else Ridge(alpha=10.0)
-    model.fit(X[train], y[train])
-    if targets.classes is None:
-        found = model.predict(X[test])
-    else:
-        found = _class_scores(model, X[test], len(targets.classes[0]))
-    outputs = np.full((len(y), targets.n_outputs), np.nan)
-    outputs[test] = found.reshape(len(found), -1)
-    return outputs
+    model = Ridge(alpha=10.0) if classes is None else logistic_regression()
+    model.fit(X, y)
+    if classes is None:
+        return np.asarray(model.predict(tested))
+    return _class_scores(model, tested, len(classes))
 
 
 def _class_scores(model: Any, X: sp.csr_array, n_classes: int) -> Floats:
-    """Scores of two classes (n,) or of more (n, n_classes); lowest for classes not trained on."""
+    """Return scores of two classes (n,) or more (n, q); lowest for classes not trained on."""
     found = np.asarray(model.decision_function(X))
     if n_classes == 2:
         return found

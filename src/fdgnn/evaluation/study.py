@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from importlib.metadata import version
 
 import numpy as np
 
@@ -143,12 +142,6 @@ def plan(
     facts = paper.DATASETS.get(dataset)
     n_units = n_units or (facts.n_units if facts else 50)
     return Study(dataset, graphs, y, protocol, n_units, seed, smiles)
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of the libraries that the numbers are made with."""
-    names = ("numpy", "scipy", "scikit-learn", "joblib")
-    return {"fdgnn": __version__} | {name: version(name) for name in names}
 
 
 def fingerprint(graphs: GraphBatch, y: Array) -> str:

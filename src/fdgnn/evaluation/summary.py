@@ -11,7 +11,8 @@ from fdgnn.evaluation import paper
 from fdgnn.evaluation.choice import Selection
 from fdgnn.evaluation.measures import Measures
 from fdgnn.evaluation.records import FoldScores, Published, RunResult, RunTimes
-from fdgnn.evaluation.study import Study, versions
+from fdgnn.evaluation.scores import versions
+from fdgnn.evaluation.study import Study
 from fdgnn.exceptions import ConvergenceWarning
 from fdgnn.fitting import FitTask
 from fdgnn.graphs import Array, Floats

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from statistics import mean
 
+from fdgnn.evaluation.record import Evaluation
 from fdgnn.model_files import ModelInfo, model_info
 from fdgnn.model_files.state import TargetRecord
 
@@ -20,8 +20,7 @@ class ModelFacts:
     kind : str
         The class of the model, or the kind of an encoder.
     targets : tuple of TargetRecord
-        Name, classes and nested cross-validation results of each target in the file; none for an
-        encoder.
+        Name and classes of each target in the file; none for an encoder.
     target : str, optional
         The one of several targets that is shown.
     score : float, optional
@@ -30,10 +29,8 @@ class ModelFacts:
         Whether the score is a nested cross-validation result.
     settings, versions : mapping
         Names and values to be shown as they are.
-    split : str, optional
-        How graphs were held out, in words.
-    repeats : str, optional
-        Duplicates across folds, in words.
+    evaluation : Evaluation, optional
+        The nested cross-validation results of all targets.
     """
 
     kind: str
@@ -42,8 +39,7 @@ class ModelFacts:
     nested: bool
     settings: Mapping[str, object]
     versions: Mapping[str, object]
-    split: str | None = None
-    repeats: str | None = None
+    evaluation: Evaluation | None = None
     target: str | None = None
 
     @property
@@ -62,14 +58,16 @@ class ModelFacts:
         return any(target.classes is None for target in self.targets)
 
     @property
-    def scores(self) -> Mapping[str, float]:
-        """Nested cross-validation results by metric, the mean over targets."""
-        return means([one.scores for one in self._shown])
+    def shown(self) -> Evaluation | None:
+        """The nested cross-validation results, of the shown target if it is one of several."""
+        if self.evaluation is None or self.target is None:
+            return self.evaluation
+        return self.evaluation.of_target(self.target)
 
     @property
-    def rival(self) -> Mapping[str, float]:
-        """The same for regression on Morgan counts."""
-        return means([one.rival for one in self._shown])
+    def scores(self) -> Mapping[str, float]:
+        """Nested cross-validation results by metric, the mean over targets."""
+        return scores_of(self.shown)
 
     @property
     def usual_score(self) -> float | None:
@@ -104,12 +102,11 @@ def _facts(info: ModelInfo) -> ModelFacts:
         nested=info.nested,
         settings={"class": kind} | encoder | info.parameters | graphs,
         versions={"fdgnn": info.fdgnn, "format": info.format},
-        split=info.split,
-        repeats=info.repeats,
+        evaluation=info.evaluation,
     )
 
 
-def means(each: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the mean over targets of each score that all of them have."""
-    shared = [name for name in (each[0] if each else {}) if all(name in own for own in each)]
-    return {name: mean(own[name] for own in each) for name in shared}
+def scores_of(evaluation: Evaluation | None) -> dict[str, float]:
+    """Return the means of an evaluation by metric, in words."""
+    each = [] if evaluation is None else evaluation.metrics
+    return {one.words: one.mean for one in each if one.mean is not None}

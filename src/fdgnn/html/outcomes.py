@@ -106,7 +106,8 @@ def saved_score(subject: Subject) -> tuple[float, str] | None:
     if subject.model is None or score is None:
         return None
     how = "nested cross-validation" if subject.model.nested else "as measured by whoever made it"
-    split = f", {subject.model.split}" if subject.model.split else ""
+    found = subject.model.evaluation
+    split = "" if found is None else f", {found.protocol.split}"
     return score, f"{how}{split}, saved with the model"
 
 

@@ -66,7 +66,8 @@ def save_model(
     path : path
     score : float, optional
         The model's score, kept as ``training_score_``. By default a search gives its
-        `nested_score_`, or else its `best_score_`, and a loaded model the score of its file.
+        `nested_score_`, or else its `best_score_`, and a model the score of its `evaluation_` or
+        of the file that it was loaded from.
     nested : bool, default=False
         Whether the given score is a nested cross-validation result.
 
@@ -109,7 +110,10 @@ def _known_score(model: Any) -> tuple[float | None, bool]:
         return model.nested_score_, True
     if hasattr(model, "best_score_"):
         return model.best_score_, False
-    return getattr(model, "training_score_", None), getattr(model, "training_score_nested_", False)
+    if hasattr(model, "training_score_"):
+        return model.training_score_, model.training_score_nested_
+    evaluation = getattr(model, "evaluation_", None)
+    return (None, False) if evaluation is None else (evaluation.score, True)
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
@@ -121,11 +125,8 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     model or encoder
-        Fitted. ``training_score_`` is the score that it was saved with, or None. For each target,
-        ``training_facts_`` has the nested cross-validation results of `fdgnn fit` as `scores`, and
-        those of regression on Morgan counts in the same folds as `rival`. ``training_split_`` says
-        in words how graphs were held out, and ``training_repeats_`` which graphs have a duplicate
-        in another fold.
+        Fitted. ``evaluation_`` has the nested cross-validation results of `fdgnn fit`, if that has
+        made it, and ``training_score_`` the score that it was saved with, or None.
 
     Raises
     ------
@@ -208,8 +209,7 @@ def _model(record: ModelRecord, groups: dict[str, dict[str, Array]]) -> Any:
     measured = groups.get("novelty", {})
     model._novelty = restore_novelty(record.novelty, model.estimators_, measured)
     model.training_score_, model.training_score_nested_ = record.score, record.nested
-    model.training_facts_ = tuple(record.targets)
-    model.training_split_, model.training_repeats_ = record.split, record.repeats
+    model.evaluation_ = record.evaluation
     return model
 
 

@@ -27,6 +27,7 @@ from fdgnn.encoders.registry import (
     with_parameters,
 )
 from fdgnn.estimators.models import check_readout
+from fdgnn.evaluation.record import Evaluation
 from fdgnn.exceptions import ModelFileError
 from fdgnn.fitting import BaseModel, FittedModel
 from fdgnn.linear import KernelRidge, Ridge
@@ -133,8 +134,7 @@ class ModelRecord(Record, frozen=True, kw_only=True):
     novelty: NoveltyRecord | None = None
     score: float | None = None
     nested: bool = False  # whether the score is a nested cross-validation result
-    split: str | None = None  # how graphs were held out, in words
-    repeats: str | None = None  # duplicates across folds, in words
+    evaluation: Evaluation | None = None
 
 
 # ---------------------------------------------------------------------- from a model
@@ -164,8 +164,7 @@ def describe(model: Any, score: float | None, nested: bool = False) -> ModelReco
         flat=model._flat,
         score=None if score is None else float(score),
         nested=nested,
-        split=getattr(model, "training_split_", None),
-        repeats=getattr(model, "training_repeats_", None),
+        evaluation=None if model.evaluation_ is None else model.evaluation_.reproducible(),
         schema=model.input_schema_,
         descriptors=[] if model._descriptors is None else list(model._descriptors.columns),
         novelty=describe_novelty(model._novelty),

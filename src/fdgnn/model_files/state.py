@@ -189,19 +189,13 @@ class ClassesRecord(Record, frozen=True, kw_only=True):
 
 
 class TargetRecord(Record, frozen=True, kw_only=True):
-    """One target.
-
-    `scores` are nested cross-validation results by metric, in words, and `rival` those of
-    regression on Morgan counts in the same folds; both may be empty.
-    """
+    """One target."""
 
     name: str = ""
     classes: ClassesRecord | None = None  # None for a numeric target
     slope: float | None = None  # of probabilities
     threshold: float | None = None  # was subtracted from the outputs
     conformal: list[Count] | None = None  # numbers of conformal scores of each class
-    scores: dict[str, float] = msgspec.field(default_factory=dict)
-    rival: dict[str, float] = msgspec.field(default_factory=dict)
 
 
 # ---------------------------------------------------------------------- from a model
@@ -209,7 +203,6 @@ class TargetRecord(Record, frozen=True, kw_only=True):
 
 def describe_targets(model: Any) -> list[TargetRecord]:
     """Describe the targets of a fitted model."""
-    facts = getattr(model, "training_facts_", (None,) * len(model.targets_))
     return [
         TargetRecord(
             name=target.name,
@@ -217,15 +210,9 @@ def describe_targets(model: Any) -> list[TargetRecord]:
             slope=target.slope,
             threshold=target.threshold,
             conformal=None if target.scores is None else [*map(len, target.scores.groups)],
-            scores={} if own is None else _known(own.scores),
-            rival={} if own is None else _known(own.rival),
         )
-        for target, own in zip(model.targets_, facts, strict=True)
+        for target in model.targets_
     ]
-
-
-def _known(scores: dict[str, float]) -> dict[str, float]:
-    return {name: float(score) for name, score in scores.items() if math.isfinite(score)}
 
 
 def target_arrays(model: Any) -> dict[str, Array]:

@@ -13,16 +13,24 @@ from fdgnn.arrays import Array, Floats
 from fdgnn.context import Context
 from fdgnn.datasets.rows import Reject
 from fdgnn.ensemble import combine
+from fdgnn.evaluation.record import (
+    Evaluation,
+    EvaluationProtocol,
+    FoldResult,
+    ModelDescription,
+)
+from fdgnn.evaluation.scores import machine, target_scores, versions
 from fdgnn.exceptions import DatasetFormatError
 from fdgnn.fitting import FitTask
 from fdgnn.folds import salt_of
-from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, Scoring, named_scoring, usual_scoring
+from fdgnn.metrics import OF_NUMBERS, named_scoring, usual_scoring
 from fdgnn.scale.coding import Coding, task_of_survey
 from fdgnn.scale.executors import AsRejects, AsTargets, Executor, TrainingParts
 from fdgnn.scale.members import ScaleTask, TrainedModel, check_supported, novelty_of
 from fdgnn.scale.parts import Block, PartTargets, Report, in_row_order, joined_survey
 from fdgnn.scale.shards import Shard, ShardRequest, rows_about
 from fdgnn.scale.survey import Survey, SurveyedGraphs
+from fdgnn.selection.scoring import NestedPredictions
 from fdgnn.targets import Targets
 from fdgnn.tasks import TaskName
 
@@ -162,17 +170,13 @@ def train_on_shards(
     predictions = ensemble.predictions[-1]
     model._take(models, targets, predictions, coding.weights(targets))
     model._novelty = novelty_of(kept)
-    scoring, model.training_facts_ = _scores(model, targets, predictions)
-    scores = {
-        name: float(np.mean([each.scores[name] for each in model.training_facts_]))
-        for name in model.training_facts_[0].scores
-    }
+    model.evaluation_ = found_scores = _evaluation(model, targets, predictions, fit_task)
     return ScaledTraining(
         model=model,
         task=found,
-        metric=scoring.words,
-        score=scores[scoring.words],
-        scores=scores,
+        metric=found_scores.metric,
+        score=found_scores.score or 0.0,
+        scores={each.words: each.mean or 0.0 for each in found_scores.metrics},
         n_graphs=read.survey.n_graphs,
         n_held_out=len(targets),
         members=[fitted.name for fitted in models],
@@ -217,31 +221,24 @@ def _steps(name: str, context: Context) -> Callable[[int, int], None]:
     return tell
 
 
-@dataclass(frozen=True)
-class _TargetScores:
-    """Scores of one target by metric, in words; the same that `fdgnn fit` in memory has."""
-
-    scores: dict[str, float]
-    rival: dict[str, float]
-
-
-def _scores(
-    model: Any, targets: Targets, predictions: Floats
-) -> tuple[Scoring, tuple[_TargetScores, ...]]:
-    """Score out-of-fold predictions of each target by what chose alpha, and the usual metrics."""
+def _evaluation(model: Any, targets: Targets, predictions: Floats, task: FitTask) -> Evaluation:
+    """Score out-of-fold predictions, by which alpha was chosen as well, as one fold."""
     classify = targets.classify
     if model._scoring is not None:
         chosen = named_scoring(model._scoring, classify)
     else:
         chosen = usual_scoring(targets.rarest()) if classify else OF_NUMBERS["r2"]
-    known = OF_CLASSES if classify else OF_NUMBERS
-    usual = ("accuracy", "balanced_accuracy", "roc_auc") if classify else ("r2", "rmse")
-    shown = [known[name] for name in dict.fromkeys([chosen.name, *usual])]
-    found = []
-    for t, target in enumerate(targets.each):
-        some = targets.known[:, t]
-        values, own = targets.values[some, t], predictions[some, target.columns]
-        found.append(
-            _TargetScores({s.words: s.shown(float(s.metric(values, own))) for s in shown}, {})
-        )
-    return chosen, tuple(found)
+    tested = np.ones((1, len(targets)), dtype=bool)
+    n_folds = int(task.folds.max()) + 1
+    return Evaluation(
+        n_graphs=len(targets),
+        task="classification" if classify else "regression",
+        model=ModelDescription(name="", title=type(model).__name__, kind=type(model).__name__),
+        protocol=EvaluationProtocol(
+            name="out-of-fold", n_outer=1, n_inner=n_folds, scoring=chosen.name, seed=0
+        ),
+        targets=target_scores(None, NestedPredictions(targets, tested, predictions[None]), chosen),
+        folds=[FoldResult(n_train=0, n_test=len(targets))],
+        versions=versions(),
+        machine=machine(),
+    )

@@ -23,7 +23,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from fdgnn.arrays import Array, Floats, grouped, prefixed
+from fdgnn.arrays import Array, Floats, Ints, grouped, prefixed
 from fdgnn.checkpoints import Checkpoints
 from fdgnn.context import Context
 from fdgnn.encoders import GraphKind
@@ -37,7 +37,7 @@ from fdgnn.limits import MAX_CONFIGURATIONS
 from fdgnn.metrics import OF_CLASSES, Scoring, known_scoring, named_scoring, tell_rare_class
 from fdgnn.parameters import Jobs, Number, Rule, available_with, check_parameters
 from fdgnn.seeds import integer_seed, seed_sequence
-from fdgnn.selection.scoring import NestedAnswers, chosen_cuts, scoring_of
+from fdgnn.selection.scoring import NestedPredictions, chosen_thresholds, scoring_of
 from fdgnn.targets import Targets, read_targets
 from fdgnn.texts import agreeing, counted, cut
 from fdgnn.threads import one_blas_thread, with_one_blas_thread
@@ -203,11 +203,33 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.best_params_ = best.params
         self.cv_results_, self.n_resumed_ = found.results.table(best), found.n_resumed
         if self.outer_cv is not None:
-            self._keep_nested(task, found.best[:-1], next(iter(scorings.values())))
+            outer = replace(task, folds=task.folds[:-1])
+            self._keep_nested(outer, found.best[:-1], next(iter(scorings.values())))
         model = best.estimator
         model._begin(graphs)
         model._assemble(best.trained(graphs, task), graphs, task)
         self.best_estimator_ = model
+        return self
+
+    def evaluate_folds(self, graphs: GraphBatch, targets: Targets, folds: Ints) -> Self:
+        """Score what is selected in each row of given outer folds, and fit nothing on all graphs.
+
+        Parameters
+        ----------
+        graphs : GraphBatch
+        targets : Targets
+        folds : (n_outer, n_graphs)
+            As `nested_folds_`, instead of `cv` and `outer_cv`.
+        """
+        self._check_parameters()
+        base, scorings = self._base, self._scorings(targets)
+        base._check_threshold(targets)
+        metric = next(iter(scorings.values())).metric
+        task = FitTask(targets, folds, metric, targets.weights(None, base.class_weight))
+        candidates = self._candidates(graphs)
+        found = self._fit_candidates(candidates, graphs, task, scorings, train=False)
+        self.n_resumed_ = found.n_resumed
+        self._keep_nested(task, found.best, next(iter(scorings.values())))
         return self
 
     @with_one_blas_thread
@@ -316,8 +338,13 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         graphs: GraphBatch,
         task: FitTask,
         scorings: dict[str, Scoring],
+        train: bool = True,
     ) -> _Found:
-        """Fit all base models of all configurations, and choose the best in each row of folds."""
+        """Fit all base models of all configurations, and choose the best in each row of folds.
+
+        Without `train` there are predictions for the folds only, no readouts of all graphs.
+        """
+        self._n_candidates = len(configurations)
         jobs = [(c, b) for c in configurations for b in range(len(c.bases))]
         checkpoints = self._checkpoints(graphs, task)
         names = [f"{c.name} {b} {self.alphas}" for c, b in jobs]
@@ -325,7 +352,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         known = {i: arrays for i, arrays in saved.items() if arrays is not None}
         left = [i for i in range(len(jobs)) if i not in known]
         context = Context(self.n_jobs, quiet=not self.verbose)
-        work = _Work(graphs, task, self.alphas, scorings)
+        work = _Work(graphs, task, self.alphas, scorings, train)
         found, waiting = _Found(len(task.folds), scorings), _Waiting()
         for i, arrays in known.items():
             configuration, b = jobs[i]
@@ -352,13 +379,15 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _keep_nested(self, task: FitTask, best: list[_Best], scoring: Scoring) -> None:
         """Keep what was selected without each outer fold, and its scores there."""
-        self.nested_folds_ = tested = task.folds[:-1]
+        self.nested_folds_ = task.folds
+        self._selected = [each.without_readouts() for each in best]
         predictions = np.array([each.predictions for each in best])
         threshold = self._base.threshold
-        cuts = None
+        thresholds = None
         if threshold is not None:
-            cuts = chosen_cuts(task, predictions, OF_CLASSES[threshold].metric)
-        self._nested = NestedAnswers(task.targets, tested == TEST, predictions, cuts)
+            thresholds = chosen_thresholds(task, predictions, OF_CLASSES[threshold].metric)
+        tested = task.folds == TEST
+        self._nested = NestedPredictions(task.targets, tested, predictions, thresholds)
         scores = self._nested.by_fold(scoring)
         known = scores[~np.isnan(scores)]
         if len(known) == 0:
@@ -604,14 +633,16 @@ class _Work:
     task: FitTask
     alphas: Sequence[float] | None
     scorings: dict[str, Scoring]
+    train: bool
 
     def fit(self, number: int, configuration: _Configuration, b: int) -> tuple[int, list[ModelFit]]:
         """Fit one base model of a configuration at all depths."""
         base = configuration.bases[b]
+        more = {name: each.metric for name, each in list(self.scorings.items())[1:]}
         with one_blas_thread():
             fits = fit_depths(
-                base, self.graphs, self.task, configuration.depths, alphas=self._grid, n_jobs=1,
-                more={name: each.metric for name, each in list(self.scorings.items())[1:]},
+                base, self.graphs, self.task, configuration.depths, alphas=self._grid, more=more,
+                n_jobs=1, train=self.train,
             )  # fmt: skip
         return number, [replace(fit, features=None) for fit in fits]
 
@@ -665,6 +696,10 @@ class _Best(NamedTuple):
     kept: Array
     score: float
     predictions: Floats  # (n, q)
+
+    def without_readouts(self) -> _Best:
+        """Return the candidate without what was trained on all graphs, which takes memory."""
+        return self._replace(fits=[replace(f, fitted=(), settlings=[]) for f in self.fits])
 
     def trained(self, graphs: GraphBatch, task: FitTask) -> list[ModelFit]:
         """Return the fits; those of a checkpoint are fitted again, in the same way."""

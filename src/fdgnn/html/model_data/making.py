@@ -18,7 +18,8 @@ from fdgnn.encoders import Encoder
 from fdgnn.evaluation import paper
 from fdgnn.evaluation.models import CommitteeStudy, held_out_answers
 from fdgnn.evaluation.records import Configuration, RunResult
-from fdgnn.evaluation.study import Study, versions
+from fdgnn.evaluation.scores import versions
+from fdgnn.evaluation.study import Study
 from fdgnn.exceptions import ConvergenceWarning, GraphError, StudyError
 from fdgnn.explanations.drawing import check_networkx
 from fdgnn.graphs import GraphBatch

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from fdgnn.evaluation.record import Evaluation
 from fdgnn.html.figures import Figure, Table
-from fdgnn.html.models import means
 from fdgnn.html.numbers import NONE, significant
 from fdgnn.html.subjects import Subject
 
@@ -26,16 +26,17 @@ def figure(subjects: Sequence[Subject]) -> Figure | None:
         return None
     measures = list(dict.fromkeys(measure for scores in rows.values() for measure in scores))
     cells = [[name, *(_shown(scores.get(m)) for m in measures)] for name, scores in rows.items()]
-    splits = dict.fromkeys(s.model.split for s in subjects if s.model and s.model.split)
+    found = [s.model.evaluation for s in subjects if s.model and s.model.evaluation]
+    splits = dict.fromkeys(each.protocol.split for each in found)
     how = f" How graphs were held out: {'; '.join(splits)}." if splits else ""
-    twins = dict.fromkeys(f" {s.model.repeats}." for s in subjects if s.model and s.model.repeats)
+    notes = dict.fromkeys(f" {note}." for each in found for note in each.notes)
     several = any(s.model is not None and len(s.model.targets) > 1 for s in subjects)
     each = " Of several targets, each is scored on the graphs for which it is known."
     return Figure(
         id="saved-scores",
         title="Scores on graphs held out, saved with the model",
         caption="By nested cross-validation: what was chosen and trained without a fold was scored "
-        f"on it.{how}{each if several else ''}{''.join(twins)}",
+        f"on it.{how}{each if several else ''}{''.join(notes)}",
         table=Table(["model", *measures], cells),
         open=True,
     )
@@ -46,18 +47,24 @@ def _rows(subject: Subject, file: str) -> Iterator[tuple[str, Scores]]:
 
     After each come those of Morgan counts, if there are any.
     """
-    model = subject.model
-    if model is None:
+    found = None if subject.model is None else subject.model.evaluation
+    if found is None:
         return
-    rival = f"Morgan counts and {'ridge' if model.is_regressor else 'logistic'} regression"
-    each = model.targets
-    title = file if len(each) == 1 else f"{file}, mean of {len(each)} targets"
-    named = [(title, means([one.scores for one in each]), means([one.rival for one in each]))]
-    if len(each) > 1:
-        named += [(f"{file}, {one.name}", one.scores, one.rival) for one in each]
-    for name, scores, of_rival in named:
-        yield name, scores
-        yield f"{name}: {rival}", of_rival
+    several = len(found.targets) > 1
+    yield from _scores(f"{file}, mean of {len(found.targets)} targets" if several else file, found)
+    for target in found.targets if several else []:
+        yield from _scores(f"{file}, {target.name}", found.of_target(target.name))
+
+
+def _scores(name: str, found: Evaluation) -> Iterator[tuple[str, Scores]]:
+    yield name, {each.words: each.mean for each in found.metrics if each.mean is not None}
+    way = "ridge" if found.task == "regression" else "logistic"
+    morgan = [found.baseline("morgan", each.metric) for each in found.metrics]
+    known = [each for each in morgan if each is not None]
+    yield (
+        f"{name}: Morgan counts and {way} regression",
+        {each.words: each.mean for each in known if each.mean is not None},
+    )
 
 
 def _shown(score: float | None) -> str:

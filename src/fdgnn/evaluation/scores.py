@@ -1,0 +1,276 @@
+"""From predictions for test graphs of outer folds to an `Evaluation`."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fdgnn._version import __version__
+from fdgnn.arrays import Floats
+from fdgnn.checkpoints import content_hash
+from fdgnn.evaluation.molecules import morgan_counts, morgan_predictions
+from fdgnn.evaluation.record import (
+    BaselineScores,
+    BaseModelScores,
+    Configuration,
+    Durations,
+    Evaluation,
+    EvaluationProtocol,
+    FoldResult,
+    MetricScores,
+    ModelDescription,
+    TargetScores,
+)
+from fdgnn.fitting import FitTask, ModelFit
+from fdgnn.folds import TEST, Folds, trained_on
+from fdgnn.graphs import GraphBatch
+from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, Scoring
+from fdgnn.selection.scoring import NestedPredictions, chosen_thresholds
+from fdgnn.targets import Targets
+
+#: Our models in words, by their names on the command line.
+TITLES = {
+    "paper": "FDGNN",
+    "auto": "FDGNN auto: WL and reservoirs",
+    "wl": "FDGNN auto: only WL",
+    "union": "FDGNN auto: union of both",
+}
+_USUAL = ("accuracy", "balanced_accuracy", "roc_auc")
+
+
+class Baseline(NamedTuple):
+    """Predictions of a simple model for the same test graphs."""
+
+    name: str
+    title: str
+    predictions: NestedPredictions
+
+
+# ---------------------------------------------------------------------- scores
+
+
+def shown_scorings(chosen: Scoring, classify: bool) -> list[Scoring]:
+    """Return the metrics that an evaluation has, the one that chooses first."""
+    known = OF_CLASSES if classify else OF_NUMBERS
+    usual = _USUAL if classify else tuple(OF_NUMBERS)
+    return [chosen, *(known[name] for name in usual if name != chosen.name)]
+
+
+def metric_scores(scoring: Scoring, folds: Sequence[float] | Floats) -> MetricScores:
+    """Return the scores of outer folds by one metric, errors positive."""
+    each = [scoring.shown(float(score)) for score in folds]
+    return MetricScores.of(scoring.name, scoring.words, each)
+
+
+def target_scores(
+    graphs: GraphBatch | None,
+    predictions: NestedPredictions,
+    scoring: Scoring,
+    baselines: Sequence[Baseline] = (),
+) -> list[TargetScores]:
+    """Return the scores of each target, beside those of baselines in the same folds.
+
+    Without graphs there is no WL ceiling.
+    """
+    targets = predictions.targets
+    shown = shown_scorings(scoring, targets.classify)
+    own = _by_target(predictions, shown)
+    others = [(each, _by_target(each.predictions, shown)) for each in baselines]
+    found = []
+    for t, (target, known) in enumerate(zip(targets.each, targets.known.T, strict=True)):
+        classes = target.classes
+        ceiling = None
+        if classes is not None and graphs is not None:
+            some = graphs if known.all() else graphs[known]
+            ceiling = some.wl_ceiling(targets.of_target(t))
+        found.append(
+            TargetScores(
+                name=target.name,
+                n_known=int(known.sum()),
+                classes=None if classes is None else [str(c) for c in classes.tolist()],
+                scores=own[t],
+                baselines=[
+                    BaselineScores(name=each.name, title=each.title, scores=scores[t])
+                    for each, scores in others
+                ],
+                wl_ceiling=ceiling,
+            )
+        )
+    return found
+
+
+def _by_target(
+    predictions: NestedPredictions, shown: Sequence[Scoring]
+) -> list[list[MetricScores]]:
+    by_metric = [(each, predictions.scores(each)) for each in shown]
+    n_targets = len(predictions.targets.names)
+    return [[metric_scores(each, rows[t]) for each, rows in by_metric] for t in range(n_targets)]
+
+
+# ---------------------------------------------------------------------- baselines
+
+
+def baselines_of(
+    targets: Targets, folds: Folds, smiles: Sequence[str] | None, n_jobs: int | None = None
+) -> list[Baseline]:
+    """Return the predictions of the constant, and for molecules of a model of Morgan counts."""
+    what = "majority class" if targets.classify else "mean"
+    found = [Baseline("constant", f"always the {what}", constant_predictions(targets, folds))]
+    if smiles is not None:
+        how = "logistic" if targets.classify else "ridge"
+        predictions = morgan_predictions(morgan_counts(smiles, n_jobs), targets, folds)
+        found.append(Baseline("morgan", f"Morgan counts and {how} regression", predictions))
+    return found
+
+
+def constant_predictions(targets: Targets, folds: Folds) -> NestedPredictions:
+    """Predict the mean of the coded training targets, which is largest for the majority class."""
+    outputs = np.full((len(folds), *targets.coded.shape), np.nan)
+    for own, fold in zip(outputs, folds, strict=True):
+        for t, target in enumerate(targets.each):
+            known = trained_on(fold) & targets.known[:, t]
+            if known.any():
+                own[:, target.columns] = targets.coded[known, target.columns].mean(axis=0)
+    return NestedPredictions(targets, folds == TEST, outputs)
+
+
+# ---------------------------------------------------------------------- from a search
+
+
+def evaluation_of_search(
+    search: Any,
+    graphs: GraphBatch,
+    targets: Targets,
+    scoring: Scoring,
+    *,
+    name: str,
+    split: str,
+    seed: int,
+    smiles: Sequence[str] | None = None,
+    n_jobs: int | None = None,
+) -> Evaluation:
+    """Return the evaluation of what an `FDGNNSearchCV` selected without each outer fold.
+
+    Parameters
+    ----------
+    search : FDGNNSearchCV
+        Fitted with `outer_cv`, or by `evaluate_folds`.
+    graphs, targets
+        What it was fitted to.
+    scoring : Scoring
+        What it chose by.
+    name : str
+        The model's name on the command line.
+    split : str
+        How graphs were held out, in words.
+    seed : int
+    smiles : sequence of str, optional
+        What molecules were read from.
+    n_jobs : int, optional
+        Processes that read molecules.
+    """
+    base, folds, selected = search._base, search.nested_folds_, search._selected
+    alike = {best.configuration.number for best in selected} == {selected[0].configuration.number}
+    task = FitTask(targets, folds, scoring.metric, targets.weights(None, base.class_weight))
+    baselines = baselines_of(targets, folds, smiles, n_jobs)
+    fits: list[ModelFit] = selected[0].fits if alike else []
+    weights = base.class_weight
+    return Evaluation(
+        data_hash=data_hash(graphs, targets),
+        n_graphs=len(graphs),
+        task="classification" if targets.classify else "regression",
+        model=ModelDescription(
+            name=name,
+            title=TITLES.get(name, name),
+            kind=type(base).__name__,
+            base_models=[fit.name for fit in selected[0].fits],
+        ),
+        protocol=EvaluationProtocol(
+            split=split,
+            n_outer=len(folds),
+            n_inner=int(folds.max()) + 1,
+            n_configurations=search._n_candidates,
+            n_initializations=len(selected[0].configuration.bases[0].seeds),
+            scoring=scoring.name,
+            threshold=base.threshold,
+            class_weight=weights if weights is None or isinstance(weights, str) else "given",
+            seed=seed,
+        ),
+        targets=target_scores(graphs, search._nested, scoring, baselines),
+        folds=[
+            FoldResult(
+                n_train=int(trained_on(fold).sum()),
+                n_test=int((fold == TEST).sum()),
+                configuration=plain(best.params),
+                alphas=[float(a) for fit in best.fits for a in fit.chosen_alphas[row]],
+                kept=np.flatnonzero(best.kept).tolist(),
+            )
+            for row, (fold, best) in enumerate(zip(folds, selected, strict=True))
+        ],
+        base_models=_base_models(fits, [best.kept for best in selected], task, scoring, base),
+        times=Durations(
+            selection=sum(fit.seconds for fit in fits) if search._n_candidates == 1 else None,
+            n_resumed=search.n_resumed_,
+        ),
+        versions=versions(),
+        machine=machine(),
+    )
+
+
+def _base_models(
+    fits: Sequence[ModelFit], kept: Sequence[Any], task: FitTask, scoring: Scoring, base: Any
+) -> list[BaseModelScores]:
+    """Return the scores of each base model alone, with the alphas chosen for it."""
+    if len(fits) < 2:
+        return []
+    found = []
+    for i, fit in enumerate(fits):
+        assert fit.choice is not None
+        outputs = fit.choice.predictions[: len(task.folds)]
+        thresholds = None
+        if base.threshold is not None:
+            thresholds = chosen_thresholds(task, outputs, OF_CLASSES[base.threshold].metric)
+        alone = NestedPredictions(task.targets, task.folds == TEST, outputs, thresholds)
+        score = scoring.shown(alone.score(scoring))
+        found.append(
+            BaseModelScores(
+                name=fit.name,
+                score=None if np.isnan(score) else score,
+                n_kept=int(sum(bool(row[i]) for row in kept)),
+                seconds=fit.seconds,
+            )
+        )
+    return found
+
+
+# ---------------------------------------------------------------------- facts
+
+
+def plain(parameters: Mapping[str, Any]) -> Configuration:
+    """Return parameters as a record has them; objects are written as text."""
+    found: Configuration = {}
+    for name, value in parameters.items():
+        value = value.item() if isinstance(value, np.generic) else value
+        simple = value is None or isinstance(value, bool | int | float | str)
+        found[name] = value if simple else repr(value)
+    return found
+
+
+def data_hash(graphs: GraphBatch, targets: Targets) -> str:
+    """Return a hash of graphs and targets."""
+    return content_hash((graphs, targets))[:16]
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the libraries that numbers are made with."""
+    names = ("numpy", "scipy", "scikit-learn", "joblib")
+    return {"fdgnn": __version__} | {name: version(name) for name in names}
+
+
+def machine() -> dict[str, str]:
+    """Return the Python and the kind of processor that numbers are made with."""
+    return {"python": platform.python_version(), "cpu": platform.machine()}
