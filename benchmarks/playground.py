@@ -92,7 +92,7 @@ def picture(browser: Any, folder: Path, output: Path) -> None:
 # Sliders of the page: the first and the last place, how many steps there are, and where they begin.
 SLIDERS = {
     "rho": (0.02, 1.5, 75, 0.9), "omega1": (0.02, 2, 100, 1.0), "omega": (0.02, 2, 100, 1.0),
-    "depth": (1, 6, 6, 3), "units": (5, 100, 20, 50), "penalty": (-6, 3, 37, -3),
+    "depth": (1, 6, 6, 3), "units": (5, 100, 20, 50), "strength": (-6, 3, 37, -3),
     "seed": (0, 50, 51, 0),
 }  # fmt: skip
 

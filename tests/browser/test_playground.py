@@ -720,6 +720,47 @@ def test_molecules_are_read_and_changed_as_rdkit_reads_them(visit, tmp_path):
     assert model.unseen(["CCC", "CC#CC"])[1].endswith("was not seen during fit")
 
 
+def test_molecules_show_hydrogens_and_numbers(visit, tmp_path):
+    pytest.importorskip("rdkit", reason="molecules need RDKit: extra 'chem'")
+    molecules = ["NCCO", "C[NH3+].[Cl-]", "c1cc[nH]c1", "C"] * 4
+    model = of_wl(molecules, [0, 1] * 8)
+    page = visit(playground.write(tmp_path / "molecules.html", model, molecules))
+
+    def names():
+        return sorted("".join(page.locator("#canvas .names text").all_text_contents()))
+
+    for example, shown in (("0", "HH₂NO"), ("1", "ClH₃N⁺⁻"), ("2", "HN"), ("3", "CH₄")):
+        page.select_option("#example", example)
+        assert names() == sorted(shown)
+    page.select_option("#example", "0")
+    page.evaluate("() => playground.play.recharge(0, 1)")
+    assert names() == sorted("HH₃⁺NO")
+    page.check("#numbered")
+    assert page.locator("#canvas .vertex-number").all_text_contents() == ["0", "1", "2", "3"]
+
+
+def test_enter_draws_a_smiles(visit, tmp_path):
+    pytest.importorskip("rdkit", reason="molecules need RDKit: extra 'chem'")
+    page = visit(
+        playground.write(tmp_path / "molecules.html", of_wl(["CCO", "CN"] * 4, [0, 1] * 4))
+    )
+    page.click("#pasting summary")
+    page.fill("#text", "CCCC")
+    page.press("#text", "Enter")
+    assert len(page.evaluate(SKETCH)[0]) == 4
+    assert page.input_value("#text") == "CCCC"
+
+
+@pytest.mark.filterwarnings("ignore::fdgnn.exceptions.FDGNNWarning")
+def test_the_score_has_the_sign_of_the_command_line(visit, cases):
+    graphs, _, model = cases["wl, linear"]
+    page, scores = visit("wl, linear"), model.decision_function(graphs)
+    for g in (scores.argmin(), scores.argmax()):
+        page.select_option("#example", str(g))
+        sign = "−" if scores[g] < 0 else "+"
+        assert f"score {sign}{abs(scores[g]):.3f}" in page.inner_text("#verdict")
+
+
 # Pairs of bonds that cross, and the least distance of two atoms.
 TANGLED = """(sketch) => {
   const { vertices, edges } = sketch;

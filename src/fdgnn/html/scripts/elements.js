@@ -1,4 +1,4 @@
-// Elements of the page. Text from data files reaches the page by textContent only.
+// Elements of pages and what all pages can do with them. Text from data files reaches a page by textContent only.
 
 export const root = document.documentElement;
 export const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
@@ -49,9 +49,35 @@ export function copies(button, text) {
   });
 }
 
-// ---------------------------------------------------------------------- numbers
+// A list to choose from, with buttons to the one before and the one after. Give what chooses an entry by its number.
+export function choosable(list, before, after, entries, chosen) {
+  list.append(...entries.map(([value, text]) => element("option", { value }, text)));
+  const step = (by) => {
+    const now = Math.max(0, list.selectedIndex);
+    chosen(entries[(now + by + entries.length) % entries.length][0]);
+  };
+  list.addEventListener("change", () => chosen(entries[list.selectedIndex][0]));
+  before.addEventListener("click", () => step(-1));
+  after.addEventListener("click", () => step(1));
+  for (const button of [before, after]) button.disabled = entries.length < 2;
+  list.disabled = !entries.length;
+}
 
-// Numbers as people read them.
+const MOST_ROWS = 200;
+
+// A table of vertices by what they add to a score, the largest first; `cellsOf(value, v)` gives the numbers of a row.
+export function vertexTable(names, values, labelOf, cellsOf) {
+  const row = (tag, cells, attributes = {}) => element("tr", {}, ...cells.map((cell) => element(tag, attributes, cell)));
+  const order = Array.from(values, (value, v) => [v, value]).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
+  const rows = order.slice(0, MOST_ROWS).map(([v, value]) => {
+    const made = row("td", [String(v), labelOf(v)]);
+    made.append(...row("td", cellsOf(value, v), { class: "number" }).children);
+    return made;
+  });
+  return element("table", {}, element("thead", {}, row("th", names, { scope: "col" })), element("tbody", {}, ...rows));
+}
+
+// ---------------------------------------------------------------------- numbers as people read them
 
 // A number with so many digits that count.
 export const written = (value, digits = 5) => `${value < 0 ? "−" : ""}${Number(Math.abs(value).toPrecision(digits))}`;
@@ -59,7 +85,7 @@ export const written = (value, digits = 5) => `${value < 0 ? "−" : ""}${Number
 // A number with its sign, and a minus that is as wide as a plus.
 export const signed = (value, digits = 3) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)}`;
 
-// ---------------------------------------------------------------------- theme
+// ---------------------------------------------------------------------- theme and tabs
 
 // The button that switches between the light and the dark theme.
 
@@ -87,8 +113,6 @@ export function themed(button) {
   button.hidden = false;
   tell();
 }
-
-// ---------------------------------------------------------------------- tabs
 
 // The tabs, by click and by arrows.
 export function tabbed(opened) {

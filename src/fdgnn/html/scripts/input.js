@@ -125,8 +125,8 @@ export function readEdges(text) {
 // Graphs that people type: SMILES where graphs are molecules, else lists of edges.
 
 
-const SMILES_HELP = "A SMILES: atoms B C N O P S F Cl Br I and [brackets], bonds, branches, rings, charges. Stereo marks are passed over.";
-const EDGES_HELP = "A list of edges: 0-1 1-2 2-0, or two names per line.";
+const SMILES_HELP = "A SMILES: atoms B C N O P S F Cl Br I and [brackets], bonds, branches, rings, charges. Stereo marks are passed over. Enter draws it.";
+const EDGES_HELP = "A list of edges: 0-1 1-2 2-0, or two names per line. Ctrl+Enter draws it.";
 const LABELS_HELP = " A vertex may say its label after a colon, once: ";
 
 export function pasting(stage, start) {
@@ -136,6 +136,11 @@ export function pasting(stage, start) {
   byId("paste-summary").textContent = stage.rules ? "Type a SMILES" : "Type a graph";
   byId("paste-what").textContent = stage.rules ? SMILES_HELP : EDGES_HELP + (labels ? LABELS_HELP + example : "");
   text.placeholder = stage.rules ? "CC(=O)Oc1ccccc1C(=O)O" : example || "0-1 1-2 2-0";
+  text.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || !(stage.rules || event.ctrlKey)) return;
+    event.preventDefault();
+    byId("paste").requestSubmit();
+  });
   byId("paste").addEventListener("submit", (event) => {
     event.preventDefault();
     problem.textContent = "";

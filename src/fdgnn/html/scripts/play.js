@@ -164,9 +164,8 @@ export class Play {
   paint() {
     const { stage } = this, { sketch } = stage, values = this.effects.painted;
     draw(this.svg, sketch, {
-      window: this.window, molecule: stage.molecule, editable: true, values,
-      most: values ? Math.max(...[...values].map(Math.abs), 1e-12) : 1,
-      nameOf: (v) => stage.nameOf(v), edgeNameOf: (e) => stage.edgeName(e),
+      ...stage.view, window: this.window, editable: true, numbered: byId("numbered").checked,
+      values, most: values ? Math.max(...[...values].map(Math.abs), 1e-12) : 1,
       titleOf: (v) => this.vertexWords(v), chosen: this.chosen, from: this.from, pointer: this.pointer, changed: this.changed,
     });
     this.svg.setAttribute("aria-label", `The graph: ${sketch.vertices.length} vertices, ${sketch.edges.length} edges`);
@@ -242,6 +241,7 @@ export class Play {
     byId("redo").addEventListener("click", () => this.undo("redo"));
     byId("reset").addEventListener("click", () => this.undo("reset"));
     byId("layout").addEventListener("click", () => this.layOut());
+    byId("numbered").addEventListener("change", () => this.paint());
     document.addEventListener("keydown", (event) => {
       const typing = ["TEXTAREA", "INPUT"].includes(event.target.tagName) && event.target.type !== "radio";
       if (typing || byId("play").hidden || !(event.ctrlKey || event.metaKey)) return;

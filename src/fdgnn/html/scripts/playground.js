@@ -1,7 +1,7 @@
 // Questions to workers, which run beside the page.
 
 import { tanh } from "./algebra.js";
-import { byId, element, root, tabbed, themed } from "./elements.js";
+import { byId, choosable, root, tabbed, themed } from "./elements.js";
 import { structureOf, unpack, unzip } from "./graphs.js";
 import { noted, read } from "./input.js";
 import { modelOf } from "./model.js";
@@ -53,14 +53,8 @@ export class Background {
 const TRAINERS = Math.max(1, Math.min(4, navigator.hardwareConcurrency || 2));
 
 function fillExamples(stage) {
-  const list = byId("example"), { examples } = stage;
-  list.append(...examples.map(({ id }, g) => element("option", { value: g }, [id, stage.truthOf(g)].filter(Boolean).join(": "))));
-  const step = (by) => stage.show(((stage.example ?? 0) + by + examples.length) % examples.length);
-  list.addEventListener("change", () => stage.show(Number(list.value)));
-  byId("before").addEventListener("click", () => step(-1));
-  byId("after").addEventListener("click", () => step(1));
-  for (const name of ["before", "after"]) byId(name).disabled = examples.length < 2;
-  list.disabled = !examples.length;
+  const entries = stage.examples.map(({ id }, g) => [g, [id, stage.truthOf(g)].filter(Boolean).join(": ")]);
+  choosable(byId("example"), byId("before"), byId("after"), entries, (g) => stage.show(g));
 }
 
 function begin(stage) {

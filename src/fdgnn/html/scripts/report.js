@@ -1,7 +1,8 @@
 // The page's script: theme, choice of the run, charts, tooltips, graphs, copying.
 // Text from data files reaches the page by textContent only.
 
-import { all, copies, element, letters, root, shape, themed } from "./elements.js";
+import { draw, windowOf } from "./drawing.js";
+import { all, choosable, copies, element, root, shape, themed, vertexTable, written } from "./elements.js";
 
 const page = JSON.parse(document.getElementById("page-data").textContent);
 
@@ -85,7 +86,7 @@ async function viewFor(place) {
   };
 }
 
-async function draw(place) {
+async function drawChart(place) {
   const { spec, uses } = page.charts[place.dataset.chart];
   spec.datasets = { ...spec.datasets, ...Object.fromEntries(uses.map((u) => [u, table(u)])) };
   const viewClass = await viewFor(place);
@@ -136,7 +137,7 @@ async function drawAll() {
   while (waiting.length) {
     const place = waiting.shift();
     try {
-      await draw(place);
+      await drawChart(place);
     } catch (error) {
       fail(place, error);
     }
@@ -167,141 +168,51 @@ if (chooser) {
 
 // ---------------------------------------------------------------------- graphs
 
-const length = (a, b) => Math.hypot(a[0] - b[0], a[1] - b[1]);
+const pairsOf = (flat) => Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i], flat[2 * i + 1]]);
 
-// With `seen`, what each vertex is to a substructure takes the place of contributions.
-function drawGraph(drawing, words, seen) {
-  const at = [];
-  for (let i = 0; i < drawing.positions.length; i += 2) {
-    at.push([drawing.positions[i], drawing.positions[i + 1]]);
-  }
-  const edges = [];
-  for (let i = 0; i < drawing.edges.length; i += 2) {
-    edges.push([drawing.edges[i], drawing.edges[i + 1]]);
-  }
-  const lengths = edges.map(([u, v]) => length(at[u], at[v])).filter((l) => l > 0);
-  lengths.sort((a, b) => a - b);
-  let unit = Math.min(240, Math.max(26, lengths[lengths.length >> 1] || 200));
-  const xs = at.map((p) => p[0]), ys = at.map((p) => p[1]);
-  const sides = [xs, ys].map((values) => Math.max(...values) - Math.min(...values));
-  const longest = Math.max(...sides);
-  const area = longest * Math.max(Math.min(...sides), 0.5 * longest);
-  // In a dense graph, vertices lie closer to each other than the length of an edge.
-  if (!drawing.molecule && area > 0) unit = Math.min(unit, 0.8 * Math.sqrt(area / at.length));
-  const pad = 0.6 * unit;
-  const [left, top] = [Math.min(...xs) - pad, Math.min(...ys) - pad];
-  const width = Math.max(...xs) + pad - left, height = Math.max(...ys) + pad - top;
-  const svg = shape("svg", {
-    viewBox: `${left} ${top} ${width} ${height}`, role: "img", "aria-label": words,
-    class: `graph${drawing.molecule ? " molecule" : ""}${edges.length > 3 * at.length ? " dense" : ""}${seen ? " marked" : ""}`,
+// A graph of the page; with `steps` from the vertices that a substructure is about, and its radius, they show that in the
+// place of contributions.
+function drawGraph(drawing, words, steps = null, radius = 0) {
+  const { molecule, directed, labels, orders } = drawing, values = steps ? null : drawing.contributions;
+  const at = pairsOf(drawing.positions), unit = unitOf(drawing, at);
+  const vertices = at.map(([x, y]) => ({ x: x / unit, y: y / unit }));
+  const edges = pairsOf(drawing.edges).map(([u, v]) => ({ u, v }));
+  const svg = shape("svg", { role: "img", "aria-label": words });
+  const named = (v, text) => `vertex ${v}${labels?.[v] ? `, ${labels[v]}` : ""}: ${text}`;
+  const near = ({ u, v }) => Math.min(steps[u], steps[v]) >= 0 && Math.min(steps[u], steps[v]) < radius;
+  draw(svg, { vertices, edges, directed }, {
+    window: windowOf(vertices, 0.6, [0, 0]), molecule, nameOf: (v) => labels?.[v] ?? "", orderOf: (e) => orders?.[e] ?? 1,
+    values, most: values && Math.max(...values.map(Math.abs), 1e-12),
+    ...(steps && { markOf: (v) => markOf(steps[v]), edgeKind: (e) => (near(edges[e]) ? "near" : "far") }),
+    ...((steps || values) && { titleOf: (v) => named(v, steps ? markOf(steps[v]).words : written(values[v], 2)) }),
   });
-  const layers = ["edges", "halos", "vertices", "names"].map((name) => shape("g", { class: name }));
-  svg.append(...layers);
-  const ends = new Array(at.length).fill(0);
-  edges.forEach(([u, v], i) => {
-    ends[u] += 1;
-    ends[v] += 1;
-    const layer = seen ? layers[0].appendChild(shape("g", { class: edgeKind(seen, u, v) })) : layers[0];
-    drawEdge(layer, at[u], at[v], drawing.orders ? drawing.orders[i] : 1, unit, drawing);
-  });
-  if (seen) layers[0].append(...all(".near", layers[0])); // on top of pale edges
-  drawVertices(layers, drawing, at, ends, unit, seen);
   return svg;
 }
 
-function edgeKind({ steps, radius }, u, v) {
-  const both = steps[u] >= 0 && steps[v] >= 0;
-  return both && Math.min(steps[u], steps[v]) < radius ? "near" : "far";
+// The length that sizes are measured in: of most edges, and less where vertices of a dense graph lie closer.
+function unitOf({ edges, molecule }, at) {
+  const lengths = pairsOf(edges).map(([u, v]) => Math.hypot(at[u][0] - at[v][0], at[u][1] - at[v][1])).filter((l) => l > 0);
+  lengths.sort((a, b) => a - b);
+  const unit = Math.min(240, Math.max(26, lengths[lengths.length >> 1] || 200));
+  const sides = [0, 1].map((k) => Math.max(...at.map((p) => p[k])) - Math.min(...at.map((p) => p[k])));
+  const longest = Math.max(...sides), area = longest * Math.max(Math.min(...sides), 0.5 * longest);
+  return !molecule && area > 0 ? Math.min(unit, 0.8 * Math.sqrt(area / at.length)) : unit;
 }
 
-// Which kind of vertex it is to a substructure, how large it is drawn, and what is said of it.
+// How a vertex is drawn that is some steps away from those that a substructure is about; -1 if it is not part of it.
 function markOf(step) {
-  if (step === 0) return ["center", 0.3, "is meant"];
-  const far = `${step} ${step === 1 ? "step" : "steps"} away`;
-  return step > 0 ? ["around", 0.22, far] : ["pale", 0.13, "not part of it"];
-}
-
-function drawEdge(layer, a, b, order, unit, drawing) {
-  if (a === b) {
-    const r = 0.28 * unit;
-    layer.append(shape("circle", { cx: a[0] + r, cy: a[1] - r, r, class: "loop" }));
-    return;
-  }
-  const l = length(a, b) || 1;
-  const side = [-(b[1] - a[1]) / l, (b[0] - a[0]) / l];
-  const line = (shift, kind) => layer.append(shape("line", {
-    x1: a[0] + shift * side[0], y1: a[1] + shift * side[1],
-    x2: b[0] + shift * side[0], y2: b[1] + shift * side[1], class: kind,
-  }));
-  const gap = 0.075 * unit;
-  if (!drawing.molecule || order === 1 || !order) line(0, "bond");
-  else if (order === 2) [-gap, gap].forEach((shift) => line(shift, "bond"));
-  else if (order === 3) [-2 * gap, 0, 2 * gap].forEach((shift) => line(shift, "bond"));
-  else { line(-gap, "bond"); line(gap, "bond aromatic"); }
-  if (drawing.directed) {
-    const along = [(b[0] - a[0]) / l, (b[1] - a[1]) / l];
-    const tip = [b[0] - 0.22 * unit * along[0], b[1] - 0.22 * unit * along[1]];
-    const wing = (s) => [
-      tip[0] - 0.16 * unit * along[0] + s * 0.08 * unit * side[0],
-      tip[1] - 0.16 * unit * along[1] + s * 0.08 * unit * side[1],
-    ];
-    layer.append(shape("polygon", { points: [tip, wing(1), wing(-1)].join(" "), class: "arrow" }));
-  }
-}
-
-function drawVertices([, halos, vertices, names], drawing, at, ends, unit, seen) {
-  const values = seen ? null : drawing.contributions;
-  const most = values ? Math.max(...values.map(Math.abs), 1e-12) : 1;
-  const small = at.length > 80;
-  at.forEach(([cx, cy], v) => {
-    const strength = values ? Math.abs(values[v]) / most : 0;
-    const label = drawing.labels ? drawing.labels[v] : "";
-    const written = label && !small && !(drawing.molecule && label === "C" && ends[v] > 0);
-    const size = 0.4 * unit;
-    if (drawing.molecule && written) halos.append(shape("circle", { cx, cy, r: 0.24 * unit }));
-    const least = drawing.molecule ? (written ? 0.2 : 0.13) : 0.15;
-    const [mark, share, told] = seen ? markOf(seen.steps[v]) : [];
-    const r = (mark ? share : least + (drawing.molecule ? 0.22 : 0.13) * strength) * unit;
-    if (!drawing.molecule) halos.append(shape("circle", { cx, cy, r }));
-    const kind = mark === "pale" && written ? "pale written" : mark ?? (!values ? "plain" : values[v] >= 0 ? "for" : "against");
-    const dot = shape("circle", { cx, cy, r, class: `vertex ${kind}` });
-    if (values) {
-      dot.setAttribute("fill-opacity", (0.06 + 0.58 * strength).toFixed(2));
-      const share = values[v].toPrecision(2);
-      dot.append(shape("title", {}, `vertex ${v}${label ? `, ${label}` : ""}: ${share}`));
-    }
-    if (mark) dot.append(shape("title", {}, `vertex ${v}${label ? `, ${label}` : ""}: ${told}`));
-    if (drawing.molecule && (mark === "pale" || (!mark && !values))) dot.setAttribute("visibility", "hidden");
-    vertices.append(dot);
-    if (written) {
-      const whole = letters(label), few = whole.length > 4;
-      const short = few ? `${whole.slice(0, 3).join("")}…` : label;
-      const wide = Math.max(1, (few ? 4 : whole.length) / 2);
-      names.append(shape("text", {
-        x: cx, y: cy, class: mark === "pale" ? "faint" : "", "font-size": (drawing.molecule ? size : 0.8 * size) / Math.sqrt(wide),
-      }, short));
-    }
-  });
-}
-
-function contributionTable(drawing) {
-  const most = 200;
-  const order = drawing.contributions.map((value, v) => [v, value]);
-  order.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
-  const head = element("tr", {}, ...["vertex", "label", "contribution"].map(
-    (text) => element("th", { scope: "col" }, text)));
-  const rows = order.slice(0, most).map(([v, value]) => element("tr", {},
-    element("td", {}, String(v)),
-    element("td", {}, drawing.labels ? drawing.labels[v] : "–"),
-    element("td", { class: "number" }, value.toPrecision(3).replace("-", "−"))));
-  return element("div", { class: "wide" },
-    element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)));
+  if (step === 0) return { kind: "center", r: 0.3, words: "is meant" };
+  if (step < 0) return { kind: "pale", r: 0.13, words: "not part of it" };
+  return { kind: "around", r: 0.22, words: `${step} ${step === 1 ? "step" : "steps"} away` };
 }
 
 function details(drawing) {
   const made = element("details", {}, element("summary", {}, "Table: contributions"));
   made.addEventListener("toggle", () => {
-    if (made.open && made.children.length === 1) made.append(contributionTable(drawing));
+    if (!made.open || made.children.length > 1) return;
+    const table = vertexTable(["vertex", "label", "contribution"], drawing.contributions,
+      (v) => drawing.labels?.[v] ?? "–", (value) => [written(value, 3)]);
+    made.append(element("div", { class: "wide" }, table));
   });
   return made;
 }
@@ -313,7 +224,7 @@ for (const place of all("[data-graph]")) {
   if (drawing && marked && steps.length) {
     const meant = steps.flatMap((step, v) => (step === 0 ? [v] : []));
     const words = `Graph ${place.dataset.graph}; meant: vertex ${meant.join(", ")}`;
-    place.append(drawGraph(drawing, words, { steps, radius: Number(place.dataset.radius) }));
+    place.append(drawGraph(drawing, words, steps, Number(place.dataset.radius)));
   } else if (drawing && !marked) {
     place.append(drawGraph(drawing, `Graph ${place.dataset.graph}`));
     if (drawing.contributions) place.after(details(drawing));
@@ -334,10 +245,8 @@ function mapOf(figure) {
   const picture = figure.querySelector(".picture");
   const facts = figure.querySelector(".facts");
   let view = null, now = 0;
-  for (const row of rows) {
-    const wrong = row.judged && row.answer === "wrong" ? ", wrong" : "";
-    list.append(element("option", { value: row.graph }, `${row.words}${wrong}`));
-  }
+  const entries = rows.map((row) => [row.graph, `${row.words}${row.judged && row.answer === "wrong" ? ", wrong" : ""}`]);
+  choosable(list, figure.querySelector(".before"), figure.querySelector(".after"), entries, show);
 
   function show(graph) {
     if (!known.has(graph)) return;
@@ -377,10 +286,6 @@ function mapOf(figure) {
     }));
   }
 
-  const step = (by) => show(rows[(now + by + rows.length) % rows.length].graph);
-  list.addEventListener("change", () => show(Number(list.value)));
-  figure.querySelector(".before").addEventListener("click", () => step(-1));
-  figure.querySelector(".after").addEventListener("click", () => step(1));
   for (const choice of all("input[type=radio]", figure)) {
     choice.addEventListener("change", () => colorBy(choice.value));
   }

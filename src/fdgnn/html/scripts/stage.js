@@ -3,7 +3,7 @@
 import { written } from "./elements.js";
 import { graphsOf } from "./graphs.js";
 import { apart, place } from "./layout.js";
-import { BOND_NAMES } from "./molecules.js";
+import { BOND_NAMES, BOND_ORDERS } from "./molecules.js";
 import { atomsOf, graphOf, History, Sketch, withGivenAtoms } from "./sketch.js";
 
 const COMMON = ["C", "N", "O", "F", "S", "Cl", "Br", "P", "I"];
@@ -106,6 +106,37 @@ export class Stage {
     return label === null || label === undefined ? "" : this.names.get(String(label)) ?? String(label);
   }
 
+  // The letters of an atom in a drawing stand alone, with its hydrogens and charge beside them.
+  drawnName(v) {
+    return this.rules ? this.sketch.vertices[v].atom.element : this.nameOf(v);
+  }
+
+  besideOf(v) {
+    if (!this.rules) return null;
+    const { hydrogens, charge } = this.atoms[v], digits = (n) => (n > 1 ? String(n) : "");
+    const lowered = digits(hydrogens).replace(/\d/g, (digit) => "₀₁₂₃₄₅₆₇₈₉"[digit]);
+    const raised = digits(Math.abs(charge)).replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]);
+    return { hydrogens: hydrogens ? `H${lowered}` : "", charge: charge ? raised + (charge > 0 ? "⁺" : "⁻") : "" };
+  }
+
+  // The atoms on the canvas with what follows from their bonds.
+  get atoms() {
+    if (this.described?.sketch !== this.sketch) this.described = { sketch: this.sketch, atoms: atomsOf(this.sketch) };
+    return this.described.atoms;
+  }
+
+  orderOf(e) {
+    return this.sketch.edges[e].order ?? BOND_ORDERS.get(this.edgeName(e)) ?? 1;
+  }
+
+  // How the graph on the canvas is drawn, by any tab.
+  get view() {
+    return {
+      molecule: this.molecule, nameOf: (v) => this.drawnName(v), besideOf: (v) => this.besideOf(v),
+      edgeNameOf: (e) => this.edgeName(e), orderOf: (e) => this.orderOf(e), titleOf: (v) => this.vertexInWords(v),
+    };
+  }
+
   edgeName(e) {
     const edge = this.sketch.edges[e];
     return edge.order ? BOND_NAMES.get(edge.order) : this.edgeLabelName(edge.label);
@@ -154,7 +185,7 @@ export class Stage {
   // What is known of an atom beside its element; nothing where graphs are no molecules.
   atomFacts(v) {
     if (!this.rules) return [];
-    const { hydrogens, aromatic, ring, over } = atomsOf(this.sketch)[v];
+    const { hydrogens, aromatic, ring, over } = this.atoms[v];
     return [aromatic ? "aromatic" : "", ring && !aromatic ? "in a ring" : "", `${hydrogens || "no"} H`, over ? "too many bonds" : ""].filter(Boolean);
   }
 

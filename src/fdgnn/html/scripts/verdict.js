@@ -1,6 +1,6 @@
 // What the model says of the graph: the answer, and below it words, bars and a table.
 
-import { byId, element, shape, signed, written } from "./elements.js";
+import { byId, element, shape, signed, vertexTable, written } from "./elements.js";
 import { applied, inWords, touched } from "./sketch.js";
 
 const percent = (p) => `${(100 * p).toFixed(p > 0.995 || p < 0.005 ? 1 : 0)} %`;
@@ -28,10 +28,11 @@ function verdictOf(stage) {
     return { answer: [element("h2", {}, numbers), words("is the model's number")], more: [...known, words(`It adds up: ${added}`)] };
   }
   const { outputs, probabilities } = explanation, winner = model.winner(outputs);
-  const facts = [...(probabilities ? [`probability ${percent(probabilities[winner])}`] : []), `score ${signed(explanation.score)}`];
+  const score = `score ${signed(Math.max(...outputs))}${outputs.length === 1 ? `, above 0 for class ${stage.className(1)}` : ""}`;
+  const facts = [...(probabilities ? [`probability ${percent(probabilities[winner])}`] : []), score];
   return {
     answer: [element("h2", {}, `Class ${stage.className(winner)}`), words(facts.join(", "))],
-    more: [...known, classBars(stage, winner), words(`The score adds up: ${added}`)],
+    more: [...known, classBars(stage, winner), words(`For class ${stage.className(winner)} the score is ${signed(explanation.score)}: ${added}`)],
   };
 }
 
@@ -59,14 +60,9 @@ export function tellTable(stage) {
     place.replaceChildren();
     return;
   }
-  const mean = stage.meanVertex;
-  const order = [...explanation.vertices].map((value, v) => [v, value]).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
-  const head = element("tr", {}, ...[stage.vertexWord, "label", "adds", "beside the mean"].map((text) => element("th", { scope: "col" }, text)));
-  const rows = order.slice(0, 200).map(([v, value]) => element("tr", {},
-    element("td", {}, String(v)),
-    element("td", {}, explanation.graph.labels ? stage.labelName(explanation.graph.labels[v]) : "–"),
-    ...[value, value - mean].map((number) => element("td", { class: "number" }, signed(number, 4)))));
-  place.replaceChildren(element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)));
+  const { labels } = explanation.graph, mean = stage.meanVertex;
+  place.replaceChildren(vertexTable([stage.vertexWord, "label", "adds", "beside the mean"], explanation.vertices,
+    (v) => (labels ? stage.labelName(labels[v]) : "–"), (value) => [value, value - mean].map((number) => signed(number, 4))));
 }
 
 // ---------------------------------------------------------------------- effects

@@ -78,8 +78,7 @@ export class Watch {
     byId("step-words").textContent = this.film.words(this.step);
     const { stage } = this, { sketch } = stage;
     draw(byId("watched"), sketch, {
-      window: windowOf(sketch.vertices), molecule: stage.molecule, nameOf: (v) => stage.nameOf(v), edgeNameOf: (e) => stage.edgeName(e),
-      lit: this.lit, ...this.film.view(this.step),
+      ...stage.view, window: windowOf(sketch.vertices), lit: this.lit, ...this.film.view(this.step),
     });
     this.film.shown?.(this.step);
   }
@@ -279,7 +278,6 @@ class ColorFilm {
     return {
       paint: Array.from(groups, (g) => `color-mix(in srgb, var(--c${(g % INKS) + 1}) 45%, var(--soft))`),
       inside: Array.from(groups, (g) => String(g + 1)),
-      titleOf: (v) => this.stage.vertexInWords(v),
     };
   }
 }
