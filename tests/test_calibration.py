@@ -143,10 +143,11 @@ def test_a_search_passes_probabilities_on():
     graphs, y = make_motif_graphs(40, random_state=0)
     options = {"n_configurations": 1, "cv": 2, "random_state": 0}
     assert not hasattr(FDGNNSearchCV(**options), "predict_proba")
-    for method in ("predict_proba", "predict_set"):
-        with pytest.raises(AttributeError, match=method) as raised:
-            getattr(FDGNNSearchCV(**options), method)(graphs)
-        assert "search with an estimator that has probability=True" in str(raised.value.__cause__)
+    with pytest.raises(AttributeError, match="predict_proba") as raised:
+        FDGNNSearchCV(**options).predict_proba(graphs)
+    assert "set probability=True before `fit`" in str(raised.value.__cause__)
+    with pytest.raises(ValueError, match="probability=True"):
+        FDGNNSearchCV(**options).fit(graphs, y).predict_set(graphs)
     search = FDGNNSearchCV(FDGNNClassifier(probability=True), **options).fit(graphs, y)
     np.testing.assert_allclose(search.predict_proba(graphs).sum(axis=1), 1.0)
 

@@ -186,7 +186,6 @@ def test_an_ensemble_and_a_search_give_sets_and_intervals():
     numbers.fit(GRAPHS, NUMBERS[:, 0])
     assert numbers.predict_interval(GRAPHS).shape == (120, 2)
     assert not hasattr(numbers, "predict_set")
-    assert not hasattr(FDGNNSearchCV(FDGNNRegressor()), "predict_interval")
 
 
 # ---------------------------------------------------------------------- bad input

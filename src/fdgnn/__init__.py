@@ -8,77 +8,82 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fdgnn._version import __version__
+from fdgnn._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from fdgnn import datasets, exceptions, limits, plot, stability
-    from fdgnn.datasets import iter_graphs, load_tu, read_graphs
-    from fdgnn.encoders import (
-        Encoder,
-        EncoderUnion,
-        GraphReservoir,
-        PairCounts,
-        WLCounts,
-        register_encoder,
-    )
-    from fdgnn.estimators import (
-        AutoGraphClassifier,
-        AutoGraphRegressor,
-        FDGNNClassifier,
-        FDGNNRegressor,
-        GraphClassifier,
-        GraphRegressor,
-    )
-    from fdgnn.evaluation import paper
-    from fdgnn.evaluation.comparison import compare
-    from fdgnn.expansion import RandomExpansion
-    from fdgnn.explanations import connected_parts, explain, molecule_groups
-    from fdgnn.explanations.drawing import draw_explanation, draw_molecule
-    from fdgnn.explanations.substructures import substructures
-    from fdgnn.graphs import Graph, GraphBatch
-    from fdgnn.graphs.converters import as_batch
-    from fdgnn.html import playground, report
-    from fdgnn.installation import compile_kernels
-    from fdgnn.linear import KernelRidge, Ridge
-    from fdgnn.model_files import load_model, model_info, save_model
-    from fdgnn.scale.batches import fit_batches
-    from fdgnn.selection.search import FDGNNSearchCV
+    from fdgnn import datasets as datasets
+    from fdgnn import exceptions as exceptions
+    from fdgnn import limits as limits
+    from fdgnn import plot as plot
+    from fdgnn import stability as stability
+    from fdgnn.datasets import iter_graphs as iter_graphs
+    from fdgnn.datasets import load_tu as load_tu
+    from fdgnn.datasets import read_graphs as read_graphs
+    from fdgnn.encoders import Encoder as Encoder
+    from fdgnn.encoders import EncoderUnion as EncoderUnion
+    from fdgnn.encoders import GraphReservoir as GraphReservoir
+    from fdgnn.encoders import PairCounts as PairCounts
+    from fdgnn.encoders import WLCounts as WLCounts
+    from fdgnn.encoders import register_encoder as register_encoder
+    from fdgnn.estimators import AutoGraphClassifier as AutoGraphClassifier
+    from fdgnn.estimators import AutoGraphRegressor as AutoGraphRegressor
+    from fdgnn.estimators import FDGNNClassifier as FDGNNClassifier
+    from fdgnn.estimators import FDGNNRegressor as FDGNNRegressor
+    from fdgnn.estimators import GraphClassifier as GraphClassifier
+    from fdgnn.estimators import GraphRegressor as GraphRegressor
+    from fdgnn.evaluation import paper as paper
+    from fdgnn.evaluation.comparison import compare as compare
+    from fdgnn.expansion import RandomExpansion as RandomExpansion
+    from fdgnn.explanations import connected_parts as connected_parts
+    from fdgnn.explanations import explain as explain
+    from fdgnn.explanations import molecule_groups as molecule_groups
+    from fdgnn.explanations.drawing import draw_explanation as draw_explanation
+    from fdgnn.explanations.drawing import draw_molecule as draw_molecule
+    from fdgnn.explanations.substructures import substructures as substructures
+    from fdgnn.graphs import Graph as Graph
+    from fdgnn.graphs import GraphBatch as GraphBatch
+    from fdgnn.graphs.converters import as_batch as as_batch
+    from fdgnn.html import playground as playground
+    from fdgnn.html import report as report
+    from fdgnn.installation import compile_kernels as compile_kernels
+    from fdgnn.linear import KernelRidge as KernelRidge
+    from fdgnn.linear import Ridge as Ridge
+    from fdgnn.model_files import load_model as load_model
+    from fdgnn.model_files import model_info as model_info
+    from fdgnn.model_files import save_model as save_model
+    from fdgnn.scale.batches import fit_batches as fit_batches
+    from fdgnn.selection.search import FDGNNSearchCV as FDGNNSearchCV
 
-_HOME = {
-    "AutoGraphClassifier": "fdgnn.estimators",
-    "AutoGraphRegressor": "fdgnn.estimators",
-    "Encoder": "fdgnn.encoders",
-    "EncoderUnion": "fdgnn.encoders",
-    "FDGNNClassifier": "fdgnn.estimators",
-    "FDGNNRegressor": "fdgnn.estimators",
-    "FDGNNSearchCV": "fdgnn.selection.search",
-    "Graph": "fdgnn.graphs",
-    "GraphBatch": "fdgnn.graphs",
-    "GraphClassifier": "fdgnn.estimators",
-    "GraphRegressor": "fdgnn.estimators",
-    "GraphReservoir": "fdgnn.encoders",
-    "KernelRidge": "fdgnn.linear",
-    "PairCounts": "fdgnn.encoders",
-    "RandomExpansion": "fdgnn.expansion",
-    "Ridge": "fdgnn.linear",
-    "WLCounts": "fdgnn.encoders",
-    "as_batch": "fdgnn.graphs.converters",
-    "compare": "fdgnn.evaluation.comparison",
-    "compile_kernels": "fdgnn.installation",
-    "connected_parts": "fdgnn.explanations",
-    "draw_explanation": "fdgnn.explanations.drawing",
-    "draw_molecule": "fdgnn.explanations.drawing",
-    "explain": "fdgnn.explanations",
-    "fit_batches": "fdgnn.scale.batches",
-    "iter_graphs": "fdgnn.datasets",
-    "load_model": "fdgnn.model_files",
-    "load_tu": "fdgnn.datasets",
-    "model_info": "fdgnn.model_files",
-    "molecule_groups": "fdgnn.explanations",
-    "read_graphs": "fdgnn.datasets",
-    "register_encoder": "fdgnn.encoders",
-    "save_model": "fdgnn.model_files",
-    "substructures": "fdgnn.explanations",
+# The public names of each module, and the modules that are public themselves.
+_NAMES = {
+    "fdgnn.datasets": ("iter_graphs", "load_tu", "read_graphs"),
+    "fdgnn.encoders": (
+        "Encoder",
+        "EncoderUnion",
+        "GraphReservoir",
+        "PairCounts",
+        "WLCounts",
+        "register_encoder",
+    ),
+    "fdgnn.estimators": (
+        "AutoGraphClassifier",
+        "AutoGraphRegressor",
+        "FDGNNClassifier",
+        "FDGNNRegressor",
+        "GraphClassifier",
+        "GraphRegressor",
+    ),
+    "fdgnn.evaluation.comparison": ("compare",),
+    "fdgnn.expansion": ("RandomExpansion",),
+    "fdgnn.explanations": ("connected_parts", "explain", "molecule_groups", "substructures"),
+    "fdgnn.explanations.drawing": ("draw_explanation", "draw_molecule"),
+    "fdgnn.graphs": ("Graph", "GraphBatch"),
+    "fdgnn.graphs.converters": ("as_batch",),
+    "fdgnn.installation": ("compile_kernels",),
+    "fdgnn.linear": ("KernelRidge", "Ridge"),
+    "fdgnn.model_files": ("load_model", "model_info", "save_model"),
+    "fdgnn.scale.batches": ("fit_batches",),
+    "fdgnn.selection.search": ("FDGNNSearchCV",),
 }
 _MODULES = {
     "datasets": "fdgnn.datasets",
@@ -90,52 +95,9 @@ _MODULES = {
     "report": "fdgnn.html.report",
     "stability": "fdgnn.stability",
 }
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
 
-__all__ = [
-    "AutoGraphClassifier",
-    "AutoGraphRegressor",
-    "Encoder",
-    "EncoderUnion",
-    "FDGNNClassifier",
-    "FDGNNRegressor",
-    "FDGNNSearchCV",
-    "Graph",
-    "GraphBatch",
-    "GraphClassifier",
-    "GraphRegressor",
-    "GraphReservoir",
-    "KernelRidge",
-    "PairCounts",
-    "RandomExpansion",
-    "Ridge",
-    "WLCounts",
-    "__version__",
-    "as_batch",
-    "compare",
-    "compile_kernels",
-    "connected_parts",
-    "datasets",
-    "draw_explanation",
-    "draw_molecule",
-    "exceptions",
-    "explain",
-    "fit_batches",
-    "iter_graphs",
-    "limits",
-    "load_model",
-    "load_tu",
-    "model_info",
-    "molecule_groups",
-    "paper",
-    "playground",
-    "plot",
-    "read_graphs",
-    "register_encoder",
-    "report",
-    "save_model",
-    "stability",
-    "substructures",
-]
+__all__ = sorted([*_HOME, *_MODULES, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
@@ -147,4 +109,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

@@ -42,7 +42,7 @@ from fdgnn.metrics import (
 from fdgnn.parameters import Jobs, OneOf, Rule, check_parameters
 from fdgnn.schema import InputSchema, check_choice, schema_of
 from fdgnn.seeds import seed_sequence
-from fdgnn.targets import Targets, read_targets, targets_like
+from fdgnn.targets import Mask, Targets, read_targets, targets_like
 from fdgnn.threads import one_blas_thread, with_one_blas_thread
 from fdgnn.uncertainty import FittedTarget
 
@@ -144,10 +144,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         self, graphs: GraphBatch, targets: Targets, sample_weight: Any
     ) -> tuple[FitTask, GraphBatch]:
         """Start a fit: return what base models are fitted to, and the graphs that take part."""
-        weights = targets.weights(sample_weight, self.class_weight)
-        some = targets.known.any(axis=1)
-        if weights is not None:
-            some &= (weights > 0) if weights.ndim == 1 else (weights > 0).any(axis=1)
+        some, weights = self._taking_part(targets, sample_weight)
         if not some.all():
             graphs, targets = graphs[some], targets[some]
             weights = None if weights is None else weights[some]
@@ -162,6 +159,14 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         if chooses or getattr(self, self._uncertainty) or self.threshold is not None:
             folds = choice_folds(targets, graphs, self.seed_)[None]
         return FitTask(targets, folds, self._metric(targets), weights), graphs
+
+    def _taking_part(self, targets: Targets, sample_weight: Any) -> tuple[Mask, Floats | None]:
+        """Return which graphs are trained on, and the weights of all."""
+        weights = targets.weights(sample_weight, self.class_weight)
+        some: Mask = np.asarray(targets.known.any(axis=1))
+        if weights is not None:
+            some &= (weights > 0) if weights.ndim == 1 else (weights > 0).any(axis=1)
+        return some, weights
 
     def _begin(self, graphs: Any) -> None:
         """Keep what is known of the training graphs before anything is fitted."""
@@ -483,12 +488,6 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         """q, the number of real-valued outputs."""
         check_is_fitted(self)
         return len(self.estimators_[0].readout.intercept)
-
-    @property
-    def n_features_in_(self) -> int:
-        """Inputs per vertex: different labels, features, or 1."""
-        check_is_fitted(self)
-        return int(self._graph_kind.n_inputs)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state with the classes of named encoders, which a worker may not know."""

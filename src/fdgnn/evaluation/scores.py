@@ -205,7 +205,7 @@ def evaluation_of_search(
             FoldResult(
                 n_train=int(trained_on(fold).sum()),
                 n_test=int((fold == TEST).sum()),
-                configuration=plain(best.params),
+                configuration=plain(best.model()[1]),
                 alphas=[float(a) for fit in best.fits for a in fit.chosen_alphas[row]],
                 kept=np.flatnonzero(best.kept).tolist(),
             )

@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import wraps
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
@@ -27,15 +28,16 @@ from fdgnn.arrays import Array, Floats, Ints, grouped, prefixed
 from fdgnn.checkpoints import Checkpoints
 from fdgnn.context import Context
 from fdgnn.encoders import GraphKind
-from fdgnn.ensemble import Ensemble, combine
+from fdgnn.ensemble import combine
 from fdgnn.estimators import FDGNNClassifier, GraphModel
+from fdgnn.estimators.models import Classifies, Regresses
 from fdgnn.fitting import FitTask, ModelFit, fit_depths, fit_model
 from fdgnn.folds import N_FOLDS, TEST, Splitters, check_groups
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.limits import MAX_CONFIGURATIONS
 from fdgnn.metrics import OF_CLASSES, Scoring, known_scoring, named_scoring, tell_rare_class
-from fdgnn.parameters import Jobs, Number, Rule, available_with, check_parameters
+from fdgnn.parameters import Jobs, Number, Rule, check_parameters
 from fdgnn.seeds import integer_seed, seed_sequence
 from fdgnn.selection.scoring import NestedPredictions, chosen_thresholds, scoring_of
 from fdgnn.targets import Targets, read_targets
@@ -46,7 +48,6 @@ from fdgnn.workers import parallel
 #: Parameters of an estimator by name; a value is whatever the estimator takes.
 Parameters: TypeAlias = dict[str, Any]
 
-_WITH_PROBABILITY = "search with an estimator that has probability=True"
 _RULES: dict[str, Rule] = {
     "n_jobs": Jobs(),
     "n_configurations": Number(1, whole=True, optional=True, most=MAX_CONFIGURATIONS),
@@ -55,6 +56,26 @@ N_CONFIGURATIONS = 20
 DEPTHS = (1, 2, 3, 4, 5)
 
 
+def _of_best(method: Callable[..., Any]) -> Any:
+    """Return a method of the best model, for searches whose estimator has it."""
+    name = method.__name__
+
+    def is_available(search: Any) -> bool:
+        try:
+            getattr(search._base, name)
+        except AttributeError as error:
+            raise AttributeError(error.__cause__ or error) from None  # it says what to do
+        return True
+
+    @wraps(method)
+    def call(self: Any, *args: Any, **options: Any) -> Any:
+        check_is_fitted(self)
+        return getattr(self.best_estimator_, name)(*args, **options)
+
+    return available_if(is_available)(call)
+
+
+@dataclass(eq=False, repr=False)
 class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Choose hyperparameters by cross-validation, then fit the model on all graphs.
 
@@ -137,41 +158,25 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     (2,)
     """
 
+    estimator: Any = None
+    _: KW_ONLY
+    n_configurations: int | None = None
+    param_distributions: Mapping[str, Any] | None = None
+    configurations: Sequence[Mapping[str, Any]] | None = None
+    depths: Sequence[int] | None = None
+    alphas: Sequence[float] | None = None
+    cv: Any = N_FOLDS
+    outer_cv: Any = None
+    scoring: Any = None
+    random_state: int | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
+    work_dir: str | os.PathLike[str] | None = None
+
     # `errors` is a choice of the caller, not metadata of graphs that scikit-learn could route.
     __metadata_request__predict: ClassVar[Any] = {"errors": UNUSED}
     __metadata_request__predict_proba: ClassVar[Any] = {"errors": UNUSED}
     __metadata_request__decision_function: ClassVar[Any] = {"errors": UNUSED}
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_configurations: int | None = None,
-        param_distributions: Mapping[str, Any] | None = None,
-        configurations: Sequence[Mapping[str, Any]] | None = None,
-        depths: Sequence[int] | None = None,
-        alphas: Sequence[float] | None = None,
-        cv: Any = N_FOLDS,
-        outer_cv: Any = None,
-        scoring: Any = None,
-        random_state: int | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        work_dir: str | os.PathLike[str] | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_configurations = n_configurations
-        self.param_distributions = param_distributions
-        self.configurations = configurations
-        self.depths = depths
-        self.alphas = alphas
-        self.cv = cv
-        self.outer_cv = outer_cv
-        self.scoring = scoring
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.work_dir = work_dir
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Score all configurations, choose the best, and fit it on all graphs.
@@ -197,15 +202,14 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             groups = check_groups(groups, len(targets))
         task, graphs, groups, scorings = self._task(graphs, targets, sample_weight, groups)
         candidates = self._candidates(graphs)
-        found = self._fit_candidates(candidates, graphs, task, scorings)
-        best = found.best[-1]
-        self.best_index_, self.best_score_ = found.results.best_index(best), best.score
-        self.best_params_ = best.params
-        self.cv_results_, self.n_resumed_ = found.results.table(best), found.n_resumed
+        ranking = self._fit_candidates(candidates, graphs, task, scorings)
+        *nested, best = ranking.best
+        self.best_index_, self.cv_results_ = ranking.results()
+        self.best_score_ = best.score
+        model, self.best_params_ = best.model()
         if self.outer_cv is not None:
             outer = replace(task, folds=task.folds[:-1])
-            self._keep_nested(outer, found.best[:-1], next(iter(scorings.values())))
-        model = best.estimator
+            self._keep_nested(outer, nested, next(iter(scorings.values())))
         model._begin(graphs)
         model._assemble(best.trained(graphs, task), graphs, task)
         self.best_estimator_ = model
@@ -227,9 +231,8 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         metric = next(iter(scorings.values())).metric
         task = FitTask(targets, folds, metric, targets.weights(None, base.class_weight))
         candidates = self._candidates(graphs)
-        found = self._fit_candidates(candidates, graphs, task, scorings, train=False)
-        self.n_resumed_ = found.n_resumed
-        self._keep_nested(task, found.best, next(iter(scorings.values())))
+        ranking = self._fit_candidates(candidates, graphs, task, scorings, train=False)
+        self._keep_nested(task, ranking.best, next(iter(scorings.values())))
         return self
 
     @with_one_blas_thread
@@ -262,10 +265,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[FitTask, GraphBatch, Array | None, dict[str, Scoring]]:
         """Return all rows of folds with what is scored, and the graphs that take part."""
         base = self._base
-        weights = targets.weights(sample_weight, base.class_weight)
-        some = targets.known.any(axis=1)
-        if weights is not None:
-            some &= (weights > 0) if weights.ndim == 1 else (weights > 0).any(axis=1)
+        some, weights = base._taking_part(targets, sample_weight)
         if not some.all():
             graphs, targets = graphs[some], targets[some]
             weights = None if weights is None else weights[some]
@@ -339,7 +339,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         task: FitTask,
         scorings: dict[str, Scoring],
         train: bool = True,
-    ) -> _Found:
+    ) -> _Ranking:
         """Fit all base models of all configurations, and choose the best in each row of folds.
 
         Without `train` there are predictions for the folds only, no readouts of all graphs.
@@ -353,13 +353,12 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         left = [i for i in range(len(jobs)) if i not in known]
         context = Context(self.n_jobs, quiet=not self.verbose)
         work = _Work(graphs, task, self.alphas, scorings, train)
-        found, waiting = _Found(len(task.folds), scorings), _Waiting()
+        ranking = _Ranking(task, list(scorings))
         for i, arrays in known.items():
             configuration, b = jobs[i]
             name, of_depths = configuration.bases[b].name, grouped(arrays).values()
-            fits = [ModelFit.from_arrays(name, each) for each in of_depths]
-            waiting.add(configuration, b, fits, found, task)
-        found.n_resumed = len(known)
+            ranking.add(configuration, b, [ModelFit.from_arrays(name, each) for each in of_depths])
+        self.n_resumed_ = len(known)
         what = "configurations" if len(configurations) > 1 else "models"
         done = work.all(((i, *jobs[i]) for i in left), self.n_jobs)
         for i, fits in context.track(done, len(jobs), what, done=len(known)):
@@ -367,8 +366,8 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             for depth, fit in enumerate(fits):
                 kept |= prefixed(str(depth), fit.arrays())
             checkpoints.save(names[i], kept)
-            waiting.add(*jobs[i], fits, found, task)
-        return found
+            ranking.add(*jobs[i], fits)
+        return ranking
 
     def _checkpoints(self, graphs: GraphBatch, task: FitTask) -> Checkpoints:
         """Return the checkpoints of searches that were asked for the same."""
@@ -482,45 +481,11 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         classes: Array = self.best_estimator_.classes_
         return classes
 
-    def predict(self, X: Any, errors: str = "raise") -> Array:
-        """Predict with the best model; `errors` is that of its `predict`, here and below."""
-        check_is_fitted(self)
-        predictions: Array = self.best_estimator_.predict(X, errors)
-        return predictions
-
-    @available_if(lambda self: is_classifier(self._base))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any, errors: str = "raise") -> Floats:
-        """Return decision values of the best model."""
-        check_is_fitted(self)
-        values: Floats = self.best_estimator_.decision_function(X, errors)
-        return values
-
-    @available_with(lambda self: getattr(self.estimator, "probability", False), _WITH_PROBABILITY)
-    def predict_proba(self, X: Any, errors: str = "raise") -> Floats:
-        """Predict probabilities with the best model, where the estimator has `probability`."""
-        check_is_fitted(self)
-        probabilities: Floats = self.best_estimator_.predict_proba(X, errors)
-        return probabilities
-
-    @available_with(lambda self: getattr(self.estimator, "probability", False), _WITH_PROBABILITY)
-    def predict_set(
-        self, X: Any, coverage: float = 0.9, *, by_class: bool = False, errors: str = "raise"
-    ) -> Array:
-        """Predict conformal sets with the best model, where the estimator has `probability`."""
-        check_is_fitted(self)
-        best = self.best_estimator_
-        sets: Array = best.predict_set(X, coverage, by_class=by_class, errors=errors)
-        return sets
-
-    @available_with(
-        lambda self: getattr(self.estimator, "intervals", False),
-        "search with an estimator that has intervals=True",
-    )
-    def predict_interval(self, X: Any, coverage: float = 0.9, *, errors: str = "raise") -> Floats:
-        """Predict conformal intervals with the best model, where the estimator has `intervals`."""
-        check_is_fitted(self)
-        intervals: Floats = self.best_estimator_.predict_interval(X, coverage, errors=errors)
-        return intervals
+    predict = _of_best(Classifies.predict)
+    decision_function = _of_best(Classifies.decision_function)
+    predict_proba = _of_best(Classifies.predict_proba)
+    predict_set = _of_best(Classifies.predict_set)
+    predict_interval = _of_best(Regresses.predict_interval)
 
     def score(self, X: Any, y: Any) -> float:
         """Return the score of the best model by the (first) `scoring`."""
@@ -661,35 +626,11 @@ class _Work:
         return found
 
 
-@dataclass
-class _Waiting:
-    """Fits of configurations that are not complete yet."""
-
-    fits: dict[int, dict[int, list[ModelFit]]] = field(default_factory=dict)
-
-    def add(
-        self,
-        configuration: _Configuration,
-        b: int,
-        fits: list[ModelFit],
-        found: _Found,
-        task: FitTask,
-    ) -> None:
-        """Take the fits of a base model; once a configuration is complete, judge it."""
-        own = self.fits.setdefault(configuration.number, {})
-        own[b] = fits
-        if len(own) == len(configuration.bases):
-            del self.fits[configuration.number]
-            for d, depth in enumerate(configuration.depths):
-                found.add(configuration, depth, [own[i][d] for i in range(len(own))], task)
-
-
 class _Best(NamedTuple):
-    """The best candidate of a row of folds."""
+    """The best candidate of a row of folds: a configuration at a depth."""
 
+    row: int
     key: tuple[Any, ...]
-    params: Parameters
-    estimator: Any
     configuration: _Configuration
     depth: int | None
     fits: list[ModelFit]
@@ -700,6 +641,17 @@ class _Best(NamedTuple):
     def without_readouts(self) -> _Best:
         """Return the candidate without what was trained on all graphs, which takes memory."""
         return self._replace(fits=[replace(f, fitted=(), settlings=[]) for f in self.fits])
+
+    def model(self) -> tuple[Any, Parameters]:
+        """Return the estimator, not fitted, and its parameters, with alpha where it is one."""
+        params = self.configuration.at_depth(self.depth)
+        model = clone(self.configuration.estimator).set_params(**params)
+        alphas = set(self.fits[0].chosen_alphas[self.row].tolist())
+        if model._alpha_name is not None and len(alphas) == 1:
+            readout = clone(self.configuration.bases[0].readout).set_params(alpha=min(alphas))
+            model._take_readout(readout)
+            params = params | {model._alpha_name: readout.alpha}
+        return model, params
 
     def trained(self, graphs: GraphBatch, task: FitTask) -> list[ModelFit]:
         """Return the fits; those of a checkpoint are fitted again, in the same way."""
@@ -712,120 +664,80 @@ class _Best(NamedTuple):
         return found
 
 
-class _Found:
-    """What came out of all candidates so far."""
+class _Ranking:
+    """The best candidate so far in each row of folds, and the rows of `cv_results_`."""
 
-    def __init__(self, n_rows: int, scorings: dict[str, Scoring]) -> None:
-        self._best: list[_Best | None] = [None] * n_rows
-        self.results = _Results(list(scorings))
-        self.n_resumed = 0
+    def __init__(self, task: FitTask, names: list[str]) -> None:
+        self._task, self._names = task, names
+        self._best: dict[int, _Best] = {}
+        self._waiting: dict[int, dict[int, list[ModelFit]]] = {}  # of incomplete configurations
+        # By numbers of configuration, depth, base model and alpha: parameters, scores, seconds.
+        self._rows: dict[tuple[int, ...], tuple[Parameters, list[Floats], float]] = {}
 
     @property
     def best(self) -> list[_Best]:
         """The best candidate of each row of folds."""
-        return [each for each in self._best if each is not None]
+        return [self._best[row] for row in range(len(self._task.folds))]
 
-    def add(
-        self, configuration: _Configuration, depth: int | None, fits: list[ModelFit], task: FitTask
-    ) -> None:
-        """Judge a candidate: the shallowest wins among equals, then the most regularized."""
-        ensemble: Ensemble = combine(fits, task)
-        params = configuration.at_depth(depth)
+    def add(self, configuration: _Configuration, b: int, fits: list[ModelFit]) -> None:
+        """Take the fits of a base model at all depths; rank its configuration once complete."""
+        own = self._waiting.setdefault(configuration.number, {})
+        own[b] = fits
+        if len(own) == len(configuration.bases):
+            del self._waiting[configuration.number]
+            for d, depth in enumerate(configuration.depths):
+                self._rank(configuration, depth, [own[i][d] for i in range(len(own))])
+
+    def _rank(self, configuration: _Configuration, depth: int | None, fits: list[ModelFit]) -> None:
+        """Rank a candidate: the shallowest wins among equals, then the most regularized."""
+        ensemble = combine(fits, self._task)
         validation = ensemble.scores.validation[:, 0].mean(axis=-1)  # (n_rows,)
         for row, score in enumerate(validation.tolist()):
             alpha = max(float(fit.chosen_alphas[row].max()) for fit in fits)
             known = -np.inf if np.isnan(score) else score
             key = (known, -(depth or 0), alpha, -configuration.number)
-            best = self._best[row]
-            if best is None or key > best.key:
-                estimator = clone(configuration.estimator).set_params(**params)
-                own = params | _set_alpha(estimator, configuration, fits[0], row)
+            if row not in self._best or key > self._best[row].key:
+                kept, predictions = ensemble.kept[row], ensemble.predictions[row]
                 self._best[row] = _Best(
-                    key, own, estimator, configuration, depth, fits, ensemble.kept[row], score,
-                    ensemble.predictions[row],
-                )  # fmt: skip
-        self.results.add(configuration, depth, params, fits)
-
-
-def _set_alpha(
-    estimator: Any, configuration: _Configuration, fit: ModelFit, row: int
-) -> Parameters:
-    """Set the chosen alpha, where the estimator has one; return it as a parameter."""
-    alphas = set(fit.chosen_alphas[row].tolist())
-    if estimator._alpha_name is None or len(alphas) > 1:
-        return {}
-    (alpha,) = alphas
-    estimator._take_readout(clone(configuration.bases[0].readout).set_params(alpha=alpha))
-    return {estimator._alpha_name: alpha}
-
-
-class _Results:
-    """The rows of `cv_results_`."""
-
-    def __init__(self, names: list[str]) -> None:
-        self.names = names
-        self._rows: list[tuple[Any, ...]] = []
-
-    def add(
-        self,
-        configuration: _Configuration,
-        depth: int | None,
-        params: Parameters,
-        fits: list[ModelFit],
-    ) -> None:
-        """Add a row for each base model and alpha of a candidate."""
-        named, name = len(fits) > 1, configuration.estimator._alpha_name or "alpha"
+                    row, key, configuration, depth, fits, kept, score, predictions
+                )
+        params, name = configuration.at_depth(depth), configuration.estimator._alpha_name or "alpha"
         for b, fit in enumerate(fits):
             assert fit.choice is not None
+            named = {"model": fit.name} if len(fits) > 1 else {}
             splits = [fit.choice.scores.splits[-1].mean(axis=-1), *fit.more]  # (n_folds, n_alphas)
             for a, alpha in enumerate(fit.alphas):
-                own = params | ({"model": fit.name} if named else {}) | {name: alpha}
-                at = (configuration.number, depth or 0, b, a)
+                at, own = (configuration.number, depth or 0, b, a), params | named | {name: alpha}
                 seconds = fit.seconds / len(splits[0])
-                self._rows.append((at, own, [each[:, a] for each in splits], seconds))
+                self._rows[at] = own, [each[:, a] for each in splits], seconds
 
-    def _sorted(self) -> list[tuple[Any, ...]]:
-        return sorted(self._rows, key=lambda row: row[0])
-
-    def best_index(self, best: _Best) -> int:
-        """Return the row of the best candidate, of its best base model."""
-        scores = []
-        for fit in best.fits:
-            assert fit.choice is not None
-            scores.append(np.nanmax(fit.choice.scores.validation[-1].mean(axis=-1)))
-        b = int(np.argmax(scores))
-        fit = best.fits[b]
-        assert fit.choice is not None
-        a = int(fit.choice.positions[-1][0])
-        at = (best.configuration.number, best.depth or 0, b, a)
-        return next(i for i, row in enumerate(self._sorted()) if row[0] == at)
-
-    def table(self, best: _Best) -> dict[str, Any]:
-        """Return the rows as columns."""
-        rows = self._sorted()
-        params = [row[1] for row in rows]
-        names = dict.fromkeys(name for p in params for name in p)
+    def results(self) -> tuple[int, dict[str, Any]]:
+        """Return the row of the best candidate's best base model, and all rows as columns."""
+        best, places = self.best[-1], sorted(self._rows)
+        choices = [fit.choice for fit in best.fits if fit.choice is not None]
+        scores = [np.nanmax(choice.scores.validation[-1].mean(axis=-1)) for choice in choices]
+        chosen = [
+            [(best.configuration.number, best.depth or 0, b, a) for a in choice.positions[-1]]
+            for b, choice in enumerate(choices)
+        ]
+        rows = [self._rows[at] for at in places]
+        names = dict.fromkeys(name for params, _, _ in rows for name in params)
         found: dict[str, Any] = {
-            "mean_fit_time": np.array([row[3] for row in rows]),
-            "params": params,
-            **{f"param_{n}": _column([p.get(n) for p in params]) for n in names},
+            "mean_fit_time": np.array([seconds for _, _, seconds in rows]),
+            "params": [params for params, _, _ in rows],
+            **{f"param_{n}": _column([params.get(n) for params, _, _ in rows]) for n in names},
         }
-        for m, name in enumerate(self.names):
-            splits = np.array([row[2][m] for row in rows])  # (n_rows, n_folds)
+        for m, name in enumerate(self._names):
+            splits = np.array([each[m] for _, each, _ in rows])  # (n_rows, n_folds)
             for f, column in enumerate(splits.T):
                 found[f"split{f}_test_{name}"] = column
             with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
                 mean, deviation = np.nanmean(splits, axis=1), np.nanstd(splits, axis=1)
             found |= {f"mean_test_{name}": mean, f"std_test_{name}": deviation}
             found[f"rank_test_{name}"] = np.searchsorted(np.sort(-mean), -mean) + 1
-        chosen = {
-            (best.configuration.number, best.depth or 0, b, a)
-            for b, fit in enumerate(best.fits)
-            for a in ([] if fit.choice is None else fit.choice.positions[-1].tolist())
-            if best.kept[b]
-        }
-        found["kept"] = np.array([row[0] in chosen for row in rows])
-        return found
+        kept = {at for b, own in enumerate(chosen) for at in own if best.kept[b]}
+        found["kept"] = np.array([at in kept for at in places])
+        return places.index(chosen[int(np.argmax(scores))][0]), found
 
 
 def _column(values: list[Any]) -> Array:
