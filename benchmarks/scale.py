@@ -45,7 +45,7 @@ import numpy as np
 import psutil
 
 from benchmarks.predict_many import moses, parsing_seconds
-from fdgnn.scale.coding import MANY
+from fdgnn.linear.path import MANY
 
 RESULT = Path(__file__).parent.parent / "results" / "scale.json"
 SIZES, BESIDE, N_TEST = (10_000, 30_000, 100_000, 300_000), 50_000, 100_000
@@ -266,9 +266,9 @@ def killed(folder: Path, seconds: float) -> dict[str, Any]:
 
         return watch
 
-    run(words, at("parsed/*/*.npz", 2))
+    run(words, at("parsed/*.npz", 2))
     kept["parsed"] = stamps(work, "parsed")
-    run(words, at("encoded/*/*/*.npz", 5))
+    run(words, at("encoded/*.npz", 5))
     kept["encoded"] = stamps(work, "encoded")
     spent, _ = run(words)
     same = (folder / "killed.fdgnn").read_bytes() == (folder / f"{name}.fdgnn").read_bytes()
@@ -294,7 +294,10 @@ def on_workers(
 ) -> dict:
     """Fit on workers of a Dask cluster on this machine."""
     files = [str(table(folder, name)), "-o", str(folder / f"{model}.fdgnn")]
-    words = ["fit", *files, "--cluster", "local", "-j", str(n), "--target", "y", *COMMAND]
+    work = folder / f"work-{model}"
+    shutil.rmtree(work, ignore_errors=True)
+    where = ["--cluster", "local", "-j", str(n), "--work-dir", str(work)]
+    words = ["fit", *files, *where, "--target", "y", *COMMAND]
     return run(words, watch)[0]
 
 

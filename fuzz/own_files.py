@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fdgnn import WLCounts, read_graphs
+from fdgnn import read_graphs
 from fdgnn.checkpoints import Checkpoints
 from fdgnn.datasets.home import cached
 from fdgnn.evaluation.committee_files import read_committee, read_member, write_member
@@ -29,7 +29,7 @@ from fdgnn.exceptions import FDGNNError, StudyError
 from fdgnn.fitting import Choice, FitTask, ModelFit, Scores
 from fdgnn.metrics import squared_error
 from fdgnn.records import encode
-from fdgnn.scale import parts
+from fdgnn.scale import chunks
 from fdgnn.targets import Targets
 from fuzz import files
 from fuzz.mutation import changed_json, mutated
@@ -54,14 +54,22 @@ class Kept(NamedTuple):
     read: Callable[[], Any]
 
 
-def _part() -> parts.ParsedPart:
+def _rows() -> Any:
     Path("rows.csv").write_bytes(files.tables()[".csv"][0])
-    return parts.parsed(read_graphs("rows.csv", target="y"), "rows.csv")
+    return read_graphs("rows.csv", target="y")
 
 
-def _encoded() -> parts.EncodedPart:
-    part = _part()
-    return parts.encoded(part, WLCounts(n_iterations=1, n_features=2**8).fit(part.graphs))
+def _chunk() -> chunks.Chunk:
+    store = Checkpoints(Path("work"), "fuzz")
+    return chunks.Chunk("rows.csv", store, chunks.save_chunk(store, 0, _rows()))
+
+
+def _read_chunk() -> Any:
+    store = Checkpoints(Path("work"), "fuzz")
+    report = store.load_record("report 0", chunks.ChunkReport)
+    assert report is not None
+    chunk = chunks.Chunk("rows.csv", store, report)
+    return chunk.graphs(), chunk.load("signatures".__eq__)
 
 
 def _load_cached(parse: Callable[[], Any]) -> Any:
@@ -97,15 +105,8 @@ _CHOICE = Choice(
 _MEMBER = ModelFit("wl", (0.01, 0.1, 1.0, 10.0), _CHOICE, (), [], None, 1.5)
 
 ARRAY_FILES: dict[str, Kept] = {
-    "part": Kept(
-        lambda: parts.save_parsed(Path("file.npz"), _part()),
-        lambda: parts.load_parsed(Path("file.npz")),
-    ),
-    "encoded": Kept(
-        lambda: parts.save_encoded(Path("file.npz"), _encoded()),
-        lambda: parts.load_encoded(Path("file.npz")),
-    ),
-    "cache": Kept(lambda: (_part(), _load_cached(_dataset)), lambda: _load_cached(_parse_again)),
+    "chunk": Kept(_chunk, _read_chunk),
+    "cache": Kept(lambda: (_rows(), _load_cached(_dataset)), lambda: _load_cached(_parse_again)),
     "search": Kept(
         lambda: _store().save("a", {"x": np.arange(5.0), "y": np.eye(2)}),
         lambda: _store().load("a"),

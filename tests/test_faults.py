@@ -157,7 +157,7 @@ def test_a_clock_that_is_moved_changes_nothing(command, drive, tmp_path):
     ("command", "work"),
     [
         ("fit", "fdgnn.selection.search.parallel"),
-        ("fit shards", "fdgnn.scale.local._ahead"),
+        ("fit shards", "fdgnn.scale.workers.WorkerPool"),
         ("evaluate", "fdgnn.evaluation.running.parallel"),
         ("predict", "fdgnn.prediction.predictor.Predictor.predict"),
     ],

@@ -21,7 +21,7 @@ import signal, time
 import numpy as np
 from fdgnn import GraphReservoir, kernels
 from fdgnn.datasets import make_random_graphs
-from fdgnn.linear.blocks import in_strips
+from fdgnn.scale.workers import Workers
 from fdgnn.reservoir.engine import embed
 
 graphs = make_random_graphs(20, n_vertices=(50, 60), random_state=0)
@@ -30,12 +30,10 @@ rows = np.arange(0, 501, 50), np.tile(np.arange(50, dtype=np.int32), 10), np.emp
 places, group = np.arange(50, dtype=np.int32), np.zeros(50, dtype=np.int32)
 ONE = np.ones((10, 1))
 
-class Products:
-    def begin(self):
-        return (np.zeros((50, 50)),)
-
-    def add(self, totals, part):
-        kernels.add_normal_products(*rows, places, ONE, group, np.ones((50, 50)), totals[0])
+def products(strip):
+    sums = np.zeros((50, 50))
+    while True:
+        kernels.add_normal_products(*rows, places, ONE, group, np.ones((50, 50)), sums)
 
 def pooled(solver):
     return lambda n: embed(
@@ -43,7 +41,7 @@ def pooled(solver):
     )
 
 def passes(n):
-    in_strips(Products(), range(2**40), lambda part: part, n)
+    list(Workers(n_threads=n).over(products, range(2)))
 
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 for work in (pooled("paper"), pooled("auto"), passes):

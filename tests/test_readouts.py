@@ -1,7 +1,8 @@
-"""Readouts on sparse features: dual, conjugate gradients, Gaussian; weights; held-out outputs."""
+"""Readouts: dual, features in chunks, Gaussian; weights; held-out outputs."""
 
 from __future__ import annotations
 
+import itertools
 import tracemalloc
 
 import numpy as np
@@ -11,12 +12,13 @@ from scipy.integrate import quad_vec
 from sklearn.kernel_ridge import KernelRidge as KernelRidgeOfSklearn
 from sklearn.linear_model import Ridge as RidgeOfSklearn
 
+from fdgnn.arrays import spread
 from fdgnn.exceptions import ConvergenceWarning
-from fdgnn.linear import KernelRidge, Ridge, blocks, conjugate, exact, preconditioner
-from fdgnn.linear.blocks import NOBODY, InMemory
-from fdgnn.linear.conjugate import TOLERANCE, SparseRidge, Systems
+from fdgnn.folds import TRAIN
+from fdgnn.linear import Chunks, KernelRidge, Ridge, exact, passes
 from fdgnn.linear.exact import fit_dual, held_out_by_inverse
 from fdgnn.linear.products import row_products
+from fdgnn.scale.chunks import sparse_rows
 
 ALPHAS = np.array([1e-3, 0.1, 10.0])
 
@@ -89,116 +91,123 @@ def test_whole_weights_are_repeated_samples(data):
         )
 
 
+# ---------------------------------------------------------------------- features in chunks
+
+
+class HeldChunks(Chunks):
+    """Features in memory, cut into chunks."""
+
+    def __init__(self, X, size=60, n_bytes=None):
+        self.shape, self.sparse, self.n_bytes = X.shape, sp.issparse(X), n_bytes
+        self.chunks = [X[i : i + size] for i in range(0, X.shape[0], size)]
+        self.size, self.steps = size, 0
+
+    def total(self, add, shapes, *rows):
+        sums = tuple(map(np.zeros, shapes))
+        for start, X in zip(itertools.count(0, self.size), self.chunks, strict=False):
+            add(sums, self.features(X), *(each[start : start + self.size] for each in rows))
+        return sums
+
+    def gather(self, function, *rows):
+        return [
+            function(self.features(X), *(each[start : start + self.size] for each in rows))
+            for start, X in zip(itertools.count(0, self.size), self.chunks, strict=False)
+        ]
+
+    def features(self, X):
+        return sparse_rows(X) if self.sparse else X
+
+    def progress(self, n_steps, n_left):
+        self.steps += 1
+
+
+def in_chunks(X, Y, alphas, weights=None, **options):
+    """Weights (a, q, P) and intercepts (a, q) by passes."""
+    path = Ridge(normalize=False).solve(
+        HeldChunks(X, **options), Y, (), np.empty((0, len(Y)), dtype=np.int64), weights
+    )
+    readouts = [path.readout(alpha) for alpha in alphas]
+    return np.stack([r.coef for r in readouts]), np.stack([r.intercept for r in readouts])
+
+
 @pytest.mark.parametrize("n_columns", [20, 200])  # fewer than samples, and more
-@pytest.mark.parametrize("given", ["alike", "weighted", "some left out"])
-def test_conjugate_gradients_are_within_their_tolerance(data, monkeypatch, n_columns, given):
-    monkeypatch.setattr(preconditioner, "MOST_ROWS", 8)  # so that some steps are left to do
+@pytest.mark.parametrize("given", ["alike", "weighted"])
+def test_passes_are_within_their_tolerance(data, n_columns, given):
     X, Y, weights = data
-    X = X[:, :n_columns]
-    some_left_out = weights * (np.arange(60) % 3 > 0)
-    w = {"alike": None, "weighted": weights, "some left out": some_left_out}[given]
-    coef, intercept = solved(X, Y, ALPHAS, w)
+    X, w = X[:, :n_columns], {"alike": None, "weighted": weights}[given]
+    coef, intercept = in_chunks(X, Y, ALPHAS, w)
     scale = np.ones(60) if w is None else w
-    some = scale > 0
     level = np.average(Y, axis=0, weights=scale)
     size = np.sqrt((scale[:, None] * (Y - level) ** 2).sum(axis=0))
     for a, alpha in enumerate(ALPHAS):
-        exact = RidgeOfSklearn(alpha=alpha, solver="svd").fit(
-            X[some].toarray(), Y[some], scale[some]
-        )
+        exact = RidgeOfSklearn(alpha=alpha, solver="svd").fit(X.toarray(), Y, scale)
         off = (X @ coef[a].T + intercept[a]) - exact.predict(X.toarray())
         error = np.sqrt((scale[:, None] * off**2).sum(axis=0))
-        assert (error <= TOLERANCE * size * 1.01).all()
+        assert (error <= passes.TOLERANCE * size * 1.01).all()
 
 
-def solved(X, Y, alphas, weights=None, tell=None):
-    """Weights (a, q, P) and intercepts (a, q) by conjugate gradients."""
-    in_one_fold = np.zeros(len(Y), dtype=np.int64)
-    ridge = SparseRidge(InMemory(X, Y, in_one_fold, weights), *([tell] if tell else []))
-    coef, intercept = ridge.fit(Systems.all_of(np.array([NOBODY]), Y.shape[1], np.array(alphas)))
-    shape = len(alphas), Y.shape[1]
-    return ridge.spread_out(coef).reshape(*shape, X.shape[1]), intercept.reshape(shape)
-
-
-def test_rows_that_are_drawn_save_steps(monkeypatch):
-    rng = np.random.default_rng(0)
-    common = 1 / np.arange(1, 801)  # a few columns that most samples have, and many rare ones
-    X = sp.csr_array((rng.random((600, 800)) < common) * 1.0) @ sp.diags_array(np.full(800, 3.0))
-    Y = rng.standard_normal((600, 1))
-    steps = {}
-    for rows in (1, 150):
-        monkeypatch.setattr(preconditioner, "MOST_ROWS", rows)
-        told = []
-        solved(sp.csr_array(X), Y, [0.3], tell=lambda *each, to=told: to.append(each))
-        steps[rows] = len(told)
-    assert steps[150] < 0.75 * steps[1], steps
-
-
-def test_rows_are_drawn_whatever_their_order_and_however_counts_are_written(data, monkeypatch):
-    X, _, _ = data
-    counts = sp.csr_array(sp.vstack([X.astype(bool) * 2.0, X[:9].astype(bool) * 1.0]))
-    n = counts.shape[0]
-    folds, order = np.zeros(n, dtype=np.int64), np.random.default_rng(0).permutation(n)
-    twice = np.repeat(counts.indices, counts.data.astype(int))
-    starts = np.concatenate([[0], np.cumsum(counts.data)])[counts.indptr].astype(int)
-    as_ones = sp.csr_array((np.ones(len(twice)), twice, starts), shape=counts.shape)
-    monkeypatch.setattr(preconditioner, "_SHARE", 0.5)
-
-    def drawn(X):
-        return preconditioner.draw_rows(InMemory(X, np.zeros((n, 1)), folds), n, n)
-
-    wanted = drawn(counts)
-    assert 0 < len(wanted.times) < n
-    monkeypatch.setattr(blocks, "PART", 7)
-    for found in (drawn(counts[order]), drawn(as_ones)):
-        assert (found.keys == wanted.keys).all()
-        assert (found.X != wanted.X).nnz == 0
-    doubled = drawn(sp.csr_array(sp.vstack([counts, counts]))[:n])
-    assert (doubled.keys == wanted.keys).all()
-
-
-def test_parts_and_lots_change_nothing_that_matters(data, monkeypatch):
+@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_features_in_chunks_have_the_predictions_of_memory(data, monkeypatch, dense, weighted):
+    monkeypatch.setattr(passes, "TOLERANCE", 1e-9)
     X, Y, weights = data
-    monkeypatch.setattr(preconditioner, "_SHARE", 1.0)  # few steps: what is rounded off grows
-    whole = solved(X, Y, ALPHAS, weights)
-    monkeypatch.setattr(blocks, "PART", 7)
-    monkeypatch.setattr(conjugate, "MOST_NUMBERS", 2 * X.shape[1])
-    for found, wanted in zip(solved(X, Y, ALPHAS, weights), whole, strict=True):
-        np.testing.assert_allclose(found, wanted, atol=1e-6)
+    X = X[:, :30].toarray() if dense else X
+    Y, w, folds = with_unknown(Y), weights if weighted else None, np.arange(60)[None] % 3
+    wanted = Ridge().solve(X, Y, ALPHAS, folds, w)
+    for size, n_bytes in ((60, None), (7, None), (7, 1)):  # the last: one system after another
+        chunks = HeldChunks(X, size, n_bytes)
+        assert chunks.spread == pytest.approx(spread(X))
+        found = Ridge().solve(chunks, Y, ALPHAS, folds, w)
+        np.testing.assert_allclose(found.predictions, wanted.predictions, atol=1e-5)
+        ours, theirs = (path.readout(np.array([0.1, 0.2, 0.1, 1.0])) for path in (found, wanted))
+        np.testing.assert_allclose(ours.outputs(X), theirs.outputs(X), atol=1e-5)
 
 
-def test_the_number_of_threads_changes_no_bit(data, monkeypatch):
+@pytest.mark.parametrize("dense", [False, True])
+def test_samples_without_a_fold_train_and_are_not_predicted(data, monkeypatch, dense):
+    monkeypatch.setattr(passes, "TOLERANCE", 1e-9)
     X, Y, _ = data
-    monkeypatch.setattr(blocks, "PART", 7)
-    fold = np.arange(60) % 3
-    systems = Systems.all_of(np.arange(3), Y.shape[1], np.array(ALPHAS))
-    one, two = (SparseRidge(InMemory(X, Y, fold, n_jobs=n)).fit(systems) for n in (1, 2))
-    assert (one[0] == two[0]).all()
-    assert (one[1] == two[1]).all()
+    X = X[:, :30].toarray() if dense else X
+    folds = np.arange(60)[None] % 3
+    wanted = Ridge().solve(X, Y, ALPHAS, folds).predictions
+    some = np.where(folds == 0, 0, TRAIN)
+    found = Ridge().solve(HeldChunks(X, 7), Y, ALPHAS, some).predictions
+    np.testing.assert_allclose(found[:, :, folds[0] == 0], wanted[:, :, folds[0] == 0], atol=1e-5)
+    assert np.isnan(found[:, :, folds[0] > 0]).all()
 
 
-def test_conjugate_gradients_keep_few_matrices_of_unknowns(monkeypatch):
-    """Solution, step, residual and direction, two sums of a pass, and something to spare."""
-    monkeypatch.setattr(blocks, "PART", 100)  # in four strips
-    monkeypatch.setattr(preconditioner, "MOST_ROWS", 20)
+def test_all_alphas_take_the_steps_of_the_smallest(data):
+    X, Y, _ = data
+    folds, steps = np.arange(60)[None] % 3, []
+    for alphas in (ALPHAS[:1], ALPHAS):
+        chunks = HeldChunks(X)
+        Ridge().solve(chunks, Y, alphas, folds)
+        steps.append(chunks.steps)
+    assert steps[0] == steps[1]
+
+
+def test_passes_keep_few_vectors():
     X = sp.random_array((400, 20_000), density=0.01, format="csr", rng=np.random.default_rng(0))
     Y = X[:, :1].toarray() + X.sum(axis=1)[:, None]
-    ridge = SparseRidge(InMemory(X, Y, np.arange(400) % 5))
-    systems = Systems.all_of(np.arange(5), 1, np.logspace(-2, 1, 8) * ridge.spread)
+    chunks = HeldChunks(X, 100)
+    chunks.column_sums  # noqa: B018
+    most = passes.least_bytes(20_000)
+    chunks.n_bytes = most
     tracemalloc.start()
-    ((lot, coef, _),) = ridge.lots(systems)
-    most = tracemalloc.get_traced_memory()[1]
+    Ridge().solve(chunks, Y, np.logspace(-2, 1, 8), np.arange(400)[None] % 5)
+    peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert lot == slice(0, 40)
-    assert most < 7.5 * coef.nbytes
+    assert peak < 1.2 * most
 
 
-def test_conjugate_gradients_that_do_not_end_are_told(data, monkeypatch):
+def test_passes_that_do_not_end_are_told(data, monkeypatch):
     X, Y, _ = data
-    monkeypatch.setattr(conjugate, "MOST_STEPS", 2)
-    monkeypatch.setattr(preconditioner, "MOST_ROWS", 1)
-    with pytest.warns(ConvergenceWarning, match="not solved to 0.001 in 2 steps"):
-        solved(X, Y, ALPHAS)
+    monkeypatch.setattr(passes, "MOST_STEPS", 2)
+    with pytest.warns(ConvergenceWarning, match=r"not solved to a relative .* 0.001 in 2 steps"):
+        in_chunks(X, Y, ALPHAS)
+
+
+# ---------------------------------------------------------------------- kernels
 
 
 @pytest.mark.parametrize("recipe", [Ridge(normalize=False), KernelRidge()])

@@ -11,6 +11,7 @@ import os
 import pickle
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -32,28 +33,32 @@ from fdgnn import (
 from fdgnn.context import Context
 from fdgnn.datasets import make_cycles, make_motif_graphs
 from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, GraphError, StudyError
-from fdgnn.fitting import FitTask
-from fdgnn.folds import N_FOLDS, salt_of, signature_folds
-from fdgnn.linear import preconditioner
-from fdgnn.linear.conjugate import TOLERANCE
-from fdgnn.linear.path import LARGE_ALPHAS
-from fdgnn.scale import parts, sparse
-from fdgnn.scale.coding import Coding
-from fdgnn.scale.local import Local
+from fdgnn.folds import N_FOLDS, TRAIN, choice_folds, salt_of, signature_folds
+from fdgnn.linear.path import LARGE_ALPHAS, MANY
+from fdgnn.scale import chunks
 from fdgnn.scale.plan import check_trainable, memory_of, plan_memory
 from fdgnn.scale.shards import ShardRequest, find_shards, is_many, rows_about
-from fdgnn.scale.training import read_shards, task_asked, train_on_shards
+from fdgnn.scale.training import folds_of, read_shards, train_on_shards
+from fdgnn.scale.workers import Workers
+from fdgnn.seeds import seed_sequence
 from fdgnn.training import TrainingOptions, new_model
 
 QUIET = Context()
+PLAN = plan_memory("2GB", QUIET)
 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     """Take a hundred graphs for many, so that they are solved as a million would be."""
     monkeypatch.setenv("FDGNN_MAX_KERNEL_BYTES", "10000")  # of 50 graphs
-    monkeypatch.setattr("fdgnn.folds.MANY_GRAPHS", 50)
-    monkeypatch.setattr(preconditioner, "MOST_ROWS", 8)
+    for module in ("folds", "scale.training"):
+        monkeypatch.setattr(f"fdgnn.{module}.MANY_GRAPHS", 50)
+
+
+def take_for_many(monkeypatch, many):
+    """Take so many graphs for very many, of which one fold is held out."""
+    for module in ("linear.path", "scale.training"):
+        monkeypatch.setattr(f"fdgnn.{module}.MANY", many)
 
 
 def rows(n=120, seed=0):
@@ -87,15 +92,28 @@ def shards(tmp_path):
     return folder
 
 
-def read(shards, work, target="y", n_rows=15, **options):
-    asked = ShardRequest({"target": target, **options}, n_rows=n_rows)
-    executor = Local(work, 10**9)
-    return read_shards(find_shards(str(shards)), asked, executor, QUIET), executor
+def read(shards, work, target="y", n_rows=15, workers=None, context=QUIET, **options):
+    request = ShardRequest({"target": target, **options}, n_rows=n_rows)
+    listed = find_shards(str(shards))
+    return read_shards(listed, request, work, PLAN, workers or Workers(), context)
 
 
-def trained(shards, work, model, target="y", names=None, **options):
-    found, executor = read(shards, work, target, **options)
-    return train_on_shards(model, found, names or (target,), executor, QUIET)
+def trained(shards, work, model, target="y", names=None, task=None, **options):
+    found = read(shards, work, target, **options)
+    train_on_shards(model, found.graphs, found.targets(names or (target,), task))
+    return model
+
+
+def alphas(model):
+    return [each.alpha for each in model.estimators_]
+
+
+def scores(model):
+    return {each.metric: each.mean for each in model.evaluation_.metrics}
+
+
+def n_held_out(model):
+    return model.evaluation_.folds[0].n_test
 
 
 def in_memory(n=120):
@@ -112,11 +130,11 @@ def colors(kind=GraphClassifier, alpha="cv", **parameters):
 
 
 def test_wl_features_give_the_model_of_memory(shards, tmp_path, monkeypatch):
-    monkeypatch.setattr("fdgnn.linear.conjugate.TOLERANCE", 1e-9)  # in memory few are exact
+    monkeypatch.setattr("fdgnn.linear.passes.TOLERANCE", 1e-9)  # in memory few are exact
     graphs, table = in_memory()
     y = np.array([row["y"] for row in table])
     whole = colors(probability=True).fit(graphs, y)
-    found = trained(shards, tmp_path / "w", colors(probability=True)).model
+    found = trained(shards, tmp_path / "w", colors(probability=True))
     assert found.estimators_[0].alpha == whole.estimators_[0].alpha
     scores = whole.decision_function(graphs)
     np.testing.assert_allclose(
@@ -132,8 +150,8 @@ def test_a_reservoir_is_the_model_of_memory(shards, tmp_path):
     reservoir = FDGNNRegressor(n_units=10, random_state=0)
     whole = reservoir.fit(graphs, y)
     found = trained(shards, tmp_path / "w", FDGNNRegressor(n_units=10, random_state=0), "size")
-    np.testing.assert_allclose(found.model.predict(graphs), whole.predict(graphs), rtol=1e-6)
-    found, whole = (m.estimators_[0].encoder for m in (found.model, whole))
+    np.testing.assert_allclose(found.predict(graphs), whole.predict(graphs), rtol=1e-6)
+    found, whole = (m.estimators_[0].encoder for m in (found, whole))
     assert found.degree_ == pytest.approx(whole.degree_)
 
 
@@ -141,7 +159,7 @@ def test_a_reservoir_has_the_random_features_that_are_asked_for(shards, tmp_path
     found = trained(
         shards, tmp_path / "w", FDGNNRegressor(n_units=10, n_projections=30, random_state=0), "size"
     )
-    assert found.model.projection_.shape == (30, 10)
+    assert found.projection_.shape == (30, 10)
 
 
 def test_several_targets_with_unknown_values(shards, tmp_path):
@@ -150,91 +168,55 @@ def test_several_targets_with_unknown_values(shards, tmp_path):
         row["size"] = None
     for number, path in enumerate(sorted(shards.iterdir())):
         write(path, table[40 * number : 40 * (number + 1)])
+    wanted = {"target": ["y", "size"], "names": ("y", "size"), "task": "regression"}
     model = colors(GraphRegressor, intervals=True)
-    found, executor = read(shards, tmp_path / "w", ["y", "size"], numeric=True)
-    told = train_on_shards(model, found, ("y", "size"), executor, QUIET, task="regression")
+    told = trained(shards, tmp_path / "w", model, numeric=True, **wanted)
     graphs, _ = in_memory()
     targets = {"y": [r["y"] for r in table], "size": [r["size"] for r in table]}
     whole = colors(GraphRegressor, alpha=1.0, intervals=True).fit(graphs, targets)
     alone = colors(GraphRegressor, alpha=1.0, intervals=True)
-    again = train_on_shards(alone, found, ("y", "size"), executor, QUIET, task="regression").model
+    again = trained(shards, tmp_path / "w", alone, numeric=True, **wanted)
     np.testing.assert_allclose(again.predict(graphs), whole.predict(graphs), atol=5e-3)
-    assert told.model.predict(graphs).shape == (120, 2)
-    assert told.model.predict_interval(graphs, 0.8).shape == (120, 2, 2)
+    assert told.predict(graphs).shape == (120, 2)
+    assert told.predict_interval(graphs, 0.8).shape == (120, 2, 2)
 
 
 def test_committees_and_weights(shards, tmp_path):
     model = new_model(TrainingOptions(class_weight="balanced", threshold="f1"), True)
     found = trained(shards, tmp_path / "w", model)
-    assert found.task == "classification"
-    assert set(found.members) <= {
+    assert {each.name for each in found.estimators_} <= {
         "WL, 2 iterations", "WL, 3 iterations", "reservoir", "another reservoir"
     }  # fmt: skip
-    assert 0.5 < found.scores["accuracy"] <= 1.0
-    assert found.model.predict_proba(in_memory()[0]).shape == (120, 2)
+    assert 0.5 < scores(found)["accuracy"] <= 1.0
+    assert found.predict_proba(in_memory()[0]).shape == (120, 2)
 
 
-@pytest.mark.parametrize("many", [50, 100])
-def test_of_many_graphs_some_choose(many, shards, tmp_path, monkeypatch):
-    monkeypatch.setattr("fdgnn.scale.coding.MANY", many)
+def test_of_very_many_graphs_one_fold_chooses(shards, tmp_path, monkeypatch):
+    take_for_many(monkeypatch, 50)
     found = trained(shards, tmp_path / "w", colors(probability=True))
-    assert 10 < found.n_held_out < 40
-    same = colors(alpha=found.alphas[0])
-    whole = trained(shards, tmp_path / "w", same)
+    assert 10 < n_held_out(found) < 40
+    assert alphas(found)[0] in [(120 / 50) ** 0.5 * alpha for alpha in LARGE_ALPHAS]
+    same = trained(shards, tmp_path / "w", colors(alpha=alphas(found)[0]))
     graphs, _ = in_memory()
-    off = found.model.outputs(graphs) - whole.model.outputs(graphs)
-    assert np.linalg.norm(off) <= 2 * TOLERANCE * np.sqrt(len(graphs))
-    assert found.scores["accuracy"] >= whole.scores["accuracy"] - 1e-9
+    np.testing.assert_array_equal(found.outputs(graphs), same.outputs(graphs))
+    assert scores(found) == scores(same)
 
 
-def test_few_graphs_say_the_same_together_and_by_passes(shards, tmp_path, monkeypatch):
-    monkeypatch.setattr("fdgnn.scale.coding.MANY", 50)
-    monkeypatch.setattr("fdgnn.linear.conjugate.TOLERANCE", 1e-9)
-    table, executor = read(shards, tmp_path / "w")
-    executor.solver_bytes = 10**9
-    outputs, held_out = [], sparse.SparseTraining.held_out
-    monkeypatch.setattr(
-        sparse.SparseTraining,
-        "held_out",
-        lambda self, alphas: outputs.append(held_out(self, alphas)) or outputs[-1],
-    )
-    models = []
-    for entry in (12, 10**9):  # bytes: the second is too much to have them together
-        monkeypatch.setattr(sparse, "_ENTRY", entry)
-        models.append(train_on_shards(colors(), table, ("y",), executor, QUIET))
-    np.testing.assert_allclose(outputs[0], outputs[1], atol=1e-6)
-    assert models[0].alphas == models[1].alphas
-
-
-def test_alphas_of_all_graphs_are_raised_where_that_does_better(shards, tmp_path, monkeypatch):
-    monkeypatch.setattr("fdgnn.scale.coding.MANY", 50)
-    asked = []
-
-    choose = FitTask.choose
-
-    def last(self, predictions, alphas):
-        asked.append(tuple(alphas))
-        found = choose(self, predictions, alphas)
-        return found._replace(positions=np.full_like(found.positions, len(alphas) - 1))
-
-    monkeypatch.setattr(FitTask, "choose", last)
-    found = trained(shards, tmp_path / "w", colors())
-    share = 50 / (120 * 0.8)
-    assert asked == [LARGE_ALPHAS, pytest.approx((1.0, share**-0.5, 1 / share))]
-    assert found.alphas == [pytest.approx(LARGE_ALPHAS[-1] / share)]
-    asked.clear()
-    assert trained(shards, tmp_path / "w", colors(alpha=0.2)).alphas == [0.2]  # as is asked
+def test_very_many_graphs_try_larger_alphas():
+    few, many = (Ridge().grid(n, classify=True) for n in (MANY, 4 * MANY))
+    assert few == LARGE_ALPHAS
+    assert many == tuple(2 * alpha for alpha in LARGE_ALPHAS[1:])
 
 
 @pytest.mark.parametrize(("many", "n_left_out"), [(10**5, N_FOLDS), (50, 1)])
 def test_held_out_scores_are_of_models_that_have_not_seen_the_graphs(
     many, n_left_out, shards, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("fdgnn.scale.coding.MANY", many)
+    take_for_many(monkeypatch, many)
     graphs, table = in_memory()
     y = np.array([row["y"] for row in table])
     found = trained(shards, tmp_path / "w", colors(alpha=0.1))
-    salt = salt_of(found.model.seed_)
+    salt = salt_of(found.seed_)
     folds = signature_folds(graphs.coloring.signatures, salt, N_FOLDS)
     outputs = np.full(len(y), np.nan)
     for fold in range(n_left_out):
@@ -242,9 +224,11 @@ def test_held_out_scores_are_of_models_that_have_not_seen_the_graphs(
         alone = colors(alpha=0.1).fit(graphs[train], y[train])
         outputs[test] = alone.decision_function(graphs[test])
     some = ~np.isnan(outputs)
-    assert found.n_held_out == some.sum()
-    assert found.scores["accuracy"] == pytest.approx(((outputs > 0) == y)[some].mean())
-    assert found.scores["ROC AUC"] == pytest.approx(roc_auc_score(y[some], outputs[some]), abs=2e-3)
+    assert n_held_out(found) == some.sum()
+    assert scores(found)["accuracy"] == pytest.approx(((outputs > 0) == y)[some].mean())
+    assert scores(found)["roc_auc"] == pytest.approx(
+        roc_auc_score(y[some], outputs[some]), abs=2e-3
+    )
 
 
 # ---------------------------------------------------------------------- nothing done twice
@@ -252,91 +236,76 @@ def test_held_out_scores_are_of_models_that_have_not_seen_the_graphs(
 
 def test_what_is_finished_is_found_again(shards, tmp_path, monkeypatch):
     work = tmp_path / "w"
-    parse, count = parts.parsed, []
+    save, count = chunks.save_chunk, []
 
-    def stopped(table, source):
-        count.append(source)
+    def stopped(*arguments):
+        count.append(arguments)
         if len(count) == 6:
             raise KeyboardInterrupt
-        return parse(table, source)
+        return save(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(parts, "parsed", stopped)
+        patch.setattr(chunks, "save_chunk", stopped)
         with pytest.raises(KeyboardInterrupt):
             read(shards, work)
-    first, _ = read(shards, work)
-    assert first.n_new == 9 - 5
-    assert read(shards, work)[0].n_new == 0
-    encode, made = parts.encoded, []
-    monkeypatch.setattr(parts, "encoded", lambda *each: made.append(1) or encode(*each))
+    assert read(shards, work).n_new == 9 - 5
+    assert read(shards, work).n_new == 0
+    encode, made = chunks.sparse_rows, []
+    monkeypatch.setattr(chunks, "sparse_rows", lambda *each: made.append(1) or encode(*each))
     one = trained(shards, work, colors())
     assert len(made) == 9
     two = trained(shards, work, colors(alpha=0.3))
     assert len(made) == 9
-    assert two.alphas == [0.3] != one.alphas
+    assert alphas(two) == [0.3] != alphas(one)
     os.utime(shards / "a.jsonl", ns=(1, 1))
-    assert read(shards, work)[0].n_new == 3
+    assert read(shards, work).n_new == 3
 
 
 def test_damage_in_a_work_directory_is_told_or_mended(shards, tmp_path):
     graphs, _ = in_memory(20)
     work = tmp_path / "w"
-    expected = trained(shards, work, colors()).model.decision_function(graphs)
+    expected = trained(shards, work, colors()).decision_function(graphs)
     files = [path for path in work.rglob("*") if path.is_file()]
     assert sum(path.suffix == ".npz" for path in files) == 18  # as they were read, and encoded
     for path in files:
         content = path.read_bytes()
         path.write_bytes(content[: len(content) // 2])
-        if path.suffix == ".npz":
-            with pytest.raises(StudyError, match=f"{path.name}: it is damaged"):
+        if path.suffix == ".npz" and path.parent.name == "parsed":
+            with pytest.raises(StudyError, match=r"chunk \d of .*jsonl.* is damaged"):
                 trained(shards, work, colors())
-        else:  # the list of parts of a file, which is then looked through again
-            found = trained(shards, work, colors()).model.decision_function(graphs)
+        else:  # it is made again
+            found = trained(shards, work, colors()).decision_function(graphs)
             assert np.array_equal(found, expected)
         path.write_bytes(content)
 
 
-def test_parts_that_do_not_fit_in_memory_are_read_again(shards, tmp_path):
-    found, executor = read(shards, tmp_path / "w")
-    kept = train_on_shards(colors(), found, ("y",), executor, QUIET).model
-    small = Local(tmp_path / "w", 0)
-    again = train_on_shards(colors(), found, ("y",), small, QUIET).model
-    assert (again.estimators_[0].readout.coef == kept.estimators_[0].readout.coef).all()
-
-
-def test_what_is_kept_of_one_fit_is_not_taken_for_another(shards, tmp_path):
-    found, executor = read(shards, tmp_path / "w")
-
-    def scores(seed, executor):  # with another seed, other graphs are held out together
-        model = colors(alpha=1.0).set_params(random_state=seed)
-        return train_on_shards(model, found, ("y",), executor, QUIET).scores
-
-    first, second = scores(0, executor), scores(1, executor)
-    assert second == scores(1, Local(tmp_path / "w", 10**9)) != first
+def test_chunks_that_do_not_fit_in_memory_are_read_again(shards, tmp_path, monkeypatch):
+    found, coefs = read(shards, tmp_path / "w"), []
+    for cache_bytes in (10**9, 0):
+        model = colors()
+        graphs = replace(found.graphs, cache_bytes=cache_bytes)
+        train_on_shards(model, graphs, found.targets(("y",)))
+        coefs.append(model.estimators_[0].readout.coef)
+    assert (coefs[0] == coefs[1]).all()
 
 
 def test_bad_rows_are_told_with_their_numbers(shards, tmp_path):
     with (shards / "c.jsonl").open("a") as file:
         file.write('{"edge_index": [[0], [9]], "num_nodes": 2, "node_feat": [0, 1], "y": 1}\n')
-    found, executor = read(shards, tmp_path / "w")
-    assert found.n_rejects == 1
-    (reject,) = itertools.chain(*found.rejects(executor))
+    found = read(shards, tmp_path / "w")
+    (reject,) = itertools.chain(*found.rejects())
     assert reject.row == 40
     assert "points past" in reject.reason
-    again, executor = read(shards, tmp_path / "w")
-    assert [*itertools.chain(*again.rejects(executor))] == [reject]
+    assert [*itertools.chain(*read(shards, tmp_path / "w").rejects())] == [reject]
 
 
-def test_reports_of_parts_do_not_grow_with_their_bad_rows(shards, tmp_path):
+def test_reports_of_chunks_do_not_grow_with_their_bad_rows(shards, tmp_path):
     sizes, good = [], (shards / "c.jsonl").read_text()
     for n in (10, 1000):
         (shards / "c.jsonl").write_text(good + "no row\n" * n)
-        (shard,) = find_shards(str(shards / "c.jsonl"))
-        asked = ShardRequest({"target": ("y",)}, n_rows=100).settled(find_shards(str(shards))[0])
-        for folder in (None, tmp_path / str(n)):
-            _, report = parts.parse_block(asked, parts.Block(shard), folder)
-            assert sum(part.n_rejects for part in report.parts) == n
-            sizes.append(max(len(pickle.dumps(part)) for part in report.parts))
+        found = read(shards, tmp_path / "w", n_rows=100)
+        assert sum(chunk.report.n_rejects for chunk in found.chunks) == n
+        sizes.append(max(len(pickle.dumps(chunk)) for chunk in found.chunks))
     assert max(sizes) < 2 * min(sizes)
 
 
@@ -357,30 +326,29 @@ def test_an_unreadable_shard(shards, tmp_path):
     with pytest.raises(DatasetFormatError, match=r"d\.jsonl\.gz"):
         read(shards, tmp_path / "w")
     (shards / "d.jsonl.gz").unlink()
-    assert read(shards, tmp_path / "w")[0].n_new == 0  # the others were finished
+    assert read(shards, tmp_path / "w").n_new == 0  # the others were finished
 
 
 def test_a_shard_that_vanishes(shards, tmp_path):
     listed = find_shards(str(shards))
     (shards / "b.jsonl.gz").unlink()
     with pytest.raises(DatasetNotFoundError, match=r"b\.jsonl\.gz"):
-        read_shards(listed, ShardRequest({"target": "y"}), Local(tmp_path / "w", 0), QUIET)
+        read_shards(listed, ShardRequest({"target": "y"}), tmp_path / "w", PLAN, Workers(), QUIET)
 
 
 def test_mixed_targets(shards, tmp_path):
     table = [{**row, "y": "active"} for row in rows(10)]
     write(shards / "d.jsonl", table)
     with pytest.raises(DatasetFormatError, match=r"text in .*d\.jsonl, but numbers in .*a\.jsonl"):
-        read(shards, tmp_path / "w")
+        read(shards, tmp_path / "w").targets(("y",))
 
 
 def test_one_class_in_all_shards(shards, tmp_path):
     for path in shards.iterdir():
         write(path, [{**row, "y": 3} for row in rows(20)])
-    found, executor = read(shards, tmp_path / "w")
-    assert task_asked(found.survey, ("y",), None) == "classification"
-    with pytest.raises(DatasetFormatError, match="one value only, 3"):
-        train_on_shards(colors(), found, ("y",), executor, QUIET)
+    found = read(shards, tmp_path / "w")
+    with pytest.raises(ValueError, match="one value only, 3"):
+        found.targets(("y",))
 
 
 def test_a_full_disk(shards, tmp_path, monkeypatch):
@@ -388,10 +356,10 @@ def test_a_full_disk(shards, tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(parts.np, "savez", full)
+        patch.setattr(np, "savez", full)
         with pytest.raises(StudyError, match="No space left on device; what is finished is kept"):
             read(shards, tmp_path / "w")
-    assert read(shards, tmp_path / "w")[0].n_new == 9
+    assert read(shards, tmp_path / "w").n_new == 9
 
 
 def test_nothing_to_find(tmp_path):
@@ -423,16 +391,19 @@ def test_what_is_not_trained_out_of_core():
 # ---------------------------------------------------------------------- folds
 
 
-def test_folds_do_not_depend_on_the_place_of_a_row(shards, tmp_path):
-    found, _ = read(shards, tmp_path / "w")
-    coding = Coding.of(("y",), found.survey, "classification", 7)
-    answers = [p.answers for h in found.handles for p in h.parsed()]
-    signatures = np.concatenate([each.signatures for each in answers])
-    assert (signatures == in_memory()[0].coloring.signatures).all()
-    folds = np.concatenate([coding.folds(each) for each in answers])
+def test_folds_are_those_of_memory_wherever_a_row_is(shards, tmp_path, monkeypatch):
+    found = read(shards, tmp_path / "w")
+    targets, seed = found.targets(("y",)), seed_sequence(7)
+    graphs, _ = in_memory()
+    assert (found.graphs.signatures == graphs.coloring.signatures).all()
+    folds = folds_of(found.graphs, targets, seed)
     assert set(folds.tolist()) == {0, 1, 2, 3, 4}
-    turned = answers[0]._replace(signatures=answers[0].signatures[::-1])
-    assert (coding.folds(turned)[::-1] == coding.folds(answers[0])).all()
+    assert (folds == choice_folds(targets, graphs, seed)).all()
+    turned = signature_folds(found.graphs.signatures[::-1], salt_of(seed))
+    assert (turned[::-1] == folds).all()
+    take_for_many(monkeypatch, 50)
+    few = folds_of(found.graphs, targets, seed)
+    assert (few == np.where(folds == 0, 0, TRAIN)).all()
 
 
 # ---------------------------------------------------------------------- piece by piece, in code
@@ -467,7 +438,7 @@ def test_pieces_that_cannot_be():
 
 
 def test_batches_from_an_iterator_are_one_fit(monkeypatch):
-    monkeypatch.setattr("fdgnn.linear.conjugate.TOLERANCE", 1e-9)  # in memory few are exact
+    monkeypatch.setattr("fdgnn.linear.passes.TOLERANCE", 1e-9)  # in memory few are exact
     graphs, table = in_memory()
     y = np.array([row["y"] for row in table])
     whole = colors(probability=True).fit(graphs, y)
@@ -497,9 +468,7 @@ def test_rows_that_are_read_are_shown_with_their_rate_and_the_time_left(
     monkeypatch.setattr("fdgnn.context._SECONDS_BETWEEN_LINES", 0.0)
     for n_jobs in (1, 2):
         context = Context(n_jobs=n_jobs, quiet=False)
-        executor = Local(tmp_path / f"w{n_jobs}", 10**9, context)
-        asked = ShardRequest({"target": "y"}, n_rows=10)
-        read_shards(find_shards(str(shards)), asked, executor, context)
+        read(shards, tmp_path / f"w{n_jobs}", n_rows=10, workers=Workers(n_jobs), context=context)
         lines = [line for line in capsys.readouterr().err.splitlines() if "rows read" in line]
         assert len(lines) >= (2 if n_jobs == 1 else 1)
         assert re.search(r"rows read: \d+ of \d+", lines[-1])
@@ -523,7 +492,7 @@ def test_rows_are_guessed_from_the_beginning_of_a_file(tmp_path, name):
 
 
 @pytest.mark.parametrize("memory", ["400MB", "600MB", "1GB", "2GB", "100GB"])
-def test_rows_of_a_part_do_not_depend_on_the_number_of_processes(memory):
+def test_rows_of_a_chunk_do_not_depend_on_the_number_of_processes(memory):
     plans = [plan_memory(memory, Context(n_jobs=n)) for n in (1, 2, 64)]
     assert len({(plan.n_rows, plan.solver, plan.cache) for plan in plans}) == 1
     for n, plan in zip((1, 2, 64), plans, strict=True):
@@ -542,12 +511,9 @@ def test_a_model_is_bitwise_the_same_with_two_processes(model, shards, tmp_path)
     write(tmp_path / "one.jsonl", table)
     for data in (tmp_path / "one.jsonl", shards):
         found = []
-        for n_jobs in (1, 2):
-            context = Context(n_jobs=n_jobs)
-            executor = Local(tmp_path / f"{data.name}-{n_jobs}", 10**9, context)
-            request = ShardRequest({"target": "y"}, n_rows=15)
-            read = read_shards(find_shards(str(data)), request, executor, context)
-            fitted = train_on_shards(clone(model), read, ("y",), executor, context).model
+        for n in (1, 2):
+            work = tmp_path / f"{data.name}-{n}"
+            fitted = trained(data, work, clone(model), workers=Workers(n, n))
             save_model(fitted, tmp_path / "model.fdgnn")
             found.append((tmp_path / "model.fdgnn").read_bytes())
         assert found[0] == found[1]

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import os
 import signal
-from dataclasses import dataclass
-from typing import ClassVar
 
-import numpy as np
 import pytest
 
 from commands import fdgnn
 from fdgnn.clusters import connected
 from fdgnn.exceptions import StudyError
-from fdgnn.scale.cluster import Cluster
-from fdgnn.scale.parts import Parts
-from fdgnn.scale.shards import ShardRequest, find_shards
-from fdgnn.scale.training import read_shards, train_on_shards
-from test_scale import QUIET, _small, colors, in_memory, read, shards  # noqa: F401
+from fdgnn.scale.workers import Workers
+from test_scale import (  # noqa: F401
+    QUIET,
+    _small,
+    alphas,
+    colors,
+    in_memory,
+    read,
+    shards,
+    take_for_many,
+    trained,
+)
 
 distributed = pytest.importorskip("distributed")
 pytestmark = [
@@ -36,91 +40,49 @@ def client():
     cluster.close()
 
 
-class Killing(Cluster):
-    """A cluster that loses a worker in the middle of the work."""
-
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        self.n_passes = 0
-
-    def total(self, step, handles, loader):
-        self.n_passes += 1
-        if self.n_passes == 8:
-            os.kill(next(iter(self.client.run(os.getpid).values())), signal.SIGKILL)
-        return super().total(step, handles, loader)
+def of_cluster(client, shards, work, model):  # noqa: F811
+    return trained(shards, work, model, workers=Workers(client=client))
 
 
-def test_the_same_model_though_a_worker_is_killed(client, shards, tmp_path):  # noqa: F811
-    here, local = read(shards, tmp_path / "w")
-    wanted = train_on_shards(colors(alpha=1.0), here, ("y",), local, QUIET).model
-    executor = Killing(client, None, QUIET)
-    url = f"file://{shards}/*"
-    found = read_shards(find_shards(url), ShardRequest({"target": "y"}, n_rows=15), executor, QUIET)
-    assert found.survey.labels == here.survey.labels
-    model = train_on_shards(colors(alpha=1.0), found, ("y",), executor, QUIET).model
-    assert executor.n_passes > 8
+def test_the_same_model_though_a_worker_is_killed(client, shards, tmp_path, monkeypatch):  # noqa: F811
+    wanted = trained(shards, tmp_path / "w", colors(alpha=1.0))
+    passes, over = [], Workers.over
+
+    def killing(self, function, items):
+        passes.append(1)
+        if len(passes) == 8:
+            os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+        return over(self, function, items)
+
+    monkeypatch.setattr(Workers, "over", killing)
+    found = of_cluster(client, f"file://{shards}/*", tmp_path / "c", colors(alpha=1.0))
+    assert len(passes) > 8
     graphs, _ = in_memory()
-    scores = wanted.decision_function(graphs)
-    np.testing.assert_allclose(
-        model.decision_function(graphs), scores, atol=1e-6 * (scores.max() - scores.min())
-    )
+    assert (found.decision_function(graphs) == wanted.decision_function(graphs)).all()
 
 
-@pytest.mark.parametrize("together", [1, 64_000_000])
-def test_blocks_that_lie_together_keep_their_order(client, monkeypatch, together):
-    monkeypatch.setattr("fdgnn.scale.cluster._TOGETHER", together)
-    blocks = [Parts([np.array([number, number + 0.5])]) for number in range(9)]
-    handles = [client.submit(lambda block: block, each, pure=False) for each in blocks]
-    cluster = Cluster(client, None, QUIET)
-    found = cluster.gather(np.sum, handles, AsTheyAre())
-    assert found == [2 * number + 0.5 for number in range(9)]
-    (total,) = cluster.total(SumOfAll(), handles, AsTheyAre())
-    assert total == sum(found)
-
-
-@dataclass(frozen=True)
-class AsTheyAre:
-    kept: ClassVar[bool] = True
-
-    def load(self, part):
-        return part
-
-
-class SumOfAll:
-    def begin(self):
-        return (np.zeros(1),)
-
-    def add(self, totals, part):
-        totals[0][0] += part.sum()
-
-
-def test_few_graphs_choose_as_on_one_machine(client, shards, tmp_path, monkeypatch):  # noqa: F811
-    monkeypatch.setattr("fdgnn.scale.coding.MANY", 50)
-    here, local = read(shards, tmp_path / "w")
-    wanted = train_on_shards(colors(), here, ("y",), local, QUIET)
-    executor = Cluster(client, None, QUIET)
-    asked = ShardRequest({"target": "y"}, n_rows=15)
-    there = read_shards(find_shards(str(shards)), asked, executor, QUIET)
-    found = train_on_shards(colors(), there, ("y",), executor, QUIET)
-    assert found.alphas == wanted.alphas
+def test_alpha_is_chosen_as_on_one_machine(client, shards, tmp_path, monkeypatch):  # noqa: F811
+    take_for_many(monkeypatch, 50)
+    wanted = trained(shards, tmp_path / "w", colors())
+    found = of_cluster(client, shards, tmp_path / "c", colors())
+    assert alphas(found) == alphas(wanted)
     graphs, _ = in_memory()
-    scores = wanted.model.decision_function(graphs)
-    np.testing.assert_allclose(found.model.decision_function(graphs), scores, atol=1e-6)
+    assert (found.decision_function(graphs) == wanted.decision_function(graphs)).all()
 
 
 def test_errors_of_workers_are_those_of_this_machine(client, shards, tmp_path):  # noqa: F811
+    workers = Workers(client=client)
     (shards / "d.jsonl").write_text('{"smiles": "CCO", "y": 1}\n')
     with pytest.raises(ValueError, match=r"d\.jsonl.*edge_index"):
-        read_shards(
-            find_shards(str(shards)), ShardRequest({"target": "y"}, n_rows=15),
-            Cluster(client, tmp_path / "w", QUIET), QUIET,
-        )  # fmt: skip
+        read(shards, tmp_path / "w", workers=workers)
     (shards / "d.jsonl").unlink()
-    again = read_shards(
-        find_shards(str(shards)), ShardRequest({"target": "y"}, n_rows=15),
-        Cluster(client, tmp_path / "w", QUIET), QUIET,
-    )  # fmt: skip
-    assert again.n_new < 9
+    assert read(shards, tmp_path / "w", workers=workers).n_new < 9
+
+
+def test_a_directory_that_workers_do_not_see_is_told(client, shards, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(client, "run", lambda function: {"one": True, "other": False})
+    with pytest.raises(StudyError, match="give one that they share by `work_dir`"):
+        read(shards, tmp_path / "w", workers=Workers(client=client))
 
 
 def test_an_address_nobody_answers_at(monkeypatch):

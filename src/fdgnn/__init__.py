@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from fdgnn.model_files import load_model as load_model
     from fdgnn.model_files import model_info as model_info
     from fdgnn.model_files import save_model as save_model
-    from fdgnn.scale.batches import fit_batches as fit_batches
+    from fdgnn.scale.training import fit_batches as fit_batches
     from fdgnn.selection.search import FDGNNSearchCV as FDGNNSearchCV
 
 # The public names of each module, and the modules that are public themselves.
@@ -82,7 +82,7 @@ _NAMES = {
     "fdgnn.installation": ("compile_kernels",),
     "fdgnn.linear": ("KernelRidge", "Ridge"),
     "fdgnn.model_files": ("load_model", "model_info", "save_model"),
-    "fdgnn.scale.batches": ("fit_batches",),
+    "fdgnn.scale.training": ("fit_batches",),
     "fdgnn.selection.search": ("FDGNNSearchCV",),
 }
 _MODULES = {

@@ -33,6 +33,8 @@ from scipy.linalg import lapack
 from fdgnn.arrays import Features, Floats, Ints
 from fdgnn.encoders import Encoder, Encoding
 from fdgnn.graphs import GraphBatch
+from fdgnn.linear import Chunks
+from fdgnn.linear.passes import SparseRows
 from fdgnn.records import cached_property
 from fdgnn.threads import one_blas_thread
 
@@ -68,6 +70,13 @@ class SeenFeatures:
         alone = columns[often == 1]
         seen = cls.of_columns(columns, counts.shape[1])
         return seen, _share(counts, np.isin(counts.indices, alone))
+
+    @classmethod
+    def fit_chunks(cls, counts: Chunks) -> tuple[SeenFeatures, Floats]:
+        """Keep what counts in chunks have, and return the novelty of each row, as `fit` does."""
+        often = counts.column_sums[0]  # a column that one graph has once is in no other
+        own = counts.gather(partial(_share_alone, often == 1))
+        return cls.of_columns(np.flatnonzero(often), len(often)), np.concatenate(own)
 
     @classmethod
     def of_columns(cls, columns: npt.NDArray[np.integer], n_columns: int) -> SeenFeatures:
@@ -180,9 +189,16 @@ class Novelty:
         return found
 
     @classmethod
-    def fit(cls, number: int, encoder: Encoder, X: Features, graphs: GraphBatch) -> Novelty | None:
+    def fit(
+        cls, number: int, encoder: Encoder, X: Features | Chunks, graphs: GraphBatch
+    ) -> Novelty | None:
         """Compare training graphs, whose features are X, with each other; None where it cannot."""
         counting = encoder.n_counted is not None
+        if isinstance(X, Chunks):
+            if not counting:
+                return None
+            measure, own = SeenFeatures.fit_chunks(X)
+            return cls.known(number, measure, _limit(own))
         kind: Any = SeenFeatures if counting else Leverage
         if counting:
             X = encoder.counted(graphs, X)
@@ -190,11 +206,6 @@ class Novelty:
             return None
         learn = partial(_compared, kind, X)
         return cls(number, learn) if X.size <= MOST_KEPT else cls.known(number, *learn())
-
-    @classmethod
-    def of_own(cls, estimator: int, measure: NoveltyMeasure, own: Floats) -> Novelty:
-        """Take a measure, and the novelty (n,) of training graphs beside each other."""
-        return cls.known(estimator, measure, _limit(own))
 
     def of(self, encoder: Encoder, graphs: GraphBatch, encoding: Encoding) -> Floats:
         """Give the novelty of checked graphs, (n,), by the encoder of `estimator`."""
@@ -241,3 +252,9 @@ def _share(counts: sp.csr_array, chosen: npt.NDArray[np.bool_]) -> Floats:
         for data in (counts.data * chosen, counts.data)
     )
     return np.asarray(part / np.where(whole > 0, whole, 1.0))
+
+
+def _share_alone(alone: npt.NDArray[np.bool_], rows: SparseRows) -> Floats:
+    """Share of each row's counts in columns that no other row has."""
+    matrix = rows.matrix(len(alone))
+    return _share(matrix, alone[matrix.indices])

@@ -9,7 +9,7 @@ several kinds of work may share a directory. A damaged entry counts as absent, a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -41,21 +41,23 @@ class Checkpoints:
 
     def __init__(self, directory: Path | None, *contents: Any) -> None:
         self.directory = directory
-        self._contents = "" if directory is None else content_hash((__version__, contents))
+        self.contents = "" if directory is None else content_hash((__version__, contents))
 
     def save(self, key: str, arrays: Mapping[str, Any]) -> None:
         """Save named arrays, completely or not at all."""
         if self.directory is not None:
             with write_aside(self._path(key, ARRAYS)) as file:
-                plain: dict[str, Any] = {name: np.asarray(each) for name, each in arrays.items()}
+                plain: dict[str, Any] = {n: padded(np.asarray(each)) for n, each in arrays.items()}
                 np.savez(file, **plain)
 
-    def load(self, key: str) -> dict[str, Array] | None:
-        """Return named arrays, or None if they are not there or damaged."""
+    def load(
+        self, key: str, wanted: Callable[[str], bool] | None = None
+    ) -> dict[str, Array] | None:
+        """Return the arrays, or those with wanted names; None if not there or damaged."""
         if self.directory is None or not (path := self._path(key, ARRAYS)).is_file():
             return None
         try:
-            return read_arrays(path)
+            return read_arrays(path, wanted)
         except ValueError:
             return None
 
@@ -76,7 +78,7 @@ class Checkpoints:
 
     def _path(self, key: str, ending: str) -> Path:
         assert self.directory is not None
-        name = hashlib.sha256(f"{self._contents} {key}".encode()).hexdigest()[:32]
+        name = hashlib.sha256(f"{self.contents} {key}".encode()).hexdigest()[:32]
         return self.directory / f"{name}{ending}"
 
 

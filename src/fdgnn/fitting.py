@@ -21,7 +21,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,9 +32,17 @@ from fdgnn.encoders import Encoder, Encoding
 from fdgnn.encoders.base import Settling, check_features, check_rows
 from fdgnn.encoders.descriptors import DescriptorBlock, beside
 from fdgnn.expansion import RandomExpansion, expanded
-from fdgnn.folds import TEST
+from fdgnn.folds import TEST, UNUSED
 from fdgnn.graphs import GraphBatch
-from fdgnn.linear import KernelReadout, KernelRidge, LinearReadout, Ridge, RidgePath, SparseReadout
+from fdgnn.linear import (
+    Chunks,
+    KernelReadout,
+    KernelRidge,
+    LinearReadout,
+    Ridge,
+    RidgePath,
+    SparseReadout,
+)
 from fdgnn.metrics import Metric
 from fdgnn.records import cached_property
 from fdgnn.targets import Targets
@@ -42,6 +50,15 @@ from fdgnn.targets import Targets
 FEW_GRAPHS = 8  # whose outputs take one kernel call, because calls take longer than sums
 
 Readout: TypeAlias = LinearReadout | SparseReadout | KernelReadout
+
+
+class GraphSource(Protocol):
+    """Graphs that are not in memory, with the attributes of a batch by which encoders are drawn."""
+
+    def __len__(self) -> int: ...
+
+    def encoded(self, encoder: Encoder, expansion: RandomExpansion | None) -> Chunks:
+        """Return the features of the graphs, as the readout sees them, in chunks."""
 
 
 # ---------------------------------------------------------------------- models
@@ -145,8 +162,9 @@ class FitTask:
     ----------
     targets : Targets
     folds : (n_rows, n) int
-        The inner fold of each graph; -1 for test graphs of an outer fold, -2 for graphs that take
-        no part. May have no rows.
+        The inner fold of each graph; `TEST` for test graphs of an outer fold, `UNUSED` for graphs
+        that take no part, `TRAIN` for graphs in chunks that train every readout and are not
+        predicted out of fold. May have no rows.
     metric : Metric
         What alpha is chosen by.
     weights : (n,) or (n, q), optional
@@ -226,7 +244,7 @@ class ModelFit:
         One for each random initialization, trained on all graphs. Empty if it was not wanted.
     settlings : list of Settling
         How the iterations of reservoirs ended on the training graphs.
-    features : (n, n_features), optional
+    features : (n, n_features), or Chunks, optional
         The encoder's features of the training graphs, of the first initialization.
     seconds : float
         CPU seconds of this thread.
@@ -239,7 +257,7 @@ class ModelFit:
     choice: Choice | None
     fitted: tuple[FittedModel, ...]
     settlings: list[Settling]
-    features: Features | None
+    features: Features | Chunks | None
     seconds: float
     more: tuple[Floats, ...] = ()
 
@@ -288,7 +306,7 @@ class ModelFit:
 
 def fit_model(
     base: BaseModel,
-    graphs: GraphBatch,
+    graphs: GraphBatch | GraphSource,
     task: FitTask,
     *,
     alphas: Sequence[float] | None = None,
@@ -299,8 +317,8 @@ def fit_model(
     Parameters
     ----------
     base : BaseModel
-    graphs : GraphBatch
-        Checked.
+    graphs : GraphBatch or GraphSource
+        Checked graphs in memory, or graphs in chunks out of core.
     task : FitTask
     alphas : sequence of float, optional
         What is tried; by default the grid of the readout.
@@ -313,7 +331,7 @@ def fit_model(
 
 def fit_depths(
     base: BaseModel,
-    graphs: GraphBatch,
+    graphs: GraphBatch | GraphSource,
     task: FitTask,
     depths: Sequence[int | None],
     *,
@@ -351,17 +369,19 @@ class _Drawn(NamedTuple):
     expansion: RandomExpansion | None
     descriptors: DescriptorBlock | None
     encoding: Encoding
-    X: Features  # what the readout sees
+    X: Any  # what the readout sees, Features or Chunks
 
 
 def _draw(
     base: BaseModel,
     seed: np.random.SeedSequence,
-    graphs: GraphBatch,
+    graphs: GraphBatch | GraphSource,
     depths: Sequence[int | None],
     n_jobs: int | None,
 ) -> list[_Drawn]:
     """Fit the encoder, encode the graphs, and draw the random expansion; for each depth."""
+    if not isinstance(graphs, GraphBatch):
+        return [_draw_chunked(base, seed, graphs)] * len(depths)
     name = base.encoder.depth_parameter
     known = [depth for depth in depths if depth is not None]
     encoder = clone(base.encoder)
@@ -388,6 +408,16 @@ def _draw(
     return drawn
 
 
+def _draw_chunked(base: BaseModel, seed: np.random.SeedSequence, graphs: GraphSource) -> _Drawn:
+    """Fit the encoder to graphs that are not in memory; their features are encoded in chunks."""
+    encoder = clone(base.encoder).draw(graphs, seed)
+    n = encoder.n_features_out
+    assert n is not None
+    expansion = draw_expansion(encoder, n, base.n_projections, seed)
+    X: Any = graphs.encoded(encoder, expansion)
+    return _Drawn(encoder, expansion, None, Encoding([X]), X)
+
+
 def _fit_drawn(
     base: BaseModel,
     drawn: list[_Drawn],
@@ -398,7 +428,7 @@ def _fit_drawn(
     train: bool,
 ) -> ModelFit:
     """Choose alpha for the initializations together, and train the readout of each."""
-    Y, folds = task.targets.coded, np.maximum(task.folds, TEST)  # what is unused trains nothing
+    Y, folds = task.targets.coded, np.where(task.folds == UNUSED, TEST, task.folds)
     choice, others, fitted = None, [], []
     with _solvable(alphas):
         paths: list[RidgePath] = [

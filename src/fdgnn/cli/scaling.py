@@ -16,7 +16,8 @@ from fdgnn.texts import counted
 
 if TYPE_CHECKING:
     from fdgnn.context import Context
-    from fdgnn.scale.training import ReadShards, ScaledTraining
+    from fdgnn.evaluation.record import Evaluation
+    from fdgnn.scale.training import ReadShards
     from fdgnn.training import TrainingOptions
 
 
@@ -36,9 +37,8 @@ class ScaleOptions:
     work_dir: Annotated[
         Path | None,
         typer.Option(
-            help="Out of core: where encoded parts are kept, for a stopped or another fit to "
-            "begin with; by default OUTPUT.work. On a cluster all workers must see it; by default "
-            "they keep parts in their own memory."
+            help="Out of core: where encoded graphs are kept, for a stopped or another fit to "
+            "begin with; by default OUTPUT.work. All workers of a cluster must see it."
         ),
     ] = None
     cluster: Annotated[
@@ -85,57 +85,60 @@ def fit_out_of_core(
 ) -> None:
     """Train on shards, and save the model."""
     from fdgnn.model_files import save_model
-    from fdgnn.scale.plan import check_trainable, executor_for, plan_memory
+    from fdgnn.scale.plan import check_trainable, plan_memory, workers_for
     from fdgnn.scale.shards import ShardRequest, find_shards
-    from fdgnn.scale.training import read_shards, task_asked, train_on_shards
+    from fdgnn.scale.training import read_shards, train_on_shards
     from fdgnn.training import new_model
 
     check_trainable(job.options)
     names, shards = job.names, find_shards(job.data)
     folder = options.work_dir or Path(f"{job.output}.work")
     plan = plan_memory(options.memory, context)
-    with executor_for(options.cluster, options.work_dir, folder, plan, context) as executor:
-        asked = ShardRequest(job.reading, n_rows=plan.n_rows)
-        read = read_shards(shards, asked, executor, context)
+    with workers_for(options.cluster, plan, context) as workers:
+        request = ShardRequest(job.reading, n_rows=plan.n_rows)
+        read = read_shards(shards, request, folder, plan, workers, context)
         with bad_rows.listing() as rejected:
-            for some in read.rejects(executor):
+            for some in read.rejects():
                 rejected.extend(some)
         listed = rejected.show(read.n_rows, context)
-        task = task_asked(read.survey, names, job.options.task)
-        graphs, files = counted(read.survey.n_graphs, "graph"), counted(len(shards), "file")
-        say(f"{graphs} of {files}", context.quiet)
-        model = new_model(job.options, task == "classification")
-        training = train_on_shards(model, read, names, executor, context, task=task)
-    save_model(training.model, job.output, score=training.score, nested=False)
-    _print(training, read, job, listed, as_json)
-    if options.cluster is None:
-        say(f"encoded parts are kept in {folder}; remove it when no other fit needs them",
-            context.quiet)  # fmt: skip
+        targets = read.targets(names, job.options.task)
+        say(f"{counted(len(targets), 'graph')} of {counted(len(shards), 'file')}", context.quiet)
+        model = new_model(job.options, targets.classify)
+        found = train_on_shards(model, read.graphs, targets)
+    save_model(model, job.output)
+    _print(model, found, read, job, listed, as_json)
+    say(f"chunks are kept in {folder}; remove it when no other fit needs them", context.quiet)
 
 
 def _print(
-    training: ScaledTraining, read: ReadShards, job: ScaleJob, listed: dict[str, object],
+    model: Any,
+    found: Evaluation,
+    read: ReadShards,
+    job: ScaleJob,
+    listed: dict[str, object],
     as_json: bool,
-) -> None:  # fmt: skip
+) -> None:
+    names = [each.name for each in model.estimators_]
+    scores, n_held_out = {each.words: each.mean for each in found.metrics}, found.folds[0].n_test
+    seconds = {"read": read.seconds, "train": found.times.total or 0.0}
     if as_json:
         facts = {
             "model": str(job.output),
-            "task": training.task,
-            "graphs": training.n_graphs,
-            "held_out": training.n_held_out,
-            "metric": training.metric,
-            "score": training.score,
-            "scores": training.scores,
-            "seconds": training.seconds,
-            "members": training.members,
-            "alphas": training.alphas,
-            "new_parts": read.n_new,
+            "task": found.task,
+            "graphs": found.n_graphs,
+            "held_out": n_held_out,
+            "metric": found.metric,
+            "score": found.score,
+            "scores": scores,
+            "seconds": seconds,
+            "members": names,
+            "alphas": [each.alpha for each in model.estimators_],
+            "new_chunks": read.n_new,
         }
         typer.echo(json.dumps(facts | listed))
         return
-    for what, value in training.scores.items():
-        show(f"{what}, on {training.n_held_out} graphs held out  {value:.3f}")
-    if len(set(training.members)) > 1:
-        show(f"the average of: {'; '.join(training.members)}")
-    seconds = sum(training.seconds.values())
-    show(f"{training.n_graphs} graphs, {seconds:.1f} s, written to {job.output}")
+    for what, value in scores.items():
+        show(f"{what}, on {n_held_out} graphs held out  {value:.3f}")
+    if len(set(names)) > 1:
+        show(f"the average of: {'; '.join(names)}")
+    show(f"{found.n_graphs} graphs, {sum(seconds.values()):.1f} s, written to {job.output}")

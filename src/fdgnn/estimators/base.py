@@ -26,7 +26,7 @@ from fdgnn.encoders.registry import register_encoder, registered_class
 from fdgnn.ensemble import combine
 from fdgnn.exceptions import UnusableGraphWarning
 from fdgnn.fitting import FEW_GRAPHS, BaseModel, FitTask, FittedModel, ModelFit, fit_model
-from fdgnn.folds import choice_folds
+from fdgnn.folds import TRAIN, choice_folds
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.checks import check_finite
 from fdgnn.graphs.converters import Sifted, as_batch, items_of, sift
@@ -178,8 +178,13 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             if name in ("_moments", "n_iter_", "converged_") or name.startswith("training_"):
                 delattr(self, name)
 
-    def _assemble(self, fits: Sequence[ModelFit], graphs: GraphBatch, task: FitTask) -> None:
-        """Keep base models by the rule, and learn from their out-of-fold predictions."""
+    def _assemble(
+        self, fits: Sequence[ModelFit], graphs: GraphBatch, task: FitTask
+    ) -> Floats | None:
+        """Keep base models by the rule, and learn from their out-of-fold predictions.
+
+        Returns the predictions (n, q), if there are any.
+        """
         kept = list(fits)
         predictions = None
         if len(task.folds):
@@ -187,7 +192,11 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             kept = [fit for fit, keep in zip(fits, ensemble.kept[-1], strict=True) if keep]
             predictions = ensemble.predictions[-1]
         models = [model for fit in kept for model in fit.fitted]
-        self._take(models, task.targets, predictions, task.weights)
+        if predictions is not None and (some := task.folds[-1] != TRAIN).sum() < len(some):
+            weights = None if task.weights is None else task.weights[some]
+            self._take(models, task.targets[some], predictions[some], weights)
+        else:
+            self._take(models, task.targets, predictions, task.weights)
         self._novelty = _novelty_of(kept, models, graphs)
         firsts = [fit.fitted[0].encoder for fit in kept]
         warn_once(concern for encoder in firsts for concern in encoder.concerns(graphs))
@@ -196,6 +205,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             self.n_iter_ = np.concatenate([s.n_iter for s in settlings]).max(axis=0)
             self.converged_ = np.concatenate([s.residual < s.tol for s in settlings]).all(axis=0)
             self._tell_unsettled(settlings)
+        return predictions
 
     def _take(
         self,

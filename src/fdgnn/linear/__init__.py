@@ -2,10 +2,12 @@
 
 from fdgnn.linear.gram import Moments
 from fdgnn.linear.kernel_ridge import KernelReadout, KernelRidge
+from fdgnn.linear.passes import Chunks
 from fdgnn.linear.path import RidgePath, fits_in_memory
 from fdgnn.linear.ridge import LinearReadout, Ridge, SparseReadout
 
 __all__ = [
+    "Chunks",
     "KernelReadout",
     "KernelRidge",
     "LinearReadout",

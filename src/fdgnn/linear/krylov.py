@@ -41,7 +41,7 @@ the systems are solved again with products in double precision.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -50,6 +50,7 @@ import numpy.typing as npt
 
 from fdgnn.arrays import Floats, Ints
 from fdgnn.exceptions import ConvergenceWarning
+from fdgnn.folds import TRAIN, trained_on
 
 #: |r| beside |P V y|, for out-of-fold predictions, by which alpha is chosen, and for readouts.
 PREDICTION_TOLERANCE = 1e-3
@@ -89,7 +90,7 @@ class Problems(NamedTuple):
     targets: Floats
 
 
-class _Shifts:
+class Shifts:
     """Factors of T + alpha I, T (k, k) growing with the steps, for c systems and a alphas."""
 
     def __init__(self, alphas: Floats, size: Floats) -> None:
@@ -99,8 +100,13 @@ class _Shifts:
         self._off: list[Floats] = []
         self._size = size
 
-    def add(self, diagonal: Floats, off: Floats) -> None:
-        """Add a row of T: its diagonal entry (c,), and the entry before it (c,)."""
+    def add(self, diagonal: Floats, off: Floats) -> tuple[Floats, Floats]:
+        """Add a row of T: its diagonal entry (c,), and the entry before it (c,).
+
+        Return the ratio (c, a) of that entry to the pivot before, and the gain (c, a): the
+        coefficient of the direction that the new vector adds to the solution.
+        """
+        ratio = np.zeros_like(self.alphas)
         if not self._pivots:
             self._pivots.append(diagonal[:, None] + self.alphas)
             self._right.append(np.repeat(self._size[:, None], self.alphas.shape[1], axis=1))
@@ -109,6 +115,7 @@ class _Shifts:
             self._pivots.append(diagonal[:, None] + self.alphas - off[:, None] * ratio)
             self._right.append(-ratio * self._right[-1])
         self._off.append(off)
+        return ratio, self._right[-1] / self._pivots[-1]
 
     def last(self) -> Floats:
         """Return the last entry (c, a) of (T + alpha I)^-1 e_1 |P V y|, as an absolute value."""
@@ -125,7 +132,82 @@ class _Shifts:
 
 
 class Lanczos:
-    """The Krylov spaces of some systems, one step after the other.
+    """The Krylov spaces of symmetric operators side by side, one step after the other.
+
+    Parameters
+    ----------
+    apply : callable
+        Returns the products (c, d) of the operators with vectors (c, d).
+    start : (c, d)
+        The vectors that span the first spaces.
+    basis : bool
+        Whether each new vector is made orthogonal to all before it, which are kept for that in
+        single precision. Without it, there are more steps and nothing that grows with them.
+    """
+
+    def __init__(
+        self, apply: Callable[[Floats], Floats], start: Floats, *, basis: bool = True
+    ) -> None:
+        self._apply = apply
+        self.size = np.sqrt(np.einsum("cn,cn->c", start, start))
+        self.vector = start / np.where(self.size > 0, self.size, np.inf)[:, None]
+        self._before = np.zeros_like(start)
+        self._basis: list[npt.NDArray[np.float32]] | None = [] if basis else None  # (c, _BLOCK, n)
+        self.diagonal: list[Floats] = []  # (c,) each
+        self.off: list[Floats] = [np.zeros(len(start))]
+
+    @property
+    def n_steps(self) -> int:
+        """The dimension of the spaces."""
+        return len(self.diagonal)
+
+    def step(self) -> None:
+        """Add one vector to each space."""
+        q = self.vector
+        product = self._apply(q)
+        diagonal = np.einsum("cn,cn->c", product, q)
+        product -= diagonal[:, None] * q
+        product -= self.off[-1][:, None] * self._before
+        if self._basis is not None:
+            self._orthogonalize(product, q)
+        off = np.sqrt(np.einsum("cn,cn->c", product, product))
+        off[off <= 1e-12 * np.abs(diagonal)] = 0.0  # the space is invariant: the solution is exact
+        self.diagonal.append(diagonal)
+        self.off.append(off)
+        self._before = q
+        self.vector = product / np.where(off > 0, off, np.inf)[:, None]
+
+    def _orthogonalize(self, product: Floats, q: Floats) -> None:
+        """Add q to the basis, and take what lies in its span away from the products, in place."""
+        assert self._basis is not None
+        k = self.n_steps % _BLOCK
+        if k == 0:
+            self._basis.append(np.zeros((len(q), _BLOCK, q.shape[1]), dtype=np.float32))
+        self._basis[-1][:, k] = q
+        single = product.astype(np.float32)[:, :, None]
+        for block in self._basis:
+            own = block[:, : k + 1] if block is self._basis[-1] else block
+            product -= (own.transpose(0, 2, 1) @ (own @ single))[:, :, 0]
+
+    def shifts(self, alphas: Floats) -> Shifts:
+        """Return the factors of T + alpha I for alphas (c, a)."""
+        found = Shifts(alphas, self.size)
+        for diagonal, off in zip(self.diagonal, self.off, strict=False):
+            found.add(diagonal, off)
+        return found
+
+    def keep_first(self, n: int) -> None:
+        """Forget all systems but the first n."""
+        own = slice(n)
+        self.size = self.size[own]
+        self.vector, self._before = self.vector[own].copy(), self._before[own].copy()
+        self._basis = [block[own].copy() for block in self._basis or ()]
+        self.diagonal = [each[own] for each in self.diagonal]
+        self.off = [each[own] for each in self.off]
+
+
+class DualSystems:
+    """Regressions side by side, by products of samples, and the Krylov spaces of their systems.
 
     Parameters
     ----------
@@ -143,34 +225,14 @@ class Lanczos:
         self.products, self.wanted = products, wanted
         self._n_kept, self._kept = n_kept, list[Floats]()  # (n_kept, n) each
         self.roots = problems.roots
-        weights = self.roots**2
-        self.total = weights.sum(axis=1)
-        safe = np.where(self.total > 0, self.total, 1.0)
-        self.level = np.einsum("cn,cn->c", weights, problems.targets) / safe
-        start = self.roots * (problems.targets - self.level[:, None])
-        self.size = np.sqrt(np.einsum("cn,cn->c", start, start))
-        length = np.sqrt(np.einsum("cn,cn->c", weights, problems.targets**2))
-        self.size[self.size <= 1e-13 * length] = 0.0  # constant targets: nothing but rounding
-        self._safe = safe
-        self._vector = start / np.where(self.size > 0, self.size, np.inf)[:, None]
-        self._before = np.zeros_like(start)
-        self._basis: list[npt.NDArray[np.float32]] = []  # of (c, _BLOCK, n)
-        self.diagonal: list[Floats] = []  # (c,) each
-        self.off: list[Floats] = [np.zeros(len(self.total))]
+        total, self.level, start = centered_targets(problems)
+        self._safe = np.where(total > 0, total, 1.0)
         self.levels: list[Floats] = []  # weighted means of K V q
         self.outputs: list[Floats] = []  # K V q at the wanted places
+        self.lanczos = Lanczos(self._apply, start)
 
-    @property
-    def n_steps(self) -> int:
-        """The dimension of the spaces."""
-        return len(self.diagonal)
-
-    def step(self) -> None:
-        """Add one vector to each basis."""
-        q, k = self._vector, self.n_steps
-        if k % _BLOCK == 0:
-            self._basis.append(np.zeros((len(q), _BLOCK, q.shape[1]), dtype=np.float32))
-        self._basis[-1][:, k % _BLOCK] = q
+    def _apply(self, q: Floats) -> Floats:
+        """Return A q (c, n), and keep what predictions and solutions need of it."""
         self._kept.append(q[: self._n_kept])
         product = self.products.times(self.roots * q)
         if self.wanted is not None:
@@ -178,43 +240,25 @@ class Lanczos:
         product *= self.roots
         level = np.einsum("cn,cn->c", self.roots, product) / self._safe
         product -= self.roots * level[:, None]
-        diagonal = np.einsum("cn,cn->c", product, q)
-        product -= diagonal[:, None] * q
-        product -= self.off[-1][:, None] * self._before
-        single = product.astype(np.float32)[:, :, None]
-        for block in self._basis:
-            own = block[:, : k % _BLOCK + 1] if block is self._basis[-1] else block
-            product -= (own.transpose(0, 2, 1) @ (own @ single))[:, :, 0]
-        off = np.sqrt(np.einsum("cn,cn->c", product, product))
-        off[off <= 1e-12 * np.abs(diagonal)] = 0.0  # the space is invariant: the solution is exact
         self.levels.append(level)
-        self.diagonal.append(diagonal)
-        self.off.append(off)
-        self._before = q
-        self._vector = product / np.where(off > 0, off, np.inf)[:, None]
-
-    def shifts(self, alphas: Floats) -> _Shifts:
-        """Return the factors of T + alpha I for alphas (c, a)."""
-        found = _Shifts(alphas, self.size)
-        for diagonal, off in zip(self.diagonal, self.off, strict=False):
-            found.add(diagonal, off)
-        return found
+        return product
 
     def run(self, alphas: Floats, tolerance: float, most_steps: int) -> tuple[Floats, Mask]:
         """Go on until all alphas (c, a) are solved, or for so many steps at most.
 
         Returns the coefficients (k, c, a) in the basis, and which systems are solved (c, a).
         """
-        shifts = self.shifts(alphas)
-        goal = tolerance * self.size[:, None]
+        lanczos = self.lanczos
+        shifts = lanczos.shifts(alphas)
+        goal = tolerance * lanczos.size[:, None]
         steps = min(most_steps, self.roots.shape[1])
-        while self.n_steps == 0 or (
-            self.n_steps < steps and not (self.off[-1][:, None] * shifts.last() <= goal).all()
+        while lanczos.n_steps == 0 or (
+            lanczos.n_steps < steps and not (lanczos.off[-1][:, None] * shifts.last() <= goal).all()
         ):
-            self.step()
-            shifts.add(self.diagonal[-1], self.off[-2])
+            lanczos.step()
+            shifts.add(lanczos.diagonal[-1], lanczos.off[-2])
         found = shifts.solution()
-        residual = self.off[-1][:, None] * shifts.last()
+        residual = lanczos.off[-1][:, None] * shifts.last()
         length = np.sqrt((found**2).sum(axis=0))
         return found, (residual <= goal) & (self.products.rounding * length <= goal)
 
@@ -241,24 +285,36 @@ class Lanczos:
         """Forget all systems but the first, whose bases are kept, and all outputs."""
         own = slice(self._n_kept)
         self.wanted, self.outputs = None, []
-        self.roots, self.total, self.level = (
+        self.roots, self.level, self._safe = (
             self.roots[own].copy(),
-            self.total[own],
             self.level[own],
+            self._safe[own],
         )
-        self.size, self._safe = self.size[own], self._safe[own]
-        self._vector, self._before = self._vector[own].copy(), self._before[own].copy()
-        self._basis = [block[own].copy() for block in self._basis]
-        self.diagonal = [each[own] for each in self.diagonal]
-        self.off = [each[own] for each in self.off]
         self.levels = [each[own] for each in self.levels]
+        self.lanczos.keep_first(self._n_kept)
+
+
+def centered_targets(problems: Problems) -> tuple[Floats, Floats, Floats]:
+    """Return the sums of weights (c,), the weighted mean targets (c,), and P V y (c, n).
+
+    P V y is zero where targets are constant but for rounding.
+    """
+    roots, targets = problems
+    weights = roots**2
+    total = weights.sum(axis=1)
+    safe = np.where(total > 0, total, 1.0)
+    level = np.einsum("cn,cn->c", weights, targets) / safe
+    start = roots * (targets - level[:, None])
+    size = np.sqrt(np.einsum("cn,cn->c", start, start))
+    start[size <= 1e-13 * np.sqrt(np.einsum("cn,cn->c", weights, targets**2))] = 0.0
+    return total, level, start
 
 
 # ---------------------------------------------------------------------- cross-validation
 
 
 @dataclass(frozen=True)
-class _Fold:
+class Regression:
     """A regression of a cross-validation, and where its predictions are wanted."""
 
     row: int  # -1: the regression on all samples
@@ -267,22 +323,23 @@ class _Fold:
     test: Mask  # (n,)
 
 
-def _regressions(Y: Floats, folds: Ints) -> list[_Fold]:
+def regressions_of(Y: Floats, folds: Ints) -> list[Regression]:
     """List the regressions on all samples, one for each output, and those of all folds."""
     known = ~np.isnan(Y)
     outputs = range(Y.shape[1])
     nothing = np.zeros(len(Y), dtype=bool)
-    found = [_Fold(-1, q, known[:, q], nothing) for q in outputs]
+    found = [Regression(-1, q, known[:, q], nothing) for q in outputs]
     for row, fold in enumerate(folds):
-        inside = fold >= 0
-        for f in np.unique(fold):
+        inside = trained_on(fold)
+        for f in np.unique(fold[fold != TRAIN]):
             test = fold == f
             train = inside if f < 0 else inside & ~test
-            found += [_Fold(row, q, train & known[:, q], test & known[:, q]) for q in outputs]
+            found += [Regression(row, q, train & known[:, q], test & known[:, q]) for q in outputs]
     return found
 
 
-def _problems(regressions: Sequence[_Fold], Y: Floats, weights: Floats | None) -> Problems:
+def problems_of(regressions: Sequence[Regression], Y: Floats, weights: Floats | None) -> Problems:
+    """Return the weights and targets of regressions."""
     roots = np.array([each.train for each in regressions], dtype=np.float64)
     if weights is not None:
         root = np.sqrt(weights)
@@ -305,50 +362,52 @@ class KrylovSolver:
 
     def __init__(self, products: Products, Y: Floats, weights: Floats | None) -> None:
         self.products, self.Y, self.weights = products, Y, weights
-        self._whole: Lanczos | None = None
+        self._whole: DualSystems | None = None
 
     def predict(self, alphas: Floats, folds: Ints) -> tuple[Floats, Mask]:
         """Return out-of-fold predictions (n_rows, a, n, q), and which alphas (a,) are solved."""
         n, q = self.Y.shape
         found = np.full((len(folds), len(alphas), n, q), np.nan)
         solved = np.ones(len(alphas), dtype=bool)
-        regressions = _regressions(self.Y, folds)
+        regressions = regressions_of(self.Y, folds)
         size = max(_NUMBERS // n, 8)
         for start in range(0, len(regressions), size):
             some = regressions[start : start + size]
             wanted = np.flatnonzero(np.array([each.test for each in some]))
             n_kept = q if start == 0 and self._whole is None and size >= q else 0
-            problems = _problems(some, self.Y, self.weights)
-            lanczos = Lanczos(self.products, problems, n_kept, wanted)
+            problems = problems_of(some, self.Y, self.weights)
+            systems = DualSystems(self.products, problems, n_kept, wanted)
             each_alpha = np.broadcast_to(alphas, (len(some), len(alphas)))
-            coefficients, own = lanczos.run(each_alpha, PREDICTION_TOLERANCE, MOST_STEPS)
+            coefficients, own = systems.run(each_alpha, PREDICTION_TOLERANCE, MOST_STEPS)
             solved &= own.all(axis=0)
-            predictions = lanczos.predictions(coefficients)
+            predictions = systems.predictions(coefficients)
             column, sample = np.divmod(wanted, n)
             rows = np.array([each.row for each in some])[column]
             outputs = np.array([each.output for each in some])[column]
             found[rows, :, sample, outputs] = predictions
             if n_kept:
-                lanczos.keep_first()
-                self._whole = lanczos
+                systems.keep_first()
+                self._whole = systems
         return found, solved
 
     def fit(self, alphas: Floats) -> tuple[Floats, Floats, Mask]:
         """Return a (n, q), b (q,) and which outputs are solved, for the alphas (q,) of outputs."""
         if self._whole is None:
-            everything = _regressions(self.Y, np.empty((0, len(self.Y)), dtype=np.int64))
-            problems = _problems(everything, self.Y, self.weights)
-            self._whole = Lanczos(self.products, problems, len(everything))
+            everything = regressions_of(self.Y, np.empty((0, len(self.Y)), dtype=np.int64))
+            problems = problems_of(everything, self.Y, self.weights)
+            self._whole = DualSystems(self.products, problems, len(everything))
         coefficients, solved = self._whole.run(alphas[:, None], READOUT_TOLERANCE, MOST_STEPS)
         dual, mean = self._whole.solution(coefficients[:, :, 0])
         return dual.T, self._whole.level - mean, solved[:, 0]
 
 
-def warn_unsolved(alphas: Floats) -> None:
+def warn_unsolved(
+    alphas: Floats, tolerance: float = PREDICTION_TOLERANCE, n_steps: int | None = None
+) -> None:
     """Warn that regressions with these alphas are not solved to the tolerance."""
     warnings.warn(
         f"ridge regression with alpha={np.min(alphas):g} was not solved to a relative tolerance of "
-        f"{PREDICTION_TOLERANCE:g} in {MOST_STEPS} steps; choose a larger alpha",
+        f"{tolerance:g} in {n_steps or MOST_STEPS} steps; choose a larger alpha",
         ConvergenceWarning,
         stacklevel=4,
     )

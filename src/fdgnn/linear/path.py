@@ -18,7 +18,7 @@ from fdgnn.threads import one_blas_thread
 CLASS_ALPHAS: tuple[float, ...] = (1e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0, 3.0, 10.0)
 NUMBER_ALPHAS: tuple[float, ...] = (1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1e-1, 1.0)
 LARGE_ALPHAS: tuple[float, ...] = (3e-2, 1e-1, 3e-1, 1.0, 3.0, 10.0, 30.0)
-MANY = 10**9  # samples, more than a kernel matrix is made of
+MANY = 50_000  # samples, of which one fold alone is held out, and larger alphas are tried
 _SINGLE = 3e-4  # the smallest alpha for which products in single precision mostly suffice
 _SOME_SAMPLES = 5_000  # from which alphas for targets without noise take too many steps
 _LEAST_ALPHA = 1e-3  # of so many
@@ -164,6 +164,8 @@ def grid_of(alpha: str | float, n_graphs: int, classify: bool) -> tuple[float, .
     """Return the regularization strengths to choose from, where they count in units of features."""
     if alpha != "cv":
         return (float(alpha),)
+    if n_graphs > MANY:  # small ones take too many steps
+        return tuple((n_graphs / MANY) ** 0.5 * alpha for alpha in LARGE_ALPHAS[1:])
     if not fits_in_memory(n_graphs):
         return LARGE_ALPHAS
     if classify:

@@ -14,6 +14,7 @@ from fdgnn.arrays import Features, Floats, Ints, spread
 from fdgnn.linear.exact import TargetGroup, fit_dual, target_groups
 from fdgnn.linear.gram import fit_ridge, held_out_predictions
 from fdgnn.linear.krylov import Products
+from fdgnn.linear.passes import Chunks, PassSolver
 from fdgnn.linear.path import RidgePath, grid_of, solve_by_products
 from fdgnn.linear.products import SparseProducts, row_products
 from fdgnn.parameters import NumberOr, OneOf, check_parameters
@@ -140,7 +141,7 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
 
     def solve(
         self,
-        X: Features,
+        X: Features | Chunks,
         Y: Floats,
         alphas: Sequence[float] | Floats,
         folds: Ints,
@@ -149,11 +150,12 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
         """Fit all folds and regularization strengths.
 
         Dense features are solved by their Gram matrix, sparse ones by products of all pairs of
-        samples, which are never made if there are many.
+        samples, which are never made if there are many. Features in chunks are solved by passes
+        over them.
 
         Parameters
         ----------
-        X : (n, P) array or CSR array
+        X : (n, P) array or CSR array, or Chunks
         Y : (n, q)
             NaN where a target is missing.
         alphas : (n_alphas,)
@@ -169,6 +171,15 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
             Its readouts are `LinearReadout`.
         """
         each = np.asarray(alphas, dtype=np.float64)
+        if isinstance(X, Chunks):
+            unit = (X.spread or 1.0) if self.normalize else 1.0
+            solver = PassSolver.of(X, Y, folds, weights)
+            return RidgePath(
+                solver.predict(each * unit),
+                each,
+                lambda a: LinearReadout(*solver.fit(a * unit)),
+                Y.shape[1],
+            )
         unit = (spread(X) or 1.0) if self.normalize else 1.0  # if all rows are alike, any will do
         if sp.issparse(X):
             path = solve_by_products(_SparseRows(X), Y, each * unit, folds, weights)

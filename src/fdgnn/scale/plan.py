@@ -6,20 +6,18 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import joblib
 
 from fdgnn.clusters import connected
 from fdgnn.context import Context
 from fdgnn.encoders.counts import DEFAULT_FEATURES
-from fdgnn.linear.conjugate import least_bytes
-from fdgnn.scale.executors import Executor
-from fdgnn.scale.local import Local
+from fdgnn.linear.passes import least_bytes
+from fdgnn.scale.workers import Workers
 from fdgnn.training import TrainingOptions
 
-LEAST_ROWS, MOST_ROWS = 1_000, 10_000  # of a part
-_READERS = 3  # processes for which the rows of a part are planned; more of them need more memory
+LEAST_ROWS, MOST_ROWS = 1_000, 10_000  # of a chunk
+_READERS = 3  # processes for which the rows of a chunk are planned; more of them need more memory
 _PROCESS = 150_000_000  # bytes of a process before it has read anything, with its libraries
 _ROW = 20_000  # bytes of a row while it is read, about: a molecule as Python objects
 
@@ -33,14 +31,14 @@ class MemoryPlan:
     total : int
         Bytes in all processes together.
     n_rows : int
-        Rows of a part, which a process reads at once. It does not depend on `n_jobs`, and so the
+        Rows of a chunk, which a process reads at once. It does not depend on `n_jobs`, and so the
         order of sums does not either.
     n_processes : int
         Processes that may read and encode at the same time: `n_jobs`, or as many as fit.
     solver : int
         Bytes of the solver's vectors and sums.
     cache : int
-        Bytes in which it keeps encoded parts; others are read again in each pass.
+        Bytes in which encoded chunks are kept; others are read again in each pass.
     """
 
     total: int
@@ -56,7 +54,7 @@ def plan_memory(
     """Share the memory that is allowed; raise ValueError if it is too little.
 
     First all processes read and encode, then one of them solves. Half of what is left beside the
-    libraries is for the solver, or as much as it needs, and the rest for parts.
+    libraries is for the solver, or as much as it needs, and the rest for chunks.
     """
     total = all_memory() // 2 if asked is None else memory_of(asked)
     left, needed = total - _PROCESS, least_bytes(n_columns)  # beside this process
@@ -99,18 +97,14 @@ def all_memory() -> int:
 
 
 @contextmanager
-def executor_for(
-    cluster: str | None, shared: Path | None, folder: Path, plan: MemoryPlan, context: Context
-) -> Iterator[Executor]:
-    """Give somebody who does the work: this machine, or a cluster."""
+def workers_for(cluster: str | None, plan: MemoryPlan, context: Context) -> Iterator[Workers]:
+    """Return who does the work: this machine, or the Dask cluster with this address."""
+    n_threads = int(joblib.effective_n_jobs(context.n_jobs))
     if cluster is None:
-        folder.mkdir(parents=True, exist_ok=True)
-        yield Local(folder, plan.cache, context, plan.solver, plan.n_processes)
+        yield Workers(plan.n_processes, n_threads)
         return
-    from fdgnn.scale.cluster import Cluster
-
     with connected(cluster, context, n_workers=1) as client:
-        yield Cluster(client, shared, context, plan.solver)
+        yield Workers(client=client)
 
 
 def check_trainable(options: TrainingOptions) -> None:

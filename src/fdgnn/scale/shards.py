@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,6 @@ from fdgnn.datasets.formats import fetched_shard, shard_places, split_name
 from fdgnn.datasets.rows import GraphTables
 from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, FDGNNError
 from fdgnn.files import expanduser
-from fdgnn.records import encode
 from fdgnn.schema import InputSchema
 
 _BEGINNING = 2**20  # bytes of text by which rows are guessed
@@ -29,11 +27,6 @@ class Shard:
 
     path: str
     stamp: str
-
-    def key(self, settings: bytes) -> str:
-        """Name what is made of this very file with these settings."""
-        about = f"{self.path}\n{self.stamp}\n".encode() + settings
-        return hashlib.sha256(about).hexdigest()[:20]
 
 
 def is_many(data: str) -> bool:
@@ -88,18 +81,12 @@ class ShardRequest:
     schema : InputSchema or None
         What was settled on the first shard.
     n_rows : int
-        Rows of a part.
+        Rows of a chunk.
     """
 
     options: Mapping[str, Any] = field(default_factory=dict)
     schema: InputSchema | None = None
     n_rows: int = 10_000
-
-    @property
-    def settings(self) -> bytes:
-        """All of it as bytes, the same for the same settings."""
-        options = repr(sorted(self.options.items())).encode()
-        return b"\n".join([options, encode(self.schema), str(self.n_rows).encode()])
 
     @contextmanager
     def open(self, shard: Shard) -> Iterator[GraphTables]:

@@ -1,227 +1,244 @@
-"""From shards of graphs to a trained model, without having all graphs in memory."""
+"""From files of graphs to a fitted model, without having all graphs in memory."""
 
 from __future__ import annotations
 
+import os
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace as replace_fields
+from sklearn.base import is_classifier
 
 from fdgnn.arrays import Array, Floats
+from fdgnn.checkpoints import Checkpoints
 from fdgnn.context import Context
-from fdgnn.datasets.rows import Reject
-from fdgnn.ensemble import combine
+from fdgnn.datasets.rows import GraphTable, Reject
+from fdgnn.encoders import GraphReservoir
+from fdgnn.encoders.counts import DEFAULT_FEATURES, LabelCounts
 from fdgnn.evaluation.record import (
+    Durations,
     Evaluation,
     EvaluationProtocol,
     FoldResult,
     ModelDescription,
 )
 from fdgnn.evaluation.scores import machine, target_scores, versions
-from fdgnn.exceptions import DatasetFormatError
-from fdgnn.fitting import FitTask
-from fdgnn.folds import salt_of
+from fdgnn.exceptions import DatasetFormatError, GraphError
+from fdgnn.fitting import BaseModel, FitTask, fit_model
+from fdgnn.folds import MANY_GRAPHS, N_FOLDS, TRAIN, choice_folds, salt_of, signature_folds
+from fdgnn.graphs.converters import as_batch
+from fdgnn.linear import Ridge
+from fdgnn.linear.path import MANY
 from fdgnn.metrics import OF_NUMBERS, named_scoring, usual_scoring
-from fdgnn.scale.coding import Coding, task_of_survey
-from fdgnn.scale.executors import AsRejects, AsTargets, Executor, TrainingParts
-from fdgnn.scale.members import ScaleTask, TrainedModel, check_supported, novelty_of
-from fdgnn.scale.parts import Block, PartTargets, Report, in_row_order, joined_survey
+from fdgnn.scale.chunks import Block, Chunk, ChunkedGraphs, parse_block, save_chunk
+from fdgnn.scale.plan import MemoryPlan, plan_memory, workers_for
 from fdgnn.scale.shards import Shard, ShardRequest, rows_about
-from fdgnn.scale.survey import Survey, SurveyedGraphs
+from fdgnn.scale.workers import Workers
 from fdgnn.selection.scoring import NestedPredictions
 from fdgnn.targets import Targets
-from fdgnn.tasks import TaskName
+from fdgnn.tasks import TaskName, table_targets
+from fdgnn.threads import one_blas_thread
 
-_BLOCKS_PER_WORKER = 4  # so that workers end together
-_TOO_MANY = 2**40  # graphs
+_TOO_MANY = 2**40  # graphs for a kernel matrix, so that all readouts are linear
+
+
+# ---------------------------------------------------------------------- reading
 
 
 @dataclass(frozen=True)
 class ReadShards:
-    """Shards that were read: their blocks, and what is known of all graphs."""
+    """Shards that were read: graphs in chunks, and how many rows there were."""
 
-    handles: list[Any]
-    asked: ShardRequest
-    survey: Survey
-    n_rejects: int
-    n_rows: int
-    n_new: int  # parts that were not there before
+    graphs: ChunkedGraphs
+    chunks: Sequence[Chunk]  # with those without any graph
+    n_new: int  # chunks that were not there before
     seconds: float
 
     @property
-    def graphs(self) -> SurveyedGraphs:
-        """All that encoders ask of the graphs."""
-        return SurveyedGraphs(self.survey, self.asked.schema)
+    def n_rows(self) -> int:
+        """Number of rows, valid or not."""
+        return sum(chunk.report.n_rows for chunk in self.chunks)
 
-    def rejects(self, executor: Executor) -> Iterator[Sequence[Reject]]:
+    def rejects(self) -> Iterator[Sequence[Reject]]:
         """Yield the rejected rows, some at a time: there may be more than fit in memory."""
-        for handle in self.handles if self.n_rejects else ():
-            yield from executor.gather(tuple, [handle], AsRejects())
+        yield from (chunk.rejects() for chunk in self.chunks if chunk.report.n_rejects)
 
+    def targets(self, names: tuple[str, ...], task: TaskName | None = None) -> Targets:
+        """Return the targets of all graphs; without `task`, its kind is inferred."""
+        columns = [self.graphs.target(number) for number in range(len(names))]
+        if len(names) == 1:
+            table = self._table(columns[0][0])
+        else:
+            y = np.full((len(self.graphs), len(names)), None, dtype=object)
+            for column, (values, known) in zip(y.T, columns, strict=True):
+                column[known] = values.tolist()
+            table = self._table(y, names)
+        _, targets = table_targets(table, task)
+        targets.check_learnable()
+        return targets
 
-@dataclass(frozen=True)
-class ScaledTraining:
-    """A model that was trained on shards, and how it does on graphs held out."""
-
-    model: Any
-    task: TaskName
-    metric: str
-    score: float
-    scores: dict[str, float]
-    n_graphs: int
-    n_held_out: int
-    members: list[str]
-    alphas: list[Any]
-    seconds: dict[str, float]
+    def _table(self, y: Array, names: tuple[str, ...] = ()) -> GraphTable:
+        graphs: Any = self.graphs
+        return GraphTable(graphs, y, (), np.arange(len(y)), targets=names)
 
 
 def read_shards(
-    shards: Sequence[Shard], asked: ShardRequest, executor: Executor, context: Context
+    shards: Sequence[Shard],
+    request: ShardRequest,
+    folder: Path,
+    plan: MemoryPlan,
+    workers: Workers,
+    context: Context,
 ) -> ReadShards:
-    """Read all shards; what was read before is found again."""
+    """Read all shards into chunks in a folder; what was read before is found again."""
     start = time.perf_counter()
-    settled = asked.settled(shards[0])
-    blocks = [block for shard in shards for block in _blocks(shard, len(shards), executor)]
-    watch = _Progress(rows_about(shards), context)
-    handles = executor.parse(settled, blocks, watch)
-    reports = watch.reports
-    parts = in_row_order([r.block for r in reports], [r.parts for r in reports])
-    survey = joined_survey([part.survey for part in parts])
-    n_rows = sum(report.n_rows for report in reports)
-    if survey is None:
-        first = next((each.first_reject for each in parts if each.n_rejects), None)
-        why = "" if first is None else f", the first because of: {first}"
+    workers.check_sees(folder)
+    settled = request.settled(shards[0])
+    # Each block goes through the lines of its whole shard, so there are no more than readers.
+    stride = min(-(-4 * workers.n_readers // len(shards)), workers.n_readers)
+    blocks = [Block(shard, first, stride) for shard in shards for first in range(stride)]
+    progress = _Progress(rows_about(shards), folder, request.n_rows, context)
+    here = workers.client is None and min(workers.n_processes, len(blocks)) == 1
+    parse = partial(parse_block, settled, folder, progress.add if here else None)
+    found = list(workers.run(parse, blocks, progress.look))
+    numbered = [
+        (shards.index(block.shard), chunk.report.number, chunk)
+        for block, (chunks, _) in zip(blocks, found, strict=True)
+        for chunk in chunks
+    ]
+    chunks = [chunk for *_, chunk in sorted(numbered, key=lambda each: each[:2])]
+    progress.end(sum(chunk.report.n_rows for chunk in chunks))
+    graphs = _chunked(chunks, settled, folder, plan, workers, context)
+    n_new = sum(new for _, new in found)
+    return ReadShards(graphs, chunks, n_new, time.perf_counter() - start)
+
+
+def _chunked(
+    chunks: Sequence[Chunk],
+    request: ShardRequest,
+    folder: Path,
+    plan: MemoryPlan,
+    workers: Workers,
+    context: Context,
+) -> ChunkedGraphs:
+    """Return the graphs of chunks; raise DatasetFormatError if there are none."""
+    some = [chunk for chunk in chunks if chunk.n_graphs]
+    total = None
+    for chunk in some:
+        own = chunk.report.statistics
+        total = own if total is None or own is None else total + own
+    if total is None:
+        first = next((c.report.first_reject for c in chunks if c.report.n_rejects), "")
+        why = f", the first because of: {first}" if first else ""
+        n_rows = sum(chunk.report.n_rows for chunk in chunks)
         raise DatasetFormatError(f"none of the {n_rows} rows can be used{why}")
-    n_rejects = sum(part.n_rejects for part in parts)
-    n_new = sum(report.n_new for report in reports)
-    seconds = time.perf_counter() - start
-    return ReadShards(handles, settled, survey, n_rejects, n_rows, n_new, seconds)
-
-
-def _blocks(shard: Shard, n_shards: int, executor: Executor) -> list[Block]:
-    """Cut a shard into blocks, if there are few shards for the workers.
-
-    Each block goes through the lines of its whole shard, so that there are no more of them than
-    workers.
-    """
-    wanted = -(-_BLOCKS_PER_WORKER * executor.n_workers // n_shards)
-    stride = min(wanted, executor.n_workers)
-    return [Block(shard, first, stride) for first in range(stride)]
+    return ChunkedGraphs(
+        some, total, request.schema, folder, workers, plan.solver, plan.cache, context
+    )
 
 
 class _Progress:
     """Rows as they are read, their rate, and the time left for about as many as there are."""
 
-    def __init__(self, n_rows: int | None, context: Context) -> None:
-        self.reports: list[Report] = []
-        self._n = 0
-        self._new: list[int] = []
+    def __init__(
+        self, n_rows: int | None, folder: Path, rows_of_chunk: int, context: Context
+    ) -> None:
+        self._folder, self._rows_of_chunk = folder / "parsed", rows_of_chunk
+        self._n, self._new = 0, 0
+        self._before = self._n_files()
         self._shown = context.track(self._each(), n_rows, "rows read", size=int)
 
     def _each(self) -> Iterator[int]:
         while True:
-            yield self._new.pop()
+            yield self._new
 
-    def block(self, report: Report) -> None:
-        """Keep what is said of a block."""
-        self.reports.append(report)
+    def _n_files(self) -> int:
+        return sum(1 for _ in self._folder.glob("*.npz"))
 
-    def rows(self, n_rows: int) -> None:
-        """Show how many rows were read until now."""
+    def add(self, n_rows: int) -> None:
+        """Show that some more rows were read."""
+        self.to(self._n + n_rows)
+
+    def look(self) -> None:
+        """Show how many rows the chunks have that other processes have written by now."""
+        self.to((self._n_files() - self._before) * self._rows_of_chunk)
+
+    def to(self, n_rows: int) -> None:
+        """Show how many rows were read."""
         if n_rows > self._n:
-            self._new.append(n_rows - self._n)
-            self._n = n_rows
+            self._new, self._n = n_rows - self._n, n_rows
             next(self._shown)
 
+    def end(self, n_rows: int) -> None:
+        """Show that all rows were read."""
+        self.to(n_rows)
+        self._new = 0
+        next(self._shown)
 
-def task_asked(survey: Survey, names: tuple[str, ...], task: str | None) -> TaskName:
-    """Tell whether targets are classes or numbers: as is asked, or as they look."""
-    return task or task_of_survey(survey, names)  # type: ignore[return-value]
+
+# ---------------------------------------------------------------------- training
 
 
-def train_on_shards(
-    model: Any, read: ReadShards, names: tuple[str, ...], executor: Executor, context: Context,
-    *, task: TaskName | None = None,
-) -> ScaledTraining:  # fmt: skip
+def train_on_shards(model: Any, graphs: ChunkedGraphs, targets: Targets) -> Evaluation:
     """Choose alpha and base models by out-of-fold predictions, and train the model on all graphs.
 
-    `model` is an estimator that is not fitted, for targets of the kind of `task`.
+    `model` is an estimator that is not fitted, for targets of this kind. Returns its `evaluation_`.
     """
     start = time.perf_counter()
-    found: TaskName = task or task_of_survey(read.survey, names)
-    graphs = read.graphs
     model._check_parameters()
-    model._begin(graphs)
-    coding = Coding.of(names, read.survey, found, salt_of(model.seed_))
-    if model.class_weight == "balanced":
-        coding = coding.balanced(read.survey)
-    sampled = executor.gather(_SampledRows(coding), read.handles, AsTargets())
-    values, folds = (np.concatenate(part) for part in zip(*sampled, strict=True))
-    targets = Targets(names, values, coding.classes, flat=len(names) == 1)
     model._check_threshold(targets)
-    fit_task = FitTask(targets, folds[None], model._metric(targets))
-    parts = TrainingParts(executor, read.handles, coding)
-    trained = _trained(model, ScaleTask(parts, graphs, fit_task), context)
-    ensemble = combine([each.fit for each in trained], fit_task)
-    kept = [one for one, keep in zip(trained, ensemble.kept[-1], strict=True) if keep]
-    models = [fitted for one in kept for fitted in one.fit.fitted]
-    predictions = ensemble.predictions[-1]
-    model._take(models, targets, predictions, coding.weights(targets))
-    model._novelty = novelty_of(kept)
-    model.evaluation_ = found_scores = _evaluation(model, targets, predictions, fit_task)
-    return ScaledTraining(
-        model=model,
-        task=found,
-        metric=found_scores.metric,
-        score=found_scores.score or 0.0,
-        scores={each.words: each.mean or 0.0 for each in found_scores.metrics},
-        n_graphs=read.survey.n_graphs,
-        n_held_out=len(targets),
-        members=[fitted.name for fitted in models],
-        alphas=[fitted.alpha for fitted in models],
-        seconds={"read": read.seconds, "train": time.perf_counter() - start},
-    )
-
-
-@dataclass(frozen=True)
-class _SampledRows:
-    """Targets and folds of graphs whose out-of-fold predictions are kept."""
-
-    coding: Coding
-
-    def __call__(self, answers: PartTargets) -> tuple[Array, Array]:
-        some = self.coding.sampled(answers)
-        values = self.coding.values(answers).values[some]
-        return np.asarray(values), np.asarray(self.coding.folds(answers)[some])
-
-
-def _trained(model: Any, task: ScaleTask, context: Context) -> list[TrainedModel]:
-    """Fit all base models."""
-    # No kernel matrix of so many graphs fits in memory: all readouts are linear.
+    model._begin(graphs)
+    folds = folds_of(graphs, targets, model.seed_)
+    weights = targets.weights(None, model.class_weight)
+    task = FitTask(targets, folds[None], model._metric(targets), weights)
     bases = model._base_models(model._graph_kind, _TOO_MANY, model.seed_)
-    check_supported(bases, task.graphs)
-    return [task.train(base, _steps(base.name, context)) for base in bases]
+    check_supported(bases, graphs)
+    source: Any = graphs
+    with one_blas_thread():
+        fits = [fit_model(base, source, task) for base in bases]
+        predictions = model._assemble(fits, source, task)
+    some = folds != TRAIN
+    model.evaluation_ = found = _evaluation(model, targets[some], predictions[some], len(targets))
+    seconds = time.perf_counter() - start
+    return replace_fields(found, times=Durations(total=seconds))
 
 
-def _steps(name: str, context: Context) -> Callable[[int, int], None]:
-    """Show how far a solver is."""
-    import sys
-
-    said = [time.monotonic()]
-
-    def tell(steps: int, left: int) -> None:
-        now = time.monotonic()
-        if not context.quiet and now - said[0] > 10:
-            said[0] = now
-            text = f"{name}: {steps} steps of the solver, {left} systems left"
-            print(text, file=sys.stderr, flush=True)
-
-    return tell
+def folds_of(graphs: ChunkedGraphs, targets: Targets, seed: np.random.SeedSequence) -> Any:
+    """Return the folds in memory; of very many graphs one fold alone is ever predicted."""
+    if len(graphs) <= MANY_GRAPHS:
+        source: Any = graphs
+        return choice_folds(targets, source, seed)
+    folds = signature_folds(graphs.signatures, salt_of(seed))
+    return folds if len(graphs) <= MANY else np.where(folds == 0, 0, TRAIN)
 
 
-def _evaluation(model: Any, targets: Targets, predictions: Floats, task: FitTask) -> Evaluation:
+def check_supported(bases: Sequence[BaseModel], graphs: ChunkedGraphs) -> None:
+    """Raise ValueError for what cannot be trained out of core."""
+    for base in bases:
+        encoder = base.encoder
+        if not isinstance(base.readout, Ridge):
+            raise ValueError("out of core only linear readouts are trained; leave `readout` out")
+        if isinstance(encoder, LabelCounts):
+            if encoder.n_features is None:
+                raise ValueError("out of core WL features are hashed; give `n_features` a number")
+            if graphs.features is not None or not graphs.whole_weights:
+                raise ValueError(
+                    "out of core WL labels cannot cut real features of vertices, or edge weights, "
+                    "into bins; choose --model paper, or leave them out"
+                )
+        elif not isinstance(encoder, GraphReservoir):
+            raise ValueError(
+                f"{base.name} cannot be trained out of core; choose --model wl, auto or paper"
+            )
+
+
+def _evaluation(model: Any, targets: Targets, predictions: Floats, n_graphs: int) -> Evaluation:
     """Score out-of-fold predictions, by which alpha was chosen as well, as one fold."""
     classify = targets.classify
     if model._scoring is not None:
@@ -229,16 +246,80 @@ def _evaluation(model: Any, targets: Targets, predictions: Floats, task: FitTask
     else:
         chosen = usual_scoring(targets.rarest()) if classify else OF_NUMBERS["r2"]
     tested = np.ones((1, len(targets)), dtype=bool)
-    n_folds = int(task.folds.max()) + 1
     return Evaluation(
-        n_graphs=len(targets),
+        n_graphs=n_graphs,
         task="classification" if classify else "regression",
         model=ModelDescription(name="", title=type(model).__name__, kind=type(model).__name__),
         protocol=EvaluationProtocol(
-            name="out-of-fold", n_outer=1, n_inner=n_folds, scoring=chosen.name, seed=0
+            name="out-of-fold", n_outer=1, n_inner=N_FOLDS, scoring=chosen.name, seed=0
         ),
         targets=target_scores(None, NestedPredictions(targets, tested, predictions[None]), chosen),
-        folds=[FoldResult(n_train=0, n_test=len(targets))],
+        folds=[FoldResult(n_train=n_graphs - len(targets), n_test=len(targets))],
         versions=versions(),
         machine=machine(),
     )
+
+
+def fit_batches(
+    model: Any,
+    batches: Iterable[tuple[Any, Any]],
+    *,
+    memory: str | None = None,
+    work_dir: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+) -> Any:
+    """Fit a model to graphs that need not be in memory all at once.
+
+    Alpha is chosen, and probabilities are learned, by out-of-fold predictions, as by
+    ``fdgnn fit --memory``. The readouts are linear.
+
+    Parameters
+    ----------
+    model : estimator such as FDGNNClassifier
+        Or an ``AutoGraphClassifier`` or ``AutoGraphRegressor``. It is fitted, and returned.
+    batches : iterable of (graphs, y)
+        It is gone through once; batches are kept as files.
+    memory : str, optional
+        Such as "2GB"; by default half of the machine's.
+    work_dir : path, optional
+        Where batches are kept while the model is trained; by default a temporary folder.
+    n_jobs : int, optional
+        Threads and processes.
+
+    Examples
+    --------
+    >>> from fdgnn import FDGNNClassifier, fit_batches
+    >>> from fdgnn.datasets import make_motif_graphs
+    >>> graphs, y = make_motif_graphs(60, random_state=0)
+    >>> pieces = ((graphs[i : i + 20], y[i : i + 20]) for i in (0, 20, 40))
+    >>> model = fit_batches(FDGNNClassifier(random_state=0), pieces)
+    >>> model.predict(graphs[:3]).shape
+    (3,)
+    """
+    context = Context(n_jobs=n_jobs)
+    n_columns = getattr(getattr(model, "encoder", None), "n_features", None) or DEFAULT_FEATURES
+    plan = plan_memory(memory, context, n_columns)
+    with tempfile.TemporaryDirectory(dir=work_dir) as place:
+        folder = Path(place)
+        store = Checkpoints(folder / "parsed", "batches")
+        chunks, schema = [], None
+        for number, (given, y) in enumerate(batches):
+            graphs = as_batch(given)
+            schema, n, values = schema or graphs.schema, len(graphs), np.asarray(y)
+            if len(values) != n:
+                raise ValueError(f"batch {number} has {n} graphs, but {len(values)} targets")
+            table = GraphTable(graphs, values, tuple(range(n)), np.arange(n))
+            chunks.append(Chunk(f"batch {number}", store, save_chunk(store, number, table)))
+        if not any(chunk.n_graphs for chunk in chunks):
+            raise GraphError("no graphs: there is nothing to fit to")
+        request = ShardRequest(schema=schema)
+        with workers_for(None, plan, context) as workers:
+            whole = _chunked(chunks, request, folder, plan, workers, context)
+            read = ReadShards(whole, chunks, len(chunks), 0.0)
+            targets = read.targets(("y",), _task_of(model))
+            train_on_shards(model, whole, targets)
+    return model
+
+
+def _task_of(model: Any) -> TaskName:
+    return "classification" if is_classifier(model) else "regression"

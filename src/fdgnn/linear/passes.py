@@ -1,0 +1,377 @@
+r"""Ridge regression on features in chunks, which need not be in memory: by passes over them.
+
+**Sparse features.** With weights w of the samples, V = diag(w)^1/2, and weighted means x and y
+taken away, ``M = V (X - 1 x^T)`` and ``T = V (Y - 1 y^T)``, the coefficients of a regression are ::
+
+    (M^T M + alpha I) c = M^T T,      M^T M d = X^T (w o (X d)) - (sum of w) x (x . d)
+
+which is the system of `fdgnn.linear.krylov` with columns instead of samples: the Krylov space of
+``M^T M`` and ``M^T T`` serves all alphas, and one pass over the chunks serves all folds and
+outputs, because leaving samples out changes w alone. No basis is kept: each step moves the solution
+of each alpha along a direction of its own (conjugate gradients of all shifts at once), so that the
+memory does not depend on the number of steps. An alpha is done when its residual r proves that
+fitted values ``M c`` are off by at most ``TOLERANCE |T|``: r moves them by at most
+``|r| / (2 alpha^1/2)``, as ``r^T S^-1 (S - alpha I) S^-1 r <= |r|^2 / (4 alpha)`` for the matrix S
+of the system.
+
+**Dense features.** The moments of each fold add over chunks (`fdgnn.linear.gram.Moments`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from fdgnn.arrays import ROUNDING, Array, Floats, Ints
+from fdgnn.folds import TRAIN, trained_on
+from fdgnn.linear.exact import target_groups
+from fdgnn.linear.gram import Moments
+from fdgnn.linear.krylov import (
+    Lanczos,
+    Regression,
+    centered_targets,
+    problems_of,
+    regressions_of,
+    warn_unsolved,
+)
+from fdgnn.records import cached_property
+from fdgnn.threads import one_blas_thread
+
+TOLERANCE = 1e-3  # of fitted values, beside the size of the targets
+MOST_STEPS = 2_000
+_BYTES = 500_000_000  # of the vectors of systems that are solved together, unless memory is less
+_VECTORS = 12  # of one system, beside two for each alpha: the process, temporary ones, sums
+_ALPHAS = 8  # at most, of a grid
+
+Result = TypeVar("Result")
+Sums = tuple[Array, ...]
+
+
+def least_bytes(n_columns: int) -> int:
+    """Return the memory that the vectors of one system take, with sums over some columns."""
+    return 8 * n_columns * (_VECTORS + 2 * _ALPHAS)
+
+
+class SparseRows(NamedTuple):
+    """The sparse features of the samples of a chunk."""
+
+    indptr: Ints
+    indices: npt.NDArray[np.int32]
+    values: Floats  # of length 0 where all are 1; an index may occur more than once
+
+    def matrix(self, n_columns: int, places: npt.NDArray[np.int32] | None = None) -> sp.csr_array:
+        """Return the features as a matrix; with `places`, its columns are renumbered."""
+        values = self.values if len(self.values) else np.ones(len(self.indices))
+        columns = self.indices if places is None else places[self.indices]
+        return sp.csr_array((values, columns, self.indptr), shape=(len(self.indptr) - 1, n_columns))
+
+
+class Chunks(ABC):
+    """Features (n, P) in chunks of samples, `SparseRows` or dense arrays.
+
+    Functions that go over chunks get the features of a chunk, and what given arrays with a row for
+    each sample have for the samples of the chunk.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    sparse : bool
+    n_bytes : int or None
+        Memory for the vectors of a solver.
+    """
+
+    shape: tuple[int, int]
+    sparse: bool
+    n_bytes: int | None = None
+
+    @abstractmethod
+    def total(
+        self, add: Callable[..., None], shapes: Sequence[tuple[int, ...]], *rows: Array
+    ) -> Sums:
+        """Return sums over chunks: ``add(sums, features, *rows)`` adds one to arrays of zeros."""
+
+    @abstractmethod
+    def gather(self, function: Callable[..., Result], *rows: Array) -> list[Result]:
+        """Return ``function(features, *rows)`` of each chunk, in their order."""
+
+    def progress(self, n_steps: int, n_left: int) -> None:  # noqa: B027 - most show nothing
+        """Show how many steps a solver has done, and how many alphas are left."""
+
+    @cached_property
+    def column_sums(self) -> tuple[Floats, Floats]:
+        """The sum (P,) of each column, and the sum of its squares."""
+        sums, squares = self.total(_add_columns, [(self.shape[1],)] * 2)
+        return sums, squares
+
+    @property
+    def spread(self) -> float:
+        """Mean squared distance of the rows to their mean; 0 where it is nothing but rounding."""
+        sums, squares = self.column_sums
+        mean, length = sums / self.shape[0], float(squares.sum()) / self.shape[0]
+        found = length - float(mean @ mean)
+        return found if found > ROUNDING * length else 0.0
+
+
+def _add_columns(sums: Sums, X: Any) -> None:
+    values: Any = X.matrix(len(sums[0])).copy() if isinstance(X, SparseRows) else X
+    if isinstance(X, SparseRows):
+        values.sum_duplicates()
+    sums[0][:] += values.sum(axis=0)
+    sums[1][:] += (values**2).sum(axis=0)
+
+
+class PassSolver(ABC):
+    """Out-of-fold predictions and readouts of samples in chunks.
+
+    Parameters
+    ----------
+    X : Chunks
+    Y : (n, q)
+        NaN where a target is unknown.
+    folds : (n_rows, n) int
+        At most one row.
+    weights : (n,) or (n, q), optional
+    """
+
+    def __init__(self, X: Chunks, Y: Floats, folds: Ints, weights: Floats | None) -> None:
+        assert len(folds) <= 1
+        self.X, self.Y, self.folds, self.weights = X, Y, folds, weights
+
+    @classmethod
+    def of(cls, X: Chunks, Y: Floats, folds: Ints, weights: Floats | None) -> PassSolver:
+        """Return the solver for sparse or for dense features."""
+        return (SparseSolver if X.sparse else DenseSolver)(X, Y, folds, weights)
+
+    @abstractmethod
+    def predict(self, alphas: Floats) -> Floats:
+        """Return out-of-fold predictions (n_rows, a, n, q), NaN for samples without a fold."""
+
+    @abstractmethod
+    def fit(self, alphas: Floats) -> tuple[Floats, Floats]:
+        """Return the coefficients (q, P) and intercepts (q,), for the alphas (q,) of outputs."""
+
+
+# ---------------------------------------------------------------------- sparse features
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The columns that occur, the most common ones first, as these lie together in the cache."""
+
+    used: Ints
+    places: npt.NDArray[np.int32]  # (P,) their numbers, -1 of others
+
+    @classmethod
+    def of(cls, X: Chunks) -> _Columns:
+        squares = X.column_sums[1]
+        used = np.flatnonzero(squares)
+        used = used[np.argsort(-squares[used], kind="stable")]
+        places = np.full(len(squares), -1, dtype=np.int32)
+        places[used] = np.arange(len(used), dtype=np.int32)
+        return cls(used, places)
+
+    def add_transposed(self, sums: Sums, X: SparseRows, U: Floats) -> None:
+        """Add ``X^T U``."""
+        sums[0][:] += X.matrix(len(self.used), self.places).T @ U
+
+
+@dataclass(frozen=True)
+class _NormalProducts:
+    """``X^T (w o (X d))`` for a column d of D and a column w of weights each."""
+
+    places: npt.NDArray[np.int32]
+    D: Floats  # (n_used, c)
+
+    def __call__(self, sums: Sums, X: SparseRows, weights: Floats) -> None:
+        from fdgnn.kernels import add_normal_products
+
+        each, w = np.arange(weights.shape[1], dtype=np.int32), np.ascontiguousarray(weights)
+        add_normal_products(*X, self.places, w, each, self.D, sums[0])
+
+
+@dataclass(frozen=True)
+class _Outputs:
+    """Outputs (m, a) of the samples that each of some regressions leaves out."""
+
+    places: npt.NDArray[np.int32]
+    coef: Floats  # (c, a, n_used)
+    intercept: Floats  # (c, a)
+
+    def __call__(self, X: SparseRows, test: Array) -> list[Floats]:
+        rows = X.matrix(self.coef.shape[2], self.places)
+        each = zip(test.T, self.coef, self.intercept, strict=True)
+        return [rows[np.flatnonzero(own)] @ c.T + b for own, c, b in each]
+
+
+class SparseSolver(PassSolver):
+    """Sparse features: Krylov spaces of the columns."""
+
+    @cached_property
+    def _columns(self) -> _Columns:
+        return _Columns.of(self.X)
+
+    def predict(self, alphas: Floats) -> Floats:
+        """Return out-of-fold predictions (n_rows, a, n, q), NaN for samples without a fold."""
+        found = np.full((len(self.folds), len(alphas), *self.Y.shape), np.nan)
+        left_out = [each for each in regressions_of(self.Y, self.folds) if each.row >= 0]
+        for some, coef, intercept in self._solved(left_out, np.tile(alphas, (len(left_out), 1))):
+            step = _Outputs(self._columns.places, coef, intercept)
+            parts = self.X.gather(step, np.stack([each.test for each in some], axis=1))
+            for each, outputs in zip(some, zip(*parts, strict=True), strict=True):
+                found[each.row, :, each.test, each.output] = np.concatenate(outputs)
+        return found
+
+    def fit(self, alphas: Floats) -> tuple[Floats, Floats]:
+        """Return the coefficients (q, P) and intercepts (q,), for the alphas (q,) of outputs."""
+        coef, level = np.zeros((self.Y.shape[1], self.X.shape[1])), np.empty(self.Y.shape[1])
+        whole = regressions_of(self.Y, self.folds[:0])
+        for some, own, intercept in self._solved(whole, alphas[:, None]):
+            outputs = [each.output for each in some]
+            coef[np.ix_(outputs, self._columns.used)] = own[:, 0]
+            level[outputs] = intercept[:, 0]
+        return coef, level
+
+    def _solved(self, regressions: Sequence[Regression], alphas: Floats) -> Any:
+        """Yield some regressions, their coefficients (c, a, n_used) and intercepts (c, a)."""
+        vector = 8 * max(len(self._columns.used), 1)
+        most = (self.X.n_bytes or _BYTES) // (vector * (_VECTORS + 2 * alphas.shape[1]))
+        size = max(int(most), 1)
+        for start in range(0, len(regressions), size):
+            some = regressions[start : start + size]
+            with one_blas_thread():
+                yield some, *self._solve(some, alphas[start : start + size])
+
+    def _solve(self, regressions: Sequence[Regression], alphas: Floats) -> tuple[Floats, Floats]:
+        problems = problems_of(regressions, self.Y, self.weights)
+        total, level, centered = centered_targets(problems)
+        roots = problems.roots
+        w, places, n_used = (roots**2).T, self._columns.places, len(self._columns.used)
+        both = np.hstack([w, (roots * centered).T])
+        (sums,) = self.X.total(self._columns.add_transposed, [(n_used, both.shape[1])], both)
+        safe = np.where(total > 0, total, 1.0)
+        mean, start = sums[:, : len(w.T)] / safe, np.ascontiguousarray(sums[:, len(w.T) :].T)
+
+        def apply(Q: Floats) -> Floats:
+            D = np.ascontiguousarray(Q.T)
+            (found,) = self.X.total(_NormalProducts(places, D), [D.shape], w)
+            found -= mean * (safe * np.einsum("nc,nc->c", mean, D))
+            return np.ascontiguousarray(found.T)
+
+        goal = 2 * TOLERANCE * np.sqrt(alphas) * np.linalg.norm(centered, axis=1)[:, None]
+        coef = self._shifted(Lanczos(apply, start, basis=False), alphas, goal)
+        return coef, level[:, None] - np.einsum("nc,can->ca", mean, coef)
+
+    def _shifted(self, lanczos: Lanczos, alphas: Floats, goal: Floats) -> Floats:
+        """Return the solutions (c, a, n_used) of all alphas (c, a), each along its directions."""
+        shifts = lanczos.shifts(alphas)
+        shape = alphas.shape[1], *lanczos.vector.shape
+        found, directions = np.zeros(shape), np.zeros(shape)
+        active = (lanczos.size[:, None] > goal).any(axis=0)
+        for n_steps in count():
+            if not active.any() or n_steps == MOST_STEPS:
+                break
+            self.X.progress(n_steps, int(active.sum()))
+            q = lanczos.vector
+            lanczos.step()
+            ratio, gain = shifts.add(lanczos.diagonal[-1], lanczos.off[-2])
+            for a in np.flatnonzero(active):
+                directions[a] *= -ratio[:, a, None]
+                directions[a] += q
+                found[a] += gain[:, a, None] * directions[a]
+            active &= (lanczos.off[-1][:, None] * shifts.last() > goal).any(axis=0)
+        if active.any():
+            warn_unsolved(alphas[:, active], TOLERANCE, MOST_STEPS)
+        return found.transpose(1, 0, 2)
+
+
+# ---------------------------------------------------------------------- dense features
+
+
+@dataclass(frozen=True)
+class _AddMoments:
+    """Moments of the samples of each fold, for groups of outputs that weigh samples alike."""
+
+    groups: Sequence[Ints]  # the outputs of each
+    folds: Ints
+
+    def shapes(self, P: int) -> list[tuple[int, ...]]:
+        """Return the shapes of all sums."""
+        widths = [len(columns) for columns in self.groups for _ in self.folds]
+        return [shape for q in widths for shape in ((1,), (P,), (q,), (P, P), (P, q))]
+
+    def __call__(self, sums: Sums, X: Floats, fold: Ints, Y: Floats, weights: Floats) -> None:
+        each = iter(sums)
+        for columns, own in zip(self.groups, weights.T, strict=True):
+            for f in self.folds:
+                rows = np.flatnonzero((fold == f) & (own > 0))
+                for part in Moments.of(X[rows], Y[np.ix_(rows, columns)], own[rows]):
+                    next(each)[...] += part
+
+
+@dataclass(frozen=True)
+class _DenseOutputs:
+    """Outputs (a, n, q) of each sample, by the regressions that have not seen its fold."""
+
+    readouts: dict[int, tuple[Floats, Floats]]  # of each fold: (a, P, q) and (a, 1, q)
+
+    def __call__(self, X: Floats, fold: Ints) -> Floats:
+        a, _, q = next(iter(self.readouts.values()))[1].shape
+        found = np.full((a, len(X), q), np.nan)
+        for f, (coef, intercept) in self.readouts.items():
+            rows = np.flatnonzero(fold == f)
+            found[:, rows] = X[rows] @ coef + intercept
+        return found
+
+
+class DenseSolver(PassSolver):
+    """Dense features: their moments."""
+
+    @cached_property
+    def _moments(self) -> list[tuple[Ints, dict[int, Moments]]]:
+        """The moments of each fold, for groups of outputs that weigh samples alike."""
+        groups = target_groups(self.Y, self.weights)
+        fold = self.folds[0] if len(self.folds) else np.full(len(self.Y), TRAIN)
+        names = np.unique(fold[trained_on(fold)])
+        step = _AddMoments([group.columns for group in groups], names)
+        own = [g.known * (1.0 if g.weights is None else g.weights) for g in groups]
+        rows = fold, np.nan_to_num(self.Y), np.stack(own, axis=1)
+        sums = self.X.total(step, step.shapes(self.X.shape[1]), *rows)
+        parts = iter([Moments(float(s[0][0]), *s[1:]) for s in zip(*[iter(sums)] * 5, strict=True)])
+        return [(group.columns, {f: next(parts) for f in names.tolist()}) for group in groups]
+
+    def predict(self, alphas: Floats) -> Floats:
+        """Return out-of-fold predictions (n_rows, a, n, q), NaN for samples without a fold."""
+        if len(self.folds) == 0:
+            return np.empty((0, len(alphas), *self.Y.shape))
+        readouts = {}
+        for f in np.unique(self.folds[self.folds >= 0]).tolist():
+            solved = [self._solve(np.full(self.Y.shape[1], alpha), f) for alpha in alphas]
+            coef, intercept = (np.stack(each) for each in zip(*solved, strict=True))
+            readouts[f] = coef.transpose(0, 2, 1), intercept[:, None]
+        found = np.concatenate(self.X.gather(_DenseOutputs(readouts), self.folds[0]), axis=1)
+        found[:, np.isnan(self.Y)] = np.nan
+        return found[None]
+
+    def fit(self, alphas: Floats) -> tuple[Floats, Floats]:
+        """Return the coefficients (q, P) and intercepts (q,), for the alphas (q,) of outputs."""
+        return self._solve(alphas, None)
+
+    def _solve(self, alphas: Floats, left_out: int | None) -> tuple[Floats, Floats]:
+        coef, intercept = np.zeros((len(alphas), self.X.shape[1])), np.zeros(len(alphas))
+        for columns, of_folds in self._moments:
+            own = [moments for f, moments in of_folds.items() if f != left_out]
+            if not sum(moments.n for moments in own):
+                continue  # without samples to train on, all is 0
+            total = Moments(*(sum(column) for column in zip(*own, strict=True)))
+            for alpha in np.unique(alphas[columns]).tolist():
+                some = alphas[columns] == alpha
+                solved = total.solve(alpha)
+                coef[columns[some]], intercept[columns[some]] = (each[some] for each in solved)
+        return coef, intercept

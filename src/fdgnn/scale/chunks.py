@@ -1,0 +1,420 @@
+"""Chunks of graphs in a work directory: as they were read, and as they were encoded.
+
+A chunk is made once. It is kept in `fdgnn.checkpoints.Checkpoints` for its file and the way it was
+read, so that what was finished before a process was killed is found again, and a changed file or
+another setting has other chunks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from fdgnn.arrays import Array, offsets_of
+from fdgnn.checkpoints import Checkpoints
+from fdgnn.context import Context
+from fdgnn.datasets.rows import GraphTable, Reject
+from fdgnn.encoders import Encoder
+from fdgnn.encoders.counts import LabelCounts
+from fdgnn.exceptions import DatasetFormatError, StudyError
+from fdgnn.expansion import RandomExpansion, expanded
+from fdgnn.graphs import GraphBatch
+from fdgnn.linear.passes import Chunks, SparseRows, Sums
+from fdgnn.records import Record, cached_property
+from fdgnn.scale.shards import Shard, ShardRequest
+from fdgnn.scale.statistics import GraphStatistics
+from fdgnn.scale.workers import Workers
+from fdgnn.schema import InputSchema
+from fdgnn.threads import one_blas_thread
+
+Result = TypeVar("Result")
+
+MOST_REPEATED = 255  # counts up to this one are kept as so many ones
+_SECONDS_BETWEEN_LINES = 10.0
+_STRIPS = 16  # chunks are added up in so many sums, whoever does it: bitwise the same
+
+
+class ChunkReport(Record, frozen=True, kw_only=True):
+    """What is known of a chunk that was read; its rejected rows are counted."""
+
+    number: int  # in its file
+    n_rows: int
+    n_rejects: int
+    first_reject: str
+    statistics: GraphStatistics | None  # None if it has no graphs
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some rows of a file, as graphs in a store."""
+
+    source: str
+    store: Checkpoints
+    report: ChunkReport
+
+    @property
+    def n_graphs(self) -> int:
+        """Number of graphs."""
+        return 0 if self.report.statistics is None else self.report.statistics.n_graphs
+
+    def load(self, wanted: Callable[[str], bool]) -> dict[str, Array]:
+        """Load the arrays with wanted names."""
+        found = self.store.load(f"graphs {self.report.number}", wanted)
+        if found is None:
+            raise StudyError(
+                f"{self.store.directory}: chunk {self.report.number} of {self.source} is damaged "
+                "or gone; delete the directory and run again"
+            )
+        return found
+
+    def graphs(self) -> GraphBatch:
+        """Load the graphs."""
+        arrays = self.load(lambda name: name.startswith("graphs."))
+        own: dict[str, Any] = {name.removeprefix("graphs."): a for name, a in arrays.items()}
+        return GraphBatch(**{n: a.item() if a.ndim == 0 else a for n, a in own.items()})
+
+    def rejects(self) -> list[Reject]:
+        """Load the rejected rows."""
+        key, kind = f"rejects {self.report.number}", list[tuple[int, str, str]]
+        found = self.store.load_record(key, kind) if self.report.n_rejects else None
+        return [Reject(*each) for each in found or ()]
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def save_chunk(store: Checkpoints, number: int, table: GraphTable) -> ChunkReport:
+    """Keep a table as a chunk; its report, the last that is written, says that it is there."""
+    graphs, rejects = table.graphs, [(r.row, str(r.id), r.reason) for r in table.rejects]
+    arrays: dict[str, Any] = _target_arrays(table)
+    if graphs is not None and len(graphs):
+        arrays["signatures"] = graphs.coloring.signatures
+        own = {f"graphs.{f.name}": getattr(graphs, f.name) for f in fields(graphs)}
+        arrays |= {n: a for n, a in own.items() if a is not None and n != "graphs.schema"}
+    report = ChunkReport(
+        number=number,
+        n_rows=table.n_rows,
+        n_rejects=len(rejects),
+        first_reject=str(table.rejects[0]) if rejects else "",
+        statistics=GraphStatistics.of(graphs) if graphs is not None and len(graphs) else None,
+    )
+    try:
+        store.save(f"graphs {number}", arrays)
+        if rejects:
+            store.save_record(f"rejects {number}", rejects)
+        store.save_record(f"report {number}", report)
+    except OSError as error:
+        raise _no_room(store, error) from error
+    return report
+
+
+def _no_room(store: Checkpoints, error: OSError) -> StudyError:
+    why = error.strerror or str(error)
+    return StudyError(
+        f"{store.directory}: {why}; what is finished is kept, so make room and try again"
+    )
+
+
+def _target_arrays(table: GraphTable) -> dict[str, Array]:
+    """Return the values of each target, and for which graphs they are known."""
+    if table.y is None:
+        raise DatasetFormatError("it is not known which column is the target; name it by `target`")
+    if not table.targets:
+        return {"y0": table.y, "known0": np.ones(len(table.rows), dtype=bool)}
+    arrays: dict[str, Array] = {}
+    for t, column in enumerate(table.y.T):
+        values = column.tolist()
+        known = np.array([value is not None for value in values], dtype=bool)
+        arrays[f"y{t}"] = np.array([value for value in values if value is not None])
+        arrays[f"known{t}"] = known
+    return arrays
+
+
+@dataclass(frozen=True)
+class Block:
+    """A piece of work: every so-manieth chunk of a shard, from one on."""
+
+    shard: Shard
+    first: int = 0
+    stride: int = 1
+
+
+def parse_block(
+    request: ShardRequest, folder: Path, told: Callable[[int], None] | None, block: Block
+) -> tuple[list[Chunk], int]:
+    """Read the chunks of a block that are not there; return all, and how many are new.
+
+    `told` is called with the number of rows of each chunk.
+    """
+    store = Checkpoints(folder / "parsed", block.shard, request)
+    whole = f"chunks {block.first} of {block.stride}"
+    found, n_new = [], 0
+    for number in store.load_record(whole, list[int]) or ():
+        report = store.load_record(f"report {number}", ChunkReport)
+        if report is None:
+            break
+        found.append(Chunk(block.shard.path, store, report))
+    else:
+        if found:
+            return found, 0
+    found = []
+    with request.open(block.shard) as tables:
+        schema = None
+        for number, rows in enumerate(tables.chunks()):
+            if number % block.stride != block.first:
+                continue
+            report = store.load_record(f"report {number}", ChunkReport)
+            if report is None:
+                table = tables.reader.read(rows, schema)
+                schema = schema or table.schema
+                report = save_chunk(store, number, table)
+                n_new += 1
+            found.append(Chunk(block.shard.path, store, report))
+            if told is not None:
+                told(report.n_rows)
+    store.save_record(whole, [chunk.report.number for chunk in found])
+    return found, n_new
+
+
+# ---------------------------------------------------------------------- graphs
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkedGraphs:
+    """Graphs in chunks: statistics by which encoders are drawn, and features in chunks.
+
+    Attributes
+    ----------
+    chunks : sequence of Chunk
+    statistics : GraphStatistics
+    schema : InputSchema or None
+    folder : Path
+        Where encoded chunks are kept.
+    workers : Workers
+    solver_bytes, cache_bytes : int
+        Memory for the vectors of a solver, and in which encoded chunks are kept.
+    """
+
+    chunks: Sequence[Chunk]
+    statistics: GraphStatistics
+    schema: InputSchema | None
+    folder: Path
+    workers: Workers
+    solver_bytes: int
+    cache_bytes: int
+    context: Context = Context()  # noqa: RUF009 - it is frozen
+
+    def __len__(self) -> int:
+        return len(self.statistics)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.statistics, name)
+
+    @cached_property
+    def signatures(self) -> Array:
+        """64 bits of each graph, equal for equal graphs."""
+        return np.concatenate([c.load("signatures".__eq__)["signatures"] for c in self.chunks])
+
+    def target(self, number: int) -> tuple[Array, Array]:
+        """Return the known values of one of the targets, and for which graphs they are known."""
+        names = f"y{number}", f"known{number}"
+        found = [[chunk.load(names.__contains__)[name] for name in names] for chunk in self.chunks]
+        values, known = zip(*found, strict=True)
+        texts = [each.dtype.kind == "U" for each in values if len(each)]
+        if any(texts) and not all(texts):
+            given = [c.source for c, each in zip(self.chunks, values, strict=True) if len(each)]
+            text, number_ = given[texts.index(True)], given[texts.index(False)]
+            raise DatasetFormatError(
+                f"the target is text in {text}, but numbers in {number_}; make it the same in all "
+                "shards"
+            )
+        some = [each for each in values if len(each)] or [np.empty(0)]
+        return np.concatenate(some), np.concatenate(known)
+
+    def encoded(self, encoder: Encoder, expansion: RandomExpansion | None) -> ChunkedFeatures:
+        """Return the features of the graphs, expanded if need be."""
+        width = encoder.n_features_out if expansion is None else len(expansion.projection_)
+        assert width is not None
+        return ChunkedFeatures(self, _Loader(encoder, expansion, self.folder), width)
+
+
+# ---------------------------------------------------------------------- features
+
+
+class _Kept:
+    """Loaded chunks that this process keeps in memory, of one loader at a time."""
+
+    def __init__(self, token: str) -> None:
+        self.token, self.n_bytes = token, 0
+        self.chunks: dict[str, Any] = {}
+
+
+_kept = _Kept("")
+
+
+@dataclass(frozen=True)
+class _Loader:
+    """The way from a chunk of graphs to its features."""
+
+    encoder: Encoder
+    expansion: RandomExpansion | None
+    folder: Path
+    cache_bytes: int = 0
+    token: str = ""  # of the features that are kept
+
+    @property
+    def sparse(self) -> bool:
+        """Whether features are sparse, and kept in files."""
+        return isinstance(self.encoder, LabelCounts)
+
+    def load(self, chunk: Chunk) -> Any:
+        """Return the features of a chunk, which stay in memory if there is room."""
+        global _kept
+        if _kept.token != self.token:
+            _kept = _Kept(self.token)
+        kept, name = _kept, f"{chunk.store.contents} {chunk.report.number}"
+        if name in kept.chunks:
+            return kept.chunks[name]
+        X = self.features(chunk)
+        size = sum(a.nbytes for a in X) if isinstance(X, SparseRows) else X.nbytes
+        if kept.n_bytes + size <= self.cache_bytes:
+            kept.n_bytes += size
+            kept.chunks[name] = X
+        return X
+
+    def features(self, chunk: Chunk) -> Any:
+        """Return the features of a chunk: encoded, or from the file in which they are kept."""
+        if not self.sparse:
+            X = self.encoder.encode(chunk.graphs(), n_jobs=1).features[0]
+            return np.asarray(expanded(X, self.expansion))
+        store = Checkpoints(self.folder / "encoded", chunk.store.contents, self._fingerprint)
+        key = str(chunk.report.number)
+        found = store.load(key)
+        if found is not None:
+            return SparseRows(*(found[name] for name in SparseRows._fields))
+        rows = sparse_rows(self.encoder.encode(chunk.graphs(), n_jobs=1).features[0])
+        try:
+            store.save(key, rows._asdict())
+        except OSError as error:
+            raise _no_room(store, error) from error
+        return rows
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        """The same for encoders that make equal features of graphs."""
+        assert isinstance(self.encoder, LabelCounts)
+        ours = ("random_state", "n_jobs", "handle_unknown")
+        parameters = {
+            name: value
+            for name, value in self.encoder.get_params(deep=False).items()
+            if name not in ours
+        }
+        facts, labels = self.encoder.facts(), ("vocabulary", "arc_vocabulary")
+        own = {n: getattr(facts, n) for n in facts.__struct_fields__ if n not in labels}
+        about = repr(
+            (
+                type(self.encoder).__name__,
+                sorted(parameters.items()),
+                own,
+                self.encoder.graph_kind_.vertices,
+            )
+        )
+        return hashlib.sha256(about.encode()).hexdigest()
+
+
+def sparse_rows(X: Any) -> SparseRows:
+    """Return a CSR matrix with small counts as so many ones: smaller, and the same."""
+    indptr, values = X.indptr.astype(np.int64), X.data
+    whole = (values == np.round(values)) & (values > 0) & (values <= MOST_REPEATED)
+    if not whole.all():
+        return SparseRows(indptr, X.indices, values)
+    times = values.astype(np.int64)
+    return SparseRows(offsets_of(times)[indptr], np.repeat(X.indices, times), np.empty(0))
+
+
+class ChunkedFeatures(Chunks):
+    """Features of graphs in chunks."""
+
+    def __init__(self, graphs: ChunkedGraphs, loader: _Loader, n_columns: int) -> None:
+        self._graphs, self._chunks = graphs, list(graphs.chunks)
+        self._loader = replace(loader, cache_bytes=graphs.cache_bytes, token=secrets.token_hex(8))
+        self.shape, self.sparse = (len(graphs), n_columns), loader.sparse
+        self.n_bytes = graphs.solver_bytes
+        self._shown = time.monotonic()
+        self._ends = offsets_of([chunk.n_graphs for chunk in self._chunks])
+        if self.sparse:
+            made = graphs.workers.run(partial(_encode, loader), self._chunks)
+            for _ in graphs.context.track(made, len(self._chunks), "encoding"):
+                pass
+
+    def progress(self, n_steps: int, n_left: int) -> None:
+        """Show how many steps a solver has done, and how many alphas are left."""
+        now = time.monotonic()
+        if not self._graphs.context.quiet and now - self._shown > _SECONDS_BETWEEN_LINES:
+            self._shown = now
+            text = f"solving: {n_steps} steps, {n_left} regularization strengths left"
+            print(text, file=sys.stderr, flush=True)
+
+    def total(
+        self, add: Callable[..., None], shapes: Sequence[tuple[int, ...]], *rows: Array
+    ) -> Sums:
+        """Return sums over chunks: ``add(sums, features, *rows)`` adds one to arrays of zeros."""
+        total: Sums = ()
+        for sums in self._over(partial(_add_up, self._loader, add, shapes), rows):
+            for mine, more in zip(total, sums, strict=bool(total)):
+                mine += more
+            total = total or sums
+        return total
+
+    def gather(self, function: Callable[..., Result], *rows: Array) -> list[Result]:
+        """Return ``function(features, *rows)`` of each chunk, in their order."""
+        found: list[Any] = [None] * len(self._chunks)
+        strips = self._over(partial(_collect, self._loader, function), rows)
+        for first, results in enumerate(strips):
+            found[first :: self._n_strips] = results
+        return found
+
+    @property
+    def _n_strips(self) -> int:
+        return min(_STRIPS, len(self._chunks))
+
+    def _over(self, function: Callable[[Any], Result], rows: Sequence[Array]) -> Iterator[Result]:
+        """Yield what a function says of each strip: of some chunks with their rows of arrays."""
+        parts = [slice(a, b) for a, b in zip(self._ends[:-1], self._ends[1:], strict=True)]
+        work = [
+            (chunk, [each[own] for each in rows])
+            for chunk, own in zip(self._chunks, parts, strict=True)
+        ]
+        strips = [work[first :: self._n_strips] for first in range(self._n_strips)]
+        yield from self._graphs.workers.over(function, strips)
+
+
+def _encode(loader: _Loader, chunk: Chunk) -> None:
+    with one_blas_thread():
+        loader.features(chunk)
+
+
+def _add_up(
+    loader: _Loader, add: Callable[..., None], shapes: Sequence[tuple[int, ...]], strip: Any
+) -> Sums:
+    sums = tuple(np.zeros(shape) for shape in shapes)
+    with one_blas_thread():
+        for chunk, rows in strip:
+            add(sums, loader.load(chunk), *rows)
+    return sums
+
+
+def _collect(loader: _Loader, function: Callable[..., Result], strip: Any) -> list[Result]:
+    with one_blas_thread():
+        return [function(loader.load(chunk), *rows) for chunk, rows in strip]

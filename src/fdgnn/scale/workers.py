@@ -1,0 +1,120 @@
+"""Processes, threads or the workers of a Dask cluster, all by way of `concurrent.futures`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fdgnn.exceptions import StudyError
+from fdgnn.threads import interruptible_threads
+from fdgnn.workers import WorkerPool
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_SECONDS_BETWEEN_LOOKS = 1.0
+
+
+def _nothing() -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Who carries work out: this machine, or a Dask cluster.
+
+    Attributes
+    ----------
+    n_processes : int
+        For work that holds Python's lock: reading and encoding.
+    n_threads : int
+        For passes over chunks that are in the memory of this process.
+    client : distributed.Client, optional
+        Of the cluster that does both.
+    """
+
+    n_processes: int = 1
+    n_threads: int = 1
+    client: Any = None
+
+    @property
+    def n_readers(self) -> int:
+        """How many shards, or pieces of one, are read at the same time."""
+        if self.client is None:
+            return self.n_processes
+        return max(int(sum(self.client.nthreads().values())), 1)
+
+    def check_sees(self, folder: Path) -> None:
+        """Raise StudyError unless all workers of a cluster see a folder."""
+        folder.mkdir(parents=True, exist_ok=True)
+        if self.client is not None and not all(self.client.run(folder.is_dir).values()):
+            raise StudyError(
+                f"{folder}: not all workers of the cluster see this directory; give one that they "
+                "share by `work_dir`"
+            )
+
+    def run(
+        self,
+        function: Callable[[Item], Result],
+        items: Sequence[Item],
+        watch: Callable[[], None] = _nothing,
+    ) -> Iterator[Result]:
+        """Yield the results of items in their order, by processes; `watch` is called meanwhile."""
+        if self.client is None and min(self.n_processes, len(items)) <= 1:
+            yield from map(function, items)
+            return
+        with self._pool(min(self.n_processes, len(items))) as pool:
+            yield from self._in_order([pool.submit(function, item) for item in items], watch)
+
+    def over(self, function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+        """Yield the results of items in their order, by threads, which share this memory."""
+        if self.client is not None:
+            yield from self.run(function, items)
+        elif min(self.n_threads, len(items)) <= 1:
+            yield from map(function, items)
+        else:
+            with interruptible_threads(min(self.n_threads, len(items))) as pool:
+                yield from pool.map(function, items)
+
+    @contextmanager
+    def _pool(self, n: int) -> Iterator[Executor]:
+        if self.client is not None:
+            yield self.client.get_executor(pure=False)
+            return
+        with WorkerPool(n, _nothing, ()) as pool:
+            try:
+                yield pool
+            except BaseException:
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+
+    def _in_order(
+        self, waiting: list[Future[Result]], watch: Callable[[], None]
+    ) -> Iterator[Result]:
+        try:
+            while waiting:
+                while not wait(waiting[:1], timeout=_SECONDS_BETWEEN_LOOKS).done:
+                    watch()
+                    if self.client is not None and not self.client.nthreads():
+                        raise StudyError("all workers of the cluster are gone")
+                yield waiting.pop(0).result()
+        except BrokenProcessPool as error:
+            raise StudyError(
+                "a process was killed, perhaps because memory ran out; what is finished is kept, "
+                "so run the same command again, if need be with fewer processes"
+            ) from error
+        except Exception as error:
+            if type(error).__name__ == "KilledWorker":  # of Dask, which need not be installed
+                raise StudyError(
+                    "workers of the cluster were killed again and again at the same work, perhaps "
+                    "because memory ran out; give them more, or cut the data into smaller files"
+                ) from error
+            raise
+        finally:
+            for future in waiting:
+                future.cancel()
