@@ -187,7 +187,7 @@ def few_networks(monkeypatch: pytest.MonkeyPatch) -> None:
 def vertices_on_a_circle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lay graphs out without networkx, where a test does not look at the places of vertices.
 
-    Layouts take most of the time of a portrait.
+    Layouts take most of the time of report data.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Small examples of runs, portraits and comparisons for a report, as JSON."""
+"""Small examples of evaluations and report data, as a run directory has them."""
 
 from __future__ import annotations
 
@@ -6,19 +6,32 @@ import json
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 
 from fdgnn.evaluation import paper
-from fdgnn.evaluation.study import drawn_configurations
-from fdgnn.html.model_data.records import Portrait
-from fdgnn.records import decode
+from fdgnn.evaluation.record import (
+    BaselineScores,
+    BaseModelScores,
+    Durations,
+    Evaluation,
+    EvaluationProtocol,
+    FoldResult,
+    MetricScores,
+    ModelDescription,
+    PublishedScore,
+    TargetScores,
+    TriedConfiguration,
+)
+from fdgnn.html.report_data import ReportData
+from fdgnn.records import decode, write_record
 
-# Names that a stranger may give to a dataset, a class, a label or a molecule.
+# Names that somebody untrusted may give to a dataset, a class, a label or a molecule.
 HOSTILE = "<script>window.__pwned=1</script>"
 HOSTILE_IMAGE = '"><img src=x onerror="window.__pwned=2">'
 HOSTILE_END = "</script><script>window.__pwned=3</script>\u2028<!--"
 
 ALPHAS = [1e-3, 1e-1, 10.0]
-MAX_LAYERS = 3
+N_FOLDS = 4
 
 
 def n_graphs_of(dataset):
@@ -26,149 +39,199 @@ def n_graphs_of(dataset):
     return paper.DATASETS[dataset].n_graphs if dataset in paper.DATASETS else 188
 
 
-def settings_of(dataset="MUTAG", n_outer=4, seed=0):
-    return {
-        "dataset": dataset, "data": "0123456789abcdef", "n_outer": n_outer, "n_inner": 5,
-        "max_layers": MAX_LAYERS, "n_units": 50, "alphas": ALPHAS, "seed": seed, "fdgnn": "0.1.0",
-    }  # fmt: skip
+# ---------------------------------------------------------------------- evaluations
 
 
-def configurations_of(n, seed=0):
-    return drawn_configurations(MAX_LAYERS, seed, n)
+def scores_of(metric, words, folds):
+    return MetricScores.of(metric, words, folds)
 
 
-def records_of(n_configurations=8, n_guesses=3, n_outer=4, seed=0):
-    rng = np.random.default_rng(seed)
-    shape = (2, n_outer, len(ALPHAS))
-    return [
-        {
-            "configuration": c,
-            "guess": g,
-            "seconds": 0.25,
-            "validation": rng.uniform(0.7, 0.9, shape).round(4).tolist(),
-            "test": rng.uniform(0.1, 0.2, shape).round(4).tolist(),
-        }
-        for g in range(n_guesses)
-        for c in range(n_configurations)
+def target_of(folds, name="", baselines=()):
+    """Accuracy and ROC AUC of a classification, with the majority class beside them."""
+    n = len(folds)
+    constant = [
+        scores_of("accuracy", "accuracy", [0.66, 0.67, 0.66, 0.67][:n]),
+        scores_of("roc_auc", "ROC AUC", [0.5] * n),
     ]
+    return TargetScores(
+        name=name, n_known=188, classes=["-1", "1"], wl_ceiling=0.99,
+        scores=[
+            scores_of("accuracy", "accuracy", folds),
+            scores_of("roc_auc", "ROC AUC", [min(1.0, fold + 0.04) for fold in folds]),
+        ],
+        baselines=[
+            BaselineScores(name="constant", title="always the majority class", scores=constant),
+            *baselines,
+        ],
+    )  # fmt: skip
 
 
-def result_of(dataset="MUTAG", n_configurations=8, n_guesses=3, n_outer=4, seed=0):
-    configurations = configurations_of(n_configurations, seed)
-    folds = [0.8, 0.9, 0.85, 0.95][:n_outer]
-    chosen = [configurations[c % n_configurations] for c in (1, 1, 2, 5)][:n_outer]
-    row = {
-        "accuracy_mean": float(np.mean(folds)),
-        "accuracy_std": float(np.std(folds, ddof=1)),
-        "fold_accuracies": folds,
-        "depth_mean": float(np.mean([c["n_layers"] for c in chosen])),
-        "depth_std": 0.5,
-        "fold_depths": [c["n_layers"] for c in chosen],
-    }
-    return row | {
-        "dataset": dataset, "protocol": "quick", "n_graphs": n_graphs_of(dataset), "n_units": 50,
-        "n_configurations": n_configurations, "n_guesses": n_guesses, "seed": seed,
-        "fold_configurations": [c | {"alpha": ALPHAS[1]} for c in chosen],
-        "fold_alphas": [[ALPHAS[1]] * n_guesses for _ in chosen],
-        "configurations": configurations, "alphas": ALPHAS,
-        "single_layer": row | {"accuracy_mean": 0.85}, "common_penalty": row, "ensemble": row,
-        "chosen_on_test_folds": {"one_for_all_folds": 0.9, "one_for_each_fold": 0.95},
-        "times": {
-            "networks_seconds": 6.0, "fold_train_seconds": [0.004] * n_outer,
-            "fold_test_seconds": [0.001] * n_outer, "fold_unconverged_graphs": [0] * n_outer,
-        },
-        "versions": {"fdgnn": "0.1.0", "numpy": "2.0.0"},
-        "machine": {"python": "3.11.7", "cpu": "x86_64"},
-        "command": f"fdgnn evaluate {dataset} --out runs/example",
-    }  # fmt: skip
+def tried_of(n=8, n_initializations=3):
+    rng = np.random.default_rng(0)
+    return [
+        TriedConfiguration(
+            configuration={
+                "effective_spectral_radius": 0.1 + 0.1 * i, "input_scaling": 1.0 + i,
+                "inter_layer_scaling": 0.5 * i, "n_layers": 1 + i % 3, "random_state": i,
+            },
+            alpha=ALPHAS[i % 3],
+            scores=rng.uniform(0.7, 0.9, n_initializations).round(4).tolist(),
+            by_alpha=rng.uniform(0.7, 0.9, len(ALPHAS)).round(4).tolist(),
+        )
+        for i in range(n)
+    ]  # fmt: skip
 
 
-def write_run(
-    folder: Path,
-    dataset="MUTAG",
-    *,
-    portrait=None,
-    rivals=None,
-    finished=True,
-    asked=None,
-    **options,
-) -> Path:
-    """Write a run directory; without a result it is an unfinished one."""
+def evaluation_of(
+    dataset="MUTAG", *, folds=(0.8, 0.9, 0.85, 0.95), n_tried=8, chosen_folds=None, **changes
+):
+    """The paper's model by the paper's protocol: folds choose the second configuration twice."""
+    tried, published = tried_of(n_tried), paper.ACCURACY["FDGNN"].get(dataset)
+    chosen = [tried[i % n_tried].configuration for i in (1, 1, 2, 5)][: len(folds)]
+    found = Evaluation(
+        dataset=dataset, data_hash="0123456789abcdef", n_graphs=n_graphs_of(dataset),
+        task="classification",
+        model=ModelDescription(
+            name="paper", title="FDGNN", kind="FDGNNClassifier", parameters={"n_units": 50}
+        ),
+        protocol=EvaluationProtocol(
+            name="paper", n_outer=4, n_inner=5, n_configurations=n_tried, n_initializations=3,
+            scoring="accuracy", seed=0,
+        ),
+        targets=[target_of(list(folds))],
+        folds=[
+            FoldResult(
+                n_train=141, n_test=47, configuration=c | {"alpha": ALPHAS[1]},
+                alphas=[ALPHAS[1], ALPHAS[1], ALPHAS[2]], train_seconds=0.004, test_seconds=0.001,
+                n_unconverged=0,
+            )
+            for c in chosen
+        ],
+        variants={"single_layer": scores_of("accuracy", "accuracy", [0.85] * len(folds))},
+        tried=tried,
+        published=None
+        if published is None
+        else PublishedScore(
+            mean=published.mean / 100, std=published.std / 100, reference=published.reference
+        ),
+        times=Durations(total=7.0, selection=6.0),
+        versions={"fdgnn": "0.1.0", "numpy": "2.0.0"},
+        machine={"python": "3.11.7", "cpu": "x86_64"},
+        command=f"fdgnn evaluate {dataset} --out runs/example",
+    )  # fmt: skip
+    return replace(found, folds=found.folds if chosen_folds is None else chosen_folds, **changes)
+
+
+def unfinished_of(dataset="MUTAG", **changes):
+    changes = {"status": "unfinished", "reason": "3 of 24 parts are finished"} | changes
+    return evaluation_of(
+        dataset, folds=(), n_tried=1, targets=[], variants={}, tried=[], **changes
+    )  # fmt: skip
+
+
+BASE_MODELS = ["WL, 2 iterations", "reservoir", "another reservoir"]
+
+
+def ensemble_of(dataset="MUTAG", base_models=BASE_MODELS, tried=(), **changes):
+    """Four folds: the first base model is averaged in 4, the second in 3, the last in none."""
+    kept = [[0, 1], [0, 1], [0], [0, 1]]
+    scores = [(0.89, 4, 1.5), (0.86, 3, 0.25), (0.61, 0, 0.25)]
+    return evaluation_of(
+        dataset,
+        folds=(0.9, 0.95, 0.85, 0.9),
+        model=ModelDescription(
+            name="auto", title="FDGNN auto", kind="AutoGraphClassifier", base_models=base_models
+        ),
+        protocol=EvaluationProtocol(n_outer=4, n_inner=5, scoring="accuracy", seed=0),
+        chosen_folds=[
+            FoldResult(n_train=141, n_test=47, alphas=[0.1, 0.001, 10.0], kept=own) for own in kept
+        ],
+        base_models=[
+            BaseModelScores(name=name, score=score, n_kept=n, seconds=seconds)
+            for name, (score, n, seconds) in zip(base_models, scores, strict=True)
+        ],
+        variants={}, tried=list(tried),
+        command=f"fdgnn evaluate {dataset} --model auto --out runs/example",
+        **changes,
+    )  # fmt: skip
+
+
+def regression_of(dataset="solubility", targets=("",), **changes):
+    """A regressor of one or several numbers, beside the mean target and Morgan counts."""
+    metrics = [("r2", "R2", 0.8, 0.0), ("rmse", "RMSE", 0.6, 1.4)]
+
+    def target(name):
+        def scores(which):
+            return [
+                scores_of(m, words, [(value, constant)[which] + 0.01 * i for i in range(N_FOLDS)])
+                for m, words, value, constant in metrics
+            ]
+
+        return TargetScores(
+            name=name, n_known=188, scores=scores(0),
+            baselines=[
+                BaselineScores(name="constant", title="always the mean", scores=scores(1)),
+                BaselineScores(
+                    name="morgan", title="Morgan counts and ridge regression", scores=scores(0)
+                ),
+            ],
+        )  # fmt: skip
+
+    return evaluation_of(
+        dataset,
+        task="regression",
+        model=ModelDescription(name="auto", title="FDGNN auto", kind="AutoGraphRegressor"),
+        protocol=EvaluationProtocol(
+            n_outer=4, n_inner=5, scoring="r2", split="scaffold split", seed=0
+        ),
+        targets=[target(name) for name in targets],
+        variants={}, tried=[], published=None, **changes,
+    )  # fmt: skip
+
+
+def comparison_of(dataset="MUTAG", reason="no result after 600 s"):
+    """FDGNN, the WL kernel with its published accuracy, and a method that ran out of time."""
+    wl = paper.ACCURACY["WL"]["MUTAG"]
+    kernel = ModelDescription(
+        name="wl", title="Weisfeiler-Lehman kernel, SVC", kind="SVC", n_parameters=3210
+    )
+    walks = ModelDescription(name="rw", title="Random walk kernel, SVC", kind="SVC")
+    published = PublishedScore(mean=wl.mean / 100, reference=wl.reference)
+    ours = evaluation_of(dataset)
+    return [
+        replace(ours, peak_mb=210.0),
+        evaluation_of(
+            dataset, folds=(0.8, 0.85, 0.8, 0.9), model=kernel, published=published, tried=[],
+            chosen_folds=[replace(fold, train_seconds=0.08) for fold in ours.folds],
+        ),
+        unfinished_of(
+            dataset, model=walks, published=None, status="out of time", reason=reason
+        ),
+    ]  # fmt: skip
+
+
+def write_run(folder: Path, evaluation=None, data=None) -> Path:
+    """Write a run directory of an evaluation or of several, with report data or without."""
     folder.mkdir(parents=True, exist_ok=True)
-    n_outer, seed = options.get("n_outer", 4), options.get("seed", 0)
-    files = {"settings.json": settings_of(dataset, n_outer, seed)}
-    if finished:
-        files["result.json"] = result_of(dataset, **options)
-    if asked is not None:
-        files["asked.json"] = asked
-    if portrait is not None:
-        files["portrait.json"] = portrait
-    if rivals is not None:
-        files["compare.json"] = rivals
-    for name, content in files.items():
-        (folder / name).write_text(json.dumps(content), encoding="utf-8")
-    with (folder / "records.jsonl").open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(record) + "\n" for record in records_of(**options))
+    write_record(folder / "evaluation.json", evaluation_of() if evaluation is None else evaluation)
+    if data is not None:
+        data = data if isinstance(data, list) else [data]
+        (folder / "report.json").write_text(json.dumps(data), encoding="utf-8")
     return folder
 
 
-# ---------------------------------------------------------------------- committees
-
-MEMBERS = ["WL, 2 iterations", "reservoir", "another reservoir"]
+# ---------------------------------------------------------------------- report data
 
 
-def committee_settings_of(dataset="MUTAG", members=MEMBERS):
-    return {
-        "dataset": dataset, "data": "0123456789abcdef", "model": "auto", "members": list(members),
-        "n_outer": 4, "n_inner": 5, "alphas": ALPHAS, "seed": 0, "engine": 1, "fdgnn": "0.1.0",
-    }  # fmt: skip
+def as_data(content) -> ReportData:
+    """Read report data from its JSON."""
+    return decode(json.dumps(content), ReportData)
 
 
-def committee_result_of(dataset="MUTAG", members=MEMBERS):
-    """Four outer folds: the first member is averaged in 4, the second in 3, the last in none."""
-    folds = [0.9, 0.95, 0.85, 0.9]
-    return {
-        "dataset": dataset, "model": "auto", "n_graphs": n_graphs_of(dataset), "seed": 0,
-        "accuracy_mean": 0.9, "accuracy_std": float(np.std(folds, ddof=1)),
-        "fold_accuracies": folds, "balanced_accuracy_mean": 0.875, "members": list(members),
-        "fold_kept": [[0, 1], [0, 1], [0], [0, 1]],
-        "fold_alphas": [[0.1, 0.001, 10.0]] * 3 + [[10.0, 0.001, 10.0]],
-        "member_accuracies": [0.89, 0.86, 0.61], "member_seconds": [1.5, 0.25, 0.25],
-        "versions": {"fdgnn": "0.1.0", "numpy": "2.0.0"},
-        "machine": {"python": "3.11.7", "cpu": "x86_64"},
-        "command": f"fdgnn evaluate {dataset} --model auto --out runs/example",
-    }  # fmt: skip
-
-
-def write_committee(folder: Path, dataset="MUTAG", *, portrait=None, finished=True, asked=None):
-    """Write the directory of an evaluated committee; unfinished, two of its members are trained."""
-    folder.mkdir(parents=True, exist_ok=True)
-    files = {"committee.json": committee_settings_of(dataset)}
-    if finished:
-        files["result.json"] = committee_result_of(dataset)
-    if asked is not None:
-        files["asked.json"] = asked
-    if portrait is not None:
-        files["portrait.json"] = portrait
-    for name, content in files.items():
-        (folder / name).write_text(json.dumps(content), encoding="utf-8")
-    for i in range(3 if finished else 2):
-        (folder / f"member-{i}.npz").write_bytes(b"a page does not read these")
-    return folder
-
-
-# ---------------------------------------------------------------------- portraits
-
-
-def as_portrait(content) -> Portrait:
-    """Read a portrait from its JSON."""
-    return decode(json.dumps(content), Portrait)
-
-
-def portrait_of(
+def data_of(
     dataset="MUTAG", *, classes=("-1", "1"), n=30, labels=("C", "N", "O"), smiles=None, id_text="g"
 ):
-    """Give the portrait of a classification that shows `n` of its graphs.
+    """Return the data of a classification, of which `n` graphs are shown.
 
     Graph g is a ring of 4 + g % 5 vertices with a tail.
     """
@@ -179,36 +242,19 @@ def portrait_of(
     for row in graphs:
         confusion[classes.index(row["actual"]), classes.index(row["predicted"])] += 1
     return {
-        "format": 3,
+        "format": 4,
         "dataset": dataset,
         "task": "classification",
-        "held_out": True,
-        "how": "Each graph was held out in one of 4 outer folds.",
+        "predictions": "out of fold",
         "classes": list(classes),
-        "n_estimators": 1,
-        "shown": {
-            "encoder": "WLCounts", "name": "WL, 2 iterations", "fold": 3, "folds_alike": 2,
-            "n_folds": 4, "n_layers": None, "effective_spectral_radius": None,
-        },
-        "dynamics_of": {
-            "encoder": "GraphReservoir", "name": "reservoir", "fold": 3, "folds_alike": 2,
-            "n_folds": 4, "n_layers": 2, "effective_spectral_radius": 0.9,
-        },
-        "base_models": [
-            _base_model("WL, 2 iterations", "WLCounts", "RBF", 0.3, 1),
-            _base_model("reservoir", "GraphReservoir", "linear", 0.01, 2),
-        ],
-        "substructures": [
-            substructure
-            for i, name in enumerate(classes)
-            for substructure in _substructures(name, labels, i)
-        ],
-        "data": _data(n, classes, labels) | {"n_graphs": n_graphs_of(dataset)},
-        "dynamics": _dynamics(n),
+        "model": "Of the 3 base models, WL, 2 iterations is shown (WLCounts).",
+        "data": _statistics(n, classes, labels) | {"n_graphs": n_graphs_of(dataset)},
         "graphs": graphs,
         "explained": [0.61, 0.17],
         "drawings": [drawing_of(g, labels, smiles) for g in range(n)],
         "mistakes": mistakes,
+        "scores": {"accuracy": 0.86, "roc_auc": 0.91},
+        "baseline": {"accuracy": 0.66, "roc_auc": 0.5},
         "confusion": confusion.tolist(),
         "calibration": {
             "bins": [
@@ -218,32 +264,39 @@ def portrait_of(
             "brier": 0.1,
             "expected_error": 0.06,
         },
-        "regression": None,
-        "trust": trust_of(n),
-        "settings": {"n_layers": 3, "alpha": [0.1, 0.001]},
-        "command": "fdgnn evaluate MUTAG --out runs/example",
-        "versions": {"fdgnn": "0.1.0"},
-        "machine": {
-            "python": "3.11.7", "system": "Linux", "cpu": "x86_64", "cores": 2, "cpu_model": None,
-            "memory_gb": 16.4,
-        },
-    }  # fmt: skip
-
-
-def trust_of(n):
-    """Sets that cover what they should, and two graphs unlike those of training."""
-    words = "44 % of the surroundings of its vertices are in no training graph"
-    return {
         "coverages": [
             {"coverage": 0.8, "covered": 0.81, "size": 0.9, "empty": 0.12},
             {"coverage": 0.95, "covered": 0.947, "size": 1.4, "empty": 0.0},
         ],
-        "n_unlike": 2,
-        "error_unlike": 0.5,
-        "error_others": 0.125,
-        "unlike": [
-            {"graph": 3, "id": "g3", "novelty": 0.44, "words": words},
-            {"graph": n + 7, "id": "not on the map", "novelty": 0.4, "words": words},
+        "domain": domain_of(n),
+        "base_models": [
+            _base_model("WL, 2 iterations", "WLCounts", "RBF", 0.3, 1),
+            _base_model("reservoir", "GraphReservoir", "linear", 0.01, 2),
+        ],
+        "dynamics": _dynamics(n),
+        "substructures": [
+            substructure
+            for i, name in enumerate(classes)
+            for substructure in _substructures(name, labels, i)
+        ],
+        "descriptors": [],
+        "parameters": {"n_layers": 3, "alpha": 0.1},
+        "versions": {"fdgnn": "0.1.0"},
+        "machine": {"python": "3.11.7", "memory, GB": "16.4"},
+        "command": "fdgnn evaluate MUTAG --out runs/example",
+    }
+
+
+def domain_of(n):
+    """Two graphs that are out of domain."""
+    reason = "44 % of the surroundings of its vertices are in no training graph"
+    return {
+        "n_outside": 2,
+        "error_outside": 0.5,
+        "error_inside": 0.125,
+        "graphs": [
+            {"graph": 3, "id": "g3", "score": 0.44, "reason": reason},
+            {"graph": n + 7, "id": "not on the map", "score": 0.4, "reason": reason},
         ],
     }
 
@@ -259,11 +312,12 @@ def _substructures(target, labels, graph):
     """One for the class and one against it; see `drawing_of` for the vertices."""
     ring = 4 + graph % 5
     steps = [0, 1, *[-1] * (ring - 3), 1, -1]
-    one = {"target": target, "n_graphs": 12, "graph": graph, "steps": steps, "round": 1}
+    one = {"target": target, "n_graphs": 12, "graph": graph, "steps": steps, "iteration": 1}
     words = f"{labels[0]}, next to 2 × {labels[1 % len(labels)]}"
     return [
         one | {"words": words, "weight": 0.1, "contribution": 0.25, "radius": 1},
-        one | {"words": labels[-1], "weight": -0.05, "contribution": -0.1, "radius": 0, "round": 0},
+        one
+        | {"words": labels[-1], "weight": -0.05, "contribution": -0.1, "radius": 0, "iteration": 0},
     ]
 
 
@@ -301,19 +355,20 @@ def drawing_of(g, labels=("C", "N", "O"), smiles=None):
     }
 
 
-def _data(n, classes, labels):
-    edges = [5, 6, 7, 8, 9, 10]
+def _statistics(n, classes, labels):
+    def bars(names, *series):
+        return {"names": names, "series": [list(one) for one in series]}
+
     return {
         "n_graphs": n, "n_vertices": 7 * n, "n_arcs": 14 * n, "n_self_loops": 0,
         "n_merged_arcs": 3, "undirected": True, "n_distinct": n - 4, "n_labels": len(labels),
         "n_features": 0, "majority": 0.66, "wl_ceiling": 0.99, "vertices_range": [5, 9],
         "max_degree": 3,
-        "class_counts": [[c, n // len(classes)] for c in classes], "targets": None,
-        "sizes": {
-            "edges": edges, "classes": [{"name": c, "counts": [1, 2, 3, 2, 1]} for c in classes]
-        },
-        "degrees": {"labels": ["1", "2", "3"], "counts": [n, 5 * n, n]},
-        "labels": [[label, 50 - i] for i, label in enumerate(labels)],
+        "sizes": bars(["5", "6", "7", "8", "9"], *((c, [1, 2, 3, 2, 1]) for c in classes)),
+        "mean_sizes": [[c, 7.0] for c in classes],
+        "degrees": bars(["1", "2", "3"], ("", [n, 5 * n, n])),
+        "labels": bars(list(labels), ("", [50 - i for i in range(len(labels))])),
+        "targets": bars(list(classes), ("", [n // len(classes)] * len(classes))),
     }  # fmt: skip
 
 
@@ -322,8 +377,7 @@ def _dynamics(n):
         {
             "layer": layer, "spectral_radius": 0.3, "absolute_radius": 0.3, "norm": 0.4,
             "effective": 0.9,
-            "certified": n - 2, "uncertified": 2, "unconverged": 0,
-            "iterations": [[10, n - 5], [12, 5]],
+            "certified": n - 2, "uncertified": 2, "unconverged": 0, "mean_iterations": 10.3,
         }
         for layer in (1, 2)
     ]  # fmt: skip
@@ -333,70 +387,43 @@ def _dynamics(n):
         for g in (0, 1, 2)
     ]
     return {
+        "model": "Of the 3 base models, reservoir is shown (GraphReservoir, 2 layers).",
         "degree": 3.0, "tol": 0.001, "max_iter": 50, "n_graphs": n, "layers": layers,
-        "curves": curves, "radii": [2.0 + g / 20 for g in range(n)],
+        "curves": curves,
     }  # fmt: skip
 
 
-def regression_of(n=30):
-    """The portrait of a regression."""
-    portrait = portrait_of("solubility", n=n)
-    for row in portrait["graphs"]:
+def regression_data_of(n=30, dataset="solubility"):
+    """The data of a regression."""
+    data = data_of(dataset, n=n)
+    for row in data["graphs"]:
         row |= {"actual": row["graph"] / 10, "predicted": row["graph"] / 10 + 0.3}
         row |= {"correct": None, "probability": None}
-    portrait["substructures"] = [one | {"target": None} for one in portrait["substructures"][:2]]
-    portrait["data"] |= {
-        "majority": None, "wl_ceiling": None, "class_counts": [],
-        "targets": {"edges": [0.0, 1.0, 2.0], "counts": [n // 2, n - n // 2]},
-        "sizes": {"edges": [5, 6, 7], "classes": [{"name": "all", "counts": [n - 3, 3]}]},
+    data["substructures"] = [one | {"target": None} for one in data["substructures"][:2]]
+    data["data"] |= {
+        "majority": None, "wl_ceiling": None, "mean_sizes": [["", 6.0]],
+        "targets": {"names": ["0 to 1", "1 to 2"], "series": [["", [n // 2, n - n // 2]]]},
+        "sizes": {"names": ["5", "6"], "series": [["", [n - 3, 3]]]},
     }  # fmt: skip
-    return portrait | {
+    return data | {
         "task": "regression", "classes": [], "confusion": None, "calibration": None,
-        "regression": {"r2": 0.81, "mean_absolute_error": 0.3},
-        "trust": trust_of(n) | {
-            "coverages": [{"coverage": 0.9, "covered": 0.91, "size": 2.5}], "error_unlike": 1.5,
-        },
+        "scores": {"r2": 0.81, "mae": 0.3}, "baseline": {"r2": 0.0, "mae": 1.2},
+        "coverages": [{"coverage": 0.9, "covered": 0.91, "size": 2.5}],
+        "domain": domain_of(n) | {"error_outside": 1.5},
     }  # fmt: skip
 
 
 def without_targets(n=30):
-    """The portrait of a model on graphs without known answers."""
-    portrait = portrait_of("new graphs", n=n)
-    for row in portrait["graphs"]:
+    """The data of a model on graphs without known targets."""
+    data = data_of("new graphs", n=n)
+    for row in data["graphs"]:
         row |= {"actual": None, "correct": None}
-    portrait["data"] |= {"majority": None, "wl_ceiling": None, "class_counts": []}
-    portrait["data"]["sizes"]["classes"] = [{"name": "all", "counts": [1, 2, 3, 2, 1]}]
-    trust = {"coverages": [], "n_unlike": 0, "unlike": []}
-    trust |= {"error_unlike": None, "error_others": None}
-    portrait |= {"mistakes": [], "confusion": None, "calibration": None, "held_out": False}
-    return portrait | {"trust": trust}
-
-
-# ---------------------------------------------------------------------- comparisons
-
-
-def rivals_of(dataset="MUTAG", reason="no result after 600 s"):
-    published = paper.ACCURACY["WL"]["MUTAG"]
-    measured = {
-        "accuracy_mean": 0.875, "accuracy_std": 0.05, "fold_accuracies": [0.8, 0.95],
-        "train_seconds": 0.004, "test_seconds": 0.001, "selection_seconds": 6.0,
-        "peak_mb": 210.0, "parameters": 101,
+    data["data"] |= {
+        "majority": None, "wl_ceiling": None, "targets": None, "mean_sizes": [["", 7.0]],
+        "sizes": {"names": ["5", "6", "7", "8", "9"], "series": [["", [1, 2, 3, 2, 1]]]},
     }  # fmt: skip
-    row = {"dataset": dataset, "status": "finished", "reason": None, "published": None}
-    return [
-        row | measured | {"model": "fdgnn", "title": "FDGNN"},
-        row
-        | measured
-        | {
-            "model": "wl", "title": "Weisfeiler-Lehman kernel, SVC", "accuracy_mean": 0.84,
-            "train_seconds": 0.08, "parameters": 3210,
-            "published": {
-                "accuracy_mean": published.mean / 100, "accuracy_std": None,
-                "reference": published.reference,
-            },
-        },
-        row
-        | dict.fromkeys(measured)
-        | {"model": "rw", "title": "Random walk kernel, SVC", "status": "out of time"}
-        | {"reason": reason},
-    ]  # fmt: skip
+    domain = {"n_outside": 0, "error_outside": None, "error_inside": None, "graphs": []}
+    return data | {
+        "predictions": "seen", "mistakes": [], "scores": {}, "baseline": {}, "confusion": None,
+        "calibration": None, "coverages": [], "domain": domain,
+    }  # fmt: skip

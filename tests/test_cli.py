@@ -52,12 +52,12 @@ def test_evaluate_ends_with_a_page(tu_folder, tmp_path):
     page = tmp_path / "run" / "report.html"
     assert f"report page: {page}" in run.stderr
     assert "MOTIFS" in page.read_text(encoding="utf-8")
-    portrait = json.loads((tmp_path / "run" / "portrait.json").read_text())
-    assert portrait["held_out"] is True
-    assert portrait["command"].startswith("fdgnn evaluate ")
+    (data,) = json.loads((tmp_path / "run" / "report.json").read_text())
+    assert data["predictions"] == "out of fold"
+    assert data["command"].startswith("fdgnn evaluate ")
     asked = json.loads((tmp_path / "run" / "asked.json").read_text())
     assert asked == {
-        "command": portrait["command"], "protocol": "quick", "n_configurations": 2, "n_guesses": 1,
+        "command": data["command"], "protocol": "quick", "n_configurations": 2, "n_guesses": 1,
     }  # fmt: skip
     without = fdgnn("evaluate", tu_folder, "--out", tmp_path / "bare", "--no-report", *SMALL)
     assert without.returncode == 0

@@ -302,15 +302,15 @@ def test_the_mean_gradient_is_the_integral_along_the_way():
 @pytest.mark.usefixtures("vertices_on_a_circle")
 def test_a_trial_encoder_has_a_page(fitted, motifs, tmp_path):
     pytest.importorskip("altair", reason="the page needs the extra report")
-    from fdgnn.html.model_data.making import portrait_of_model
-    from fdgnn.html.report import model_subject, write_report
+    from fdgnn.html.collect import report_data
+    from fdgnn.html.report import model_subjects, write_report
 
     graphs, y = motifs
     save_model(fitted, tmp_path / "model.fdgnn", score=0.9)
-    portrait = portrait_of_model(fitted, graphs, y, dataset="motifs", held_out=True)
-    assert portrait.dynamics is None  # nothing is iterated
-    subject = model_subject(tmp_path / "model.fdgnn", portrait)
-    page = write_report(subject, tmp_path / "page.html").read_text(encoding="utf-8")
+    data = report_data(fitted, graphs, y, dataset="motifs", unseen=True)
+    assert data.dynamics is None  # nothing is iterated
+    subjects = model_subjects(tmp_path / "model.fdgnn", [data])
+    page = write_report(subjects, tmp_path / "page.html").read_text(encoding="utf-8")
     assert "test-degrees" in page
     assert "n bins" in page
 
@@ -379,13 +379,13 @@ def test_a_plain_transformer_is_an_encoder(sized, transformer, tmp_path):
 @pytest.mark.usefixtures("vertices_on_a_circle")
 def test_a_plain_transformer_has_report_data_without_attributions(sized):
     pytest.importorskip("altair", reason="the page needs the extra report")
-    from fdgnn.html.model_data.making import portrait_of_model
+    from fdgnn.html.collect import report_data
 
     graphs, y = sized
     model = GraphClassifier(Sizes(), probability=True, random_state=0).fit(graphs, y)
-    portrait = portrait_of_model(model, graphs, y, dataset="sizes", held_out=True)
-    assert portrait.graphs
-    assert portrait.drawings == []
+    data = report_data(model, graphs, y, dataset="sizes", unseen=True)
+    assert data.graphs
+    assert data.drawings == []
 
 
 def test_parameters_of_a_transformer_are_searched(sized):

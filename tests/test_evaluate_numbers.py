@@ -19,7 +19,7 @@ from fdgnn.evaluation.models import CommitteeStudy, evaluate_committee
 from fdgnn.evaluation.rundir import read_file
 from fdgnn.exceptions import StudyError
 from fdgnn.folds import N_FOLDS, Split
-from fdgnn.html.model_data.making import portrait_of_committee
+from fdgnn.html.old_runs import data_of_ensemble
 from fdgnn.records import as_plain, decode, encode
 
 # Reservoirs of an ensemble have fixed parameters; some small graphs converge slowly.
@@ -247,13 +247,13 @@ def test_there_is_no_page_of_numbers_and_a_line_says_so(data, finished, table, t
     assert len(lines) == 1
     assert "for classes" in lines[0]
     assert "fdgnn fit" in lines[0]
-    assert not {"report.html", "portrait.json"} & {path.name for path in out.iterdir()}
+    assert not {"report.html", "report.json"} & {path.name for path in out.iterdir()}
     page = tmp_path / "page.html"
     assert_one_clear_line(fdgnn("report", out, "-o", page), str(out), "for classes", "fdgnn fit")
     assert not page.exists()
     study = CommitteeStudy("planted", table.graphs, table.y, "wl", kind="regression")
     with pytest.raises(StudyError, match="for classes"):
-        portrait_of_committee(study, out)
+        data_of_ensemble(study, out)
     with pytest.raises(StudyError, match="for classes"):
         read_committee(out)
     silent = fdgnn("evaluate", data, *WORDS, "--out", out, "--no-report")

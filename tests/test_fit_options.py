@@ -22,7 +22,6 @@ from fdgnn.evaluation.duplicates import duplicates_note
 from fdgnn.evaluation.molecules import morgan_counts, morgan_predictions, murcko_scaffolds
 from fdgnn.folds import TEST, Split
 from fdgnn.graphs import GraphBatch
-from fdgnn.html.numbers import significant
 from fdgnn.metrics import OF_CLASSES
 from fdgnn.tasks import guess_task, one_target
 from fdgnn.training import TrainingOptions, train
@@ -321,8 +320,8 @@ def test_the_model_file_and_its_page_have_baseline_and_duplicates(molecules, run
     assert note in told
     shown = page.read_text()
     assert note in shown
-    row = shown[shown.index("m.fdgnn: Morgan counts and logistic regression") :]
-    assert f">{significant(morgan['accuracy'])}<" in row[: row.index("</tr>")]
+    row = shown[shown.index("twice: Morgan counts and logistic regression") :]
+    assert f">{100 * morgan['accuracy']:.2f}\xa0±" in row[: row.index("</tr>")]
 
 
 def test_rows_without_a_group_are_told(run_fdgnn, tmp_path):

@@ -25,7 +25,7 @@ from fdgnn.exceptions import (
     UnsafeArchiveError,
     UnusedDataWarning,
 )
-from fdgnn.html.model_data.records import read_portrait
+from fdgnn.html.report_data import read_report_data
 from fdgnn.prediction.explanation import read_vertex_sets
 from model_file_tools import memory_below
 from tu_files import write_folder
@@ -498,7 +498,7 @@ def test_rows_are_bounded_in_parts_as_well(tmp_path):
     "read",
     [
         read_vertex_sets,
-        read_portrait,
+        read_report_data,
         lambda path: read_file(path, RunSettings),
         lambda path: list(RecordLines(path, NetworkScores)),
     ],

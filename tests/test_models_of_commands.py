@@ -18,8 +18,8 @@ from fdgnn.encoders import EncoderUnion, GraphReservoir, WLCounts
 from fdgnn.evaluation.committee_files import read_committee
 from fdgnn.evaluation.models import CommitteeStudy, evaluate_committee, held_out_answers
 from fdgnn.exceptions import RunMismatchError, StudyError
-from fdgnn.html.model_data.making import portrait_of_committee
-from fdgnn.html.model_data.records import read_portrait
+from fdgnn.html.old_runs import data_of_ensemble
+from fdgnn.html.report_data import read_report_data
 from fdgnn.prediction.predictor import Predictor
 from fdgnn.prediction.rows import predict_rows
 from fdgnn.uncertainty import fit_slope, probabilities
@@ -293,67 +293,68 @@ def test_an_ensemble_is_chosen_by_the_scoring(folder, finished, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def portrayed(finished):
+def shown(finished):
     pytest.importorskip("altair")
-    return read_portrait(finished[0] / "portrait.json")
+    (data,) = read_report_data(finished[0] / "report.json")
+    return data
 
 
-def test_evaluate_writes_the_report_of_an_ensemble(finished, portrayed, tmp_path):
+def test_evaluate_writes_the_report_of_an_ensemble(finished, shown, tmp_path):
     out, run = finished
     assert f"report page: {out / 'report.html'}" in run.stderr
     page = (out / "report.html").read_text()
-    assert 'id="members-0"' in page
+    assert 'id="base-models-0"' in page
     assert 'id="map-0"' in page
-    assert portrayed.command == json.loads((out / "asked.json").read_text())["command"]
-    # Once more from the directory alone, as it is and without its portrait.
+    assert shown.command == json.loads((out / "asked.json").read_text())["command"]
+    # Once more from the directory alone, as it is and without its report data.
     alone = shutil.copytree(out, tmp_path / "run")
     again = fdgnn("report", alone, "-o", tmp_path / "again.html")
     assert again.returncode == 0, again.stderr
     assert 'id="map-0"' in (tmp_path / "again.html").read_text()
-    (alone / "portrait.json").unlink()
+    (alone / "report.json").unlink()
     bare = fdgnn("report", alone, "-o", tmp_path / "bare.html")
     assert bare.returncode == 0, bare.stderr
     assert 'id="map-0"' not in (tmp_path / "bare.html").read_text()
-    assert 'id="members-0"' in (tmp_path / "bare.html").read_text()
+    assert 'id="base-models-0"' in (tmp_path / "bare.html").read_text()
 
 
-def test_predictions_on_the_page_are_those_of_the_outer_folds(finished, portrayed):
+def test_predictions_on_the_page_are_those_of_the_outer_folds(finished, shown):
     result = read_committee(finished[0]).result
-    assert portrayed.held_out
+    assert shown.predictions == "out of fold"
     for fold, accuracy in enumerate(result.fold_accuracies, start=1):
-        right = [row.correct for row in portrayed.graphs if row.fold == fold]
+        right = [row.correct for row in shown.graphs if row.fold == fold]
         assert np.mean(right) == pytest.approx(accuracy)
-    confusion = np.array(portrayed.confusion)
+    confusion = np.array(shown.confusion)
     assert confusion.sum() == 70
-    assert np.trace(confusion) == sum(row.correct for row in portrayed.graphs) < 70
-    wrong = {row.graph for row in portrayed.graphs if not row.correct}
-    assert set(portrayed.mistakes) <= wrong
-    assert len(portrayed.mistakes) == min(12, len(wrong))
+    assert np.trace(confusion) == sum(row.correct for row in shown.graphs) < 70
+    wrong = {row.graph for row in shown.graphs if not row.correct}
+    assert set(shown.mistakes) <= wrong
+    assert len(shown.mistakes) == min(12, len(wrong))
 
 
-def test_probabilities_on_the_page_are_learned_without_the_fold(folder, finished, portrayed):
+def test_probabilities_on_the_page_are_learned_without_the_fold(folder, finished, shown):
     _, y = load_tu(folder)
     codes, kept = (y == y.max()).astype(int), read_committee(finished[0]).result.fold_kept
     for o in (0, 6):
-        test = np.array([row.fold == o + 1 for row in portrayed.graphs])
+        test = np.array([row.fold == o + 1 for row in shown.graphs])
         each = [np.load(finished[0] / f"member-{i}.npz")["predictions"][o] for i in kept[o]]
         outputs = np.mean(each, axis=0)
         slope = fit_slope(outputs[~test], codes[~test])
         expected = probabilities(outputs[test], slope).max(axis=1)
-        shown = [row.probability for row in portrayed.graphs if row.fold == o + 1]
-        np.testing.assert_allclose(shown, expected, rtol=1e-3)
+        found = [row.probability for row in shown.graphs if row.fold == o + 1]
+        np.testing.assert_allclose(found, expected, rtol=1e-3)
 
 
-def test_vertices_on_the_page_speak_for_what_was_predicted(folder, portrayed):
+def test_vertices_on_the_page_speak_for_what_was_predicted(folder, shown):
     graphs, y = load_tu(folder)
     model = CommitteeStudy("NOISY", graphs, y, "auto").estimator().fit(graphs, y)
-    assert [one.name for one in portrayed.base_models] == [n.name for n in model.estimators_]
+    assert [one.name for one in shown.base_models] == [n.name for n in model.estimators_]
     own = model.predict(graphs).astype(str)
-    changed = [row.graph for row in portrayed.graphs if row.predicted != own[row.graph]]
+    changed = [row.graph for row in shown.graphs if row.predicted != own[row.graph]]
     assert changed  # graphs of which the model, trained on them, predicts otherwise
-    drawn = {d.graph: d for d in portrayed.drawings}
+    drawn = {d.graph: d for d in shown.drawings}
     for g in [*changed[:3], 0, 1]:
-        target = y.dtype.type(portrayed.graphs[g].predicted)
+        target = y.dtype.type(shown.graphs[g].predicted)
         (why,) = explain(model, graphs[[g]], target=target)
         expected = why.vertices - why.vertices.mean()
         np.testing.assert_allclose(drawn[g].contributions, expected, rtol=6e-3, atol=1e-9)
@@ -361,24 +362,24 @@ def test_vertices_on_the_page_speak_for_what_was_predicted(folder, portrayed):
 
 def test_evaluate_without_a_page(folder, finished, tmp_path):
     whole = shutil.copytree(finished[0], tmp_path / "run")
-    for name in ("portrait.json", "report.html"):
+    for name in ("report.json", "report.html"):
         (whole / name).unlink()
     run = fdgnn("evaluate", folder, "--model", "auto", "--out", whole, "--no-report", "--json")
     assert run.returncode == 0, run.stderr
-    assert not (whole / "portrait.json").exists()
+    assert not (whole / "report.json").exists()
     assert not (whole / "report.html").exists()
 
 
-def test_a_portrait_is_of_the_run_and_its_base_models(folder, finished, tmp_path):
+def test_report_data_are_of_the_run_and_its_base_models(folder, finished, tmp_path):
     graphs, y = load_tu(folder)
     with pytest.raises(RunMismatchError, match="model = auto, not wl"):
-        portrait_of_committee(CommitteeStudy("NOISY", graphs, y, "wl"), finished[0])
+        data_of_ensemble(CommitteeStudy("NOISY", graphs, y, "wl"), finished[0])
     whole = shutil.copytree(finished[0], tmp_path / "run")
     (whole / "member-3.npz").unlink()
     with pytest.raises(StudyError, match=r"member-3\.npz"):
-        portrait_of_committee(CommitteeStudy("NOISY", graphs, y, "auto"), whole)
+        data_of_ensemble(CommitteeStudy("NOISY", graphs, y, "auto"), whole)
     with pytest.raises(StudyError, match=r"nowhere.committee\.json"):
-        portrait_of_committee(CommitteeStudy("NOISY", graphs, y, "auto"), tmp_path / "nowhere")
+        data_of_ensemble(CommitteeStudy("NOISY", graphs, y, "auto"), tmp_path / "nowhere")
     assert not (tmp_path / "nowhere").exists()
 
 
@@ -500,8 +501,7 @@ def test_evaluate_holds_groups_out_together(tmp_path):
     assert run.returncode == 0, run.stderr
     told = json.loads(run.stdout)
     assert (told["split"], len(told["fold_accuracies"])) == ("scaffold split", 3)
-    portrait = read_portrait(out / "portrait.json")
-    assert "one of 3 outer folds (scaffold split)" in portrait.how
+    assert "mean of 3 outer folds, scaffold split" in (out / "report.html").read_text()
     rows = read_committee(out).settings
     assert (rows.n_outer, rows.n_inner, rows.groups is not None) == (3, 3, True)
     by_column = fdgnn(*words, "--split", "group", "ring", "--no-report", "--out", tmp_path / "c")

@@ -28,7 +28,7 @@ from fdgnn import (
 from fdgnn.datasets import make_motif_graphs, make_random_graphs, make_stars
 from fdgnn.encoders import Encoder
 from fdgnn.exceptions import ConvergenceWarning, MissingDependencyError
-from fdgnn.html.model_data.making import portrait_of_model
+from fdgnn.html.collect import report_data
 from fdgnn.plot import plot_contributions, plot_convergence, plot_embedding, plot_stability
 
 pytest.importorskip("matplotlib")
@@ -157,12 +157,12 @@ def test_ensembles_and_wl_features_are_plotted_as_far_as_they_can_be(ax, model):
 # ---------------------------------------------------------------------- one by one
 
 
-def test_convergence_shows_the_portraits_curves(ax):
+def test_convergence_shows_the_curves_of_the_report(ax):
     graphs = as_batch([*make_stars([3, 4, 5, 6, 7, 8, 9]), *make_stars([80, 90])])
     model = FDGNNClassifier(**SMALL | {"effective_spectral_radius": 0.9}, degree=4.0)
     model.set_params(max_iter=500).fit(graphs, np.arange(9) % 2)
     plot_convergence(model, graphs, ax=ax)
-    wanted = portrait_of_model(model, graphs, dataset="stars").dynamics.curves
+    wanted = report_data(model, graphs, dataset="stars").dynamics.curves
     lines = [line for line in ax.get_lines() if len(line.get_ydata()) > 2]
     assert len(lines) == len(wanted) == 18
     for line, curve in zip(lines, wanted, strict=True):
@@ -177,10 +177,10 @@ def test_convergence_shows_the_portraits_curves(ax):
     assert ax.get_yscale() == "log"
 
 
-def test_the_embedding_is_the_portraits_map(ax):
+def test_the_embedding_is_the_map_of_the_report(ax):
     model = FDGNNClassifier(**SMALL).fit(GRAPHS, Y)
     plot_embedding(model, GRAPHS, Y, ax=ax)
-    found = portrait_of_model(model, GRAPHS, Y, dataset="motifs")
+    found = report_data(model, GRAPHS, Y, dataset="motifs")
     places = np.array([[row.x, row.y] for row in found.graphs])
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["0", "1"]
     for value, points in enumerate(ax.collections):

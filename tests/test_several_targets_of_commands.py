@@ -13,7 +13,7 @@ from commands import assert_one_clear_line, fdgnn
 from fdgnn import load_model, model_info, read_graphs
 from fdgnn.datasets import make_random_graphs
 from fdgnn.exceptions import DatasetFormatError
-from fdgnn.html.numbers import percent
+from fdgnn.html.words import significant
 from fdgnn.tasks import table_targets
 
 N = 60
@@ -209,11 +209,11 @@ def test_a_target_with_one_value_after_dropping_missing_ones_is_one_line(folder)
 def saved_scores(page):
     """Rows of the page's table of saved scores: name, then a number for each measure."""
     html = page.read_text()
-    part = html[html.index('id="saved-scores"') :]
+    part = html[html.index('id="scores-') :]
     part = part[: part.index("</figure>")]
     rows = re.findall(r"<tr[^>]*>(.*?)</tr>", part, re.DOTALL)
     cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in rows]
-    return {row[0]: row[1:] for row in cells}
+    return {row[0]: [cell.split("\xa0")[0] for cell in row[1:4]] for row in cells}
 
 
 def test_the_page_of_a_model_file_has_the_scores_of_each_target(classes, folder):
@@ -222,11 +222,11 @@ def test_the_page_of_a_model_file_has_the_scores_of_each_target(classes, folder)
     run = fdgnn("report", path, "-o", page)
     assert run.returncode == 0, run.stderr
     shown = saved_scores(page)
-    assert shown["model"] == ["accuracy", "balanced accuracy", "ROC AUC"]
+    assert shown["model"] == ["accuracy, %", "balanced accuracy, %", "ROC AUC, %"]
     for each in facts["targets"]:
-        found = [float(cell) for cell in shown[f"{path.name}, {each['name']}"]]
+        found = [float(cell) / 100 for cell in shown[f"{path.stem}, {each['name']}"]]
         assert found == pytest.approx(list(each["scores"].values()), abs=6e-4)
-    mean = [float(cell) for cell in shown[f"{path.name}, mean of 2 targets"]]
+    mean = [float(cell) / 100 for cell in shown[f"{path.stem}, mean of 2 targets"]]
     assert mean == pytest.approx(list(facts["scores"].values()), abs=6e-4)
 
 
@@ -270,6 +270,7 @@ def test_a_page_calls_accuracy_what_is_accuracy_whatever_models_were_chosen_by(f
     assert run.returncode == 0, run.stderr
     scores = json.loads(run.stdout)["scores"]
     assert list(scores) == ["log loss", "accuracy", "balanced accuracy", "ROC AUC"]
-    html = page.read_text()
-    assert f">{percent(scores['accuracy'])}<" in html
-    assert f"The area under the ROC curve is {100 * scores['ROC AUC']:.1f}" in html
+    html = page.read_text().replace("\xa0", " ")
+    assert f'class="value">{significant(scores["log loss"])} <' in html  # the chosen metric first
+    assert f"accuracy {100 * scores['accuracy']:.2f} ± " in html
+    assert f"ROC AUC {100 * scores['ROC AUC']:.2f} ± " in html

@@ -19,7 +19,7 @@ from fdgnn import FDGNNClassifier, read_graphs, save_model
 from fdgnn.cli.app import say
 from fdgnn.cli.tables import committee_table
 from fdgnn.datasets import make_motif_graphs
-from fdgnn.html.model_data.text import clipped
+from fdgnn.html.words import clipped
 from fdgnn.texts import cut, guarded, parse_json, printable, unguarded, whole
 from model_file_tools import with_record
 

@@ -20,9 +20,17 @@ from fdgnn.explanations.drawing import draw_explanation, literal
 from fdgnn.extras import require
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
-from fdgnn.html.model_data.dynamics import Dynamics, dynamics_of, graphs_for_curves, residual_curves
-from fdgnn.html.model_data.mapping import principal_map
-from fdgnn.html.model_data.model import encoder_in_words, encoder_of, features_of, fitted
+from fdgnn.html.model_views import (
+    Dynamics,
+    dynamics_of,
+    encoder_in_words,
+    encoder_of,
+    features_of,
+    fitted,
+    graphs_for_curves,
+    principal_map,
+    residual_curves,
+)
 from fdgnn.reservoir import contractions
 from fdgnn.stability import spectral_radius
 from fdgnn.tasks import guess_task

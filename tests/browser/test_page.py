@@ -8,7 +8,7 @@ import pytest
 
 import report_examples as examples
 from browser.conftest import ready
-from fdgnn.html.report import read_subject, write_report
+from fdgnn.html.report import write_report
 from report_examples import HOSTILE, HOSTILE_END, HOSTILE_IMAGE, write_run
 
 pytest.importorskip("altair", reason="a page needs Vega-Altair: extra 'report'")
@@ -16,6 +16,7 @@ expect = pytest.importorskip("playwright.sync_api", reason="pip install playwrig
 
 pytestmark = pytest.mark.xdist_group("browser")
 N_GRAPHS = 30
+TRIED = examples.tried_of()
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"  # one letter of five characters
 EMOJI = (f"ab{FAMILY}cde", FAMILY * 5, "\U0001f600" * 6)
 TAKEN = ("__proto__", "constructor", "hasOwnProperty")  # names that JavaScript's objects have
@@ -23,36 +24,34 @@ TAKEN = ("__proto__", "constructor", "hasOwnProperty")  # names that JavaScript'
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """Pages by what is on them: little, one run, several, one by a stranger, odd names."""
+    """Pages by what is on them: little, one run, several, untrusted text, odd names."""
     folder = tmp_path_factory.mktemp("pages")
-    whole = write_run(
-        folder / "whole", portrait=examples.portrait_of(), rivals=examples.rivals_of()
-    )
-    bare = write_run(folder / "bare", "COX2", finished=False)
-    portrait = examples.portrait_of(
+    whole = write_run(folder / "whole", examples.ensemble_of(tried=TRIED), examples.data_of())
+    bare = write_run(folder / "bare", examples.unfinished_of("COX2"))
+    data = examples.data_of(
         HOSTILE,
         classes=(HOSTILE, HOSTILE_IMAGE),
         labels=(HOSTILE, HOSTILE_END),
         smiles=HOSTILE_END,
         id_text=HOSTILE_IMAGE,
-    ) | {"how": HOSTILE_END}
-    rivals = examples.rivals_of(HOSTILE, HOSTILE_END)
-    rivals[1]["title"] = HOSTILE_IMAGE
-    stranger = write_run(folder / "stranger", HOSTILE, portrait=portrait, rivals=rivals)
-    rivals = examples.rivals_of(TAKEN[0])
-    rivals[0]["title"], rivals[1]["title"] = TAKEN[:2]
-    portrait = examples.portrait_of(TAKEN[0], classes=TAKEN[:2], labels=TAKEN)
-    taken = write_run(folder / "taken", TAKEN[0], portrait=portrait, rivals=rivals)
+    ) | {"notes": [HOSTILE_END]}
+    names = [HOSTILE, HOSTILE_IMAGE, HOSTILE_END]
+    untrusted = write_run(
+        folder / "untrusted", examples.ensemble_of(HOSTILE, names, tried=TRIED), data
+    )
+    compared = write_run(folder / "compared", examples.comparison_of(HOSTILE, HOSTILE_END))
+    data = examples.data_of(TAKEN[0], classes=TAKEN[:2], labels=TAKEN)
+    taken = write_run(folder / "taken", examples.ensemble_of(TAKEN[0], list(TAKEN)), data)
     emoji = write_run(
-        folder / "emoji", TAKEN[1], portrait=examples.portrait_of(TAKEN[1], labels=EMOJI)
+        folder / "emoji", examples.evaluation_of(TAKEN[1]), examples.data_of(TAKEN[1], labels=EMOJI)
     )
     return {
         "little": write_report(write_run(folder / "little"), folder / "little.html"),
         "names": write_report([taken, emoji], folder / "names.html"),
         "one": write_report(whole, folder / "one.html"),
-        "several": write_report([whole, bare, stranger], folder / "several.html"),
+        "several": write_report([whole, bare, untrusted], folder / "several.html"),
         "hostile": write_report(
-            [stranger, read_subject(stranger)], folder / "hostile.html", title=HOSTILE_IMAGE
+            [untrusted, compared], folder / "hostile.html", title=HOSTILE_IMAGE
         ),
     }
 
@@ -101,7 +100,7 @@ def scrolled_to(page, y):
 @pytest.mark.parametrize("name", ["one", "several", "hostile"])
 def test_every_chart_is_drawn_and_nothing_is_fetched(look, name):
     charts = shown_charts(look(name))
-    assert len(charts) >= 15
+    assert len(charts) >= 14
     for chart, state, marks in charts:
         assert state == "drawn", chart
         assert marks >= 1, chart
@@ -119,8 +118,7 @@ def shown_charts(page):
 
 def test_charts_show_as_many_marks_as_there_are_numbers(look):
     page = look("one")
-    assert len(points(page, "rho-0")) == 8  # configurations
-    assert len(points(page, "lambda-0")) == 8 * len(examples.ALPHAS)
+    assert len(points(page, "effective_spectral_radius-0")) == len(TRIED)
     assert len(points(page, "map-0")) == N_GRAPHS + 1  # and a ring around the chosen one
     assert page.locator("[data-chart='convergence-0-1'] .mark-line path").count() == 3
 
@@ -141,21 +139,20 @@ def test_without_scripts_all_numbers_are_there(browser, pages):
 
 def test_hover_tells_the_configuration(look):
     page = look("one")
-    over(page, points(page, "rho-0")[2])
+    over(page, points(page, "effective_spectral_radius-0")[2])
     tip = page.locator(".tip")
     tip.wait_for(state="visible")
     text = tip.inner_text()
     number = int(re.search(r"number (\d+)", text).group(1))
-    configuration = examples.configurations_of(8)[number - 1]
-    assert f"{configuration['effective_spectral_radius']:.3f}" in text
-    assert f"layers\n{configuration['n_layers']}" in text
+    mean = sum(TRIED[number - 1].scores) / len(TRIED[number - 1].scores)
+    assert f"mean\n{100 * mean:.1f}" in text
     page.mouse.move(2, 2)
     tip.wait_for(state="hidden")
 
 
 def test_tap_tells_the_configuration(visit):
     page = visit("little", width=390, touch=True)
-    x, y = points(page, "rho-0")[2]
+    x, y = points(page, "effective_spectral_radius-0")[2]
     y -= scrolled_to(page, y)
     page.wait_for_timeout(100)
     page.touchscreen.tap(x, y)
@@ -169,9 +166,9 @@ def test_tap_tells_the_configuration(visit):
 
 def test_hover_lights_the_configuration_in_all_panels(look):
     page = look("one")
-    over(page, points(page, "rho-0")[2])
+    over(page, points(page, "effective_spectral_radius-0")[2])
     page.locator(".tip").wait_for(state="visible")
-    lit = page.locator("[data-chart='depth-0'] .mark-symbol path[stroke-width='2.5']")
+    lit = page.locator("[data-chart='n_layers-0'] .mark-symbol path[stroke-width='2.5']")
     lit.wait_for(state="attached")
     assert lit.count() == 1
 
@@ -265,7 +262,7 @@ def test_mode_of_the_map(look):
     page.wait_for_function(f"before => {changed}", arg=by_class)
     assert [key.get_attribute("data-mode") for key in legends(page)] == ["answer"]
     assert "predicted rightly" in legends(page)[0].inner_text()
-    wrong = len(examples.portrait_of()["mistakes"])
+    wrong = len(examples.data_of()["mistakes"])
     counts = sorted(fills()[:N_GRAPHS].count(c) for c in set(fills()[:N_GRAPHS]))
     assert counts == [wrong, N_GRAPHS - wrong]
     page.check("#map-0 input[value=class]")
@@ -274,7 +271,7 @@ def test_mode_of_the_map(look):
 
 def test_mistakes_are_drawn_as_molecules(look):
     page = look("one")
-    mistakes = examples.portrait_of()["mistakes"]
+    mistakes = examples.data_of()["mistakes"]
     cards = page.locator("#mistakes-0 .mistakes li")
     assert cards.count() == len(mistakes)
     for i, graph in enumerate(mistakes):
@@ -294,7 +291,7 @@ def test_mistakes_are_drawn_as_molecules(look):
 
 def test_substructures_are_marked_in_their_examples(look):
     page = look("one")
-    cards = page.locator("#substructures [data-steps]")
+    cards = page.locator("#model [data-steps]")
     assert cards.count() == 2
     for i in range(2):
         card = cards.nth(i)
@@ -321,7 +318,7 @@ def test_choice_of_the_run(look):
     assert page.locator("[data-chart='map-2'] svg").bounding_box()["width"] > 300
     page.select_option("#run", "1")
     ready(page)
-    assert page.locator("#dynamics .missing").filter(visible=True).count() == 1
+    assert page.locator("#data .missing").filter(visible=True).count() == 1
 
 
 def test_command_is_copied(look):
@@ -332,7 +329,8 @@ def test_command_is_copied(look):
     page.wait_for_function("b => b.textContent === 'Copied'", arg=button.element_handle())
     copied = page.evaluate("navigator.clipboard.readText()")
     page.context.clear_permissions()
-    assert copied == "fdgnn evaluate MUTAG --out runs/example"
+    assert copied == page.locator("#recipe code").inner_text()
+    assert copied.startswith("fdgnn evaluate MUTAG --model auto --out ")
     expect(button).to_have_text("Copy")
 
 
@@ -389,18 +387,18 @@ selectors => {
 }
 """
 TEXTS = [
-    ("h1", "color"), ("#result .lead", "color"), (".toc a", "color"), ("#folds-caption", "color"),
-    ("#folds summary", "color"), (".key span", "color"), (".cards .small", "color"),
-    ("#published th.ours", "color"), (".facts dt", "color"), (".facts .wrong", "color"),
+    ("h1", "color"), ("#result .lead", "color"), (".toc a", "color"),
+    ("#scores-accuracy-caption", "color"), ("#scores-accuracy summary", "color"),
+    (".key span", "color"), (".cards .small", "color"),
+    ("#published-0 th.ours", "color"), (".facts dt", "color"), (".facts .wrong", "color"),
     (".mistakes p", "color"), ("footer", "color"), (".tiles dt", "color"),
-    ("[data-chart='folds'] .role-axis-label text", "fill"),
-    ("[data-chart='folds'] .role-axis-title text", "fill"),
+    ("[data-chart='scores-accuracy'] .role-axis-label text", "fill"),
+    ("[data-chart='scores-accuracy'] .role-axis-title text", "fill"),
 ]  # fmt: skip
 MARKS = [
-    ("[data-chart='rho-0'] .mark-symbol path", "fill"),
-    ("[data-chart='classes-0'] .mark-rect path[fill='var(--c1)']", "fill"),
-    ("[data-chart='classes-0'] .mark-rect path[fill='var(--c2)']", "fill"),
-    ("[data-chart='published'] .mark-rect path", "fill"),
+    ("[data-chart='effective_spectral_radius-0'] .mark-symbol path", "fill"),
+    ("[data-chart='targets-0'] .mark-rect path[fill='var(--c1)']", "fill"),
+    ("[data-chart='targets-0'] .mark-rect path[fill='var(--c2)']", "fill"),
     ("#map-0 .vertex.for", "stroke"), ("#map-0 .vertex.against", "stroke"),
 ]  # fmt: skip
 
@@ -409,7 +407,7 @@ MARKS = [
 def test_text_and_marks_stand_out(look, theme):
     """At least 4.5 to 1 for text and 3 to 1 for marks, as WCAG asks for."""
     page = look("one", theme=theme)
-    wrong = examples.portrait_of()["mistakes"][0]
+    wrong = examples.data_of()["mistakes"][0]
     page.wait_for_selector(f"#map-0[data-shown='{wrong}']")
     for least, selectors in ((4.5, TEXTS), (3.0, MARKS)):
         for selector, ratio in page.evaluate(CONTRAST, selectors):
@@ -418,7 +416,7 @@ def test_text_and_marks_stand_out(look, theme):
 
 SHOWN_CHARTS = """all => all.map(svg => svg.getBoundingClientRect()).filter(box => box.width)
   .map(box => [box.left, box.right])"""
-FIRST_CHART = "document.querySelector(\"[data-chart='folds'] svg\")"
+FIRST_CHART = "document.querySelector(\"[data-chart='scores-accuracy'] svg\")"
 
 
 def test_phone_needs_no_sideways_scrolling(visit):
@@ -433,7 +431,7 @@ def test_phone_needs_no_sideways_scrolling(visit):
 def check_that_all_fits(page, width):
     assert page.evaluate("document.documentElement.scrollWidth") == width
     sides = page.locator(".chart svg").evaluate_all(SHOWN_CHARTS)
-    assert len(sides) >= 15
+    assert len(sides) >= 14
     for left, right in sides:
         assert left >= 0
         assert right <= width + 1
@@ -446,7 +444,7 @@ def open_all(page):
 
 def test_charts_follow_the_window(visit):
     page = visit("little")
-    chart = page.locator("[data-chart='folds'] svg")
+    chart = page.locator("[data-chart='scores-accuracy'] svg")
     before = chart.bounding_box()["width"]
     page.set_viewport_size({"width": 500, "height": 900})
     page.wait_for_function(f"() => {FIRST_CHART}.clientWidth < 500")
@@ -475,7 +473,7 @@ def test_printed_page_of_several_runs_says_which_it_shows(look):
 # ---------------------------------------------------------------------- it trusts nobody
 
 
-def test_strangers_text_stays_text(look):
+def test_untrusted_text_stays_text(look):
     page = look("hostile")
     page.check("#map-0 input[value=answer]")
     for place in points(page, "map-0")[:3]:
@@ -496,11 +494,10 @@ def test_strangers_text_stays_text(look):
 
 
 def test_names_that_scripts_have_taken_are_names(look):
-    """A class, label, dataset or rival may be called as what every JavaScript object has."""
+    """A class, label or dataset may be called as what every JavaScript object has."""
     page = look("names")
     labels = {
-        "labels-0": TAKEN, "classes-0": TAKEN[:2], "folds": TAKEN[:2], "depths": TAKEN[:2],
-        "rivals-0-0": TAKEN[:2], "rival-seconds-0-0": TAKEN[:2],
+        "labels-0": TAKEN, "targets-0": TAKEN[:2], "scores-accuracy": TAKEN[:2],
     }  # fmt: skip
     assert {state for _, state, _ in shown_charts(page)} == {"drawn"}
     for chart, names in labels.items():
@@ -521,12 +518,9 @@ def test_chart_that_fails_says_so(visits, pages, tmp_path):
     text = pages["names"].read_text(encoding="utf-8")
     broken = tmp_path / "broken.html"
     # Stacked by names that scripts have taken, as no chart of ours is.
-    for ours, other in {
-        '"field":"key","sort":null,"title":"label"': '"field":"name","sort":null,"title":"label"',
-        '"field":"count","stack":null,"title":"vertices"': '"field":"count","stack":"zero"',
-    }.items():
-        assert ours in text
-        text = text.replace(ours, other)
+    ours = '"field":"key","sort":null,"title":"label"'
+    assert ours in text
+    text = text.replace(ours, '"field":"name","sort":null,"title":"label"')
     broken.write_text(text, encoding="utf-8")
     failed = visits.open(broken).locator("[data-state=failed]")
     assert [f.get_attribute("data-chart") for f in failed.all()] == ["labels-0"]

@@ -87,12 +87,12 @@ def describe(graphs: GraphBatch, y: Array | None) -> dict[str, Any]:
     import numpy as np
     from msgspec.structs import asdict
 
-    from fdgnn.html.model_data.data import counts_of
+    from fdgnn.html.data_statistics import graph_counts
 
     classes = y if y is not None and len(np.unique(y)) <= MOST_CLASSES else None
     sizes = np.diff(graphs.vertex_offsets)
     values, counts = np.unique([] if classes is None else classes, return_counts=True)
-    return asdict(counts_of(graphs, classes)) | {
+    return asdict(graph_counts(graphs, classes)) | {
         "n_edge_labels": 0
         if graphs.edge_label_codes is None
         else len(np.unique(graphs.edge_label_codes)),

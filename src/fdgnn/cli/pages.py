@@ -16,10 +16,7 @@ if TYPE_CHECKING:
     from fdgnn.evaluation.models import CommitteeStudy
     from fdgnn.evaluation.records import RunResult
     from fdgnn.evaluation.study import Study
-    from fdgnn.html.model_data.records import Portrait
-    from fdgnn.html.report import Subject
-
-PORTRAYED = 6  # of several targets; each has figures of its own
+    from fdgnn.html.report_data import ReportData
 
 WantPage = Annotated[
     bool, typer.Option("--report/--no-report", help="Write a report page into the directory.")
@@ -40,29 +37,29 @@ def show_run(
     study: Study, result: RunResult | None, directory: Path, output: Path, context: Context,
     *, required: bool = False,
 ) -> None:  # fmt: skip
-    """Portray what a run selected and write its page.
+    """Compute the report data of a run and write its report.
 
-    A page that is `required`, because the user named its file, is an error if it cannot be made;
+    A report that is `required`, because the user named its file, is an error if it cannot be made;
     otherwise a line says so.
     """
 
     def write() -> None:
-        from fdgnn.html.model_data.making import portrait_of_study
-        from fdgnn.html.model_data.records import write_portrait
+        from fdgnn.html.old_runs import data_of_study
         from fdgnn.html.report import write_report
+        from fdgnn.html.report_data import write_report_data
 
         if result is not None:
-            portrait = portrait_of_study(study, result, command=context.command)
-            write_portrait(directory / "portrait.json", portrait)
+            data = data_of_study(study, result, command=context.command)
+            write_report_data(directory / "report.json", [data])
         write_report(directory, output)
 
     _tell_of_page(write, output, context, required=required)
 
 
 def show_committee(study: CommitteeStudy, directory: Path, context: Context) -> None:
-    """Portray an evaluated committee and write the page into its directory.
+    """Compute the report data of an evaluated ensemble and write its report.
 
-    Of a committee that predicts a number there is none, and a line says so.
+    For regression there is none, and a line says so.
     """
     if not study.classify:
         from fdgnn.evaluation.committee_files import NO_PAGE
@@ -72,12 +69,12 @@ def show_committee(study: CommitteeStudy, directory: Path, context: Context) -> 
     output = directory / "report.html"
 
     def write() -> None:
-        from fdgnn.html.model_data.making import portrait_of_committee
-        from fdgnn.html.model_data.records import write_portrait
+        from fdgnn.html.old_runs import data_of_ensemble
         from fdgnn.html.report import write_report
+        from fdgnn.html.report_data import write_report_data
 
-        portrait = portrait_of_committee(study, directory, command=context.command)
-        write_portrait(directory / "portrait.json", portrait)
+        data = data_of_ensemble(study, directory, command=context.command)
+        write_report_data(directory / "report.json", [data])
         write_report(directory, output)
 
     _tell_of_page(write, output, context)
@@ -86,12 +83,12 @@ def show_committee(study: CommitteeStudy, directory: Path, context: Context) -> 
 def show_model(
     path: Path, model: Any, table: GraphTable, dataset: str, output: Path, context: Context
 ) -> None:
-    """Write a page about a model file on the graphs it was trained on."""
+    """Write a report on a model file and the graphs it was trained on."""
 
     def write() -> None:
-        from fdgnn.html.report import write_report
+        from fdgnn.html.report import model_subjects, write_report
 
-        write_report(model_subjects(path, model, table, dataset, context), output)
+        write_report(model_subjects(path, model_data(model, table, dataset, context)), output)
 
     _tell_of_page(write, output, context, required=True)
 
@@ -115,65 +112,68 @@ def _tell_of_page(
         say(f"report page: {output}", context.quiet)
 
 
-def model_subjects(
-    path: Path, model: Any, table: GraphTable, dataset: str, context: Context,
-    *, held_out: bool = False,
-) -> list[Subject]:  # fmt: skip
-    """Portray a model file on the graphs of a table: each of its targets that the table has."""
-    from fdgnn.html.report import model_subject
+def model_data(
+    model: Any, table: GraphTable, dataset: str, context: Context, *, unseen: bool = False
+) -> list[ReportData]:
+    """Compute the report data of a model on the graphs of a table, of each target they have."""
+    from fdgnn.html.report_data import TARGETS
 
     several = len(model.targets_) > 1
     known = [each.name for each in model.targets_] if several else []
     names = list(table.targets) or known
-    left_out = names[PORTRAYED:]
-    if left_out:
+    if names[TARGETS:]:
         say(
-            f"the page shows {PORTRAYED} of {len(names)} targets, and scores of all; to see "
-            f"others: fdgnn report with --target {left_out[0]}",
+            f"the page shows {TARGETS} of {len(names)} targets, and scores of all; to see "
+            f"others: fdgnn report with --target {names[TARGETS]}",
             context.quiet,
         )
-    subjects = []
-    for name in names[:PORTRAYED] if several else [None]:
-        one = model if name is None else model.for_target(name)
-        own = table.of_target(name) if name is not None and table.targets else table
-        portrait = portray(one, own, dataset, held_out=held_out, command=context.command)
-        told = rows_left_out(own, portrait)
-        subjects.append(model_subject(path, portrait, [told] if told else [], name))
-    return subjects
+    if not several:
+        return [_target_data(model, table, dataset, "", context, unseen=unseen)]
+    return [
+        _target_data(
+            model.for_target(name),
+            table.of_target(name) if table.targets else table,
+            dataset,
+            name,
+            context,
+            unseen=unseen,
+        )
+        for name in names[:TARGETS]
+    ]
 
 
-def portray(
-    model: Any, table: GraphTable, dataset: str, *, held_out: bool, command: str | None
-) -> Portrait:
-    """Portray a model on those graphs of a table that it can take."""
+def _target_data(
+    model: Any, table: GraphTable, dataset: str, target: str, context: Context, *, unseen: bool
+) -> ReportData:
+    """Compute the report data of a model on those graphs of a table that it can take."""
     import numpy as np
 
     from fdgnn.exceptions import GraphError
-    from fdgnn.html.model_data.making import portrait_of_model
+    from fdgnn.html.collect import report_data
 
     if table.graphs is None:
         raise GraphError(f"none of the {table.n_rows} rows can be used; {table.rejects[0]}")
     reasons = model.usable(table.graphs).faults
-    usable = np.setdiff1d(np.arange(len(table.graphs)), list(reasons))
-    if len(usable) == 0:
+    valid = np.setdiff1d(np.arange(len(table.graphs)), list(reasons))
+    if len(valid) == 0:
         raise GraphError(f"the model can use none of the graphs; {next(iter(reasons.values()))}")
-    return portrait_of_model(
-        model,
-        table.graphs[usable],
-        None if table.y is None else table.y[usable],
-        dataset=dataset,
-        held_out=held_out,
-        ids=[table.ids[row] for row in table.rows[usable]],
-        smiles=None if table.smiles is None else [table.smiles[g] for g in usable],
-        command=command,
+    left_out = table.n_rows - len(valid)
+    note = (
+        f"{left_out} of {table.n_rows} rows left out, because they cannot be used or have no "
+        "known target."
     )
-
-
-def rows_left_out(table: GraphTable, portrait: Portrait) -> str:
-    """A sentence about rows that are not in the portrait, or nothing."""
-    n = table.n_rows - portrait.data.n_graphs
-    why = "because they cannot be used or have no known answer"
-    return f"{n} of {table.n_rows} rows left out, {why}." if n else ""
+    return report_data(
+        model,
+        table.graphs[valid],
+        None if table.y is None else table.y[valid],
+        dataset=dataset,
+        target=target,
+        unseen=unseen,
+        ids=[table.ids[row] for row in table.rows[valid]],
+        smiles=None if table.smiles is None else [table.smiles[g] for g in valid],
+        command=context.command,
+        notes=[note] if left_out else [],
+    )
 
 
 def dataset_of(data: str) -> str:

@@ -93,7 +93,7 @@ def report(
     else:
         if all(map(Path.is_dir, subjects)):  # what is not there is told when it is read
             raise ValueError("--data is for model files, but none is named; leave it out")
-        found = [one for s in subjects for one in _portrayed(s, data, options, context)]
+        found = [one for s in subjects for one in _with_data(s, data, options, context)]
     path = write_report(found, output, title=title)
     size = path.stat().st_size
     say(f"written to {path}, {size / 1e6:.1f} MB; open it in a browser", quiet)
@@ -101,13 +101,14 @@ def report(
         typer.echo(json.dumps({"output": str(path), "bytes": size}))
 
 
-def _portrayed(
+def _with_data(
     path: Path, data: str, options: _DataOptions, context: Context
 ) -> Sequence[Path | Subject]:
-    """Try a model file on the data; run directories bring their own portraits."""
+    """Try a model file on the data; run directories have report data of their own."""
     if not path.is_file():
         return [path]
-    from fdgnn.cli.pages import dataset_of, model_subjects
+    from fdgnn.cli.pages import dataset_of, model_data
+    from fdgnn.html.report import model_subjects
     from fdgnn.prediction.predictor import load_predictor
 
     model = load_predictor(path)
@@ -115,16 +116,17 @@ def _portrayed(
     if table.graphs is not None:
         n_graphs = counted(len(table.graphs), "graph")
         say(f"{path.name} is tried on {n_graphs}, which may take some seconds", context.quiet)
-    found = model_subjects(path, model, table, dataset_of(data), context, held_out=options.held_out)
+    unseen = options.held_out
+    known = model_data(model, table, dataset_of(data), context, unseen=unseen)
     if table.y is None:
         say(
             f"{data}: no column has the true answers, so the page shows no accuracy; name the "
             "column with --target if there is one",
             context.quiet,
         )
-    for note in dict.fromkeys(note for subject in found for note in subject.notes):
+    for note in dict.fromkeys(note for one in known for note in one.notes):
         say(note, context.quiet)
-    return found
+    return model_subjects(path, known)
 
 
 def _read_like(model: Any, data: str, options: _DataOptions) -> GraphTable:

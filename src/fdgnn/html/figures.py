@@ -1,4 +1,4 @@
-"""The parts of a page: sections, figures with captions, and the tables behind them."""
+"""The elements of a report: sections of parts, figures with captions, and their tables."""
 
 from __future__ import annotations
 
@@ -75,15 +75,18 @@ class ConfusionBody:
 
 
 @dataclass(frozen=True)
-class MistakeCard:
-    """A graph that was predicted wrongly, drawn."""
+class GraphCard:
+    """A graph that is drawn, with a title and a line of text.
+
+    With `steps`, numbers of each vertex apart by spaces, a substructure is marked in it.
+    """
 
     graph: int
-    id: str
-    actual: str
-    predicted: str
-    probability: str
-    smiles: str
+    title: str
+    words: str
+    note: str = ""
+    steps: str | None = None
+    radius: int = 0
 
 
 @dataclass(frozen=True)
@@ -92,27 +95,7 @@ class CardsBody:
 
     kind: ClassVar[str] = "cards"
     run: int
-    cards: Sequence[MistakeCard]
-
-
-@dataclass(frozen=True)
-class SubstructureCard:
-    """A substructure, drawn in an example."""
-
-    graph: int
-    words: str
-    facts: str
-    steps: str  # of each vertex, numbers apart by spaces; empty if it is not drawn
-    radius: int
-
-
-@dataclass(frozen=True)
-class SubstructuresBody:
-    """Cards of substructures."""
-
-    kind: ClassVar[str] = "substructures"
-    run: int
-    cards: Sequence[SubstructureCard]
+    cards: Sequence[GraphCard]
 
 
 @dataclass(frozen=True)
@@ -129,9 +112,8 @@ class Figure:
     panels: Sequence[Panel] = ()
     table: Table | None = None
     key: Sequence[Key] = ()
-    body: MapBody | ConfusionBody | CardsBody | SubstructuresBody | None = None
+    body: MapBody | ConfusionBody | CardsBody | None = None
     half: bool = False  # whether it may share its line with another figure
-    heads: bool = False  # whether panels have their titles above them
     linked: bool = False  # whether a row under the pointer is lit in all panels
     open: bool = False  # whether the table is shown from the start
     data: Mapping[str, Sequence[Row]] = field(default_factory=dict)
@@ -165,7 +147,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Part:
-    """What a section says about one subject."""
+    """What a section shows of one subject."""
 
     run: int
     name: str
@@ -173,18 +155,26 @@ class Part:
     facts: Sequence[tuple[str, str]] = ()
     missing: Missing | None = None
     lead: str = ""
-    tables: Sequence[tuple[str, Table]] = ()
     command: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to show."""
+        return not (self.figures or self.facts or self.missing or self.command)
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the page: figures of all subjects together, then a part for each."""
+    """A section of the page: cards and figures of all subjects together, then a part for each."""
 
     id: str
     title: str
     lead: str
-    figures: Sequence[Figure] = ()
     parts: Sequence[Part] = ()
+    figures: Sequence[Figure] = ()
     cards: Sequence[Card] = ()
-    after: Sequence[Figure] = ()
+
+    @property
+    def all_figures(self) -> list[Figure]:
+        """The figures of the section and of its parts."""
+        return [*self.figures, *(figure for part in self.parts for figure in part.figures)]

@@ -1,25 +1,35 @@
-"""A page about runs and models: one HTML file that needs no network.
+"""The HTML report on runs and models: one file that needs no network.
 
 `subjects` reads run directories and model files, `sections` turns them into figures with captions
-and tables, `charts` draws with Vega-Altair, and `page` puts everything into one file. No model is
-run here: what needs one is in the portrait that `fdgnn.html.model_data` made.
+and tables, `charts` draws with Vega-Altair, and `page` builds the file. No model runs here: what
+needs one is in the report data that `fdgnn.html.collect.report_data` computed.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
+
+from msgspec import to_builtins
 
 from fdgnn.exceptions import StudyError
 from fdgnn.extras import require
 from fdgnn.files import check_writable, write_aside
-from fdgnn.html.report_page import render
-from fdgnn.html.subjects import Subject, model_subject, read_subject, read_subjects
+from fdgnn.html.charts import unchecked
+from fdgnn.html.figures import Row, Section
+from fdgnn.html.page import build_page, embedded_json, vega_bundle
+from fdgnn.html.report_data import Drawing, ReportData
+from fdgnn.html.sections import data, errors, model, recipe, result, selection
+from fdgnn.html.subjects import Subject, model_subjects, read_subject, read_subjects
+from fdgnn.html.words import listed
+from fdgnn.records import encode
 
-__all__ = ["Subject", "model_subject", "read_subject", "write_report"]
+__all__ = ["Subject", "model_subjects", "read_subject", "write_report"]
 
-Anything = str | os.PathLike[str] | Subject
+LARGEST = 6_000_000  # bytes of a page
+DRAWINGS = 3_000_000  # bytes of its drawn graphs, of all subjects together
 
 
 def check_report(output: str | os.PathLike[str]) -> None:
@@ -43,18 +53,18 @@ def check_report(output: str | os.PathLike[str]) -> None:
 
 
 def write_report(
-    subjects: Iterable[Anything] | Anything,
+    subjects: Iterable[str | os.PathLike[str] | Subject] | str | os.PathLike[str] | Subject,
     output: str | os.PathLike[str],
     *,
     title: str | None = None,
 ) -> Path:
-    """Write a page about runs and models, completely or not at all.
+    """Write a report on runs and models, completely or not at all.
 
     Parameters
     ----------
     subjects : path or Subject, or several of them
-        Run directories, directories with ``compare.json``, model files, or what `read_subject` or
-        `model_subject` gave.
+        Run directories of `fdgnn evaluate` and `fdgnn compare`, model files, or what
+        `read_subject` or `model_subjects` returned.
     output : path
         The HTML file. It is replaced if it is there.
     title : str, optional
@@ -63,7 +73,7 @@ def write_report(
     Returns
     -------
     Path
-        Where the page is. It has less than six million bytes.
+        The HTML file. It has less than six million bytes.
 
     Raises
     ------
@@ -71,7 +81,7 @@ def write_report(
         A subject is missing or damaged, there are too many for one page, or the page cannot be
         written.
     ModelFileError
-        A file is no model file.
+        A file is not a model file.
     MissingDependencyError
         Vega-Altair or Jinja2 is not installed.
     """
@@ -79,7 +89,7 @@ def write_report(
         subjects = [subjects]
     path = Path(output)
     check_writable(path)
-    page = render(read_subjects(subjects), title)
+    page = _page(read_subjects(subjects), title)
     try:
         with write_aside(path) as file:
             file.write(page)
@@ -87,3 +97,74 @@ def write_report(
         why = error.strerror or error
         raise StudyError(f"{path}: the page cannot be written ({why})") from error
     return path
+
+
+def _page(subjects: Sequence[Subject], title: str | None) -> bytes:
+    """Return the page; drawn graphs are left out, mistakes last, until it is small enough."""
+    with unchecked():
+        made = [
+            result.section(subjects),
+            selection.section(subjects),
+            data.section(subjects),
+            model.section(subjects),
+            errors.section(subjects),
+            errors.uncertainty(subjects),
+            recipe.section(subjects),
+        ]
+    sections = [
+        s for s in made if s.figures or s.cards or any(not part.is_empty for part in s.parts)
+    ]
+    names = list(dict.fromkeys(s.dataset for s in subjects))
+    title = title or f"FDGNN on {listed(names) if len(names) <= 3 else f'{len(names)} datasets'}"
+    for budget in (DRAWINGS, DRAWINGS // 4, DRAWINGS // 32):
+        page = build_page(
+            "report",
+            embedded_json(_content(subjects, sections, budget // len(subjects))),
+            title=title,
+            summary=result.summary(subjects),
+            library=vega_bundle(),
+            sections=sections,
+            subjects=subjects,
+        )
+        if len(page) < LARGEST:
+            return page
+    raise StudyError(
+        f"{len(subjects)} runs and models make a page of more than {LARGEST // 1_000_000} MB; "
+        "make several pages of fewer"
+    )
+
+
+def _content(subjects: Sequence[Subject], sections: Sequence[Section], budget: int) -> Any:
+    """Return what the page's script draws from."""
+    figures = [figure for section in sections for figure in section.all_figures]
+    return {
+        "charts": {
+            panel.id: {"spec": panel.spec, "uses": list(panel.uses)}
+            for figure in figures
+            for panel in figure.panels
+        },
+        "tables": {
+            name: _columns(rows) for figure in figures for name, rows in figure.data.items()
+        },
+        "drawings": {
+            str(i): {str(d.graph): to_builtins(d) for d in _drawings(s.data, budget)}
+            for i, s in enumerate(subjects)
+            if s.data
+        },
+    }
+
+
+def _columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
+    """Return columns of rows, so that the names of fields are in the page once."""
+    fields = list(dict.fromkeys(name for row in rows for name in row))
+    return {"fields": fields, "rows": [[row.get(name) for name in fields] for row in rows]}
+
+
+def _drawings(own: ReportData, budget: int) -> Iterator[Drawing]:
+    """Yield mistakes and examples first, then the others in order, as long as there is room."""
+    needed = {*own.mistakes, *(one.graph for one in own.substructures)}
+    for drawing in sorted(own.drawings, key=lambda d: d.graph not in needed):
+        budget -= len(encode(drawing))
+        if budget < 0:
+            return
+        yield drawing

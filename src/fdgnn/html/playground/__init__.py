@@ -25,13 +25,13 @@ from fdgnn.folds import stratified
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.graphs.molecules import is_molecule
-from fdgnn.html.model_data.making import atoms_of_labels
-from fdgnn.html.model_data.text import clipped
+from fdgnn.html.data_statistics import elements_of_labels
 from fdgnn.html.page import check_jinja
 from fdgnn.html.playground.graphs import atom_arrays, chosen_graphs, molecule_rules, page_graphs
 from fdgnn.html.playground.models import one_model, page_model
 from fdgnn.html.playground.page import render
 from fdgnn.html.playground.records import PageContent, PageGraphs, PageTraining
+from fdgnn.html.words import clipped
 from fdgnn.model_files import load_model
 from fdgnn.targets import first_text
 
@@ -180,7 +180,7 @@ def _page(
             notes.append("The SMILES of these molecules are not known, so they are plain graphs.")
         if len(part) < len(batch):
             notes.append(f"The page holds {len(part)} of the {len(batch)} graphs, drawn at random.")
-        names = atoms_of_labels(dataset, batch)
+        names = elements_of_labels(dataset, batch)
         edge_names = paper.BONDS.get(dataset, {}) if names else {}
         if y is not None:
             classes, answers = _answers(model, np.asarray(y)[chosen])

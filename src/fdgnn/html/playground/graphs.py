@@ -11,9 +11,9 @@ from fdgnn.arrays import Array, Floats, Ints
 from fdgnn.exceptions import GraphError, PlaygroundError
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.molecules import BONDS, MoleculeReader
-from fdgnn.html.model_data.text import clipped
 from fdgnn.html.playground.packing import smallest
 from fdgnn.html.playground.records import MoleculeRules, PageGraphs
+from fdgnn.html.words import clipped
 from fdgnn.schema import InputSchema
 
 MOST_GRAPHS = 600  # of a page

@@ -1,1 +1,1 @@
-"""The page's sections, in their order: each module makes one from the sources."""
+"""The sections of a report, each a function of the subjects."""

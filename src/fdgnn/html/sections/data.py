@@ -1,59 +1,50 @@
-"""The data: what the graphs are like, and where the model sees them."""
+"""The data: statistics of the graphs, and where the model places them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 
 from fdgnn.html import charts
-from fdgnn.html.figures import Figure, Panel, Part, Row, Section, Table
-from fdgnn.html.model_data.records import DataFacts, Histogram, Portrait, SizeHistogram
-from fdgnn.html.numbers import count, listed, percent, plural, significant
-from fdgnn.html.sections import graph_map
-from fdgnn.html.sections.missing import no_portrait
-from fdgnn.html.subjects import Subject
+from fdgnn.html.figures import Figure, Key, MapBody, Missing, Panel, Part, Row, Section, Table
+from fdgnn.html.report_data import BarCounts, DataStatistics, GraphRow, ReportData
+from fdgnn.html.subjects import Subject, missing_data
+from fdgnn.html.words import NONE, count, listed, percent, plural, significant
+
+LISTED = 200  # graphs in the table
 
 
 def section(subjects: Sequence[Subject]) -> Section:
-    """Facts, sizes, degrees, labels, classes, and the map of the graphs."""
+    """Return facts, histograms of sizes, degrees, labels and targets, and the map of the graphs."""
     return Section(
         id="data",
         title="The data",
-        lead="What the model was given, and how it sees it.",
-        parts=[_part(i, s) for i, s in enumerate(subjects) if s.has_model],
+        lead="What the model was given, and where it places each graph.",
+        parts=[_part(i, s) for i, s in enumerate(subjects) if not s.is_comparison],
     )
 
 
 def _part(run: int, subject: Subject) -> Part:
-    portrait = subject.portrait
-    if portrait is None:
-        return Part(run, subject.name, missing=no_portrait(subject))
-    data = portrait.data
-    figures = [
-        _sizes(run, data, portrait.classes),
-        _degrees(run, data, iterates=portrait.dynamics is not None),
-    ]
-    if data.class_counts:
-        figures.append(_classes(run, data, portrait.classes))
-    if data.targets:
-        figures.append(_targets(run, data.targets))
-    if data.labels:
-        figures.append(_labels(run, data))
-    if portrait.descriptors:
-        figures.append(_descriptors(run, portrait))
-    if portrait.graphs:
-        figures.append(graph_map.figure(run, portrait))
-    return Part(run, subject.name, figures, facts=_facts(data), lead=" ".join(subject.notes))
+    if subject.data is None:
+        return Part(run, subject.name, missing=Missing(*missing_data(subject)))
+    data = subject.data
+    figures = [_sizes(run, data.data, data.classes), _degrees(run, data.data)]
+    if data.data.targets is not None:
+        figures.append(_targets(run, data.data.targets, classes=bool(data.classes)))
+    if data.data.labels is not None:
+        figures.append(_labels(run, data.data, data.data.labels))
+    if data.graphs:
+        figures.append(_map(run, data))
+    return Part(run, subject.name, figures, facts=_facts(data.data), lead=" ".join(data.notes))
 
 
-def _facts(data: DataFacts) -> list[tuple[str, str]]:
-    twins = data.n_graphs - data.n_distinct
+def _facts(data: DataStatistics) -> list[tuple[str, str]]:
     carried = "nothing"
     if data.n_labels:
         carried = f"one of {plural(data.n_labels, 'label')}"
     elif data.n_features:
         carried = plural(data.n_features, "feature")
     fewest, most = map(count, data.vertices_range)
+    duplicates = data.n_graphs - data.n_distinct
     facts = [
         ("graphs", count(data.n_graphs)),
         ("vertices per graph, mean", f"{data.n_vertices / max(1, data.n_graphs):.1f}"),
@@ -62,7 +53,7 @@ def _facts(data: DataFacts) -> list[tuple[str, str]]:
         ("self-loops", count(data.n_self_loops)),
         ("repeated arcs", count(data.n_merged_arcs)),
         ("vertices carry", carried),
-        ("duplicates", f"{count(twins)} of {count(data.n_graphs)}"),
+        ("duplicates", f"{count(duplicates)} of {count(data.n_graphs)}"),
     ]
     if data.majority is not None:
         facts.append(("majority class", percent(data.majority)))
@@ -71,217 +62,227 @@ def _facts(data: DataFacts) -> list[tuple[str, str]]:
     return facts
 
 
-# ---------------------------------------------------------------------- sizes
+# ---------------------------------------------------------------------- histograms
 
 
-def _sizes(run: int, data: DataFacts, classes: Sequence[str]) -> Figure:
-    counts = {one.name: one.counts for one in data.sizes.classes}
-    kinds = in_order(counts, classes)
-    number = numbers_of(kinds, classes)
-    spans = _spans(data.sizes)
+def _bars(
+    id_: str,
+    title: str,
+    axes: tuple[str, str],
+    counts: BarCounts,
+    caption: str,
+    classes: Sequence[str] = (),
+    total: int | None = None,
+) -> Figure:
+    """Return a bar chart of counts, with one series or one for each class, and its table.
+
+    With `classes`, but one series, each bar is a class.
+    """
+    totals = counts.totals
+    total = max(1, sum(totals) if total is None else total)
+    look = {name: i for i, name in enumerate(classes)}
     rows: list[Row] = [
         {
-            "low": low, "high": high, "look": f"c{number[kind]}", "order": number[kind],
-            "kind": kind, "graphs": counts[kind][i], "span": spans[i],
+            "name": name, "count": own[i], "share": percent(own[i] / total), "kind": kind,
+            "look": f"c{look.get(kind or name, 0)}", "order": look.get(kind or name, 0),
         }
-        for i, (low, high) in enumerate(pairwise(data.sizes.edges))
-        for kind in kinds
-        if counts[kind][i]
+        for kind, own in counts.series
+        for i, name in enumerate(counts.names)
+        if own[i] or len(counts.series) == 1
     ]  # fmt: skip
-    heads = [f"class {k}" for k in kinds] if len(kinds) > 1 else ["graphs"] * len(kinds)
-    cells = [[span, *(count(counts[k][i]) for k in kinds)] for i, span in enumerate(spans)]
+    kinds = [kind for kind, _ in counts.series if kind]
+    heads = [f"class {kind}" for kind in kinds] or [axes[1]]
+    cells = [
+        [name, *(count(own[i]) for _, own in counts.series), percent(totals[i] / total)]
+        for i, name in enumerate(counts.names)
+    ]
     return Figure(
-        id=f"sizes-{run}",
+        id=id_,
         half=True,
-        title="Sizes",
-        caption=_sizes_caption(data) + _size_by_class(data.sizes, kinds),
-        panels=[Panel(f"sizes-{run}", charts.sizes(rows, max(number.values(), default=0) + 1))],
-        table=Table(["vertices", *heads], cells),
-        key=graph_map.class_key(kinds, number, "square") if len(kinds) > 1 else [],
+        title=title,
+        caption=caption,
+        panels=[Panel(id_, charts.bars(rows, *axes, max(1, len(classes))))],
+        table=Table([axes[0], *heads, "share"], cells),
+        key=charts.class_key(kinds, "square") if kinds else [],
     )
 
 
-def _spans(sizes: SizeHistogram) -> list[str]:
-    """The sizes of each bar, as text."""
-    return [
-        str(low) if high - low <= 1 else f"{low} to {high - 1}"
-        for low, high in pairwise(sizes.edges)
-    ]
-
-
-def in_order(names: Iterable[str], classes: Sequence[str]) -> list[str]:
-    """Give classes in the order of the portrait, then the others."""
-    there = list(names)
-    known = set(there)
-    return list(dict.fromkeys([*(c for c in classes if c in known), *there]))
-
-
-def numbers_of(names: Sequence[str], classes: Sequence[str]) -> dict[str, int]:
-    """Number the classes, so that a class looks the same in all figures."""
-    return {name: i for i, name in enumerate(dict.fromkeys([*classes, *names]))}
-
-
-def _sizes_caption(data: DataFacts) -> str:
+def _sizes(run: int, data: DataStatistics, classes: Sequence[str]) -> Figure:
     low, high = data.vertices_range
+    caption = f"Graphs have {count(low)} to {count(high)} vertices."
     if low == high:
-        return f"All graphs have {plural(low, 'vertex', 'vertices')}."
-    spans = _spans(data.sizes)
-    totals = [sum(one.counts[i] for one in data.sizes.classes) for i in range(len(spans))]
-    most = max(totals, default=0)
-    peaks = [span for span, n in zip(spans, totals, strict=True) if n == most]
-    text = f"Graphs have {count(low)} to {count(high)} vertices."
-    if not 0 < len(peaks) <= 3:
-        return text
-    verb = "number is" if len(peaks) == 1 else "numbers are"
-    return f"{text} The most common {verb} {listed(peaks)}."
-
-
-def _size_by_class(sizes: SizeHistogram, kinds: Sequence[str]) -> str:
-    """Say whether size alone tells the classes apart."""
-    if not 1 < len(kinds) <= 6:
-        return ""
-    counts = {one.name: one.counts for one in sizes.classes}
-    middles = [(a + b - 1) / 2 for a, b in pairwise(sizes.edges)]
-    means = [
-        f"{sum(m * n for m, n in zip(middles, counts[kind], strict=True)) / total:.0f} in class "
-        f"{kind}"
-        for kind in kinds
-        if (total := sum(counts[kind]))
-    ]
-    return (
-        f" On average about {listed(means)}: the further apart these are, the more size alone "
-        "tells the classes apart."
-    )
-
-
-# ---------------------------------------------------------------------- counts
-
-
-def _counted(counts: Iterable[tuple[str, int]], total: int) -> list[Row]:
-    """Rows of a bar chart, with each count's share."""
-    return [{"name": name, "count": n, "share": percent(n / max(1, total))} for name, n in counts]
-
-
-def _count_table(what: str, unit: str, rows: Sequence[Row]) -> Table:
-    return Table([what, unit, "share"], [[r["name"], count(r["count"]), r["share"]] for r in rows])
-
-
-def _degrees(run: int, data: DataFacts, *, iterates: bool) -> Figure:
-    total = sum(data.degrees.counts)
-    rows = _counted(zip(data.degrees.labels, data.degrees.counts, strict=True), total)
-    caption = ""
-    if rows:
-        peak = max(rows, key=lambda r: r["count"])
-        unit = "neighbor" if peak["name"] == "1" else "neighbors"
-        how = "more than half" if 2 * peak["count"] > total else "the most common number"
-        caption = (
-            f"{peak['share']} of the vertices have {peak['name']} {unit}, {how}; the largest "
-            f"neighborhood has {count(data.max_degree)}."
-        )
-    if iterates:
+        caption = f"All graphs have {plural(low, 'vertex', 'vertices')}."
+    if 1 < len(data.mean_sizes) <= 6 and low < high:
+        means = [f"{mean:.0f} in class {name}" for name, mean in data.mean_sizes]
         caption += (
-            " A few vertices with many neighbors make ρ(|A|) large, and then the dynamics are "
-            "harder to keep stable."
+            f" On average {listed(means)}: the further apart these are, the more size alone "
+            "tells about the class."
         )
-    return Figure(
-        id=f"degrees-{run}",
-        half=True,
-        title="Neighbors",
-        caption=caption.strip(),
-        panels=[Panel(f"degrees-{run}", charts.bars(rows, "neighbors", "vertices"))],
-        table=_count_table("neighbors", "vertices", rows),
+    return _bars(
+        f"sizes-{run}", "Sizes", ("vertices per graph", "graphs"), data.sizes, caption, classes
     )
 
 
-def _classes(run: int, data: DataFacts, classes: Sequence[str]) -> Figure:
-    counts = dict(data.class_counts)
-    names = in_order(counts, classes)
-    number = numbers_of(names, classes)
-    rows = [
-        row | {"look": f"c{number[row['name']]}"}
-        for row in _counted(((name, counts[name]) for name in names), sum(counts.values()))
-    ]
-    bars = charts.bars(rows, "class", "graphs", n_classes=max(number.values()) + 1)
-    return Figure(
-        id=f"classes-{run}",
-        half=True,
-        title="Classes",
-        caption=_classes_caption(rows),
-        panels=[Panel(f"classes-{run}", bars)],
-        table=_count_table("class", "graphs", rows),
-    )
-
-
-def _descriptors(run: int, portrait: Portrait) -> Figure:
-    """A table of the columns that the model reads beside the graphs."""
-    found, score = portrait.descriptors, "value" if portrait.task == "regression" else "score"
-    most = found[0]
-    return Figure(
-        id=f"descriptors-{run}",
-        title="Descriptors",
-        caption=f"The model reads {plural(len(found), 'column')} beside the graphs. "
-        f"What moves the {score} most is {most.name}, by {significant(most.moves, 2)} on average.",
-        table=Table(
-            ["column", "in training", "missing here", f"moves the {score} by"],
-            [[d.name, d.values, count(d.n_missing), significant(d.moves, 2)] for d in found],
-            note=f"The size of what a column adds to the {score}, averaged over the graphs on the "
-            "map; a column that adds nothing is as it is on average, or unknown.",
-        ),
-        open=True,
-    )
-
-
-def _classes_caption(rows: Sequence[Row]) -> str:
-    peak = max(rows, key=lambda r: r["count"])
-    largest = [row["name"] for row in rows if row["count"] == peak["count"]]
-    share = peak["share"]
-    who = f"The largest class, {largest[0]}, has {share} of the graphs"
-    if len(largest) > 1:
-        who = f"The largest classes, {listed(largest)}, have {share} of the graphs each"
-    if len(largest) > 5:
-        who = f"{len(largest)} classes are the largest, with {share} of the graphs each"
-    return f"{who}: a model must be right more often than that to have learned anything."
-
-
-def _targets(run: int, targets: Histogram) -> Figure:
-    edges = targets.edges
-    rows: list[Row] = [
-        {
-            "low": low,
-            "high": high,
-            "graphs": n,
-            "span": f"{significant(low)} to {significant(high)}",
-        }
-        for (low, high), n in zip(pairwise(edges), targets.counts, strict=True)
-    ]
-    caption = f"The target reaches from {significant(edges[0])} to {significant(edges[-1])}."
-    return Figure(
-        id=f"targets-{run}",
-        half=True,
-        title="Target",
-        caption=caption + " Where there are few graphs, a model has little to learn from.",
-        panels=[Panel(f"targets-{run}", charts.histogram(rows, "target"))],
-        table=Table(["target", "graphs"], [[r["span"], count(r["graphs"])] for r in rows]),
-    )
-
-
-def _labels(run: int, data: DataFacts) -> Figure:
-    rows = _counted(data.labels, data.n_vertices)
-    rare = sum(n <= 5 for _, n in data.labels)
+def _degrees(run: int, data: DataStatistics) -> Figure:
+    name, share = _peak(data.degrees)
     caption = (
-        f"{plural(data.n_labels, 'label')}; the most common is on {rows[0]['share']} of all "
-        "vertices."
+        f"{share} of the vertices have {name} {'neighbor' if name == '1' else 'neighbors'}; the "
+        f"largest neighborhood has {count(data.max_degree)}. A few vertices with many neighbors "
+        "make ρ(|A|) large, and the states of a reservoir converge more slowly."
     )
+    return _bars(f"degrees-{run}", "Neighbors", ("neighbors", "vertices"), data.degrees, caption)
+
+
+def _peak(counts: BarCounts) -> tuple[str, str]:
+    """Return the most common category and its share."""
+    totals = counts.totals
+    most = max(range(len(totals)), key=totals.__getitem__)
+    return counts.names[most], percent(totals[most] / max(1, sum(totals)))
+
+
+def _targets(run: int, counts: BarCounts, *, classes: bool) -> Figure:
+    name, share = _peak(counts)
+    if classes:
+        caption = (
+            f"The largest class, {name}, has {share} of the graphs: a model must be right more "
+            "often than that to have learned anything."
+        )
+        axes = ("class", "graphs")
+        return _bars(f"targets-{run}", "Classes", axes, counts, caption, counts.names)
+    ends = counts.names[0].split(" to ")[0], counts.names[-1].split(" to ")[-1]
+    caption = (
+        f"The target reaches from {ends[0]} to {ends[1]}. Where there are few graphs, a model has "
+        "little to learn from."
+    )
+    return _bars(f"targets-{run}", "Target", ("target", "graphs"), counts, caption)
+
+
+def _labels(run: int, data: DataStatistics, counts: BarCounts) -> Figure:
+    share = percent(counts.totals[0] / max(1, data.n_vertices))
+    rare = sum(n <= 5 for n in counts.totals)
+    caption = f"{plural(data.n_labels, 'label')}; the most common is on {share} of all vertices."
     if rare:
         verb = "occurs" if rare == 1 else "occur"
         caption += f" {rare} {verb} five times or less: little can be learned from that."
-    if data.n_labels > len(rows):
-        caption += f" The {len(rows)} most common are shown."
+    if data.n_labels > len(counts.names):
+        caption += f" The {len(counts.names)} most common are shown."
+    axes = ("label", "vertices")
+    return _bars(f"labels-{run}", "Vertex labels", axes, counts, caption, total=data.n_vertices)
+
+
+# ---------------------------------------------------------------------- the map
+
+
+def _map(run: int, data: ReportData) -> Figure:
+    """Return the map, its legend, and the graph that is shown first."""
+    graphs, table = data.graphs, f"graphs-{run}"
+    known = any(g.actual is not None for g in graphs)
+    classification = data.task == "classification"
+    ends = [_ends([g.x for g in graphs]), _ends([g.y for g in graphs])]
+    rows = [
+        [
+            str(g.graph), g.id, shown(g.actual), shown(g.predicted), percent(g.probability),
+            str(g.n_vertices), str(g.n_edges),
+        ]
+        for g in graphs[:LISTED]
+    ]  # fmt: skip
+    note = f"The first {LISTED} of {count(len(graphs))}." if len(graphs) > LISTED else ""
+    head = ["graph", "id", "actual", "predicted", "probability", "vertices", "edges"]
+    spec = charts.graph_map(table, len(data.classes), len(graphs), data.explained, ends)
     return Figure(
-        id=f"labels-{run}",
-        half=True,
-        title="Vertex labels",
-        caption=caption,
-        panels=[Panel(f"labels-{run}", charts.bars(rows, "label", "vertices"))],
-        table=_count_table("label", "vertices", rows),
+        id=f"map-{run}",
+        title="A map of the graphs",
+        caption=_map_caption(data, known),
+        panels=[Panel(f"map-{run}", spec, uses=[table])],
+        table=Table(head, rows, n_words=2, note=note),
+        data={table: _map_rows(data)},
+        body=MapBody(
+            run=run,
+            toggle=known,
+            modes=("class", "right or wrong") if classification else ("value", "error"),
+            keys=_keys(data.classes, known) if classification else [],
+            first=data.mistakes[0] if data.mistakes else graphs[0].graph,
+        ),
     )
+
+
+def _ends(values: Sequence[float]) -> list[float]:
+    low, high = min(values), max(values)
+    return [low, high] if high > low else [low - 1, high + 1]
+
+
+def _map_caption(data: ReportData, known: bool) -> str:
+    n, total = len(data.graphs), data.data.n_graphs
+    which = f"{count(n)} of {count(total)} graphs" if n < total else f"All {count(total)} graphs"
+    text = (
+        f"{which}, by the two directions in which the model's features vary most "
+        f"({percent(sum(data.explained), 0)} of the variance): close together means alike to the "
+        "model, which sees more directions than these."
+    )
+    if known and data.task == "classification":
+        wrong = sum(g.correct is False for g in data.graphs)
+        text += f" {count(wrong)} of these are predicted wrongly."
+    return f"{text} {data.model} Choose a point, or step through the list, to see its graph."
+
+
+def _map_rows(data: ReportData) -> list[Row]:
+    """Return what the map, its tooltips and the panel beside it show of each graph."""
+    number = {name: i for i, name in enumerate(data.classes)}
+    rows = []
+    for g in data.graphs:
+        known = g.predicted if g.actual is None else g.actual
+        row: Row = {
+            "graph": g.graph,
+            "x": float(f"{g.x:.4g}"),
+            "y": float(f"{g.y:.4g}"),
+            "id": g.id,
+            "words": named(g),
+            "actual": shown(g.actual),
+            "predicted": shown(g.predicted),
+            "answer": "wrong" if g.correct is False else "right",
+            "judged": g.correct is not None,
+            "score_": significant(g.score),
+            "probability_": percent(g.probability),
+            "size_": f"{plural(g.n_vertices, 'vertex', 'vertices')}, {plural(g.n_edges, 'edge')}",
+            "fold": g.fold,
+        }
+        if isinstance(known, str):
+            row["key"] = f"c{number.get(known, 0)}"
+        else:
+            row["value"] = known
+            row["error"] = error_of(g)
+        rows.append(row)
+    return sorted(rows, key=lambda r: r["answer"] == "wrong")  # drawn last, so that they lie on top
+
+
+def named(g: GraphRow) -> str:
+    """Return a graph's number, and its name if it has another."""
+    return f"{g.graph} ({g.id})" if g.id != str(g.graph) else str(g.graph)
+
+
+def error_of(g: GraphRow) -> float | None:
+    """Return the absolute error of a predicted number; None if it is not known."""
+    if isinstance(g.actual, str) or isinstance(g.predicted, str) or g.actual is None:
+        return None
+    return float(f"{abs(g.actual - g.predicted):.4g}")
+
+
+def shown(value: str | float | None) -> str:
+    """Return a class or a number as text."""
+    if value is None:
+        return NONE
+    return value if isinstance(value, str) else significant(value)
+
+
+def _keys(classes: Sequence[str], known: bool) -> list[tuple[str, list[Key]]]:
+    """Return a legend for colors by class, and one for colors by right or wrong."""
+    by_class = charts.class_key(classes)
+    if not known:
+        return [("class", by_class)]
+    wrong = Key("ring", "ink", "larger, with an outline: predicted wrongly")
+    shapes = [Key(key.mark, "quiet", f"{key.words}, by its shape") for key in by_class]
+    answers = [
+        Key("square", "c1", "predicted rightly"),
+        Key("square", "c2", "predicted wrongly; larger, with an outline"),
+    ]
+    return [("class", [*by_class, wrong]), ("answer", [*answers, *shapes])]

@@ -1,7 +1,8 @@
-"""The errors: which, how sure the model was, and what it looked at."""
+"""The errors: which, how sure the model was, and how far single predictions can be relied on."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from fdgnn.html import charts
@@ -10,72 +11,96 @@ from fdgnn.html.figures import (
     ConfusionBody,
     ConfusionCell,
     Figure,
+    GraphCard,
     Key,
     Missing,
-    MistakeCard,
     Panel,
     Part,
     Row,
     Section,
     Table,
 )
-from fdgnn.html.model_data.records import CalibrationFacts, GraphRow, Portrait, ProbabilityBin
-from fdgnn.html.numbers import NONE, count, listed, percent, plural, significant
-from fdgnn.html.sections.graph_map import answer
-from fdgnn.html.sections.missing import no_portrait
+from fdgnn.html.report_data import ApplicabilityDomain, Calibration, ProbabilityBin, ReportData
+from fdgnn.html.sections.data import error_of, named, shown
 from fdgnn.html.subjects import Subject
+from fdgnn.html.words import NONE, count, listed, percent, plural, significant
 
 MOST_CLASSES = 20  # of a confusion matrix that can be read
 MOST_ERRORS = 50  # of a regression, in the table
 
 
 def section(subjects: Sequence[Subject]) -> Section:
-    """Confusion, calibration or a regression's scatter, and the most confident mistakes."""
-    knew = any(s.portrait and s.portrait.calibration for s in subjects)
+    """Return the confusion matrix or the scatter of a regression, and the largest mistakes."""
     return Section(
         id="errors",
         title="The errors",
-        lead=f"Where the model is wrong{', whether it knew,' if knew else ''} and what it was "
-        "looking at.",
-        parts=[_part(i, s) for i, s in enumerate(subjects) if s.has_model],
+        lead="Where the model is wrong, and which parts of a graph led it there.",
+        parts=[_errors(i, s.name, s.data) for i, s in enumerate(subjects) if s.data is not None],
     )
 
 
-def _part(run: int, subject: Subject) -> Part:
-    portrait = subject.portrait
-    if portrait is None:
-        return Part(run, subject.name, missing=no_portrait(subject))
+def uncertainty(subjects: Sequence[Subject]) -> Section:
+    """Return calibration, coverage, and graphs that are out of domain."""
+    return Section(
+        id="uncertainty",
+        title="Uncertainty",
+        lead="How far to rely on the prediction of a single graph that the model has not seen.",
+        parts=[
+            Part(i, s.name, _uncertainty(i, s.data))
+            for i, s in enumerate(subjects)
+            if s.data is not None
+        ],
+    )
+
+
+def _errors(run: int, name: str, data: ReportData) -> Part:
+    how = {
+        "seen": "The model predicted all graphs, which it may have seen in training.",
+        "unseen": "The model predicted all graphs, which it did not see in training.",
+        "out of fold": "Each graph was held out in one outer fold and predicted by the model "
+        "selected there, trained on the graphs of the others. What each vertex adds, the map and "
+        "the substructures are of the model trained on all graphs.",
+    }[data.predictions]
     figures = []
-    if portrait.confusion:
-        figures.append(_confusion(run, portrait, portrait.confusion))
-    if portrait.calibration and portrait.calibration.bins:
-        figures.append(_calibration(run, portrait.calibration))
-    if portrait.regression:
-        figures.append(_predictions(run, portrait))
-    if portrait.mistakes:
-        figures.append(_mistakes(run, portrait))
+    if data.confusion:
+        figures.append(_confusion(run, data, data.confusion))
+    if data.task == "regression" and data.scores:
+        figures.append(_scatter(run, data))
+    if data.mistakes:
+        figures.append(_mistakes(run, data))
     if figures:
-        return Part(run, subject.name, figures, lead=portrait.how)
-    why = "The graphs have no known answers, so nothing is known to be wrong. Give --target."
-    return Part(run, subject.name, missing=Missing(why), lead=portrait.how)
+        return Part(run, name, figures, lead=how)
+    why = "The graphs have no known targets, so nothing is known to be wrong. Give --target."
+    return Part(run, name, missing=Missing(why), lead=how)
 
 
 # ---------------------------------------------------------------------- confusion
 
 
-def _confusion(run: int, portrait: Portrait, matrix: Sequence[Sequence[int]]) -> Figure:
-    classes = portrait.classes[:MOST_CLASSES]
-    n = len(classes)
+def _confusion(run: int, data: ReportData, matrix: Sequence[Sequence[int]]) -> Figure:
+    classes = data.classes[:MOST_CLASSES]
+    n, total = len(classes), sum(map(sum, matrix))
+    wrong = total - sum(row[i] for i, row in enumerate(matrix))
+    text = (
+        f"{count(wrong)} of {count(total)} graphs are predicted wrongly, "
+        f"{percent(wrong / max(total, 1))}."
+    )
+    pairs = sorted(
+        (-matrix[i][j], i, j) for i in range(n) for j in range(n) if i != j and matrix[i][j]
+    )
+    if pairs:
+        most = pairs[0][0]
+        ties = [f"class {classes[i]} taken for {classes[j]}" for m, i, j in pairs if m == most]
+        if len(ties) <= 3:
+            text += f" The most common, {plural(-most, 'time')}: {listed(ties)}."
+    if len(data.classes) > n:
+        text += f" The first {n} of {len(data.classes)} classes are shown."
     rows = [
         (name, [_cell(row[j], sum(row), right=i == j) for j in range(n)])
         for i, (name, row) in enumerate(zip(classes, matrix[:n], strict=True))
     ]
-    text = _confusion_caption(classes, matrix)
-    if len(portrait.classes) > n:
-        text += f" The first {n} of {len(portrait.classes)} classes are shown."
     return Figure(
         id=f"confusion-{run}",
-        half=True,
         title="Confusion",
         caption=f"{text} Each row is an actual class: the stronger the color, the larger the "
         "share of it. The outlined diagonal is right.",
@@ -88,67 +113,140 @@ def _cell(n: int, total: int, *, right: bool) -> ConfusionCell:
     return ConfusionCell(count(n), percent(share, 0) if total else NONE, round(share, 3), right)
 
 
-def _confusion_caption(classes: Sequence[str], matrix: Sequence[Sequence[int]]) -> str:
-    total = sum(map(sum, matrix))
-    wrong = total - sum(row[i] for i, row in enumerate(matrix))
-    share = percent(wrong / max(total, 1))
-    text = f"{count(wrong)} of {count(total)} graphs are predicted wrongly, {share}."
-    pairs = [
-        (matrix[i][j], f"class {actual} taken for {predicted}")
-        for i, actual in enumerate(classes)
-        for j, predicted in enumerate(classes)
-        if i != j and matrix[i][j]
-    ]
-    most = max((n for n, _ in pairs), default=0)
-    first = [words for n, words in pairs if n == most]
-    if 0 < len(first) <= 3:
-        times = plural(most, "time") + (" each" if len(first) > 1 else "")
-        what = "mistake" if len(first) == 1 else "mistakes"
-        text += f" The most common {what}, {times}: {listed(first)}."
-    return text
+# ---------------------------------------------------------------------- a regression
 
 
-# ---------------------------------------------------------------------- calibration
+def _scatter(run: int, data: ReportData) -> Figure:
+    known = [g for g in data.graphs if error_of(g) is not None]
+    rows: list[Row] = [
+        {
+            "x": g.actual, "y": g.predicted, "low": g.predicted, "high": g.predicted, "n": 1,
+            "actual_": shown(g.actual), "predicted_": shown(g.predicted), "words": named(g),
+        }
+        for g in known
+    ]  # fmt: skip
+    values = [v for row in rows for v in (row["x"], row["y"])] or [0.0]
+    ends = min(values), max(values) if max(values) > min(values) else min(values) + 1
+    largest = sorted(known, key=lambda g: -(error_of(g) or 0))[:MOST_ERRORS]
+    n, total, mae = len(rows), data.data.n_graphs, data.scores.get("mae")
+    text = f"{count(n)} of the {count(total)} graphs. " if n < total else ""
+    spec = charts.diagonal(
+        rows,
+        ("actual", "predicted"),
+        ends,
+        {"words": "graph", "actual_": "actual", "predicted_": "predicted"},
+    )
+    return Figure(
+        id=f"predictions-{run}",
+        title="Predicted and actual",
+        caption=f"{text}On the dashed line a prediction is exact; the further from it, the larger "
+        f"the error. The mean absolute error is {significant(mae)}; always the mean target: "
+        f"{significant(data.baseline.get('mae'))}.",
+        panels=[Panel(f"predictions-{run}", spec)],
+        table=Table(
+            ["graph", "actual", "predicted", "error"],
+            [[named(g), shown(g.actual), shown(g.predicted), shown(error_of(g))] for g in largest],
+            note=f"Largest errors first, at most {MOST_ERRORS}.",
+        ),
+        key=[Key("circle", "c1", "a graph"), Key("dashes", "ink", "exact")],
+    )
 
 
-def _calibration(run: int, calibration: CalibrationFacts) -> Figure:
-    rows = [_bin_row(b) for b in calibration.bins]
+# ---------------------------------------------------------------------- mistakes
+
+
+def _mistakes(run: int, data: ReportData) -> Figure:
+    graphs = {g.graph: g for g in data.graphs}
+    found = [graphs[g] for g in data.mistakes if g in graphs]
+    smiles = {d.graph: d.smiles or "" for d in data.drawings}
+    regression = data.task == "regression"
+    cards, rows = [], []
+    for g in found:
+        sure = "" if g.probability is None else f", {percent(g.probability, 0)}"
+        words = f"actual {shown(g.actual)}, predicted {shown(g.predicted)}{sure}"
+        cards.append(GraphCard(g.graph, f"Graph {named(g)}", words, smiles.get(g.graph, "")))
+        chance = percent(g.probability, 0)
+        rows.append([str(g.graph), g.id, shown(g.actual), shown(g.predicted), chance])
+    verbs = ("raises the value", "lowers it")
+    if not regression:
+        verbs = ("speaks for the prediction", "speaks against it")
+    score = "the predicted value" if regression else "the score of the prediction"
+    first = "" if regression else "What the model was surest of, and wrong about. "
+    return Figure(
+        id=f"mistakes-{run}",
+        title="The largest errors" if regression else "The most confident mistakes",
+        caption=f"{first}The color of a vertex shows how much more it adds to {score} than the "
+        "average vertex of its graph does. Look at what misled the model, or whether the "
+        f"{'target' if regression else 'label'} in the data may be wrong.",
+        table=Table(["graph", "id", "actual", "predicted", "probability"], rows, n_words=2),
+        body=CardsBody(run, cards),
+        key=[
+            Key("dot", "for", f"{verbs[0]}; the larger, the more"),
+            Key("ring", "against", f"dashed: {verbs[1]}"),
+        ],
+    )
+
+
+# ---------------------------------------------------------------------- uncertainty
+
+
+def _uncertainty(run: int, data: ReportData) -> list[Figure]:
+    figures = []
+    if data.calibration is not None and data.calibration.bins:
+        figures.append(_calibration(run, data.calibration))
+    if data.coverages:
+        figures.append(_coverages(run, data))
+    if data.domain is not None:
+        figures.append(_domain(run, data, data.domain))
+    return figures
+
+
+def _calibration(run: int, calibration: Calibration) -> Figure:
+    rows = [_bin(b) for b in calibration.bins]
+    lowest = min(v for row in rows for v in (row["x"], row["low"]))
+    first = 10.0 * math.floor(lowest / 10.001)
     cells = [
         [r["span"], count(r["n"]), r["probability_"], r["accuracy_"],
          f"{r['low']:.1f} to {r['high']:.1f}", significant(r["chance"], 2)]
         for r in rows
     ]  # fmt: skip
+    spec = charts.diagonal(
+        rows,
+        ("predicted probability, %", "share that was right, %"),
+        (first, 100.0),
+        {"span": "predicted", "probability_": "mean", "accuracy_": "right", "n": "graphs"},
+    )
     return Figure(
         id=f"calibration-{run}",
         half=True,
         title="Calibration",
-        caption="When the model says 80 %, is it right in 80 % of the cases? On the diagonal it "
-        "is; below, it is too sure of itself. On average it is off by "
+        caption="Of predictions with a probability of 80 %, are 80 % right? On the diagonal they "
+        "are; below, the model is too sure of itself. On average it is off by "
         f"{100 * calibration.expected_error:.1f} points.{_beyond_chance(rows)}",
-        panels=[Panel(f"calibration-{run}", charts.calibration(rows))],
+        panels=[Panel(f"calibration-{run}", spec)],
         table=Table(
-            ["stated", "graphs", "mean stated", "right", "right, 95 % interval", "chance"],
+            ["predicted", "graphs", "mean", "right", "right, 95 % interval", "chance"],
             cells,
-            note=f"Brier score {significant(calibration.brier)}. Chance: if what is stated is "
-            "true, how likely a share is that is at least as unlikely as this one (exact binomial "
+            note=f"Brier score {significant(calibration.brier)}. Chance: if the probability is "
+            "right, how likely a share is that is at least as unlikely as this one (exact binomial "
             "test).",
         ),
         key=[
             Key("circle", "c1", "graphs with a similar probability; the larger, the more"),
             Key("line", "c1", "95 % interval (Wilson)"),
-            Key("dashes", "ink", "as stated"),
+            Key("dashes", "ink", "as predicted"),
         ],
     )
 
 
-def _bin_row(b: ProbabilityBin) -> Row:
+def _bin(b: ProbabilityBin) -> Row:
     from scipy.stats import binomtest
 
     test = binomtest(round(b.accuracy * b.n), b.n, b.probability)
     interval = test.proportion_ci(0.95, method="wilson")
     return {
-        "probability": round(100 * b.probability, 2),
-        "accuracy": round(100 * b.accuracy, 2),
+        "x": round(100 * b.probability, 2),
+        "y": round(100 * b.accuracy, 2),
         "low": round(100 * float(interval.low), 2),
         "high": round(100 * float(interval.high), 2),
         "chance": float(test.pvalue),
@@ -160,104 +258,87 @@ def _bin_row(b: ProbabilityBin) -> Row:
 
 
 def _beyond_chance(rows: Sequence[Row]) -> str:
-    """Say whether a group is off by more than chance, at 5 % for all groups together."""
+    """Return whether a group is off by more than chance, at 5 % for all groups together."""
     far = [r for r in rows if r["chance"] < 0.05 / len(rows)]
     if not far:
-        return " No group is further from what is stated than chance alone can explain."
-    worst = max(far, key=lambda r: abs(r["probability"] - r["accuracy"]))
-    off = [r for r in far if r is not worst]
-    text = (
-        f" Off by more than chance: the {plural(worst['n'], 'graph')} with {worst['span']}, stated "
-        f"{worst['probability_']}, right {worst['accuracy_']}"
-    )
-    return text + (f"; and those with {listed(r['span'] for r in off)}." if off else ".")
-
-
-# ---------------------------------------------------------------------- a regression
-
-
-def _predictions(run: int, portrait: Portrait) -> Figure:
-    rows: list[Row] = [
-        {
-            "actual": g.actual,
-            "predicted": g.predicted,
-            "actual_": answer(g.actual),
-            "predicted_": answer(g.predicted),
-            "words": f"{g.graph} ({g.id})",
-        }
-        for g in portrait.graphs
-        if isinstance(g.actual, float) and isinstance(g.predicted, float)
+        return " No group is further off than chance alone can explain."
+    each = [
+        f"the {plural(r['n'], 'graph')} with {r['span']}, of which {r['accuracy_']} are right"
+        for r in far
     ]
-    ranked = sorted(rows, key=lambda r: -abs(r["actual"] - r["predicted"]))[:MOST_ERRORS]
+    return f" Off by more than chance: {listed(each)}."
+
+
+def _coverages(run: int, data: ReportData) -> Figure:
+    regression, n, largest = data.task == "regression", data.data.n_graphs, data.coverages[-1]
+    what = "intervals" if regression else "sets of classes"
+    head = ["requested", "covered", *(["width"] if regression else ["classes", "empty sets"])]
+    rows = [
+        [percent(c.coverage, 0), percent(c.covered), significant(c.size)]
+        + ([] if regression else [percent(c.empty)])
+        for c in data.coverages
+    ]
+    text = f"How often the truth is in the conformal prediction {what}, beside the coverage that "
+    text += "was requested."
+    if largest.covered is not None:
+        chance = (largest.coverage * (1 - largest.coverage) / n) ** 0.5
+        text += (
+            f" By chance alone, the share of {plural(n, 'graph')} that is covered at "
+            f"{percent(largest.coverage, 0)} varies by about {100 * chance:.1f} points."
+        )
+    if data.predictions == "out of fold":
+        text += " The predictions of each outer fold are judged by the errors of the others."
+    size = significant(largest.size)
+    own = f"an interval is {size} wide" if regression else f"a set has {size} classes on average"
+    text += f" At {percent(largest.coverage, 0)}, {own}."
     return Figure(
-        id=f"predictions-{run}",
-        title="Predicted and actual",
-        caption=_predictions_caption(portrait, len(rows)),
-        panels=[Panel(f"predictions-{run}", charts.predictions(rows))] if rows else [],
+        id=f"coverage-{run}",
+        half=True,
+        open=True,
+        title=f"Prediction {what}",
+        caption=text,
+        table=Table(head, rows, n_words=0),
+    )
+
+
+def _domain(run: int, data: ReportData, domain: ApplicabilityDomain) -> Figure:
+    graphs = {g.graph: g for g in data.graphs}
+    rows: list[list[str]] = []
+    for one in domain.graphs:
+        g = graphs.get(one.graph)
+        known = [NONE, NONE] if g is None else [shown(g.actual), shown(g.predicted)]
+        rows.append([str(one.graph), one.id, *known, percent(one.score, 0)])
+    head = ["graph", "id", "actual", "predicted", "applicability score"]
+    n = len(domain.graphs)
+    return Figure(
+        id=f"domain-{run}",
+        half=True,
+        title="Graphs out of domain",
+        caption=_domain_caption(data, domain),
         table=Table(
-            ["graph", "actual", "predicted", "error"],
-            [
-                [r["words"], r["actual_"], r["predicted_"],
-                 significant(r["predicted"] - r["actual"])]
-                for r in ranked
-            ],
-            note=f"Largest errors first, at most {MOST_ERRORS}.",
-        ),
-        key=[Key("circle", "c1", "a graph"), Key("dashes", "ink", "exact")],
-    )  # fmt: skip
+            head, rows, n_words=2, note=f"The {n} farthest." if n < domain.n_outside else ""
+        )
+        if rows
+        else None,
+    )
 
 
-def _predictions_caption(portrait: Portrait, n: int) -> str:
-    total, scores = portrait.data.n_graphs, portrait.regression
-    text = f"{count(n)} of the {count(total)} graphs. " if n < total else ""
-    text += "On the dashed line a prediction is exact; the further from it, the larger the error."
-    if scores is None:
+def _domain_caption(data: ReportData, domain: ApplicabilityDomain) -> str:
+    n = data.data.n_graphs
+    text = (
+        f"{count(domain.n_outside)} of {plural(n, 'graph')}, "
+        f"{percent(domain.n_outside / max(n, 1))}, are out of the model's applicability domain: "
+        "farther from the training graphs than 99 % of these are from each other. Of graphs of the "
+        "same kind, 1 % are."
+    )
+    for farthest in domain.graphs[:1]:
+        text += f" The farthest is graph {farthest.graph}: {farthest.reason}."
+    if domain.error_outside is None or domain.error_inside is None:
         return text
-    if scores.r2 is not None:
-        text += f" R² is {significant(scores.r2)}: the share of the target's variance explained."
-    return f"{text} The mean absolute error is {significant(scores.mean_absolute_error)}."
-
-
-# ---------------------------------------------------------------------- mistakes
-
-
-def _mistakes(run: int, portrait: Portrait) -> Figure:
-    graphs = {g.graph: g for g in portrait.graphs}
-    smiles = {d.graph: d.smiles or "" for d in portrait.drawings}
-    cards = [_card(graphs[g], smiles.get(g, "")) for g in portrait.mistakes if g in graphs]
-    regression = portrait.task == "regression"
-    verbs = ("speaks for the prediction", "speaks against it")
-    if regression:
-        verbs = ("raises the value", "lowers it")
-    rows = [[str(c.graph), c.id, c.actual, c.predicted, c.probability or NONE] for c in cards]
-    return Figure(
-        id=f"mistakes-{run}",
-        title="The largest errors" if regression else "The most confident mistakes",
-        caption=_mistakes_caption(cards, regression),
-        table=Table(["graph", "id", "actual", "predicted", "probability"], rows, n_words=2),
-        body=CardsBody(run, cards),
-        key=[
-            Key("dot", "for", f"{verbs[0]}; the larger, the more"),
-            Key("ring", "against", f"dashed: {verbs[1]}"),
-        ],
-    )
-
-
-def _card(g: GraphRow, smiles: str) -> MistakeCard:
-    chance = "" if g.probability is None else percent(g.probability, 0)
-    return MistakeCard(g.graph, g.id, answer(g.actual), answer(g.predicted), chance, smiles)
-
-
-def _mistakes_caption(cards: Sequence[MistakeCard], regression: bool) -> str:
-    score, label = "the predicted value", "target"
-    text = ""
-    if not regression:
-        score, label = "the score of the prediction", "label"
-        text = "What the model was surest of, and wrong about. "
-    if cards and cards[0].probability:
-        text += f"It gave the first {cards[0].probability}. "
-    return (
-        f"{text}The color of a vertex shows how much more it adds to {score} than the average "
-        f"vertex of its graph does. Look at what misled the model, or whether the {label} in the "
-        "data may be wrong."
-    )
+    if data.task == "regression":
+        theirs, others = significant(domain.error_outside), significant(domain.error_inside)
+        return (
+            f"{text} The mean absolute error of these graphs is {theirs}, of the others {others}."
+        )
+    theirs, others = percent(domain.error_outside), percent(domain.error_inside)
+    return f"{text} Of these graphs {theirs} are predicted wrongly, of the others {others}."

@@ -1,325 +1,459 @@
-"""The result: accuracy by fold, beside the paper's row and what is possible at all."""
+"""The result: scores on unseen graphs, their spread over folds, baselines and published rows."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
 from fdgnn.evaluation import paper
-from fdgnn.evaluation.committee_files import CommitteeRun
+from fdgnn.evaluation.record import Evaluation, MetricScores, PublishedScore
 from fdgnn.html import charts
-from fdgnn.html.figures import Card, Figure, Key, Panel, Row, Section, Table
-from fdgnn.html.numbers import (
+from fdgnn.html.figures import Card, Cell, Figure, Key, Panel, Part, Row, Section, Table
+from fdgnn.html.subjects import Result, Subject, headline, is_ours, results
+from fdgnn.html.words import (
     NONE,
     count,
+    duration,
+    is_share,
     listed,
     percent,
     plural,
-    published_spread,
+    score,
     significant,
     spread,
+    times,
 )
-from fdgnn.html.outcomes import (
-    Outcome,
-    is_of_the_paper,
-    is_regression,
-    outcome_of,
-    published_of,
-    right_of,
-    saved_score,
-    shown_score,
-    verdict,
-    why_no_row,
-)
-from fdgnn.html.sections import saved_scores, table1
-from fdgnn.html.sections.missing import command_again
-from fdgnn.html.subjects import Subject
-
-Shown = Sequence[tuple[Subject, Outcome]]
 
 
 def section(subjects: Sequence[Subject]) -> Section:
-    """Cards, accuracy by fold, ours among the published rows, and Table 1."""
-    outcomes = [outcome_of(s) for s in subjects]
-    shown = [(s, o) for s, o in zip(subjects, outcomes, strict=True) if o is not None and o.here]
-    figures = [_folds(shown)] if shown else []
-    known = [(s, o) for s, o in shown if is_of_the_paper(s)]
-    if known:
-        figures.append(table1.figure(known))
-    figures += [saved] if (saved := saved_scores.figure(subjects)) is not None else []
+    """Return cards, scores by fold beside baselines and published ones, and comparisons."""
     return Section(
         id="result",
         title="Result",
         lead="What to expect of the model on graphs it has never seen, and how that compares.",
-        figures=figures,
-        cards=[_card(s, o) for s, o in zip(subjects, outcomes, strict=True)],
+        cards=[_card(s) for s in subjects],
+        figures=_score_figures([r for s in subjects for r in _named(s, len(subjects)) if r.scores]),
+        parts=[Part(i, s.name, _own_figures(i, s)) for i, s in enumerate(subjects)],
     )
 
 
+def _named(subject: Subject, n_subjects: int) -> list[Result]:
+    """Return the results of a subject; methods of one of several comparisons are told apart."""
+    found = results(subject)
+    if n_subjects == 1 or not subject.is_comparison:
+        return found
+    return [replace(one, name=f"{subject.name}: {one.name}") for one in found]
+
+
 def summary(subjects: Sequence[Subject]) -> str:
-    """The first sentence of the page."""
+    """Return the first sentence of the page."""
     n_graphs: dict[str, int] = {}  # targets of one model are about the same graphs
     for s in subjects:
-        if facts := s.evaluation or (s.portrait and s.portrait.data):
-            n_graphs[s.path] = max(facts.n_graphs, n_graphs.get(s.path, 0))
+        for n in [s.data.data.n_graphs] if s.data else [e.n_graphs for e in s.evaluations]:
+            n_graphs[s.path] = max(n, n_graphs.get(s.path, 0))
     what = f"From {subjects[0].origin}" if len(subjects) == 1 else listed(s.name for s in subjects)
     return f"{what}; {count(sum(n_graphs.values()))} graphs." if n_graphs else f"{what}."
 
 
-# ---------------------------------------------------------------------- in a few words
+# ---------------------------------------------------------------------- cards
 
 
-def _card(subject: Subject, outcome: Outcome | None) -> Card:
-    if outcome is not None:
-        std = "" if outcome.std is None else f"± {100 * outcome.std:.1f}"
-        how, note = f"accuracy, {outcome.how}", _beside(subject, outcome)
-        card = Card(subject.name, percent(outcome.mean), how, std, note)
-    elif subject.model is not None:
-        card = _model_card(subject)
-    else:
-        card = _unfinished(subject)
-    seen = subject.portrait is not None and not subject.portrait.held_out
-    return replace(
-        card,
-        note=" ".join(filter(None, [card.note, *subject.notes])),
-        warning=_seen(subject) if seen else "",
+def _card(subject: Subject) -> Card:
+    """Return the headline of a subject: the score by the metric that models are chosen by."""
+    found = headline(subject)
+    if found is None:
+        return _without_score(subject)
+    first = found.first
+    std = "" if first.std is None else f"± {_plain(first.metric, first.std)}"
+    notes = [_beside(first, found), _verdict(first, found), _other_metrics(found)]
+    if subject.data is not None and subject.data.predictions == "unseen" and subject.evaluation:
+        notes.append(_in_training(subject.evaluation))
+    notes += [*(found.evaluation.notes if found.evaluation else ()), *subject.notes]
+    return Card(
+        subject.name,
+        score(first.metric, first.mean),
+        f"{first.words}, {found.how}"
+        + (f", {found.name}, one of {len(subject.evaluations)} methods" * subject.is_comparison),
+        std,
+        " ".join(filter(None, notes)),
+        _seen(subject),
     )
 
 
-def _beside(subject: Subject, outcome: Outcome) -> str:
-    """What to compare the accuracy with."""
-    if subject.evaluation is None:
-        saved = _saved_beside(subject) if outcome.here else ""
-        return f"{saved}{_other_measures(outcome)}".strip()
-    published = published_of(subject)
-    if published is None:
-        text = why_no_row(subject)
-    else:
-        words = verdict(outcome, published)
-        text = words[0].upper() + words[1:] + "."
-    return text + _other_measures(outcome)
+def _plain(metric: str, value: float) -> str:
+    return f"{100 * value:.1f}" if is_share(metric) else significant(value, 2)
 
 
-def _other_measures(outcome: Outcome) -> str:
-    text = ""
-    if outcome.balanced is not None:
-        text += f" With all classes counting alike, the accuracy is {percent(outcome.balanced)}."
-    if outcome.roc_auc is not None:
-        text += f" The area under the ROC curve is {percent(outcome.roc_auc)}."
-    return text
+def _beside(first: MetricScores, found: Result) -> str:
+    """Return the baselines by the same metric."""
+    return " ".join(
+        f"{b.title[0].upper()}{b.title[1:]}: {_with_unit(own)}."
+        for b in found.baselines
+        if (own := b.by(first.metric)) is not None
+    )
 
 
-def _saved_beside(subject: Subject) -> str:
-    saved = saved_score(subject)
-    if saved is None:
+def _with_unit(one: MetricScores) -> str:
+    unit = " %" if is_share(one.metric) and one.mean is not None else ""
+    return f"{spread(one.metric, one.mean, one.std)}{unit}"
+
+
+def _other_metrics(found: Result) -> str:
+    others = [f"{each.words} {_with_unit(each)}" for each in found.scores[1:]]
+    return f"By other metrics: {listed(others)}." if others else ""
+
+
+def _in_training(evaluation: Evaluation) -> str:
+    first = evaluation.metrics[0] if evaluation.metrics else None
+    if first is None:
         return ""
-    return f"In its training: {shown_score(saved[0], subject)} ({saved[1]})."
+    how = f"nested cross-validation, {evaluation.protocol.split}"
+    return f"In training, by {how}: {first.words} {_with_unit(first)}."
 
 
-def _model_card(subject: Subject) -> Card:
-    """A model file without an accuracy on graphs held out: R2, or what was saved with it."""
-    portrait, saved, name = subject.portrait, saved_score(subject), subject.name
-    scores = None if portrait is None else portrait.regression
-    if portrait and portrait.held_out and scores and scores.r2 is not None:
-        error = significant(scores.mean_absolute_error)
-        note = f"A prediction is off by {error} on average. {_saved_beside(subject)}"
-        return Card(name, significant(scores.r2), "R², graphs held out", note=note.strip())
-    what = "R²" if is_regression(subject) else "accuracy"
-    note = ""
-    if portrait is None:
-        n_targets = 0 if subject.model is None else len(subject.model.targets)
-        what += f", mean of {n_targets} targets" if n_targets > 1 else ""
-        note = "Name some data to see what it does there."
-    elif all(g.actual is None for g in portrait.graphs):
-        note = "These graphs have no known answers to compare with."
-    if saved is None:
-        return Card(name, NONE, f"{what} on unseen graphs is not known", note=note)
-    return Card(name, shown_score(saved[0], subject), f"{what}, {saved[1]}", note=note)
+def _verdict(first: MetricScores, found: Result) -> str:
+    """Compare a mean with the published one, in points and in standard deviations."""
+    theirs = found.published
+    if theirs is None or first.mean is None or first.metric != "accuracy":
+        return ""
+    std, points = theirs.std or 0.0, 100 * (first.mean - theirs.mean)
+    if abs(points) <= 100 * std:
+        return f"Within one standard deviation of the published {percent(theirs.mean)}."
+    where = "above" if points > 0 else "below"
+    return (
+        f"{abs(points):.1f} points {where} the published {percent(theirs.mean)}, more than its "
+        f"standard deviation of {100 * std:.1f}."
+    )
 
 
 def _seen(subject: Subject) -> str:
-    """How the model does on graphs that it may have seen, and that this is no promise."""
-    right = right_of(subject)
-    scores = None if subject.portrait is None else subject.portrait.regression
-    if right is not None:
-        what = f"Here it is right in {percent(right[0] / right[1])} of the cases"
-    elif scores is not None and scores.r2 is not None:
-        error = significant(scores.mean_absolute_error)
-        what = f"Here R² is {significant(scores.r2)} and the mean absolute error {error}"
-    else:
+    """Return how a model does on graphs that it may have seen, and that this is no promise."""
+    data = subject.data
+    if data is None or data.predictions != "seen" or not data.scores:
         return ""
-    return f"{what}, but it may have seen these graphs in training: expect less on others."
-
-
-def _unfinished(subject: Subject) -> Card:
-    name = subject.name
-    if subject.committee is not None:
-        return _unfinished_committee(subject, subject.committee)
-    if subject.settings is None:
-        return Card(name, NONE, "a comparison", note="See its accuracies in the section on rivals.")
-    command = command_again(subject) or ""
-    on = "To continue:" if command else "The command that started it continues it."
-    if subject.search is None:
-        note = f"No network is scored yet. {on}"
-        return Card(name, NONE, "not started", note=note, command=command)
-    asked, n_estimators = subject.asked, subject.search.n_estimators
-    wanted = (asked.n_configurations or 0) * (asked.n_guesses or 0) if asked else 0
-    n = plural(n_estimators, "network")
-    if wanted >= n_estimators:
-        n = f"{count(n_estimators)} of {plural(wanted, 'network')}"
-    note = f"{n} scored so far. {on}"
-    return Card(name, NONE, "unfinished", note=note, command=command)
-
-
-def _unfinished_committee(subject: Subject, run: CommitteeRun) -> Card:
-    command = command_again(subject) or ""
-    on = "To continue:" if command else "The command that started it continues it."
-    total = plural(len(run.settings.members), "model")
-    note = f"{count(run.n_trained)} of {total} trained so far. {on}"
-    return Card(subject.name, NONE, "unfinished", note=note, command=command)
-
-
-# ---------------------------------------------------------------------- accuracy by fold
-
-
-def _folds(shown: Shown) -> Figure:
-    rows = [row for s, o in shown for row in _fold_rows(s, o)]
-    folds = any(o.folds for _, o in shown)
-    return Figure(
-        id="folds",
-        title="Accuracy by outer fold" if folds else "Accuracy",
-        caption=_folds_caption(shown),
-        panels=[Panel("folds", charts.folds(rows, len(shown)))],
-        table=_folds_table(shown),
-        key=_folds_key(shown, folds),
+    shown = [f"{name.replace('_', ' ')} {score(name, v)}" for name, v in data.scores.items()]
+    return (
+        f"On the graphs below: {listed(shown[:2])}. The model may have seen them in training: "
+        "expect less on others."
     )
 
 
-def _folds_key(shown: Shown, folds: bool) -> list[Key]:
-    key = [Key("circle", "c1", "mean ± standard deviation" if folds else "ours")]
-    if folds:
-        equal = any(len(set(o.folds)) < len(o.folds) for _, o in shown)
-        words = "one outer fold; larger: several that are equal" if equal else "one outer fold"
-        key.insert(0, Key("dot", "c1", words))
-    if any(published_of(s) for s, _ in shown):
-        key.append(Key("diamond", "c2", "the paper, mean ± standard deviation"))
-    if any(_bounds(s) for s, _ in shown):
-        key.append(Key("band", "band", "from always the majority class to the WL ceiling"))
-    return key
+def _without_score(subject: Subject) -> Card:
+    """Return the card of what is not finished or was never scored."""
+    evaluation = subject.evaluation
+    if evaluation is not None and evaluation.status != "finished":
+        known = subject.command or ""
+        on = "To continue:" if known else "The command that started it continues it."
+        note = f"{evaluation.reason or ''} {on if evaluation.status == 'unfinished' else ''}"
+        return Card(subject.name, NONE, evaluation.status, note=note.strip(), command=known)
+    note = " ".join(subject.notes) or "Name some data to see what it does there."
+    if subject.data is not None and not subject.data.scores:
+        note = "These graphs have no known targets to compare with."
+    how = "the score on unseen graphs is not known"
+    return Card(subject.name, NONE, how, note=note, warning=_seen(subject))
 
 
-def _bounds(subject: Subject) -> tuple[float, float] | None:
-    if subject.portrait is None:
-        return None
-    low, high = subject.portrait.data.majority, subject.portrait.data.wl_ceiling
-    return None if low is None or high is None else (low, high)
+# ---------------------------------------------------------------------- scores
 
 
-def _fold_rows(subject: Subject, outcome: Outcome) -> list[Row]:
-    def row(what: str, value: float, std: float | None, words: str) -> Row:
-        low, high = value - (std or 0), value + (std or 0)
+def _score_figures(found: Sequence[Result]) -> list[Figure]:
+    """Return a figure for each metric that a result is headed by."""
+    by_metric: dict[str, list[Result]] = defaultdict(list)
+    for one in found:
+        by_metric[one.first.metric].append(one)
+    return [_score_figure(metric, own) for metric, own in by_metric.items()]
+
+
+def _score_figure(metric: str, found: Sequence[Result]) -> Figure:
+    words = found[0].first.words
+    rows = [row for one in found for row in _rows(one)]
+    title = f"{words}, %" if is_share(metric) else words
+    used = {row["what"]: row["words"] for row in rows}
+    key = [
+        Key(charts.KINDS[kind][2], _variable(kind), _kind_words(kind, used[kind]))
+        for kind in charts.KINDS
+        if kind in used
+    ]
+    if "fold" in used:
+        key.insert(0, Key("dot", "c1", "one outer fold; larger: several that are equal"))
+    return Figure(
+        id=f"scores-{metric}",
+        title=f"{words[0].upper()}{words[1:]} on unseen graphs",
+        caption=_caption(found),
+        panels=[Panel(f"scores-{metric}", charts.scores(rows, title))] if rows else [],
+        table=_table(found),
+        key=key,
+        open=True,
+    )
+
+
+def _variable(kind: str) -> str:
+    return charts.KINDS[kind][0].removeprefix("var(--").removesuffix(")")
+
+
+def _kind_words(kind: str, words: str) -> str:
+    named = {
+        "ours": "fdgnn, mean ± standard deviation",
+        "other": "another method, mean ± standard deviation",
+        "published": "published, mean ± standard deviation",
+    }
+    return named.get(kind, words)
+
+
+def _rows(one: Result) -> list[Row]:
+    """Return the marks of one result: folds, mean and spread, baselines, the published score."""
+    first = one.first
+    factor = 100 if is_share(first.metric) else 1
+    equal: dict[float, list[int]] = defaultdict(list)  # equal folds would hide each other
+    for i, value in enumerate(first.folds, start=1):
+        if value is not None:
+            equal[value].append(i)
+
+    def row(what: str, mean: float, std: float | None, words: str, folds: int = 1) -> Row:
+        low, high = factor * (mean - (std or 0.0)), factor * (mean + (std or 0.0))
+        shown = spread(first.metric, mean, std)
         return {
-            "run": subject.name,
-            "what": what,
-            "lane": "paper" if what == "paper" else "ours",
-            "value": round(100 * value, 3),
-            "low": round(100 * low, 3),
-            "high": round(100 * high, 3),
-            "words": words,
-            "shown": percent(value) if std is None else f"{spread(value, std)} %",
-            "folds": 1,
-        }
+            "row": one.name, "what": what, "value": _round(factor * mean), "low": _round(low),
+            "high": _round(high), "words": words, "shown": shown, "folds": folds,
+        }  # fmt: skip
 
     rows = []
-    bounds, published = _bounds(subject), published_of(subject)
-    if bounds is not None:
-        low, high = bounds
-        band = row("possible", low, None, "always the majority class, to the WL ceiling")
-        shown = f"{percent(low)} to {percent(high)}"
-        rows.append(band | {"high": round(100 * high, 3), "shown": shown})
-    for value, folds in _equal_folds(outcome).items():
-        words = f"fold{'s' if len(folds) > 1 else ''} {listed(folds)}"
-        rows.append(row("fold", value, None, words) | {"folds": len(folds)})
-    rows.append(row("ours", outcome.mean, outcome.std, outcome.how))
-    if published is not None:
-        std = None if published.std is None else published.std / 100
-        rows.append(row("paper", published.mean / 100, std, "the paper"))
+    if one.kind == "ours":
+        rows = [
+            row("fold", v, None, f"fold{'s' if len(n) > 1 else ''} {listed(n)}", len(n))
+            for v, n in equal.items()
+        ]
+    for baseline in one.baselines:
+        own = baseline.by(first.metric)
+        if own is not None and own.mean is not None:
+            what = "constant" if baseline.name == "constant" else "linear"
+            rows.append(row(what, own.mean, None, baseline.title))
+    if one.published is not None and first.metric == "accuracy":
+        rows.append(row("published", one.published.mean, one.published.std, _source(one.published)))
+    if first.mean is not None:
+        rows.append(row(one.kind, first.mean, first.std, one.how))
     return rows
 
 
-def _equal_folds(outcome: Outcome) -> dict[float, list[int]]:
-    """Folds, from 1, by accuracy: those with the same accuracy would hide each other."""
-    equal = defaultdict(list)
-    for i, value in enumerate(outcome.folds, start=1):
-        equal[value].append(i)
-    return equal
+def _round(value: float) -> float:
+    return float(f"{value:.6g}")
 
 
-def _folds_caption(shown: Shown) -> str:
-    text = _alone(*shown[0]) if len(shown) == 1 else _side_by_side(shown)
-    if any(_bounds(s) for s, _ in shown):
+def _source(published: PublishedScore) -> str:
+    name = published.reference or ""
+    return f"published, {paper.REFERENCES.get(name, name) or 'no source given'}"
+
+
+def _caption(found: Sequence[Result]) -> str:
+    if len(found) > 1:
+        return f"{len(found)} results side by side. The bars are spreads over folds."
+    first = found[0].first
+    text = f"{found[0].name}: {_with_unit(first)}, {found[0].how}."
+    folds = [value for value in first.folds if value is not None]
+    if folds:
+        low, high = score(first.metric, min(folds)), score(first.metric, max(folds))
         text += (
-            " The band begins at the accuracy of a model that always says the majority class. It "
-            "ends at the WL ceiling, the best that any message passing can reach on these graphs."
+            f" Single folds range from {low} to {high}: differences smaller than that spread mean "
+            "little."
         )
+    if found[0].wl_ceiling is not None:
+        ceiling = percent(found[0].wl_ceiling)
+        text += f" The WL ceiling, the best accuracy of any message passing, is {ceiling}."
     return text
 
 
-def _alone(subject: Subject, outcome: Outcome) -> str:
-    published = published_of(subject)
-    text = f"{subject.name}: {percent(outcome.mean)}, {outcome.how}"
-    text += f", {verdict(outcome, published)}." if published else "."
-    if not outcome.folds:
-        return text
-    low, high = percent(min(outcome.folds)), percent(max(outcome.folds))
-    n = (subject.evaluation.n_graphs if subject.evaluation else 0) / len(outcome.folds)
-    few = f"with only about {n:.0f} graphs in each, " if n < 100 else ""
-    return (
-        f"{text} Single folds range from {low} to {high}: {few}differences smaller than that "
-        "spread mean little."
+def _higher_is_better(metric: str) -> bool:
+    return metric not in ("log_loss", "rmse", "mae")
+
+
+def _table(found: Sequence[Result]) -> Table:
+    """Return all metrics of all results, each with its baselines below."""
+    metrics = {each.metric: each.words for one in found for each in one.scores}
+    n_folds = max(len(one.first.folds) for one in found)
+    first = found[0].first.metric
+    rows: list[list[Cell]] = []
+    for one in found:
+        kind = "ours" if one.kind == "ours" else ""
+        named = [(one.name, one.scores, kind)]
+        named += [(f"{one.name}: {b.title}", b.scores, "") for b in one.baselines]
+        for name, scores, look in named:
+            own = {each.metric: each for each in scores}
+            cells = [
+                NONE if metric not in own else spread(metric, own[metric].mean, own[metric].std)
+                for metric in metrics
+            ]
+            folds = own[first].folds if first in own else []
+            cells += [spread(first, value) for value in folds] + [NONE] * (n_folds - len(folds))
+            rows.append([(text, look) for text in [name, *cells]])
+        if one.published is not None:
+            cells = [
+                spread("accuracy", one.published.mean, one.published.std)
+                if metric == "accuracy"
+                else NONE
+                for metric in metrics
+            ]
+            rows.append([f"{one.name}: published", *cells, *[NONE] * n_folds])
+    heads = [f"{words}, %" if is_share(metric) else words for metric, words in metrics.items()]
+    return Table(
+        ["model", *heads, *(f"fold {i + 1}" for i in range(n_folds))],
+        rows,
+        note="Mean ± standard deviation over the outer folds.",
     )
 
 
-def _side_by_side(shown: Shown) -> str:
-    def is_near(outcome: Outcome, score: paper.Score) -> bool:
-        return abs(100 * outcome.mean - score.mean) <= (score.std or 0)
-
-    compared = [(s, o, p) for s, o in shown if (p := published_of(s)) is not None]
-    text = f"{len(shown)} results side by side."
-    if compared and any(s.committee for s, _ in shown):
-        # A committee is another model than the paper's, and need not be near it.
-        return f"{text} Each card above says how far a result is from the paper's."
-    if not compared:
-        return text
-    far = [s.name for s, o, p in compared if not is_near(o, p)]
-    of = f"{len(compared) - len(far)} of the {len(compared)}" if far else "All"
-    text += f" {of} that the paper has a row for are within one standard deviation of it"
-    return f"{text}; {listed(far)} {'is' if len(far) == 1 else 'are'} not." if far else f"{text}."
+# ---------------------------------------------------------------------- of one subject
 
 
-def _folds_table(shown: Shown) -> Table:
-    n_folds = max((len(o.folds) for _, o in shown), default=0)
-    balanced = any(o.balanced is not None for _, o in shown)
-    ranked = any(o.roc_auc is not None for _, o in shown)
-    rows = []
-    for subject, outcome in shown:
-        bounds, published = _bounds(subject), published_of(subject)
-        folds = [f"{100 * v:.2f}" for v in outcome.folds]
-        rows.append(
+def _own_figures(run: int, subject: Subject) -> list[Figure]:
+    figures = []
+    if subject.is_comparison:
+        by_dataset: dict[str, list[Evaluation]] = defaultdict(list)
+        for one in subject.evaluations:
+            by_dataset[one.dataset].append(one)
+        figures = [
+            _methods(f"methods-{run}-{i}", dataset, own)
+            for i, (dataset, own) in enumerate(by_dataset.items())
+        ]
+    elif subject.evaluation is not None and _of_the_paper(subject.evaluation):
+        figures = [_published_rows(f"published-{run}", subject.evaluation)]
+    return figures
+
+
+def _methods(id_: str, dataset: str, found: Sequence[Evaluation]) -> Figure:
+    """Return what each method of a comparison cost, and how it does fold by fold."""
+    ours = next((one for one in found if is_ours(one) and one.metrics), None)
+    rows: list[list[Cell]] = []
+    for one in found:
+        first = one.metrics[0] if one.metrics else None
+        cells = [
+            one.model.title,
+            one.status + (f": {one.reason}" if one.reason else ""),
+            NONE if first is None else f"{_with_unit(first)} ({len(one.folds)} folds)",
+            _paired(one, ours),
+            duration(_mean([fold.train_seconds for fold in one.folds])),
+            duration(_mean([fold.test_seconds for fold in one.folds])),
+            duration(one.times.selection),
+            _factor(one, ours),
+            count(one.model.n_parameters),
+            NONE if one.peak_mb is None else f"{significant(one.peak_mb)} MB",
+        ]
+        look = "ours" if is_ours(one) else ""
+        rows.append([(text, look) for text in cells])
+    name = ours.model.title if ours else "the first"
+    unfinished = Counter(one.status for one in found if one.status != "finished")
+    text = (
+        f"All methods were tested on the same folds. {_better(found, ours)}Times are means over "
+        "the outer folds, of the selected model, on this machine."
+    )
+    if unfinished:
+        each = [f"{plural(n, 'method')} {status}" for status, n in unfinished.items()]
+        text += f" Not finished: {listed(each)}; the table has the reasons."
+    return Figure(
+        id=id_,
+        title=f"Methods on {dataset}",
+        caption=text,
+        table=Table(
+            ["method", "state", found[0].metric, f"{name} better, equal, worse", "training",
+             "test", "selection", f"times {name}'s training", "weights", "memory"],
+            rows,
+            n_words=2,
+        ),
+        open=True,
+    )  # fmt: skip
+
+
+def _better(found: Sequence[Evaluation], ours: Evaluation | None) -> str:
+    """Return which methods have a better mean than ours, in a sentence."""
+    others = [one for one in found if not is_ours(one) and one.score is not None]
+    if ours is None or ours.score is None or not others:
+        return ""
+    sign = 1 if _higher_is_better(ours.metrics[0].metric) else -1
+    better = [
+        one.model.title for one in others if one.score and sign * (one.score - ours.score) > 0
+    ]
+    who = listed(better) if better else "No other method"
+    verb = "have" if len(better) > 1 else "has"
+    return (
+        f"{who} {verb} a better mean than {ours.model.title}. Where each is better on about half "
+        "of the folds, these folds cannot tell which is better. "
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _paired(one: Evaluation, ours: Evaluation | None) -> str:
+    """Return on how many folds ours is better than, equal to, and worse than another method."""
+    if ours is None or one is ours or not one.metrics:
+        return NONE
+    first = ours.metrics[0]
+    other = one.by(first.metric)
+    if other is None or len(other.folds) != len(first.folds):
+        return NONE
+    sign = 1 if _higher_is_better(first.metric) else -1
+    gaps = [
+        sign * (a - b)
+        for a, b in zip(first.folds, other.folds, strict=True)
+        if a is not None and b is not None
+    ]
+    better, equal = sum(g > 1e-9 for g in gaps), sum(abs(g) <= 1e-9 for g in gaps)
+    return f"{better}, {equal}, {len(gaps) - better - equal}"
+
+
+def _factor(one: Evaluation, ours: Evaluation | None) -> str:
+    """Return how many times as long as ours another method trains."""
+    mine = None if ours is None else _mean([fold.train_seconds for fold in ours.folds])
+    own = _mean([fold.train_seconds for fold in one.folds])
+    return times(own / mine) if mine and own and one is not ours else NONE
+
+
+# ---------------------------------------------------------------------- published rows
+
+
+def _of_the_paper(evaluation: Evaluation) -> bool:
+    """Return whether it is of one of the paper's datasets, and not another of the same name."""
+    known = paper.DATASETS.get(evaluation.dataset)
+    return (
+        known is not None
+        and known.n_graphs == evaluation.n_graphs
+        and evaluation.by("accuracy") is not None
+    )
+
+
+def _published_rows(id_: str, evaluation: Evaluation) -> Figure:
+    """Return the rows of the paper's Table 1 for a dataset, and ours among them."""
+    own, dataset = evaluation.by("accuracy"), evaluation.dataset
+    assert own is not None
+    assert own.mean is not None
+    rows: list[tuple[float, list[Cell]]] = [
+        (
+            scores[dataset].mean / 100,
             [
-                subject.name,
-                spread(outcome.mean, outcome.std),
-                *([spread(outcome.balanced, None)] if balanced else []),
-                *([spread(outcome.roc_auc, None)] if ranked else []),
-                NONE if published is None else published_spread(published),
-                NONE if bounds is None else f"{100 * bounds[0]:.2f}",
-                NONE if bounds is None else f"{100 * bounds[1]:.2f}",
-                *folds,
-                *[NONE] * (n_folds - len(folds)),
-            ]
+                model,
+                paper.REFERENCES[scores[dataset].reference],
+                spread("accuracy", scores[dataset].mean / 100, _share(scores[dataset].std)),
+            ],
         )
-    head = ["run", "ours, %", *(["balanced, %"] if balanced else [])]
-    head += ["ROC AUC, %"] if ranked else []
-    head += ["paper, %", "majority, %", "WL ceiling, %"]
-    return Table([*head, *(f"fold {i + 1}" for i in range(n_folds))], rows)
+        for model, scores in paper.ACCURACY.items()
+        if dataset in scores
+    ]
+    mine = spread("accuracy", own.mean, own.std)
+    ours: list[Cell] = [(text, "ours") for text in (evaluation.model.title, "this report", mine)]
+    others = [mean for mean, cells in rows if not str(cells[0]).startswith("FDGNN")]
+    better = sum(mean > own.mean for mean in others)
+    ranked = sorted([*rows, (own.mean, ours)], key=lambda row: -row[0])
+    return Figure(
+        id=id_,
+        title="Among published results (the paper's Table 1)",
+        caption=f"{better} of {len(others)} other published models have a higher mean accuracy on "
+        f"{dataset}. The rows come from works with different protocols, so small differences mean "
+        "nothing.",
+        table=Table(["model", "from", "accuracy, %"], [cells for _, cells in ranked], n_words=2),
+    )
+
+
+def _share(percentage: float | None) -> float | None:
+    return None if percentage is None else percentage / 100

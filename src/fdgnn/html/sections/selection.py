@@ -1,293 +1,274 @@
-"""How the model was selected: all configurations and penalties, the depth of each fold, times."""
+"""How the model was selected: the search, what each outer fold took, and the base models."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
-import numpy as np
-
-from fdgnn.evaluation.records import Configuration
+from fdgnn.evaluation.record import Alpha, Evaluation, FoldResult
 from fdgnn.html import charts
-from fdgnn.html.figures import Figure, Key, Missing, Panel, Part, Row, Section, Table
-from fdgnn.html.numbers import count, listed, plural, power_of_ten, significant
-from fdgnn.html.search import ConfigurationScore, SearchSummary
-from fdgnn.html.sections import committee, tables23
+from fdgnn.html.figures import Figure, Key, Panel, Part, Row, Section, Table
+from fdgnn.html.report_data import BaseModelRow
 from fdgnn.html.subjects import Subject
+from fdgnn.html.words import (
+    NONE,
+    SPACE,
+    count,
+    duration,
+    is_share,
+    listed,
+    plain,
+    plural,
+    power_of_ten,
+    score,
+    significant,
+    spread,
+)
+from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, ranks
 
 MOST_POINTS = 400  # configurations drawn and listed; beyond, the best and an even choice of others
-PARAMETERS = {  # the field of a row: the hyper-parameter, its letter and its name
-    "rho": ("effective_spectral_radius", "ρ", "ρ, effective spectral radius"),
-    "omega1": ("input_scaling", "ω(1)", "ω(1), input scaling"),
-    "omega": ("inter_layer_scaling", "ω", "ω, scaling between layers"),
-    "depth": ("n_layers", "layers", "layers"),
+_LETTERS = {  # hyperparameters of the paper's model
+    "effective_spectral_radius": "ρ, effective spectral radius",
+    "input_scaling": "ω(1), input scaling",
+    "inter_layer_scaling": "ω, scaling between layers",
+    "n_layers": "layers",
 }
-_SCALES = ("rho", "omega1", "omega")
-
-_LEAD = (
-    "For each outer fold, the configuration with the best validation accuracy on the other folds "
-    "was taken, each of its networks with the penalty that suits it best. Only validation accuracy "
-    "is shown here: test accuracy plays no part in the choice."
-)
-
-_TRAINED = "A choice that was made in training."
-_MIXED = (
-    "Each outer fold makes its own choice, by validation on the graphs of the other folds alone."
-)
-
-_DRAWN = (
-    "c", "rho", "omega1", "omega", "depth", "mean", "low", "high", "chosen", "place", "words",
-    "rho_", "omega1_", "omega_", "lambda_", "mean_", "range_", "chosen_",
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class FoldChoice:
-    """What one outer fold selected: a configuration, and the penalties of its networks."""
-
-    number: int
-    alphas: frozenset[float]
+_VARIANTS = {
+    "single_layer": "the first layer alone",
+    "common_alpha": "one λ for all random initializations",
+    "ensemble": "outputs averaged over random initializations",
+    "best_on_test_folds": "chosen on the test folds, which is optimistically biased",
+}
 
 
 def section(subjects: Sequence[Subject]) -> Section:
-    """Accuracy against each hyper-parameter, then depths (Table 2) and times (Table 3)."""
-    finished = [(s, s.result) for s in subjects if s.result is not None]
-    after = [tables23.depths(finished), tables23.seconds(finished)] if finished else []
-    # Where subjects were selected in different ways, each part has its own words.
-    ways = list(dict.fromkeys(_way(s) for s in subjects if s.has_model))
-    mixed = len(set(ways) - {_TRAINED}) > 1
+    """Return a part for each subject that was evaluated or has base models."""
     return Section(
         id="selection",
         title="How it was selected",
-        lead=_MIXED if mixed else next((w for w in ways if w != _TRAINED), _TRAINED),
-        parts=[
-            _part(i, s, _way(s) if mixed else "") for i, s in enumerate(subjects) if s.has_model
-        ],
-        after=after,
+        lead="Each outer fold makes its own choice, by validation on the graphs of the other folds "
+        "alone. The test graphs play no part in it.",
+        parts=[_part(i, s) for i, s in enumerate(subjects) if not s.is_comparison],
     )
 
 
-def _way(subject: Subject) -> str:
-    """How a subject was selected, in a few sentences."""
-    if subject.committee is not None:
-        return committee.lead(subject.committee)
-    return _TRAINED if subject.settings is None else _LEAD
+def _part(run: int, subject: Subject) -> Part:
+    evaluation, rows = subject.evaluation, subject.data.base_models if subject.data else []
+    figures = []
+    if evaluation is not None and evaluation.tried:
+        figures.append(_search(run, evaluation))
+    if evaluation is not None and evaluation.folds:
+        figures.append(_folds(run, evaluation))
+    if rows or (evaluation is not None and evaluation.base_models):
+        figures.append(_base_models(run, evaluation, rows))
+    lead = _lead(evaluation) if evaluation is not None else ""
+    return Part(run, subject.name, figures, lead=lead)
 
 
-def _part(run: int, subject: Subject, lead: str) -> Part:
-    if subject.committee is not None:
-        return committee.part(run, subject, subject.committee, lead)
-    if subject.search is None:
-        why = (
-            "A model file keeps the chosen settings, not the search that led to them."
-            if subject.model
-            else "The run has no records that can be read."
+def _lead(evaluation: Evaluation) -> str:
+    """Return in words what is chosen, and by which metric."""
+    name = evaluation.protocol.scoring
+    scoring = (OF_CLASSES | OF_NUMBERS).get(name)
+    words = name if scoring is None else scoring.words
+    if not evaluation.base_models:
+        n = evaluation.protocol.n_configurations
+        return f"Of {plural(n, 'configuration')}, the best by {words} is taken." if n > 1 else ""
+    ranking = scoring is not None and ranks(scoring.metric)
+    error = "number of pairs in the wrong order" if ranking else "squared error"
+    return (
+        f"Every base model takes the λ with the best {words} on the validation graphs. Then "
+        "outputs are averaged over all base models, except those whose "
+        f"{error} on the validation graphs exceeds that of the best by more than three standard "
+        "errors."
+    )
+
+
+# ---------------------------------------------------------------------- the search
+
+
+def _search(run: int, evaluation: Evaluation) -> Figure:
+    """Draw validation scores against each hyperparameter that was varied."""
+    metric, tried = evaluation.protocol.scoring, evaluation.tried
+    chosen = Counter(_identity(fold.configuration) for fold in evaluation.folds)
+    factor, words = (100, f"{metric}, %") if is_share(metric) else (1, metric)
+    rows: list[Row] = []
+    for number, one in enumerate(tried, start=1):
+        mean, n = sum(one.scores) / len(one.scores), chosen[_identity(one.configuration)]
+        rows.append(
+            {
+                "c": number,
+                "words": f"number {number}",
+                "mean": factor * mean,
+                "low": factor * min(one.scores),
+                "high": factor * max(one.scores),
+                "shown": score(metric, mean),
+                "span": f"{score(metric, min(one.scores))} to {score(metric, max(one.scores))}",
+                "chosen": n,
+                "by": f"by {plural(n, 'outer fold')}" if n else "no",
+                "power": math.log10(one.alpha) if one.alpha > 0 else None,
+                "lambda_": power_of_ten(one.alpha),
+                **{name: v for name, v in one.configuration.items() if _is_number(v)},
+            }
         )
-        return Part(run, subject.name, missing=Missing(why))
-    return Part(run, subject.name, [_landscape(run, subject, subject.search)], lead=lead)
-
-
-def choices_of(subject: Subject) -> list[FoldChoice]:
-    """What the outer folds took, as far as the search has it."""
-    if subject.search is None or subject.result is None:
-        return []
-    number = {_identity(c): i for i, c in enumerate(subject.search.configurations)}
-    result = subject.result
-    return [
-        FoldChoice(number[_identity(c)], frozenset(alphas))
-        for c, alphas in zip(result.fold_configurations, result.fold_alphas, strict=True)
-        if _identity(c) in number
+    ranked = sorted(rows, key=lambda row: -row["mean"])
+    step = -(-len(ranked) // (MOST_POINTS // 2)) if len(ranked) > MOST_POINTS else 1
+    shown = [
+        row
+        for i, row in enumerate(ranked)
+        if row["chosen"] or i < MOST_POINTS // 4 or i % step == 0
     ]
+    varied = [name for name in _LETTERS if len({row.get(name) for row in rows}) > 1]
+    axes = {name: _LETTERS[name] for name in varied} | {"power": "λ, powers of ten"}
+    table = f"search-{run}"
+    return Figure(
+        id=table,
+        title="Validation scores over the search",
+        caption=_search_caption(evaluation, ranked, varied),
+        panels=[
+            Panel(f"{name}-{run}", charts.search(table, name, words), title, [table])
+            for name, title in axes.items()
+        ],
+        table=Table(
+            ["configuration", *map(_letter, varied), "usual λ",
+             "mean", "worst and best", "chosen"],
+            [
+                [row["words"], *(significant(row.get(name)) for name in varied), row["lambda_"],
+                 row["shown"], row["span"], str(row["chosen"] or "")]
+                for row in shown
+            ],
+            note="Best first; worst and best random initialization; chosen: by how many outer "
+            "folds.",
+        ),
+        key=[
+            Key("circle", "c1", "a configuration, mean over its random initializations"),
+            Key("line", "quiet", "its worst to its best random initialization"),
+            Key("diamond", "c2", "chosen by at least one outer fold"),
+        ],
+        linked=True,
+        data={table: shown},
+    )  # fmt: skip
 
 
-def _identity(configuration: Configuration) -> str:
+def _letter(name: str) -> str:
+    return _LETTERS.get(name, name.replace("_", " ")).split(",")[0]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _identity(configuration: Mapping[str, object]) -> str:
     return repr(sorted((name, v) for name, v in configuration.items() if name != "alpha"))
 
 
-# ---------------------------------------------------------------------- rows
-
-
-def rows_of(search: SearchSummary, choices: Sequence[FoldChoice]) -> list[Row]:
-    """Give one row per configuration, with its numbers as a chart and as a table show them."""
-    chosen = Counter(choice.number for choice in choices)
-    scores = _thinned(search.scores(), set(chosen))
-    return [
-        _row(score, chosen[score.number], i / max(1, len(scores) - 1))
-        for i, score in enumerate(scores)
+def _search_caption(evaluation: Evaluation, ranked: Sequence[Row], varied: Sequence[str]) -> str:
+    protocol, top = evaluation.protocol, ranked[: max(3, len(ranked) // 10)]
+    spans = [
+        f"{_letter(name)} from {min(values):.2g} to {max(values):.2g}"
+        for name in varied
+        if (values := [row[name] for row in top if row.get(name) is not None])
     ]
-
-
-def _row(score: ConfigurationScore, chosen: int, place: float) -> Row:
-    given = {field: score.configuration.get(name) for field, (name, _, _) in PARAMETERS.items()}
-    numbers = {field: v for field, v in given.items() if isinstance(v, int | float)}
-    low, mean, high = (100 * v for v in (score.low, score.mean, score.high))
-    return {
-        "c": score.number,
-        "words": f"number {score.number + 1}",
-        # Depth is a whole number: points of one depth are set side by side, in their order.
-        "place": round(0.1 + 0.8 * place, 3),
-        "chosen": chosen,
-        "chosen_": _by_folds(chosen),
-        "mean": round(mean, 3),
-        "low": round(low, 3),
-        "high": round(high, 3),
-        "mean_": f"{mean:.2f}",
-        "mean_1": f"{mean:.1f}",
-        "guesses_": f"{low:.2f} to {high:.2f}",
-        "range_": f"{low:.2f} to {high:.2f} ({score.n_guesses})",
-        "lambda_": power_of_ten(score.alpha),
-        "depth": numbers.get("depth"),
-        **{name: round(numbers[name], 5) if name in numbers else None for name in _SCALES},
-        **{f"{name}_": significant(numbers.get(name)) for name in _SCALES},
-    }
-
-
-def _thinned(scores: list[ConfigurationScore], keep: set[int]) -> list[ConfigurationScore]:
-    if len(scores) <= MOST_POINTS:
-        return scores
-    best = sorted(scores, key=lambda s: -s.mean)[: MOST_POINTS // 4]
-    even = scores[:: -(-len(scores) // (MOST_POINTS // 2))]
-    numbers = keep | {s.number for s in [*best, *even]}
-    return [s for s in scores if s.number in numbers]
-
-
-def _by_folds(n: int) -> str:
-    return f"by {plural(n, 'outer fold')}" if n else "no"
-
-
-def penalty_rows(
-    search: SearchSummary, shown: Sequence[int], choices: Sequence[FoldChoice]
-) -> list[Row]:
-    """Give one row per shown configuration and penalty; those that were chosen are last."""
-    means = search.means()
-    chosen = Counter((choice.number, alpha) for choice in choices for alpha in choice.alphas)
-    points = [
-        {
-            "c": c,
-            "power": _power(alpha),
-            "mean": round(100 * float(means[c][a]), 3),
-            "mean_": f"{100 * means[c][a]:.2f}",
-            "lambda_": power_of_ten(alpha),
-            "chosen": chosen[(c, alpha)],
-            "chosen_": _by_folds(chosen[(c, alpha)]),
-        }
-        for c in shown
-        for a, alpha in enumerate(search.alphas)
-    ]
-    return sorted(points, key=lambda p: p["chosen"])  # what is chosen lies on top
-
-
-def _medians(search: SearchSummary) -> list[Row]:
-    """For each penalty, the median over configurations."""
-    medians = np.median(list(search.means().values()), axis=0)
-    return [
-        {
-            "power": _power(alpha),
-            "mean": round(100 * float(median), 3),
-            "lambda_": power_of_ten(alpha),
-        }
-        for alpha, median in zip(search.alphas, medians, strict=True)
-    ]
-
-
-def _power(alpha: float) -> float | None:
-    return round(math.log10(alpha), 4) if alpha > 0 else None
-
-
-# ---------------------------------------------------------------------- the figure
-
-
-def _landscape(run: int, subject: Subject, search: SearchSummary) -> Figure:
-    choices = choices_of(subject)
-    rows = rows_of(search, choices)
-    points = penalty_rows(search, [r["c"] for r in rows], choices)
-    medians = _medians(search)
-    of, by = f"search-{run}", f"penalties-{run}"
-    low, high = _domain([r["low"] for r in rows], [r["high"] for r in rows])
-    panels = [
-        Panel(f"{name}-{run}", charts.selection(of, name, title, low, high), title, [of])
-        for name, (_, _, title) in PARAMETERS.items()
-        if any(row[name] is not None for row in rows)
-    ]
-    means = [p["mean"] for p in points]
-    penalties = charts.penalties(by, of, medians, *_domain(means, means))
-    panels.append(Panel(f"lambda-{run}", penalties, "λ, Tikhonov's penalty", [by, of]))
-    return Figure(
-        id=f"search-{run}",
-        title="Validation accuracy over the search",
-        caption=_caption(search, rows, medians),
-        panels=panels,
-        table=_table(rows),
-        key=_key(finished=subject.result is not None),
-        linked=True,
-        data={of: [{k: row[k] for k in _DRAWN} for row in rows], by: points},
-    )
-
-
-def _key(finished: bool) -> list[Key]:
-    return [
-        Key("circle", "c1", "a configuration, mean over its guesses, each with its best λ"),
-        Key("line", "quiet", "its worst to its best guess"),
-        *([Key("diamond", "c2", "chosen by at least one outer fold")] if finished else []),
-        Key("line", "ink", "λ: median of all configurations"),
-    ]
-
-
-def _domain(lows: Sequence[float], highs: Sequence[float]) -> tuple[float, float]:
-    low, high = min(lows), max(highs)
-    margin = max(0.05 * (high - low), 0.2)
-    return round(low - margin, 2), round(high + margin, 2)
-
-
-def _caption(search: SearchSummary, rows: Sequence[Row], medians: Sequence[Row]) -> str:
-    ranked = sorted(rows, key=lambda r: -r["mean"])
-    guesses = max(map(len, search.validation))
-    best = max(medians, key=lambda m: m["mean"])
     text = (
-        f"{plural(len(search.configurations), 'configuration')} with up to "
-        f"{plural(guesses, 'guess', 'guesses')} each, {count(search.n_estimators)} fits in all. "
-        f"Means range from {ranked[-1]['mean_1']} to {ranked[0]['mean_1']} %. "
-        f"{_spans(ranked[: max(3, len(ranked) // 10)])}"
-        f"The median configuration does best with λ = {best['lambda_']}. ω has no effect on "
-        "networks of one layer. Hover or tap to follow a configuration in all charts."
+        f"{plural(len(ranked), 'configuration')} with up to "
+        f"{plural(protocol.n_initializations, 'random initialization')} each, each with its best "
+        f"λ. Means range from {ranked[-1]['shown']} to {ranked[0]['shown']}."
     )
-    if search.n_unreadable:
-        text += f" {plural(search.n_unreadable, 'line')} of the records could not be read."
+    return f"{text} The {len(top)} best have {listed(spans)}." if spans else text
+
+
+# ---------------------------------------------------------------------- folds and base models
+
+
+def _folds(run: int, evaluation: Evaluation) -> Figure:
+    """Return what each outer fold selected, in a table."""
+    names = dict.fromkeys(name for fold in evaluation.folds for name in fold.configuration)
+    chosen = {n: {repr(fold.configuration.get(n)) for fold in evaluation.folds} for n in names}
+    several = [n for n in chosen if len(chosen[n]) > 1 and n not in ("alpha", "random_state")]
+    n_models = len(evaluation.model.base_models)
+    heads = ["graphs, training and test", *map(_letter, several)]
+    heads += ["λ"] * any(fold.alphas for fold in evaluation.folds)
+    heads += ["base models averaged"] * (n_models > 1)
+    rows = []
+    for number, fold in enumerate(evaluation.folds, start=1):
+        cells = [str(number), f"{count(fold.n_train)}, {count(fold.n_test)}"]
+        cells += [plain(fold.configuration.get(name)) for name in several]
+        cells += [_alphas(fold.alphas)] * ("λ" in heads)
+        cells += [f"{len(fold.kept)} of {n_models}"] * (n_models > 1)
+        cells += [duration(fold.train_seconds), duration(fold.test_seconds), _stuck(fold)]
+        rows.append(cells)
+    return Figure(
+        id=f"chosen-{run}",
+        title="What each outer fold selected",
+        caption=_folds_caption(evaluation, several),
+        table=Table(["fold", *heads, "training", "test", "not converged"], rows),
+        open=True,
+    )
+
+
+def _stuck(fold: FoldResult) -> str:
+    return NONE if fold.n_unconverged is None else count(fold.n_unconverged)
+
+
+def _alphas(alphas: Sequence[Alpha]) -> str:
+    counts = Counter(alphas)
+    shown = [f"{plain(alpha)}{SPACE}({counts[alpha]})" for alpha in sorted(counts)]
+    return ", ".join(shown if len(alphas) > 1 else map(plain, counts))
+
+
+def _folds_caption(evaluation: Evaluation, several: Sequence[str]) -> str:
+    text = "The outer folds selected the same." if not several else ""
+    if several:
+        text = f"Folds differ in {listed(map(_letter, several))}: where they do, several "
+        text += "choices do about equally well."
+    for name, one in evaluation.variants.items():
+        text += f" With {_VARIANTS.get(name, name)}: {spread(one.metric, one.mean, one.std)}."
+    if evaluation.times.selection is not None:
+        text += f" The whole selection took {duration(evaluation.times.selection)} on one core."
     return text
 
 
-def _spans(top: Sequence[Row]) -> str:
-    """The ranges of hyper-parameters among the best configurations."""
-    spans = [
-        f"{PARAMETERS[field][1]} from {significant(min(values), 2)} to "
-        f"{significant(max(values), 2)}"
-        for field in _SCALES
-        if (values := [r[field] for r in top if r[field] is not None])
-    ]
-    layers = sorted({r["depth"] for r in top if r["depth"] is not None})
-    text = f"The {len(top)} best have {listed(spans)}. " if spans else ""
-    return text + (f"They have {listed(layers)} layers. " if spans and layers else "")
+def _base_models(run: int, evaluation: Evaluation | None, known: Sequence[BaseModelRow]) -> Figure:
+    """Return the base models: what they are, how each does alone, how often it is averaged."""
+    alone = {} if evaluation is None else {one.name: one for one in evaluation.base_models}
+    rows = {one.name: one for one in known}
+    n_folds = 0 if evaluation is None else len(evaluation.folds)
+    metric = evaluation.protocol.scoring if evaluation is not None else ""
+    cells = []
+    for name in dict.fromkeys([*alone, *rows]):
+        row, own = rows.get(name), alone.get(name)
+        many = row is not None and row.n_estimators > 1
+        own_cells = [
+            f"{name} \N{MULTIPLICATION SIGN} {row.n_estimators}" if many and row else name,
+            row.encoder if row else "not in the final model",
+            row.readout if row else NONE,
+            plain(row.alpha) if row else NONE,
+        ]
+        if own is not None:
+            kept = f"{own.n_kept} of {n_folds}"
+            own_cells += [score(metric, own.score), kept, duration(own.seconds)]
+        cells.append(own_cells + [NONE] * (3 if alone and own is None else 0))
+    heads = ["alone", "folds that average it", "time"] if alone else []
+    return Figure(
+        id=f"base-models-{run}",
+        title="Base models",
+        caption=_alone_caption(evaluation) if evaluation is not None and alone else
+        "The outputs of all base models are averaged." if len(rows) > 1 else
+        "What the model is made of.",
+        table=Table(["base model", "encoder", "readout", "λ", *heads], cells, 3),
+        open=True,
+    )  # fmt: skip
 
 
-def _table(rows: Sequence[Row]) -> Table:
-    ranked = sorted(rows, key=lambda r: -r["mean"])
-    return Table(
-        ["number", "ρ", "ω(1)", "ω", "layers", "usual λ", "mean, %", "guesses, %", "chosen"],
-        [
-            [
-                str(r["c"] + 1),
-                r["rho_"],
-                r["omega1_"],
-                r["omega_"],
-                count(r["depth"]),
-                r["lambda_"],
-                r["mean_"],
-                r["guesses_"],
-                f"{r['chosen']}" if r["chosen"] else "",
-            ]
-            for r in ranked
-        ],
-        note="Best first; chosen: by how many outer folds.",
+def _alone_caption(evaluation: Evaluation) -> str:
+    metric = evaluation.protocol.scoring
+    sign = -1 if metric in ("rmse", "mae", "log_loss") else 1
+    alone = [(sign * one.score, one) for one in evaluation.base_models if one.score is not None]
+    if not alone:
+        return "Outputs are averaged over base models."
+    _, best = max(alone, key=lambda pair: pair[0])
+    return (
+        f"The average reaches {score(metric, evaluation.score)}; the base model that turns out to "
+        f"be the best alone, {best.name}, {score(metric, best.score)}, which nobody knows before "
+        "the test."
     )

@@ -1,15 +1,17 @@
-"""Numbers as text for people."""
+"""Numbers and names as text for people, and as a file holds them: short."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 
-from fdgnn.evaluation import paper
+from fdgnn.texts import cut
 
+LONGEST = 60  # letters of a name
 SPACE = "\N{NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
 NONE = "\N{EN DASH}"
+_SHARES = {"accuracy", "balanced_accuracy", "roc_auc", "average_precision", "f1"}  # metrics
 
 
 def percent(share: float | None, digits: int = 1) -> str:
@@ -17,17 +19,25 @@ def percent(share: float | None, digits: int = 1) -> str:
     return NONE if share is None else f"{100 * share:.{digits}f}{SPACE}%"
 
 
-def spread(mean: float | None, std: float | None, digits: int = 2) -> str:
-    """Mean and standard deviation of shares, in percent: 88.56 ± 4.18."""
+def is_share(metric: str) -> bool:
+    """Return whether scores of a metric are shares, which are shown in percent."""
+    return metric in _SHARES
+
+
+def score(metric: str, value: float | None) -> str:
+    """A score by a metric: 88.6 % or 0.812."""
+    return percent(value) if is_share(metric) else significant(value)
+
+
+def spread(metric: str, mean: float | None, std: float | None = None) -> str:
+    """Mean and standard deviation of scores, shares in percent: 88.56 ± 4.18 or 0.812 ± 0.031."""
     if mean is None:
         return NONE
-    shown = f"{100 * mean:.{digits}f}"
-    return shown if std is None else f"{shown}{SPACE}±{SPACE}{100 * std:.{digits}f}"
-
-
-def published_spread(score: paper.Score) -> str:
-    """One of the paper's accuracies, which are in percent already."""
-    return spread(score.mean / 100, None if score.std is None else score.std / 100)
+    shares = is_share(metric)
+    shown = f"{100 * mean:.2f}" if shares else significant(mean)
+    if std is None:
+        return shown
+    return f"{shown}{SPACE}±{SPACE}{f'{100 * std:.2f}' if shares else significant(std, 2)}"
 
 
 def significant(value: float | None, digits: int = 3) -> str:
@@ -45,7 +55,7 @@ def significant(value: float | None, digits: int = 3) -> str:
 
 
 def power_of_ten(value: float) -> str:
-    """A penalty: 10⁻³ where it is a power of ten, else its digits."""
+    """A regularization strength: 10⁻³ where it is a power of ten, else its digits."""
     exponent = math.log10(value) if value > 0 else math.nan
     if not math.isfinite(exponent) or abs(exponent - round(exponent)) > 1e-9:
         return significant(value)
@@ -102,3 +112,36 @@ def plain(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name}: {plain(inner)}" for name, inner in value.items())
     return str(value)
+
+
+# ---------------------------------------------------------------------- for files
+
+
+def short(value: float) -> float:
+    """Round to five digits, which is enough for a picture."""
+    return float(f"{value:.5g}")
+
+
+def clean(value: object) -> str:
+    """Return text that can be written as UTF-8: names of files may hold bytes that are no text."""
+    return str(value).encode("utf-8", errors="replace").decode("utf-8")
+
+
+def clipped(value: object, mark: str = "", longest: int = LONGEST) -> str:
+    """Cut text to a bounded length and put the mark at its end."""
+    text, most = clean(value), longest - len(mark)
+    return cut(text, most) + mark
+
+
+def clipped_apart(values: Iterable[object]) -> list[str]:
+    """Cut each value, and number those that would look like another one."""
+    texts = [clean(value) for value in values]
+    whole = {text for text in texts if len(text) <= LONGEST}  # nothing else may look like these
+    names: dict[str, None] = {}
+    for text in texts:
+        name, n = clipped(text), 1
+        while name in names or (name in whole and name != text):
+            n += 1
+            name = clipped(text, f" ({n})")
+        names[name] = None
+    return list(names)

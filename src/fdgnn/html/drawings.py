@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,9 +11,8 @@ from fdgnn.arrays import Floats, Ints
 from fdgnn.explanations import Explanation, explain, has_attributions
 from fdgnn.explanations.drawing import EXACT_UP_TO, place_vertices, relative
 from fdgnn.graphs import Graph, GraphBatch
-from fdgnn.html.model_data.answers import Answers
-from fdgnn.html.model_data.records import Drawing
-from fdgnn.html.model_data.text import clean, clipped
+from fdgnn.html.report_data import Drawing
+from fdgnn.html.words import clean, clipped
 
 SIDE = 1000  # places are whole numbers from 0 to this
 _VERTICES, LARGEST_DRAWN = 250, 600  # vertices of a drawn graph, at most; and of one that is needed
@@ -22,7 +22,8 @@ _SECONDS = 10.0  # for all drawings together, about
 
 
 def draw_graphs(
-    answers: Answers,
+    model: Any,
+    predicted: Ints | None,
     graphs: GraphBatch,
     needed: Ints,
     mapped: Ints,
@@ -30,12 +31,13 @@ def draw_graphs(
 ) -> list[Drawing]:
     """Draw the graphs that are needed, and as many of the mapped ones as time and space allow.
 
-    Drawings show attributions, so that there are none for models without these.
+    `predicted` are the positions of the predicted classes, which are explained. Drawings show
+    attributions, so that there are none for models without these.
     """
-    if not all(map(has_attributions, answers.models)):
+    if not has_attributions(model):
         return []
     chosen = _chosen(graphs, needed, mapped)
-    explained = _explanations(answers, graphs, chosen)
+    explained = _explanations(model, predicted, graphs, chosen)
     return [
         _drawing(g, graphs[g], explained[g], None if smiles is None else smiles[g])
         for g in chosen.tolist()
@@ -59,17 +61,16 @@ def _chosen(graphs: GraphBatch, needed: Ints, mapped: Ints) -> Ints:
     return np.sort(order[fits])
 
 
-def _explanations(answers: Answers, graphs: GraphBatch, chosen: Ints) -> dict[int, Explanation]:
-    """Explain each graph's predicted class with its model."""
+def _explanations(
+    model: Any, predicted: Ints | None, graphs: GraphBatch, chosen: Ints
+) -> dict[int, Explanation]:
+    """Explain the predicted class of each graph, or the number."""
+    codes = np.zeros(len(chosen), dtype=np.int64) if predicted is None else predicted[chosen]
     found: dict[int, Explanation] = {}
-    for m, model in enumerate(answers.models):
-        mine = chosen[answers.model_of[chosen] == m]
-        # A model that did not predict by itself may say another class than the one to explain.
-        codes = np.zeros(len(mine)) if answers.regression else answers.predicted[mine]
-        for code in np.unique(codes).astype(np.int64).tolist():
-            some = mine[codes == code]
-            target = None if answers.regression else model.targets_[0].classes[code]
-            found |= zip(some.tolist(), explain(model, graphs[some], target=target), strict=True)
+    for code in np.unique(codes).tolist():
+        some = chosen[codes == code]
+        target = None if predicted is None else model.targets_[0].classes[code]
+        found |= zip(some.tolist(), explain(model, graphs[some], target=target), strict=True)
     return found
 
 
@@ -107,7 +108,7 @@ def _on_canvas(places: Floats) -> list[int]:
 def _molecule(
     smiles: str, graph: Graph, edges: Ints
 ) -> tuple[Floats, list[float], list[str]] | None:
-    """Give places, bond orders and element symbols, or None if the graph is not this molecule."""
+    """Return places, bond orders and element symbols, or None if the graph is not this molecule."""
     try:
         from rdkit import Chem, rdBase
         from rdkit.Chem import rdDepictor

@@ -1,0 +1,656 @@
+"""Report data of a model and its graphs: `report_data` computes all that a report shows of them."""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from msgspec.structs import replace
+
+from fdgnn import metrics
+from fdgnn.arrays import Array, Floats, Ints
+from fdgnn.encoders import Encoder
+from fdgnn.encoders.descriptors import DescriptorColumn
+from fdgnn.evaluation.scores import versions
+from fdgnn.exceptions import ConvergenceWarning, GraphError
+from fdgnn.explanations import Substructure, explain, has_attributions, substructures
+from fdgnn.explanations.drawing import check_networkx
+from fdgnn.graphs import GraphBatch
+from fdgnn.graphs.converters import as_batch
+from fdgnn.graphs.descriptors import known_in
+from fdgnn.html.data_statistics import data_statistics, elements_of_labels
+from fdgnn.html.drawings import LARGEST_DRAWN, draw_graphs
+from fdgnn.html.model_views import (
+    base_models_of,
+    encoder_of,
+    features_of,
+    fitted,
+    principal_map,
+    reservoir_dynamics,
+    shown_in_words,
+)
+from fdgnn.html.report_data import (
+    BINS,
+    CLASSES,
+    DESCRIPTORS,
+    MAPPED,
+    MISTAKES,
+    OUT_OF_DOMAIN,
+    ApplicabilityDomain,
+    Calibration,
+    Coverage,
+    DescriptorRow,
+    GraphRow,
+    OutOfDomainGraph,
+    ProbabilityBin,
+    ReportData,
+    Setting,
+    SubstructureRow,
+)
+from fdgnn.html.words import clean, clipped, clipped_apart, listed, plural, short
+from fdgnn.records import cached_property
+from fdgnn.targets import check_one_each, winning_class
+from fdgnn.uncertainty import ConformalScores
+
+COVERAGES = (0.8, 0.9, 0.95)
+_SUBSTRUCTURES = 6  # for each class, and as many against it
+_SUBSTRUCTURE_CLASSES = 10  # whose substructures are shown, at most
+_LONGEST = 240  # letters that describe a substructure
+
+
+@dataclass(frozen=True)
+class OutOfFold:
+    """Predictions for each graph by the models of the outer fold that held it out.
+
+    Attributes
+    ----------
+    outputs : (n_graphs, q)
+        Positive for the second of two classes.
+    probabilities : (n_graphs, n_classes) or None
+    fold : (n_graphs,)
+        The outer fold, from 0.
+    """
+
+    outputs: Floats
+    probabilities: Floats | None
+    fold: Ints
+
+
+def report_data(
+    model: Any,
+    graphs: Any,
+    y: Any = None,
+    *,
+    dataset: str,
+    target: str = "",
+    unseen: bool = False,
+    out_of_fold: OutOfFold | None = None,
+    ids: Sequence[object] | None = None,
+    smiles: Sequence[str | None] | None = None,
+    command: str | None = None,
+    notes: Sequence[str] = (),
+) -> ReportData:
+    """Compute what a report shows of a fitted model and a set of graphs.
+
+    Parameters
+    ----------
+    model : any model of this library, or FDGNNSearchCV
+        Of several targets, `for_target` gives the model of one.
+    graphs : GraphBatch or list of graphs
+    y : (n_graphs,), optional
+        Without it there are predictions, but neither mistakes nor scores.
+    dataset : str
+        The name of the graphs.
+    target : str, optional
+        The name of the target, if the model is one of a model of several.
+    unseen : bool, default=False
+        Whether the model has not seen any of the graphs in training.
+    out_of_fold : OutOfFold, optional
+        Predictions of an evaluation, which take the place of the model's own. All else is of the
+        model, which was trained on all graphs.
+    ids : sequence, optional
+        The names of the single graphs, by default their positions from 0.
+    smiles : sequence of str, optional
+        The graphs as SMILES. A graph that is this molecule is drawn as a molecule.
+    command : str, optional
+        The command line that made it.
+    notes : sequence of str, optional
+        Sentences that a reader should know, for instance about rows that were left out.
+    """
+    model = fitted(model)
+    if isinstance(model, Encoder):
+        name = type(model).__name__
+        raise TypeError(f"a {name} predicts nothing; expected a classifier or a regressor")
+    check_networkx()
+    graphs = as_batch(graphs, like=model)
+    if len(graphs) == 0:
+        raise GraphError("no graphs: there is nothing to show")
+    truth = _checked_targets(model, graphs, y)
+    for name, given in (("ids", ids), ("smiles", smiles)):
+        if given is not None and len(given) != len(graphs):
+            raise ValueError(f"{name} has {len(given)} entries, but there are {len(graphs)} graphs")
+    ids = range(len(graphs)) if ids is None else ids
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # reports count these graphs
+        found = _predictions(model, graphs, truth, out_of_fold)
+        mistakes = found.mistakes
+        mapped = mapped_graphs(found, MAPPED, mistakes)
+        part = graphs if len(mapped) == len(graphs) else graphs[mapped]
+        places, explained = principal_map(features_of(model, part))
+        elements = elements_of_labels(clean(dataset), graphs, molecules=smiles is not None)
+        known = _substructures(model, part, mapped, found.classes, elements)
+        needed = np.union1d(mistakes, np.array([one.graph for one in known], dtype=np.int64))
+        scores, baseline = _scores(found)
+        data = ReportData(
+            dataset=clean(dataset),
+            target=target,
+            task="regression" if found.regression else "classification",
+            predictions="out of fold" if out_of_fold else "unseen" if unseen else "seen",
+            classes=found.classes,
+            model=shown_in_words(model, encoder_of(model), model.estimators_[0].name),
+            data=data_statistics(graphs, found.actual, found.classes),
+            graphs=_graph_rows(found, graphs, mapped, places, ids, out_of_fold),
+            explained=explained,
+            drawings=draw_graphs(
+                model,
+                None if found.regression else found.predicted,
+                graphs,
+                needed,
+                mapped,
+                smiles,
+            ),
+            mistakes=mistakes.tolist(),
+            scores=scores,
+            baseline=baseline,
+            confusion=_confusion(found),
+            calibration=_calibration(found),
+            coverages=_coverages(model, found, out_of_fold, unseen),
+            domain=None
+            if out_of_fold or not (unseen or truth is None)
+            else _domain(model, found, graphs, ids),
+            base_models=base_models_of(model),
+            dynamics=reservoir_dynamics(model, graphs),
+            substructures=known,
+            descriptors=_descriptors(model, graphs, part),
+            parameters={n: _plain(v) for n, v in model.get_params(deep=False).items()},
+            versions=versions(),
+            machine=this_machine(),
+            command=None if command is None else clean(command),
+            notes=[*map(clean, notes), *_unknown_classes(model, found)],
+        )
+    return _with_elements(data, elements)
+
+
+def _checked_targets(model: Any, graphs: GraphBatch, y: Any) -> Array | None:
+    if len(model.targets_) > 1:
+        n_targets = len(model.targets_)
+        raise ValueError(f"a report shows one target, but the model has {n_targets}")
+    if y is None:
+        return None
+    truth: Array = np.asarray(y)
+    check_one_each(graphs, truth)
+    if truth.ndim > 1:
+        raise ValueError(f"y has shape {truth.shape}; expected (n_graphs,)")
+    if model.targets_[0].classes is None and not np.isfinite(truth.astype(np.float64)).all():
+        raise ValueError("y has values that are NaN or infinite; leave such graphs out")
+    return truth
+
+
+# ---------------------------------------------------------------------- predictions
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Predictions for all graphs, and the truth.
+
+    For a classification, `actual` and `predicted` are positions in `classes`, which are text. For
+    a regression they are numbers, and there are no classes. `actual` is None where the truth is
+    not known.
+    """
+
+    classes: list[str]
+    actual: Array | None
+    outputs: Floats  # (n, q), for the classes that the model knows
+    probabilities: Floats | None  # (n, n_classes), calibrated
+
+    @property
+    def regression(self) -> bool:
+        """Whether numbers are predicted."""
+        return not self.classes
+
+    @cached_property
+    def predicted(self) -> Array:
+        """Positions of the predicted classes, or the predicted numbers."""
+        return self.outputs[:, 0] if self.regression else winning_class(self.outputs)
+
+    @property
+    def score(self) -> Floats:
+        """The output for the predicted class, or the predicted number."""
+        if self.regression:
+            return self.outputs[:, 0]
+        return np.asarray(
+            np.abs(self.outputs[:, 0]) if self.outputs.shape[1] == 1 else self.outputs.max(axis=1)
+        )
+
+    @property
+    def probability(self) -> Floats | None:
+        """The probability of the predicted class."""
+        if self.probabilities is None:
+            return None
+        return np.asarray(self.probabilities[np.arange(len(self.predicted)), self.predicted])
+
+    @cached_property
+    def errors(self) -> Floats | None:
+        """The absolute error of each graph; of a class, 1 where it is wrong."""
+        if self.actual is None:
+            return None
+        if self.regression:
+            return np.asarray(np.abs(self.actual - self.predicted))
+        return np.asarray((self.actual != self.predicted).astype(np.float64))
+
+    @property
+    def mistakes(self) -> Ints:
+        """Graphs with mistakes: the most confident, or the largest error, first."""
+        if self.errors is None:
+            return np.empty(0, dtype=np.int64)
+        if self.regression:
+            return np.argsort(-self.errors, kind="stable")[:MISTAKES]
+        wrong = np.flatnonzero(self.errors)
+        confidence = self.score if self.probability is None else self.probability
+        return wrong[np.argsort(-confidence[wrong], kind="stable")[:MISTAKES]]
+
+
+def _predictions(
+    model: Any, graphs: GraphBatch, y: Array | None, given: OutOfFold | None
+) -> Predictions:
+    """Take the predictions of an evaluation, or make them."""
+    target = model.targets_[0]
+    outputs = model.outputs(graphs) if given is None else given.outputs
+    if target.classes is None:
+        return Predictions([], None if y is None else y.astype(np.float64), outputs, None)
+    chances = None if given is None else given.probabilities
+    if given is None and target.slope is not None:
+        chances = target.probabilities(outputs)
+    # The model's order; classes of y that the model does not know come last.
+    names = _as_text(target.classes) + ([] if y is None else _as_text(_in_order(y)))
+    number = {name: c for c, name in enumerate(dict.fromkeys(names))}
+    if chances is not None:
+        chances = np.pad(chances, ((0, 0), (0, len(number) - chances.shape[1])))
+    codes = None if y is None else np.array([number[name] for name in _as_text(y)])
+    return Predictions(clipped_apart(number), codes, outputs, chances)
+
+
+def _in_order(y: Array) -> Array:
+    """Return the distinct values: numbers by size, and values that cannot be compared as text."""
+    try:
+        return np.unique(y)
+    except TypeError:
+        return np.unique(_as_text(y))
+
+
+def _as_text(values: Array) -> list[str]:
+    """Return classes as text, whatever their type."""
+    return [str(value) for value in np.asarray(values).tolist()]
+
+
+def _unknown_classes(model: Any, found: Predictions) -> list[str]:
+    """Return a sentence about classes of the graphs that the model does not know."""
+    n_known = len(model.targets_[0].classes) if found.classes else 0
+    names = found.classes[n_known:]
+    if not names or found.actual is None:
+        return []
+    n = int((found.actual >= n_known).sum())
+    shown = listed(names if len(names) <= 5 else [*names[:5], "others"])
+    which, it = ("class", "it") if len(names) == 1 else ("classes", "them")
+    return [
+        f"The model does not know the {which} {shown}: it cannot be right about the "
+        f"{plural(n, 'graph')} that {'has' if n == 1 else 'have'} {it}."
+    ]
+
+
+# ---------------------------------------------------------------------- scores
+
+
+def _scores(found: Predictions) -> tuple[dict[str, float], dict[str, float]]:
+    """Score predictions by all metrics that are defined, and the best constant prediction."""
+    if found.actual is None:
+        return {}, {}
+    if found.regression:
+        constant = np.full_like(found.outputs, found.actual.mean())
+        return _by_metric(found.actual, found.outputs), _by_metric(found.actual, constant)
+    n_known, n = max(found.outputs.shape[1], 2), len(found.classes)
+    winners, outputs = np.eye(n), found.outputs
+    if n > n_known:  # outputs do not rank classes that the model does not know
+        outputs = winners[found.predicted]
+    elif n == 2:
+        winners = np.array([[-1.0], [1.0]])
+        if outputs.shape[1] > 1:
+            winners = np.eye(2)
+    majority = winners[[np.bincount(found.actual).argmax()] * len(found.actual)]
+    names = ("accuracy", "balanced_accuracy", "f1") if n > n_known else None
+    return _by_metric(found.actual, outputs, names), _by_metric(found.actual, majority, names)
+
+
+def _by_metric(
+    actual: Array, outputs: Floats, names: Sequence[str] | None = None
+) -> dict[str, float]:
+    known = metrics.OF_CLASSES if actual.dtype.kind in "iu" else metrics.OF_NUMBERS
+    found = {
+        name: scoring.shown(float(scoring.metric(actual, outputs)))
+        for name, scoring in known.items()
+        if not scoring.of_probabilities and (names is None or name in names)
+    }
+    return {name: short(score) for name, score in found.items() if np.isfinite(score)}
+
+
+def _confusion(found: Predictions) -> list[list[int]] | None:
+    """Count graphs by actual class (rows) and predicted class (columns), unless they are many."""
+    n = len(found.classes)
+    if found.regression or found.actual is None or n > CLASSES:
+        return None
+    pairs = found.actual * n + found.predicted
+    counts: list[list[int]] = np.bincount(pairs, minlength=n * n).reshape(n, n).tolist()
+    return counts
+
+
+def _calibration(found: Predictions) -> Calibration | None:
+    """Compare probabilities with how often the predictions are right.
+
+    `expected_error` is the mean over graphs of the difference between probability and accuracy
+    of their bin. `brier` is half the squared distance of probabilities to the truth, 0 to 1; for
+    two classes that is the usual one.
+    """
+    probability = found.probability
+    if found.probabilities is None or probability is None or found.actual is None:
+        return None
+    right = found.actual == found.predicted
+    number = np.clip((probability * BINS).astype(np.int64), 0, BINS - 1)
+    bins = [
+        ProbabilityBin(
+            start=round(b / BINS, 4),
+            stop=round((b + 1) / BINS, 4),
+            n=int((number == b).sum()),
+            probability=short(probability[number == b].mean()),
+            accuracy=short(right[number == b].mean()),
+        )
+        for b in np.unique(number).tolist()
+    ]
+    gaps = [b.n * abs(b.probability - b.accuracy) for b in bins]
+    truth = np.eye(len(found.classes))[found.actual]
+    return Calibration(
+        bins=bins,
+        brier=short(np.square(found.probabilities - truth).sum(axis=1).mean() / 2),
+        expected_error=short(sum(gaps) / len(probability)),
+    )
+
+
+# ---------------------------------------------------------------------- uncertainty
+
+
+def _coverages(
+    model: Any, found: Predictions, out_of_fold: OutOfFold | None, unseen: bool
+) -> list[Coverage]:
+    """Measure prediction sets or intervals: of the model, or of each fold by the other folds."""
+    distances = None if found.probabilities is None else 1.0 - found.probabilities
+    if out_of_fold is None:
+        if not (unseen or found.actual is None):
+            return []
+        scores = {0: model.targets_[0].scores}
+        fold = np.zeros(len(found.outputs), dtype=np.int64)
+    else:
+        own = found.errors
+        if not found.regression:
+            own = None if distances is None else _of_truth(distances, found.actual)
+        if own is None:
+            return []
+        fold = out_of_fold.fold
+        scores = {f: ConformalScores.of([own[fold != f]]) for f in np.unique(fold).tolist()}
+    if any(one is None for one in scores.values()) or (distances is None and found.classes):
+        return []
+    measured = []
+    for share in COVERAGES:
+        try:
+            limit = np.array([scores[f].limit(share) for f in fold.tolist()])
+        except ValueError:  # too few graphs to promise so much
+            continue
+        measured.append(_covered(found, distances, limit, share))
+    return measured
+
+
+def _covered(found: Predictions, distances: Floats | None, limit: Floats, share: float) -> Coverage:
+    if distances is None:  # of a regression
+        covered = None if found.errors is None else short((found.errors <= limit).mean())
+        return Coverage(coverage=share, covered=covered, size=short(2 * limit.mean()))
+    sets = distances <= limit[:, None]
+    covered = None if found.actual is None else short(_of_truth(sets, found.actual).mean())
+    return Coverage(
+        coverage=share,
+        covered=covered,
+        size=short(sets.sum(axis=1).mean()),
+        empty=short((~sets.any(axis=1)).mean()),
+    )
+
+
+def _of_truth(values: npt.NDArray[Any], actual: Any) -> Array:
+    return np.asarray(values[np.arange(len(actual)), actual])
+
+
+def _domain(
+    model: Any, found: Predictions, graphs: GraphBatch, ids: Sequence[object]
+) -> ApplicabilityDomain | None:
+    """Return which graphs are out of domain; None if the model has no applicability domain."""
+    if model._novelty is None:
+        return None
+    scores = model.novelty(graphs)
+    reasons = model._told_unlike(graphs, scores)
+    outside = np.isin(np.arange(len(graphs)), list(reasons))
+
+    def error(chosen: npt.NDArray[np.bool_]) -> float | None:
+        known = found.errors is not None and chosen.any()
+        return short(found.errors[chosen].mean()) if known else None  # type: ignore[index]
+
+    return ApplicabilityDomain(
+        n_outside=len(reasons),
+        error_outside=error(outside),
+        error_inside=error(~outside),
+        graphs=[
+            OutOfDomainGraph(graph=g, id=clipped(ids[g]), score=short(scores[g]), reason=reasons[g])
+            for g in sorted(reasons, key=lambda g: (-scores[g], g))[:OUT_OF_DOMAIN]
+        ],
+    )
+
+
+# ---------------------------------------------------------------------- graphs
+
+
+def mapped_graphs(found: Predictions, at_most: int, keep: Ints) -> Ints:
+    """Choose all graphs, or a random part that keeps the classes' shares and the graphs `keep`."""
+    n = len(found.predicted)
+    if n <= at_most:
+        return np.arange(n)
+    codes = np.zeros(n, dtype=np.int64)
+    if not found.regression:
+        codes = found.predicted if found.actual is None else found.actual
+    place = np.empty(n)  # of a graph among those of its class in random order, from 0 to 1
+    order = np.random.default_rng(0).permutation(n)
+    for c in np.unique(codes):
+        own = order[codes[order] == c]
+        place[own] = (np.arange(len(own)) + 0.5) / len(own)
+    place[keep] = -1
+    return np.sort(np.argsort(place, kind="stable")[:at_most])
+
+
+def _graph_rows(
+    found: Predictions,
+    graphs: GraphBatch,
+    mapped: Ints,
+    places: Floats,
+    ids: Sequence[object],
+    out_of_fold: OutOfFold | None,
+) -> list[GraphRow]:
+    """Return one row for each mapped graph, at its place (n_mapped, 2)."""
+    n_vertices, n_edges = np.diff(graphs.vertex_offsets), _edge_counts(graphs)
+    score, probability, actual = found.score, found.probability, found.actual
+
+    def shown(value: float) -> str | float:
+        return short(value) if found.regression else found.classes[int(value)]
+
+    def row(g: int, x: float, y: float) -> GraphRow:
+        judged = found.errors is not None and not found.regression
+        return GraphRow(
+            graph=g,
+            id=clipped(ids[g]),
+            x=round(x, 4),
+            y=round(y, 4),
+            actual=None if actual is None else shown(actual[g]),
+            predicted=shown(found.predicted[g]),
+            correct=bool(found.errors[g] == 0) if judged else None,  # type: ignore[index]
+            score=short(score[g]),
+            probability=None if probability is None else short(probability[g]),
+            n_vertices=int(n_vertices[g]),
+            n_edges=int(n_edges[g]),
+            fold=None if out_of_fold is None else int(out_of_fold.fold[g]) + 1,
+        )
+
+    return [row(g, *place) for g, place in zip(mapped.tolist(), places.tolist(), strict=True)]
+
+
+def _edge_counts(graphs: GraphBatch) -> Ints:
+    """Count the edges of each graph: an undirected edge, a self-loop and an arc count once."""
+    n_arcs = np.diff(graphs.indptr[graphs.vertex_offsets])
+    if graphs.directed:
+        return n_arcs
+    local = np.arange(graphs.n_vertices) - graphs.vertex_offsets[graphs.graph_of_vertex]
+    degrees = np.diff(graphs.indptr)
+    loops = np.repeat(local, degrees) == graphs.neighbors
+    graph_of_arc = np.repeat(graphs.graph_of_vertex, degrees)
+    n_loops = np.bincount(graph_of_arc[loops], minlength=len(graphs))
+    return np.asarray((n_arcs + n_loops) // 2)
+
+
+def _with_elements(data: ReportData, elements: Mapping[str, str]) -> ReportData:
+    """Write chemical elements for vertex labels."""
+    if not elements:
+        return data
+    labels = data.data.labels
+    if labels is not None:
+        labels = replace(labels, names=[elements.get(name, name) for name in labels.names])
+    drawings = [
+        d
+        if d.labels is None
+        else replace(d, labels=[elements.get(label, label) for label in d.labels])
+        for d in data.drawings
+    ]
+    return replace(data, data=replace(data.data, labels=labels), drawings=drawings)
+
+
+# ---------------------------------------------------------------------- the model
+
+
+def _substructures(
+    model: Any,
+    part: GraphBatch,
+    mapped: Ints,
+    classes: Sequence[str],
+    elements: Mapping[str, str],
+) -> list[SubstructureRow]:
+    """Find the substructures that count most for and against each class on the mapped graphs."""
+    known = list(model.targets_[0].classes) if classes else [None]
+    targets = [None] if len(known) <= _SUBSTRUCTURE_CLASSES else known[:_SUBSTRUCTURE_CLASSES]
+    found = [
+        one
+        for target in targets
+        for one in substructures(model, part, target=target, n_most=_SUBSTRUCTURES, names=elements)
+    ]
+    name = dict(zip(known, classes, strict=False))
+    return [_substructure(one, name.get(one.target), mapped) for one in found]
+
+
+def _substructure(one: Substructure, target: str | None, mapped: Ints) -> SubstructureRow:
+    return SubstructureRow(
+        target=target,
+        words=clipped(one.words, longest=_LONGEST),
+        iteration=one.round,
+        weight=short(one.weight),
+        contribution=short(one.contribution),
+        n_graphs=one.n_graphs,
+        graph=int(mapped[one.graph]),
+        steps=one.steps.tolist() if len(one.steps) <= LARGEST_DRAWN else [],
+        radius=one.radius,
+    )
+
+
+def _descriptors(model: Any, graphs: GraphBatch, part: GraphBatch) -> list[DescriptorRow]:
+    """Explain the mapped graphs, and list what moves their scores most first."""
+    block = model._descriptors
+    if block is None or graphs.descriptors is None or not has_attributions(model):
+        return []
+    explained = [list(one.descriptors.values()) for one in explain(model, part)]
+    effects = np.abs(explained).mean(axis=0)
+    order = np.argsort(-effects, kind="stable")[:DESCRIPTORS].tolist()
+    given = dict(zip(graphs.descriptors.names, graphs.descriptors.columns, strict=True))
+    return [
+        DescriptorRow(
+            name=clipped(block.names[j]),
+            values=_values(block.columns[j]),
+            n_missing=int((~known_in(given[block.names[j]])).sum()),
+            effect=short(effects[j]),
+        )
+        for j in order
+    ]
+
+
+def _values(column: DescriptorColumn) -> str:
+    """Return the range or the categories of a column in training."""
+    if column.kind == "category":
+        return clipped(", ".join(column.categories))
+    return f"{column.low:.4g} to {column.high:.4g}"
+
+
+def _plain(value: Any) -> Setting:
+    """Return a parameter as a file can hold it: an object, such as an encoder, as its repr."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return clean(value) if isinstance(value, str) else " ".join(clean(repr(value)).split())
+
+
+# ---------------------------------------------------------------------- the machine
+
+_PROC = Path("/proc")  # Linux
+
+
+def this_machine() -> dict[str, str]:
+    """Describe this machine, as far as it is known."""
+    kilobytes = _first("meminfo", r"MemTotal:\s*(\d+) kB")
+    memory = None if kilobytes is None else f"{int(kilobytes) * 1024 / 1e9:.1f}"
+    found = {
+        "python": platform.python_version(),
+        "system": platform.system(),
+        "processor family": platform.machine(),
+        "processor": _first("cpuinfo", r"model name\s*:[ \t]*(\S.*)"),
+        "cores": str(os.cpu_count() or 1),
+        "memory, GB": memory,
+    }
+    return {name: clean(value) for name, value in found.items() if value}
+
+
+def _first(file: str, pattern: str) -> str | None:
+    """Return the captured group of the first line that matches, or None."""
+    try:
+        text = (_PROC / file).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    found = re.search(f"^{pattern}$", text, re.MULTILINE)
+    return found and found[1].strip()

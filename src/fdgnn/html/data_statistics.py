@@ -1,0 +1,123 @@
+"""Statistics of a set of graphs: counts, and the histograms that a report shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from msgspec.structs import asdict
+
+from fdgnn.arrays import Array, Ints
+from fdgnn.evaluation import paper
+from fdgnn.graphs import GraphBatch
+from fdgnn.html.report_data import BARS, CLASSES, LABELS, BarCounts, DataStatistics, GraphCounts
+from fdgnn.html.words import clean, clipped_apart, short, significant
+
+
+def graph_counts(graphs: GraphBatch, classes: Array | None = None) -> GraphCounts:
+    """Count vertices, arcs, labels and distinct graphs.
+
+    Parameters
+    ----------
+    graphs : GraphBatch
+    classes : (n_graphs,), optional
+        The class of each graph. Without it, `majority` and `wl_ceiling` are None.
+    """
+    majority = ceiling = None
+    if classes is not None:
+        majority = float(np.unique(classes, return_counts=True)[1].max() / len(graphs))
+        ceiling = float(graphs.wl_ceiling(classes))
+    return GraphCounts(
+        n_graphs=len(graphs),
+        n_vertices=graphs.n_vertices,
+        n_arcs=graphs.n_arcs,
+        n_self_loops=graphs.n_self_loops,
+        n_merged_arcs=graphs.n_merged_arcs,
+        undirected=not graphs.directed,
+        n_distinct=graphs.n_distinct_graphs,
+        n_labels=0 if graphs.label_codes is None else len(np.unique(graphs.label_codes)),
+        n_features=0 if graphs.features is None else graphs.features.shape[1],
+        majority=majority,
+        wl_ceiling=ceiling,
+    )
+
+
+def data_statistics(graphs: GraphBatch, y: Array | None, names: Sequence[str]) -> DataStatistics:
+    """Describe graphs; y has positions in the classes' `names` or, without names, numbers."""
+    codes = y if names else None
+    sizes, degrees = np.diff(graphs.vertex_offsets), np.diff(graphs.indptr)
+    few = codes is not None and len(names) <= CLASSES
+    groups = {name: sizes[codes == c] for c, name in enumerate(names)} if few else {"": sizes}
+    targets = None
+    if y is not None:
+        targets = _classes(y, names) if names else _intervals(y)
+    return DataStatistics(
+        **asdict(graph_counts(graphs, codes)),
+        vertices_range=(int(sizes.min()), int(sizes.max())),
+        max_degree=int(degrees.max()),
+        sizes=_sizes(groups, int(sizes.min()), int(sizes.max())),
+        mean_sizes=[(name, short(own.mean())) for name, own in groups.items() if len(own)],
+        degrees=_degrees(degrees),
+        labels=_labels(graphs),
+        targets=targets,
+    )
+
+
+def _classes(codes: Array, names: Sequence[str]) -> BarCounts:
+    """Count graphs by class."""
+    counts = np.bincount(codes, minlength=len(names))[:CLASSES]
+    return BarCounts(names=list(names[:CLASSES]), series=[("", counts.tolist())])
+
+
+def _intervals(y: Array) -> BarCounts:
+    """Count graphs by intervals of their target."""
+    counts, edges = np.histogram(y, bins=min(BARS, 5 + len(y) // 10))
+    names = [f"{significant(a)} to {significant(b)}" for a, b in pairwise(edges.tolist())]
+    return BarCounts(names=names, series=[("", counts.tolist())])
+
+
+def _sizes(groups: dict[str, Ints], low: int, high: int) -> BarCounts:
+    """Count graphs by their number of vertices, for each class."""
+    edges = np.arange(low, high + 1 + (width := -(-(high - low + 1) // BARS)), width)
+    return BarCounts(
+        names=_spans(edges),
+        series=[(name, np.histogram(own, edges)[0].tolist()) for name, own in groups.items()],
+    )
+
+
+def _degrees(degrees: Ints) -> BarCounts:
+    """Count vertices by their number of neighbors; large numbers, which are rare, share bars."""
+    high = int(degrees.max())
+    edges = np.arange(high + 2)
+    if high >= BARS:
+        growing = np.geomspace(1, high + 1, BARS).round().astype(np.int64)
+        edges = np.concatenate([[0], np.unique(growing)])
+    return BarCounts(names=_spans(edges), series=[("", np.histogram(degrees, edges)[0].tolist())])
+
+
+def _spans(edges: Ints) -> list[str]:
+    """Write the whole numbers from each edge to below the next."""
+    return [str(a) if b == a + 1 else f"{a} to {b - 1}" for a, b in pairwise(edges.tolist())]
+
+
+def _labels(graphs: GraphBatch) -> BarCounts | None:
+    """Count vertices by label, the most common label first."""
+    if graphs.label_codes is None or graphs.label_values is None:
+        return None
+    counts = np.bincount(graphs.label_codes, minlength=len(graphs.label_values))
+    order = [i for i in np.argsort(-counts, kind="stable")[:LABELS] if counts[i]]
+    names = clipped_apart(graphs.label_values[i] for i in order)
+    return BarCounts(names=names, series=[("", [int(counts[i]) for i in order])])
+
+
+def elements_of_labels(
+    dataset: str, graphs: GraphBatch, *, molecules: bool = False
+) -> dict[str, str]:
+    """Return chemical elements by vertex label, of molecules or a known dataset of molecules."""
+    if molecules and graphs.label_values is not None:
+        return {clean(label): clean(label) for label in graphs.label_values.tolist()}
+    known, found = paper.DATASETS.get(dataset), (len(graphs), graphs.n_vertices)
+    if dataset not in paper.ATOMS or known is None or found != (known.n_graphs, known.n_vertices):
+        return {}
+    return {str(code): symbol for code, symbol in enumerate(paper.ATOMS[dataset])}
