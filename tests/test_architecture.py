@@ -166,6 +166,7 @@ def test_public_surface():
         "GraphRegressor",
         "GraphReservoir",
         "KernelRidge",
+        "MoleculeDescriptors",
         "PairCounts",
         "RandomExpansion",
         "Ridge",

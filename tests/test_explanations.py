@@ -237,7 +237,7 @@ def test_the_mean_gradient_of_a_kernel_readout_is_the_integral_along_the_way(spa
     X, signs = rng.poisson(0.4, size=(7, 25)).astype(float), rng.normal(size=(7, 2))
     X[3] = 0.0  # an empty graph, as it were
     dual, intercept = rng.normal(size=(30, 2)), np.zeros(2)
-    readout = KernelReadout(sp.csr_array(E), dual, intercept, 0.07)
+    readout = KernelReadout(sp.csr_array(E), dual, intercept, np.array([0.07]))
     monkeypatch.setattr(kernel_ridge, "_NUMBERS", 60)  # two rows at once
     nodes, weights = np.polynomial.legendre.leggauss(40)
     expected = np.zeros_like(X)

@@ -69,13 +69,13 @@ def test_a_linear_fit_is_one_fit_for_each_output(form, weighted):
 def test_a_kernel_fit_is_one_fit_for_each_output_with_a_common_width():
     X, Y, weights = problem()
     found = fit(KernelRidge(), X, Y, 0.3, weights)
-    width = found.sharpness
+    (width,) = found.sharpness
     for j in range(6):
         known = ~np.isnan(Y[:, j])
-        mean = 1.0 / fit(KernelRidge(), X[known], Y[known, :1], 1.0).sharpness
+        mean = 1.0 / fit(KernelRidge(), X[known], Y[known, :1], 1.0).sharpness.item()
         recipe = KernelRidge(gamma=width * mean)
         alone = fit(recipe, X[known], Y[known, j : j + 1], 0.3, weights[known])
-        assert alone.sharpness == pytest.approx(width)
+        assert alone.sharpness.item() == pytest.approx(width)
         np.testing.assert_allclose(found.outputs(X)[:, j], alone.outputs(X)[:, 0], atol=1e-8)
         assert (found.dual[~known, j] == 0).all()
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fdgnn.encoders import Encoder as Encoder
     from fdgnn.encoders import EncoderUnion as EncoderUnion
     from fdgnn.encoders import GraphReservoir as GraphReservoir
+    from fdgnn.encoders import MoleculeDescriptors as MoleculeDescriptors
     from fdgnn.encoders import PairCounts as PairCounts
     from fdgnn.encoders import WLCounts as WLCounts
     from fdgnn.encoders import register_encoder as register_encoder
@@ -61,6 +62,7 @@ _NAMES = {
         "Encoder",
         "EncoderUnion",
         "GraphReservoir",
+        "MoleculeDescriptors",
         "PairCounts",
         "WLCounts",
         "register_encoder",

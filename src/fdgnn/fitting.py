@@ -432,7 +432,8 @@ def _fit_drawn(
     choice, others, fitted = None, [], []
     with _solvable(alphas):
         paths: list[RidgePath] = [
-            base.readout.solve(each.X, Y, alphas, folds, task.weights) for each in drawn
+            base.readout.solve(each.X, Y, alphas, folds, task.weights, each.encoder.kernel_starts)
+            for each in drawn
         ]
         if len(folds):
             first = paths[0].predictions

@@ -1,6 +1,7 @@
 """Encoders: from graphs to features, all behind one small protocol."""
 
 from fdgnn.encoders.base import Attribution, Encoder, Encoding, GraphKind, Settling, VertexParts
+from fdgnn.encoders.molecules import MoleculeDescriptors
 from fdgnn.encoders.pairs import PairCounts
 from fdgnn.encoders.registry import as_encoder, encoder_class, register_encoder
 from fdgnn.encoders.reservoir import GraphReservoir
@@ -14,6 +15,7 @@ __all__ = [
     "Encoding",
     "GraphKind",
     "GraphReservoir",
+    "MoleculeDescriptors",
     "PairCounts",
     "Settling",
     "VertexParts",

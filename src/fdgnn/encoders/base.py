@@ -191,6 +191,12 @@ class Attribution(Protocol):
         """
 
 
+def of_graphs(found: Attribution, directions: Features, of_graph: Ints) -> dict[str, Floats]:
+    """Return contributions (n_graphs,) of what belongs to no vertex, by name; mostly none."""
+    split = getattr(found, "of_graphs", None)
+    return {} if split is None else dict(split(directions, of_graph))
+
+
 @dataclass(frozen=True)
 class VertexParts:
     """Features of graphs as sums over their vertices.
@@ -236,6 +242,9 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     depth_parameter : str or None
         The parameter that `encode` can vary at no cost: a deep encoding contains the shallower
         ones. None if there is none.
+    has_own_kernel : bool
+        Whether the features belong to a whole graph, and have an RBF kernel of their own beside
+        those of other encoders.
     expansion_factor : int
         Random features that the model draws for each feature of the encoder; 0 for none.
     prefers_rbf : bool
@@ -253,6 +262,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     kind: ClassVar[str]
     depth_parameter: ClassVar[str | None] = None
+    has_own_kernel: ClassVar[bool] = False
     expansion_factor: ClassVar[int] = 0
     prefers_rbf: ClassVar[bool] = False
     draws: bool = True
@@ -363,6 +373,11 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         With each comes what that is, in words.
         """
         return {}
+
+    @property
+    def kernel_starts(self) -> tuple[int, ...]:
+        """The first feature of each group that has a kernel of its own in an RBF readout."""
+        return (0,)
 
     @property
     def n_features_out(self) -> int | None:

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from fdgnn.arrays import Array, Floats
+from fdgnn.arrays import Array, Floats, looked_up
 from fdgnn.encoders import wl_labels as channels
 from fdgnn.encoders.base import HANDLE_UNKNOWN, Encoder, GraphKind, unseen_in_words
 from fdgnn.encoders.wl_labels import Colors
-from fdgnn.exceptions import ModelFileError
+from fdgnn.exceptions import GraphError, ModelFileError
 from fdgnn.graphs import GraphBatch
+from fdgnn.graphs.colors import hash_values
+from fdgnn.graphs.graph import Kind
+from fdgnn.graphs.smiles import NOT_MOLECULES
 from fdgnn.limits import MAX_BINS, MAX_BUCKETS
 from fdgnn.parameters import Number, OneOf, Rule
 from fdgnn.records import Record
 
 DEFAULT_FEATURES = 2**18
-VERTICES = ("auto", "labels", "features", "degree", "log degree", "nothing")
+VERTICES = (
+    "auto", "labels", "features", "degree", "log degree", "nothing", "element", "pharmacophore",
+)  # fmt: skip
 
 
 class LabelFacts(Record, frozen=True, kw_only=True):
@@ -81,7 +86,14 @@ class LabelCounts(Encoder):
             self.joint_ = channels.few_rows(channels.coarse_bins(bins, self.feature_edges_))
 
     def _check_vertices(self, graphs: GraphBatch) -> None:
-        has = {"labels": graphs.label_values is not None, "features": graphs.features is not None}
+        values = graphs.label_values
+        has = {
+            "labels": values is not None,
+            "features": graphs.features is not None,
+            "element": values is not None and values.dtype.kind in "UO",
+        }
+        if self.vertices == "pharmacophore" and graphs.smiles is None:
+            raise GraphError(NOT_MOLECULES)
         if not has.get(self.vertices, True):
             raise ValueError(
                 f"vertices={self.vertices!r}: the graphs have no vertex {self.vertices}"
@@ -99,7 +111,7 @@ class LabelCounts(Encoder):
 
     def _first_labels(self, graphs: GraphBatch) -> list[tuple[str, Colors]]:
         """First labels of checked graphs, each with a name; real features may give several."""
-        if not self._takes_unseen and self.vocabulary_ is not None:
+        if not self._takes_unseen and self.vocabulary_ is not None and self._new_labels(graphs):
             graphs.encode_labels(self.vocabulary_)  # raises the error
         if self._first == "labels":
             return [("label", graphs.first_colors)]
@@ -111,6 +123,16 @@ class LabelCounts(Encoder):
                 (f"feature {j}, coarse", channels.hashed(column, f"coarse {j}"))
                 for j, column in enumerate(coarse.T)
             ]
+        if self._first == "element":
+            assert graphs.label_values is not None
+            assert graphs.label_codes is not None
+            colors = hash_values(_elements(graphs.label_values.tolist()))
+            return [("element", looked_up(colors, graphs.label_codes))]
+        if self._first == "pharmacophore":
+            if graphs.smiles is None:
+                raise GraphError(NOT_MOLECULES)
+            features = graphs.smiles.pharmacophores(graphs.graph_of_vertex)
+            return [("pharmacophore", channels.hashed(features, "pharmacophore"))]
         if self._first == "nothing":
             nothing = np.zeros(graphs.n_vertices, dtype=np.int64)
             return [("vertex", channels.hashed(nothing, "vertex"))]
@@ -175,11 +197,31 @@ class LabelCounts(Encoder):
 
     def unseen(self, graphs: GraphBatch) -> dict[int, str]:
         """Graphs that are taken, though they have a label that was not seen during fit."""
-        return unseen_in_words(graphs, self.vocabulary_) if self._takes_unseen else {}
+        return self._new_labels(graphs) if self._takes_unseen else {}
 
     def refusals(self, graphs: GraphBatch) -> dict[int, str]:
         """Graphs with a vertex label that was not seen during fit, unless they are taken."""
-        return {} if self._takes_unseen else unseen_in_words(graphs, self.vocabulary_)
+        return {} if self._takes_unseen else self._new_labels(graphs)
+
+    def lacking(self, kind: Kind) -> str | None:
+        """Molecules are needed where labels are computed from them."""
+        needed = self._first == "pharmacophore" and not kind.smiles
+        return "it" + NOT_MOLECULES.removeprefix("the graphs") if needed else None
+
+    def _new_labels(self, graphs: GraphBatch) -> dict[int, str]:
+        known = self.vocabulary_
+        if self._first == "pharmacophore":  # an atom of any molecule has some
+            return {}
+        if self._first == "element" and known is not None and graphs.label_values is not None:
+            elements, labels = set(_elements(known)), graphs.label_values.tolist()
+            same = zip(labels, _elements(labels), strict=True)
+            known = (*known, *(label for label, element in same if element in elements))
+        return unseen_in_words(graphs, known)
+
+
+def _elements(labels: Sequence[Any]) -> list[str]:
+    """Return the elements of atoms whose labels say more after a blank."""
+    return [str(label).split(" ", 1)[0] for label in labels]
 
 
 def _kept_edges(edges: Floats) -> dict[str, Array]:

@@ -47,9 +47,8 @@ class PairCounts(LabelCounts):
     ----------
     max_distance : int, default=10
         Pairs that are farther apart, or not connected, are not counted.
-    vertices : {"auto", "labels", "features", "degree", "log degree", "nothing"}, default="auto"
-        The label of a vertex: its own; its real features, in bins; its degree, or its degree in
-        bins of which two double it; or the same for all. By default labels or features where
+    vertices : str, default="auto"
+        What counts as the label of a vertex, as in `WLCounts`. By default labels or features where
         there are some, and else the degree in bins.
     n_features : int, default=2**18
         Columns, a power of two, into which features are hashed.

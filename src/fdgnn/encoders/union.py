@@ -18,6 +18,7 @@ from fdgnn.encoders.base import (
     GraphKind,
     check_features,
     check_rows,
+    of_graphs,
 )
 from fdgnn.encoders.registry import (
     EncoderRecord,
@@ -175,6 +176,9 @@ class EncoderUnion(Encoder):
             if "__" in name or name in super().get_params(False):
                 raise ValueError(f"encoders has the name {name!r}; choose one without '__'")
             encoder.check_parameters()
+        own = [encoder.has_own_kernel for _, encoder in named]
+        if own != sorted(own):
+            raise ValueError("encoders has features of whole graphs before others; list them last")
         if len({name for name, _ in named}) < len(named):
             raise ValueError("encoders has a name twice; names must differ")
 
@@ -268,6 +272,14 @@ class EncoderUnion(Encoder):
         return sp.csr_array((0, self.n_features_out or 0), dtype=np.float64)
 
     @property
+    def kernel_starts(self) -> tuple[int, ...]:
+        """Zero, and where the features of whole graphs begin, if there are others before them."""
+        width = sum(
+            block.n_features or 0 for block in self.blocks_ if not block.encoder.has_own_kernel
+        )
+        return (0,) if width in (0, self.n_features_out) else (0, width)
+
+    @property
     def n_features_out(self) -> int | None:
         """The features of all blocks, if their encoders know them before they encode."""
         widths = [block.n_features for block in getattr(self, "blocks_", ())]
@@ -358,6 +370,13 @@ class UnionParts:
         """Split ``features[g] @ directions[of_graph[g]]`` over the vertices of each graph."""
         split = self.split(directions, of_graph)
         return np.asarray(sum(part.contributions(own, of) for part, own, of in split))
+
+    def of_graphs(self, directions: Features, of_graph: Ints) -> dict[str, Floats]:
+        """Contributions (n_graphs,) of what belongs to no vertex, by name."""
+        found: dict[str, Floats] = {}
+        for part, own, of in self.split(directions, of_graph):
+            found |= of_graphs(part, own, of)
+        return found
 
     def split(
         self, directions: Features, of_graph: Ints

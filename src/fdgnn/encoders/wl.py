@@ -178,10 +178,12 @@ class WLCounts(LabelCounts):
     ----------
     n_iterations : int, default=3
         How far a color sees.
-    vertices : {"auto", "labels", "features", "degree", "log degree", "nothing"}, default="auto"
-        The first color: the vertex label; its real features, in bins; its degree, or its degree in
-        bins of which two double it; or the same for all. By default labels or features where
-        there are some, and else the degree in bins.
+    vertices : str, default="auto"
+        The first color: "labels", the vertex label; "features", its real features in bins;
+        "degree", or "log degree" in bins of which two double it; "nothing", the same for all. Of
+        molecules also "element", the first word of the label, and "pharmacophore": whether the
+        atom is a donor, an acceptor, aromatic, a halogen, basic or acidic. By default labels or
+        features where there are some, and else the degree in bins.
     histograms : bool or "auto", default="auto"
         Whether numbers that describe the neighborhood of a vertex (degrees of its neighbors,
         triangles) are counted as well, in bins; by default where vertices have neither labels
@@ -423,7 +425,7 @@ class WLCounts(LabelCounts):
 
     def lacking(self, kind: Kind) -> str | None:
         """Labels and weights of arcs are needed where they are part of the colors."""
-        return self.arcs_.lacking(kind)
+        return self.arcs_.lacking(kind) or super().lacking(kind)
 
     def vertex_colors(self, X: Any) -> Colors:
         """WL labels of all vertices, (n_iterations + 1, n_vertices), of the first channel.

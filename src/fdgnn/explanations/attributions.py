@@ -26,6 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fdgnn.arrays import Features, Floats, Ints, dense
 from fdgnn.encoders import Attribution
+from fdgnn.encoders.base import of_graphs
 from fdgnn.estimators import GraphModel
 from fdgnn.exceptions import FDGNNWarning
 from fdgnn.explanations.groups import (
@@ -260,12 +261,16 @@ def _explain_vertices(
         _contributions(fitted, graphs, signs_of(model), number, model.n_jobs)
         for fitted in model.estimators_
     ]
-    score, base, vertices, described = (np.mean(part, axis=0) for part in zip(*each, strict=True))
+    score, base, vertices = (np.mean(part, axis=0) for part in list(zip(*each, strict=True))[:3])
+    described: dict[str, Floats] = {}
+    for *_, own in each:
+        for name, values in own.items():
+            described[name] = described.get(name, 0.0) + values / len(each)
     classes = model.targets_[0].classes
     targets = np.full(len(graphs), position) if classes is None else classes[number]
     by_graph = np.split(vertices, graphs.vertex_offsets[1:-1])
-    names = [] if model._descriptors is None else model._descriptors.names
-    by_name = [dict(zip(names, row, strict=True)) for row in described.tolist()]
+    columns = np.array(list(described.values())).reshape(len(described), len(graphs))
+    by_name = [dict(zip(described, row, strict=True)) for row in columns.T.tolist()]
     rows = zip(targets.tolist(), score.tolist(), base.tolist(), by_graph, by_name, strict=True)
     of_class = classes is not None
     return [
@@ -276,10 +281,10 @@ def _explain_vertices(
 
 def _contributions(
     fitted: FittedModel, graphs: GraphBatch, signs: Floats, number: Ints, n_jobs: int | None
-) -> tuple[Floats, Floats, Floats, Floats]:
+) -> tuple[Floats, Floats, Floats, dict[str, Floats]]:
     """Scores and base scores (n_graphs,), and contributions.
 
-    Of all vertices (n_vertices,), and of the descriptors of each graph (n_graphs, n_descriptors).
+    Of all vertices (n_vertices,), and of each descriptor (n_graphs,) by its name.
     """
     found = fitted.encoder.attribute(graphs, n_jobs)
     X = fitted.seen(found.features, graphs)
@@ -287,7 +292,8 @@ def _contributions(
     scores = (fitted.readout.outputs(X) * own).sum(axis=1)
     base = own @ fitted.readout.base_outputs()
     ways = directions_of(fitted, found, X, signs, number)
-    return scores, base, found.contributions(ways.own, ways.of_graph), ways.descriptors
+    described = ways.descriptors | of_graphs(found, ways.own, ways.of_graph)
+    return scores, base, found.contributions(ways.own, ways.of_graph), described
 
 
 class Directions(NamedTuple):
@@ -295,7 +301,7 @@ class Directions(NamedTuple):
 
     own: Features  # (m, n_features) of the encoder's features
     of_graph: Ints  # (n_graphs,) which of these is each graph's
-    descriptors: Floats  # (n_graphs, n_descriptors) contributions
+    descriptors: dict[str, Floats]  # contributions (n_graphs,) by name
 
 
 def directions_of(
@@ -308,11 +314,12 @@ def directions_of(
         directions, of_graph = readout.directions(X, signs), number
     else:
         directions, of_graph = readout.directions(X, signs[number]), each
-    described = np.empty((len(number), 0))
+    described: dict[str, Floats] = {}
     if fitted.descriptors is not None:
         start = X.shape[1] - fitted.descriptors.n_features
         ways = dense(directions[:, start:])[of_graph]
-        described = fitted.descriptors.contributions(dense(X[:, start:]), ways)
+        each_of = fitted.descriptors.contributions(dense(X[:, start:]), ways)
+        described = dict(zip(fitted.descriptors.names, each_of.T, strict=True))
         directions = directions[:, :start]
     if fitted.expansion is None:
         return Directions(directions, of_graph, described)

@@ -152,9 +152,13 @@ def _check_size(explanation: Explanation, n_vertices: int) -> None:
         )
 
 
+_DESCRIPTORS = 5  # that add most, in a title
+
+
 def _title(explanation: Explanation) -> str:
     score, base = explanation.score, explanation.base_score
-    beside = "".join(f"; {name} adds {own:.2f}" for name, own in explanation.descriptors.items())
+    most = sorted(explanation.descriptors.items(), key=lambda item: -abs(item[1]))[:_DESCRIPTORS]
+    beside = "".join(f"; {name} adds {own:.2f}" for name, own in most)
     return f"{explanation.speaks_for}: {score:.2f}; an empty graph has {base:.2f}{beside}"
 
 

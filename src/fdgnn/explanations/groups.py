@@ -109,6 +109,7 @@ def without_vertices(graph: Graph, gone: Ints) -> Graph:
         directed=graph.directed,
         edge_labels=some(graph.edge_labels, left),
         descriptors=graph.descriptors,
+        smiles=graph.smiles and graph.smiles._replace(atoms=graph.smiles.atoms[kept]),
     )
 
 

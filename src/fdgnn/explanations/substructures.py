@@ -33,6 +33,7 @@ from fdgnn.explanations.attributions import (
     signs_of,
 )
 from fdgnn.graphs import GraphBatch
+from fdgnn.graphs.smiles import pharmacophore_names
 
 
 def _first_label_in_words(
@@ -41,6 +42,11 @@ def _first_label_in_words(
     """Say what the first WL label of each vertex means, in one channel."""
     if channel == "label":
         return _labels_in_words(graphs, names)
+    if channel == "element" and graphs.labels is not None:
+        return [text.split(" ")[0] for text in map(str, graphs.labels.tolist())]
+    if channel == "pharmacophore" and graphs.smiles is not None:
+        names_of = pharmacophore_names()
+        return [names_of[c] for c in graphs.smiles.pharmacophores(graphs.graph_of_vertex).tolist()]
     if channel == "vertex":
         return ["any vertex"] * graphs.n_vertices
     if channel.startswith("feature"):

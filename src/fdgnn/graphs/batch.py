@@ -21,6 +21,7 @@ from fdgnn.graphs import checks, colors
 from fdgnn.graphs.descriptors import Descriptors, mixed_kinds
 from fdgnn.graphs.graph import Faults, Graph, Kind, Union, join, merge_arcs, read_parts
 from fdgnn.graphs.labels import coded, decoded, first_new, recoded
+from fdgnn.graphs.smiles import Smiles, SmilesColumn
 from fdgnn.records import cached_property
 from fdgnn.schema import InputSchema
 from fdgnn.texts import counted
@@ -71,6 +72,8 @@ class GraphBatch(Sequence[Graph]):
         The distinct labels of arcs, sorted.
     descriptors : Descriptors or None
         Columns with a value for each graph; see `with_descriptors`.
+    smiles : SmilesColumn or None
+        The molecules that the graphs are, if they were read from SMILES or RDKit ``Mol`` objects.
     """
 
     vertex_offsets: Ints
@@ -86,6 +89,7 @@ class GraphBatch(Sequence[Graph]):
     edge_label_codes: npt.NDArray[np.int32] | None = None
     edge_label_values: Array | None = None
     descriptors: Descriptors | None = None
+    smiles: SmilesColumn | None = None
 
     def __post_init__(self) -> None:
         for name in _ARRAYS:
@@ -141,6 +145,10 @@ class GraphBatch(Sequence[Graph]):
             union, faults = join(parts)
             if not faults:
                 batch, faults = cls._assemble(union)
+            if not faults and batch is not None and parts[0].kind.smiles:
+                each = [graphs[part.position].smiles for part in parts]
+                column = SmilesColumn.of([smiles for smiles in each if smiles is not None])
+                batch = replace(batch, smiles=column)
             if not faults and batch is not None and parts[0].kind.descriptors is not None:
                 batch, faults = _described(batch, [graphs[part.position] for part in parts])
             errors += [GraphError(reason, parts[g].position) for g, reason in faults.items()]
@@ -285,6 +293,9 @@ class GraphBatch(Sequence[Graph]):
             directed=self.directed,
             edge_labels=decoded(self.edge_label_codes, self.edge_label_values, a, b),
             descriptors=None if self.descriptors is None else self.descriptors.row(g),
+            smiles=None
+            if self.smiles is None
+            else Smiles(self.smiles.texts[g], self.smiles.atoms[v:w]),
         )
 
     def _take(self, chosen: Ints) -> GraphBatch:
@@ -305,6 +316,7 @@ class GraphBatch(Sequence[Graph]):
             edge_label_codes=None if self.edge_label_codes is None else self.edge_label_codes[arcs],
             edge_label_values=self.edge_label_values,
             descriptors=None if self.descriptors is None else self.descriptors.take(chosen),
+            smiles=None if self.smiles is None else self.smiles.take(chosen, vertices),
         )
 
     def __repr__(self) -> str:

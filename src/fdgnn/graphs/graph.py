@@ -18,6 +18,7 @@ from fdgnn.arrays import Array, Floats, Ints, largest_of, offsets_of
 from fdgnn.exceptions import GraphError
 from fdgnn.graphs import checks
 from fdgnn.graphs.descriptors import check_values
+from fdgnn.graphs.smiles import Smiles
 from fdgnn.limits import MAX_NUMBER
 from fdgnn.texts import counted
 
@@ -49,6 +50,8 @@ class Graph:
     descriptors : mapping, optional
         What is known of the graph as a whole, by name: numbers, or text for categories, None
         where a value is missing. All graphs of a batch have the same names.
+    smiles : Smiles, optional
+        The molecule that the graph is, and which atom of it each vertex is.
     """
 
     edge_index: Any
@@ -59,6 +62,7 @@ class Graph:
     directed: bool = False
     edge_labels: Any = None
     descriptors: Mapping[str, Any] | None = None
+    smiles: Smiles | None = None
 
     def __repr__(self) -> str:
         try:
@@ -143,6 +147,7 @@ class Kind(NamedTuple):
     weighted: bool
     edge_labels: str | None  # ANY of a graph without arcs
     descriptors: tuple[str, ...] | None = None  # their names
+    smiles: bool = False  # whether it is known of which molecule it is
 
     def __str__(self) -> str:
         carried = "neither labels nor features"
@@ -156,6 +161,7 @@ class Kind(NamedTuple):
         columns = (
             "" if self.descriptors is None else f", described by {', '.join(self.descriptors)}"
         )
+        columns += ", read from SMILES" * self.smiles
         return f"{direction}directed, with {carried}, with{weights} weights{arcs}{columns}"
 
 
@@ -281,6 +287,8 @@ def _read(graph: Graph, position: int) -> GraphPart:
         edge_labels = checks.edge_label_array(graph.edge_labels, arcs.shape[1])
     rows = features if labels is None else labels
     n = checks.n_vertices(graph.n_vertices, None if rows is None else len(rows), arcs)
+    if graph.smiles is not None:
+        checks.check_shape(graph.smiles.atoms, (n,), "atoms of its SMILES")
     kind = Kind(
         bool(graph.directed),
         _label_kind(labels),
@@ -288,6 +296,7 @@ def _read(graph: Graph, position: int) -> GraphPart:
         weights is not None,
         _label_kind(edge_labels) if arcs.shape[1] else ANY,
         None if graph.descriptors is None else tuple(graph.descriptors),
+        graph.smiles is not None,
     )
     return GraphPart(position, kind, arcs, n, labels, features, weights, edge_labels)
 

@@ -19,6 +19,7 @@ from fdgnn.arrays import Array, Floats, Ints, offsets_of
 from fdgnn.exceptions import GraphError
 from fdgnn.extras import require
 from fdgnn.graphs.batch import GraphBatch
+from fdgnn.graphs.smiles import Smiles, SmilesColumn
 from fdgnn.limits import MAX_SMILES, MAX_VERTICES
 from fdgnn.records import cached_property
 from fdgnn.schema import Atoms, EdgeUse, InputSchema, Standardize
@@ -103,6 +104,7 @@ class Molecule:
     changes: tuple[str, ...] = ()
     given: str | None = None
     cells: Mapping[str, Any] | None = None
+    written: Smiles | None = None  # what only some encoders read is computed from it
 
 
 class ReadMolecule(NamedTuple):
@@ -167,7 +169,16 @@ class MoleculeReader:
             found.smiles,
             found.changes,
             item if found.changes and isinstance(item, str) else None,
+            written=self._written(mol, found.smiles),
         )
+
+    def _written(self, mol: Any, smiles: str | None) -> Smiles:
+        """Return the SMILES of a molecule, and which of its atoms each vertex is."""
+        if smiles is not None:
+            return Smiles(smiles, np.arange(mol.GetNumAtoms()))
+        text = self._chem.MolToSmiles(mol)
+        order = mol.GetPropsAsDict(True, True)["_smilesAtomOutputOrder"]
+        return Smiles(text, np.argsort(np.array(list(order), dtype=np.int64)))
 
     def molecule(self, item: Any) -> ReadMolecule:
         """Return the molecule whose atoms are the vertices of the graph that `read` finds."""
@@ -343,6 +354,7 @@ def molecule_batch(molecules: Sequence[Molecule], schema: InputSchema) -> GraphB
         batch,
         label_values=None if labels is None else names,
         edge_label_values=None if edge_labels is None else arc_names,
+        smiles=SmilesColumn.of([each.written for each in molecules if each.written is not None]),
         schema=schema,
     )
 

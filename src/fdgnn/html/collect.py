@@ -594,7 +594,7 @@ def _descriptors(model: Any, graphs: GraphBatch, part: GraphBatch) -> list[Descr
     block = model._descriptors
     if block is None or graphs.descriptors is None or not has_attributions(model):
         return []
-    explained = [list(one.descriptors.values()) for one in explain(model, part)]
+    explained = [[one.descriptors[name] for name in block.names] for one in explain(model, part)]
     effects = np.abs(explained).mean(axis=0)
     order = np.argsort(-effects, kind="stable")[:DESCRIPTORS].tolist()
     given = dict(zip(graphs.descriptors.names, graphs.descriptors.columns, strict=True))

@@ -1,15 +1,16 @@
-r"""The readout of distances: ridge regression on a Gaussian of the distance between features.
+r"""RBF kernel ridge regression, for up to ten thousand graphs.
 
 ::
 
-    f(x) = sum_j a_j exp(-c |x - x_j|^2) + b,        c = gamma / mean squared distance in training
+    f(x) = sum_j a_j k(x, x_j) + b,    k(x, z) = exp(-c |x - z|^2),    c = gamma / mean |x - z|^2
 
-For thermometer counts |x - x_j|^2 is the number of vertices, over all rounds, in which two graphs
-differ. The readout keeps the features of all training graphs, so it is for up to ten thousand.
+For unary-encoded counts |x - x_j|^2 is the number of vertices, over all iterations, in which two
+graphs differ. Features may be in several groups of columns, each with a kernel of its own; k is
+then the mean of their kernels. The readout keeps the features of all training graphs.
 
 How much a feature moved the score is the gradient of f, averaged on the straight way t x from the
 empty graph, 0 <= t <= 1. With A = |x|^2, B_j = x . x_j, C_j = |x_j|^2 the two integrals that it
-needs have closed forms::
+needs have closed forms, for each kernel::
 
     I_j = int exp(-c (A t^2 - 2 B_j t + C_j)) dt,     J_j = the same with t under the integral
     mean gradient = 2 c sum_j a_j (I_j x_j - J_j x)
@@ -19,6 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -48,7 +51,7 @@ _NUMBERS = 5_000_000  # that one array of an explanation has, at most, about
 
 @dataclass(frozen=True, eq=False)
 class KernelReadout:
-    """``f(x) = sum_j a_j exp(-c |x - x_j|^2) + b``.
+    """``f(x) = sum_j a_j k(x, x_j) + b``, with k the mean of the kernels of some groups of columns.
 
     What each prediction needs of the examples is computed by the first one, and kept.
     """
@@ -56,36 +59,32 @@ class KernelReadout:
     examples: sp.csr_array  # x_j (n, P), features of the training graphs
     dual: Floats  # a (n, q)
     intercept: Floats  # b (q,)
-    sharpness: float  # c
+    sharpness: Floats  # c of each kernel (G,)
+    starts: tuple[int, ...] = (0,)  # the first column of each kernel, ascending from 0
 
     @cached_property
-    def _examples_squared(self) -> Floats:
-        """|x_j|^2 (n,)."""
-        return _squares(self.examples)
-
-    @cached_property
-    def _columns(self) -> Columns:
-        """The examples by columns."""
-        return Columns.of(self.examples)
+    def _kernels(self) -> list[_Gaussian]:
+        groups = column_groups(self.starts, self.examples.shape[1])
+        pairs = zip(groups, self.sharpness.tolist(), strict=True)
+        return [_Gaussian(own, _part(self.examples, own), c) for own, c in pairs]
 
     def outputs(self, X: Features) -> Floats:
-        """Give the outputs (m, q) for features (m, P)."""
-        A, B, C = self._moments(X)
-        closeness = np.exp(-self.sharpness * np.maximum(A - 2 * B + C, 0.0))
-        return np.asarray(closeness @ self.dual + self.intercept)
+        """Return the outputs (m, q) for features (m, P)."""
+        each = [kernel.closeness(_part(X, kernel.columns)) for kernel in self._kernels]
+        return np.asarray(_mean(each) @ self.dual + self.intercept)
 
     def lowered(self, by: float | Floats) -> KernelReadout:
-        """Give the same readout with all outputs lower by a number, or each by its own."""
+        """Return the same readout with all outputs lower by a number, or each by its own."""
         return replace(self, intercept=self.intercept - by)
 
     def only(self, outputs: slice) -> KernelReadout:
-        """Give the readout of some outputs."""
+        """Return the readout of some outputs."""
         return replace(self, dual=self.dual[:, outputs], intercept=self.intercept[outputs])
 
     def base_outputs(self) -> Floats:
-        """Give the outputs (q,) for the empty graph, whose features are zero."""
-        squares = self._examples_squared
-        return np.asarray(np.exp(-self.sharpness * squares) @ self.dual + self.intercept)
+        """Return the outputs (q,) for the empty graph, whose features are zero."""
+        each = [np.exp(-kernel.sharpness * kernel.squares) for kernel in self._kernels]
+        return np.asarray(_mean(each) @ self.dual + self.intercept)
 
     def directions(self, X: Features, signs: Floats) -> Features:
         """Mean gradients (m, P) of one combination of outputs for each x: ``signs`` is (m, q).
@@ -93,33 +92,77 @@ class KernelReadout:
         Of a sparse x only the entries are given at which x is not zero. No other is needed, and
         there may be hundreds of thousands.
         """
+        weights = signs @ self.dual.T / len(self.starts)  # (m, n)
+        each: list[Any] = [k.directions(_part(X, k.columns), weights) for k in self._kernels]
+        if len(each) == 1:
+            return each[0]  # type: ignore[no-any-return]
+        return sp.csr_array(sp.hstack(each, format="csr")) if sp.issparse(X) else np.hstack(each)
+
+
+@dataclass(frozen=True, eq=False)
+class _Gaussian:
+    """The kernel of a group of columns with the examples."""
+
+    columns: slice
+    examples: sp.csr_array  # (n, width)
+    sharpness: float
+
+    @cached_property
+    def squares(self) -> Floats:
+        """|x_j|^2 (n,)."""
+        return _squares(self.examples)
+
+    @cached_property
+    def _by_column(self) -> Columns:
+        return Columns.of(self.examples)
+
+    def closeness(self, X: Features) -> Floats:
+        """Return the kernel (m, n) of features (m, width) with the examples."""
+        A, B, C = self._moments(X)
+        return np.asarray(np.exp(-self.sharpness * np.maximum(A - 2 * B + C, 0.0)))
+
+    def directions(self, X: Features, weights: Floats) -> Features:
+        """Mean gradients (m, width) of ``sum_j weights[x, j] k(x, x_j)`` for each x."""
         if not sp.issparse(X):
-            toward, away = self._pulls(X, signs)
+            toward, away = self._pulls(X, weights)
             return np.asarray(2 * self.sharpness * ((self.examples.T @ toward.T).T - away * X))
         at_once = _rows_at_once(X, self.examples.shape[0])
         parts = [
-            self._sparse_directions(X[i : i + at_once], signs[i : i + at_once])
+            self._sparse_directions(X[i : i + at_once], weights[i : i + at_once])
             for i in range(0, X.shape[0], at_once)
         ]
         return sp.csr_array((np.concatenate(parts), X.indices, X.indptr), shape=X.shape)
 
-    def _sparse_directions(self, X: sp.csr_array, signs: Floats) -> Floats:
+    def _sparse_directions(self, X: sp.csr_array, weights: Floats) -> Floats:
         """Mean gradients at the entries of X, in their order."""
-        toward, away = self._pulls(X, signs)
+        toward, away = self._pulls(X, weights)
         columns, place = np.unique(X.indices, return_inverse=True)
         pull = np.asarray(self.examples[:, columns].T @ toward.T)  # (n_columns, m)
         row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
         return np.asarray(2 * self.sharpness * (pull[place, row] - away[row, 0] * X.data))
 
-    def _pulls(self, X: Features, signs: Floats) -> tuple[Floats, Floats]:
+    def _pulls(self, X: Features, weights: Floats) -> tuple[Floats, Floats]:
         """How strongly x is drawn to each example (m, n), and away from the empty graph (m, 1)."""
         whole, first = _integrals(*self._moments(X), self.sharpness)
-        share = signs @ self.dual.T  # (m, n)
-        return share * whole, (share * first).sum(axis=1, keepdims=True)
+        return weights * whole, (weights * first).sum(axis=1, keepdims=True)
 
     def _moments(self, X: Features) -> tuple[Floats, Floats, Floats]:
         """A (m, 1), B (m, n) and C (n,) of the docstring above."""
-        return _squares(X)[:, None], products_with(X, self._columns), self._examples_squared
+        return _squares(X)[:, None], products_with(X, self._by_column), self.squares
+
+
+def column_groups(starts: Sequence[int], n_columns: int) -> list[slice]:
+    """Return the columns of each group, of which the first ones are given."""
+    return [slice(a, b) for a, b in pairwise([*starts, n_columns])]
+
+
+def _part(X: Any, columns: slice) -> Any:
+    whole = columns.start == 0 and columns.stop == X.shape[1]
+    return X if whole else X[:, columns]
+
+
+def _mean(each: list[Floats]) -> Floats:
+    return each[0] if len(each) == 1 else np.asarray(sum(each[1:], each[0]) / len(each))
 
 
 def _rows_at_once(X: sp.csr_array, n_examples: int) -> int:
@@ -152,7 +195,8 @@ class KernelRidge(BaseEstimator):  # type: ignore[misc]
     """RBF kernel ridge regression with an unpenalized intercept.
 
     The kernel is ``exp(-gamma |x - x'|^2 / m)``, where m is the mean squared distance of two
-    training graphs.
+    training graphs. Features of whole graphs (`MoleculeDescriptors`) beside those of vertices have
+    such a kernel of their own; the mean of both is taken.
 
     Parameters
     ----------
@@ -180,6 +224,7 @@ class KernelRidge(BaseEstimator):  # type: ignore[misc]
         alphas: Sequence[float] | Floats,
         folds: Ints,
         weights: Floats | None = None,
+        starts: Sequence[int] = (0,),
     ) -> RidgePath:
         """Fit all folds and regularization strengths.
 
@@ -194,6 +239,8 @@ class KernelRidge(BaseEstimator):  # type: ignore[misc]
             predicted by the regression on all its folds. There may be no rows.
         weights : (n,) or (n, q), optional
             Above zero.
+        starts : sequence of int
+            The first column of each group of features that has a kernel of its own.
 
         Returns
         -------
@@ -206,37 +253,50 @@ class KernelRidge(BaseEstimator):  # type: ignore[misc]
                 f"that takes {kernel_bytes(X.shape[0]):,} bytes, and "
                 f"{limits.MAX_KERNEL_BYTES.in_words}; choose Ridge, or raise the limit"
             )
-        return solve_by_products(_Kernel(X, self.gamma), Y, alphas, folds, weights)
+        return solve_by_products(_Kernel(X, self.gamma, starts), Y, alphas, folds, weights)
 
 
 class _Kernel:
-    """The RBF kernel of the rows of X."""
+    """The mean of the RBF kernels of groups of columns of X."""
 
-    def __init__(self, X: Features, gamma: float) -> None:
-        self._X, self._gamma = X, gamma
-        mean = 2 * spread(X)  # squared distance of two rows
-        self.sharpness = gamma / mean if mean else gamma  # rows that are all alike: any will do
-        self._squares = _squares(X)
+    def __init__(self, X: Features, gamma: float, starts: Sequence[int]) -> None:
+        self._X, self._gamma, self._starts = X, gamma, tuple(starts)
+        self._parts = [_part(X, columns) for columns in column_groups(starts, X.shape[1])]
+        means = [2 * spread(part) for part in self._parts]  # squared distance of two rows
+        # Where rows are all alike, any sharpness will do.
+        self.sharpness = np.array([gamma / mean if mean else gamma for mean in means])
+        self._squares = [_squares(part) for part in self._parts]
 
     def products(self, double: bool) -> SymmetricMatrix:
         """Return the kernel matrix less a constant, so that its entries are small."""
         level = np.exp(-self._gamma)
         panels = ((rows, panel - level) for rows, panel in self._panels())
-        return SymmetricMatrix(len(self._squares), panels, np.float64 if double else np.float32)
+        return SymmetricMatrix(self._X.shape[0], panels, np.float64 if double else np.float32)
 
     def matrix(self) -> Floats:
         """Return the kernel matrix (n, n)."""
-        return symmetric(len(self._squares), self._panels())
+        return symmetric(self._X.shape[0], self._panels())
 
     def readout(self, dual: Floats, intercept: Floats) -> KernelReadout:
         """Return the readout with coefficients a (n, q) and intercepts (q,)."""
-        return KernelReadout(sp.csr_array(self._X), dual, intercept, self.sharpness)
+        return KernelReadout(sp.csr_array(self._X), dual, intercept, self.sharpness, self._starts)
 
     def _panels(self) -> Iterator[tuple[slice, Floats]]:
-        for rows, panel in product_panels(self._X):
+        """Return panels of the lower triangle."""
+        of_each = [
+            self._panels_of(*each)
+            for each in zip(self._parts, self.sharpness, self._squares, strict=True)
+        ]
+        for panels in zip(*of_each, strict=True):
+            yield panels[0][0], _mean([panel for _, panel in panels])
+
+    def _panels_of(
+        self, X: Features, sharpness: float, squares: Floats
+    ) -> Iterator[tuple[slice, Floats]]:
+        for rows, panel in product_panels(X):
             panel *= -2.0
-            panel += self._squares[: rows.stop]
-            panel += self._squares[rows, None]
+            panel += squares[: rows.stop]
+            panel += squares[rows, None]
             np.maximum(panel, 0.0, out=panel)
-            panel *= -self.sharpness
+            panel *= -sharpness
             yield rows, np.exp(panel, out=panel)

@@ -146,6 +146,7 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
         alphas: Sequence[float] | Floats,
         folds: Ints,
         weights: Floats | None = None,
+        starts: Sequence[int] = (0,),
     ) -> RidgePath:
         """Fit all folds and regularization strengths.
 
@@ -164,6 +165,8 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
             predicted by the regression on all its folds. There may be no rows.
         weights : (n,) or (n, q), optional
             Above zero.
+        starts : sequence of int
+            The first column of each group of features; here all are read alike.
 
         Returns
         -------

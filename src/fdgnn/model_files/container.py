@@ -33,6 +33,7 @@ _NO_CHECKSUM = "0" * 64  # stands in the file while its checksum is computed
 _DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
     "I32": np.dtype("<i4"),
+    "U8": np.dtype("u1"),
     "U16": np.dtype("<u2"),
     "U64": np.dtype("<u8"),
 }

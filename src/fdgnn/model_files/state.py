@@ -45,7 +45,8 @@ def readout_arrays(readout: Readout) -> dict[str, Array]:
         return _examples_arrays(readout.examples) | {
             "dual": readout.dual,
             "intercept": readout.intercept,
-            "sharpness": np.array([readout.sharpness]),
+            "sharpness": readout.sharpness,
+            "starts": np.array(readout.starts, dtype=np.int32),
         }
     sparse = readout if isinstance(readout, SparseReadout) else readout.sparse()
     arrays: dict[str, Array] = {"coef.columns": sparse.columns, "coef.values": sparse.values}
@@ -93,24 +94,25 @@ def _examples_arrays(examples: sp.csr_array) -> dict[str, Array]:
 
 
 def _entries_arrays(data: Floats) -> dict[str, Array]:
-    """Entries as their most common value and the others, if that takes less room."""
-    values, counts = np.unique(data, return_counts=True)
-    common = values[np.argmax(counts)] if len(values) else 1.0
-    others = np.flatnonzero(data != common).astype(np.int32)
-    arrays = {
-        "examples.common": np.array([common]),
-        "examples.others": others,
-        "examples.data": data[others],
-    }
-    return arrays if _size(arrays) < data.nbytes else {"examples.data": data}
+    """Entries as positions among few distinct values, if that takes less room."""
+    values, codes = np.unique(data, return_inverse=True)
+    short = {"examples.data": values, "examples.codes": codes.astype(_code_type(len(values)))}
+    fits = len(values) <= _SHORT and _size(short) < data.nbytes
+    return short if fits else {"examples.data": data}
+
+
+def _code_type(n_values: int) -> type[np.unsignedinteger[Any]]:
+    return np.uint8 if n_values <= 256 else np.uint16
 
 
 def _kernel_readout(arrays: dict[str, Array], P: int, intercept: Floats) -> KernelReadout:
     dual, sharpness = take(arrays, "dual", 2), take(arrays, "sharpness", 1)
-    _check(sharpness.shape == (1,) and dual.shape[1] == len(intercept))
-    _check(sharpness[0] > 0 and len(dual) > 0)
+    starts = take(arrays, "starts", 1, np.int32)
+    _check(len(sharpness) == len(starts) > 0 and dual.shape[1] == len(intercept))
+    _check(bool((sharpness > 0).all()) and len(dual) > 0 and starts[0] == 0)
+    _check_ascending(starts, P)
     examples = _examples(arrays, (len(dual), P))
-    return KernelReadout(examples, dual, intercept, float(sharpness[0]))
+    return KernelReadout(examples, dual, intercept, sharpness, tuple(starts.tolist()))
 
 
 def _examples(arrays: dict[str, Array], shape: tuple[int, int]) -> sp.csr_array:
@@ -130,20 +132,15 @@ def _examples(arrays: dict[str, Array], shape: tuple[int, int]) -> sp.csr_array:
 
 
 def _entries(arrays: dict[str, Array], n: int) -> Floats:
-    """The n entries: all, or the most common one and the others with their places."""
+    """The n entries: all, or distinct values and the position of each entry among them."""
     data: Floats = take(arrays, "examples.data", 1)
-    if "examples.common" not in arrays:
+    if "examples.codes" not in arrays:
         _check(len(data) == n)
         return data
-    common, others = (
-        take(arrays, "examples.common", 1),
-        take(arrays, "examples.others", 1, np.int32),
-    )
-    _check(common.shape == (1,) and others.shape == data.shape)
-    _check_ascending(others, n)
-    entries = np.full(n, common[0])
-    entries[others] = data
-    return entries
+    codes = take(arrays, "examples.codes", 1, _code_type(len(data)))
+    _check(len(codes) == n and bool((codes < len(data)).all()))
+    _check(len(np.unique(codes)) == len(data))  # no value without an entry
+    return np.asarray(data[codes])
 
 
 def _indices(arrays: dict[str, Array], P: int) -> npt.NDArray[np.int32]:

@@ -99,7 +99,9 @@ def save_chunk(store: Checkpoints, number: int, table: GraphTable) -> ChunkRepor
     if graphs is not None and len(graphs):
         arrays["signatures"] = graphs.coloring.signatures
         own = {f"graphs.{f.name}": getattr(graphs, f.name) for f in fields(graphs)}
-        arrays |= {n: a for n, a in own.items() if a is not None and n != "graphs.schema"}
+        # What is trained out of core does not read the SMILES of molecules.
+        left_out = ("graphs.schema", "graphs.smiles")
+        arrays |= {n: a for n, a in own.items() if a is not None and n not in left_out}
     report = ChunkReport(
         number=number,
         n_rows=table.n_rows,

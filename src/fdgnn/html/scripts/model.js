@@ -124,10 +124,9 @@ function kernelReadoutOf(arrays, intercept) {
   const short = arrays.get("examples.columns"), places = arrays.get("examples.indices").data;
   const columns = short ? Int32Array.from(places, (i) => short.data[i]) : places;
   let values = arrays.get("examples.data").data;
-  if (arrays.has("examples.common")) {
-    const all = new Float64Array(places.length).fill(arrays.get("examples.common").data[0]);
-    arrays.get("examples.others").data.forEach((place, i) => { all[place] = values[i]; });
-    values = all;
+  if (arrays.has("examples.codes")) {
+    const few = values;
+    values = Float64Array.from(arrays.get("examples.codes").data, (code) => few[code]);
   }
   const examples = { indptr: arrays.get("examples.indptr").data, columns, values };
   return new KernelReadout(examples, arrays.get("dual").data, intercept, arrays.get("sharpness").data[0]);

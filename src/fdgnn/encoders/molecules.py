@@ -1,0 +1,143 @@
+"""`MoleculeDescriptors`: RDKit's descriptors of whole molecules as features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import ndtri
+
+from fdgnn.arrays import Array, Features, Floats, Ints, dense
+from fdgnn.encoders.base import Encoder, Encoding, GraphKind
+from fdgnn.encoders.registry import register_encoder, take
+from fdgnn.exceptions import GraphError, ModelFileError
+from fdgnn.graphs import GraphBatch
+from fdgnn.graphs.graph import Kind
+from fdgnn.graphs.smiles import (
+    DESCRIPTOR_SETS,
+    NOT_MOLECULES,
+    DescriptorSet,
+    descriptor_names,
+)
+from fdgnn.parameters import OneOf, Rule
+
+_QUANTILES = 65  # of the training molecules that are kept of each descriptor
+_LARGEST = 3.0  # standard deviations; a molecule far outside moves a prediction no farther
+_UNIT = 2.0**-6  # of features, so that files of models that keep those of all molecules are small
+
+
+@register_encoder
+class MoleculeDescriptors(Encoder):
+    """Descriptors of whole molecules, computed by RDKit, on the scale of a normal distribution.
+
+    Each descriptor is mapped to the quantile that its value has among the training molecules, and
+    this to the value of a standard normal distribution, at most 3 from its mean. A descriptor that
+    cannot be computed has the median. The molecules are those that graphs were read from: SMILES,
+    or RDKit ``Mol`` objects.
+
+    Parameters
+    ----------
+    descriptors : {"fast", "all"}, default="fast"
+        The 121 that RDKit computes in C++ (properties, MQN, and surface areas by charge,
+        refractivity and lipophilicity), or all of ``rdkit.Chem.Descriptors``, which take ten times
+        as long.
+
+    Attributes
+    ----------
+    quantiles_ : (n_descriptors, 65) float64
+        Values of the training molecules, ascending.
+    """
+
+    kind = "descriptors"
+    draws = False
+    prefers_rbf = True
+    has_own_kernel = True
+    rules: ClassVar[Mapping[str, Rule]] = {"descriptors": OneOf(DESCRIPTOR_SETS)}
+
+    def __init__(self, descriptors: DescriptorSet = "fast") -> None:
+        self.descriptors: DescriptorSet = descriptors
+
+    def _draw(self, graphs: GraphBatch, seed: np.random.SeedSequence) -> None:
+        values = self._values(graphs)
+        known = np.isfinite(values)
+        some = np.where(known.any(axis=0), values, 0.0)  # else nanquantile warns
+        levels = np.linspace(0.0, 1.0, _QUANTILES)
+        self.quantiles_ = np.ascontiguousarray(np.nanquantile(some, levels, axis=0).T)
+
+    def _values(self, graphs: GraphBatch) -> Floats:
+        if graphs.smiles is None:
+            raise GraphError(NOT_MOLECULES)
+        return graphs.smiles.descriptors(self.descriptors)
+
+    def encode(
+        self,
+        graphs: GraphBatch,
+        depths: Sequence[int] | None = None,
+        n_jobs: int | None = None,
+    ) -> Encoding:
+        """Compute the descriptors of checked molecules, and map them."""
+        values, levels = self._values(graphs), np.linspace(0.0, 1.0, _QUANTILES)
+        X = np.zeros(values.shape)
+        for column, own, found in zip(values.T, self.quantiles_, X.T, strict=True):
+            # Of a value that several quantiles have, the middle of these.
+            low = np.interp(-column, -own[::-1], -levels[::-1])
+            level = (np.interp(column, own, levels) - low) / 2
+            found[:] = np.clip(ndtri(level), -_LARGEST, _LARGEST) if own[0] < own[-1] else 0.0
+        X = np.round(np.nan_to_num(X) / _UNIT) * _UNIT
+        return Encoding([X] * (1 if depths is None else len(depths)))
+
+    def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> DescriptorParts:
+        """Compute the descriptors of checked molecules."""
+        names = descriptor_names(self.descriptors)
+        return DescriptorParts(graphs, dense(self.encode(graphs).features[0]), names)
+
+    @property
+    def n_features_out(self) -> int:
+        """The number of descriptors."""
+        return len(descriptor_names(self.descriptors))
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the descriptors."""
+        return np.array(descriptor_names(self.descriptors), dtype=object)
+
+    def lacking(self, kind: Kind) -> str | None:
+        """SMILES are needed."""
+        return None if kind.smiles else "it" + NOT_MOLECULES.removeprefix("the graphs")
+
+    def arrays(self) -> dict[str, Array]:
+        """Return the quantiles of the training molecules."""
+        return {"quantiles": self.quantiles_}
+
+    def restore(self, facts: Any, arrays: Mapping[str, Array], graph_kind: GraphKind) -> None:
+        """Take the quantiles from a model file, checked."""
+        rest = dict(arrays)
+        found = take(rest, "quantiles", 2)
+        if found.shape[1:] != (_QUANTILES,) or not (found[:, 1:] >= found[:, :-1]).all():
+            raise ModelFileError("the quantiles of its descriptors do not ascend")
+        if len(found) != len(descriptor_names(self.descriptors)):
+            raise ModelFileError(
+                f"it has {len(found)} descriptors of molecules, but this version of RDKit has "
+                f"{len(descriptor_names(self.descriptors))}; fit it again"
+            )
+        super().restore(facts, rest, graph_kind)
+        self.quantiles_ = found
+
+
+@dataclass(frozen=True)
+class DescriptorParts:
+    """Descriptors of molecules: none of them belongs to a vertex."""
+
+    graphs: GraphBatch
+    features: Floats
+    names: tuple[str, ...]
+
+    def contributions(self, directions: Features, of_graph: Ints) -> Floats:
+        """Return zeros for all vertices."""
+        return np.zeros(self.graphs.n_vertices)
+
+    def of_graphs(self, directions: Features, of_graph: Ints) -> dict[str, Floats]:
+        """Split ``features[g] @ directions[of_graph[g]]`` over the descriptors of each graph."""
+        own = self.features * dense(directions)[of_graph]
+        return dict(zip(self.names, own.T, strict=True))

@@ -1,0 +1,158 @@
+"""`SmilesColumn`: the molecules of a batch as SMILES, and what RDKit computes from them.
+
+Graphs have what atoms and bonds carry. What only some encoders read, pharmacophore features of
+atoms and descriptors of whole molecules, is computed from the SMILES when it is first needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fdgnn.arrays import Array, Floats, Ints
+from fdgnn.extras import require
+from fdgnn.records import cached_property
+
+DescriptorSet = Literal["fast", "all"]
+DESCRIPTOR_SETS: tuple[DescriptorSet, ...] = ("fast", "all")
+
+NOT_MOLECULES = (
+    "the graphs do not come from SMILES or RDKit Mols, but the model reads what is computed from "
+    "these; pass the molecules, or fit on graphs without them"
+)
+_LARGEST = 1e12  # beyond which a descriptor says nothing more
+
+
+class Smiles(NamedTuple):
+    """The molecule that a graph is of, or a part of.
+
+    Attributes
+    ----------
+    text : str
+    atoms : (n_vertices,) int
+        Which atom of it each vertex is, counted from left to right.
+    """
+
+    text: str
+    atoms: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class SmilesColumn:
+    """The molecules of a batch.
+
+    Attributes
+    ----------
+    texts : (n_graphs,) object
+        SMILES.
+    atoms : (n_vertices,) int64
+        Which atom of its SMILES each vertex is.
+    """
+
+    texts: Array
+    atoms: Ints
+
+    @classmethod
+    def of(cls, each: Sequence[Smiles]) -> SmilesColumn:
+        """Join the molecules of graphs."""
+        texts = np.empty(len(each), dtype=object)
+        texts[:] = [one.text for one in each]
+        atoms = np.concatenate([one.atoms for one in each]) if each else np.empty(0)
+        return cls(texts, atoms.astype(np.int64))
+
+    def take(self, graphs: Ints, vertices: Ints) -> SmilesColumn:
+        """Return those of some graphs, which have these vertices."""
+        found = SmilesColumn(self.texts[graphs], self.atoms[vertices])
+        for name in ("invariants", *DESCRIPTOR_SETS):  # what has been computed already
+            if name in vars(self):
+                object.__setattr__(found, name, vars(self)[name][graphs])
+        return found
+
+    def pharmacophores(self, graph_of_vertex: Array) -> npt.NDArray[np.uint8]:
+        """Return what each vertex is, as bits of `PHARMACOPHORES`, (n_vertices,)."""
+        sizes = np.array([len(each) for each in self.invariants], dtype=np.int64)
+        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+        together = np.concatenate([*self.invariants, np.empty(0, dtype=np.uint8)])
+        return np.asarray(together[starts[graph_of_vertex] + self.atoms], dtype=np.uint8)
+
+    def descriptors(self, which: DescriptorSet) -> Floats:
+        """Return the descriptors of all molecules, (n_graphs, n_descriptors), NaN where unknown."""
+        return self.fast if which == "fast" else self.all
+
+    @cached_property
+    def invariants(self) -> Array:
+        """The pharmacophore features of all atoms of each molecule, (n_graphs,) arrays."""
+        compute = require("rdkit.Chem.rdMolDescriptors", "chem", "molecules").GetFeatureInvariants
+        found = np.empty(len(self.texts), dtype=object)
+        for g, mol in enumerate(self._mols()):
+            found[g] = np.array(compute(mol), dtype=np.uint8)
+        return found
+
+    @cached_property
+    def fast(self) -> Floats:
+        """The descriptors that RDKit computes in C++."""
+        return self._described("fast")
+
+    @cached_property
+    def all(self) -> Floats:
+        """All descriptors of RDKit."""
+        return self._described("all")
+
+    def _described(self, which: DescriptorSet) -> Floats:
+        _, compute = _calculator(which)
+        found = np.array([compute(mol) for mol in self._mols()], dtype=np.float64)
+        found = found.reshape(len(self.texts), len(descriptor_names(which)))
+        found[~(np.abs(found) <= _LARGEST)] = np.nan
+        return found
+
+    def _mols(self) -> Any:
+        chem = require("rdkit.Chem", "chem", "molecules")
+        with require("rdkit.rdBase", "chem", "molecules").BlockLogs():
+            for text in self.texts.tolist():
+                yield chem.MolFromSmiles(text)
+
+
+#: What the bits of `SmilesColumn.pharmacophores` say of an atom; RDKit finds it by SMARTS.
+PHARMACOPHORES = ("donor", "acceptor", "aromatic", "halogen", "basic", "acidic")
+
+
+def pharmacophore_names() -> list[str]:
+    """Return the name of each combination of features, by its bits."""
+    named = [
+        [name for bit, name in enumerate(PHARMACOPHORES) if code >> bit & 1] for code in range(64)
+    ]
+    return [" ".join(names) or "none" for names in named]
+
+
+def descriptor_names(which: DescriptorSet) -> tuple[str, ...]:
+    """Return the names of the descriptors of a set."""
+    return _calculator(which)[0]
+
+
+@cache
+def _calculator(which: DescriptorSet) -> tuple[tuple[str, ...], Any]:
+    """Return the names of the descriptors of a set, and a function that computes them of a Mol."""
+    if which == "all":
+        listed = require("rdkit.Chem.Descriptors", "chem", "molecules").descList
+        return tuple(name for name, _ in listed), lambda mol: [f(mol) for _, f in listed]
+    rd = require("rdkit.Chem.rdMolDescriptors", "chem", "molecules")
+    properties = rd.Properties()
+    groups = (rd.MQNs_, rd.PEOE_VSA_, rd.SMR_VSA_, rd.SlogP_VSA_)
+    titles = ("MQN", "PEOE_VSA", "SMR_VSA", "SlogP_VSA")
+    ethane = require("rdkit.Chem", "chem", "molecules").MolFromSmiles("CC")
+    names = [*properties.GetPropertyNames()]
+    for title, group in zip(titles, groups, strict=True):
+        names += [f"{title}{i + 1}" for i in range(len(group(ethane)))]
+
+    def compute(mol: Any) -> list[float]:
+        found = [*properties.ComputeProperties(mol)]
+        for group in groups:
+            found += group(mol)
+        return found
+
+    return tuple(names), compute

@@ -1,0 +1,197 @@
+"""What is computed from SMILES: labels of atoms, descriptors of molecules, and their kernel."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rdkit")
+
+from rdkit import Chem
+from rdkit.Chem import Descriptors, rdMolDescriptors
+
+from fdgnn import (
+    EncoderUnion,
+    Graph,
+    GraphClassifier,
+    GraphRegressor,
+    MoleculeDescriptors,
+    PairCounts,
+    WLCounts,
+    as_batch,
+    explain,
+    load_model,
+    molecule_groups,
+    save_model,
+    substructures,
+)
+from fdgnn.exceptions import FDGNNWarning, GraphError, UnseenLabelWarning
+from fdgnn.graphs.smiles import descriptor_names
+
+SMILES = [
+    "CCO", "CC(=O)O", "c1ccccc1", "CCN", "C1CCNCC1", "CC(=O)Nc1ccc(O)cc1", "ClCCl", "CCCCCC",
+    "O=C(O)c1ccccc1O", "NCCc1ccc(O)c(O)c1", "CC(C)Cc1ccc(C(C)C(=O)O)cc1", "Fc1ccncc1",
+    "CS(=O)(=O)N", "OCC(O)CO", "Brc1ccccc1", "NC(=O)c1cccnc1", "CN1C=NC2=C1C(=O)N(C)C(=O)N2C",
+    "C[N+](C)(C)CC(=O)[O-]",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def table():
+    mols = [Chem.MolFromSmiles(smiles) for smiles in SMILES]
+    return SMILES, np.array([Descriptors.MolLogP(mol) for mol in mols])
+
+
+def union():
+    return EncoderUnion(
+        [
+            ("wl", WLCounts(2, n_features=2**12)),
+            ("element", WLCounts(2, vertices="element", n_features=2**12)),
+            ("pairs", PairCounts(4, vertices="pharmacophore", n_features=2**12)),
+            ("descriptors", MoleculeDescriptors()),
+        ]
+    )
+
+
+# ---------------------------------------------------------------------- labels of atoms
+
+
+def test_pharmacophores_are_those_of_rdkit_in_the_order_of_the_atoms():
+    batch = as_batch(SMILES)
+    expected = [rdMolDescriptors.GetFeatureInvariants(Chem.MolFromSmiles(one)) for one in SMILES]
+    found = batch.smiles.pharmacophores(batch.graph_of_vertex)
+    np.testing.assert_array_equal(found, np.concatenate(expected))
+    rng = np.random.default_rng(0)
+    shuffled = []
+    for one in SMILES:
+        mol = Chem.MolFromSmiles(one)
+        shuffled.append(Chem.RenumberAtoms(mol, rng.permutation(mol.GetNumAtoms()).tolist()))
+    batch = as_batch(shuffled)
+    expected = [rdMolDescriptors.GetFeatureInvariants(mol) for mol in shuffled]
+    found = batch.smiles.pharmacophores(batch.graph_of_vertex)
+    np.testing.assert_array_equal(found, np.concatenate(expected))
+
+
+def test_parts_of_a_batch_have_their_own_molecules():
+    batch = as_batch(SMILES)
+    whole = batch.smiles.pharmacophores(batch.graph_of_vertex)
+    part = batch[[3, 0, 9]]  # after something has been computed, and before
+    fresh = as_batch(SMILES)[[3, 0, 9]]
+    expected = np.concatenate([whole[batch.graph_of_vertex == g] for g in (3, 0, 9)])
+    for found in (part, fresh, as_batch([batch[3], batch[0], batch[9]])):
+        np.testing.assert_array_equal(found.smiles.pharmacophores(found.graph_of_vertex), expected)
+        assert found.smiles.texts.tolist() == [SMILES[3], SMILES[0], SMILES[9]]
+
+
+def test_elements_do_not_tell_what_else_typed_labels_do():
+    encoder = WLCounts(0, vertices="element", edge_labels=False, n_features=2**12)
+    X = encoder.fit_transform(["CCO", "C=C=O", "CCN"])
+    assert (X[[0]] != X[[1]]).nnz == 0
+    assert (X[[0]] != X[[2]]).nnz > 0
+    with warnings.catch_warnings():  # a new type of a known element is not new
+        warnings.simplefilter("error", FDGNNWarning)
+        encoder.transform(["C#N"])
+    with pytest.warns(UnseenLabelWarning):
+        encoder.transform(["CBr"])
+
+
+@pytest.mark.parametrize("encoder", [WLCounts(1, vertices="pharmacophore"), MoleculeDescriptors()])
+def test_graphs_that_are_no_molecules_are_rejected(encoder):
+    graphs = [Graph([[0], [1]], labels=["C", "N"])] * 3
+    with pytest.raises(GraphError, match="do not come from SMILES"):
+        encoder.fit(graphs)
+    model = GraphRegressor(encoder, random_state=0).fit(SMILES, np.arange(len(SMILES)))
+    with pytest.raises(GraphError):
+        model.predict(graphs)
+
+
+def test_substructures_name_elements_and_pharmacophores(table):
+    X, y = table
+    for vertices, words in (("element", "O"), ("pharmacophore", "donor acceptor")):
+        encoder = WLCounts(0, vertices=vertices, n_features=None, edge_labels=False)
+        model = GraphRegressor(encoder, "linear", random_state=0).fit(X, y)
+        found = [each.words for each in substructures(model, X, n_most=20)]
+        assert any(words in each for each in found), found
+
+
+# ---------------------------------------------------------------------- descriptors
+
+
+def test_descriptors_are_those_of_rdkit():
+    batch = as_batch(SMILES)
+    fast = dict(zip(descriptor_names("fast"), batch.smiles.descriptors("fast").T, strict=True))
+    everything = dict(zip(descriptor_names("all"), batch.smiles.descriptors("all").T, strict=True))
+    assert len(fast) == 121
+    assert len(everything) > 200
+    mols = [Chem.MolFromSmiles(smiles) for smiles in SMILES]
+    np.testing.assert_allclose(fast["exactmw"], [Descriptors.ExactMolWt(mol) for mol in mols])
+    np.testing.assert_allclose(fast["SlogP_VSA1"], [Descriptors.SlogP_VSA1(mol) for mol in mols])
+    np.testing.assert_allclose(everything["MolLogP"], [Descriptors.MolLogP(mol) for mol in mols])
+
+
+@pytest.mark.parametrize("descriptors", ["fast", "all"])
+def test_descriptors_become_normal_and_stay_within_their_limits(descriptors):
+    encoder = MoleculeDescriptors(descriptors)
+    X = encoder.fit_transform(SMILES)
+    assert X.shape == (len(SMILES), encoder.n_features_out)
+    weight = X[:, encoder.get_feature_names_out().tolist().index(
+        "exactmw" if descriptors == "fast" else "ExactMolWt"
+    )]  # fmt: skip
+    truth = [Descriptors.ExactMolWt(Chem.MolFromSmiles(one)) for one in SMILES]
+    assert (np.diff(weight[np.argsort(truth)]) >= 0).all()
+    assert abs(np.median(weight)) < 0.2
+    far = encoder.transform(["C" * 300])
+    assert np.isfinite(far).all()
+    assert np.abs(far).max() == 3.0
+
+
+def test_descriptors_that_rdkit_cannot_compute_are_taken_as_usual():
+    encoder = MoleculeDescriptors("all").fit(SMILES)
+    X = encoder.transform(["[Fe]", "[Na+].[Cl-]"])
+    assert np.isfinite(X).all()
+
+
+# ---------------------------------------------------------------------- models
+
+
+@pytest.mark.parametrize("readout", ["linear", "rbf"])
+@pytest.mark.filterwarnings("ignore::fdgnn.exceptions.UnseenLabelWarning")
+def test_a_union_is_saved_and_explained(table, readout, tmp_path):
+    X, y = table
+    model = GraphRegressor(union(), readout, random_state=0).fit(X[:12], y[:12])
+    save_model(model, tmp_path / "model.fdgnn")
+    loaded = load_model(tmp_path / "model.fdgnn")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    groups = [molecule_groups(smiles) for smiles in X[12:]]
+    for one in explain(model, X[12:], groups=groups):
+        assert set(one.descriptors) == set(descriptor_names("fast"))
+        total = one.vertices.sum() + sum(one.descriptors.values())
+        np.testing.assert_allclose(total, one.score - one.base_score, atol=1e-8)
+
+
+def test_descriptors_have_a_kernel_of_their_own(table):
+    X, y = table
+    model = GraphRegressor(union(), "rbf", random_state=0).fit(X, y)
+    readout = model.estimators_[0].readout
+    assert len(readout.sharpness) == 2
+    features = model.estimators_[0].features(as_batch(X)).toarray()
+    kernels = []
+    for part in np.split(features, [readout.starts[1]], axis=1):
+        distances = ((part[:, None] - part) ** 2).sum(axis=2)
+        kernels.append(np.exp(-distances / distances.mean()))
+    expected = np.mean(kernels, axis=0) @ readout.dual + readout.intercept
+    np.testing.assert_allclose(model.outputs(X), expected, atol=1e-8)
+
+
+def test_descriptors_come_last_in_a_union(table):
+    encoders = [("descriptors", MoleculeDescriptors()), ("wl", WLCounts(1))]
+    with pytest.raises(ValueError, match="list them last"):
+        GraphRegressor(EncoderUnion(encoders)).fit(*table)
+
+
+def test_descriptors_alone_classify(table):
+    X, y = table
+    model = GraphClassifier("descriptors", random_state=0).fit(X, y > np.median(y))
+    assert model.score(X, y > np.median(y)) > 0.8
