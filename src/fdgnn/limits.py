@@ -112,6 +112,10 @@ MAX_LABEL = _limit("FDGNN_MAX_LABEL", 256, "labels of up to {} characters are ta
 
 MAX_ROW_BYTES = _limit("FDGNN_MAX_ROW_BYTES", 2**25, "rows of up to {} bytes are taken")
 MAX_REJECTS = _limit("FDGNN_MAX_REJECTS", 10**6, "tables with up to {} rejected rows are taken")
+MAX_REQUEST_BYTES = _limit(
+    "FDGNN_MAX_REQUEST_BYTES", 10_000_000, "requests of up to {} bytes are taken"
+)
+MAX_REQUEST_ROWS = _limit("FDGNN_MAX_REQUEST_ROWS", 10_000, "requests with up to {} rows are taken")
 MAX_SMILES = _limit("FDGNN_MAX_SMILES", 5000, "SMILES of up to {} characters are taken")
 MAX_EXPANSION = _limit(
     "FDGNN_MAX_EXPANSION", 200, "files that unpack to up to {} times their size are taken"

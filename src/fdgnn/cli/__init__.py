@@ -9,6 +9,7 @@ from fdgnn.cli import (
     playing,
     prediction,
     reporting,
+    serving,
 )
 from fdgnn.cli.app import app, main
 
@@ -23,4 +24,5 @@ __all__ = [
     "playing",
     "prediction",
     "reporting",
+    "serving",
 ]
