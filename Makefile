@@ -72,7 +72,7 @@ pytest: $(VENV)/.torch
 # own, and the tests that run most of them, but those that ask which engines are compiled: here it is one.
 # Python itself is not instrumented, so the libraries are loaded before it, and its leaks are not looked for.
 SANITIZED := build/sanitized
-SANITIZED_TESTS := tests/test_engine.py tests/test_kernels.py tests/test_schedule.py tests/test_colors.py \
+SANITIZED_TESTS := tests/test_engine.py tests/test_kernels.py tests/test_colors.py \
   tests/test_wl_counts.py tests/test_drawn_reservoir.py tests/test_hostile_graphs.py \
   tests/test_one_graph.py tests/test_stability.py tests/test_interrupts.py
 

@@ -81,7 +81,6 @@ def test_radii_and_schedules_are_computed_once(monkeypatch):
 
         return call
 
-    monkeypatch.setattr(weights, "trees", counted(weights.trees))
     for name in ("weight_facts", "bind_program"):
         monkeypatch.setattr(kernels, name, counted(getattr(kernels, name)))
     graphs = make_cliques(range(3, 12))  # some certified, some not
@@ -90,7 +89,7 @@ def test_radii_and_schedules_are_computed_once(monkeypatch):
         embed(graphs, reservoir, layers="last")
     certified = (contractions(reservoir, graphs) < 1).all(axis=0)
     assert 0 < certified.sum() < len(graphs)
-    assert sorted(calls) == ["bind_program", "trees", "weight_facts"]
+    assert sorted(calls) == ["bind_program", "weight_facts"]
     embed(graphs, reservoir, layers="all")
     embed(graphs, reservoir, layers=[2, 0])
     embed(graphs, reservoir, layers=[0, 2])

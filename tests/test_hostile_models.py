@@ -28,7 +28,6 @@ from fdgnn import (
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.exceptions import GraphError, ModelFileError
 from fdgnn.reservoir import contractions, embed
-from fdgnn.reservoir.weights import MOST_ROWS
 from fdgnn.stability import LARGE_BLOCK, spectral_radius
 from model_file_tools import memory_below, merged, refused, with_arrays, with_record
 
@@ -195,9 +194,8 @@ def test_a_long_chain_of_neurons_costs_no_more_than_its_length(file):
     n = 5000
     chain = rewired(n, np.maximum(np.arange(n) - 1, 0)[:, None], 0.9)
     save_model(chain, file)
-    loaded = load_model(file)
-    assert loaded.reservoir_.trees.n_rows <= MOST_ROWS * n
-    assert loaded.transform(GRAPHS[:2]).shape == (2, n)
+    with memory_below(200_000_000):  # the square, of doubles in vectors, is 800 MB at least
+        assert load_model(file).transform(GRAPHS[:2]).shape == (2, n)
 
 
 @pytest.mark.parametrize("n", [40, 100, 200])

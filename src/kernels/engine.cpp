@@ -19,12 +19,6 @@ constexpr const char* PROGRAM = "fdgnn.program";
 
 using OwnProgram = std::unique_ptr<Program>;
 
-static Trees trees_of(nb::handle t) {
-    return {field<Array2<const bool>>(t, "core"), field<Array2<const i64>>(t, "heights"),
-            field<Array2<const i64>>(t, "first_rows"), nb::cast<i64>(t.attr("window")),
-            nb::cast<i64>(t.attr("n_rows"))};
-}
-
 static Outputs outputs_of(nb::handle o) {
     return {field<Array3<double>>(o, "pooled"), field<Array2<i32>>(o, "n_iter"),
             field<Array2<double>>(o, "residual"), field<Array3<double>>(o, "states")};
@@ -52,23 +46,19 @@ static i64 operations(const BoundQuotients& b, const Program& program) {
 }
 
 // Solve the quotients in the blocks `first` to `last`: how many in float32, in float64 and by steps, and
-// how many sums of states are not finite. The trees of the reservoir are looked up if they are needed.
+// how many sums of states are not finite.
 static auto solve_graphs(i64 first, i64 last, const nb::capsule& quotients,
                          const Array1<const double>& radii, const Array1<const double>& degrees,
                          double most_degree, bool directed, const Array1<const i32>& codes,
                          const Array2<const double>& features, const nb::capsule& program,
-                         nb::handle reservoir, double tol, i64 max_iter, nb::handle out) {
+                         double tol, i64 max_iter, nb::handle out) {
     const BoundQuotients& b = views_of<BoundQuotients>(quotients, QUOTIENTS);
     const Program& p = *views_of<OwnProgram>(program, PROGRAM);
     const Inputs inputs{view(codes), view(features), b.representatives};
     const Task task{b, inputs, view(radii), view(degrees), most_degree, directed, tol, max_iter};
     const Outputs filled = outputs_of(out);
-    const auto trees = [&]() -> std::optional<Trees> {
-        nb::gil_scoped_acquire lock;
-        return trees_of(reservoir.attr("trees"));  // which the reservoir keeps
-    };
     const Counts found =
-        unlocked(operations(b, p), [&] { return solve(first, last, task, p, trees, filled); });
+        unlocked(operations(b, p), [&] { return solve(first, last, task, p, false, filled); });
     return std::make_tuple(found.n_single, found.n_double, found.n_steps, found.n_infinite);
 }
 
@@ -96,9 +86,8 @@ static nb::list solve_few(nb::handle structure, const Array1<const u64>& first_c
                           {n_iter.data(), L, length(n)},
                           {residual.data(), L, length(n)},
                           {nullptr, 0, 0, 0}};
-        const auto no_trees = [] { return std::optional<Trees>(); };
         const Counts found =
-            unlocked(operations(b, p), [&] { return solve(0, -1, task, p, no_trees, out); });
+            unlocked(operations(b, p), [&] { return solve(0, -1, task, p, true, out); });
         if (found.n_steps > 0 || found.n_infinite > 0)
             results.append(nb::none());
         else
@@ -212,7 +201,7 @@ NB_MODULE(FDGNN_MODULE, m) {
           nb::arg().noconvert(), nb::arg().noconvert());
     m.def("solve_graphs", &solve_graphs, nb::arg(), nb::arg(), nb::arg(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
+          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
     m.def("solve_few", &solve_few, nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
     m.def("iterate_layers",

@@ -99,29 +99,6 @@ NB_MODULE(_kernels, m) {
               return numpy(cycle_radii(view(sources), view(values)));
           },
           nb::arg().noconvert(), nb::arg().noconvert());
-    m.def("order_layers",
-          [](const Array3<const i32>& recurrent, const Array3<const i32>& inputs,
-             const Array1<const bool>& wanted, const Array2<bool>& summed,
-             const Array2<bool>& kept) {
-              Order order = order_layers(view(recurrent), view(inputs), view(wanted),
-                                         view(summed), view(kept));
-              return std::make_tuple(numpy(std::move(order.neurons)),
-                                     numpy(std::move(order.components)),
-                                     numpy(std::move(order.layers)),
-                                     numpy(std::move(order.n_checked)),
-                                     numpy(std::move(order.period)));
-          },
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg().noconvert());
-    m.def("tree_heights",
-          [](const Array2<const i32>& sources, const Array1<const i64>& order,
-             const Array1<const i64>& offsets, const Array1<const i64>& n_checked,
-             const Array1<bool>& core, const Array1<i64>& heights) {
-              tree_heights(view(sources), view(order), view(offsets), view(n_checked), view(core),
-                           view(heights));
-          },
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
     m.def("bind_quotients",
           [](nb::handle arrays) { return bound(QUOTIENTS, quotients_of(arrays), {arrays}); });
     m.def("quotient_arrays", [](const nb::capsule& owner) {

@@ -1,7 +1,9 @@
 // A reservoir as the engine runs it: its weights in both precisions, and the orders of evaluation.
 #pragma once
 
+#include <algorithm>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "amplification.hpp"
@@ -34,6 +36,67 @@ private:
     std::vector<i64> slots;
     std::unique_ptr<bool[]> marks;
     Order order;
+};
+
+constexpr i64 MOST_ROWS = 64;  // earlier steps remembered for each neuron, on average
+
+// The neurons of each layer: the core, which has dynamics, and the trees that hang on it.
+//
+// Drawn wirings need about ten earlier steps for each neuron. Long chains, which a file can have, would
+// need as many as they have neurons: these count as core, which gives the same result.
+class Trees {
+public:
+    // `every` schedules all neurons.
+    Trees(const Weights<double>& weights, const Schedule& every)
+        : L(weights.n_layers()),
+          H(weights.n_units()),
+          marks(new bool[L * H]()),
+          own_heights(L * H),
+          own_first_rows(L * H),
+          core{marks.get(), L, H},
+          heights{own_heights.data(), L, H},
+          first_rows{own_first_rows.data(), L, H} {
+        for (i64 i = 0; i < L; i++) {
+            const i64 a = every.layers[i], b = every.layers[i + 1];
+            tree_heights(weights.rec_sources[i], every.order, every.components.part(a, b + 1),
+                         every.n_checked.part(a, b), {core[i], H}, {heights[i], H});
+        }
+        while (count_rows() > MOST_ROWS * H)
+            for (i64 i = 0; i < L; i++) {
+                if (tallest(i) + 3 < window) continue;
+                std::fill_n(&core[i][0], H, true);
+                std::fill_n(&heights[i][0], H, 0);
+            }
+    }
+    Trees(const Trees&) = delete;  // the views are of its own memory
+
+private:
+    const i64 L, H;
+    std::unique_ptr<bool[]> marks;
+    std::vector<i64> own_heights, own_first_rows;
+
+    i64 tallest(i64 layer) const { return *std::max_element(&heights[layer][0], &heights[layer][0] + H); }
+
+    i64 count_rows() {
+        window = 0, n_rows = 0;
+        for (i64 i = 0; i < L; i++) window = std::max(window, tallest(i) + 3);
+        for (i64 i = 0; i < L; i++) {
+            i64 end = 0;
+            for (i64 h = 0; h < H; h++) {
+                first_rows[i][h] = end;
+                end += core[i][h] ? window : heights[i][h] + 1;
+            }
+            n_rows = std::max(n_rows, end);
+        }
+        return n_rows;
+    }
+
+public:
+    const Grid<bool> core;       // (L, H) does the neuron have dynamics?
+    const Grid<i64> heights;     // (L, H) over how many neurons outside the core its state travels
+    const Grid<i64> first_rows;  // (L, H) where the neuron begins among the earlier steps
+    i64 window = 0;              // how many steps of the core are remembered
+    i64 n_rows = 0;              // how many steps of all neurons there are, in the layer with most
 };
 
 // `fdgnn.reservoir.weights.DeepReservoir.program`. Others own the given weights and radii.
@@ -76,6 +139,12 @@ public:
     // How far errors of cycles may be amplified on a graph with this spectral radius.
     double amplification(double rho) const { return amplifications->at(rho); }
 
+    // The trees of all neurons, parted when they are first needed.
+    const Trees& trees() const {
+        std::call_once(parted, [&] { own_trees.emplace(exact, every()); });
+        return *own_trees;
+    }
+
     i64 n_slots() const {
         return *std::max_element(own.views.slots.begin(), own.views.slots.end()) + 1;
     }
@@ -91,6 +160,8 @@ private:
     OwnSchedule own;
     std::optional<OwnSchedule> all;
     std::optional<Amplifications> amplifications;
+    mutable std::once_flag parted;
+    mutable std::optional<Trees> own_trees;
 
     static std::vector<float> converted(Span<const double> values) {
         return std::vector<float>(values.begin(), values.end());

@@ -33,11 +33,18 @@ struct Weights {
     Wiring<T> recurrent(i64 i) const { return {rec_sources[i], rec_values[i]}; }
 };
 
-// `fdgnn.reservoir.schedule.Schedule`.
+// The order of evaluation of a stack of layers; the arrays of all layers lie end to end.
 struct Schedule {
-    Span<const i64> order, components, layers, n_checked, period;
-    Grid<const bool> summed, kept;  // (L, H)
-    Span<const i64> slots;          // (L,)
+    Span<const i64> order;       // neurons in the order of evaluation, without those that nobody needs
+    Span<const i64> components;  // c has the neurons order[components[c]] up to order[components[c + 1]]
+    Span<const i64> layers;      // i has the components layers[i] up to layers[i + 1]
+    // How many neurons, from the first of a component on, show whether it has converged: 0 for a neuron
+    // that is evaluated once, 1 for a cycle, all for a denser component.
+    Span<const i64> n_checked;
+    Span<const i64> period;   // steps of the dynamics in one sweep of a component: m for a cycle
+    Grid<const bool> summed;  // (L, H) has a sum over neighbors that another neuron reads
+    Grid<const bool> kept;    // (L, H) is read by the next layer
+    Span<const i64> slots;    // (L,) the place of each layer among the layers asked for, or -1
 
     Span<const i64> neurons_of(i64 c) const { return order.part(components[c], components[c + 1]); }
     bool is_cycle(i64 c) const { return n_checked[c] == 1; }

@@ -41,11 +41,9 @@ i64 solve_blocks(const BlocksOfWay& some, const Task& task, const Program& progr
 }
 
 // Solve the quotients in the blocks `first` to `last`, or all if `last` is negative; fill `out` for all
-// graphs that have them. trees() are asked for if there are uncertified graphs; without any, no graph is
-// solved.
-template <class GetTrees>
-Counts solve(i64 first, i64 last, const Task& task, const Program& program, GetTrees trees,
-             const Outputs& out) {
+// graphs that have them. With `only_certified`, no graph is solved if one is not certified.
+inline Counts solve(i64 first, i64 last, const Task& task, const Program& program, bool only_certified,
+                    const Outputs& out) {
     const BoundQuotients& b = task.graphs;
     if (last < 0) last = b.block_offsets.size - 1;
     std::vector<Plan> plans(b.graphs.size);
@@ -57,8 +55,7 @@ Counts solve(i64 first, i64 last, const Task& task, const Program& program, GetT
     const BlocksOfWay singles(first, last, b, span(plans), Way::SINGLE);
     const BlocksOfWay steps(first, last, b, span(plans), Way::STEPS);
     counts.n_steps = steps.size();
-    std::optional<Trees> parted;
-    if (steps.size() > 0 && !(parted = trees())) return counts;
+    if (steps.size() > 0 && only_certified) return counts;
     counts.n_infinite = solve_blocks<float>(singles, task, program, all, out);
     const BlocksOfWay doubles(first, last, b, span(plans), Way::DOUBLE);  // some were single
     counts.n_double = doubles.size();
@@ -69,7 +66,7 @@ Counts solve(i64 first, i64 last, const Task& task, const Program& program, GetT
             out.residual[layer][b.graphs[k]] = 0.0;
         }
     counts.n_infinite += solve_blocks<double>(doubles, task, program, all, out);
-    if (parted) follow_graphs(span(steps.blocks), task, program, *parted, out);
+    if (steps.size() > 0) follow_graphs(span(steps.blocks), task, program, out);
 
     for (i64 g = 0; g < b.quotient_of.size; g++) {  // the same for graphs that look alike
         const i64 k = b.quotient_of[g], own = b.graphs[k];

@@ -16,23 +16,13 @@
 
 namespace fdgnn {
 
-// `fdgnn.reservoir.schedule.Trees`.
-struct Trees {
-    Grid<const bool> core;        // (L, H) does the neuron have dynamics?
-    Grid<const i64> heights;      // (L, H) over how many neurons outside the core its state travels
-    Grid<const i64> first_rows;   // (L, H) where the neuron begins among the earlier steps
-    i64 window;                   // how many steps of the core are remembered
-    i64 n_rows;
-};
-
 // Follows quotients in float64.
 class Follower {
 public:
-    Follower(Span<const i64> quotients, const Task& task, const Program& program,
-             const Trees& trees, const Outputs& out)
+    Follower(Span<const i64> quotients, const Task& task, const Program& program, const Outputs& out)
         : weights(program.weights<double>()),
           schedule(program.every()),
-          trees(trees),
+          trees(program.trees()),
           tol(task.tol),
           max_iter(task.max_iter),
           slots(program.schedule().slots),
@@ -192,8 +182,8 @@ private:
 
 // Follow quotients through all layers; fill `out`.
 inline void follow_graphs(Span<const i64> quotients, const Task& task, const Program& program,
-                          const Trees& trees, const Outputs& out) {
-    Follower follower(quotients, task, program, trees, out);
+                          const Outputs& out) {
+    Follower follower(quotients, task, program, out);
     for (i64 k = 0; k < quotients.size; k++) follower.follow(quotients.part(k, k + 1));
 }
 

@@ -120,7 +120,7 @@ struct NeededComponents {
 // Drop the components that nobody needs; say how each of the others converges.
 //
 // sources (H, C). In `needed` (H,) all that needed neurons read is marked as well. n_checked and
-// period: see `fdgnn.reservoir.schedule.Schedule`.
+// period: see `Schedule`.
 inline NeededComponents needed_components(Grid<const i32> sources, const Components& found,
                                           std::vector<char>& needed) {
     const Span<const i64> order = span(found.order), offsets = span(found.offsets);
@@ -153,7 +153,7 @@ inline NeededComponents needed_components(Grid<const i32> sources, const Compone
     return kept;
 }
 
-// The orders of all layers end to end; see `fdgnn.reservoir.schedule.Schedule`.
+// The orders of all layers end to end; see `Schedule`.
 struct Order {
     std::vector<i64> neurons, components{0}, layers{0}, n_checked, period;
 

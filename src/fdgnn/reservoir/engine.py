@@ -112,7 +112,6 @@ def solve_counted(
         graphs.directed,
         *_inputs(graphs, reservoir),
         reservoir.program(wanted),
-        reservoir,
         float(tol),
         int(max_iter),
         out,
