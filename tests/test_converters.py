@@ -310,7 +310,7 @@ def test_networkx_edge_labels():
     assert as_batch(bonds).edge_labels.tolist() == ["s", "s", "d", "d", "t", "t"]
     assert as_batch(bonds, weight_attribute=None).weights is None
     named = [labeled(1, 2, name="bond")]
-    with pytest.warns(UnusedDataWarning, match="edges have 'bond'"):
+    with pytest.warns(UnusedDataWarning, match="attributes 'bond' of edges are not used"):
         assert as_batch(named).edge_labels is None
     assert as_batch(named, edge_label_attribute="bond").edge_label_values.tolist() == [1, 2]
     assert as_batch([labeled(1, 2)], weight_attribute="label").edge_labels is None
@@ -335,7 +335,9 @@ def test_networkx_edge_labels():
 )
 def test_edge_labels_that_cannot_be_used_are_left_out(others):
     """Unless they are asked for."""
-    assert as_batch(others).edge_labels is None
+    with pytest.warns(UnusedDataWarning, match="'label' of edges are not used: name one by"):
+        assert as_batch(others).edge_labels is None
+    assert as_batch(others[:1], edge_label_attribute="").edge_labels is None
     with pytest.raises(GraphError):
         as_batch(others, edge_label_attribute="label")
 
@@ -445,8 +447,11 @@ def test_pyg_edge_labels():
             [data(edge_index=BOTH_WAYS, edge_attr=values)], weight_attribute="edge_attr"
         )
         assert weighted.edge_labels is None
-    for values in (np.eye(6, dtype=int), np.array(labels) / 2, range(6), labels[:5]):
-        assert as_batch([data(edge_index=BOTH_WAYS, edge_attr=values)]).edge_labels is None
+    for values in (np.eye(6, dtype=int), np.ones((6, 2)), range(6), labels[:5]):
+        one = [data(edge_index=BOTH_WAYS, edge_attr=values)]
+        with pytest.warns(UnusedDataWarning, match="PyG graphs: attributes 'edge_attr' of edges"):
+            assert as_batch(one).edge_labels is None
+        assert as_batch(one, edge_label_attribute="").edge_labels is None  # and nothing is told
     named = [data(edge_index=BOTH_WAYS, bond=labels)]
     assert as_batch(named).edge_labels is None
     assert sorted(as_batch(named, edge_label_attribute="bond").edge_labels) == labels
@@ -456,11 +461,52 @@ def test_pyg_edge_labels():
         as_batch([data(edge_index=BOTH_WAYS, z=range(6))], edge_label_attribute="z")
 
 
+@pytest.mark.parametrize("dtype", [int, float, bool])
+@pytest.mark.parametrize("names", [{}, {"edge_label_attribute": "edge_attr"}])
+def test_pyg_one_hot_edge_attr_is_labels(dtype, names):
+    """As TUDataset of PyG has it."""
+    one_hot = np.eye(4, dtype=dtype)[[1, 1, 2, 2, 3, 3]]
+    one = data(edge_index=BOTH_WAYS, edge_attr=one_hot)
+    lonely = data(edge_index=np.empty((2, 0), dtype=int), edge_attr=one_hot[:0], num_nodes=2)
+    batch = as_batch([one, lonely], **names)
+    assert (sorted(batch.edge_labels), batch.weights) == ([1, 1, 2, 2, 3, 3], None)
+
+
+def test_pyg_several_integers_per_edge_are_one_label_if_named():
+    pairs = np.stack([[1, 1, 2, 2, 3, 3], [0] * 6], axis=1)
+    one = [data(edge_index=BOTH_WAYS, edge_attr=pairs)]
+    with pytest.warns(UnusedDataWarning):
+        assert as_batch(one).edge_labels is None
+    batch = as_batch(one, edge_label_attribute="edge_attr")
+    assert batch.edge_label_values.tolist() == ["1,0", "2,0", "3,0"]
+
+
+@pytest.mark.parametrize("shape", [(6,), (6, 1)])
+def test_pyg_one_real_number_per_edge_is_its_weight(shape):
+    one = data(edge_index=BOTH_WAYS, edge_attr=np.reshape([0.5, 0.5, 2, 2, 3, 3], shape))
+    batch = as_batch([one])
+    assert (sorted(set(batch.weights)), batch.edge_labels) == ([0.5, 2, 3], None)
+    two_ways = data(edge_index=BOTH_WAYS, edge_attr=np.linspace(0, 1, 6))
+    with pytest.warns(UnusedDataWarning, match="edge_attr"):
+        assert as_batch([two_ways, one]).weights is None  # for some it cannot be used
+    with pytest.raises(GraphError, match="listed with different weights"):
+        as_batch([two_ways], weight_attribute="edge_attr")
+
+
+def test_pyg_attributes_of_vertices_that_are_not_used_are_told():
+    one = data(edge_index=BOTH_WAYS, num_nodes=3, z=[6, 6, 8], pos=np.ones((3, 2)), y=[1, 2, 3])
+    with pytest.warns(UnusedDataWarning, match="PyG graphs: attributes 'pos', 'z' of vertices"):
+        as_batch([one])
+    assert as_batch([one], label_attribute="z").labels.tolist() == [6, 6, 8]
+    assert as_batch([one], feature_attributes=[]).labels is None
+
+
 def test_pyg_weights():
     weights = [1, 1, 2, 2, 3, 3]
     column = np.reshape(weights, (6, 1))
     plain = data(edge_index=BOTH_WAYS, edge_attr=np.ones((6, 4)))
-    assert as_batch([plain]).weights is None
+    with pytest.warns(UnusedDataWarning, match="edge_attr"):
+        assert as_batch([plain]).weights is None
     expected = as_batch([data(edge_index=BOTH_WAYS, edge_weight=weights)])
     assert expected.adjacency().toarray().tolist() == [[0, 1, 3], [1, 0, 2], [3, 2, 0]]
     named = data(edge_index=BOTH_WAYS, edge_attr=column)

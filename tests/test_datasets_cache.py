@@ -18,6 +18,9 @@ from fdgnn.exceptions import FDGNNWarning
 from fdgnn.graphs import GraphBatch
 from tu_files import TEXTS, write_folder, write_zip
 
+# The small TU dataset has attributes beside labels.
+pytestmark = pytest.mark.filterwarnings("ignore:.*attributes of vertices are not used")
+
 
 @pytest.fixture(autouse=True)
 def cache_folder(tmp_path, monkeypatch) -> Path:
@@ -234,7 +237,7 @@ def test_a_full_disk_costs_a_warning(dataset, cache_folder, parses, monkeypatch,
 
     monkeypatch.setattr(np if where == "savez" else os, where, full)
     with pytest.warns(FDGNNWarning, match=r"No space left.*FDGNN_CACHE") as caught:
-        graphs, _ = load_tu(dataset)
+        graphs, _ = load_tu(dataset, vertex="labels")
     assert [warning.filename for warning in caught] == [__file__]
     assert graphs.n_vertices == TEXTS["graph_indicator"].count("\n")
     assert list(cache_folder.iterdir()) == []

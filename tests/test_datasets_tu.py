@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -7,12 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fdgnn import load_tu
+from fdgnn import Graph, as_batch, limits, load_tu, read_graphs
 from fdgnn.datasets import files
-from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError
+from fdgnn.exceptions import (
+    DatasetFormatError,
+    DatasetNotFoundError,
+    UnsafeArchiveError,
+    UnusedDataWarning,
+)
 from fdgnn.graphs import GraphBatch
 from fdgnn.kernels import parse_rows
+from strategies import assert_same
 from tu_files import TEXTS, write_folder, write_zip
+
+# The small TU dataset has attributes beside labels.
+pytestmark = pytest.mark.filterwarnings("ignore:.*attributes of vertices are not used")
 
 
 def arcs_of(graphs: GraphBatch, g: int) -> set[tuple[int, int]]:
@@ -55,13 +65,72 @@ def test_vertices_carry_labels_features_or_nothing(tmp_path):
 
 
 def test_labels_where_there_are_none_is_nothing_as_in_the_paper(tmp_path):
-    graphs, _ = load_tu(write_folder(tmp_path, node_labels=None))
+    path = write_folder(tmp_path, node_labels=None)
+    graphs, _ = load_tu(path, vertex="labels")
     assert graphs.labels is None
     assert graphs.features is None
+    assert load_tu(path)[0].features.shape == (6, 2)  # "auto" reads what there is
+
+
+def test_labels_and_attributes_together(tmp_path):
+    path = write_folder(tmp_path / "toy")
+    graphs, _ = load_tu(path, vertex="both")
+    assert graphs.labels is None
+    labels, features = (load_tu(path, vertex=vertex)[0] for vertex in ("labels", "features"))
+    np.testing.assert_array_equal(graphs.features[:, :2], features.features)
+    columns = labels.labels[:, None] == [3, 7, 12]
+    np.testing.assert_array_equal(graphs.features[:, 2:], columns)
+    assert graphs.schema.label_columns == (3, 7, 12)
+    assert_same(load_tu(path, vertex="both")[0], graphs)  # from the cache
+    beside = as_batch([
+        Graph(g.edge_index, labels=g.labels, features=h.features)
+        for g, h in zip(labels, features, strict=True)
+    ])  # fmt: skip
+    assert_same(graphs, beside)
+    assert_same(read_graphs(path, like=graphs.schema).graphs, graphs)
+    with pytest.raises(
+        DatasetFormatError, match=r"node_labels.txt is missing: .*vertex='features'"
+    ):
+        load_tu(write_folder(tmp_path / "none", node_labels=None), vertex="both")
+    other = write_folder(tmp_path / "other", node_labels="7\n7\n3\n13\n3\n3\n")
+    with pytest.raises(DatasetFormatError, match=r"labels \(3, 7, 13\) .* \(3, 7, 12\)"):
+        read_graphs(other, like=graphs.schema)
+    table = tmp_path / "g.jsonl"
+    table.write_text('{"edge_index": [[0], [1]], "x": [[0.5], [1.5]]}\n')
+    with pytest.raises(
+        DatasetFormatError, match="labels beside features are read from TU datasets"
+    ):
+        read_graphs(table, vertex="both")
+
+
+def test_a_column_for_each_label_is_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "RATIO_MATTERS_FROM", 100)
+    with limits.changed(FDGNN_MAX_EXPANSION=5), pytest.raises(UnsafeArchiveError, match="node_lab"):
+        load_tu(write_folder(tmp_path), vertex="both")
+
+
+def test_what_is_not_used_is_told_once_until_it_is_chosen(tmp_path):
+    numbers = "0.5\n" * 11
+    path = write_folder(tmp_path, edge_labels="1\n" * 11, edge_attributes=numbers)
+    with pytest.warns(UnusedDataWarning) as told:
+        load_tu(path)
+    (message,) = [str(warning.message) for warning in told]
+    assert "attributes of vertices are not used: `vertex='both'`" in message
+    assert "attributes of edges are not used: `edge_labels='weights'`" in message
+    assert told[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for vertex in ("labels", "features", "both", "none"):
+            for edge_labels in ("labels", "weights", "ignore"):
+                graphs, _ = load_tu(path, vertex=vertex, edge_labels=edge_labels)
+                assert (graphs.weights is not None) == (edge_labels == "weights")
+        assert set(graphs.weights if graphs.weights is not None else [0.5]) == {0.5}
 
 
 def test_vertex_names_a_choice(tmp_path):
-    with pytest.raises(ValueError, match="vertex='label': expected one of labels, features, none"):
+    with pytest.raises(
+        ValueError, match="vertex='label': expected one of auto, labels, features, none, both"
+    ):
         load_tu(write_folder(tmp_path), vertex="label")
 
 

@@ -290,7 +290,7 @@ def test_a_model_reads_the_attributes_of_networkx_graphs_that_it_was_fitted_on()
         assert fitted.input_schema_.vertex_attributes == ("atom",)
         assert fitted.predict(graphs).tolist() == [0, 1] * 4
         found = fitted.usable([*graphs[:2], nx.path_graph(2)])
-        assert found.faults == {2: "its nodes do not all have the attribute 'atom'; set it on each"}
+        assert found.faults == {2: "edge 0, 1 has no attribute 'weight'; set it on every edge"}
     parallel = nx.MultiGraph([(0, 1, {"weight": 1}), (0, 1, {"weight": 2})])
     batch = as_batch([parallel], weight_attribute="weight")
     assert_same(as_batch([parallel], like=batch.schema), batch)
@@ -305,11 +305,16 @@ def test_attributes_that_are_not_used_are_told_once():
         as_batch(graphs)
     assert len(told) == 1
     message = str(told[0].message)
-    assert "nodes have 'atom' and edges have 'color', 'weight'" in message
+    assert "attributes 'atom' of vertices are not used" in message
+    assert "attributes 'color', 'weight' of edges are not used" in message
     assert told[0].filename == __file__
-    with pytest.warns(UnusedDataWarning, match="not used: edges have 'color', 'weight';"):
+    with pytest.warns(
+        UnusedDataWarning, match="^networkx graphs: attributes 'color', 'weight' of edges"
+    ):
         as_batch(graphs, label_attribute="atom")
     as_batch(graphs, feature_attributes=[], weight_attribute="weight")  # chosen: nothing to tell
+    nothing = as_batch(graphs, feature_attributes=[], edge_label_attribute="")
+    assert (nothing.labels, nothing.weights, nothing.edge_labels) == (None, None, None)
     others = [nx.cycle_graph(3), nx.cycle_graph(4)] * 3
     with pytest.warns(UnusedDataWarning):
         fitted = of_wl().fit([*graphs, *others], [0] * 3 + [1] * 6)

@@ -154,12 +154,16 @@ def test_tu_datasets_are_tables_too(tmp_path, write):
 
 def test_tu_features_are_read_where_there_are_no_labels(tmp_path):
     both = write_folder(tmp_path / "both")
-    with pytest.warns(UnusedDataWarning, match=r"both: attributes of vertices are not used, only"):
+    with pytest.warns(
+        UnusedDataWarning, match="both: attributes of vertices are not used: `vertex='both'` reads"
+    ):
         assert read_graphs(both).graphs.features is None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert read_graphs(both, vertex="features").graphs.features is not None
         read_graphs(both, vertex="labels")
+        beside = read_graphs(both, vertex="both")
+    assert beside.graphs.features.shape == (6, 2 + len(beside.schema.label_columns))
     path = write_folder(tmp_path / "toy", node_labels=None)
     assert read_graphs(path).graphs.features.shape == (6, 2)
     assert read_graphs(path, vertex="none").graphs.features is None

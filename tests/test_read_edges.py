@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 
 from fdgnn import iter_graphs, load_tu, read_graphs
-from fdgnn.exceptions import DatasetFormatError
+from fdgnn.exceptions import DatasetFormatError, UnusedDataWarning
 from strategies import assert_same
 from tu_files import TEXTS, write_folder
 
 # The small TU dataset has attributes beside labels.
-pytestmark = pytest.mark.filterwarnings("ignore:.*attributes of vertices are not used")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*attributes of vertices are not used"),
+    pytest.mark.filterwarnings("ignore:.*values of 'edge_attr' are not used"),
+]
 
 EDGE_LABELS = "1\n1\n2\n2\n1\n1\n3\n2\n1\n4\n4\n"
 
@@ -30,7 +33,7 @@ def rows(tmp_path, *arc_data, **fields):
 
 
 INTEGERS, REALS = [[1], [1], [2], [2]], [0.5, 0.5, 2, 2]
-TEXTS_ON_ARCS = ["single", "single", "double", "double"]
+TEXTS_ON_EDGES = ["single", "single", "double", "double"]
 
 
 def test_by_default_one_real_number_is_a_weight_and_everything_discrete_a_label(tmp_path):
@@ -51,9 +54,9 @@ def test_by_default_one_real_number_is_a_weight_and_everything_discrete_a_label(
     ("data", "labels"),
     [
         (INTEGERS, [1, 1, 2, 2]),
-        (TEXTS_ON_ARCS, TEXTS_ON_ARCS),
+        (TEXTS_ON_EDGES, TEXTS_ON_EDGES),
         ([[1, 0], [1, 0], [0, 1], [0, 1]], ["1,0", "1,0", "0,1", "0,1"]),
-        ([[t, "x"] for t in TEXTS_ON_ARCS], [f"{t},x" for t in TEXTS_ON_ARCS]),
+        ([[t, "x"] for t in TEXTS_ON_EDGES], [f"{t},x" for t in TEXTS_ON_EDGES]),
         ([True, True, False, False], [1, 1, 0, 0]),
     ],
 )
@@ -102,6 +105,32 @@ def test_bad_labels_are_a_bad_row_if_labels_are_asked_for(tmp_path, bad, why):
     table = read_graphs(path)
     assert (len(table.graphs), table.rejects) == (4, ())
     assert (table.graphs.edge_labels, table.schema.edge_labels) == (None, "ignore")
+
+
+@pytest.mark.filterwarnings("error")
+def test_values_of_edges_that_are_not_used_are_told_once(tmp_path):
+    path = rows(tmp_path, REALS, TEXTS_ON_EDGES, TEXTS_ON_EDGES)
+    with pytest.warns(UnusedDataWarning, match=r"jsonl: the values of 'edge_attr' are not") as told:
+        table = read_graphs(path)
+    assert (len(table.graphs), table.graphs.edge_labels, len(told)) == (3, None, 1)
+    for use, n_read in (("labels", 2), ("ignore", 3)):  # the options that it names
+        assert len(read_graphs(path, edge_labels=use).graphs) == n_read
+    assert len(read_graphs(path, like=table.schema).graphs) == 3  # it was told
+
+
+def test_one_of_two_columns_that_mean_the_same(tmp_path):
+    path = rows(tmp_path, INTEGERS, x=[[0.5], [1.5], [2.5]], edge_weight=REALS)
+    with pytest.warns(UnusedDataWarning, match="'x' are not used: `vertex_attributes` .* 'edge_we"):
+        assert read_graphs(path).graphs.labels.tolist() == [5, 6, 7]
+    chosen = {"vertex_attributes": "x", "edge_attribute": "edge_weight"}
+    table = read_graphs(path, **chosen)
+    assert (table.graphs.features.ravel().tolist(), table.graphs.weights[0]) == (
+        [0.5, 1.5, 2.5],
+        0.5,
+    )
+    assert_same(read_graphs(path, like=table.schema).graphs, table.graphs)
+    with pytest.raises(DatasetFormatError, match="no column 'z' for `vertex_attributes`"):
+        read_graphs(path, vertex_attributes="z", edge_attribute="edge_attr")
 
 
 def test_rows_that_are_bad_anyway_do_not_cost_the_labels(tmp_path):
@@ -177,14 +206,15 @@ def test_tu_edge_attributes(tmp_path):
     numbers = "".join(f"{float(line) / 2}\n" for line in EDGE_LABELS.split())
     path = write_folder(tmp_path / "one", edge_attributes=numbers)
     assert load_tu(path, edge_labels="auto")[0].weights[0] == 0.5
-    plain = load_tu(path)[0]
+    plain = load_tu(path, edge_labels="ignore")[0]
     assert (plain.weights, plain.edge_labels, plain.schema.edge_labels) == (None, None, "ignore")
     assert read_graphs(path).graphs.weights[0] == 0.5
     with pytest.raises(DatasetFormatError, match="there are no edge labels, or an edge has differ"):
         read_graphs(path, edge_labels="labels")
     pairs = "".join(f"{line}, 0\n" for line in EDGE_LABELS.split())
     path = write_folder(tmp_path / "two", edge_attributes=pairs)
-    assert load_tu(path, edge_labels="auto")[0].weights is None
+    with pytest.warns(UnusedDataWarning, match="attributes of edges are not used: .*'ignore'"):
+        assert load_tu(path, edge_labels="auto")[0].weights is None
     with pytest.raises(DatasetFormatError, match="2 numbers per edge cannot be its weight"):
         load_tu(path, edge_labels="weights")
 

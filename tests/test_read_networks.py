@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fdgnn import as_batch, read_graphs
-from fdgnn.exceptions import DatasetFormatError
+from fdgnn.exceptions import DatasetFormatError, UnusedDataWarning
 from strategies import assert_same
 
 nx = pytest.importorskip("networkx")
@@ -90,7 +90,10 @@ def test_attributes_to_choose_from(tmp_path):
 def test_weights_labels_and_directions(tmp_path):
     graph = molecule("C", "O", weight=2.5, bond="double")
     nx.write_graphml(graph, tmp_path / "a.graphml")
-    assert read_graphs(tmp_path).graphs.weights.tolist() == [2.5, 2.5]
+    with pytest.warns(UnusedDataWarning, match="attributes 'bond' of edges are not used: `edge_at"):
+        table = read_graphs(tmp_path)
+    assert table.graphs.weights.tolist() == [2.5, 2.5]
+    assert read_graphs(tmp_path, like=table.schema).rejects == ()  # it was told
     found = read_graphs(tmp_path, edge_attribute="bond").graphs
     assert (found.edge_labels.tolist(), found.weights) == (["double", "double"], None)
     nx.write_graphml(graph.to_directed(), tmp_path / "a.graphml")
@@ -120,7 +123,8 @@ def test_a_table_that_names_no_file(folder):
 
 def test_labels_of_edges(tmp_path):
     nx.write_graphml(molecule("C", "O", weight=2.5, label="double"), tmp_path / "a.graphml")
-    assert read_graphs(tmp_path).graphs.edge_labels is None  # of the two, a weight is the usual one
+    with pytest.warns(UnusedDataWarning, match="a.graphml: attributes 'label' of edges are not"):
+        assert read_graphs(tmp_path).graphs.edge_labels is None  # a weight is the usual one
     found = read_graphs(tmp_path, edge_labels="labels").graphs
     assert (found.edge_labels.tolist(), found.weights) == (["double", "double"], None)
     nx.write_graphml(molecule("C", "O", label="double"), tmp_path / "a.graphml")

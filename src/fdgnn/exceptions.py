@@ -34,6 +34,8 @@ Each message says what is wrong, in which graph or file, what was found, and wha
 from __future__ import annotations
 
 import sys
+import warnings
+from collections.abc import Mapping
 
 
 class FDGNNError(Exception):
@@ -155,3 +157,18 @@ def frames_of_libraries() -> int:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_LIBRARIES):
         frame, count = frame.f_back, count + 1
     return count
+
+
+def warn_unused(where: str, remedies: Mapping[str, str]) -> None:
+    """Warn once of all that is present in some graphs and not used.
+
+    Parameters
+    ----------
+    where : str
+        The file, or the kind of graphs.
+    remedies : mapping
+        What is present, and the options that use it or leave it out without a warning.
+    """
+    if remedies:
+        found = "; ".join(f"{what} are not used: {remedy}" for what, remedy in remedies.items())
+        warnings.warn(f"{where}: {found}", UnusedDataWarning, stacklevel=frames_of_libraries())

@@ -17,14 +17,14 @@ from fdgnn.records import Record
 
 Vertex = Literal["labels", "features", "none"]
 EdgeUse = Literal["ignore", "labels", "weights"]
-VertexChoice = Vertex | Literal["auto"]
+VertexChoice = Vertex | Literal["auto", "both"]
 EdgeChoice = EdgeUse | Literal["auto"]
 Atoms = Literal["element", "typed", "rich"]
 Standardize = Literal["parent", "tautomer"]
 USUAL_ATOMS: Atoms = "typed"  # unless someone says otherwise
 
 CHOICES: Mapping[str, Sequence[Any]] = {
-    "vertex": ("auto", *get_args(Vertex)),
+    "vertex": ("auto", *get_args(Vertex), "both"),
     "edge_labels": ("auto", *get_args(EdgeUse)),
     "atoms": (None, *get_args(Atoms)),
     "standardize": (None, *get_args(Standardize)),
@@ -63,8 +63,10 @@ class ReadOptions(Record, frozen=True, kw_only=True, omit_defaults=True, repr_om
         of your own; `GraphTable.columns` has them.
     strict : bool, default=False
         Raise an error at the first invalid row.
-    vertex : {"auto", "labels", "features", "none"}, default="auto"
-        What vertices carry; "auto" means labels if they have one integer or text each.
+    vertex : {"auto", "labels", "features", "none", "both"}, default="auto"
+        What is read of vertices. "auto" reads labels if they have one integer or text each, and
+        features otherwise. "both" is for TU datasets: labels become columns of zeros and ones
+        after the features.
     vertex_attributes : str or sequence of str, optional
         Attributes of GraphML nodes; by default ``label``, or the only one there is.
     edge_attribute : str, optional
@@ -165,19 +167,21 @@ class ReadOptions(Record, frozen=True, kw_only=True, omit_defaults=True, repr_om
                 f"`descriptors` has {min(unknown)!r}, which the model was not fitted with; leave "
                 "`descriptors` out: the model knows its own"
             )
+        settled = {name: getattr(schema, name) for name in GRAPH_OPTIONS}
+        if schema.label_columns:
+            settled["vertex"] = "both"
         for name in GRAPH_OPTIONS[:-2]:
-            given, known = getattr(self, name), getattr(schema, name)
-            if given not in _UNDECIDED and given != known:
+            given = getattr(self, name)
+            if given not in _UNDECIDED and given != settled[name]:
                 raise ValueError(
                     f"`{name}` is {given!r}, but the model's training data was read with "
-                    f"{known!r}; leave `{name}` out"
+                    f"{settled[name]!r}; leave `{name}` out"
                 )
         if self.smiles_column is not None and schema.source != "molecules":
             raise ValueError(
                 f"`smiles_column` is {self.smiles_column!r}, but the model's training data was "
                 "not read from SMILES; leave `smiles_column` out"
             )
-        settled = {name: getattr(schema, name) for name in GRAPH_OPTIONS}
         if not schema.direction_given:
             settled["directed"] = None
         if schema.source != "networks":  # names of columns are those of one file
@@ -240,7 +244,8 @@ class InputSchema(
             and (self.atoms is not None or not (self.standardize or self.stereo))
             and len(self.label_columns) <= (self.n_features or 0)
             and set(self.categories) <= set(self.descriptors)
-            and "auto" not in (self.vertex, self.edge_labels)
+            and self.vertex in get_args(Vertex)
+            and self.edge_labels in get_args(EdgeUse)
         )
         if not complete:
             raise ValueError(f"an input schema that contradicts itself: {self}")
@@ -258,7 +263,8 @@ class InputSchema(
             return "nothing"
         if self.vertex == "labels":
             return f"{self.label_kind} labels"
-        return f"{self.n_features} features per vertex"
+        labels = f" for the labels {self.label_columns}" if self.label_columns else ""
+        return f"{self.n_features} features per vertex{labels}"
 
     @property
     def edges_in_words(self) -> str:

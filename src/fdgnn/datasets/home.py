@@ -238,7 +238,7 @@ class _Limited:
 
 
 ABANDONED_AFTER = 3600.0  # seconds; no process takes that long to write one file
-FORMAT = 5  # raise this number whenever parsing the same files gives another result
+FORMAT = 6  # raise this number whenever parsing the same files gives another result
 
 Dataset = tuple[GraphBatch, Ints]
 

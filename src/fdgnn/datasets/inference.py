@@ -20,7 +20,7 @@ from fdgnn.graphs.checks import is_text
 from fdgnn.graphs.descriptors import kind_of_cells
 from fdgnn.graphs.molecules import Molecule, molecule_schema
 from fdgnn.graphs.raw import Raw, RawGraph
-from fdgnn.schema import USUAL_ATOMS, EdgeChoice, InputSchema, ReadOptions, VertexChoice
+from fdgnn.schema import USUAL_ATOMS, EdgeChoice, InputSchema, ReadOptions, Vertex, VertexChoice
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def settle(raws: Sequence[RawGraph], options: ReadOptions) -> InputSchema:
         source="table",
         directed=directed,
         direction_given=options.directed is not None,
-        vertex=vertex,
+        vertex=cast(Vertex, vertex),
         label_kind=("text" if x.kind == "text" else "integer") if vertex == "labels" else None,
         n_features=x.width if vertex == "features" else None,
         edge_labels=use,

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from fdgnn.arrays import Array
 from fdgnn.datasets.files import open_unpacked
 from fdgnn.datasets.rows import BadRow, Row
 from fdgnn.datasets.text import read_csv
-from fdgnn.exceptions import DatasetFormatError, GraphError
+from fdgnn.exceptions import DatasetFormatError, GraphError, warn_unused
 from fdgnn.extras import require
-from fdgnn.graphs.libraries import raw_network
+from fdgnn.graphs import checks
 from fdgnn.graphs.raw import RawGraph
 from fdgnn.limits import MAX_ROW_BYTES
 from fdgnn.schema import ReadOptions
@@ -95,12 +98,46 @@ def network_reader(options: ReadOptions) -> Callable[[Mapping[str, Any]], RawGra
         graph = _load(nx, row[PATH])
         if not names:
             names.append((_vertex_attributes(graph, row[PATH], options), _edge(graph, options)))
+            _warn_of_others(graph, row[PATH], *names[0], options)
         if options.directed and not graph.is_directed():
             graph = graph.to_directed()  # each edge both ways
         directed = graph.is_directed() if options.directed is None else options.directed
-        return raw_network(graph, *names[0], directed)
+        return _raw_network(graph, *names[0], directed)
 
     return read
+
+
+def _raw_network(
+    graph: Any, vertex_attributes: Sequence[str], edge_attribute: str | None, directed: bool
+) -> RawGraph:
+    """Find the edges of a networkx graph, and the attributes of these names."""
+    position = {node: i for i, node in enumerate(graph)}
+    ends = [(position[u], position[v]) for u, v in graph.edges()]
+    columns = [_attributes(graph.nodes(data=name), name, "node") for name in vertex_attributes]
+    carried = None
+    if edge_attribute is not None:
+        carried = _attributes(graph.edges(data=edge_attribute), edge_attribute, "edge")
+    x = None
+    if columns:
+        x = columns[0] if len(columns) == 1 else np.column_stack(columns)
+    return RawGraph(
+        edges=np.array(ends, dtype=np.int64).reshape(-1, 2).T,
+        n_vertices=len(position),
+        x=x,
+        carried=carried,
+        directed=directed,
+        vertex_attributes=tuple(vertex_attributes),
+        edge_attribute=edge_attribute,
+    )
+
+
+def _attributes(entries: Iterable[tuple[Any, ...]], name: str, what: str) -> Array:
+    """One value for each node, or for each edge."""
+    values = [value for *_, value in entries]
+    if any(value is None for value in values):
+        raise GraphError(f"its {what}s do not all have the attribute {name!r}; set it on each")
+    checks.check_texts(values, f"attributes {name!r}")
+    return checks.without_padding(checks.as_array(values, f"attributes {name!r}"))
 
 
 def _load(nx: Any, path: Path) -> Any:
@@ -137,6 +174,24 @@ def _vertex_attributes(graph: Any, path: Path, options: ReadOptions) -> list[str
             "`vertex_attributes`, or use none of them by `vertex='none'`"
         )
     return found
+
+
+def _warn_of_others(
+    graph: Any, path: Path, vertices: list[str], edge: str | None, options: ReadOptions
+) -> None:
+    """Warn of attributes that are not read, where the user has not chosen among them."""
+    of_vertices = {name for _, data in graph.nodes(data=True) for name in data} - {*vertices}
+    of_edges = {name for *_, data in graph.edges(data=True) for name in data} - {edge}
+    remedies = {}
+    if of_vertices and options.vertex == "auto" and not options.vertex_attributes:
+        remedies[f"attributes {', '.join(sorted(map(repr, of_vertices)))} of vertices"] = (
+            "`vertex_attributes` names those to read, and `vertex='none'` reads none"
+        )
+    if of_edges and options.edge_labels == "auto" and options.edge_attribute is None:
+        remedies[f"attributes {', '.join(sorted(map(repr, of_edges)))} of edges"] = (
+            "`edge_attribute` names the one to read, and `edge_labels='ignore'` reads none"
+        )
+    warn_unused(path.name, remedies)
 
 
 def _edge(graph: Any, options: ReadOptions) -> str | None:

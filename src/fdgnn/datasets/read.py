@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import difflib
 import os
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -18,9 +17,8 @@ import numpy as np
 from msgspec.structs import replace as replace_fields
 
 from fdgnn.datasets import molecule_files, networks
-from fdgnn.datasets.files import Stream, is_stream, open_dataset
+from fdgnn.datasets.files import Stream, is_stream
 from fdgnn.datasets.formats import recognize
-from fdgnn.datasets.home import data_home, find
 from fdgnn.datasets.molecule_files import MoleculeColumn, bonds_of, smiles_column
 from fdgnn.datasets.rows import FileRows, GraphTable, GraphTables, Row, RowReader
 from fdgnn.datasets.tables import (
@@ -36,9 +34,9 @@ from fdgnn.datasets.tables import (
 )
 from fdgnn.datasets.text import LOOK_AHEAD, name_of, read_csv, read_jsonl
 from fdgnn.datasets.tu import load_tu
-from fdgnn.exceptions import DatasetFormatError, UnusedDataWarning
+from fdgnn.exceptions import DatasetFormatError
 from fdgnn.graphs.molecules import MoleculeReader
-from fdgnn.schema import USUAL_ATOMS, InputSchema, ReadOptions, Vertex, schema_of
+from fdgnn.schema import USUAL_ATOMS, InputSchema, ReadOptions, schema_of
 
 CHUNK_SIZE = 10_000
 
@@ -160,6 +158,15 @@ def _iterate(
         else:
             look_ahead = min(LOOK_AHEAD, chunk_size or LOOK_AHEAD)
             rows = _file_rows(name_of(path), found.format, found.files, options, like, look_ahead)
+    if options.vertex == "both":
+        raise DatasetFormatError(
+            f"{rows.name}: labels beside features are read from TU datasets and Python objects; "
+            "use `vertex='labels'` or `vertex='features'`"
+        )
+    if rows.source != "networks" and like is None:
+        for column in options.vertex_attributes:
+            _check_column(rows, "vertex_attributes", column)
+        _check_column(rows, "edge_attribute", options.edge_attribute)
     if rows.source != "molecules":
         _refuse_choices_of_molecules(rows.name, options)
     for name in options.targets:
@@ -211,13 +218,9 @@ def _tu_table(path: Path | str, options: ReadOptions, like: InputSchema | None) 
             f"{path}: TU datasets have no columns beside the graphs, so none is called {column!r}"
         )
     _refuse_choices_of_molecules(str(path), options)
-    vertex = _tu_vertex(path) if options.vertex == "auto" else options.vertex
-    graphs, y = load_tu(path, vertex=vertex, edge_labels=options.edge_labels)
-    if like is None and options.edge_labels == "labels" and graphs.edge_label_codes is None:
-        raise DatasetFormatError(
-            f"{path}: there are no edge labels, or an edge has different ones; use "
-            "`edge_labels='ignore'`"
-        )
+    # Edges without the labels that a model expects are another kind of data, see `_check_alike`.
+    edge_labels = "auto" if like and like.edge_labels == "labels" else options.edge_labels
+    graphs, y = load_tu(path, vertex=options.vertex, edge_labels=edge_labels)
     if like is not None and graphs.schema is not None:
         _check_alike(str(path), graphs.schema, like)
     return GraphTable(graphs, y, tuple(range(len(y))), np.arange(len(y)), schema=graphs.schema)
@@ -237,22 +240,8 @@ def _in_words(schema: InputSchema) -> str:
     kind = "directed" if schema.directed else "undirected"
     return (
         f"{kind} graphs with {schema.vertices_in_words} on vertices and "
-        f"{schema.edges_in_words} on arcs"
+        f"{schema.edges_in_words} on edges"
     )
-
-
-def _tu_vertex(path: Path | str) -> Vertex:
-    """Read labels, as the paper does, unless there are only features; tell of others."""
-    with open_dataset(find(path, data_home())) as files:
-        has_labels, has_features = "node_labels" in files, "node_attributes" in files
-    if has_labels and has_features:
-        warnings.warn(
-            f"{path}: attributes of vertices are not used, only their labels; `vertex='features'` "
-            "reads the attributes instead, and `vertex='labels'` reads labels without this remark",
-            UnusedDataWarning,
-            stacklevel=5,
-        )
-    return "features" if has_features and not has_labels else "labels"
 
 
 def _network_rows(name: str, files: Sequence[Any], options: ReadOptions) -> FileRows:
@@ -310,7 +299,7 @@ def _table_rows(
     )
     reader: RowReader
     if smiles is None:
-        used, reader = graph_columns(columns), graph_reader(columns, like)
+        used, reader = graph_columns(columns), graph_reader(name, columns, options, like)
     elif smiles == molecule_files.BLOCK:
         used = [smiles, molecule_files.NAME]
         reader = molecule_files.MolBlock(_molecule_reader(options))

@@ -15,11 +15,11 @@ from msgspec.structs import replace as replace_fields
 
 from fdgnn.arrays import Array, Ints
 from fdgnn.datasets.inference import lists_pairs, settle, settle_molecules
-from fdgnn.exceptions import DatasetFormatError, GraphError
+from fdgnn.exceptions import DatasetFormatError, GraphError, warn_unused
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.descriptors import is_missing, number_in
 from fdgnn.graphs.molecules import Molecule
-from fdgnn.graphs.raw import Joined, Raw, join
+from fdgnn.graphs.raw import Joined, Raw, RawGraph, join
 from fdgnn.limits import MAX_LABEL, MAX_REJECTS
 from fdgnn.schema import InputSchema, ReadOptions
 
@@ -373,12 +373,28 @@ class _Chunk:
         """Infer the schema and join the graphs; edge labels that nobody chose cost no row."""
         schema = self.file.infer(list(self.raws.values()), self.options, self.like)
         joined = join(self.raws, schema)
-        asked = self.options.edge_labels != "auto" or schema.edge_labels != "labels"
-        if asked or not joined.faults:
+        if self.options.edge_labels != "auto":
             return joined
-        nothing = {"edge_labels": "ignore", "edge_kind": None, "edge_width": None}
-        plain = join(self.raws, replace_fields(schema, **nothing, edge_attribute=None))
-        return plain if len(plain.faults) < len(joined.faults) else joined
+        if joined.faults and schema.edge_labels == "labels":
+            nothing = {"edge_labels": "ignore", "edge_kind": None, "edge_width": None}
+            plain = join(self.raws, replace_fields(schema, **nothing, edge_attribute=None))
+            joined = plain if len(plain.faults) < len(joined.faults) else joined
+        if self.like is None and joined.schema.edge_labels == "ignore":
+            self._warn_of_edges()
+        return joined
+
+    def _warn_of_edges(self) -> None:
+        """Warn of values of edges that "auto" does not use."""
+        raws = (raw for raw in self.raws.values() if isinstance(raw, RawGraph))
+        name = next(
+            (r.edge_attribute for r in raws if r.carried is not None and r.carried.size), None
+        )
+        if name is not None:
+            remedy = (
+                "`edge_labels='labels'` or `edge_labels='weights'` reads them, and rejects rows "
+                "that have none; `edge_labels='ignore'` reads none without this warning"
+            )
+            warn_unused(self.file.name, {f"the values of {name!r}": remedy})
 
     def table(self, joined: Joined | None) -> GraphTable:
         """Make a table of the joined graphs; without a schema there are none."""

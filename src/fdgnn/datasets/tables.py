@@ -20,11 +20,12 @@ import numpy as np
 
 from fdgnn.arrays import Array
 from fdgnn.datasets.rows import Row
-from fdgnn.exceptions import DatasetFormatError, GraphError
+from fdgnn.exceptions import DatasetFormatError, GraphError, warn_unused
 from fdgnn.extras import require
-from fdgnn.graphs import InputSchema, checks
+from fdgnn.graphs import checks
 from fdgnn.graphs.molecules import is_molecule
 from fdgnn.graphs.raw import RawGraph
+from fdgnn.schema import InputSchema, ReadOptions
 from fdgnn.texts import parse_json
 
 SMILES = "smiles"  # the column that a list of molecules stands for
@@ -46,17 +47,29 @@ def graph_columns(columns: Sequence[str]) -> list[str]:
 
 
 def graph_reader(
-    columns: Sequence[str], like: InputSchema | None = None
+    name: str, columns: Sequence[str], options: ReadOptions, like: InputSchema | None = None
 ) -> Callable[[Mapping[str, Any]], RawGraph]:
-    """Make a function from a row to its graph; it raises `GraphError` on a bad row.
+    """Make a function from a row to its graph; it raises `GraphError` on an invalid row.
 
-    Where a table has both of two columns that mean the same, the one of `like` is read.
+    Where a table has both of two columns that mean the same, the one of the options is read.
     """
-    known = () if like is None else (*like.vertex_attributes, like.edge_attribute)
+    chosen = like or options
+    wanted = (*chosen.vertex_attributes, chosen.edge_attribute)
     size, vertices, arcs = (
-        next((n for n in sorted(names, key=lambda n: n not in known) if n in columns), names[0])
+        next((n for n in sorted(names, key=lambda n: n not in wanted) if n in columns), names[0])
         for names in (SIZE, VERTICES, ARCS)
     )
+    if like is None:
+        others = {
+            "vertex_attributes": {*VERTICES} & {*columns} - {vertices, *options.vertex_attributes},
+            "edge_attribute": {*ARCS} & {*columns} - {arcs, options.edge_attribute},
+        }
+        remedies = {
+            f"the values of {left.pop()!r}": f"`{option}` names the one column to read"
+            for option, left in others.items()
+            if left and not getattr(options, option)
+        }
+        warn_unused(name, remedies)
 
     def read(row: Mapping[str, Any]) -> RawGraph:
         edges = _array(row, EDGES)

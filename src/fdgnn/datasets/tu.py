@@ -17,26 +17,36 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import cast, get_args
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from fdgnn.arrays import Array, Floats, Ints, offsets_of
-from fdgnn.datasets.files import TextFile, open_dataset
+from fdgnn.datasets.files import Expansion, TextFile, open_dataset
 from fdgnn.datasets.home import Dataset, cached, find
 from fdgnn.datasets.home import data_home as home_of
-from fdgnn.exceptions import DatasetFormatError, GraphError
+from fdgnn.exceptions import DatasetFormatError, GraphError, warn_unused
 from fdgnn.graphs import GraphBatch
-from fdgnn.graphs.raw import joined_labels
-from fdgnn.schema import CHOICES, EdgeChoice, EdgeUse, InputSchema, Vertex, check_choice
+from fdgnn.graphs.raw import joined_labels, with_label_columns
+from fdgnn.schema import (
+    CHOICES,
+    EdgeChoice,
+    EdgeUse,
+    InputSchema,
+    Vertex,
+    VertexChoice,
+    check_choice,
+)
+
+_OF_VERTICES = {"node_labels", "node_attributes"}
 
 
 def load_tu(
     name: str | os.PathLike[str],
     *,
-    vertex: Vertex = "labels",
-    edge_labels: EdgeChoice = "labels",
+    vertex: VertexChoice = "auto",
+    edge_labels: EdgeChoice = "auto",
     data_home: str | os.PathLike[str] | None = None,
     download_if_missing: bool = True,
 ) -> tuple[GraphBatch, npt.NDArray[np.int64]]:
@@ -54,15 +64,15 @@ def load_tu(
     ----------
     name : str or path
         A name such as ``"MUTAG"``, or the path of a folder or zip in TU format.
-    vertex : {"labels", "features", "none"}, default="labels"
-        What the vertices carry: their discrete labels, as in the paper (nothing if the dataset
-        has none); their real-valued attributes; or nothing.
-    edge_labels : {"labels", "auto", "ignore", "weights"}, default="labels"
-        How edge labels are used. By default they are labels, which the paper's model ignores;
-        there are none if the dataset has none, or lists an edge with different ones. Several
-        labels per edge are joined to a text such as ``"1,2"``. "auto" does the same and, if a
-        dataset has no edge labels, reads one attribute per edge as its weight. "ignore" reads
-        nothing. "weights" reads edge labels or, if there are none, edge attributes as weights.
+    vertex : {"auto", "labels", "features", "both", "none"}, default="auto"
+        What is read of vertices: their discrete labels, as in the paper; their real-valued
+        attributes; both, where labels become columns of zeros and ones after the attributes; or
+        nothing. "auto" reads labels or, if the dataset has none, attributes.
+    edge_labels : {"auto", "labels", "weights", "ignore"}, default="auto"
+        How edge labels and attributes are used. "labels" reads edge labels, which the paper's
+        model ignores; several per edge are joined to a text such as ``"1,2"``. "weights" reads one
+        edge attribute or, if there are none, one edge label as the weight. "auto" reads labels,
+        unless an edge has different ones, or else one attribute as the weight.
     data_home : path, optional
         By default the environment variable ``FDGNN_DATA``, or else the user's cache directory.
     download_if_missing : bool, default=True
@@ -84,20 +94,53 @@ def load_tu(
         The zip leaves its folder or is far too large.
     DownloadError
         The dataset is not here, and could not or should not be downloaded.
+
+    Warns
+    -----
+    UnusedDataWarning
+        "auto" leaves out some of what the dataset has; the warning names the options.
     """
-    check_choice("vertex", vertex, get_args(Vertex))
+    check_choice("vertex", vertex, CHOICES["vertex"])
     check_choice("edge_labels", edge_labels, CHOICES["edge_labels"])
     path = find(name, home_of(data_home), download_if_missing=download_if_missing)
     variant = f"{vertex}, arcs {edge_labels}"
     with open_dataset(path) as files:
-        return cached(
+        found = cached(
             files.values(), variant, lambda: parse_tu(files, vertex, edge_labels),
             name=path.stem[:40],
         )  # fmt: skip
+        warn_unused(str(name), _unused(files, vertex, edge_labels, found[0]))
+        return found
+
+
+def _unused(
+    files: Mapping[str, TextFile], vertex: VertexChoice, edge_labels: EdgeChoice, graphs: GraphBatch
+) -> dict[str, str]:
+    """Find what a dataset has and "auto" does not use, and the options for it."""
+    unused: dict[str, str] = {}
+    if vertex == "auto" and {"node_labels", "node_attributes"} <= files.keys():
+        unused["attributes of vertices"] = (
+            "`vertex='both'` reads them beside the labels, `vertex='features'` instead of these, "
+            "and `vertex='labels'` reads only labels without this warning"
+        )
+    if edge_labels == "auto" and graphs.schema is not None:
+        use = graphs.schema.edge_labels
+        if "edge_attributes" in files and use != "weights":
+            unused["attributes of edges"] = (
+                "`edge_labels='weights'` reads one number per edge as its weight, and "
+                f"`edge_labels='{use}'` reads none without this warning"
+            )
+        if "edge_labels" in files and use != "labels":
+            unused["labels of edges, which have different ones in different places,"] = (
+                "`edge_labels='ignore'` reads none without this warning"
+            )
+    return unused
 
 
 def parse_tu(
-    files: Mapping[str, TextFile], vertex: Vertex = "labels", edge_labels: EdgeChoice = "labels"
+    files: Mapping[str, TextFile],
+    vertex: VertexChoice = "auto",
+    edge_labels: EdgeChoice = "auto",
 ) -> Dataset:
     """Parse the text files of one dataset, given by kind: "A", "graph_labels" and so on."""
     y = _read_integers(_needed(files, "graph_labels"))
@@ -111,13 +154,21 @@ def parse_tu(
         arcs = np.argsort(order)[arcs]
         labels = None if labels is None else labels[order]
         features = None if features is None else features[order]
+    columns: tuple[int, ...] = ()
+    if labels is not None and features is not None:
+        columns = tuple(np.unique(labels).tolist())
+        file = files["node_labels"]  # of which each line becomes a row of all columns
+        Expansion(file.name, file.size).add(8 * len(labels) * len(columns))
+        features, labels = with_label_columns(features, labels, columns), None
     offsets = offsets_of(sizes)
     build = partial(GraphBatch.from_arcs, offsets, arcs, labels=labels, features=features)
     graphs = None
     if use == "labels" and carried is not None:
         try:
             graphs = build(edge_labels=joined_labels(carried))
-        except GraphError:  # an edge has different labels; so there are none
+        except GraphError as error:  # an edge has different labels; so there are none
+            if edge_labels == "labels":
+                raise _no_edge_labels(files) from error
             use, carried = "ignore", None
     if graphs is None:
         weights = None if carried is None else carried[:, 0]
@@ -125,11 +176,15 @@ def parse_tu(
             graphs = build(weights=weights)
         except GraphError as error:
             raise DatasetFormatError(f"{_prefix(files)}*.txt: {error}") from error
-    return replace(graphs, schema=_schema(labels, features, use, carried)), y
+    return replace(graphs, schema=_schema(labels, features, use, carried, columns)), y
 
 
 def _schema(
-    labels: Ints | None, features: Floats | None, use: EdgeUse, carried: Array | None
+    labels: Ints | None,
+    features: Floats | None,
+    use: EdgeUse,
+    carried: Array | None,
+    columns: tuple[int, ...],
 ) -> InputSchema:
     vertex: Vertex = "none" if features is None else "features"
     return InputSchema(
@@ -141,6 +196,7 @@ def _schema(
         edge_labels=use,
         edge_kind=None if carried is None else "number",
         edge_width=None if carried is None else carried.shape[1],
+        label_columns=columns,
     )
 
 
@@ -203,13 +259,20 @@ def _read_floats(file: TextFile) -> Floats:
 
 
 def _vertex_data(
-    files: Mapping[str, TextFile], vertex: Vertex, n_vertices: int
+    files: Mapping[str, TextFile], vertex: VertexChoice, n_vertices: int
 ) -> tuple[Ints | None, Floats | None]:
     labels = features = None
-    if vertex == "labels" and "node_labels" in files:
+    if vertex == "auto":
+        vertex = "features" if files.keys() & _OF_VERTICES == {"node_attributes"} else "labels"
+    if vertex == "both" and "node_labels" not in files:
+        raise DatasetFormatError(
+            f"{_prefix(files)}node_labels.txt is missing: this dataset has no vertex labels; load "
+            "it with `vertex='features'`"
+        )
+    if vertex in ("labels", "both") and "node_labels" in files:
         labels = _read_integers(files["node_labels"])
         _check_length(len(labels), n_vertices, files["node_labels"])
-    if vertex == "features":
+    if vertex in ("features", "both"):
         if "node_attributes" not in files:
             raise DatasetFormatError(
                 f"{_prefix(files)}node_attributes.txt is missing: this dataset has no vertex "
@@ -224,9 +287,14 @@ def _arc_data(
     files: Mapping[str, TextFile], edge_labels: EdgeChoice, n_arcs: int
 ) -> tuple[EdgeUse, Array | None]:
     """Decide what becomes of the arcs' data, and read it, one row per arc."""
-    kind = next((k for k in ("edge_labels", "edge_attributes") if k in files), None)
-    if edge_labels == "ignore" or (edge_labels == "labels" and kind != "edge_labels"):
+    kinds = ("edge_labels", "edge_attributes")
+    kind = next(
+        (k for k in (kinds[::-1] if edge_labels == "weights" else kinds) if k in files), None
+    )
+    if edge_labels == "ignore":
         return "ignore", None
+    if edge_labels == "labels" and kind != "edge_labels":
+        raise _no_edge_labels(files)
     if kind is None:
         if edge_labels == "auto":
             return "ignore", None
@@ -252,6 +320,13 @@ def _arc_data(
     if edge_labels == "auto":
         return ("weights", carried) if width == 1 else ("ignore", None)
     return cast(EdgeUse, edge_labels), carried
+
+
+def _no_edge_labels(files: Mapping[str, TextFile]) -> DatasetFormatError:
+    return DatasetFormatError(
+        f"{_prefix(files)}*.txt: there are no edge labels, or an edge has different ones; use "
+        "`edge_labels='ignore'`"
+    )
 
 
 def _graph_sizes(graph_of: Ints, y: Ints, files: Mapping[str, TextFile]) -> Ints:

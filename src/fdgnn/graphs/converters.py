@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from numbers import Number
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,27 +19,27 @@ from fdgnn.exceptions import GraphError
 from fdgnn.graphs import Graph, GraphBatch
 from fdgnn.graphs.graph import Kind
 from fdgnn.graphs.libraries import (
-    AttributeNames,
+    Names,
+    found_in_all,
     from_networkx,
     from_pyg,
     from_scipy,
     is_networkx,
     labels_or_features,
     names_in_schema,
-    network_by,
     network_schema,
     plain,
-    tell_unused,
     to_networkx,
+    warn_unused_attributes,
 )
 from fdgnn.graphs.molecules import MoleculeReader, is_molecule, molecule_schema
-from fdgnn.graphs.raw import Raw, beside_features, found_in_all, has_both, join, schema_with
+from fdgnn.graphs.raw import Raw, beside_features, has_both, join, schema_with
 from fdgnn.schema import (
     USUAL_ATOMS,
     Atoms,
     InputSchema,
+    ReadOptions,
     Standardize,
-    check_choice,
     schema_of,
 )
 
@@ -54,6 +53,11 @@ __all__ = [
     "sift",
     "to_networkx",
 ]
+
+
+_NO_NAMES: Names = dict.fromkeys(
+    ("label_attribute", "feature_attributes", "weight_attribute", "edge_label_attribute")
+)
 
 
 def as_batch(
@@ -97,11 +101,13 @@ def as_batch(
     feature_attributes : str or sequence of str, optional
         The attributes of networkx nodes and PyG objects with the vertices' real features.
     weight_attribute : str, optional
-        The attribute of networkx edges and PyG objects with the arcs' weights.
+        The attribute of networkx edges and PyG objects with the edges' weights. By default it is
+        ``edge_weight`` of PyG objects, or ``edge_attr`` with one real number each.
     edge_label_attribute : str, optional
-        The attribute of networkx edges and PyG objects with the arcs' discrete labels. By default
-        it is ``label`` of networkx edges and ``edge_attr`` of PyG objects, if all graphs have it,
-        with one integer or text per edge.
+        The attribute of networkx edges and PyG objects with the edges' discrete labels; none if
+        it is empty. By default it is ``label`` of networkx edges with one integer or text each,
+        and ``edge_attr`` of PyG objects with one integer or a one-hot row each, if all graphs
+        have it.
     directed : bool, default=False
         Whether pairs, matrices and PyG objects are directed. Other graphs say so themselves.
     atoms : {"typed", "element", "rich"}, optional
@@ -128,7 +134,7 @@ def as_batch(
     Warns
     -----
     UnusedDataWarning
-        Nodes or edges of networkx graphs have attributes that are not used.
+        Networkx or PyG graphs have attributes that are not used; it names the options.
 
     Examples
     --------
@@ -137,12 +143,15 @@ def as_batch(
     >>> as_batch([(triangle, ["C", "C", "O"]), ([[0], [1]], ["C", "N"])])
     GraphBatch(2 graphs, 5 vertices, 8 arcs, 3 vertex labels)
     """
+    names = {
+        "label_attribute": label_attribute,
+        "feature_attributes": feature_attributes,
+        "weight_attribute": weight_attribute,
+        "edge_label_attribute": edge_label_attribute,
+    }
+    molecules = {"atoms": atoms, "standardize": standardize, "stereo": stereo}
     if isinstance(graphs, GraphBatch):
-        _check_unread(
-            label_attribute=label_attribute, feature_attributes=feature_attributes,
-            weight_attribute=weight_attribute, edge_label_attribute=edge_label_attribute,
-            directed=directed or None, atoms=atoms, standardize=standardize, stereo=stereo,
-        )  # fmt: skip
+        _check_unread(**names, directed=directed or None, **molecules)
         _check_label_columns(graphs, like)
         return graphs if descriptors is None else graphs.with_descriptors(descriptors)
     items = items_of(graphs)
@@ -150,11 +159,7 @@ def as_batch(
         if like is None:
             raise GraphError("no graphs: a batch needs at least one")
         return GraphBatch.empty(schema_of(like))
-    names = AttributeNames(
-        label_attribute, feature_attributes, weight_attribute, edge_label_attribute
-    )
-    choices = MoleculeChoices(atoms, standardize, stereo)
-    found = sift(items, like=like, names=names, directed=directed, molecules=choices)
+    found = sift(items, like=like, names=names, directed=directed, molecules=molecules)
     if found.faults:
         first = min(found.faults)
         remedy = _REMEDY if hasattr(like, "usable") else ""
@@ -219,9 +224,9 @@ def sift(
     items: Sequence[Any],
     *,
     like: Any = None,
-    names: AttributeNames | None = None,
+    names: Names = _NO_NAMES,
     directed: bool = False,
-    molecules: MoleculeChoices | None = None,
+    molecules: Mapping[str, Any] | None = None,
     fits: Callable[[Kind], str | None] | None = None,
 ) -> Sifted:
     """Convert the graphs of a list that can be used, and find out why the others cannot.
@@ -229,36 +234,49 @@ def sift(
     Parameters are those of `as_batch`; `fits` says what is wrong with graphs of a kind, if
     anything is.
     """
-    names, schema = names or AttributeNames(), schema_of(like)
+    schema = schema_of(like)
     columns = None if like is None else () if schema is None else schema.label_columns
     if items and all(type(item) is Graph for item in items):
         return _collected(dict(enumerate(items)), {}, fits, columns)[0]
     if _are_molecules(items) if like is None else _go_as_molecules(items, schema):
-        known = (molecules or MoleculeChoices()).schema(schema)
-        return _joined(items, MoleculeReader.of(known).read, known)
+        return _read_molecules(items, _molecule_schema(molecules or {}, schema))
     if schema is not None and schema.source == "networks" and any(map(is_networkx, items)):
-        if not columns:
-            return _joined(items, partial(network_by, schema), schema)
         names = names_in_schema(schema)
+        if schema.directed and schema.direction_given:  # each edge both ways
+            items = [item.to_directed() if is_networkx(item) else item for item in items]
     return _converted(items, names, directed, fits, columns)
 
 
-def _joined(items: Sequence[Any], read: Callable[[Any], Raw], schema: InputSchema) -> Sifted:
-    """Read all items in one way, and join what could be read."""
-    raws: dict[int, Raw] = {}
+def _read_molecules(items: Sequence[Any], schema: InputSchema) -> Sifted:
+    read = MoleculeReader.of(schema).read
+    molecules: dict[int, Raw] = {}
     faults: dict[int, str] = {}
     for i, item in enumerate(items):
         try:
-            raws[i] = read(item)
+            molecules[i] = read(item)
         except GraphError as error:
             faults[i] = error.reason
-    found = join(raws, schema)
+    found = join(molecules, schema)
     return _sifted(found.graphs or GraphBatch.empty(schema), faults | found.faults, len(items))
+
+
+def _molecule_schema(given: Mapping[str, Any], known: InputSchema | None) -> InputSchema:
+    """Return the schema of a model, if it is `known`, or else the one that was asked for."""
+    if known is None:
+        options = ReadOptions(**given)
+        return molecule_schema(
+            options.atoms or USUAL_ATOMS, options.standardize, bool(options.stereo)
+        )
+    if any(value is not None for value in given.values()):
+        raise ValueError(
+            "the model says how molecules are read; leave atoms, standardize and stereo out"
+        )
+    return known
 
 
 def _converted(
     items: Sequence[Any],
-    names: AttributeNames,
+    names: Names,
     directed: bool,
     fits: Callable[[Kind], str | None] | None,
     known: tuple[str | int, ...] | None,
@@ -275,8 +293,10 @@ def _converted(
     if any(graph.weights is not None for graph in found):
         pairs = zip(given, found, strict=True)
         found = [_with_weights(graph) if _has_matrix(item) else graph for item, graph in pairs]
-    if names.edge_labels is None and any(graph.edge_labels is not None for graph in found):
-        found = found_in_all(given, found)
+    if names["edge_label_attribute"] is None:
+        found = found_in_all(given, found, "edge_labels")
+    if names["weight_attribute"] is None:
+        found = found_in_all(given, found, "weights")
     sifted, columns = _collected(dict(zip(graphs, found, strict=True)), faults, fits, known)
     if len(sifted.graphs) == 0:
         return sifted
@@ -284,7 +304,7 @@ def _converted(
         schema = network_schema(sifted.graphs, names, columns)
         sifted = replace(sifted, graphs=replace(sifted.graphs, schema=schema))
     if known is None:  # what a model does not use was told when it was fitted
-        tell_unused(given, names)
+        warn_unused_attributes(given, found, names)
     return sifted
 
 
@@ -313,27 +333,6 @@ def _sifted(graphs: GraphBatch, faults: dict[int, str], n: int) -> Sifted:
         return Sifted(graphs, np.arange(n), faults)
     rows = np.array([i for i in range(n) if i not in faults], dtype=np.int64)
     return Sifted(graphs, rows, dict(sorted(faults.items())))
-
-
-@dataclass(frozen=True)
-class MoleculeChoices:
-    """What the user says of how molecules are read; None where nothing is said."""
-
-    atoms: Atoms | None = None
-    standardize: Standardize | None = None
-    stereo: bool | None = None
-
-    def schema(self, known: InputSchema | None) -> InputSchema:
-        """Give the schema of a model, if it is `known`, or else the one that was asked for."""
-        if known is not None and self != MoleculeChoices():
-            raise ValueError(
-                "the model says how molecules are read; leave atoms, standardize and stereo out"
-            )
-        if known is not None:
-            return known
-        check_choice("atoms", self.atoms, (None, *get_args(Atoms)))
-        check_choice("standardize", self.standardize, (None, *get_args(Standardize)))
-        return molecule_schema(self.atoms or USUAL_ATOMS, self.standardize, bool(self.stereo))
 
 
 # ---------------------------------------------------------------------- which kind is it?
@@ -367,7 +366,7 @@ def items_of(graphs: Any) -> list[Any]:
         raise GraphError(f"expected a list of graphs, got {_described(graphs)}") from None
 
 
-def _as_graph(item: Any, directed: bool, names: AttributeNames) -> Graph:
+def _as_graph(item: Any, directed: bool, names: Names) -> Graph:
     if isinstance(item, Graph):
         return item
     if isinstance(item, tuple | list):
@@ -375,11 +374,11 @@ def _as_graph(item: Any, directed: bool, names: AttributeNames) -> Graph:
     if sp.issparse(item):
         return from_scipy(item, directed=directed)
     if is_networkx(item):
-        return from_networkx(item, **names.arguments())
+        return from_networkx(item, **names)
     if hasattr(item, "to_data_list"):
         raise GraphError("it is a batch of graphs itself; pass its to_data_list() instead")
     if hasattr(item, "edge_index"):
-        return from_pyg(item, **names.arguments(), directed=directed)
+        return from_pyg(item, **names, directed=directed)
     remedy = (
         "molecules go neither with other graphs, nor to a model that was not fitted on molecules"
         if is_molecule(item)

@@ -6,19 +6,24 @@ finds the fields; `GraphBatch.from_graphs` checks them.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
-from fdgnn.exceptions import GraphError, UnusedDataWarning
+from fdgnn.exceptions import GraphError, warn_unused
 from fdgnn.extras import require
 from fdgnn.graphs import Array, Floats, Graph, GraphBatch, checks
-from fdgnn.graphs.raw import RawGraph, agree, usable_labels
+from fdgnn.graphs.graph import merge_arcs
+from fdgnn.graphs.raw import joined_labels
 from fdgnn.schema import InputSchema
+
+# The attributes of networkx and PyG objects that are read, as `as_batch` takes them; "" and [] are
+# none.
+Names = Mapping[str, Any]
+Field = Literal["edge_labels", "weights"]
 
 
 def from_networkx(
@@ -43,7 +48,8 @@ def from_networkx(
     weight_attribute : str, optional
         Edge attribute with a number. Without it, the graph is unweighted.
     edge_label_attribute : str, optional
-        Edge attribute with an integer or a string; by default ``label``, if all edges have it.
+        Edge attribute with an integer or a string; by default ``label``, if all edges have it;
+        none if it is empty.
 
     Returns
     -------
@@ -58,7 +64,7 @@ def from_networkx(
         values = _present(graph.edges, "edge", weight_attribute)
         weights = checks.numbers(values, f"attributes {weight_attribute!r} of edges")
         if graph.is_multigraph():
-            if edge_labels is not None and not agree(edge_index, edge_labels, graph.is_directed()):
+            if edge_labels is not None and not _agree(edge_index, edge_labels, graph.is_directed()):
                 raise GraphError("it has parallel edges with different labels; drop one of them")
             edge_index, first, weights = _sum_parallel(edge_index, weights)
             edge_labels = None if edge_labels is None else edge_labels[first]
@@ -134,11 +140,12 @@ def from_pyg(
     feature_attributes : str or sequence of str, optional
         The attributes with the features.
     weight_attribute : str, optional
-        The attribute with the weights, by default ``edge_weight`` if there is one. ``edge_attr``
-        can be named here, and must have one number per arc.
+        The attribute with the weights, by default ``edge_weight`` if there is one, or ``edge_attr``
+        if it has one real number per arc.
     edge_label_attribute : str, optional
-        The attribute with the arcs' labels; by default ``edge_attr``, if it has one integer per
-        arc, the same in both directions of an edge, and is not named as weights.
+        The attribute with the edges' labels; by default ``edge_attr``, if it has one integer per
+        arc or is one-hot, the same in both directions of an edge, and is not named as weights;
+        none if it is empty. Several integers per arc are joined to one text, if it is named.
     directed : bool, default=False
         If False, every arc must be listed both ways, as is usual in PyG.
 
@@ -157,19 +164,20 @@ def from_pyg(
     features = _stacked({name: get(name) for name in _names(feature_attributes)})
     if labels is None and features is None:
         labels, features = labels_or_features(plain(getattr(data, "x", None)))
-    weights = plain(getattr(data, "edge_weight", None))
-    if weight_attribute is not None:
-        weights = get(weight_attribute)
-    if weights is not None:
-        weights = _column(checks.as_array(weights, "weights"))
     edge_index = get("edge_index")
     if not directed:
         _check_both_ways(edge_index, "torch_geometric.transforms.ToUndirected")
+    weights = (
+        get(weight_attribute) if weight_attribute else plain(getattr(data, "edge_weight", None))
+    )
     edge_labels = None
-    if edge_label_attribute is not None:
-        edge_labels = _column(get(edge_label_attribute))
-    elif weight_attribute != "edge_attr":
-        edge_labels = _pyg_edge_labels(data, edge_index, directed)
+    if edge_label_attribute:
+        edge_labels = _named_labels(get(edge_label_attribute))
+    elif edge_label_attribute is None and weight_attribute != "edge_attr":
+        edge_labels, numbers = _edge_attr(data, edge_index, directed)
+        weights = numbers if weights is None else weights
+    if weights is not None:
+        weights = _column(checks.as_array(weights, "weights"))
     n_vertices = getattr(data, "num_nodes", None)
     return Graph(edge_index, n_vertices, labels, features, weights, directed, edge_labels)
 
@@ -202,136 +210,111 @@ def to_networkx(graph: Graph) -> Any:
     return result
 
 
-@dataclass(frozen=True)
-class AttributeNames:
-    """The attributes of networkx and PyG objects that are read, where the user names them."""
-
-    labels: str | None = None
-    features: str | Sequence[str] | None = None
-    weights: str | None = None
-    edge_labels: str | None = None
-
-    def arguments(self) -> dict[str, Any]:
-        """Give them as arguments of `from_networkx` and `from_pyg`."""
-        return {
-            "label_attribute": self.labels,
-            "feature_attributes": self.features,
-            "weight_attribute": self.weights,
-            "edge_label_attribute": self.edge_labels,
-        }
-
-
 def is_networkx(item: Any) -> bool:
     """Tell whether something is a networkx graph."""
     return hasattr(item, "is_multigraph")
 
 
-def network_by(schema: InputSchema, graph: Any) -> RawGraph:
-    """Find in a networkx graph what a schema says; what does not fit it is found later."""
-    if not is_networkx(graph):
-        raise GraphError(f"it is a {type(graph).__name__}, but others are networkx graphs")
-    if schema.directed and schema.direction_given and not graph.is_directed():
-        graph = graph.to_directed()  # each edge both ways
-    names = schema.vertex_attributes
-    raw = raw_network(graph, names, schema.edge_attribute, graph.is_directed())
-    if graph.is_multigraph() and schema.edge_labels == "weights" and raw.carried is not None:
-        weights = checks.numbers(raw.carried, f"attributes {schema.edge_attribute!r} of edges")
-        edges, _, summed = _sum_parallel(raw.edges, weights)
-        return replace(raw, edges=edges, carried=summed)
-    return raw
-
-
-def raw_network(
-    graph: Any, vertex_attributes: Sequence[str], edge_attribute: str | None, directed: bool
-) -> RawGraph:
-    """Find the edges of a networkx graph, and the attributes of these names."""
-    position = {node: i for i, node in enumerate(graph)}
-    ends = [(position[u], position[v]) for u, v in graph.edges()]
-    columns = [_attributes(graph.nodes(data=name), name, "node") for name in vertex_attributes]
-    carried = None
-    if edge_attribute is not None:
-        carried = _attributes(graph.edges(data=edge_attribute), edge_attribute, "edge")
-    x = None
-    if columns:
-        x = columns[0] if len(columns) == 1 else np.column_stack(columns)
-    return RawGraph(
-        edges=np.array(ends, dtype=np.int64).reshape(-1, 2).T,
-        n_vertices=len(position),
-        x=x,
-        carried=carried,
-        directed=directed,
-        vertex_attributes=tuple(vertex_attributes),
-        edge_attribute=edge_attribute,
-    )
-
-
-def _attributes(entries: Iterable[tuple[Any, ...]], name: str, what: str) -> Array:
-    """One value for each node, or for each edge."""
-    values = [value for *_, value in entries]
-    if any(value is None for value in values):
-        raise GraphError(f"its {what}s do not all have the attribute {name!r}; set it on each")
-    checks.check_texts(values, f"attributes {name!r}")
-    return checks.without_padding(checks.as_array(values, f"attributes {name!r}"))
-
-
 def network_schema(
-    graphs: GraphBatch, names: AttributeNames, label_columns: tuple[str | int, ...] = ()
+    graphs: GraphBatch, names: Names, label_columns: tuple[str | int, ...] = ()
 ) -> InputSchema | None:
-    """Give the schema of networkx graphs; None if no attributes were named, or too many."""
+    """Return the schema of networkx graphs; None if no attributes were named, or too many."""
     weighted, labeled = graphs.weights is not None, graphs.edge_label_values is not None
-    if names == AttributeNames() or (weighted and labeled):
+    if not any(names.values()) or (weighted and labeled):
         return None
     features, values = graphs.features, graphs.label_values
-    text = labeled and graphs.edge_label_values is not None and _is_text(graphs.edge_label_values)
+    labels, weights = names["label_attribute"], names["weight_attribute"]
     carried = weighted or labeled
     return InputSchema(
         source="networks",
         directed=graphs.directed,
         vertex="labels" if values is not None else "none" if features is None else "features",
-        label_kind=None if values is None else "text" if _is_text(values) else "integer",
+        label_kind=None if values is None else "text" if checks.is_text(values) else "integer",
         n_features=None if features is None else features.shape[1],
         edge_labels="weights" if weighted else "labels" if labeled else "ignore",
-        edge_kind=None if not carried else "text" if text else "number",
+        edge_kind=None if not carried else "number" if weighted else _kind_of(graphs),
         edge_width=1 if carried else None,
-        vertex_attributes=(*_names(names.features), *([names.labels] if names.labels else [])),
-        edge_attribute=(names.weights or names.edge_labels or "label") if carried else None,
+        vertex_attributes=(*_names(names["feature_attributes"]), *([labels] if labels else [])),
+        edge_attribute=(weights or names["edge_label_attribute"] or "label") if carried else None,
         label_columns=label_columns,
     )
 
 
-def names_in_schema(schema: InputSchema) -> AttributeNames:
-    """Give the attributes of networkx graphs with labels beside features, by their schema."""
-    *features, labels = schema.vertex_attributes
-    carried = {schema.edge_labels: schema.edge_attribute}
-    return AttributeNames(labels, features, carried.get("weights"), carried.get("labels"))
+def _kind_of(graphs: GraphBatch) -> Literal["number", "text"]:
+    values = graphs.edge_label_values
+    return "text" if values is not None and checks.is_text(values) else "number"
 
 
-def _is_text(values: Array) -> bool:
-    return checks.is_text(values)
+def names_in_schema(schema: InputSchema) -> Names:
+    """Return the attributes of networkx graphs that a schema names."""
+    *features, last = schema.vertex_attributes or (None,)
+    labeled = schema.vertex == "labels" or bool(schema.label_columns)
+    used = {schema.edge_labels: schema.edge_attribute}
+    return {
+        "label_attribute": last if labeled else None,
+        "feature_attributes": features if labeled else list(schema.vertex_attributes),
+        "weight_attribute": used.get("weights"),
+        "edge_label_attribute": used.get("labels", ""),
+    }
 
 
-def tell_unused(items: Sequence[Any], names: AttributeNames) -> None:
-    """Warn once of attributes of networkx graphs that are not read; the first graph tells.
+def warn_unused_attributes(items: Sequence[Any], graphs: Sequence[Graph], names: Names) -> None:
+    """Warn once of attributes of networkx and PyG graphs that are not read; the first graph tells.
 
-    Where attributes of nodes, or of edges, are named, the user has chosen among them.
+    Where attributes of vertices, or of edges, are named, the user has chosen among them.
     """
-    graph = next((item for item in items if is_networkx(item)), None)
-    if graph is None:
+    chose_vertices = (names["label_attribute"], names["feature_attributes"]) != (None, None)
+    chose_edges = (names["weight_attribute"], names["edge_label_attribute"]) != (None, None)
+    for item, graph in zip(items, graphs, strict=True):
+        if is_networkx(item):
+            kind, (of_vertices, of_edges) = "networkx graphs", _nx_attributes(item, graph)
+        elif hasattr(item, "edge_index") and type(item) is not Graph:
+            kind, (of_vertices, of_edges) = "PyG graphs", _pyg_attributes(item, graph)
+        else:
+            continue
+        remedies = {}
+        if of_vertices and not chose_vertices:
+            remedies[_listed(of_vertices, "vertices")] = (
+                "name them by `label_attribute` or `feature_attributes`, or none by "
+                "`feature_attributes=[]`"
+            )
+        if of_edges and not chose_edges:
+            remedies[_listed(of_edges, "edges")] = (
+                "name one by `weight_attribute` or `edge_label_attribute`, or none by "
+                "`edge_label_attribute=''`"
+            )
+        warn_unused(kind, remedies)
         return
-    unused: dict[str, set[Any]] = {}
-    if names.labels is None and names.features is None:
-        unused["nodes"] = {name for _, data in graph.nodes(data=True) for name in data}
-    if names.weights is None and names.edge_labels is None:
-        unused["edges"] = {name for *_, data in graph.edges(data=True) for name in data} - {"label"}
-    found = [f"{w} have {', '.join(sorted(map(repr, n)))}" for w, n in unused.items() if n]
-    if found:
-        warnings.warn(
-            f"attributes of networkx graphs are not used: {' and '.join(found)}; name them in "
-            "as_batch by label_attribute, feature_attributes, weight_attribute or "
-            "edge_label_attribute (feature_attributes=[] reads none)",
-            UnusedDataWarning,
-            stacklevel=5,
-        )
+
+
+def _listed(names: set[str], whose: str) -> str:
+    return f"attributes {', '.join(sorted(map(repr, names)))} of {whose}"
+
+
+def _nx_attributes(item: Any, graph: Graph) -> tuple[set[str], set[str]]:
+    """Find attributes of nodes, and those of edges, but for the label that was used."""
+    of_edges = {name for *_, data in item.edges(data=True) for name in data}
+    used = set() if graph.edge_labels is None else {"label"}
+    return {name for _, data in item.nodes(data=True) for name in data}, of_edges - used
+
+
+_PYG_OWN = {"x", "edge_index", "edge_weight", "y", "batch", "ptr"}
+
+
+def _pyg_attributes(item: Any, graph: Graph) -> tuple[set[str], set[str]]:
+    """Find arrays with a row per vertex that are not used, and ``edge_attr`` if it is not."""
+    keys = item.keys() if callable(getattr(item, "keys", None)) else vars(item)
+    n = getattr(item, "num_nodes", None)
+    of_vertices = {
+        key
+        for key in set(keys) - _PYG_OWN - {"edge_attr"}
+        if n is not None and n > 1 and np.shape(plain(getattr(item, key)))[:1] == (n,)
+    }
+    is_used = graph.edge_labels is not None or (
+        graph.weights is not None and getattr(item, "edge_weight", None) is None
+    )
+    has_own = getattr(item, "edge_attr", None) is not None and np.size(graph.edge_index) > 0
+    return of_vertices, {"edge_attr"} if has_own and not is_used else set()
 
 
 # ---------------------------------------------------------------------- finding the fields
@@ -412,25 +395,115 @@ def _networkx_edge_labels(
     graph: Any, edge_index: Array, weight_attribute: str | None, name: str | None
 ) -> Array | None:
     """Read the edge attribute that is asked for, or else ``label`` where it can be used."""
-    if name is not None:
+    if name:
         values = _present(graph.edges, "edge", name)
         return checks.edge_label_array(values, edge_index.shape[1])
-    if weight_attribute == "label":
+    if name is not None or weight_attribute == "label":
         return None
     values = [value for *_, value in graph.edges(data="label")]
     if any(value is None for value in values):
         return None
-    return usable_labels(values, edge_index, graph.is_directed())
+    return _usable(values, edge_index, graph.is_directed(), checks.edge_label_array)
 
 
-def _pyg_edge_labels(data: Any, edge_index: Any, directed: bool) -> Array | None:
-    """Read ``edge_attr`` where it is one integer per arc."""
+def _edge_attr(data: Any, edge_index: Any, directed: bool) -> tuple[Array | None, Array | None]:
+    """Read ``edge_attr`` as labels or else as weights, where it can be used."""
     try:
-        found = _column(plain(getattr(data, "edge_attr", None)))
+        values = _column(plain(getattr(data, "edge_attr", None)))
+    except GraphError:
+        return None, None
+    if getattr(values, "dtype", None) is None:
+        return None, None
+    labels = _integers(values)
+    if labels is not None:
+        return _usable(labels, edge_index, directed, checks.edge_label_array), None
+    if values.dtype.kind == "f" and values.ndim == 1:
+        return None, _usable(values, edge_index, directed, _finite)
+    return None, None
+
+
+def _integers(values: Array) -> Array | None:
+    """Return one integer per edge: its own, or the position of the one in a one-hot row."""
+    if values.ndim == 1 and values.dtype.kind in "iu":
+        return values
+    if values.ndim == 2 and values.shape[1] > 1 and values.dtype.kind in "biuf":
+        ones = values == 1
+        if (ones | (values == 0)).all() and (ones.sum(axis=1) == 1).all():
+            return np.asarray(ones.argmax(axis=1))
+    return None
+
+
+def _named_labels(values: Any) -> Any:
+    """Return one label per edge of values that the user chose; errors are found later."""
+    array = _column(checks.as_array(values, "edge labels"))
+    labels = _integers(array)
+    if labels is None and array.ndim == 2 and array.dtype.kind in "iu":
+        return joined_labels(array)
+    return array if labels is None else labels
+
+
+def _finite(values: Any, n_arcs: int) -> Array:
+    numbers = checks.numbers(values, "weights")
+    checks.check_shape(numbers, (n_arcs,), "weights")
+    if not np.isfinite(numbers).all():
+        raise GraphError("weights are not finite")
+    return numbers
+
+
+def _usable(
+    values: Any, edge_index: Any, directed: bool, read: Callable[[Any, int], Array]
+) -> Array | None:
+    """Read one value per arc; None if that is not what they are, or if an edge has two."""
+    try:
+        arcs = checks.arc_array(edge_index)
+        found = read(values, arcs.shape[1])
     except GraphError:
         return None
-    whole = getattr(found, "dtype", None) is not None and found.dtype.kind in "iu"
-    return usable_labels(found, edge_index, directed) if whole else None
+    return found if len(found) and _agree(arcs, found, directed) else None
+
+
+def _agree(arcs: Array, values: Array, directed: bool) -> bool:
+    """Tell whether an edge has the same value wherever it is listed."""
+    codes = np.unique(values, return_inverse=True)[1]
+    # Indices are not checked yet, so they are numbered anew.
+    vertices, arcs = np.unique(arcs, return_inverse=True)
+    graph = np.array([0, len(vertices)])
+    merged = merge_arcs(arcs.reshape(2, -1), None, codes, graph, directed)
+    return len(merged.differing_labels) == 0
+
+
+def found_in_all(items: Sequence[Any], graphs: Sequence[Graph], field: Field) -> list[Graph]:
+    """Keep what was found on edges, unasked, only if all graphs have it, of one kind."""
+    kinds = {_kind(graph, field) for graph in graphs} - {"any"}
+    if len(kinds) <= 1:
+        return list(graphs)
+    pairs = zip(items, graphs, strict=True)
+    return [g if _is_given(item, field) else _without(g, field) for item, g in pairs]
+
+
+def _without(graph: Graph, field: Field) -> Graph:
+    return (
+        replace(graph, edge_labels=None) if field == "edge_labels" else replace(graph, weights=None)
+    )
+
+
+def _is_given(item: Any, field: Field) -> bool:
+    """Tell whether a graph brings labels or weights of edges as such, so that they must be used."""
+    if isinstance(item, Graph):
+        return True
+    is_pyg = hasattr(item, "edge_index")
+    return field == "weights" and (not is_pyg or getattr(item, "edge_weight", None) is not None)
+
+
+def _kind(graph: Graph, field: Field) -> str:
+    """Name the kind of what edges have; a graph without edges goes with any."""
+    try:
+        if np.size(graph.edge_index) == 0:
+            return "any"
+        values = getattr(graph, field)
+        return "none" if values is None else np.asarray(values).dtype.kind.replace("O", "U")
+    except ValueError:  # ragged: `GraphBatch` will say so
+        return "any"
 
 
 def _check_both_ways(edge_index: Any, remedy: str) -> None:

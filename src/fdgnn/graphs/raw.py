@@ -17,7 +17,7 @@ from fdgnn.exceptions import GraphError
 from fdgnn.graphs import checks
 from fdgnn.graphs.batch import GraphBatch
 from fdgnn.graphs.descriptors import Descriptors, Value, value_in
-from fdgnn.graphs.graph import Graph, merge_arcs
+from fdgnn.graphs.graph import Graph
 from fdgnn.graphs.molecules import Molecule, molecule_batch
 from fdgnn.limits import MAX_BARE_TOTAL, MAX_BARE_VERTICES, MAX_VERTICES
 from fdgnn.schema import InputSchema
@@ -241,46 +241,6 @@ def _present(array: Array | None, names: Sequence[str], expected: str) -> Array:
     return array
 
 
-def usable_labels(values: Any, edge_index: Any, directed: bool) -> Array | None:
-    """Read one label per arc; None if that is not what the values are, or if edges have two."""
-    try:
-        arcs = checks.arc_array(edge_index)
-        labels = checks.edge_label_array(values, arcs.shape[1])
-    except GraphError:
-        return None
-    return labels if len(labels) and agree(arcs, labels, directed) else None
-
-
-def agree(arcs: Array, labels: Array, directed: bool) -> bool:
-    """Tell whether an edge has the same label wherever it is listed."""
-    codes = np.unique(labels, return_inverse=True)[1]
-    # Indices are not checked yet, so they are numbered anew.
-    vertices, arcs = np.unique(arcs, return_inverse=True)
-    graph = np.array([0, len(vertices)])
-    merged = merge_arcs(arcs.reshape(2, -1), None, codes, graph, directed)
-    return len(merged.differing_labels) == 0
-
-
-def found_in_all(items: Sequence[Any], graphs: Sequence[Graph]) -> list[Graph]:
-    """Keep arc labels that were found in the items only if all graphs have them, of one kind."""
-    kinds = {_kind(graph) for graph in graphs} - {"any"}
-    if len(kinds) <= 1:
-        return list(graphs)
-    pairs = zip(items, graphs, strict=True)
-    return [g if isinstance(item, Graph) else replace(g, edge_labels=None) for item, g in pairs]
-
-
-def _kind(graph: Graph) -> str:
-    """Name the kind of arc labels; a graph without arcs goes with any."""
-    try:
-        if np.size(graph.edge_index) == 0:
-            return "any"
-        labels = graph.edge_labels
-        return "none" if labels is None else np.asarray(labels).dtype.kind.replace("O", "U")
-    except ValueError:  # ragged: `GraphBatch` will say so
-        return "any"
-
-
 def joined_labels(carried: Array) -> Array:
     """Return one label per edge: its own entry or, if it has several, these joined by commas.
 
@@ -357,8 +317,12 @@ def _joined(graph: Graph, known: tuple[Label, ...]) -> Graph:
     if known and isinstance(known[0], str) != text:
         kinds = ("text", "integer") if text else ("integer", "text")
         raise GraphError(f"it has {kinds[0]} labels beside features, expected {kinds[1]} labels")
-    columns = labels[:, np.newaxis] == np.array(known)
-    return replace(graph, labels=None, features=np.hstack([features, columns]))
+    return replace(graph, labels=None, features=with_label_columns(features, labels, known))
+
+
+def with_label_columns(features: Array, labels: Array, known: Sequence[Label]) -> Array:
+    """Append a column of zeros and ones to features for each known label."""
+    return np.hstack([features, labels[:, np.newaxis] == np.array(known)])
 
 
 def schema_with(graphs: GraphBatch, labels: tuple[Label, ...]) -> InputSchema:
