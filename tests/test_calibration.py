@@ -165,7 +165,7 @@ def test_without_a_random_state_initializations_and_folds_are_of_one_draw():
 @pytest.mark.real_data("PROTEINS")
 @pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
 def test_on_unseen_proteins_confidence_is_accuracy(tu_path):
-    graphs, y = load_tu(tu_path("PROTEINS"))
+    graphs, y = load_tu(tu_path("PROTEINS"), vertex="labels")
     order = np.random.default_rng(0).permutation(len(y))
     train, test = order[:600], order[600:]
     model = FDGNNClassifier(n_layers=2, n_estimators=3, probability=True, random_state=0)

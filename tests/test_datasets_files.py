@@ -21,6 +21,9 @@ from fdgnn.exceptions import DatasetError, DatasetFormatError, UnsafeArchiveErro
 from fdgnn.files import write_aside
 from tu_files import TEXTS, write_folder, write_zip
 
+# The small TU dataset has attributes beside labels.
+pytestmark = pytest.mark.filterwarnings("ignore:.*attributes of vertices are not used")
+
 
 @pytest.mark.parametrize(
     "member",

@@ -27,7 +27,7 @@ def nothing_here(tmp_path, monkeypatch) -> Path:
 
 
 def classes(name: str, **options) -> list[int]:
-    return load_tu(name, **options)[1].tolist()
+    return load_tu(name, vertex="labels", **options)[1].tolist()
 
 
 def test_the_order_of_places(tmp_path, nothing_here, monkeypatch):

@@ -79,10 +79,13 @@ def _tu_dataset(data: str, asked: Mapping[str, object], how: FirstDataOptions) -
     from fdgnn.datasets import load_tu
 
     given = [name for name, value in asked.items() if value]
-    given += [f.name for f in fields(how) if getattr(how, f.name) != f.default]
+    read = ("vertex", "edge_labels")
+    given += [
+        f.name for f in fields(how) if f.name not in read and getattr(how, f.name) != f.default
+    ]
     if given:
         raise ValueError(f"`{given[0]}` is for tables, and {data} is a TU dataset; leave it out")
-    graphs, y = load_tu(data)
+    graphs, y = load_tu(data, vertex=how.vertex.value, edge_labels=how.edge_labels.value)
     return Labeled(dataset_name(data), graphs, y)
 
 

@@ -95,6 +95,7 @@ class Vertex(StrEnum):
     labels = "labels"
     features = "features"
     none = "none"
+    both = "both"
 
 
 class Weighting(StrEnum):
@@ -203,7 +204,7 @@ class FirstDataOptions(DataOptions):
     """Options of commands that read graphs and decide how to read them."""
 
     vertex: Annotated[
-        Vertex, typer.Option(help="Read labels or features of vertices, or neither.")
+        Vertex, typer.Option(help="Read labels or features of vertices, both (TU), or neither.")
     ] = Vertex.auto
     vertex_attributes: Annotated[
         list[str] | None,

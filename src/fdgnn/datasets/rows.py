@@ -392,7 +392,7 @@ class _Chunk:
         if name is not None:
             remedy = (
                 "`edge_labels='labels'` or `edge_labels='weights'` reads them, and rejects rows "
-                "that have none; `edge_labels='ignore'` reads none without this warning"
+                "that do not fit; `edge_labels='ignore'` reads none without this warning"
             )
             warn_unused(self.file.name, {f"the values of {name!r}": remedy})
 
