@@ -26,7 +26,6 @@ from fdgnn.datasets import make_random_graphs
 from fdgnn.exceptions import FDGNNError
 from fdgnn.reservoir import (
     ReservoirConfig,
-    average_degree,
     contractions,
     draw_reservoir,
     embed,
@@ -77,7 +76,7 @@ def fresh(graphs: GraphBatch) -> GraphBatch:
 
 def network(graphs: GraphBatch, n_units: int, n_layers: int) -> Any:
     config = ReservoirConfig(n_units=n_units, n_layers=n_layers)
-    reservoir = draw_reservoir(config, graphs, average_degree(graphs), seed_sequence(0))
+    reservoir = draw_reservoir(config, graphs, graphs.average_degree, seed_sequence(0))
     embed(graphs[:5], reservoir)  # compile
     embed(graphs[:5], reservoir, tol=1e-9)  # and the kernel for what float32 cannot resolve
     embed(graphs[:5], reservoir, solver="paper")

@@ -102,11 +102,11 @@ try:
     from fdgnn.kernels import tanh_sum
 except ImportError:  # numba's kernels had none that could be timed alone
     tanh_sum = None
-from fdgnn.reservoir import ReservoirConfig, average_degree, draw_reservoir, embed
+from fdgnn.reservoir import ReservoirConfig, draw_reservoir, embed
 from fdgnn.seeds import seed_sequence
 graphs, _ = fdgnn.load_tu("NCI1")
 config = ReservoirConfig(n_units=500, n_layers=1)
-reservoir = draw_reservoir(config, graphs, average_degree(graphs), seed_sequence(0))
+reservoir = draw_reservoir(config, graphs, graphs.average_degree, seed_sequence(0))
 d, s, x = np.linspace(-2, 2, 1024, dtype=np.float32), *np.zeros((2, 1024), dtype=np.float32)
 passes = graphs.n_vertices * 500 // 1024
 best = [float("inf")] * 2

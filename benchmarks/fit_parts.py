@@ -24,7 +24,7 @@ from fdgnn.applicability import Leverage
 from fdgnn.expansion import draw_projection
 from fdgnn.graphs import colors
 from fdgnn.linear import Ridge
-from fdgnn.reservoir import ReservoirConfig, average_degree, draw_reservoir, embed
+from fdgnn.reservoir import ReservoirConfig, draw_reservoir, embed
 from fdgnn.seeds import child_seed
 from fdgnn.targets import code_classes
 from fdgnn.threads import one_blas_thread
@@ -38,7 +38,7 @@ def parts_of_fit(dataset: str) -> tuple[Callable[[], object], dict[str, Callable
     pooled, features = fitted.encoder.encode(graphs).features[0], fitted.features(graphs)
     reservoir = fitted.encoder.reservoir_
     _, targets = code_classes(y)
-    config, k = ReservoirConfig(), average_degree(graphs)
+    config, k = ReservoirConfig(), graphs.average_degree
     ridge, no_folds = Ridge(1e-3, normalize=False), np.empty((0, len(y)), dtype=np.int64)
 
     def draw() -> None:

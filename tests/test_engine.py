@@ -12,7 +12,6 @@ from fdgnn.datasets import make_cliques, make_cycles, make_random_graphs, make_s
 from fdgnn.kernels import tanh_sum
 from fdgnn.reservoir import (
     ReservoirConfig,
-    average_degree,
     contractions,
     draw_reservoir,
     embed,
@@ -30,7 +29,7 @@ def certificates(reservoir, graphs):
 def reservoir_for(graphs, seed=0, degree=None, **options):
     config = ReservoirConfig(**{"n_layers": 2, "n_units": 8, **options})
     return draw_reservoir(
-        config, graphs, degree or average_degree(graphs) or 1.0, seed_sequence(seed)
+        config, graphs, degree or graphs.average_degree or 1.0, seed_sequence(seed)
     )
 
 
@@ -62,7 +61,7 @@ def test_arcs_that_weigh_next_to_nothing():
     """W_H is scaled by 1 / k, here by more than float32 can hold."""
     graphs = GraphBatch.from_graphs([Graph([[0, 1], [1, 2]], weights=[2e-42, 1e-42])])
     reservoir = draw_reservoir(
-        ReservoirConfig(n_layers=2, n_units=6), graphs, average_degree(graphs), seed_sequence(0)
+        ReservoirConfig(n_layers=2, n_units=6), graphs, graphs.average_degree, seed_sequence(0)
     )
     ours = embed(graphs, reservoir, tol=1e-6, max_iter=500)
     literal = embed(graphs, reservoir, tol=1e-6, max_iter=500, solver="paper")

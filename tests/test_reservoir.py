@@ -14,7 +14,7 @@ import reference
 from fdgnn import Graph, GraphBatch
 from fdgnn.datasets import make_cycles, make_random_graphs
 from fdgnn.exceptions import UnseenLabelError
-from fdgnn.reservoir import ReservoirConfig, average_degree, draw_reservoir, embed, engine
+from fdgnn.reservoir import ReservoirConfig, draw_reservoir, embed, engine
 from fdgnn.seeds import child_seed, seed_sequence
 from fdgnn.stability import spectral_radius
 from strategies import batches
@@ -23,7 +23,7 @@ SMALL = ReservoirConfig(n_layers=2, n_units=8)
 
 
 def reservoir_for(graphs, config=SMALL, seed=0):
-    return draw_reservoir(config, graphs, average_degree(graphs) or 1.0, seed_sequence(seed))
+    return draw_reservoir(config, graphs, graphs.average_degree or 1.0, seed_sequence(seed))
 
 
 def assert_equals_oracle(graphs, reservoir, **options):

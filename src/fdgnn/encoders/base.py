@@ -103,39 +103,27 @@ class GraphKind(Record, frozen=True, kw_only=True):
         """
         if len(graphs) == 0:
             return
-        found = GraphKind.of(graphs)
-        if found.directed != self.directed:
-            raise GraphError(
-                f"the graphs are {_direction(found)}, but the model was fitted on "
-                f"{_direction(self)} ones"
-            )
-        if found.vertices != self.vertices:
-            raise GraphError(
-                f"the graphs have {_VERTEX_INPUT[found.vertices]}, but the model was fitted on "
-                f"graphs with {_VERTEX_INPUT[self.vertices]}{remedy}"
-            )
-        if found.vertices == "features" and found.n_inputs != self.n_inputs:
-            raise GraphError(
-                f"the graphs have {found.n_inputs} features per vertex, but the model was fitted "
-                f"on {self.n_inputs}"
-            )
+        found = self._difference(GraphKind.of(graphs), "the graphs are", "the graphs have", remedy)
+        if found is not None:
+            raise GraphError(found)
 
     def refusal(self, kind: Kind, remedy: str = "") -> str | None:
-        """Say why a single graph is of another kind; None if it is of this one."""
-        if kind.directed != self.directed:
-            found = "directed" if kind.directed else "undirected"
-            return f"it is {found}, but the model was fitted on {_direction(self)} graphs"
-        vertices = "labels" if kind.labels else "nothing" if kind.n_features is None else "features"
-        if vertices != self.vertices:
-            return (
-                f"it has {_VERTEX_INPUT[vertices]}, but the model was fitted on graphs with "
-                f"{_VERTEX_INPUT[self.vertices]}{remedy}"
-            )
-        if kind.n_features not in (None, self.n_inputs):
-            return (
-                f"it has {kind.n_features} features per vertex, but the model was fitted on "
-                f"{self.n_inputs}"
-            )
+        """Return why a single graph is of another kind; None if it is of this one."""
+        n = kind.n_features
+        vertices: Any = "labels" if kind.labels else "nothing" if n is None else "features"
+        own = GraphKind(directed=kind.directed, vertices=vertices, n_inputs=1 if n is None else n)
+        return self._difference(own, "it is", "it has", remedy)
+
+    def _difference(self, other: GraphKind, are: str, have: str, remedy: str) -> str | None:
+        but = "but the model was fitted on"
+        if other.directed != self.directed:
+            pair = ("undirected", "directed")
+            return f"{are} {pair[other.directed]}, {but} {pair[self.directed]} graphs"
+        if other.vertices != self.vertices:
+            found, own = _VERTEX_INPUT[other.vertices], _VERTEX_INPUT[self.vertices]
+            return f"{have} {found}, {but} graphs with {own}{remedy}"
+        if self.vertices == "features" and other.n_inputs != self.n_inputs:
+            return f"{have} {other.n_inputs} features per vertex, {but} {self.n_inputs}"
         return None
 
     def check_vocabulary(self, words: Sequence[int | str] | None) -> None:
@@ -155,10 +143,6 @@ _VERTEX_INPUT = {
     "features": "vertex features",
     "nothing": "no vertex labels",
 }
-
-
-def _direction(kind: GraphKind) -> str:
-    return "directed" if kind.directed else "undirected"
 
 
 class Settling(NamedTuple):

@@ -38,7 +38,6 @@ from fdgnn.reservoir import (
     Embedding,
     Layer,
     ReservoirConfig,
-    average_degree,
     draw_reservoir,
     embed,
 )
@@ -208,7 +207,7 @@ class GraphReservoir(ReservoirParameters, Encoder):
 
     def _resolved_degree(self, graphs: GraphBatch) -> float:
         if self.degree == "average":
-            return average_degree(graphs)
+            return graphs.average_degree
         if self.degree == "max":
             return graphs.largest_degree
         return float(self.degree)

@@ -24,7 +24,6 @@ from fdgnn.folds import nested_folds
 from fdgnn.graphs import Array, GraphBatch
 from fdgnn.linear import Ridge
 from fdgnn.metrics import accuracy
-from fdgnn.reservoir import average_degree
 from fdgnn.seeds import seed_sequence
 from fdgnn.selection.search import draw_configurations
 from fdgnn.targets import read_targets
@@ -94,7 +93,7 @@ class Study:
 
     def estimator(self, configuration: Configuration) -> FDGNNClassifier:
         """Make the model of a configuration, with the k of the whole dataset as in the paper."""
-        model = FDGNNClassifier(n_units=self.n_units, degree=average_degree(self.graphs) or 1.0)
+        model = FDGNNClassifier(n_units=self.n_units, degree=self.graphs.average_degree or 1.0)
         model.set_params(**configuration)
         return model
 

@@ -6,7 +6,6 @@ from fdgnn.reservoir.weights import (
     DeepReservoir,
     Layer,
     ReservoirConfig,
-    average_degree,
     draw_reservoir,
     n_inputs,
 )
@@ -17,7 +16,6 @@ __all__ = [
     "Embedding",
     "Layer",
     "ReservoirConfig",
-    "average_degree",
     "contractions",
     "draw_reservoir",
     "embed",

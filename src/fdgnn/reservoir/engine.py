@@ -52,39 +52,6 @@ def contractions(reservoir: DeepReservoir, graphs: GraphBatch) -> Floats:
 # ---------------------------------------------------------------------- solver="auto"
 
 
-def solve(
-    graphs: GraphBatch,
-    reservoir: DeepReservoir,
-    *,
-    tol: float,
-    max_iter: int,
-    wanted: tuple[int, ...],
-    quotient: bool,
-    n_jobs: int | None,
-    keep_states: bool,
-) -> Outputs:
-    """Embed a batch.
-
-    Parameters
-    ----------
-    graphs : GraphBatch
-    reservoir : DeepReservoir
-    tol, max_iter, quotient, n_jobs, keep_states
-        See `fdgnn.reservoir.embed`.
-    wanted : tuple of int, ascending
-        Layers with pooled states that are wanted.
-
-    Returns
-    -------
-    Outputs
-        For each graph of the batch; states (n_vertices, n_wanted, H).
-    """
-    found, _ = solve_counted(
-        graphs, reservoir, tol, max_iter, wanted, quotient, n_jobs, keep_states
-    )
-    return found
-
-
 def solve_counted(
     graphs: GraphBatch,
     reservoir: DeepReservoir,
@@ -95,7 +62,11 @@ def solve_counted(
     n_jobs: int | None = None,
     keep_states: bool = False,
 ) -> tuple[Outputs, tuple[int, int, int]]:
-    """Return what `solve` does, and how many quotients were solved in which way."""
+    """Embed a batch; also return how many quotients were solved in which way.
+
+    `wanted` are the layers with pooled states that are wanted, ascending; for all else see `embed`.
+    The ways are float32, float64, and the paper's steps.
+    """
     from fdgnn.kernels import solve_graphs
 
     q = graphs.quotients if quotient else quotients(graphs.structure, discrete(graphs.structure))
@@ -150,7 +121,7 @@ def solve_few(
 ) -> list[Outputs | None]:
     """Embed a few graphs by several reservoirs, all in one call: most of their time is in calls.
 
-    The reservoirs know the same labels. Results are the same as those of `solve`, or None for a
+    The reservoirs know the same labels. Results are those of `solve_counted`, or None for a
     reservoir by which not all graphs are certified.
     """
     from fdgnn.kernels import solve_few
@@ -304,15 +275,8 @@ def embed(
     if solver == "paper":
         result = iterate(graphs, reservoir, tol, max_iter, wanted, n_jobs, keep_states)
     else:
-        result = solve(
-            graphs,
-            reservoir,
-            tol=tol,
-            max_iter=max_iter,
-            wanted=wanted,
-            quotient=quotient,
-            n_jobs=n_jobs,
-            keep_states=keep_states,
+        result, _ = solve_counted(
+            graphs, reservoir, tol, max_iter, wanted, quotient, n_jobs, keep_states
         )
     pooled, states = result.pooled, result.states
     if positions != list(wanted):

@@ -271,11 +271,6 @@ class ReservoirConfig:
     bias_scaling: float | None = None
 
 
-def average_degree(graphs: GraphBatch) -> float:
-    """The paper's k: the mean over graphs of the largest neighborhood."""
-    return graphs.average_degree
-
-
 def n_inputs(graphs: GraphBatch) -> int:
     """Count the inputs per vertex: different labels, features, or 1."""
     if graphs.label_values is not None:
