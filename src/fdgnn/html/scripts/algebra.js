@@ -61,49 +61,17 @@ export function products(X, n, P) {
   return K;
 }
 
-// The largest eigenvalue of a symmetric matrix: reflections to three diagonals, then bisection.
+// The largest eigenvalue of a symmetric positive semidefinite matrix. Squared again and again, and scaled to trace 1, it
+// becomes the projection onto the eigenvectors of that eigenvalue.
 export function largestEigenvalue(matrix, n) {
-  const A = Float64Array.from(matrix), d = new Float64Array(n), e = new Float64Array(n);
-  for (let k = 0; k < n - 2; k++) {
-    let square = 0;
-    for (let i = k + 1; i < n; i++) square += A[i * n + k] ** 2;
-    const first = A[(k + 1) * n + k], length = Math.sqrt(square);
-    const target = first > 0 ? -length : length;
-    e[k + 1] = target;
-    if (length === 0) continue;
-    const v = new Float64Array(n), w = new Float64Array(n);
-    for (let i = k + 1; i < n; i++) v[i] = A[i * n + k];
-    v[k + 1] -= target;
-    let norm = 0;
-    for (let i = k + 1; i < n; i++) norm += v[i] * v[i];
-    if (norm === 0) continue;
-    const from = k + 1, m = n - from;
-    for (let i = from; i < n; i++) w[i] = (2 * dotRow(A, i * n + from, v, from, m)) / norm;
-    addRow(w, from, -dotRow(v, from, w, from, m) / norm, v, from, m);
-    for (let i = from; i < n; i++) {
-      addRow(A, i * n + from, -v[i], w, from, m);
-      addRow(A, i * n + from, -w[i], v, from, m);
-    }
+  const trace = (A) => A.reduce((sum, a, i) => (i % (n + 1) ? sum : sum + a), 0);
+  let power = matrix;
+  for (let squarings = 0, purity = 0; squarings < 40 && purity < 1 - 1e-15; squarings++) {
+    const total = trace(power);
+    power = products(power.map((a) => a / total), n, n);
+    purity = trace(power);
   }
-  if (n > 1) e[n - 1] = A[(n - 1) * n + n - 2];
-  for (let i = 0; i < n; i++) d[i] = A[i * n + i];
-  let low = -Infinity, high = -Infinity;
-  for (let i = 0; i < n; i++) {
-    high = Math.max(high, d[i] + Math.abs(e[i]) + Math.abs(i + 1 < n ? e[i + 1] : 0));
-    low = Math.max(low, d[i]);
-  }
-  while (high - low > 4e-16 * Math.abs(high)) { // are all eigenvalues below the middle?
-    const middle = (low + high) / 2;
-    if (middle === low || middle === high) break;
-    let q = d[0] - middle, below = q < 0;
-    for (let i = 1; i < n && below; i++) {
-      q = d[i] - middle - (e[i] * e[i]) / (q || -1e-300);
-      below = q < 0;
-    }
-    if (below) high = middle;
-    else low = middle;
-  }
-  return (low + high) / 2;
+  return dot(power, matrix) / trace(power);
 }
 
 // Two principal components (n, 2) of the centered rows of Z (n, P), and their shares of the variance. The search

@@ -28,41 +28,39 @@ export function hydrogensOf(atom, bonds) {
   return room === undefined ? { hydrogens: 0, over: true } : { hydrogens: Math.floor(room - bonds), over: false };
 }
 
-// Which edges lie on a ring: those that are no bridges. A walk in depth, without recursion.
-export function ringEdges(n, edges) {
+// The neighbors of each vertex, [[u, e], ...], over edge e.
+function neighborsOf(n, edges) {
   const near = Array.from({ length: n }, () => []);
   edges.forEach(({ u, v }, e) => {
     near[u].push([v, e]);
-    if (u !== v) near[v].push([u, e]);
+    near[v].push([u, e]);
   });
-  const found = new Uint8Array(edges.length), order = new Int32Array(n).fill(-1), lowest = new Int32Array(n);
-  let count = 0;
+  return near;
+}
+
+// Which edges lie on a ring: an edge beside a spanning tree, and the way between its ends in the tree.
+export function ringEdges(n, edges) {
+  const near = neighborsOf(n, edges), found = new Uint8Array(edges.length);
+  const depth = new Int32Array(n).fill(-1), parent = new Int32Array(n), up = new Int32Array(n).fill(-1);
   for (let start = 0; start < n; start++) {
-    if (order[start] >= 0) continue;
-    order[start] = lowest[start] = count++;
-    const way = [[start, -1, 0]];
-    while (way.length) {
-      const step = way[way.length - 1], [v, from] = step;
-      if (step[2] < near[v].length) {
-        const [u, e] = near[v][step[2]++];
-        if (e === from) continue;
-        if (order[u] < 0) {
-          order[u] = lowest[u] = count++;
-          way.push([u, e, 0]);
-        } else {
-          found[e] = 1; // it closes a ring
-          lowest[v] = Math.min(lowest[v], order[u]);
-        }
-        continue;
+    if (depth[start] >= 0) continue;
+    depth[start] = 0;
+    const queue = [start];
+    for (const v of queue)
+      for (const [u, e] of near[v]) if (depth[u] < 0) {
+        [depth[u], parent[u], up[u]] = [depth[v] + 1, v, e];
+        queue.push(u);
       }
-      way.pop();
-      if (way.length) {
-        const parent = way[way.length - 1][0];
-        lowest[parent] = Math.min(lowest[parent], lowest[v]);
-        if (lowest[v] <= order[parent]) found[from] = 1;
-      }
-    }
   }
+  edges.forEach(({ u, v }, e) => {
+    if (up[u] === e || up[v] === e) return;
+    found[e] = 1;
+    while (u !== v) {
+      if (depth[u] < depth[v]) [u, v] = [v, u];
+      found[up[u]] = 1;
+      u = parent[u];
+    }
+  });
   return found;
 }
 
@@ -125,11 +123,7 @@ const PULLING = new Set(["N", "O", "S", "F", "Cl", "Br", "I", "Se"]); // take th
 
 // The shortest ring through each bond, as lists of atoms; each ring once.
 function ringsOf(n, bonds) {
-  const near = Array.from({ length: n }, () => []), inRing = ringEdges(n, bonds), found = new Map();
-  bonds.forEach(({ u, v }, e) => {
-    near[u].push([v, e]);
-    near[v].push([u, e]);
-  });
+  const near = neighborsOf(n, bonds), inRing = ringEdges(n, bonds), found = new Map();
   bonds.forEach(({ u, v }, e) => {
     if (!inRing[e]) return;
     const from = new Map([[u, -1]]), queue = [u];

@@ -1,6 +1,6 @@
 // Training in the page: reservoirs drawn as in Python, all graphs embedded, the readout solved in closed form.
 
-import { addRow, cholesky, gram, largestEigenvalue, principalMap, products, solveLower, solveUpper } from "./algebra.js";
+import { addRow, cholesky, dotRow, gram, largestEigenvalue, principalMap, products, solveLower, solveUpper } from "./algebra.js";
 import { quotientOf, spectralBound, structureOf, union } from "./graphs.js";
 import { Estimator, Model } from "./model.js";
 import { MATRIX, Stream } from "./random.js";
@@ -58,12 +58,7 @@ function remembered(make, most = 24) {
 
 // ---------------------------------------------------------------------- the readout
 
-// Features and targets less their means, which `mean` and `level` are.
-function centered(X, n, P, Y, q) {
-  const [mean, Z] = withoutMeans(X, n, P), [level, T] = withoutMeans(Y, n, q);
-  return { mean, level, Z, T };
-}
-
+// The columns' means of A (n, width), and A without them.
 function withoutMeans(A, n, width) {
   const mean = new Float64Array(width), rest = Float64Array.from(A);
   for (let i = 0; i < n; i++) addRow(mean, 0, 1 / n, A, i * width, width);
@@ -71,83 +66,42 @@ function withoutMeans(A, n, width) {
   return [mean, rest];
 }
 
-// Outputs (n, q) of each sample by the ridge regression that has not seen its fold. With e_F the errors of a
-// fold that was left out: (I - H_FF) e_F = (Y - H Y)_F, where I - H may be known but for a factor.
-export function heldOut({ Z, T }, n, P, Y, q, alpha, fold) {
-  const M = n - Math.max(...counts(fold)) > P ? leftByFeatures(Z, n, P, alpha) : leftBySamples(Z, n, P, alpha);
-  if (!M) return null;
-  const outputs = new Float64Array(n * q);
-  for (const members of membersOf(fold)) {
-    const m = members.length, system = new Float64Array(m * m), errors = new Float64Array(m * q);
-    members.forEach((i, a) => {
-      members.forEach((j, b) => { system[a * m + b] = M[i * n + j]; });
-      for (let j = 0; j < n; j++) addRow(errors, a * q, M[i * n + j], T, j * q, q);
-    });
-    if (!cholesky(system, m)) return null;
-    solveLower(system, m, errors, q);
-    solveUpper(system, m, errors, q);
-    members.forEach((i, a) => { for (let c = 0; c < q; c++) outputs[i * q + c] = Y[i * q + c] - errors[a * q + c]; });
-  }
-  return outputs;
-}
-
-// I - H = I - 1/n - Z (Z^T Z + alpha)^-1 Z^T, by B = L^-1 Z^T.
-function leftByFeatures(Z, n, P, alpha) {
-  const L = gram(Z, n, P), B = new Float64Array(P * n);
-  for (let p = 0; p < P; p++) L[p * P + p] += alpha;
-  if (!cholesky(L, P)) return null;
-  for (let i = 0; i < n; i++) for (let p = 0; p < P; p++) B[p * n + i] = Z[i * P + p];
-  solveLower(L, P, B, n);
-  const M = gram(B, P, n).map((x) => -x - 1 / n);
-  for (let i = 0; i < n; i++) M[i * n + i] += 1;
-  return M;
-}
-
-// I - H = alpha S with S = G - g g^T / (1^T g), G = (K + alpha)^-1; this gives S.
-function leftBySamples(Z, n, P, alpha) {
-  const L = products(Z, n, P), G = new Float64Array(n * n), g = new Float64Array(n);
-  for (let i = 0; i < n; i++) {
-    L[i * n + i] += alpha;
-    G[i * n + i] = 1;
-  }
-  if (!cholesky(L, n)) return null;
-  solveLower(L, n, G, n);
-  solveUpper(L, n, G, n);
-  for (let i = 0; i < n; i++) addRow(g, 0, 1, G, i * n, n);
-  const total = g.reduce((sum, x) => sum + x, 0);
-  for (let i = 0; i < n; i++) addRow(G, i * n, -g[i] / total, g, 0, n);
-  return G;
-}
-
-const counts = (fold) => {
-  const found = [];
-  for (const f of fold) found[f] = (found[f] ?? 0) + 1;
-  return found;
-};
-
-function membersOf(fold) {
-  const found = [];
-  fold.forEach((f, i) => (found[f] ??= []).push(i));
-  return found.filter(Boolean);
-}
-
-// The readout on all samples: weights q x P and the intercept.
-export function fitRidge({ mean, level, Z, T }, n, P, q, alpha) {
-  const W = new Float64Array(P * q);
+// Ridge regression of targets Y (n, q) on features X (n, P): weights and intercepts, or null without a solution.
+export function fitRidge(X, n, P, Y, q, alpha) {
+  const [mean, Z] = withoutMeans(X, n, P), [level, T] = withoutMeans(Y, n, q), W = new Float64Array(P * q);
   const moment = (S) => {
     for (let i = 0; i < n; i++) for (let p = 0; p < P; p++) addRow(W, p * q, Z[i * P + p], S, i * q, q);
   };
   const shifted = n > P ? gram(Z, n, P) : products(Z, n, P), size = Math.min(n, P);
   for (let i = 0; i < size; i++) shifted[i * size + i] += alpha;
   if (!cholesky(shifted, size)) return null;
-  const right = n > P ? W : Float64Array.from(T);
+  const right = n > P ? W : T;
   if (n > P) moment(T);
   solveLower(shifted, size, right, q);
   solveUpper(shifted, size, right, q);
   if (n <= P) moment(right);
   const weights = Array.from({ length: q }, (_, c) => Float64Array.from({ length: P }, (_, p) => W[p * q + c]));
-  const intercept = weights.map((w, c) => level[c] - w.reduce((sum, x, p) => sum + x * mean[p], 0));
-  return { weights, intercept };
+  return { weights, intercept: weights.map((w, c) => level[c] - dotRow(w, 0, mean, 0, P)) };
+}
+
+// Out-of-fold outputs (n, q): each sample's by the regression on the other folds.
+export function outOfFold(X, n, P, Y, q, alpha, fold) {
+  const outputs = new Float64Array(n * q), all = [...fold.keys()];
+  for (const left of new Set(fold)) {
+    const rest = all.filter((i) => fold[i] !== left), m = rest.length;
+    const [some, wanted] = [[X, P], [Y, q]].map(([A, width]) => {
+      const rows = new Float64Array(m * width);
+      rest.forEach((i, k) => rows.set(A.subarray(i * width, (i + 1) * width), k * width));
+      return rows;
+    });
+    const fitted = fitRidge(some, m, P, wanted, q, alpha);
+    if (!fitted) return null;
+    for (const i of all) {
+      if (fold[i] !== left) continue;
+      fitted.weights.forEach((w, c) => { outputs[i * q + c] = dotRow(X, i * P, w, 0, P) + fitted.intercept[c]; });
+    }
+  }
+  return outputs;
 }
 
 // ---------------------------------------------------------------------- the trainer
@@ -280,14 +234,14 @@ export class Trainer {
     return { X, P, expansion };
   }
 
-  // Everything that follows from pooled states: held-out outputs and accuracy, the map, the certificates.
+  // Everything that follows from pooled states: out-of-fold outputs and accuracy, the map, the certificates.
   train(settings, shares) {
     const start = performance.now(), n = this.graphs.length;
-    const { X, P } = this.features(settings, shares), data = centered(X, n, P, this.Y, this.q);
+    const { X, P } = this.features(settings, shares);
     const radius = Math.max(...this.layersOf(settings, settings.depth).map(radiusOf));
-    const outputs = heldOut(data, n, P, this.Y, this.q, settings.alpha, this.fold);
+    const outputs = outOfFold(X, n, P, this.Y, this.q, settings.alpha, this.fold);
     const solved = performance.now();
-    const map = principalMap(data.Z, n, P, this.axes?.[0].length === P ? this.axes : null);
+    const map = principalMap(withoutMeans(X, n, P)[1], n, P, this.axes?.[0].length === P ? this.axes : null);
     this.axes = map.axes;
     const answers = outputs && this.graphs.map((_, g) => winner(outputs.subarray(g * this.q, (g + 1) * this.q)));
     const right = answers && answers.map((answer, g) => answer === this.graphs[g].answer);
@@ -303,7 +257,7 @@ export class Trainer {
   // The weights of the model with these settings, trained on all graphs.
   weights(settings, shares) {
     const { X, P, expansion } = this.features(settings, shares);
-    const n = this.graphs.length, readout = fitRidge(centered(X, n, P, this.Y, this.q), n, P, this.q, settings.alpha);
+    const readout = fitRidge(X, this.graphs.length, P, this.Y, this.q, settings.alpha);
     const layers = this.layersOf(settings, settings.depth).map(({ inputs, recurrent, bias }) => ({ inputs, recurrent, bias }));
     return readout && { layers, projection: expansion.weights, units: settings.units, ...readout };
   }
