@@ -23,7 +23,6 @@ from fdgnn import (
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.exceptions import GraphError, PlaygroundError
 from fdgnn.html.page import joined_script, modules_of
-from fdgnn.html.playground import page as pages
 from fdgnn.html.playground.graphs import MOST_GRAPHS, MOST_VERTICES, chosen_graphs
 
 pytest.importorskip("jinja2", reason="a page needs Jinja2: extra 'report'")
@@ -47,7 +46,7 @@ def content_of(path):
 def test_a_page_holds_the_model_and_the_graphs(motifs, tmp_path):
     graphs, y, model = motifs
     path = playground.write(tmp_path / "play.html", model, graphs, y, dataset="motifs")
-    assert path.stat().st_size < pages.LARGEST
+    assert path.stat().st_size < playground.LARGEST
     content, arrays, rest = content_of(path)
     assert content["model"]["record"]["targets"][0]["classes"]["values"] == model.classes_.tolist()
     assert content["training"]["n_folds"] == 10
@@ -56,8 +55,7 @@ def test_a_page_holds_the_model_and_the_graphs(motifs, tmp_path):
     assert (values == model.estimators_[0].encoder.reservoir_.weights.rec_values.ravel()).all()
     assert "0.projection" not in arrays  # it is drawn again from the seed
     assert content["model"]["projections"]["0.projection"]["rows"] == 100
-    edges = int(np.prod(arrays["graphs.sources"]["shape"]))
-    assert edges == graphs.n_arcs // 2
+    assert sum(len(graph["edges"]) for graph in content["graphs"]["list"]) == graphs.n_arcs // 2
 
 
 def test_a_projection_that_no_seed_gives_is_kept(motifs, tmp_path):
@@ -89,7 +87,7 @@ def test_models_that_a_page_cannot_run_are_rejected(motifs, tmp_path, monkeypatc
     with pytest.raises(PlaygroundError, match="several targets; choose one by `target`: 'a', 'b'"):
         playground.write(path, several)
     assert playground.write(path, several, target="b").exists()
-    monkeypatch.setattr(pages, "LARGEST", 1000)
+    monkeypatch.setattr(playground, "LARGEST", 1000)
     with pytest.raises(PlaygroundError, match="more than"):
         playground.write(path, model)
 
@@ -124,11 +122,9 @@ def test_a_mistyped_name_is_answered_with_the_nearest(tmp_path):
 
 
 def test_one_model_is_reported_in_the_singular(motifs, tmp_path, monkeypatch):
-    from fdgnn.cli import playing
-
     graphs, y, model = motifs
     assert len(model.estimators_) == 1
-    monkeypatch.setattr(playing, "_fitted", lambda *_: model)
+    monkeypatch.setattr(playground, "fit_model", lambda *_, **__: model)
     done = fdgnn(
         "playground", jsonl_of(graphs, y, tmp_path), "--target", "y", "-o", tmp_path / "p.html"
     )
@@ -195,12 +191,12 @@ def test_a_regressor_has_a_page(motifs, tmp_path):
     model = FDGNNRegressor(random_state=0).fit(graphs, sizes)
     content = content_of(playground.write(tmp_path / "play.html", model, graphs, sizes))[0]
     assert content["training"] is None
-    assert content["notes"] == ["The page trains models of classes; this one gives numbers."]
+    assert content["notes"] == ["The page trains classifiers; this model is a regression."]
 
 
 def test_a_page_that_cannot_train_says_why(motifs, tmp_path):
     graphs, y, model = motifs
-    for answers, words in ((None, "is not known here"), (np.repeat(y[:1], 60), "two classes")):
+    for answers, words in ((None, "are not known here"), (np.repeat(y[:1], 60), "two classes")):
         page = playground.write(tmp_path / "play.html", model, graphs, answers)
         (note,) = content_of(page)[0]["notes"]
         assert words in note
@@ -235,4 +231,4 @@ def test_the_code_of_a_page_reads_the_molecules_again(tmp_path):
     names = {}
     exec("\n".join(content["training"]["code"]), names)
     assert len(names["graphs"]) == 40
-    assert content["title"] == "A model to play with, and graphs of mols"
+    assert "<h1>A model to play with, and graphs of mols</h1>" in page.read_text()

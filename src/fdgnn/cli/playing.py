@@ -44,11 +44,11 @@ def playground(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a page in which a model runs: change graphs, watch it, train by sliders; no network."""
+    """Write an HTML page in which a model runs: change graphs, watch it, train by sliders."""
     from fdgnn.cli.pages import dataset_of
     from fdgnn.files import check_writable
     from fdgnn.html.page import check_jinja
-    from fdgnn.html.playground import write
+    from fdgnn.html.playground import fit_model, write
 
     check_writable(output)
     check_jinja()
@@ -72,7 +72,7 @@ def playground(
         title = f"A model to play with, and graphs of {dataset_of(source)}"
     if model is None:
         say(f"fitting a model to {graphs!r} ...", quiet)
-        model = _fitted(graphs, answers, seed)
+        model = fit_model(graphs, answers, classify=answers is None or answers.classify, seed=seed)
         say(f"fitted {counted(len(model.estimators_), 'model')} to {graphs!r}", quiet)
         answers = answers.of_target(0) if answers is not None and answers.flat else None
     path = write(output, model, graphs, answers, target=target, title=title, **more)
@@ -162,12 +162,3 @@ def _given(arguments: dict[str, Any]) -> dict[str, Any]:
     """Take the arguments of `read_graphs` that differ from their defaults."""
     usual = (None, False, "auto")
     return {name: value for name, value in arguments.items() if value not in usual}
-
-
-def _fitted(graphs: Any, targets: Any, seed: int) -> Any:
-    """Fit the model of a page: an ensemble, which takes a moment."""
-    from fdgnn.estimators import AutoGraphClassifier, AutoGraphRegressor
-
-    if not targets.classify:
-        return AutoGraphRegressor(random_state=seed).fit(graphs, targets)
-    return AutoGraphClassifier(probability=True, random_state=seed).fit(graphs, targets)

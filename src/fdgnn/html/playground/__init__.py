@@ -1,23 +1,19 @@
 """A page in which a model runs: one HTML file, without a server and without an installation.
 
-`models` describes a fitted model as its file would, `graphs` the example graphs, `packing` puts
-both into a text, and `page` adds the scripts. The scripts compute what Python computes; how
-closely is told in docs/playground.md, and tested.
+`models` describes a fitted model as its file would, and `graphs` the example graphs. The scripts
+of the page compute what Python computes; docs/playground.md says how closely, and tests compare.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
-from fdgnn._version import __version__
 from fdgnn.arrays import Array, Ints
-from fdgnn.estimators import AutoGraphClassifier
 from fdgnn.evaluation import paper
 from fdgnn.exceptions import GraphError, PlaygroundError
 from fdgnn.files import check_writable, write_aside
@@ -26,17 +22,16 @@ from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.graphs.molecules import is_molecule
 from fdgnn.html.data_statistics import elements_of_labels
-from fdgnn.html.page import check_jinja
-from fdgnn.html.playground.graphs import atom_arrays, chosen_graphs, molecule_rules, page_graphs
-from fdgnn.html.playground.models import one_model, page_model
-from fdgnn.html.playground.page import render
-from fdgnn.html.playground.records import PageContent, PageGraphs, PageTraining
+from fdgnn.html.page import build_page, check_jinja
+from fdgnn.html.playground.graphs import Content, chosen_graphs, molecule_rules, page_graphs
+from fdgnn.html.playground.models import fit_model, one_model, packed, page_model
 from fdgnn.html.words import clipped
 from fdgnn.model_files import load_model
 from fdgnn.targets import first_text
 
-__all__ = ["write"]
+__all__ = ["fit_model", "write"]
 
+LARGEST = 3_000_000  # bytes of a page
 _FOLDS = 10
 
 
@@ -60,8 +55,7 @@ def write(
     output : path
         The HTML file. It is replaced if it is there.
     model : any model of this library, FDGNNSearchCV or path, optional
-        Fitted, or a model file. Without one, ``AutoGraphClassifier(probability=True)`` is fitted to
-        the graphs.
+        Fitted, or a model file. Without one, a small ensemble is fitted to the graphs.
     graphs : GraphBatch or list of graphs, optional
         Graphs to choose from on the page. At most 600 of them are taken, with 15,000 vertices
         together; of more, a random part.
@@ -112,12 +106,24 @@ def write(
     model = load_model(model) if isinstance(model, str | os.PathLike) else model
     if smiles is None and isinstance(graphs, list | tuple) and all(map(is_molecule, graphs)):
         smiles = [item if isinstance(item, str) else None for item in graphs]
-    batch = _batch(model, graphs, y, smiles, ids)
-    if model is None:
-        model = AutoGraphClassifier(probability=True, random_state=0).fit(batch, y)
-    model = one_model(model, target)
+    batch = _batch(model, graphs, {"SMILES": smiles, "answers": y, "ids": ids})
+    model = one_model(fit_model(batch, y) if model is None else model, target)
     title = title or f"A model of {dataset}, to play with"
-    page = _page(model, batch, y, ids, smiles, clipped(title, longest=200), dataset, code)
+    content, arrays = _content(model, batch, y, ids, smiles, dataset, code)
+    page = build_page(
+        "playground",
+        packed(content, arrays),
+        title=clipped(title, longest=200),
+        summary=_summary(model),
+        worker="worker.js",
+        training=content["training"] is not None,
+    )
+    if len(page) > LARGEST:
+        raise PlaygroundError(
+            f"the page would have {len(page) / 1e6:.1f} MB, more than {LARGEST // 1_000_000}: "
+            "the model is too large; fit it to fewer graphs, with readout='linear', or with fewer "
+            "WL features (n_features)"
+        )
     try:
         with write_aside(path) as file:
             file.write(page)
@@ -128,83 +134,72 @@ def write(
     return path
 
 
-def _batch(
-    model: Any,
-    graphs: Any,
-    y: Any,
-    smiles: Sequence[str | None] | None,
-    ids: Sequence[Any] | None,
-) -> GraphBatch | None:
-    """Give the graphs as the model reads them."""
+def _batch(model: Any, graphs: Any, given: Mapping[str, Sequence[Any] | None]) -> GraphBatch | None:
+    """Return the graphs as the model reads them; what is given about them has their number."""
     if graphs is None:
         return None
     batch = as_batch(graphs) if model is None else model._check_graphs(graphs)
-    if len(batch) == 0:
-        return None
-    given = {"SMILES": smiles, "answers": y, "ids": ids}
     for what, each in given.items():
         if each is not None and len(each) != len(batch):
             raise GraphError(f"there are {len(each)} {what}, but {len(batch)} graphs")
-    return batch
+    return batch if len(batch) else None
 
 
-def _page(
+def _content(
     model: Any,
     batch: GraphBatch | None,
     y: Any,
     ids: Sequence[Any] | None,
     smiles: Sequence[str | None] | None,
-    title: str,
     dataset: str,
     code: Sequence[str] | None,
-) -> bytes:
+) -> tuple[Content, dict[str, Array]]:
+    """Collect all that a page holds: JSON, and the arrays of the model."""
     shown, arrays = page_model(model)
-    graphs = training = None
-    names: dict[str, str] = {}
-    edge_names: dict[str, str] = {}
-    notes: list[str] = []
     rules = molecule_rules(model.input_schema_)
-    if batch is not None:
-        chosen = chosen_graphs(batch)
-        part = batch[chosen]
-        ids = range(len(batch)) if ids is None else ids
-        graphs, own = page_graphs(part, [ids[g] for g in chosen], len(batch))
-        arrays |= own
-        if rules is not None and smiles is not None:
-            some = [smiles[g] for g in chosen]
-            elements, own = atom_arrays(some, model.input_schema_, part)
-            graphs = msgspec.structs.replace(graphs, elements=elements)
-            arrays |= own
-        elif rules is not None:
-            rules = None
-            notes.append("The SMILES of these molecules are not known, so they are plain graphs.")
-        if len(part) < len(batch):
-            notes.append(f"The page holds {len(part)} of the {len(batch)} graphs, drawn at random.")
-        names = elements_of_labels(dataset, batch)
-        edge_names = paper.BONDS.get(dataset, {}) if names else {}
-        if y is not None:
-            classes, answers = _answers(model, np.asarray(y)[chosen])
-            graphs = msgspec.structs.replace(graphs, classes=classes)
-            arrays["graphs.answers"] = answers
-            if classes is not None:
-                training, own = _training(part, answers, chosen, len(batch), code)
-                arrays |= own
-        if training is None:
-            notes.append(_why_no_training(graphs, y is not None))
-    content = PageContent(
-        title=title,
-        version=__version__,
-        dataset=clipped(dataset),
-        model=shown,
-        graphs=graphs,
-        training=training,
-        molecules=rules,
-        names=names,
-        edge_names=edge_names,
-        class_names=paper.CLASSES.get(dataset, {}) if names else {},
-        notes=notes,
-    )
-    return render(content, arrays, _summary(model))
+    names = {} if batch is None else elements_of_labels(dataset, batch)
+    content: Content = {
+        "dataset": clipped(dataset),
+        "model": shown,
+        "graphs": None,
+        "training": None,
+        "molecules": rules,
+        "names": names,  # of vertex labels, by their text
+        "edge_names": paper.BONDS.get(dataset, {}) if names else {},
+        "class_names": paper.CLASSES.get(dataset, {}) if names else {},
+        "notes": [],
+    }
+    if batch is None:
+        return content, arrays
+    notes, chosen = content["notes"], chosen_graphs(batch)
+    part = batch[chosen]
+    if rules is not None and smiles is None:
+        content["molecules"] = None
+        notes.append("The SMILES of these molecules are not known, so they are plain graphs.")
+    elif rules is None:
+        smiles = None
+    some = None if smiles is None else [smiles[g] for g in chosen]
+    shown_ids = chosen.tolist() if ids is None else [ids[g] for g in chosen]
+    graphs = page_graphs(part, shown_ids, some, model.input_schema_)
+    content["graphs"] = graphs | {"n_all": len(batch), "classes": None}
+    if len(part) < len(batch):
+        notes.append(f"The page holds {len(part)} of the {len(batch)} graphs, drawn at random.")
+    if y is not None:
+        classes, answers = _answers(model, np.asarray(y)[chosen])
+        content["graphs"]["classes"] = classes
+        for graph, answer in zip(graphs["list"], answers.tolist(), strict=True):
+            graph["answer"] = answer
+        if classes is not None:
+            content["training"] = _training(part, answers, chosen, len(batch), code)
+    if y is None:
+        notes.append("The true answers are not known here, so the page cannot train models.")
+    elif classes is None:
+        notes.append("The page trains classifiers; this model is a regression.")
+    elif content["training"] is None:
+        notes.append(
+            "The page cannot train models: two classes with at least two graphs each are needed."
+        )
+    return content, arrays
 
 
 def _summary(model: Any) -> str:
@@ -218,7 +213,7 @@ def _summary(model: Any) -> str:
 
 
 def _answers(model: Any, y: Array) -> tuple[list[Any] | None, Array]:
-    """Give the classes and their numbers, or, for a model of numbers, the numbers themselves."""
+    """Return the classes and their numbers; of a regression the targets themselves."""
     known = model.targets_[0].classes
     if known is None:
         text = first_text(y.tolist())
@@ -243,26 +238,16 @@ def _listed(values: Sequence[Any], most: int = 4) -> str:
     return named if len(values) <= most else f"{named} and {len(values) - most} more"
 
 
-def _why_no_training(graphs: PageGraphs, answered: bool) -> str:
-    """Say why the page has no tab for training."""
-    if not answered:
-        return "What the right answers are is not known here, so the page cannot train models."
-    if graphs.classes is None:
-        return "The page trains models of classes; this one gives numbers."
-    return "The page cannot train models: two classes with at least two graphs each are needed."
-
-
 def _training(
     part: GraphBatch, answers: Array, chosen: Ints, n_all: int, code: Sequence[str] | None
-) -> tuple[PageTraining | None, dict[str, Array]]:
-    """Folds for training in the page; nothing where a class is too small for folds."""
+) -> Content | None:
+    """Return folds and code for training in the page; None if a class is too small for folds."""
     sizes = np.bincount(answers)
     if len(sizes) < 2 or sizes.min() < 2:
-        return None, {}
+        return None
     n_folds = min(_FOLDS, int(sizes.min()))
-    fold = stratified(answers, n_folds, 0).astype(np.uint8)
     lines = list(code or ("from fdgnn import FDGNNClassifier", "graphs, y = ...  # your own"))
     if len(part) < n_all:
         lines += [f"some = np.array({chosen.tolist()})", "graphs, y = graphs[some], y[some]"]
-    facts = PageTraining(degree=part.average_degree, n_folds=n_folds, code=lines)
-    return facts, {"training.folds": fold}
+    folds = stratified(answers, n_folds, 0).tolist()
+    return {"degree": part.average_degree, "n_folds": n_folds, "folds": folds, "code": lines}

@@ -1,4 +1,4 @@
-"""Graphs as a page holds them: arrays end to end, molecules with their atoms and places."""
+"""Example graphs of a page, and what its editor needs to know about molecules."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn.arrays import Array, Floats, Ints
+from fdgnn.arrays import Array, Ints
 from fdgnn.exceptions import GraphError, PlaygroundError
-from fdgnn.graphs import GraphBatch
+from fdgnn.graphs import Graph, GraphBatch
 from fdgnn.graphs.molecules import BONDS, MoleculeReader
-from fdgnn.html.playground.packing import smallest
-from fdgnn.html.playground.records import MoleculeRules, PageGraphs
 from fdgnn.html.words import clipped
 from fdgnn.schema import InputSchema
 
@@ -20,9 +18,11 @@ MOST_GRAPHS = 600  # of a page
 MOST_VERTICES = 15_000  # of all graphs of a page together
 _LARGEST_LABEL = 2**53  # whole numbers beyond are not exact in JavaScript
 
+Content = dict[str, Any]  # as JSON
+
 
 def chosen_graphs(graphs: GraphBatch) -> Ints:
-    """Give the positions of the graphs that a page holds: all, or a random part of them."""
+    """Return the positions of the graphs that a page holds: all, or a random part of them."""
     sizes = np.diff(graphs.vertex_offsets)
     order = np.arange(len(graphs))
     if len(graphs) > MOST_GRAPHS or sizes.sum() > MOST_VERTICES:
@@ -37,38 +37,28 @@ def chosen_graphs(graphs: GraphBatch) -> Ints:
 
 
 def page_graphs(
-    graphs: GraphBatch, ids: Sequence[Any], n_all: int
-) -> tuple[PageGraphs, dict[str, Array]]:
-    """Describe the graphs of a page; its arrays have numbers of labels, and edges once."""
-    targets = np.repeat(np.arange(graphs.n_vertices), np.diff(graphs.indptr))
-    starts = graphs.vertex_offsets[graphs.graph_of_vertex[targets]]
-    sources, ends = graphs.neighbors.astype(np.int64), targets - starts
-    once = np.ones(len(ends), dtype=bool) if graphs.directed else sources <= ends
-    graph_of_edge = graphs.graph_of_vertex[targets[once]]
-    arrays = {
-        "graphs.sizes": smallest(np.diff(graphs.vertex_offsets)),
-        "graphs.n_edges": smallest(np.bincount(graph_of_edge, minlength=len(graphs))),
-        "graphs.sources": smallest(sources[once]),
-        "graphs.ends": smallest(ends[once]),
+    graphs: GraphBatch,
+    ids: Sequence[Any],
+    smiles: Sequence[str | None] | None = None,
+    schema: InputSchema | None = None,
+) -> Content:
+    """Describe the graphs of a page: what they have in common, and each of them.
+
+    With SMILES, which `schema` says how to read, they have atoms and bonds.
+    """
+    reader = None if smiles is None or schema is None else MoleculeReader.of(schema)
+    texts = [None] * len(graphs) if smiles is None else smiles
+    return {
+        "directed": graphs.directed,
+        "labels": _values(graphs.label_values),
+        "edge_labels": _values(graphs.edge_label_values),
+        "n_features": None if graphs.features is None else int(graphs.features.shape[1]),
+        "weighted": graphs.weights is not None,
+        "list": [
+            _graph(graph, name) | ({} if reader is None else _atoms(reader, text, graph))
+            for graph, name, text in zip(graphs, ids, texts, strict=True)
+        ],
     }
-    if graphs.label_codes is not None:
-        arrays["graphs.labels"] = smallest(graphs.label_codes)
-    if graphs.edge_label_codes is not None:
-        arrays["graphs.edge_labels"] = smallest(graphs.edge_label_codes[once])
-    if graphs.weights is not None:
-        arrays["graphs.weights"] = graphs.weights[once]
-    if graphs.features is not None:
-        arrays["graphs.features"] = graphs.features
-    record = PageGraphs(
-        ids=[clipped(each) for each in ids],
-        directed=graphs.directed,
-        labels=_values(graphs.label_values),
-        edge_labels=_values(graphs.edge_label_values),
-        n_features=None if graphs.features is None else int(graphs.features.shape[1]),
-        weighted=graphs.weights is not None,
-        n_all=n_all,
-    )
-    return record, arrays
 
 
 def _values(values: Array | None) -> list[Any] | None:
@@ -80,80 +70,66 @@ def _values(values: Array | None) -> list[Any] | None:
     return found
 
 
-# ---------------------------------------------------------------------- molecules
-
-
-def molecule_rules(schema: InputSchema | None) -> MoleculeRules | None:
-    """Say how molecules are read; None if the graphs are none, or bonds are vertices of theirs."""
-    if schema is None or schema.atoms is None:
-        return None
-    return MoleculeRules(
-        atoms=schema.atoms,
-        bonds=BONDS[schema.edge_labels],
-        stereo=schema.stereo,
-        standardize=schema.standardize,
-    )
-
-
-def atom_arrays(
-    smiles: Sequence[str | None], schema: InputSchema, graphs: GraphBatch
-) -> tuple[list[str], dict[str, Array]]:
-    """Elements, and arrays of the atoms of all graphs: what they are, and where they lie."""
-    reader = MoleculeReader.of(schema)
-    sizes = np.diff(graphs.vertex_offsets).tolist()
-    found = [_atoms(reader, *pair) for pair in zip(smiles, sizes, strict=True)]
-    symbols = sorted({symbol for each in found for symbol in each.symbols})
-    number = {symbol: i for i, symbol in enumerate(symbols)}
-    bonds = np.array([bond for each in found for bond in each.bonds], dtype=np.int64).reshape(-1, 3)
-    return symbols, {
-        "atoms.elements": smallest(np.array([number[s] for each in found for s in each.symbols])),
-        "atoms.charges": np.concatenate([each.charges for each in found]).astype(np.int8),
-        "atoms.hydrogens": np.concatenate([each.hydrogens for each in found]).astype(np.int8),
-        "atoms.fixed": np.concatenate([each.fixed for each in found]).astype(np.uint8),
-        "atoms.aromatic": np.concatenate([each.aromatic for each in found]).astype(np.uint8),
-        "atoms.places": np.concatenate([each.places for each in found]).astype(np.int16),
-        "atoms.n_bonds": smallest(np.array([len(each.bonds) for each in found])),
-        "atoms.bonds": smallest(bonds),
+def _graph(graph: Graph, name: Any) -> Content:
+    """Describe one graph, with each undirected edge once."""
+    sources, targets = graph.edge_index
+    once = np.ones(len(sources), dtype=bool) if graph.directed else sources <= targets
+    return {
+        "id": clipped(name),
+        "n": graph.n_vertices,
+        "edges": graph.edge_index[:, once].T.tolist(),
+        "labels": None if graph.labels is None else graph.labels.tolist(),
+        "edge_labels": None if graph.edge_labels is None else graph.edge_labels[once].tolist(),
+        "weights": None if graph.weights is None else graph.weights[once].tolist(),
+        "features": None if graph.features is None else graph.features.ravel().tolist(),
     }
 
 
-class _Atoms:
-    """The atoms and bonds of one molecule."""
-
-    def __init__(self, mol: Any) -> None:
-        from rdkit.Chem import rdDepictor
-
-        atoms = list(mol.GetAtoms())
-        self.symbols = [atom.GetSymbol() for atom in atoms]
-        self.charges = np.array([atom.GetFormalCharge() for atom in atoms])
-        self.hydrogens = np.array([atom.GetTotalNumHs() for atom in atoms])
-        self.fixed = np.array([atom.GetNoImplicit() for atom in atoms])
-        self.aromatic = np.array([atom.GetIsAromatic() for atom in atoms])
-        # Twice the order is a whole number, 3 for aromatic bonds.
-        self.bonds = [
-            (b.GetBeginAtomIdx(), b.GetEndAtomIdx(), round(2 * b.GetBondTypeAsDouble()))
-            for b in mol.GetBonds()
-        ]
-        rdDepictor.Compute2DCoords(mol)
-        self.places = _on_canvas(np.array(mol.GetConformer().GetPositions())[:, :2])
+# ---------------------------------------------------------------------- molecules
 
 
-def _atoms(reader: MoleculeReader, smiles: str | None, n_vertices: int) -> _Atoms:
+def molecule_rules(schema: InputSchema | None) -> Content | None:
+    """Return how molecules are read; None if the graphs are not molecules."""
+    if schema is None or schema.atoms is None:
+        return None
+    return {
+        "atoms": schema.atoms,
+        "bonds": BONDS[schema.edge_labels],
+        "stereo": schema.stereo,
+        "standardize": schema.standardize,
+    }
+
+
+def _atoms(reader: MoleculeReader, smiles: str | None, graph: Graph) -> Content:
+    """Describe the atoms and bonds of a molecule; 1 is about the length of a bond, y downward."""
+    from rdkit.Chem import rdDepictor
+
     if smiles is None:
         raise PlaygroundError("a molecule comes without its SMILES; give one for each graph")
     try:
         mol = reader.molecule(smiles).mol
     except GraphError as error:
         raise PlaygroundError(f"a SMILES cannot be read: {error.reason}") from None
-    if mol.GetNumAtoms() != n_vertices:
+    if mol.GetNumAtoms() != graph.n_vertices:
         raise PlaygroundError(
             f"the SMILES {smiles[:60]!r} has {mol.GetNumAtoms()} atoms, but its graph has "
-            f"{n_vertices} vertices"
+            f"{graph.n_vertices} vertices"
         )
-    return _Atoms(mol)
-
-
-def _on_canvas(places: Floats) -> Ints:
-    """Places as whole numbers, y downward; 1000 is about the length of a bond."""
-    turned = (places - places.mean(axis=0)) * [1.0, -1.0] * (1000 / 1.5)
-    return np.asarray(np.clip(turned.round(), -32_000, 32_000), dtype=np.int64)
+    rdDepictor.Compute2DCoords(mol)
+    places = np.array(mol.GetConformer().GetPositions())[:, :2] * [1 / 1.5, -1 / 1.5]
+    return {
+        "places": np.clip(places - places.mean(axis=0), -32, 32).round(3).tolist(),
+        "atoms": [
+            {
+                "element": atom.GetSymbol(),
+                "charge": atom.GetFormalCharge(),
+                "hydrogens": atom.GetTotalNumHs(),
+                "aromatic": atom.GetIsAromatic(),
+            }
+            for atom in mol.GetAtoms()
+        ],
+        "bonds": [
+            [b.GetBeginAtomIdx(), b.GetEndAtomIdx(), b.GetBondTypeAsDouble()]
+            for b in mol.GetBonds()
+        ],
+    }

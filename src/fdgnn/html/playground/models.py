@@ -1,7 +1,10 @@
-"""A fitted model as a page can run it."""
+"""Models as a page can run them, and their arrays as text."""
 
 from __future__ import annotations
 
+import base64
+import gzip
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -9,12 +12,30 @@ import numpy as np
 
 from fdgnn.arrays import Array
 from fdgnn.encoders import Encoder, EncoderUnion, GraphReservoir, WLCounts
+from fdgnn.estimators import AutoGraphClassifier, AutoGraphRegressor
 from fdgnn.exceptions import PlaygroundError
 from fdgnn.expansion import RandomExpansion, projection_norm, unscaled_projection
 from fdgnn.explanations.attributions import checked_model
 from fdgnn.fitting import FittedModel
-from fdgnn.html.playground.records import DrawnProjection, PageModel
 from fdgnn.model_files.description import SeedRecord, as_json, describe, estimator_arrays
+from fdgnn.records import encode
+
+_TYPES = {"f8", "i4", "i2", "i1", "u8", "u2", "u1"}  # that the page can read
+_ALIGNED = 8  # bytes: typed arrays of JavaScript begin at multiples of their entries' size
+
+
+def fit_model(graphs: Any, y: Any, *, classify: bool = True, seed: int = 0) -> Any:
+    """Fit an ensemble whose base models a page can run."""
+    candidates = [
+        *(
+            (f"WL, {n} iterations", WLCounts(n_iterations=n, handle_unknown="ignore"), "auto")
+            for n in (2, 3)
+        ),
+        ("reservoir", GraphReservoir(n_units=300, handle_unknown="ignore"), "linear"),
+    ]
+    if not classify:
+        return AutoGraphRegressor(candidates, random_state=seed).fit(graphs, y)
+    return AutoGraphClassifier(candidates, probability=True, random_state=seed).fit(graphs, y)
 
 
 def one_model(model: Any, target: Any = None) -> Any:
@@ -40,12 +61,13 @@ def one_model(model: Any, target: Any = None) -> Any:
         for _, encoder, _ in _encoders(fitted, ""):
             if type(encoder) not in (GraphReservoir, WLCounts):
                 raise PlaygroundError(
-                    f"a page can run reservoirs and WL features, not a {type(encoder).__name__}"
+                    f"a page can run reservoirs and WL features, not a {type(encoder).__name__}; "
+                    "fit a model with encoder='wl' or 'reservoir'"
                 )
     return model
 
 
-def page_model(model: Any) -> tuple[PageModel, dict[str, Array]]:
+def page_model(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     """Describe a model as its file would, with its arrays except those the page can draw again."""
     arrays = estimator_arrays(model.estimators_)
     radii, projections = {}, {}
@@ -57,12 +79,12 @@ def page_model(model: Any) -> tuple[PageModel, dict[str, Array]]:
             if drawn is not None:
                 projections[f"{place}projection"] = drawn
                 del arrays[f"{place}projection"]
-    raw = msgspec.Raw(as_json(msgspec.structs.replace(describe(model, None), novelty=None)))
-    return PageModel(record=raw, radii=radii, projections=projections), arrays
+    record = msgspec.Raw(as_json(msgspec.structs.replace(describe(model, None), novelty=None)))
+    return {"record": record, "radii": radii, "projections": projections}, arrays
 
 
 def _encoders(fitted: FittedModel, place: str) -> list[tuple[str, Encoder, RandomExpansion | None]]:
-    """Encoders of a fitted model with their expansions, and where their arrays are."""
+    """Return the encoders of a fitted model with their expansions, and where their arrays are."""
     if isinstance(fitted.encoder, EncoderUnion):
         return [
             (f"{place}encoder.{b}.", block.encoder, block.expansion)
@@ -71,7 +93,7 @@ def _encoders(fitted: FittedModel, place: str) -> list[tuple[str, Encoder, Rando
     return [(place, fitted.encoder, fitted.expansion)]
 
 
-def _drawn(encoder: Encoder, expansion: RandomExpansion) -> DrawnProjection | None:
+def _drawn(encoder: Encoder, expansion: RandomExpansion) -> dict[str, Any] | None:
     """Describe how a projection was drawn; None where the seed is unknown, or not the one."""
     seed = getattr(encoder, "seed_", None)
     if seed is None:
@@ -81,7 +103,23 @@ def _drawn(encoder: Encoder, expansion: RandomExpansion) -> DrawnProjection | No
     norm = projection_norm(W_phi)
     if not np.array_equal(W_phi / norm, expansion.projection_):
         return None
-    words = SeedRecord.of(seed)
-    return DrawnProjection(
-        entropy=words.entropy, key=words.spawn_key, rows=P, columns=n_features, norm=norm
-    )
+    words = SeedRecord.of(seed)  # numbers of 32 bits
+    key = words.spawn_key
+    return {"entropy": words.entropy, "key": key, "rows": P, "columns": n_features, "norm": norm}
+
+
+def packed(content: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
+    """Return content and arrays as gzip in base64; `unpack` in scripts/graphs.js reads it."""
+    places, parts, start = {}, [], 0
+    for name, array in arrays.items():
+        raw = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).tobytes()
+        kind = f"{array.dtype.kind}{array.dtype.itemsize}"
+        if kind not in _TYPES:
+            raise TypeError(f"array {name}: the page cannot read {array.dtype}")
+        places[name] = {"type": kind, "shape": list(array.shape), "start": start}
+        parts += [raw, bytes(-len(raw) % _ALIGNED)]
+        start += len(raw) + len(parts[-1])
+    header = encode({"content": content, "arrays": places})
+    header += b" " * (-(len(header) + _ALIGNED) % _ALIGNED)
+    size = np.array([len(header), 0], dtype="<u4").tobytes()
+    return base64.b64encode(gzip.compress(b"".join([size, header, *parts]), 9, mtime=0)).decode()

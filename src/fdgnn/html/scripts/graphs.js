@@ -1,4 +1,4 @@
-// What the page holds: records as JSON, and arrays of numbers after them (fdgnn/html/playground/packing.py).
+// What the page holds: records as JSON, and arrays of numbers after them (fdgnn/html/playground/models.py).
 
 const TYPES = {
   f8: Float64Array, i4: Int32Array, i2: Int16Array, i1: Int8Array,
@@ -23,28 +23,9 @@ export async function unzip(text) {
   return new Response(stream).arrayBuffer();
 }
 
-// The graphs of the page, one by one, as encoders and the editor take them.
-export function graphsOf({ graphs }, arrays) {
-  const get = (name) => arrays.get(`graphs.${name}`)?.data;
-  const sizes = get("sizes"), n_edges = get("n_edges");
-  const [sources, ends, labels, edgeLabels] = ["sources", "ends", "labels", "edge_labels"].map(get);
-  const weights = get("weights"), features = get("features"), answers = get("answers");
-  let v = 0, e = 0;
-  return Array.from(sizes, (n, g) => {
-    const m = n_edges[g];
-    const vertices = [v, (v += n)], arcs = [e, (e += m)];
-    return {
-      n, id: graphs.ids[g], directed: graphs.directed,
-      edges: Array.from({ length: m }, (_, i) => [sources[arcs[0] + i], ends[arcs[0] + i]]),
-      labels: labels ? Array.from(labels.subarray(...vertices), (code) => graphs.labels[code]) : null,
-      edgeLabels: edgeLabels ? Array.from(edgeLabels.subarray(...arcs), (code) => graphs.edge_labels[code]) : null,
-      weights: weights ? weights.slice(...arcs) : null,
-      features: features ? features.slice(vertices[0] * graphs.n_features, vertices[1] * graphs.n_features) : null,
-      answer: answers ? answers[g] : null,
-      first: vertices[0],
-    };
-  });
-}
+// The graphs of the page as encoders and the editor take them.
+export const graphsOf = ({ graphs }) => graphs.list.map(({ edge_labels, features, answer = null, ...graph }) => (
+  { ...graph, answer, directed: graphs.directed, edgeLabels: edge_labels, features: features && Float64Array.from(features) }));
 
 // What the graphs of the page have in common, and the labels they have.
 export function kindOf({ directed, labels, n_features }) {

@@ -71,7 +71,7 @@ async function main() {
   themed(byId("theme"));
   const buffer = await unzip(byId("page-data").textContent);
   const { content, arrays } = unpack(buffer);
-  const stage = new Stage(content, arrays, modelOf(content.model.record, arrays, content.model));
+  const stage = new Stage(content, modelOf(content.model.record, arrays, content.model));
   const source = byId("worker").textContent, background = () => new Background(source, buffer.slice(0));
   const effects = new Effects(stage, background), play = new Play(stage, effects), watch = new Watch(stage), tester = background();
   flipping(stage, play, tester);

@@ -9,13 +9,12 @@ import { atomsOf, graphOf, History, Sketch, withGivenAtoms } from "./sketch.js";
 const COMMON = ["C", "N", "O", "F", "S", "Cl", "Br", "P", "I"];
 
 export class Stage {
-  constructor(content, arrays, model) {
+  constructor(content, model) {
     this.content = content;
-    this.arrays = arrays;
     this.own = this.model = model;
     this.kind = model.kind;
     this.rules = content.molecules;
-    this.examples = content.graphs ? graphsOf(content, arrays) : [];
+    this.examples = content.graphs ? graphsOf(content) : [];
     this.names = new Map(Object.entries(content.names));
     this.edgeNames = new Map(Object.entries(content.edge_names));
     this.classNames = new Map(Object.entries(content.class_names));
@@ -27,9 +26,10 @@ export class Stage {
 
   paletteOf() {
     const { graphs, model } = this.content, facts = this.vocabulary();
-    const known = graphs?.elements ? [...new Set([...graphs.elements.filter((e) => COMMON.includes(e)), "C", "N", "O"])] : COMMON;
+    const seen = this.examples.flatMap(({ atoms }) => (atoms ?? []).map(({ element }) => element));
+    const known = new Set(seen.length ? [...seen, "C", "N", "O"] : COMMON);
     return {
-      molecules: Boolean(this.rules), elements: COMMON.filter((e) => known.includes(e)),
+      molecules: Boolean(this.rules), elements: COMMON.filter((e) => known.has(e)),
       labels: this.kind.vertices === "labels" ? facts : null,
       edgeLabels: this.rules ? null : graphs?.edge_labels ?? null,
       weighted: graphs?.weighted ?? false,
@@ -191,44 +191,20 @@ export class Stage {
 
   // ------------------------------------------------------------------ where graphs come from
 
-  // The sketch of an example.
+  // The sketch of an example; molecules come with their atoms, bonds and places.
   sketchOf(g) {
-    const graph = this.examples[g], { arrays } = this;
-    if (!this.rules || !arrays.has("atoms.elements")) {
-      const places = place(graph.n, graph.edges), width = this.kind.n_inputs;
-      const vertices = places.map(([x, y], v) => ({
-        x, y, label: graph.labels?.[v] ?? null,
-        features: graph.features ? Array.from(graph.features.subarray(v * width, (v + 1) * width)) : null,
-      }));
-      const edges = graph.edges.map(([u, v], e) => ({ u, v, label: graph.edgeLabels?.[e] ?? null, weight: graph.weights?.[e] ?? null }));
-      return new Sketch(vertices, edges, graph.directed);
+    const graph = this.examples[g], { n, edges, labels, features, weights, edgeLabels, atoms, bonds } = graph;
+    const at = atoms ? apart(graph.places, edges) : place(n, edges), width = this.kind.n_inputs;
+    const vertices = at.map(([x, y], v) => ({
+      x, y, label: labels?.[v] ?? null, features: features ? Array.from(features.subarray(v * width, (v + 1) * width)) : null,
+      ...(atoms && { atom: atoms[v] }),
+    }));
+    if (!atoms) {
+      const made = edges.map(([u, v], e) => ({ u, v, label: edgeLabels?.[e] ?? null, weight: weights?.[e] ?? null }));
+      return new Sketch(vertices, made, graph.directed);
     }
-    return this.moleculeSketch(g);
-  }
-
-  moleculeSketch(g) {
-    const graph = this.examples[g], get = (name) => this.arrays.get(`atoms.${name}`).data;
-    const [elements, charges, hydrogens, aromatic, places, bonds] =
-      ["elements", "charges", "hydrogens", "aromatic", "places", "bonds"].map(get);
-    const n_bonds = get("n_bonds"), width = this.kind.n_inputs;
-    const firstBond = n_bonds.subarray(0, g).reduce((sum, n) => sum + n, 0);
-    const given = Array.from({ length: graph.n }, (_, v) => [0, 1].map((k) => places[2 * (graph.first + v) + k] / 1000));
-    const at = apart(given, graph.edges);
-    const vertices = at.map(([x, y], v) => {
-      const i = graph.first + v;
-      return {
-        x, y, label: graph.labels?.[v],
-        features: graph.features ? Array.from(graph.features.subarray(v * width, (v + 1) * width)) : undefined,
-        atom: { element: this.content.graphs.elements[elements[i]], charge: charges[i], hydrogens: hydrogens[i], aromatic: aromatic[i] === 1 },
-      };
-    });
-    const edges = Array.from({ length: n_bonds[g] }, (_, b) => {
-      const [u, v, twice] = bonds.subarray(3 * (firstBond + b), 3 * (firstBond + b) + 3);
-      return { u, v, order: twice / 2 };
-    });
-    const labels = new Map(graph.edges.map(([u, v], e) => [`${Math.min(u, v)} ${Math.max(u, v)}`, graph.edgeLabels?.[e]]));
-    for (const edge of edges) edge.label = labels.get(`${Math.min(edge.u, edge.v)} ${Math.max(edge.u, edge.v)}`) ?? null;
-    return withGivenAtoms(new Sketch(vertices, edges, false));
+    const named = ([u, v]) => `${Math.min(u, v)} ${Math.max(u, v)}`, names = new Map(edges.map((ends, e) => [named(ends), edgeLabels?.[e]]));
+    return withGivenAtoms(new Sketch(vertices, bonds.map(([u, v, order]) => ({ u, v, order, label: names.get(named([u, v])) ?? null }))));
   }
 
   show(g) {

@@ -25,7 +25,7 @@ export class Train {
     this.best = 0;
     this.summary = byId("summary").textContent;
     this.training = stage.content.training;
-    const { graphs } = stage.content, some = graphs.ids.length;
+    const { graphs } = stage.content, some = graphs.list.length;
     byId("train-lead").textContent = `The paper's model on ${some === graphs.n_all ? `the ${some}` : `${some} of the ${graphs.n_all}`} graphs of ${stage.content.dataset}. Nothing in it is trained but a linear readout, so a move of a slider draws the reservoir, embeds all graphs, solves the readout and tries it on graphs held out, in this page.`;
     this.makeSliders();
     copies(byId("copy-code"), () => this.code());
@@ -101,7 +101,7 @@ export class Train {
   }
 
   cards(result, milliseconds) {
-    const { graphs } = this.stage.content, n = graphs.ids.length;
+    const { graphs } = this.stage.content, n = graphs.list.length;
     const card = (value, words) => element("div", {}, element("p", { class: "value" }, value), element("p", {}, words));
     const made = result.accuracy === null
       ? [card("–", "The readout has no solution with this regularization strength: give a larger one.")]

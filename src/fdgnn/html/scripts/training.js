@@ -107,12 +107,12 @@ export function outOfFold(X, n, P, Y, q, alpha, fold) {
 // ---------------------------------------------------------------------- the trainer
 
 export class Trainer {
-  constructor(graphs, { graphs: { classes }, training: { degree } }, kind, fold) {
+  constructor(graphs, { graphs: { classes }, training: { degree, folds } }, kind) {
     this.graphs = graphs;
     this.classes = classes;
     this.degree = degree;
     this.kind = kind;
-    this.fold = fold;
+    this.folds = folds;
     this.structures = graphs.map(structureOf);
     this.bounds = this.structures.map(spectralBound);
     this.quotients = this.structures.map((structure, g) => quotientOf(structure, this.firstOf(g)));
@@ -239,7 +239,7 @@ export class Trainer {
     const start = performance.now(), n = this.graphs.length;
     const { X, P } = this.features(settings, shares);
     const radius = Math.max(...this.layersOf(settings, settings.depth).map(radiusOf));
-    const outputs = outOfFold(X, n, P, this.Y, this.q, settings.alpha, this.fold);
+    const outputs = outOfFold(X, n, P, this.Y, this.q, settings.alpha, this.folds);
     const solved = performance.now();
     const map = principalMap(withoutMeans(X, n, P)[1], n, P, this.axes?.[0].length === P ? this.axes : null);
     this.axes = map.axes;

@@ -44,10 +44,7 @@ const tasks = {
   load({ buffer }) {
     ({ content, arrays } = unpack(buffer));
     model = modelOf(content.model.record, arrays, content.model);
-    if (content.training) {
-      const fold = arrays.get("training.folds").data;
-      trainer = new Trainer(graphsOf(content, arrays), content, kindOf(content.graphs), fold);
-    }
+    if (content.training) trainer = new Trainer(graphsOf(content), content, kindOf(content.graphs));
     return true;
   },
   use({ weights, kind, classes }) {
