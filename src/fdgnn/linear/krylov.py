@@ -233,7 +233,7 @@ class DualSystems:
 
     def _apply(self, q: Floats) -> Floats:
         """Return A q (c, n), and keep what predictions and solutions need of it."""
-        self._kept.append(q[: self._n_kept])
+        self._kept.append(q[: self._n_kept].copy())  # a view would keep all of q
         product = self.products.times(self.roots * q)
         if self.wanted is not None:
             self.outputs.append(product.reshape(-1)[self.wanted])
@@ -371,6 +371,7 @@ class KrylovSolver:
         solved = np.ones(len(alphas), dtype=bool)
         regressions = regressions_of(self.Y, folds)
         size = max(_NUMBERS // n, 8)
+        size = -(-len(regressions) // -(-len(regressions) // size))  # turns of about equal size
         for start in range(0, len(regressions), size):
             some = regressions[start : start + size]
             wanted = np.flatnonzero(np.array([each.test for each in some]))
