@@ -4,7 +4,7 @@
 
 Parts: ``sizes whole memory numbers killed workers lost workers_whole cost``; without one, all that
 ``results/scale.json`` does not have yet. What is measured is written at once, and tables, models
-and encoded parts stay in the folder, so that a benchmark that is stopped goes on where it was. With
+and encoded chunks stay in the folder, so that a benchmark that is stopped resumes. With
 ``--sitting`` it stops itself: where others want the machine, a long fit is made in several goes.
 
 The target is whether RDKit counts more than two rings (``numbers``: logP). Rows are drawn at random
@@ -14,7 +14,7 @@ train, all of them (``whole``), or 10,000 to 300,000 of them (``sizes``), always
 
     fdgnn fit TABLE.csv.gz --target y --model wl --iterations 3 --memory 2GB -j 2
 
-then the same again from the encoded parts. Written are seconds, seconds on a processor of all
+then the same again from the encoded chunks. Written are seconds, seconds on a processor of all
 processes, the largest sum of proportional memory (PSS) of all processes at a time, and the accuracy
 on graphs held out and on the others. ``memory`` fits 50,000 in memory as well; ``killed`` ends a
 fit by kill -9 and gives the command again; ``workers`` fits 300,000 on one and two workers of Dask,
