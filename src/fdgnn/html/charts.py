@@ -189,9 +189,11 @@ def scores(rows: Rows, title: str) -> Spec:
     """
     alt = altair()
     n_rows = len({row["row"] for row in rows})
-    y = alt.Y("key:N", title=None, sort=None, axis=labels_above(alt))
+    rows = keyed(rows, "row")
+    names = alt.Scale(domain=list(dict.fromkeys(row["key"] for row in rows)))
+    y = alt.Y("key:N", title=None, scale=names, axis=labels_above(alt))
     x = alt.X("value:Q", title=title, scale=alt.Scale(zero=False, nice=True))
-    base = alt.Chart(inline(keyed(rows, "row"))).encode(
+    base = alt.Chart(inline(rows)).encode(
         y=y, tooltip=tooltip(row="model", words="what", shown=title)
     )
     published = base.transform_filter(alt.datum.what == "published")

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from fdgnn.html.words import NONE
+
 Row = dict[str, Any]  # the fields of one mark of a chart, by name
 Spec = dict[str, Any]  # a chart as Vega-Lite reads it
 Cell = str | tuple[str, str]  # text, or text and a class of the style sheet
@@ -19,6 +21,18 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     n_words: int = 1
     note: str = ""
+
+    @classmethod
+    def without_empty(
+        cls, head: Sequence[str], rows: Sequence[Sequence[Cell]], n_words: int = 1, note: str = ""
+    ) -> Table:
+        """Return a table without the columns of numbers that are not known in any row."""
+        empty = {NONE, (NONE, ""), (NONE, "ours")}
+        kept = [
+            i for i in range(len(head)) if i < n_words or any(row[i] not in empty for row in rows)
+        ]
+        cells = [[row[i] for i in kept] for row in rows]
+        return cls([head[i] for i in kept], cells, n_words, note)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -111,9 +112,8 @@ def _page(subjects: Sequence[Subject], title: str | None) -> bytes:
             errors.uncertainty(subjects),
             recipe.section(subjects),
         ]
-    sections = [
-        s for s in made if s.figures or s.cards or any(not part.is_empty for part in s.parts)
-    ]
+    full = [replace(s, parts=[part for part in s.parts if not part.is_empty]) for s in made]
+    sections = [s for s in full if s.figures or s.cards or s.parts]
     names = list(dict.fromkeys(s.dataset for s in subjects))
     title = title or f"FDGNN on {listed(names) if len(names) <= 3 else f'{len(names)} datasets'}"
     for budget in (DRAWINGS, DRAWINGS // 4, DRAWINGS // 32):

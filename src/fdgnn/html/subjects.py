@@ -68,8 +68,11 @@ class Subject:
 
     @property
     def evaluation(self) -> Evaluation | None:
-        """The evaluation, unless several models are compared."""
-        return self.evaluations[0] if len(self.evaluations) == 1 else None
+        """The evaluation; of a comparison, that of the model with report data, which is ours."""
+        if self.is_comparison:
+            known = self.evaluations if self.data is not None else ()
+            return next((one for one in known if is_ours(one)), None)
+        return self.evaluations[0] if self.evaluations else None
 
     @property
     def regression(self) -> bool:
@@ -181,9 +184,14 @@ def _unseen(subject: Subject) -> Result | None:
     )
 
 
+def metric_words(metric: str) -> str:
+    """Return the name of a metric in words."""
+    known = (OF_CLASSES | OF_NUMBERS).get(metric)
+    return metric if known is None else known.words
+
+
 def _single(metric: str, score: float) -> MetricScores:
-    words = (OF_CLASSES | OF_NUMBERS)[metric].words if metric in OF_CLASSES | OF_NUMBERS else metric
-    return MetricScores(metric=metric, words=words, folds=[], mean=score)
+    return MetricScores(metric=metric, words=metric_words(metric), folds=[], mean=score)
 
 
 def _results(name: str, evaluation: Evaluation) -> list[Result]:
@@ -255,8 +263,8 @@ def read_subject(path: str | os.PathLike[str]) -> list[Subject]:
     if not file.exists():
         return [subject]
     data = read_report_data(file)
-    if subject.evaluation is not None:
-        _check_same(file, data, subject.evaluation)
+    if evaluations:
+        _check_same(file, data, evaluations[0])
     return with_data(subject, data)
 
 
@@ -273,8 +281,7 @@ def _evaluations(folder: Path) -> list[Evaluation]:
 def _check_same(file: Path, data: Sequence[ReportData], evaluation: Evaluation) -> None:
     """Raise StudyError if report data are of other graphs than those of the run."""
     for one in data:
-        n = evaluation.n_graphs if len(data) == 1 else one.data.n_graphs
-        if (one.dataset, one.data.n_graphs) != (evaluation.dataset, n):
+        if one.dataset != evaluation.dataset or one.data.n_graphs > evaluation.n_graphs:
             raise StudyError(
                 f"{file}: shows {plural(one.data.n_graphs, 'graph')} of {one.dataset}, but the run "
                 f"has {evaluation.n_graphs} of {evaluation.dataset}; delete the file, or run the "

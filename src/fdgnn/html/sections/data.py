@@ -19,7 +19,7 @@ def section(subjects: Sequence[Subject]) -> Section:
         id="data",
         title="The data",
         lead="What the model was given, and where it places each graph.",
-        parts=[_part(i, s) for i, s in enumerate(subjects) if not s.is_comparison],
+        parts=[_part(i, s) for i, s in enumerate(subjects) if s.data or not s.is_comparison],
     )
 
 

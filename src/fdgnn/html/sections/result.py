@@ -10,7 +10,7 @@ from fdgnn.evaluation import paper
 from fdgnn.evaluation.record import Evaluation, MetricScores, PublishedScore
 from fdgnn.html import charts
 from fdgnn.html.figures import Card, Cell, Figure, Key, Panel, Part, Row, Section, Table
-from fdgnn.html.subjects import Result, Subject, headline, is_ours, results
+from fdgnn.html.subjects import Result, Subject, headline, is_ours, metric_words, results
 from fdgnn.html.words import (
     NONE,
     count,
@@ -76,7 +76,7 @@ def _card(subject: Subject) -> Card:
         f"{first.words}, {found.how}"
         + (f", {found.name}, one of {len(subject.evaluations)} methods" * subject.is_comparison),
         std,
-        " ".join(filter(None, notes)),
+        " ".join(note if note.endswith((".", ":")) else f"{note}." for note in notes if note),
         _seen(subject),
     )
 
@@ -132,7 +132,7 @@ def _seen(subject: Subject) -> str:
     data = subject.data
     if data is None or data.predictions != "seen" or not data.scores:
         return ""
-    shown = [f"{name.replace('_', ' ')} {score(name, v)}" for name, v in data.scores.items()]
+    shown = [f"{metric_words(name)} {score(name, v)}" for name, v in data.scores.items()]
     return (
         f"On the graphs below: {listed(shown[:2])}. The model may have seen them in training: "
         "expect less on others."
@@ -306,7 +306,7 @@ def _table(found: Sequence[Result]) -> Table:
 
 
 def _own_figures(run: int, subject: Subject) -> list[Figure]:
-    figures = []
+    figures, evaluation = [], subject.evaluation
     if subject.is_comparison:
         by_dataset: dict[str, list[Evaluation]] = defaultdict(list)
         for one in subject.evaluations:
@@ -315,8 +315,8 @@ def _own_figures(run: int, subject: Subject) -> list[Figure]:
             _methods(f"methods-{run}-{i}", dataset, own)
             for i, (dataset, own) in enumerate(by_dataset.items())
         ]
-    elif subject.evaluation is not None and _of_the_paper(subject.evaluation):
-        figures = [_published_rows(f"published-{run}", subject.evaluation)]
+    if evaluation is not None and _of_the_paper(evaluation):
+        figures.append(_published_rows(f"published-{run}", evaluation))
     return figures
 
 
@@ -353,7 +353,7 @@ def _methods(id_: str, dataset: str, found: Sequence[Evaluation]) -> Figure:
         id=id_,
         title=f"Methods on {dataset}",
         caption=text,
-        table=Table(
+        table=Table.without_empty(
             ["method", "state", found[0].metric, f"{name} better, equal, worse", "training",
              "test", "selection", f"times {name}'s training", "weights", "memory"],
             rows,

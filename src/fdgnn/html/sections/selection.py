@@ -49,7 +49,7 @@ def section(subjects: Sequence[Subject]) -> Section:
         title="How it was selected",
         lead="Each outer fold makes its own choice, by validation on the graphs of the other folds "
         "alone. The test graphs play no part in it.",
-        parts=[_part(i, s) for i, s in enumerate(subjects) if not s.is_comparison],
+        parts=[_part(i, s) for i, s in enumerate(subjects)],
     )
 
 
@@ -192,7 +192,7 @@ def _folds(run: int, evaluation: Evaluation) -> Figure:
     rows = []
     for number, fold in enumerate(evaluation.folds, start=1):
         cells = [str(number), f"{count(fold.n_train)}, {count(fold.n_test)}"]
-        cells += [plain(fold.configuration.get(name)) for name in several]
+        cells += [_value(fold.configuration.get(name)) for name in several]
         cells += [_alphas(fold.alphas)] * ("λ" in heads)
         cells += [f"{len(fold.kept)} of {n_models}"] * (n_models > 1)
         cells += [duration(fold.train_seconds), duration(fold.test_seconds), _stuck(fold)]
@@ -201,9 +201,13 @@ def _folds(run: int, evaluation: Evaluation) -> Figure:
         id=f"chosen-{run}",
         title="What each outer fold selected",
         caption=_folds_caption(evaluation, several),
-        table=Table(["fold", *heads, "training", "test", "not converged"], rows),
+        table=Table.without_empty(["fold", *heads, "training", "test", "not converged"], rows),
         open=True,
     )
+
+
+def _value(value: object) -> str:
+    return significant(value) if isinstance(value, float) else plain(value)
 
 
 def _stuck(fold: FoldResult) -> str:
@@ -217,7 +221,7 @@ def _alphas(alphas: Sequence[Alpha]) -> str:
 
 
 def _folds_caption(evaluation: Evaluation, several: Sequence[str]) -> str:
-    text = "The outer folds selected the same." if not several else ""
+    text = "" if evaluation.model.base_models else "The outer folds selected the same."
     if several:
         text = f"Folds differ in {listed(map(_letter, several))}: where they do, several "
         text += "choices do about equally well."
@@ -255,7 +259,7 @@ def _base_models(run: int, evaluation: Evaluation | None, known: Sequence[BaseMo
         caption=_alone_caption(evaluation) if evaluation is not None and alone else
         "The outputs of all base models are averaged." if len(rows) > 1 else
         "What the model is made of.",
-        table=Table(["base model", "encoder", "readout", "λ", *heads], cells, 3),
+        table=Table.without_empty(["base model", "encoder", "readout", "λ", *heads], cells, 3),
         open=True,
     )  # fmt: skip
 
