@@ -128,6 +128,31 @@ def test_sigterm_ends_a_command_and_its_workers_in_one_line(command, data, tmp_p
     assert not list(tmp_path.rglob("*.part"))
 
 
+@pytest.mark.parametrize("command", ["predict a file", "predict shards"])
+def test_sigterm_ends_a_command_while_a_worker_starts(command, data, tmp_path):
+    """Under load, a worker takes its time: here it is stopped as soon as it is there."""
+    words = (*words_of(command, data), "-j", "2")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fdgnn", *map(str, words)], cwd=tmp_path, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    end, family = time.monotonic() + SECONDS, []
+    while len(family) < 2:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.02)
+        children = psutil.Process(process.pid).children()
+        family = [each for each in children if "spawn_main" in " ".join(each.cmdline())]
+    for each in family:
+        each.suspend()
+    start = time.monotonic()
+    _, err = ended(process, family, signal.SIGTERM)
+    assert time.monotonic() - start < 20
+    assert process.returncode == 128 + signal.SIGTERM
+    assert err.splitlines()[-1] == "error: terminated by SIGTERM"
+    assert not list(tmp_path.rglob("*.part"))
+
+
 def test_a_terminated_prediction_resumes(data, tmp_path):
     words = ("predict", data / "model.fdgnn", data / "few", "-o", "out")
     process, family = started(words, tmp_path)

@@ -5,7 +5,9 @@ Every pool of the library is made here, so that no worker outlives a command tha
 
 from __future__ import annotations
 
+import _thread
 import os
+import pickle
 import signal
 import threading
 import time
@@ -15,6 +17,8 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import active_children, get_context, parent_process
 from multiprocessing.connection import wait as wait_for
 from multiprocessing.process import BaseProcess
+from multiprocessing.reduction import DupFd
+from tempfile import TemporaryFile
 from typing import Any, ParamSpec, TypeVar
 from weakref import WeakSet
 
@@ -25,6 +29,7 @@ R = TypeVar("R")
 
 TERMINATED = 128 + signal.SIGTERM  # exit status, as shells report it
 _SECONDS_TO_CLEAN_UP = 5.0
+_SECONDS_TO_UNWIND = 15.0
 _SECONDS_BETWEEN_CHECKS = 0.5
 _pools: WeakSet[WorkerPool] = WeakSet()
 
@@ -39,16 +44,17 @@ class WorkerPool(ProcessPoolExecutor):
     def __init__(
         self, n_workers: int, initializer: Callable[..., None], initargs: tuple[Any, ...]
     ) -> None:
-        super().__init__(n_workers, get_context("spawn"), _start, (initializer, initargs))
+        setup = _Setup(initializer, initargs)
+        super().__init__(n_workers, get_context("spawn"), _start, (setup,))
         self._launching = threading.RLock()  # workers are launched by the first task
         self._terminated: list[BaseProcess] | None = None
         _pools.add(self)
 
     def terminate(self) -> None:
         """Terminate all workers now; the tasks that are left fail."""
-        with self._launching:  # else another thread may launch some that are not terminated
-            # An interrupted launch leaves a process that only `active_children` has.
-            self._terminated = [*(self._processes or {}).values(), *active_children()]
+        # Else another thread may launch some that are not terminated. A launch takes no time.
+        with self._launching:
+            self._terminated = list((self._processes or {}).values())
             # A thread of this pool may be writing to a full queue, or reading a result of which a
             # worker has sent a part. It blocks forever while this process holds the other end.
             for queue, end in (("_call_queue", "_reader"), ("_result_queue", "_writer")):
@@ -73,17 +79,72 @@ class WorkerPool(ProcessPoolExecutor):
         super().shutdown(wait, cancel_futures=cancel_futures)
 
     def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        """Schedule a call."""
-        with self._launching:
-            if self._terminated is not None:
-                raise BrokenProcessPool("the worker processes were terminated")
-            return super().submit(_run, function, *args, **kwargs)
+        """Schedule a call, in a thread of its own.
+
+        An interrupt of the main thread in the middle of a launch would leave a process that nobody
+        knows, and so terminates.
+        """
+        scheduled: Future[Future[R]] = Future()
+
+        def schedule() -> None:
+            try:
+                with self._launching:
+                    if self._terminated is not None:
+                        raise BrokenProcessPool("the worker processes were terminated")
+                    call = super(WorkerPool, self).submit(_run, function, *args, **kwargs)
+                scheduled.set_result(call)
+            except BaseException as error:  # raised where the call is scheduled
+                scheduled.set_exception(error)
+
+        threading.Thread(target=schedule, daemon=True).start()
+        return scheduled.result()
 
 
 def terminate_workers() -> None:
     """Terminate the workers of every `WorkerPool`; joblib kills its own when it is interrupted."""
     for pool in list(_pools):
         pool.terminate()
+
+
+def end_for_certain(status: int) -> None:
+    """End this process, which is terminated, some seconds from now even if it cannot unwind.
+
+    What it waits for may be a library, or the end of the interpreter.
+    """
+    _thread.start_new_thread(_end_later, (status,))  # needs no lock that this thread may hold
+
+
+def _end_later(status: int) -> None:
+    time.sleep(_SECONDS_TO_UNWIND)
+    for process in active_children():
+        process.kill()
+    os._exit(status)
+
+
+class _Setup:
+    """What each worker calls first, in a file without a name.
+
+    As an argument of a new process, it would be written to a pipe: a launch would wait until that
+    process had imported all that it needs to read it, which takes seconds, and for ever if it dies.
+    """
+
+    def __init__(self, initializer: Callable[..., None], initargs: tuple[Any, ...]) -> None:
+        self._file = TemporaryFile(prefix="fdgnn-")  # noqa: SIM115 - as long as the pool
+        self._file.write(pickle.dumps((initializer, initargs)))
+        self._file.flush()
+
+    def __getstate__(self) -> Any:
+        return DupFd(self._file.fileno())
+
+    def __setstate__(self, state: Any) -> None:
+        self._descriptor = state.detach()
+
+    def run(self) -> None:
+        """Call the initializer, in a worker."""
+        size = os.fstat(self._descriptor).st_size
+        initializer, initargs = pickle.loads(os.pread(self._descriptor, size, 0))
+        os.close(self._descriptor)
+        initializer(*initargs)
 
 
 def parallel(n_jobs: int | None, **options: Any) -> joblib.Parallel:
@@ -126,9 +187,9 @@ def _end(*_: object) -> None:
     raise SystemExit(TERMINATED)
 
 
-def _start(initializer: Callable[..., None], initargs: tuple[Any, ...]) -> None:
+def _start(setup: _Setup) -> None:
     end_with_parent()
-    initializer(*initargs)
+    setup.run()
 
 
 def _run(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import shlex
@@ -129,6 +130,7 @@ def main() -> None:
 
     # Collecting garbage while libraries are imported takes a tenth of the time of `predict`.
     gc.set_threshold(50_000, 20, 100)
+    atexit.register(gc.freeze)  # else it is collected again as the interpreter ends
     warnings.showwarning = _show_warning
     _fill_in_closed_streams()
     try:
@@ -166,6 +168,8 @@ def _interruptible() -> Iterator[None]:
 def _interrupt(signum: int, _: object) -> None:
     threading.excepthook = lambda _: None  # threads of pools fail as their workers end
     if (workers := sys.modules.get("fdgnn.workers")) is not None:
+        if signum == signal.SIGTERM:
+            workers.end_for_certain(128 + signum)
         workers.terminate_workers()  # before the command unwinds: pools wait for their workers
     if signum == signal.SIGINT:
         raise KeyboardInterrupt
