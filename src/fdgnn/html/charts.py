@@ -178,7 +178,6 @@ KINDS = {
     "constant": (QUIET, "triangle-up", "triangle"),
     "linear": (COLORS[3], "triangle-down", "down"),
     "published": (OTHER, "diamond", "diamond"),
-    "unused": (QUIET, "cross", "cross"),
 }
 
 
