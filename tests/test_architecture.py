@@ -68,7 +68,7 @@ def facts_of(path):
     nodes = list(ast.walk(tree))
     return Facts(
         rooms=[room for node in nodes for room in imported_rooms(node)],
-        private=[f"line {n.lineno}: {ast.unparse(n)}" for n in nodes if is_anothers_private(n)],
+        private=[f"line {n.lineno}: {ast.unparse(n)}" for n in nodes if is_others_private(n)],
         classes=[node.name for node in tree.body if isinstance(node, ast.ClassDef)],
         libraries=[name.split(".")[0] for node in tree.body for name in imported_names(node)],
     )
@@ -88,7 +88,7 @@ def imported_rooms(node):
 OPEN = {"_replace", "_asdict", "_fields", "_getframe", "_exit"}
 
 
-def is_anothers_private(node):
+def is_others_private(node):
     if not (isinstance(node, ast.Attribute) and node.attr.startswith("_")):
         return False
     own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
@@ -145,7 +145,7 @@ INSIDE = {
 }  # fmt: skip
 
 
-def test_nobody_calls_anothers_private_methods():
+def test_nobody_calls_others_private_methods():
     """An object is known by its public names: a new encoder need not know who looks inside."""
     outside = [path for path in SOURCES if room_of(path) not in INSIDE]
     assert {str(path): facts_of(path).private for path in outside if facts_of(path).private} == {}

@@ -35,7 +35,7 @@ constexpr double MOST_AMPLIFIED = 1e9;  // what float64 can resolve is proven to
 constexpr double UNBOUNDED = 1e300;
 
 class ErrorBound {
-public:
+  public:
     ErrorBound(const Weights<double>& weights, const Schedule& every)
         : weights(weights),
           every(every),
@@ -59,11 +59,12 @@ public:
         return largest < MOST_AMPLIFIED ? largest : UNBOUNDED;
     }
 
-private:
+  private:
     const Weights<double>& weights;
     const Schedule& every;
-    std::vector<double> errors, below;   // (H,) of the layer and of the one below
-    std::vector<double> sources, steps;  // (H,) the constant terms; how far a sweep moved each error
+    std::vector<double> errors, below;  // (H,) of the layer and of the one below
+    std::vector<double> sources,
+        steps;  // (H,) the constant terms; how far a sweep moved each error
 
     // Errors of one component, all that it reads outside being known.
     bool solve(i64 layer, i64 c, double rho) {
@@ -101,7 +102,8 @@ private:
         for (i64 j = 1; j <= m; j++) {
             const i64 h = neurons[j % m];
             const double weight = rho * std::abs(inner_weight(layer, h, neurons[j - 1]));
-            sources[h] = swept(layer, h, rho) + (j == 1 ? weight : 0.0);  // all but the error before
+            sources[h] =
+                swept(layer, h, rho) + (j == 1 ? weight : 0.0);  // all but the error before
             steps[h] = weight;
             error = weight * error + sources[h];
             gain *= weight;
@@ -170,7 +172,7 @@ private:
 // does not depend on the graphs of a batch, and rounded up, because it grows with the radius. Threads may
 // compute the same entry, with the same result.
 class Amplifications {
-public:
+  public:
     Amplifications(const Weights<double>& weights, const Schedule& every, Span<const double> radii)
         : weights(weights), every(every), known(MOST_ENTRIES) {
         for (double radius : radii) largest = std::max(largest, radius);
@@ -190,7 +192,7 @@ public:
         return found;
     }
 
-private:
+  private:
     static constexpr i64 MOST_ENTRIES = 4 * 53 + 1;  // of q < 1 in float64
 
     const Weights<double>& weights;
@@ -202,12 +204,13 @@ private:
 // Errors of the states that were found, for all graphs of a block side by side: one column for each, in
 // whole vectors of float32. What these arrays have beyond the last graph is zero.
 class SlopeBound {
-public:
+  public:
     using Columns = Row<float>;
 
     SlopeBound(const Weights<double>& weights, i64 n_columns)
         : weights(weights),
-          errors{Table<float>(weights.n_units(), n_columns), Table<float>(weights.n_units(), n_columns)},
+          errors{Table<float>(weights.n_units(), n_columns),
+                 Table<float>(weights.n_units(), n_columns)},
           gains(weights.n_units(), n_columns),
           terms(weights.n_units(), n_columns),
           products(n_columns),
@@ -235,7 +238,8 @@ public:
             find_terms(h, -1, e);
             return each([&](i64 k) { keep(k, e[k]); });
         }
-        const float w = magnitude(W.values[h][0]), u = layer > 0 ? magnitude(in.values[h][0]) : 0.0f;
+        const float w = magnitude(W.values[h][0]),
+                    u = layer > 0 ? magnitude(in.values[h][0]) : 0.0f;
         const float* RESTRICT radius = rho;
         const float* RESTRICT source = here()[W.sources[h][0]];
         const float* RESTRICT below = layer > 0 ? there()[in.sources[h][0]] : source;
@@ -282,7 +286,7 @@ public:
     // The Frobenius norm of the errors of this layer on graph k, with room for the rounding of the bound.
     double error(i64 k) const { return 1.001 * std::sqrt(static_cast<double>(squares[k])); }
 
-private:
+  private:
     const Weights<double>& weights;
     i64 layer = 0, n = 0;
     const float* rho = nullptr;
@@ -317,8 +321,10 @@ private:
         for (i64 c = 0; c < W.sources.columns; c++) {
             const float w = magnitude(W.values[h][c]);
             const float* RESTRICT e = here()[W.sources[h][c]];
-            if (W.sources[h][c] == before) left_out = w;
-            else each([&](i64 k) { d[k] += radius[k] * w * e[k]; });
+            if (W.sources[h][c] == before)
+                left_out = w;
+            else
+                each([&](i64 k) { d[k] += radius[k] * w * e[k]; });
         }
         if (layer == 0) return left_out;
         const Wiring<double> in = weights.input(layer);
@@ -346,7 +352,9 @@ private:
             });
         }
         // Only rounding can make a product 1, where nothing is proven.
-        each([&](i64 k) { first[k] = product[k] < 1.0f ? first[k] / (1.0f - product[k]) : HUGE_VALF; });
+        each([&](i64 k) {
+            first[k] = product[k] < 1.0f ? first[k] / (1.0f - product[k]) : HUGE_VALF;
+        });
         for (i64 j = 1; j < m; j++) {
             const float* RESTRICT before = here()[neurons[j - 1]];
             const float* RESTRICT gain = gains[neurons[j]];

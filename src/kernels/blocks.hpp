@@ -13,9 +13,9 @@ constexpr i64 FEWEST_BUNDLED = 4;  // fewer quotients in a block stand one after
 // Graphs that stand in a block together: each in a lane of its own, or one alone. Row r of its k-th
 // graph is at first + stride r + k.
 struct Bundle {
-    i64 first;       // row of the block
-    i64 height;      // rows of the tallest graph, padded to a multiple of STRANDS if it is alone
-    i64 first_graph; // of the block
+    i64 first;        // row of the block
+    i64 height;       // rows of the tallest graph, padded to a multiple of STRANDS if it is alone
+    i64 first_graph;  // of the block
     i64 n_graphs;
 };
 
@@ -27,12 +27,12 @@ struct Bundle {
 // on how it stands in its block.
 template <class T>
 class Block {
-public:
-    i64 capacity;                  // rows of the largest block, padded
-    i64 n = 0;                     // rows of the block at hand, padded
+  public:
+    i64 capacity;  // rows of the largest block, padded
+    i64 n = 0;     // rows of the block at hand, padded
     i64 n_graphs = 0;
-    std::vector<i64> graphs;       // the quotients in the block
-    T* x;                          // the state of the neuron at hand
+    std::vector<i64> graphs;  // the quotients in the block
+    T* x;                     // the state of the neuron at hand
     Row<T> squares;
 
     // Make room for the largest of the blocks `first` to `last`.
@@ -119,8 +119,7 @@ public:
                 double total = bias[h];
                 if (rows[v] >= 0) {
                     const double* features = inputs.features[inputs.vertices[rows[v]]];
-                    for (i64 k = 0; k < C; k++)
-                        total += W.values[h][k] * features[W.sources[h][k]];
+                    for (i64 k = 0; k < C; k++) total += W.values[h][k] * features[W.sources[h][k]];
                 }
                 d[v] = static_cast<T>(total);
             }
@@ -208,7 +207,7 @@ public:
             if (rows[v] >= 0) out.states[rows[v]][slot][h] = y[v];
     }
 
-private:
+  private:
     struct Arc {
         u32 row;   // of the block
         i32 from;  // its source: so many rows on, of its graph (inside) or of the block (outside)
@@ -223,25 +222,25 @@ private:
     const Quotients& q;
     const Inputs& inputs;
     Interrupts interrupts;
-    i64 stride = 1;                // rows from one row of a graph to the next
+    i64 stride = 1;  // rows from one row of a graph to the next
     std::vector<Bundle> bundles;
-    Row<T> sizes;                  // vertices in the class of each row
-    std::vector<i64> rows;         // the place of each row in the quotients, or -1
-    Row<i32> codes;                // of each row, or none
-    i64 half = 0;                  // half-width of the widest band
-    i64 halo = 0;                  // zeros on both sides of x
+    Row<T> sizes;           // vertices in the class of each row
+    std::vector<i64> rows;  // the place of each row in the quotients, or -1
+    Row<i32> codes;         // of each row, or none
+    i64 half = 0;           // half-width of the widest band
+    i64 halo = 0;           // zeros on both sides of x
     i64 n_diagonals = 0;
-    std::vector<Pass> passes;      // over the diagonals, each over some of them
-    std::vector<i64> places;       // where each diagonal takes x from: so many rows on
-    std::vector<i64> number;       // of each diagonal, or -1
-    i64 pitch = 0;                 // from one stripe to the next
-    Row<T> diagonals;              // (stripes, n_diagonals, WHOLE_ROWS)
+    std::vector<Pass> passes;  // over the diagonals, each over some of them
+    std::vector<i64> places;   // where each diagonal takes x from: so many rows on
+    std::vector<i64> number;   // of each diagonal, or -1
+    i64 pitch = 0;             // from one stripe to the next
+    Row<T> diagonals;          // (stripes, n_diagonals, WHOLE_ROWS)
     i64 n_inside = 0;
-    Row<Arc> inside;               // the first n_inside are the arcs in the band of their graph ...
-    std::vector<Arc> outside;      // ... and these the others
-    Row<T> padded;                 // zeros, x, zeros
-    std::vector<double> sums;      // of each graph
-    Row<float> steepest;            // of each graph: the largest slope
+    Row<Arc> inside;           // the first n_inside are the arcs in the band of their graph ...
+    std::vector<Arc> outside;  // ... and these the others
+    Row<T> padded;             // zeros, x, zeros
+    std::vector<double> sums;  // of each graph
+    Row<float> steepest;       // of each graph: the largest slope
 
     // d + sum_k w_k s_k without the last of C terms, in `scratch` if there are others.
     template <class Rows>
@@ -296,7 +295,8 @@ private:
                         numbers[d] = 0;
                         *next++ = {static_cast<u32>(v), static_cast<i32>(d), weight};
                     } else {
-                        outside.push_back({static_cast<u32>(v), static_cast<i32>(d * stride), weight});
+                        outside.push_back(
+                            {static_cast<u32>(v), static_cast<i32>(d * stride), weight});
                     }
                 }
         }

@@ -11,7 +11,7 @@ enum Drawn : u32 { INPUT, RECURRENT, BIAS };
 
 // Layers of H neurons with one connection each.
 struct DrawnLayers {
-    std::vector<i32> inputs, recurrent;  // (L, H) sources
+    std::vector<i32> inputs, recurrent;                        // (L, H) sources
     std::vector<double> input_values, recurrent_values, bias;  // (L, H)
 };
 
@@ -40,9 +40,9 @@ inline DrawnLayers draw_layers(Span<const u32> entropy, i64 L, i64 H, i64 n_inpu
 
 // What weights are scaled to.
 struct Scaling {
-    double rho, k;                 // rho(W_H) k = rho
-    double first_input, input;     // W_I of the first layer, and of the others
-    double bias;                   // NaN: as the input of the layer
+    double rho, k;              // rho(W_H) k = rho
+    double first_input, input;  // W_I of the first layer, and of the others
+    double bias;                // NaN: as the input of the layer
 };
 
 inline void scale(double factor, Span<double> values) {

@@ -10,8 +10,10 @@ using namespace fdgnn;
 static Weights<double> weights_of(nb::handle w) {
     return {{field<Array2<const i32>>(w, "first_sources"),
              field<Array2<const double>>(w, "first_values")},
-            field<Array3<const i32>>(w, "in_sources"), field<Array3<const double>>(w, "in_values"),
-            field<Array3<const i32>>(w, "rec_sources"), field<Array3<const double>>(w, "rec_values"),
+            field<Array3<const i32>>(w, "in_sources"),
+            field<Array3<const double>>(w, "in_values"),
+            field<Array3<const i32>>(w, "rec_sources"),
+            field<Array3<const double>>(w, "rec_values"),
             field<Array2<const double>>(w, "bias")};
 }
 
@@ -26,17 +28,18 @@ static Outputs outputs_of(nb::handle o) {
 
 template <class T>
 void bind_tanh(nb::module_& m) {
-    m.def("tanh_sum",
-          [](const Array1<const T>& d, double w, const Array1<const T>& s, const Array1<T>& x,
-             i64 times) {
-              unlocked([&] {
-                  for (i64 i = 0; i < times; i++)
-                      tanh_sum<T>(length(x.shape(0)), d.data(), static_cast<T>(w), s.data(),
-                                  x.data());
-              });
-          },
-          nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg() = 1);
+    m.def(
+        "tanh_sum",
+        [](const Array1<const T>& d, double w, const Array1<const T>& s, const Array1<T>& x,
+           i64 times) {
+            unlocked([&] {
+                for (i64 i = 0; i < times; i++)
+                    tanh_sum<T>(length(x.shape(0)), d.data(), static_cast<T>(w), s.data(),
+                                x.data());
+            });
+        },
+        nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
+        nb::arg() = 1);
 }
 
 // About so many operations are needed to solve graphs.
@@ -91,9 +94,9 @@ static nb::list solve_few(nb::handle structure, const Array1<const u64>& first_c
         if (found.n_steps > 0 || found.n_infinite > 0)
             results.append(nb::none());
         else
-            results.append(nb::make_tuple(
-                shaped(std::move(pooled), {size_t(n_slots), n, size_t(H)}),
-                numpy(std::move(n_iter), L), numpy(std::move(residual), L)));
+            results.append(
+                nb::make_tuple(shaped(std::move(pooled), {size_t(n_slots), n, size_t(H)}),
+                               numpy(std::move(n_iter), L), numpy(std::move(residual), L)));
     }
     return results;
 }
@@ -122,51 +125,54 @@ NB_MODULE(FDGNN_MODULE, m) {
     bind_interrupts(m);
     m.def("has_avx2", &has_avx2);
     m.def("has_avx512", &has_avx512);
-    m.def("refine_labels",
-          [](nb::handle structure, const Array1<const u64>& weight_bits, const Array1<u64>& colors,
-             i64 n_rounds) {
-              const Structure s = structure_of(structure);
-              Refined found =
-                  unlocked(20 * s.neighbors.size, [&] { return refine(s, view(weight_bits), view(colors), n_rounds); });
-              return std::make_tuple(numpy(std::move(found.classes)),
-                                     numpy(std::move(found.n_classes)),
-                                     numpy(std::move(found.rounds)),
-                                     numpy(std::move(found.signatures)));
-          },
-          nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg());
-    m.def("build_quotients",
-          [](nb::handle structure, const Array1<const i32>& classes,
-             const Array1<const i64>& n_classes, const Array1<const u64>& signatures) {
-              const Structure s = structure_of(structure);
-              auto* built = new BuiltQuotients;
-              const nb::capsule owner(
-                  built, [](void* p) noexcept { delete static_cast<BuiltQuotients*>(p); });
-              unlocked(20 * s.neighbors.size, [&] {
-                  *built = build_quotients(s, view(classes), view(n_classes), view(signatures));
-              });
-              return bound(QUOTIENTS, views_of(*built), {owner});
-          },
-          nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
+    m.def(
+        "refine_labels",
+        [](nb::handle structure, const Array1<const u64>& weight_bits, const Array1<u64>& colors,
+           i64 n_rounds) {
+            const Structure s = structure_of(structure);
+            Refined found = unlocked(20 * s.neighbors.size, [&] {
+                return refine(s, view(weight_bits), view(colors), n_rounds);
+            });
+            return std::make_tuple(
+                numpy(std::move(found.classes)), numpy(std::move(found.n_classes)),
+                numpy(std::move(found.rounds)), numpy(std::move(found.signatures)));
+        },
+        nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg());
+    m.def(
+        "build_quotients",
+        [](nb::handle structure, const Array1<const i32>& classes,
+           const Array1<const i64>& n_classes, const Array1<const u64>& signatures) {
+            const Structure s = structure_of(structure);
+            auto* built = new BuiltQuotients;
+            const nb::capsule owner(
+                built, [](void* p) noexcept { delete static_cast<BuiltQuotients*>(p); });
+            unlocked(20 * s.neighbors.size, [&] {
+                *built = build_quotients(s, view(classes), view(n_classes), view(signatures));
+            });
+            return bound(QUOTIENTS, views_of(*built), {owner});
+        },
+        nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
     bind_tanh<float>(m);
     bind_tanh<double>(m);
-    m.def("tanh_all",
-          [](const Array2<double>& x) {
-              unlocked(4 * length(x.size()), [&] { tanh_all(length(x.size()), x.data()); });
-          },
-          nb::arg().noconvert());
-    m.def("read_out",
-          [](const Array2<const double>& X, const Array2<const double>& W,
-             const Array2<const double>& coef, const Array1<const double>& intercept) {
-              const i64 n = length(X.shape(0));
-              std::vector<double> out(n * length(coef.shape(0)));
-              unlocked(n * length(W.size() + coef.size()), [&] {
-                  read_out(view(X), view(W), view(coef), view(intercept),
-                           {out.data(), n, length(coef.shape(0))});
-              });
-              return numpy(std::move(out), n);
-          },
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert());
+    m.def(
+        "tanh_all",
+        [](const Array2<double>& x) {
+            unlocked(4 * length(x.size()), [&] { tanh_all(length(x.size()), x.data()); });
+        },
+        nb::arg().noconvert());
+    m.def(
+        "read_out",
+        [](const Array2<const double>& X, const Array2<const double>& W,
+           const Array2<const double>& coef, const Array1<const double>& intercept) {
+            const i64 n = length(X.shape(0));
+            std::vector<double> out(n * length(coef.shape(0)));
+            unlocked(n * length(W.size() + coef.size()), [&] {
+                read_out(view(X), view(W), view(coef), view(intercept),
+                         {out.data(), n, length(coef.shape(0))});
+            });
+            return numpy(std::move(out), n);
+        },
+        nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
     m.def("weight_facts", [](nb::handle weights) {
         const Weights<double> w = weights_of(weights);
         const double others[] = {largest_of(flat(w.first.values)), largest_of(flat(w.in_values)),
@@ -174,48 +180,51 @@ NB_MODULE(FDGNN_MODULE, m) {
         return std::make_tuple(numpy(cycle_radii(w.rec_sources, w.rec_values)),
                                largest_of(flat(w.rec_values)), largest_of({others, 3}));
     });
-    m.def("bind_program",
-          [](nb::handle weights, const Array1<const i64>& slots, nb::handle radii, bool fits_single) {
-              const auto own = view(nb::cast<Array1<const double>>(radii, false));
-              return bound(PROGRAM,
-                           std::make_unique<Program>(weights_of(weights), view(slots), own, fits_single),
-                           {weights, radii});
-          },
-          nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg());
-    m.def("add_normal_products",
-          [](const Array1<const i64>& indptr, const Array1<const i32>& indices,
-             const Array1<const double>& values, const Array1<const i32>& places,
-             const Array2<const double>& weights, const Array1<const i32>& group,
-             const Array2<const double>& D, const Array2<double>& out) {
-              const Sparse<double> X{view(indptr), view(indices), view(values)};
-              const SampleWeights w{view(weights), view(group)};
-              unlocked([&] {
-                  if (X.values.empty())
-                      add_normal_products<true>(X, view(places), w, view(D), view(out));
-                  else
-                      add_normal_products<false>(X, view(places), w, view(D), view(out));
-              });
-          },
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg().noconvert());
+    m.def(
+        "bind_program",
+        [](nb::handle weights, const Array1<const i64>& slots, nb::handle radii, bool fits_single) {
+            const auto own = view(nb::cast<Array1<const double>>(radii, false));
+            return bound(
+                PROGRAM,
+                std::make_unique<Program>(weights_of(weights), view(slots), own, fits_single),
+                {weights, radii});
+        },
+        nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg());
+    m.def(
+        "add_normal_products",
+        [](const Array1<const i64>& indptr, const Array1<const i32>& indices,
+           const Array1<const double>& values, const Array1<const i32>& places,
+           const Array2<const double>& weights, const Array1<const i32>& group,
+           const Array2<const double>& D, const Array2<double>& out) {
+            const Sparse<double> X{view(indptr), view(indices), view(values)};
+            const SampleWeights w{view(weights), view(group)};
+            unlocked([&] {
+                if (X.values.empty())
+                    add_normal_products<true>(X, view(places), w, view(D), view(out));
+                else
+                    add_normal_products<false>(X, view(places), w, view(D), view(out));
+            });
+        },
+        nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
+        nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
     m.def("solve_graphs", &solve_graphs, nb::arg(), nb::arg(), nb::arg(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
+          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg(), nb::arg(), nb::arg(), nb::arg());
     m.def("solve_few", &solve_few, nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
-    m.def("iterate_layers",
-          [](i64 first, i64 last, nb::handle structure, const Array2<const double>& first_drive,
-             const Array1<const i32>& row_of_vertex, nb::handle weights, double eps, i64 max_iter,
-             nb::handle out) {
-              const Structure s = structure_of(structure);
-              const Weights<double> own = weights_of(weights);
-              const Outputs filled = outputs_of(out);
-              unlocked([&] {
-                  iterate_layers(first, last, s, view(first_drive), view(row_of_vertex), own, eps,
-                                 max_iter, filled);
-              });
-          },
-          nb::arg(), nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg());
+    m.def(
+        "iterate_layers",
+        [](i64 first, i64 last, nb::handle structure, const Array2<const double>& first_drive,
+           const Array1<const i32>& row_of_vertex, nb::handle weights, double eps, i64 max_iter,
+           nb::handle out) {
+            const Structure s = structure_of(structure);
+            const Weights<double> own = weights_of(weights);
+            const Outputs filled = outputs_of(out);
+            unlocked([&] {
+                iterate_layers(first, last, s, view(first_drive), view(row_of_vertex), own, eps,
+                               max_iter, filled);
+            });
+        },
+        nb::arg(), nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(),
+        nb::arg(), nb::arg(), nb::arg());
 }

@@ -23,12 +23,12 @@ inline i64 arcs_of_strip(const Structure& s, i64 v0, i64 n, i64 v) {
 
 // `fdgnn.graphs.colors.Quotients`, as far as the engine reads them.
 struct Quotients {
-    Span<const i64> row_offsets;         // (n_quotients + 1,)
-    Span<const double> sizes;            // (n_rows,) vertices in the class of each row
-    Span<const i64> indptr;              // (n_rows + 1,)
-    Span<const i32> sources;             // (n_arcs,)
-    Span<const double> multiplicities;   // (n_arcs,)
-    Span<const i64> bands;               // (n_quotients,)
+    Span<const i64> row_offsets;        // (n_quotients + 1,)
+    Span<const double> sizes;           // (n_rows,) vertices in the class of each row
+    Span<const i64> indptr;             // (n_rows + 1,)
+    Span<const i32> sources;            // (n_arcs,)
+    Span<const double> multiplicities;  // (n_arcs,)
+    Span<const i64> bands;              // (n_quotients,)
 };
 
 // All that is known of the quotients of a batch (`fdgnn.graphs.colors.Quotients.bound`).

@@ -13,7 +13,7 @@ constexpr i64 WORK_BETWEEN_CHECKS = i64(1) << 21;  // states or arcs: some milli
 inline void check_interrupts();
 
 class Interrupts {
-public:
+  public:
     // Count n more states or arcs.
     void count(i64 n) {
         if ((left -= n) < 0) {
@@ -32,7 +32,7 @@ public:
         }
     }
 
-private:
+  private:
     i64 left = WORK_BETWEEN_CHECKS;
 };
 

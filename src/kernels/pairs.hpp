@@ -39,7 +39,7 @@ struct PairRules {
 
 // Counts of keys in one graph, in an open hash table that grows.
 class KeyCounts {
-public:
+  public:
     KeyCounts() { clear(); }
 
     // Forget all keys; a small table again, since the next graph may be small.
@@ -72,7 +72,7 @@ public:
     std::vector<u64> keys;
     std::vector<i64> counts;  // 0: the slot is free
 
-private:
+  private:
     void grow() {
         std::vector<u64> old_keys(2 * keys.size());
         std::vector<i64> old_counts(2 * counts.size(), 0);
@@ -96,10 +96,11 @@ inline u64 pair_key(u64 source, u64 vertex, i64 distance, bool directed) {
 
 // Breadth-first searches in one graph.
 class PairSearch {
-public:
+  public:
     // Call visit(s, v, distance) for each source and all vertices near to it, itself first.
     template <class Visit>
-    void each(const Structure& s, i64 v0, i64 n, const u64* labels, const PairRules& rules, Visit visit) {
+    void each(const Structure& s, i64 v0, i64 n, const u64* labels, const PairRules& rules,
+              Visit visit) {
         mark.assign(n, -1);
         queue.resize(n);
         choose_sources(n, labels, rules.max_sources);
@@ -108,7 +109,8 @@ public:
             queue[0] = static_cast<i32>(source);
             mark[source] = source;
             visit(source, source, 0);
-            for (i64 d = 1; d <= rules.max_distance && first < last && end < n; d++, first = last, last = end)
+            for (i64 d = 1; d <= rules.max_distance && first < last && end < n;
+                 d++, first = last, last = end)
                 for (i64 i = first; i < last && end < n; i++) {
                     const i64 u = v0 + queue[i];
                     interrupts.count(s.indptr[u + 1] - s.indptr[u] + 1);
@@ -125,12 +127,13 @@ public:
 
     std::vector<i64> sources;  // of the last graph
 
-private:
+  private:
     void choose_sources(i64 n, const u64* labels, i64 most) {
         sources.resize(n);
         std::iota(sources.begin(), sources.end(), 0);
         if (n <= most) return;
-        std::stable_sort(sources.begin(), sources.end(), [&](i64 a, i64 b) { return labels[a] < labels[b]; });
+        std::stable_sort(sources.begin(), sources.end(),
+                         [&](i64 a, i64 b) { return labels[a] < labels[b]; });
         for (i64 i = 0; i < most; i++) sources[i] = sources[i * n / most];
         sources.resize(most);
     }
@@ -142,19 +145,23 @@ private:
 
 // How many pairs a key stands for whose visits from n_sources of n vertices were counted.
 inline i64 pairs_of(i64 visits, i64 n, i64 n_sources) {
-    const double scaled = static_cast<double>(visits) * static_cast<double>(n) / (2.0 * static_cast<double>(n_sources));
+    const double scaled = static_cast<double>(visits) * static_cast<double>(n) /
+                          (2.0 * static_cast<double>(n_sources));
     return std::max(i64(1), static_cast<i64>(scaled + 0.5));
 }
 
 // A visit of a vertex by itself counts twice, and so does one in a directed graph: each is a pair.
-inline i64 times(i64 distance, const PairRules& rules) { return distance == 0 || rules.directed ? 2 : 1; }
+inline i64 times(i64 distance, const PairRules& rules) {
+    return distance == 0 || rules.directed ? 2 : 1;
+}
 
 // Call use(column, value) for each feature of a key that stands for so many pairs.
 template <class Use>
 void features_of_key(u64 key, i64 n_pairs, u64 mask, Use use) {
     i64 before = 0;
     for (i64 level = 1, i = 0; level <= n_pairs; before = level, level = next_level(level), i++)
-        use(static_cast<i32>(mix(key + static_cast<u64>(i)) & mask), std::sqrt(static_cast<double>(level - before)));
+        use(static_cast<i32>(mix(key + static_cast<u64>(i)) & mask),
+            std::sqrt(static_cast<double>(level - before)));
 }
 
 struct PairRows {
@@ -164,7 +171,8 @@ struct PairRows {
 };
 
 // Count the pairs of the graphs g0 to g1 by each row of labels (C, n_vertices); columns ascend in a row.
-inline PairRows count_pairs(i64 g0, i64 g1, const Structure& s, Grid<const u64> labels, const PairRules& rules) {
+inline PairRows count_pairs(i64 g0, i64 g1, const Structure& s, Grid<const u64> labels,
+                            const PairRules& rules) {
     PairRows found;
     PairSearch search;
     KeyCounts counts;
@@ -181,10 +189,12 @@ inline PairRows count_pairs(i64 g0, i64 g1, const Structure& s, Grid<const u64> 
             const i64 n_sources = static_cast<i64>(search.sources.size());
             for (size_t i = 0; i < counts.counts.size(); i++)
                 if (counts.counts[i] != 0)
-                    features_of_key(counts.keys[i], pairs_of(counts.counts[i], n, n_sources), rules.mask,
-                                    [&](i32 column, double value) { row.emplace_back(column, value); });
+                    features_of_key(
+                        counts.keys[i], pairs_of(counts.counts[i], n, n_sources), rules.mask,
+                        [&](i32 column, double value) { row.emplace_back(column, value); });
         }
-        std::sort(row.begin(), row.end());  // equal columns by their values, so that sums are the same
+        std::sort(row.begin(),
+                  row.end());  // equal columns by their values, so that sums are the same
         const size_t start = found.indices.size();
         for (const auto& [column, value] : row)
             if (found.indices.size() > start && found.indices.back() == column)
@@ -215,13 +225,15 @@ inline void share_pairs(i64 g, const Structure& s, Grid<const u64> labels, const
         std::vector<double> each(counts.counts.size(), 0.0);  // of one count, for each key
         for (size_t i = 0; i < each.size(); i++)
             if (counts.counts[i] != 0) {
-                features_of_key(counts.keys[i], pairs_of(counts.counts[i], n, n_sources), rules.mask,
-                                [&](i32 column, double value) { each[i] += value * direction[column]; });
+                features_of_key(
+                    counts.keys[i], pairs_of(counts.counts[i], n, n_sources), rules.mask,
+                    [&](i32 column, double value) { each[i] += value * direction[column]; });
                 each[i] /= static_cast<double>(counts.counts[i]);
             }
         search.each(s, v0, n, label, rules, [&](i64 source, i64 v, i64 d) {
             const u64 key = pair_key(label[source], label[v], d, rules.directed);
-            const double half = 0.5 * each[counts.place(key)] * static_cast<double>(times(d, rules));
+            const double half =
+                0.5 * each[counts.place(key)] * static_cast<double>(times(d, rules));
             shares[source] += half;
             shares[v] += half;
         });

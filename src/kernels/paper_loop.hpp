@@ -69,8 +69,8 @@ inline void iterate_layers(i64 first, i64 last, const Structure& s, Grid<const d
             double distance = std::numeric_limits<double>::infinity();
             i64 t = 0;
             for (; t < max_iter && distance >= eps; t++) {
-                distance = step_literally(s, v0, n, D, weights.recurrent(i), X, X_new, S,
-                                          interrupts);
+                distance =
+                    step_literally(s, v0, n, D, weights.recurrent(i), X, X_new, S, interrupts);
                 std::swap(X.entries, X_new.entries);
             }
             out.n_iter[i][g] = static_cast<i32>(t);

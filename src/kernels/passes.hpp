@@ -46,7 +46,9 @@ void add_normal_products(const Sparse<double>& X, Span<const i32> places, const 
         }
     };
     i64 i = 0;
-    const auto skip = [&] { while (i < n_samples && !used(i)) i++; };
+    const auto skip = [&] {
+        while (i < n_samples && !used(i)) i++;
+    };
     skip();
     if (i < n_samples) find(i, next);
     while (i < n_samples) {
@@ -79,12 +81,18 @@ template <bool ONES>
 void add_normal_products(const Sparse<double>& X, Span<const i32> places, const SampleWeights& w,
                          Grid<const double> D, Grid<double> out) {
     switch (D.columns) {
-        case 1: return add_normal_products<ONES, 1>(X, places, w, D, out);
-        case 2: return add_normal_products<ONES, 2>(X, places, w, D, out);
-        case 3: return add_normal_products<ONES, 3>(X, places, w, D, out);
-        case 4: return add_normal_products<ONES, 4>(X, places, w, D, out);
-        case 5: return add_normal_products<ONES, 5>(X, places, w, D, out);
-        default: return add_normal_products<ONES, 0>(X, places, w, D, out);
+        case 1:
+            return add_normal_products<ONES, 1>(X, places, w, D, out);
+        case 2:
+            return add_normal_products<ONES, 2>(X, places, w, D, out);
+        case 3:
+            return add_normal_products<ONES, 3>(X, places, w, D, out);
+        case 4:
+            return add_normal_products<ONES, 4>(X, places, w, D, out);
+        case 5:
+            return add_normal_products<ONES, 5>(X, places, w, D, out);
+        default:
+            return add_normal_products<ONES, 0>(X, places, w, D, out);
     }
 }
 

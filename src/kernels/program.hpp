@@ -14,7 +14,7 @@ namespace fdgnn {
 
 // A schedule with the memory that its views show.
 class OwnSchedule {
-public:
+  public:
     // slots (L,) are the places of the layers that are wanted, or -1.
     OwnSchedule(const Weights<double>& weights, Span<const i64> slots)
         : slots(slots.begin(), slots.end()) {
@@ -24,15 +24,15 @@ public:
         const Span<bool> wanted{marks.get() + 2 * L * H, L};
         for (i64 i = 0; i < L; i++) wanted[i] = slots[i] >= 0;
         order = order_layers(weights.rec_sources, weights.in_sources, {wanted.at, L}, summed, kept);
-        views = {span(order.neurons), span(order.components), span(order.layers),
-                 span(order.n_checked), span(order.period), {summed.at, L, H}, {kept.at, L, H},
-                 span(this->slots)};
+        views = {span(order.neurons),   span(order.components), span(order.layers),
+                 span(order.n_checked), span(order.period),     {summed.at, L, H},
+                 {kept.at, L, H},       span(this->slots)};
     }
     OwnSchedule(const OwnSchedule&) = delete;  // the views are of its own memory
 
     Schedule views;
 
-private:
+  private:
     std::vector<i64> slots;
     std::unique_ptr<bool[]> marks;
     Order order;
@@ -45,7 +45,7 @@ constexpr i64 MOST_ROWS = 64;  // earlier steps remembered for each neuron, on a
 // Drawn wirings need about ten earlier steps for each neuron. Long chains, which a file can have, would
 // need as many as they have neurons: these count as core, which gives the same result.
 class Trees {
-public:
+  public:
     // `every` schedules all neurons.
     Trees(const Weights<double>& weights, const Schedule& every)
         : L(weights.n_layers()),
@@ -70,12 +70,14 @@ public:
     }
     Trees(const Trees&) = delete;  // the views are of its own memory
 
-private:
+  private:
     const i64 L, H;
     std::unique_ptr<bool[]> marks;
     std::vector<i64> own_heights, own_first_rows;
 
-    i64 tallest(i64 layer) const { return *std::max_element(&heights[layer][0], &heights[layer][0] + H); }
+    i64 tallest(i64 layer) const {
+        return *std::max_element(&heights[layer][0], &heights[layer][0] + H);
+    }
 
     i64 count_rows() {
         window = 0, n_rows = 0;
@@ -91,7 +93,7 @@ private:
         return n_rows;
     }
 
-public:
+  public:
     const Grid<bool> core;       // (L, H) does the neuron have dynamics?
     const Grid<i64> heights;     // (L, H) over how many neurons outside the core its state travels
     const Grid<i64> first_rows;  // (L, H) where the neuron begins among the earlier steps
@@ -101,7 +103,7 @@ public:
 
 // `fdgnn.reservoir.weights.DeepReservoir.program`. Others own the given weights and radii.
 class Program {
-public:
+  public:
     // slots (L,) are the places of the layers that are wanted, or -1; radii (L,) are rho(|W_H|).
     Program(const Weights<double>& given, Span<const i64> slots, Span<const double> radii,
             bool fits_single)
@@ -115,8 +117,10 @@ public:
           own(given, slots) {
         const i64 L = given.n_layers(), H = given.n_units();
         rounded = {{given.first.sources, {first.data(), H, given.first.values.columns}},
-                   given.in_sources, {in.data(), L - 1, H, given.in_values.columns},
-                   given.rec_sources, {rec.data(), L, H, given.rec_values.columns},
+                   given.in_sources,
+                   {in.data(), L - 1, H, given.in_values.columns},
+                   given.rec_sources,
+                   {rec.data(), L, H, given.rec_values.columns},
                    {bias.data(), L, H}};
         if (std::count(slots.begin(), slots.end(), -1) > 0) {
             std::vector<i64> everything(L);
@@ -130,8 +134,10 @@ public:
 
     template <class T>
     const Weights<T>& weights() const {
-        if constexpr (std::is_same_v<T, float>) return rounded;
-        else return exact;
+        if constexpr (std::is_same_v<T, float>)
+            return rounded;
+        else
+            return exact;
     }
     const Schedule& schedule() const { return own.views; }
     // The schedule of all neurons, whichever layers are wanted.
@@ -153,7 +159,7 @@ public:
     const bool fits_single;          // whether no weight is too large for float32
     bool has_only_cycles;            // whether no component is more than one cycle
 
-private:
+  private:
     Weights<double> exact;
     Weights<float> rounded;
     std::vector<float> first, in, rec, bias;

@@ -49,7 +49,8 @@ auto field(nb::handle tuple, const char* name) {
     nb::object given = tuple.attr(name);
     if (!nb::try_cast<A>(given, found, false))
         throw nb::type_error(
-            (std::string(name) + ": of the wrong type, shape or memory order for the kernels").c_str());
+            (std::string(name) + ": of the wrong type, shape or memory order for the kernels")
+                .c_str());
     return view(found);
 }
 
@@ -64,8 +65,12 @@ inline BoundQuotients quotients_of(nb::handle q) {
     const auto real = [&](const char* name) { return field<Array1<const double>>(q, name); };
     return {{whole("row_offsets"), real("sizes"), whole("indptr"),
              field<Array1<const i32>>(q, "sources"), real("multiplicities"), whole("bands")},
-            whole("quotient_of"), whole("graphs"), whole("row_of_vertex"), whole("representatives"),
-            whole("block_offsets"), whole("blocks")};
+            whole("quotient_of"),
+            whole("graphs"),
+            whole("row_of_vertex"),
+            whole("representatives"),
+            whole("block_offsets"),
+            whole("blocks")};
 }
 
 // ---------------------------------------------------------------------- looked up once
@@ -83,8 +88,7 @@ template <class Views>
 nb::capsule bound(const char* name, Views views, std::initializer_list<nb::handle> owners) {
     auto* kept = new Bound<Views>{std::move(views), {}};
     for (nb::handle owner : owners) kept->owners.push_back(nb::borrow(owner));
-    return nb::capsule(kept, name,
-                       [](void* p) noexcept { delete static_cast<Bound<Views>*>(p); });
+    return nb::capsule(kept, name, [](void* p) noexcept { delete static_cast<Bound<Views>*>(p); });
 }
 
 // The views behind such an object.
@@ -132,7 +136,9 @@ inline nb::capsule new_flag() {
     return nb::capsule(new Flag(std::make_shared<std::atomic<bool>>(false)), FLAG,
                        [](void* p) noexcept { delete static_cast<Flag*>(p); });
 }
-inline const Flag& flag_of(const nb::capsule& given) { return *static_cast<Flag*>(given.data(FLAG)); }
+inline const Flag& flag_of(const nb::capsule& given) {
+    return *static_cast<Flag*>(given.data(FLAG));
+}
 
 inline std::atomic<unsigned long> main_thread{0};
 inline thread_local Flag interrupt_flag;

@@ -28,8 +28,12 @@ struct BuiltQuotients {
 inline BoundQuotients views_of(const BuiltQuotients& q) {
     return {{span(q.row_offsets), span(q.sizes), span(q.indptr), span(q.sources),
              span(q.multiplicities), span(q.bands)},
-            span(q.quotient_of), span(q.graphs), span(q.row_of_vertex), span(q.representatives),
-            span(q.block_offsets), span(q.blocks)};
+            span(q.quotient_of),
+            span(q.graphs),
+            span(q.row_of_vertex),
+            span(q.representatives),
+            span(q.block_offsets),
+            span(q.blocks)};
 }
 
 // One graph with its classes: what the functions below share.
@@ -56,10 +60,11 @@ void sort_short(T* first, T* last) {
 
 // Puts the classes of one graph after another in an order; its memory serves all of them.
 class RowOrder {
-public:
+  public:
     // Fill the part of a graph, from row r0 on, of the last three arguments.
     void find(const ColoredGraph& g, i64 r0, std::vector<i64>& places,
-              std::vector<i64>& representatives, std::vector<double>& sizes, Interrupts& interrupts) {
+              std::vector<i64>& representatives, std::vector<double>& sizes,
+              Interrupts& interrupts) {
         first.resize(g.n_classes);
         size.assign(g.n_classes, 0.0);
         for (i64 v = g.v1 - 1; v >= g.v0; v--) {
@@ -75,7 +80,7 @@ public:
         }
     }
 
-private:
+  private:
     std::vector<i64> first, by_degree, rank, order, starts;
     std::vector<double> size;
     std::vector<char> queued;

@@ -40,10 +40,12 @@ inline U128 operator*(U128 a, U128 b) {
 // Four words of 64 bits from any number of words of 32 bits: M. E. O'Neill's seed_seq, as in NumPy's
 // SeedSequence.
 class SeedWords {
-public:
+  public:
     explicit SeedWords(Span<const u32> entropy, Span<const u32> key) {
         const i64 n = entropy.size + key.size;
-        const auto word = [&](i64 i) { return i < entropy.size ? entropy[i] : key[i - entropy.size]; };
+        const auto word = [&](i64 i) {
+            return i < entropy.size ? entropy[i] : key[i - entropy.size];
+        };
         for (i64 i = 0; i < SIZE; i++) pool[i] = hashed(i < n ? word(i) : 0);
         for (i64 from = 0; from < SIZE; from++)
             for (i64 to = 0; to < SIZE; to++)
@@ -63,7 +65,7 @@ public:
         }
     }
 
-private:
+  private:
     static constexpr i64 SIZE = 4;
     u32 pool[SIZE];
     u32 constant = 0x43B0D7E5u;
@@ -82,7 +84,7 @@ private:
 
 // PCG64 (M. E. O'Neill's PCG XSL RR 128/64), and what NumPy's Generator makes of it.
 class Stream {
-public:
+  public:
     Stream(Span<const u32> entropy, Span<const u32> key) {
         u64 words[4];
         SeedWords(entropy, key).fill(words);
@@ -117,7 +119,7 @@ public:
         }
     }
 
-private:
+  private:
     U128 state, step;
 
     void advance() { state = state * joined(0x2360ED051FC65DA4u, 0x4385DF649FCCF645u) + step; }

@@ -12,7 +12,8 @@ inline void read_out(Grid<const double> X, Grid<const double> W, Grid<const doub
     Row<double> features(W.columns);
     for (i64 g = 0; g < X.rows; g++) {
         std::fill(features.begin(), features.end(), 0.0);
-        for (i64 h = 0; h < W.rows; h++) add_scaled<double>(W.columns, X[g][h], W[h], features.data());
+        for (i64 h = 0; h < W.rows; h++)
+            add_scaled<double>(W.columns, X[g][h], W[h], features.data());
         tanh_all(W.columns, features.data());
         for (i64 o = 0; o < coef.rows; o++) {
             double total = 0.0;

@@ -13,8 +13,9 @@
 
 namespace fdgnn {
 
-constexpr i64 MOST_WORK = i64(1) << 26;  // vertices and arcs of a graph times rounds: a quarter second
-constexpr i64 FEW_ROUNDS = 16;           // that a graph of any size may have
+constexpr i64 MOST_WORK =
+    i64(1) << 26;               // vertices and arcs of a graph times rounds: a quarter second
+constexpr i64 FEW_ROUNDS = 16;  // that a graph of any size may have
 
 struct Refined {
     std::vector<i32> classes;     // (N,) the class of each vertex, by ascending color in its graph
@@ -25,7 +26,7 @@ struct Refined {
 
 // Numbers the distinct colors of one list after another; its memory serves all lists up to a length.
 class Classes {
-public:
+  public:
     explicit Classes(i64 longest)
         : table(table_size(longest), -1), distinct(longest), leaders(longest), slots(longest) {}
 
@@ -69,7 +70,7 @@ public:
         for (i32& each : classes) each = numbers[each];
     }
 
-private:
+  private:
     static constexpr i64 FEW_CLASSES = 48;
     u64 mask = 0;
     std::vector<i32> table;     // of class numbers, all -1 between calls
@@ -100,7 +101,7 @@ private:
 
 // Gives the vertices of one graph after another their next colors; its memory serves all of them.
 class LabelStep {
-public:
+  public:
     LabelStep(const Structure& s, Span<const u64> weight_bits)
         : s(s),
           weight_bits(weight_bits),
@@ -122,7 +123,7 @@ public:
         }
     }
 
-private:
+  private:
     static constexpr i64 FEW_ARCS = 8;  // of a vertex, on average
 
     const Structure& s;

@@ -18,12 +18,12 @@ struct Wiring {
 // `fdgnn.reservoir.weights.Weights`, in the precision of the states.
 template <class T>
 struct Weights {
-    Wiring<T> first;                 // W_I of the first layer
-    Cube<const i32> in_sources;      // (L - 1, H, C) W_I of the others
+    Wiring<T> first;             // W_I of the first layer
+    Cube<const i32> in_sources;  // (L - 1, H, C) W_I of the others
     Cube<const T> in_values;
-    Cube<const i32> rec_sources;     // (L, H, C) W_H
+    Cube<const i32> rec_sources;  // (L, H, C) W_H
     Cube<const T> rec_values;
-    Grid<const T> bias;              // (L, H)
+    Grid<const T> bias;  // (L, H)
 
     i64 n_layers() const { return bias.rows; }
     i64 n_units() const { return bias.columns; }
@@ -35,9 +35,10 @@ struct Weights {
 
 // The order of evaluation of a stack of layers; the arrays of all layers lie end to end.
 struct Schedule {
-    Span<const i64> order;       // neurons in the order of evaluation, without those that nobody needs
-    Span<const i64> components;  // c has the neurons order[components[c]] up to order[components[c + 1]]
-    Span<const i64> layers;      // i has the components layers[i] up to layers[i + 1]
+    Span<const i64> order;  // neurons in the order of evaluation, without those that nobody needs
+    Span<const i64>
+        components;  // c has the neurons order[components[c]] up to order[components[c + 1]]
+    Span<const i64> layers;  // i has the components layers[i] up to layers[i + 1]
     // How many neurons, from the first of a component on, show whether it has converged: 0 for a neuron
     // that is evaluated once, 1 for a cycle, all for a denser component.
     Span<const i64> n_checked;
@@ -57,9 +58,9 @@ struct Schedule {
 // What the first layer reads at each vertex: a one-hot code, or real features. A row of a quotient reads
 // what its vertex does.
 struct Inputs {
-    Span<const i32> codes;         // (n_vertices,), or none
-    Grid<const double> features;   // (n_vertices, U), or none
-    Span<const i64> vertices;      // (n_rows,)
+    Span<const i32> codes;        // (n_vertices,), or none
+    Grid<const double> features;  // (n_vertices, U), or none
+    Span<const i64> vertices;     // (n_rows,)
 };
 
 // `fdgnn.reservoir.engine.Outputs`.
@@ -83,15 +84,21 @@ struct Aligned {
     T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), WHOLE)); }
     void deallocate(T* at, std::size_t) { ::operator delete(at, WHOLE); }
     template <class U>
-    void construct(U* at) { ::new (static_cast<void*>(at)) U; }
+    void construct(U* at) {
+        ::new (static_cast<void*>(at)) U;
+    }
     template <class U, class... Given>
     void construct(U* at, Given&&... given) {
         ::new (static_cast<void*>(at)) U(std::forward<Given>(given)...);
     }
     template <class U>
-    bool operator==(const Aligned<U>&) const { return true; }
+    bool operator==(const Aligned<U>&) const {
+        return true;
+    }
     template <class U>
-    bool operator!=(const Aligned<U>&) const { return false; }
+    bool operator!=(const Aligned<U>&) const {
+        return false;
+    }
 };
 
 template <class T>

@@ -13,9 +13,10 @@
 
 namespace fdgnn {
 
-constexpr i64 STRANDS = 16;         // the rows of a graph are summed in so many partial sums
-constexpr i64 WHOLE_ROWS = 16;      // rows are padded to a multiple of this: whole vectors
-constexpr i64 MOST_DIAGONALS = 12;  // in one pass: about as many as have their addresses in registers
+constexpr i64 STRANDS = 16;     // the rows of a graph are summed in so many partial sums
+constexpr i64 WHOLE_ROWS = 16;  // rows are padded to a multiple of this: whole vectors
+constexpr i64 MOST_DIAGONALS =
+    12;  // in one pass: about as many as have their addresses in registers
 
 // a b + c, rounded once where the processor has an instruction for it.
 template <class T>
@@ -53,8 +54,8 @@ struct Tanh<float> {
         const float y = std::min(z * z, largest_square);
         const float p = z * polynomial(y, 9.9999998818e-01f, 1.3413245299e-01f, 3.5340249526e-03f,
                                        2.1251014349e-05f, 1.4269189622e-08f);
-        const float q = polynomial(y, 1.0f, 4.6746568033e-01f, 2.6022744024e-02f,
-                                   3.3488617438e-04f, 8.1451070264e-07f);
+        const float q = polynomial(y, 1.0f, 4.6746568033e-01f, 2.6022744024e-02f, 3.3488617438e-04f,
+                                   8.1451070264e-07f);
         return std::min(std::max(p / q, -one), one);
     }
 };
@@ -76,7 +77,8 @@ struct Tanh<double> {
             q = fused(p, p, q * q);
             p = product;
         }
-        return std::min(std::max(p / q, -one), one);  // without fused products it may be more than 1
+        return std::min(std::max(p / q, -one),
+                        one);  // without fused products it may be more than 1
     }
 };
 
@@ -99,8 +101,7 @@ template <class T>
 void tanh_sum(i64 n, const i32* RESTRICT codes, i32 code, T there, T elsewhere, T w,
               const T* RESTRICT s, T* RESTRICT x) {
     const Tanh<T> tanh;
-    for (i64 v = 0; v < n; v++)
-        x[v] = tanh(fused(w, s[v], codes[v] == code ? there : elsewhere));
+    for (i64 v = 0; v < n; v++) x[v] = tanh(fused(w, s[v], codes[v] == code ? there : elsewhere));
 }
 
 // x = tanh(x).
@@ -201,8 +202,8 @@ void largest_slopes(i64 n, const T* RESTRICT sizes, const T* RESTRICT y, float* 
 // diagonal after the other; stripes are `pitch` apart, and each diagonal takes x from its own place.
 // Without the pragma GCC leaves a loop over diagonals, which takes longer than what is in it.
 template <i64 N, bool IS_FIRST, class T>
-void add_diagonals(i64 n, const T* RESTRICT stripe, i64 pitch, const T* x, const i64* RESTRICT places,
-                   T* RESTRICT s) {
+void add_diagonals(i64 n, const T* RESTRICT stripe, i64 pitch, const T* x,
+                   const i64* RESTRICT places, T* RESTRICT s) {
     const T* from[N];
     for (i64 j = 0; j < N; j++) from[j] = x + places[j];
     for (i64 v = 0; v < n; v += WHOLE_ROWS, stripe += pitch) {
@@ -217,7 +218,8 @@ void add_diagonals(i64 n, const T* RESTRICT stripe, i64 pitch, const T* x, const
 }
 
 template <class T>
-using AddDiagonals = void (*)(i64 n, const T* stripe, i64 pitch, const T* x, const i64* places, T* s);
+using AddDiagonals = void (*)(i64 n, const T* stripe, i64 pitch, const T* x, const i64* places,
+                              T* s);
 
 // The function that adds a number of diagonals, at most MOST_DIAGONALS, that is known only now.
 template <bool IS_FIRST, class T, i64 N = 1>

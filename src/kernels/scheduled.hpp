@@ -12,12 +12,13 @@ namespace fdgnn {
 
 constexpr double LARGEST = std::numeric_limits<double>::max();
 constexpr double MARGIN = 1e-2;  // cycles are solved this much finer than tol
-constexpr i64 MOST_CYCLE_STEPS = 5000;  // even next to the limit of stability it takes some hundreds
+constexpr i64 MOST_CYCLE_STEPS =
+    5000;  // even next to the limit of stability it takes some hundreds
 
 // Solves certified quotients in one precision.
 template <class T>
 class BlockSolver {
-public:
+  public:
     // Make room for the blocks `first` to `last`. `plans` are those of all quotients.
     BlockSolver(i64 first, i64 last, Span<const i64> block_offsets, Span<const i64> blocks,
                 const Task& task, const Program& program, Span<Plan> plans, const Outputs& out)
@@ -30,7 +31,8 @@ public:
           out(out),
           block(first, last, block_offsets, blocks, task.graphs.quotients, task.inputs),
           pooled(block.graphs.size()),
-          X{Table<T>(weights.n_units(), block.capacity), Table<T>(weights.n_units(), block.capacity)},
+          X{Table<T>(weights.n_units(), block.capacity),
+            Table<T>(weights.n_units(), block.capacity)},
           S(weights.n_units(), block.capacity),
           D(longest(schedule.components) + 1, block.capacity),
           scratch(D[longest(schedule.components)]),
@@ -62,15 +64,16 @@ public:
         checks_slopes = provisional && std::is_same_v<T, float>;
         if (checks_slopes && !bound) bound.emplace(exact_weights, stopped.size());
         for (layer = 0; layer < weights.n_layers(); layer++) {
-            if (checks_slopes) bound->begin(layer, rounded_up(block.n_graphs, WHOLE_ROWS), checked_rho);
+            if (checks_slopes)
+                bound->begin(layer, rounded_up(block.n_graphs, WHOLE_ROWS), checked_rho);
             solve_layer();
             if (checks_slopes) check_errors();
         }
     }
 
-    i64 n_infinite = 0;          // sums of states that are infinite or NaN
+    i64 n_infinite = 0;  // sums of states that are infinite or NaN
 
-private:
+  private:
     const Weights<T>& weights;
     const Schedule& schedule;
     const Span<const double> radii;  // (L,) rho(|W_H|)
@@ -80,21 +83,21 @@ private:
     const Outputs& out;
     Block<T> block;
     i64 layer = 0;
-    std::vector<double*> pooled; // of each graph: its sums of this layer's states
-    Table<T> X[2];               // states of this layer and of the one below
-    Table<T> S;                  // A X
-    Table<T> D;                  // W_I u + bias of a component, and a row of scratch space
+    std::vector<double*> pooled;  // of each graph: its sums of this layer's states
+    Table<T> X[2];                // states of this layer and of the one below
+    Table<T> S;                   // A X
+    Table<T> D;                   // W_I u + bias of a component, and a row of scratch space
     T* scratch;
-    Row<T> active;               // of each row: 1 as long as its graph moves
-    std::vector<char> moves;     // of each graph: the same
-    std::vector<double> moved;   // of each graph: the square of how far a sweep moved it
-    std::vector<double> farther; // of each graph: how much farther the fixed point may be
-    std::vector<double> farthest;  // of each graph: a longer move may leave errors above tol / 2
-    std::vector<double> near;    // of each graph: no larger square of a move can be near enough
+    Row<T> active;                   // of each row: 1 as long as its graph moves
+    std::vector<char> moves;         // of each graph: the same
+    std::vector<double> moved;       // of each graph: the square of how far a sweep moved it
+    std::vector<double> farther;     // of each graph: how much farther the fixed point may be
+    std::vector<double> farthest;    // of each graph: a longer move may leave errors above tol / 2
+    std::vector<double> near;        // of each graph: no larger square of a move can be near enough
     std::vector<double> resolution;  // of each graph: what rounding may seem to move it
-    Row<float> stopped;          // of each graph: how far its last sweep moved it
-    std::vector<double> rho;     // of each graph: rho(|A|)
-    Row<float> checked_rho;      // the same, 0 where float32 is known to suffice
+    Row<float> stopped;              // of each graph: how far its last sweep moved it
+    std::vector<double> rho;         // of each graph: rho(|A|)
+    Row<float> checked_rho;          // the same, 0 where float32 is known to suffice
     const Weights<double>& exact_weights;
     bool checks_slopes = false;  // whether float32 suffices for all graphs is still to be seen
     std::optional<SlopeBound> bound;
@@ -118,15 +121,16 @@ private:
     }
 
     void drive(i64 h, T* d) {
-        block.drive(h, weights.input(layer), weights.bias[layer], layer == 0, X[(layer + 1) % 2], d);
+        block.drive(h, weights.input(layer), weights.bias[layer], layer == 0, X[(layer + 1) % 2],
+                    d);
     }
 
     // x = tanh(d + sum_s W_H[h, s] A x_s), eq. 1.
     void activate(i64 h, T* d) {
         const Wiring<T> W = weights.recurrent(layer);
         const i32* sources = W.sources[h];
-        block.activate(d, W.values[h], W.sources.columns, [&](i64 k) { return S[sources[k]]; },
-                       scratch);
+        block.activate(
+            d, W.values[h], W.sources.columns, [&](i64 k) { return S[sources[k]]; }, scratch);
     }
 
     // Evaluate a neuron once.
@@ -186,9 +190,9 @@ private:
                 const i64 h = neurons[j];
                 const i32* sources = W.sources[h];
                 const bool is_checked = j < n_checked && (sweep > 1 || n_checked == neurons.size);
-                block.move(D[j], W.values[h], W.sources.columns,
-                           [&](i64 k) { return S[sources[k]]; }, scratch, active.data(), here()[h],
-                           is_checked);
+                block.move(
+                    D[j], W.values[h], W.sources.columns, [&](i64 k) { return S[sources[k]]; },
+                    scratch, active.data(), here()[h], is_checked);
                 if (is_checked) add_moves(j == 0);
                 if (schedule.summed[layer][h]) block.sum_neighbors(S[h]);
                 if (is_checked && j + 1 == n_checked) {
@@ -235,7 +239,8 @@ private:
             const i64 g = graph_of[block.graphs[k]];
             i32& n_iter = out.n_iter[layer][g];
             n_iter = std::max(n_iter, static_cast<i32>(n_steps));
-            const bool is_bounded = own.amplification < UNBOUNDED && !(own.provisional && checks_slopes);
+            const bool is_bounded =
+                own.amplification < UNBOUNDED && !(own.provisional && checks_slopes);
             const double error = is_bounded ? step * own.amplification : distance;
             out.residual[layer][g] = std::max({out.residual[layer][g], distance, error});
             moves[k] = 0;

@@ -42,8 +42,8 @@ i64 solve_blocks(const BlocksOfWay& some, const Task& task, const Program& progr
 
 // Solve the quotients in the blocks `first` to `last`, or all if `last` is negative; fill `out` for all
 // graphs that have them. With `only_certified`, no graph is solved if one is not certified.
-inline Counts solve(i64 first, i64 last, const Task& task, const Program& program, bool only_certified,
-                    const Outputs& out) {
+inline Counts solve(i64 first, i64 last, const Task& task, const Program& program,
+                    bool only_certified, const Outputs& out) {
     const BoundQuotients& b = task.graphs;
     if (last < 0) last = b.block_offsets.size - 1;
     std::vector<Plan> plans(b.graphs.size);
@@ -59,7 +59,8 @@ inline Counts solve(i64 first, i64 last, const Task& task, const Program& progra
     counts.n_infinite = solve_blocks<float>(singles, task, program, all, out);
     const BlocksOfWay doubles(first, last, b, span(plans), Way::DOUBLE);  // some were single
     counts.n_double = doubles.size();
-    counts.n_single = b.block_offsets[last] - b.block_offsets[first] - doubles.size() - steps.size();
+    counts.n_single =
+        b.block_offsets[last] - b.block_offsets[first] - doubles.size() - steps.size();
     for (i64 k : doubles.blocks)
         for (i64 layer = 0; layer < out.n_iter.rows; layer++) {
             out.n_iter[layer][b.graphs[k]] = 0;
@@ -94,7 +95,7 @@ struct FewGraphs {
           radii(radii_of_graphs(quotients)) {}
     FewGraphs(const FewGraphs&) = delete;  // the views are of its own memory
 
-private:
+  private:
     static BuiltQuotients quotients_of(const Structure& s, Span<const u64> first_colors) {
         std::vector<u64> colors(first_colors.begin(), first_colors.end());
         const Refined found = refine(s, {nullptr, 0}, {colors.data(), first_colors.size}, 0);

@@ -71,7 +71,8 @@ inline void spectral_radii(const Structure& s, Span<double> radii) {
 inline std::vector<double> radii_of_graphs(const BoundQuotients& b) {
     const Quotients& q = b.quotients;
     std::vector<double> own(b.graphs.size), radii(b.quotient_of.size);
-    spectral_radii({q.row_offsets, q.indptr, q.sources, q.multiplicities}, {own.data(), b.graphs.size});
+    spectral_radii({q.row_offsets, q.indptr, q.sources, q.multiplicities},
+                   {own.data(), b.graphs.size});
     for (i64 g = 0; g < b.quotient_of.size; g++) radii[g] = own[b.quotient_of[g]];
     return radii;
 }

@@ -18,8 +18,9 @@ namespace fdgnn {
 
 // Follows quotients in float64.
 class Follower {
-public:
-    Follower(Span<const i64> quotients, const Task& task, const Program& program, const Outputs& out)
+  public:
+    Follower(Span<const i64> quotients, const Task& task, const Program& program,
+             const Outputs& out)
         : weights(program.weights<double>()),
           schedule(program.every()),
           trees(program.trees()),
@@ -29,7 +30,8 @@ public:
           graph_of(task.graphs.graphs),
           out(out),
           one_each(quotients.size + 1),
-          block(0, quotients.size, numbered(one_each), quotients, task.graphs.quotients, task.inputs),
+          block(0, quotients.size, numbered(one_each), quotients, task.graphs.quotients,
+                task.inputs),
           D(weights.n_units() + 1, block.capacity),
           scratch(D[weights.n_units()]),
           X{Table<double>(weights.n_units(), block.capacity),
@@ -53,7 +55,7 @@ public:
         }
     }
 
-private:
+  private:
     const Weights<double>& weights;
     const Schedule& schedule;
     const Trees& trees;
@@ -64,14 +66,14 @@ private:
     const Outputs& out;
     std::vector<i64> one_each;
     Block<double> block;
-    Table<double> D;            // W_I u + bias of all neurons, and a row of scratch space
+    Table<double> D;  // W_I u + bias of all neurons, and a row of scratch space
     double* scratch;
-    Table<double> X[2];         // the last states of this layer and of the one below
-    Table<double> S[2];         // A X of this step and of the one before, if all are iterated
-    Table<double> past;         // A X at earlier steps
+    Table<double> X[2];  // the last states of this layer and of the one below
+    Table<double> S[2];  // A X of this step and of the one before, if all are iterated
+    Table<double> past;  // A X at earlier steps
     i64 layer = 0;
     i64 step = 0;
-    double square = 0.0;        // how far the last step moved the states, squared
+    double square = 0.0;  // how far the last step moved the states, squared
 
     static Span<const i64> numbered(std::vector<i64>& values) {
         std::iota(values.begin(), values.end(), 0);

@@ -60,8 +60,8 @@ inline Plan plan(i64 k, const Task& task, const Program& program) {
     found.resolution = ULPS * std::sqrt(n_vertices);
     found.amplification = task.directed ? UNBOUNDED : program.amplification(found.rho);
     found.provisional = !(found.resolution * found.amplification < 0.5 * task.tol);
-    const bool fits = program.fits_single &&
-                      (task.degrees.empty() || task.degrees[g] <= task.most_degree);
+    const bool fits =
+        program.fits_single && (task.degrees.empty() || task.degrees[g] <= task.most_degree);
     const bool fine = found.resolution < 0.5 * task.tol * (1.0 - largest) &&
                       (!found.provisional || (!task.directed && program.has_only_cycles));
     found.way = fits && fine ? Way::SINGLE : Way::DOUBLE;

@@ -107,7 +107,8 @@ inline std::vector<double> cycle_radii(Cube<const i32> sources, Cube<const doubl
             const i64 size = found.offsets[c + 1] - found.offsets[c];
             if (inner.counts[c] > size) radii[i] = std::nan("");
             if (inner.counts[c] == size)
-                radii[i] = std::max(radii[i], std::exp(inner.log_sums[c] / static_cast<double>(size)));
+                radii[i] =
+                    std::max(radii[i], std::exp(inner.log_sums[c] / static_cast<double>(size)));
         }
     }
     return radii;
@@ -127,8 +128,8 @@ inline NeededComponents needed_components(Grid<const i32> sources, const Compone
     const i64 n = offsets.size - 1;
     const std::vector<i64> component = component_of(order, offsets);
     std::vector<char> wanted(n, 0);
-    std::vector<i64> inner(n, 0);          // arcs inside the component
-    for (i64 c = n - 1; c >= 0; c--) {     // readers before what they read
+    std::vector<i64> inner(n, 0);       // arcs inside the component
+    for (i64 c = n - 1; c >= 0; c--) {  // readers before what they read
         for (i64 j = offsets[c]; j < offsets[c + 1]; j++) wanted[c] |= needed[order[j]];
         for (i64 j = offsets[c]; j < offsets[c + 1]; j++) {
             const i64 h = order[j];
@@ -173,8 +174,8 @@ struct Order {
 // recurrent (L, H, C) and inputs (L - 1, H, C) are the neurons that each one reads in its own layer
 // and in the one below; wanted (L,) are the layers whose states count. Marks, in arrays (L, H) of
 // false: in `summed` what other neurons of the layer read, in `kept` what the next layer reads.
-inline Order order_layers(Cube<const i32> recurrent, Cube<const i32> inputs, Span<const bool> wanted,
-                          Grid<bool> summed, Grid<bool> kept) {
+inline Order order_layers(Cube<const i32> recurrent, Cube<const i32> inputs,
+                          Span<const bool> wanted, Grid<bool> summed, Grid<bool> kept) {
     const i64 L = recurrent.layers, H = recurrent.rows;
     const std::vector<i64> indptr = regular_offsets(H, recurrent.columns);
     std::vector<NeededComponents> parts(L);
@@ -183,7 +184,8 @@ inline Order order_layers(Cube<const i32> recurrent, Cube<const i32> inputs, Spa
         const Grid<const i32> sources = recurrent[i];
         if (i < L - 1)
             for (i64 h = 0; h < H; h++)
-                for (i64 k = 0; k < inputs.columns && needed[h]; k++) kept[i][inputs[i][h][k]] = true;
+                for (i64 k = 0; k < inputs.columns && needed[h]; k++)
+                    kept[i][inputs[i][h][k]] = true;
         for (i64 h = 0; h < H; h++) needed[h] = wanted[i] || kept[i][h];
         const Components found = strong_components(span(indptr), flat(sources));
         parts[i] = needed_components(sources, found, needed);

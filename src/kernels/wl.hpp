@@ -16,9 +16,10 @@
 
 namespace fdgnn {
 
-constexpr u64 OUTWARD = 0xD1B54A32D192ED03u;  // tells arcs that leave a vertex from those that enter
-constexpr i64 SHORT_ROW = 64;                 // entries up to which sorting by comparison is faster
-constexpr i64 MUCH_LONGER = 32;               // times as long: then searching a list is faster
+constexpr u64 OUTWARD =
+    0xD1B54A32D192ED03u;         // tells arcs that leave a vertex from those that enter
+constexpr i64 SHORT_ROW = 64;    // entries up to which sorting by comparison is faster
+constexpr i64 MUCH_LONGER = 32;  // times as long: then searching a list is faster
 
 // What the arcs of a batch carry, hashed; and whether they have a direction.
 struct Arcs {
@@ -28,7 +29,7 @@ struct Arcs {
 
 // Give each vertex of one graph its next label; `outward` is zero before and after.
 inline void next_labels(const Structure& s, const Arcs& arcs, i64 v0, i64 n, const u64* before,
-                       u64* after, u64* mixed, u64* outward, Interrupts& interrupts) {
+                        u64* after, u64* mixed, u64* outward, Interrupts& interrupts) {
     const bool carrying = !arcs.bits.empty();
     interrupts.count(n);
     for (i64 v = 0; v < n; v++) mixed[v] = mix(before[v]);
@@ -65,7 +66,7 @@ inline void wl_labels(i64 g0, i64 g1, const Structure& s, const Arcs& arcs,
         for (i64 iterations : n_iterations) {
             for (i64 t = 0; t < iterations; t++, row++)
                 next_labels(s, arcs, v0, n, labels[row] + v0 - base, labels[row + 1] + v0 - base,
-                           mixed.data(), outward.data(), interrupts);
+                            mixed.data(), outward.data(), interrupts);
             row++;
         }
     }
@@ -184,7 +185,8 @@ inline void count_triangles(i64 g0, i64 g1, Span<const i64> vertex_offsets, Span
                 if (there.size > MUCH_LONGER * row.size) {
                     interrupts.count(MUCH_LONGER * row.size);
                     for (i32 w : row)
-                        found += w != u && w != v && std::binary_search(there.begin(), there.end(), w);
+                        found +=
+                            w != u && w != v && std::binary_search(there.begin(), there.end(), w);
                 } else {
                     interrupts.count(there.size);
                     for (i32 w : there) found += marked[w] == v0 + v && w != u;
