@@ -2,7 +2,7 @@
 
     python -m benchmarks.graphlets
 
-An SVC on their frequencies, on the folds of ``fdgnn compare``; docs/comparison.md quotes it.
+An SVC on their frequencies, on the folds of ``fdgnn compare``; docs/how-to/baselines.md quotes it.
 """
 
 from __future__ import annotations

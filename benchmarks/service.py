@@ -1,4 +1,4 @@
-"""How long the service of docs/first-hours/engineer.md takes for one graph, connection included.
+"""How long the service of docs/tutorials/deploy.md takes for one graph, connection included.
 
     python -m benchmarks.service [--output results/service.json]
 
@@ -20,7 +20,7 @@ from pathlib import Path
 from fdgnn import AutoGraphClassifier, FDGNNClassifier, Graph, GraphClassifier, load_tu, save_model
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "first-hours" / "engineer.md"
+PAGE = ROOT / "docs" / "tutorials" / "deploy.md"
 MODELS = {
     "reservoir": FDGNNClassifier(probability=True, random_state=0),
     "wl": GraphClassifier("wl", probability=True, random_state=0),

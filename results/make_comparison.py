@@ -24,7 +24,7 @@ HERE = Path(__file__).parent / "compare"
 HEAD = """# Side by side
 
 Made by `make results` from the `NAME.json` beside this page, each the `compare.json` of a run of
-`fdgnn compare NAME` ([how everything is measured](../../docs/comparison.md)). Times are seconds on
+`fdgnn compare NAME` ([how everything is measured](../../docs/how-to/baselines.md)). Times are seconds on
 one core, means over ten outer folds. *Off by* is our mean less the published one, in the larger of
 the two standard deviations. *Searched*: configurations, and inner folds they were validated on; 0
 folds: nothing was chosen, the first configuration of the grid was trained for all published epochs.
@@ -34,7 +34,7 @@ the same folds.
 its own.
 Our own variants and WL-OA ran later than the other rivals, on the same kind of machine; *faster by*
 is beside the same row of FDGNN for all.
-[What is behind the differences](../../docs/comparison.md#what-was-found).
+[What is behind the differences](../../docs/how-to/baselines.md#what-was-found).
 """
 
 MOLECULES = ("BACE", "BBBP")  # files of SMILES beside the paper's datasets

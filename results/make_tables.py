@@ -26,7 +26,7 @@ one of 12 alphas for each random initialization, validation and test scores aver
 initializations; mean and standard deviation over the ten outer folds. `make results/NAME.json`
 repeats one. Where fewer than the paper's 100 configurations x 20 random initializations were run,
 the table says so.
-[What is behind the differences](../docs/reproduction.md).
+[What is behind the differences](../docs/explanation/reproduction.md).
 """
 
 

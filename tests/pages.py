@@ -1,6 +1,6 @@
 """Pages that are run: what they type is typed, and what they show must be what comes out.
 
-    python tests/pages.py docs/first-hours/engineer.md
+    python tests/pages.py docs/tutorials/deploy.md
 
 writes into a page what comes out today, where that differs; run it in a folder with its data.
 """

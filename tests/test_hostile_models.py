@@ -1,4 +1,4 @@
-"""What an untrusted model file can do at most, as docs/model-files.md says it.
+"""What an untrusted model file can do at most, as docs/reference/model-files.md says it.
 
 tests/test_model_files.py has files that contradict themselves. Here are files that fit together,
 and ask for as much as they may.

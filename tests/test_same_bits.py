@@ -1,6 +1,6 @@
 """Fits are bitwise reproducible: with other threads of ours and of BLAS, in another process.
 
-docs/engine.md says where bits may differ, and by how much.
+docs/explanation/performance.md says where bits may differ, and by how much.
 """
 
 from __future__ import annotations

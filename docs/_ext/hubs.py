@@ -10,12 +10,12 @@ import re
 from typing import Any
 
 HUBS = {
-    "docs/first-hours/README",
-    "docs/guide",
+    "docs/tutorials/README",
+    "docs/how-to/README",
     "docs/reference/README",
-    "docs/science",
+    "docs/explanation/README",
     "docs/decisions/README",
-    "docs/project",
+    "docs/development",
 }
 LINK = re.compile(r"^(?:[-*|] ?|\d+\. )+\[[^\]]+\]\(([^)#]+)\.md\)", flags=re.MULTILINE)
 

@@ -2,7 +2,7 @@
 
 Files travel between people, and a few bytes can ask for hours or for all memory. What is beyond a
 limit is refused, and the message names the limit. An environment variable of that name changes
-it, and so does `changed`, for a part of a program. docs/limits.md lists all limits,
+it, and so does `changed`, for a part of a program. docs/reference/limits.md lists all limits,
 each with its reason.
 
 Examples

@@ -51,7 +51,7 @@ Labels = list[int | float | str | list[float]]
 
 
 class JsonGraph(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A graph, with the fields of a row of a graph table (docs/formats.md)."""
+    """A graph, with the fields of a row of a graph table (docs/reference/file-formats.md)."""
 
     edge_index: list[list[int]]
     num_nodes: Annotated[int, Meta(ge=0)] | UnsetType = UNSET

@@ -1,7 +1,7 @@
 r"""When does a layer have one fixed point? The paper's theorems, and a sharper certificate.
 
 A layer iterates ``X <- tanh(W_I U + W_H X A)``. Each function below returns a number to compare
-with 1; ``docs/theory.md`` has the proofs.
+with 1; ``docs/explanation/stability.md`` has the proofs.
 
 ====================================  =======================================================
 `sufficient_condition` (Theorem 1)    ``||W_H|| k < 1``          suffices for every graph

@@ -58,7 +58,7 @@ def read_graphs(
         such tables, read by name as one; a folder of GraphML files; or ``"-"``, a CSV table or
         JSON lines on standard input. Text may be packed by gzip. Or a file that is open for
         reading, a ``StringIO``, a pandas or polars data frame with the columns of a table, a list
-        of SMILES or of RDKit Mols. See docs/formats.md.
+        of SMILES or of RDKit Mols. See docs/reference/file-formats.md.
     options : ReadOptions, optional
         How to read; see `ReadOptions`.
     like : fitted model or InputSchema, optional

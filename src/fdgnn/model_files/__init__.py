@@ -3,7 +3,7 @@
 `description` turns a model into a record and back; `estimators`, `readouts`, `targets` and
 `applicability` turn what it has learned into arrays and back; `container` turns records and arrays
 into a safetensors file and back.
-docs/model-files.md describes the format.
+docs/reference/model-files.md describes the format.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The four first hours are run, and print what they show."""
+"""The tutorials are run, and print what they show."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fdgnn import FDGNNClassifier, save_model
 from fdgnn.datasets import make_motif_graphs
 from pages import run_page
 
-HOURS = Path(__file__).parent.parent / "docs" / "first-hours"
+TUTORIALS = Path(__file__).parent.parent / "docs" / "tutorials"
 HIV = Path(os.environ.get("FDGNN_DATA", ""), "chem", "HIV.csv")
 
 HEADS = ("CC", "CCC", "CC(C)", "c1ccccc1", "C1CCCCC1", "c1ccncc1", "CCOC", "Clc1ccccc1", "CCCC")
@@ -26,43 +26,43 @@ MIDDLES = ("C", "CC", "O", "CO", "N", "CNC", "S", "CCC", "CSC", "COC")
 TAILS = ("C", "CCC", "C1CCCC1", "c1ccc(C)cc1", "CCN(C)C", "CCO", "c1ccsc1", "C(C)(C)C", "CCl", "CF")
 
 
-def test_no_hour_is_left_out():
-    pages = {path.stem for path in HOURS.glob("*.md")}
-    assert pages == {"README", "chemist", "data-scientist", "researcher", "engineer"}
+def test_no_tutorial_is_left_out():
+    pages = {path.stem for path in TUTORIALS.glob("*.md")}
+    assert pages == {"README", "classify-molecules", "scikit-learn", "reproduce-the-paper", "deploy"}
 
 
-@pytest.mark.parametrize("hour", ["data-scientist", "researcher", "engineer"])
-def test_hours_on_mutag_print_what_they_show(hour, tmp_path, monkeypatch):
+@pytest.mark.parametrize("tutorial", ["scikit-learn", "reproduce-the-paper", "deploy"])
+def test_tutorials_on_mutag_print_what_they_show(tutorial, tmp_path, monkeypatch):
     pytest.importorskip("grakel", reason="MUTAG comes with GraKeL: extra 'demo'")
     pytest.importorskip("networkx")
     monkeypatch.chdir(tmp_path)
-    run_page(HOURS / f"{hour}.md")
+    run_page(TUTORIALS / f"{tutorial}.md")
 
 
 @pytest.mark.skipif(not HIV.is_file(), reason="set FDGNN_DATA to a folder with chem/HIV.csv")
-def test_the_chemists_hour_prints_what_it_shows(tmp_path, monkeypatch):
+def test_the_molecule_tutorial_prints_what_it_shows(tmp_path, monkeypatch):
     _needs_chemistry()
     shutil.copy(HIV, tmp_path / "HIV.csv")
     monkeypatch.chdir(tmp_path)
-    run_page(HOURS / "chemist.md")
+    run_page(TUTORIALS / "classify-molecules.md")
 
 
 @pytest.mark.skipif(HIV.is_file(), reason="the page runs on the molecules that it names")
-def test_the_chemists_hour_runs_on_made_up_molecules(tmp_path, monkeypatch):
+def test_the_molecule_tutorial_runs_on_made_up_molecules(tmp_path, monkeypatch):
     _needs_chemistry()
     with (tmp_path / "HIV.csv").open("w", newline="") as file:
         table = csv.writer(file)
         table.writerow(["smiles", "target"])
         table.writerows([["C", "CI"]] * 1000 + _made_up(1000))
     monkeypatch.chdir(tmp_path)
-    run_page(HOURS / "chemist.md", compare=False)
+    run_page(TUTORIALS / "classify-molecules.md", compare=False)
 
 
 def test_the_service_takes_what_its_benchmark_measured():
-    results = HOURS.parent.parent / "results" / "service.json"
+    results = TUTORIALS.parent.parent / "results" / "service.json"
     found = json.loads(results.read_text(encoding="utf-8"))
     paper, auto = (f"{found[encoder]['median_ms']:.1f} ms" for encoder in ("reservoir", "auto"))
-    told = (HOURS / "engineer.md").read_text(encoding="utf-8")
+    told = (TUTORIALS / "deploy.md").read_text(encoding="utf-8")
     assert f"A request takes {paper} with the paper's model and {auto} with `auto`" in told
 
 
@@ -72,7 +72,7 @@ def service(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     graphs, y = make_motif_graphs(40, random_state=0)
     save_model(FDGNNClassifier(probability=True, random_state=0).fit(graphs, y), "model.fdgnn")
-    text = (HOURS / "engineer.md").read_text(encoding="utf-8")
+    text = (TUTORIALS / "deploy.md").read_text(encoding="utf-8")
     sources = [example.source for example in doctest.DocTestParser().get_examples(text)]
     first = next(i for i, source in enumerate(sources) if "http.server" in source)
     names = {"json": json}
