@@ -16,7 +16,8 @@ the atoms of all molecules together.
 
 A rule is left out where fewer than 15 training molecules have it. FOLDER has NAME.csv with the
 columns smiles and target; by default it is ``chem`` under the data home (FDGNN_DATA). Results are
-written to results/planted.json; ``--table`` only shows them; docs/how-to/explanations.md quotes them.
+written to results/planted.json; ``--table`` only shows them. docs/how-to/explanations.md quotes
+them.
 """
 
 from __future__ import annotations

@@ -24,10 +24,11 @@ HERE = Path(__file__).parent / "compare"
 HEAD = """# Side by side
 
 Made by `make results` from the `NAME.json` beside this page, each the `compare.json` of a run of
-`fdgnn compare NAME` ([how everything is measured](../../docs/how-to/baselines.md)). Times are seconds on
-one core, means over ten outer folds. *Off by* is our mean less the published one, in the larger of
-the two standard deviations. *Searched*: configurations, and inner folds they were validated on; 0
-folds: nothing was chosen, the first configuration of the grid was trained for all published epochs.
+`fdgnn compare NAME` ([how everything is measured](../../docs/how-to/baselines.md)). Times are
+seconds on one core, means over ten outer folds. *Off by* is our mean less the published one, in
+the larger of the two standard deviations. *Searched*: configurations, and inner folds they were
+validated on; 0 folds: nothing was chosen, the first configuration of the grid was trained for all
+published epochs.
 FDGNN's accuracy is averaged over its random initializations, a rival's is of one model; both over
 the same folds.
 *FDGNN auto* selects while it trains: its training time includes the selection, which has no time of

@@ -27,8 +27,8 @@ TAILS = ("C", "CCC", "C1CCCC1", "c1ccc(C)cc1", "CCN(C)C", "CCO", "c1ccsc1", "C(C
 
 
 def test_no_tutorial_is_left_out():
-    pages = {path.stem for path in TUTORIALS.glob("*.md")}
-    assert pages == {"README", "classify-molecules", "scikit-learn", "reproduce-the-paper", "deploy"}
+    pages = {path.stem for path in TUTORIALS.glob("*.md")} - {"README"}
+    assert pages == {"classify-molecules", "scikit-learn", "reproduce-the-paper", "deploy"}
 
 
 @pytest.mark.parametrize("tutorial", ["scikit-learn", "reproduce-the-paper", "deploy"])

@@ -1,7 +1,7 @@
 """A page in which a model runs: one HTML file, without a server and without an installation.
 
 `models` describes a fitted model as its file would, and `graphs` the example graphs. The scripts
-of the page compute what Python computes; docs/how-to/playground.md says how closely, and tests compare.
+of the page compute what Python computes; docs/how-to/playground.md says how closely.
 """
 
 from __future__ import annotations
