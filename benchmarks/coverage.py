@@ -35,7 +35,7 @@ from scipy.stats import betabinom
 from threadpoolctl import threadpool_limits
 
 from fdgnn import AutoGraphClassifier, AutoGraphRegressor, as_batch, load_tu, read_graphs
-from fdgnn.exceptions import ConvergenceWarning, UnseenLabelWarning
+from fdgnn.exceptions import ConvergenceWarning, UnknownLabelWarning
 
 OUT = Path(__file__).parent.parent / "results" / "coverage.json"
 CHEM = {"BBBP": False, "LIPO": True, "AQSOLDB": True}  # whether the target is a number
@@ -245,7 +245,7 @@ def main():
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
-    warnings.simplefilter("ignore", UnseenLabelWarning)
+    warnings.simplefilter("ignore", UnknownLabelWarning)
     for name in () if options.table else options.names:
         (graphs, y), foreign = read(name, options.data), others_than(name, options.data)
         runs = []

@@ -26,7 +26,7 @@ from sklearn.metrics import roc_auc_score
 from fdgnn import GraphRegressor, GraphReservoir, WLCounts, read_graphs
 from fdgnn.applicability import USUAL, Leverage, SeenFeatures
 from fdgnn.arrays import dense
-from fdgnn.exceptions import ConvergenceWarning, UnseenLabelWarning
+from fdgnn.exceptions import ConvergenceWarning, UnknownLabelWarning
 
 OUT = Path(__file__).parent.parent / "results" / "novelty.json"
 NAMES = ("LIPO", "AQSOLDB", "BBBP", "BACE")
@@ -100,7 +100,7 @@ def main():
     )
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
-    warnings.simplefilter("ignore", UnseenLabelWarning)
+    warnings.simplefilter("ignore", UnknownLabelWarning)
     sets, results = {name: read(name, options.data) for name in NAMES}, {}
     for name, (graphs, y) in sets.items():
         rng = np.random.default_rng(0)

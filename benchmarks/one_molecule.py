@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from fdgnn import AutoGraphClassifier, AutoGraphRegressor, read_graphs
-from fdgnn.exceptions import ConvergenceWarning, UnseenLabelWarning
+from fdgnn.exceptions import ConvergenceWarning, UnknownLabelWarning
 from fdgnn.tasks import guess_task
 
 N_MOLECULES, N_TIMES = 100, 10
@@ -43,7 +43,7 @@ def measure(path: Path) -> None:
     kind = AutoGraphClassifier if guess_task(table.y) == "classification" else AutoGraphRegressor
     model = kind(random_state=0).fit(table.graphs, table.y)
     smiles = list(table.smiles or ())[:N_MOLECULES]
-    warnings.simplefilter("ignore", UnseenLabelWarning)
+    warnings.simplefilter("ignore", UnknownLabelWarning)
     at_once = model.predict(smiles)
     one_by_one = np.concatenate([model.predict([one]) for one in smiles])
     same = (

@@ -45,7 +45,7 @@ MODELS = {
     "auto": AutoGraphClassifier(random_state=0),
 }
 
-pytestmark = pytest.mark.filterwarnings("ignore::fdgnn.exceptions.UnseenLabelWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::fdgnn.exceptions.UnknownLabelWarning")
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from fdgnn import (
 )
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.encoders.descriptors import SHARE, DescriptorBlock, DescriptorColumn, beside
-from fdgnn.exceptions import GraphError, UnseenLabelWarning
+from fdgnn.exceptions import GraphError, UnknownLabelWarning
 from fdgnn.graphs.descriptors import Descriptors
 from model_file_tools import refused, with_record
 from models import NAMES, classifier, regressor
@@ -228,8 +228,10 @@ def test_a_model_says_which_descriptor_it_misses():
 def test_values_that_were_not_seen_are_told_and_count_nothing():
     model = FDGNNRegressor(random_state=0).fit(DESCRIBED, NUMBERS)
     few = GRAPHS[:3].with_descriptors({"size": SIZE[:3], "site": ["east", "north", None]})
-    assert model.unseen(few) == {0: "descriptor site is east, which was not seen during fit"}
-    with pytest.warns(UnseenLabelWarning, match="1 of 3 graphs"):
+    assert model.unknown_labels(few) == {
+        0: "descriptor site is east, which was not seen during fit"
+    }
+    with pytest.warns(UnknownLabelWarning, match="1 of 3 graphs"):
         found = model.predict(few)
     assert np.isfinite(found).all()
     missing = GRAPHS[:3].with_descriptors({"size": [None] * 3, "site": [None] * 3})

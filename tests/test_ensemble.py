@@ -29,7 +29,7 @@ from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.encoders import EncoderUnion, GraphKind, GraphReservoir
 from fdgnn.ensemble import clearly_worse, combine
 from fdgnn.estimators.auto import CANDIDATES
-from fdgnn.exceptions import ConvergenceWarning, RareClassWarning, UnseenLabelWarning
+from fdgnn.exceptions import ClassImbalanceWarning, ConvergenceWarning, UnknownLabelWarning
 from fdgnn.fitting import FitTask, draw_features, fit_model
 from fdgnn.folds import choice_folds, nested_folds
 from fdgnn.linear import KernelRidge, Ridge
@@ -603,10 +603,10 @@ def test_labels_that_are_new_are_counted_and_no_error(labeled, candidates):
     strange = Graph([[0, 1], [1, 2]], labels=[0, 1, 99])
     new = GraphBatch.from_graphs([known[0], strange, known[1]])
     fitted = clone(AUTO).set_params(candidates=candidates).fit(*labeled)
-    with pytest.warns(UnseenLabelWarning, match="1 of 3 graphs has labels or descriptors"):
+    with pytest.warns(UnknownLabelWarning, match="1 of 3 graphs has labels or descriptors"):
         outputs = fitted.outputs(new)
-    assert fitted.unseen(new) == {1: "vertex label 99 was not seen during fit"}
-    assert fitted.usable(new).faults == {}
+    assert fitted.unknown_labels(new) == {1: "vertex label 99 was not seen during fit"}
+    assert fitted.valid_graphs(new).errors == {}
     theirs = [m.readout.outputs(m.features(new[1:2])) for m in fitted.estimators_]
     np.testing.assert_allclose(outputs[1], np.mean(theirs, axis=0)[0], atol=1e-12)
     np.testing.assert_allclose(outputs[[0, 2]], fitted.outputs(known), atol=1e-12)
@@ -623,7 +623,7 @@ def test_too_little_to_learn_from(labeled):
         clone(AUTO).fit(graphs, np.arange(80) < 1)
     with pytest.raises(ValueError, match="there is one graph only"):
         AutoGraphRegressor().fit(graphs[:1], [1.0])
-    with pytest.warns(RareClassWarning, match="class True has 2.5 % of the graphs"):
+    with pytest.warns(ClassImbalanceWarning, match="class True has 2.5 % of the graphs"):
         assert len(clone(AUTO).fit(graphs, np.arange(80) < 2).estimators_) >= 1
 
 

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 import reference
 from fdgnn import FDGNNClassifier, FDGNNRegressor, Graph, GraphBatch, GraphReservoir, expansion
 from fdgnn.datasets import make_cycles, make_motif_graphs, make_random_graphs, make_regular
-from fdgnn.exceptions import ConvergenceWarning, GraphError, UnseenLabelError
+from fdgnn.exceptions import ConvergenceWarning, GraphError, UnknownLabelError
 from fdgnn.expansion import draw_projection, projection_norm, unscaled_projection
 from fdgnn.seeds import seed_sequence
 from fdgnn.targets import code_classes
@@ -306,7 +306,7 @@ def test_wrong_parameters_are_named_with_what_was_found(motifs, name, value):
 def test_graphs_of_another_kind_are_refused(labeled):
     graphs, y = labeled
     model = FDGNNClassifier(handle_unknown="error", **SMALL).fit(graphs, y)
-    with pytest.raises(UnseenLabelError, match="graph 1: vertex label 99"):
+    with pytest.raises(UnknownLabelError, match="graph 1: vertex label 99"):
         model.predict([Graph([[0], [1]], labels=[0, 1]), Graph([[0], [1]], labels=[0, 99])])
     with pytest.raises(GraphError, match="directed"):
         model.predict([Graph([[0], [1]], labels=[0, 1], directed=True)])

@@ -255,7 +255,7 @@ def test_the_mean_gradient_of_a_kernel_readout_is_the_integral_along_the_way(spa
     np.testing.assert_allclose((found * X).sum(axis=1), total.sum(axis=1), rtol=0, atol=1e-13)
 
 
-@pytest.mark.filterwarnings("ignore::fdgnn.exceptions.UnseenLabelWarning")
+@pytest.mark.filterwarnings("ignore::fdgnn.exceptions.UnknownLabelWarning")
 def test_what_one_base_model_cannot_take_the_others_explain(labeled):
     graphs, new = labeled
     model = AutoGraphClassifier(random_state=0).fit(graphs, np.arange(60) % 2)

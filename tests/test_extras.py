@@ -91,8 +91,8 @@ def test_a_named_report_that_fails_after_the_work_is_an_error(tmp_path, monkeypa
         raise OSError("no space left")
 
     with pytest.raises(StudyError, match=r"^no report page: no space left"):
-        pages._tell_of_page(write, tmp_path / "x.html", Context(), required=True)
-    pages._tell_of_page(write, tmp_path / "x.html", Context())
+        pages._report_page(write, tmp_path / "x.html", Context(), required=True)
+    pages._report_page(write, tmp_path / "x.html", Context())
 
 
 def test_an_unwritable_report_is_refused(tmp_path):

@@ -16,7 +16,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils import _safe_indexing, resample, shuffle
 
 from fdgnn import Graph, GraphBatch
-from fdgnn.exceptions import GraphError, UnseenLabelError
+from fdgnn.exceptions import GraphError, UnknownLabelError
 from fdgnn.graphs import batch as batch_module
 from fdgnn.graphs.graph import join
 from strategies import ARC_KINDS, ARRAYS, assert_same, batches, graph_lists
@@ -442,14 +442,16 @@ def test_encode_labels(batch, random):
 
 def test_unseen_labels():
     batch = GraphBatch.from_graphs([Graph(EDGE, labels=[1, 1]), Graph(EDGE, labels=[1, 7])])
-    with pytest.raises(UnseenLabelError, match=r"graph 1: vertex label 7 .* known are 1, 2; leave"):
+    with pytest.raises(
+        UnknownLabelError, match=r"graph 1: vertex label 7 .* known are 1, 2; leave"
+    ):
         batch.encode_labels([1, 2])
-    with pytest.raises(UnseenLabelError, match=r"graph 0: vertex label 1 .* known are '1', '7'"):
+    with pytest.raises(UnknownLabelError, match=r"graph 0: vertex label 1 .* known are '1', '7'"):
         batch.encode_labels(np.array(["1", "7"]))
-    with pytest.raises(UnseenLabelError, match=r"known are 10, .* 19, \.\.\.; leave"):
+    with pytest.raises(UnknownLabelError, match=r"known are 10, .* 19, \.\.\.; leave"):
         batch.encode_labels(range(10, 30))
     text = GraphBatch.from_graphs([Graph(EDGE, labels=["1", "7"])])
-    with pytest.raises(UnseenLabelError, match=r"graph 0: vertex label '1' .* known are 1, 7"):
+    with pytest.raises(UnknownLabelError, match=r"graph 0: vertex label '1' .* known are 1, 7"):
         text.encode_labels([1, 7])
     # A label that only other graphs had is none of this part's business.
     assert batch[:1].encode_labels([1]).tolist() == [0, 0]
@@ -630,7 +632,7 @@ def test_an_error_knows_its_graph_and_its_reason():
     assert (error.graph, error.reason) == (3, "it has no vertices")
     assert str(error) == "graph 3: it has no vertices"
     assert str(GraphError("no graphs")) == "no graphs"
-    for one in (error, UnseenLabelError("label 7", 0), GraphError("no graphs")):
+    for one in (error, UnknownLabelError("label 7", 0), GraphError("no graphs")):
         again = pickle.loads(pickle.dumps(one))
         assert type(again) is type(one)
         assert (again.graph, again.reason, str(again)) == (one.graph, one.reason, str(one))

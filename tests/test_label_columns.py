@@ -96,7 +96,7 @@ def test_bad_graphs_do_not_touch_the_others(graph, message):
     with pytest.raises(GraphError, match=rf"graph 1: .*{message}"):
         as_batch([both(["a", "b"]), graph])
     model = FDGNNClassifier(random_state=0).fit(GRAPHS, Y)
-    found = model.usable([GRAPHS[0], graph, GRAPHS[1]])
+    found = model.valid_graphs([GRAPHS[0], graph, GRAPHS[1]])
     assert found.rows.tolist() == [0, 2]
 
 

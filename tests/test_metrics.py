@@ -105,10 +105,10 @@ def test_names_are_ours_or_scikit_learns():
 @pytest.mark.parametrize(("n_rare", "name"), [(9, "roc_auc"), (10, "accuracy"), (50, "accuracy")])
 def test_a_rare_class_is_ranked(n_rare, name):
     codes = (np.arange(100) < n_rare).astype(int)
-    assert metrics.usual_scoring(codes).name == name
-    assert metrics.usual_scoring(None).name == "r2"
+    assert metrics.default_scoring(codes).name == name
+    assert metrics.default_scoring(None).name == "r2"
 
 
 def test_many_classes_of_one_size_are_not_rare():
-    assert metrics.usual_scoring(np.arange(120) % 12).name == "accuracy"
-    assert metrics.usual_scoring(np.minimum(np.arange(120), 11)).name == "roc_auc"
+    assert metrics.default_scoring(np.arange(120) % 12).name == "accuracy"
+    assert metrics.default_scoring(np.minimum(np.arange(120), 11)).name == "roc_auc"

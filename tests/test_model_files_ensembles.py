@@ -58,7 +58,7 @@ NEW = make_random_graphs(9, random_state=5)
 SMALL = {"n_layers": 2, "n_units": 6, "effective_spectral_radius": 0.5, "random_state": 0}
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::fdgnn.exceptions.ConvergenceWarning", "ignore::fdgnn.exceptions.UnseenLabelWarning"
+    "ignore::fdgnn.exceptions.ConvergenceWarning", "ignore::fdgnn.exceptions.UnknownLabelWarning"
 )
 
 

@@ -114,7 +114,7 @@ def test_predict_and_explain_with_each_model(data, models, name, tmp_path):
     path = models[name][0]
     run = fdgnn("predict", path, data, "-o", tmp_path / "p.csv", "--json")
     assert run.returncode == 0, run.stderr
-    assert json.loads(run.stdout)["unseen_labels"] == 0
+    assert json.loads(run.stdout)["unknown_labels"] == 0
     assert "not seen" not in run.stderr
     rows, graphs = predictions(tmp_path / "p.csv"), read_graphs(data).graphs
     model = load_model(path)
@@ -152,7 +152,7 @@ def test_unknown_labels_are_taken_and_the_number_of_rows_is_reported_once(
         "model knows nothing about these, so its answers rest on the rest of the graph"
     ]
     summary = json.loads(run.stdout)
-    assert (summary["predicted"], summary["unseen_labels"], summary["rejected"]) == (6, 2, 0)
+    assert (summary["predicted"], summary["unknown_labels"], summary["rejected"]) == (6, 2, 0)
     rows = predictions(tmp_path / "p.csv")
     assert [row["error"] for row in rows] == [""] * 6
     new = "vertex label 77 was not seen during fit"
@@ -176,7 +176,7 @@ def test_rows_with_unknown_labels_are_rejected_if_asked_for(data, strange, name,
     run = fdgnn("predict", path, strange, "-o", tmp_path / "p.csv", "--json")
     assert run.returncode == 0, run.stderr
     summary = json.loads(run.stdout)
-    assert (summary["predicted"], summary["unseen_labels"], summary["rejected"]) == (4, 0, 2)
+    assert (summary["predicted"], summary["unknown_labels"], summary["rejected"]) == (4, 0, 2)
     refused = [
         row["error"] == "vertex label 77 was not seen during fit; a model of `fdgnn fit "
         "--handle-unknown ignore` takes such graphs"

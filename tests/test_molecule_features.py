@@ -27,7 +27,7 @@ from fdgnn import (
     save_model,
     substructures,
 )
-from fdgnn.exceptions import FDGNNWarning, GraphError, UnseenLabelWarning
+from fdgnn.exceptions import FDGNNWarning, GraphError, UnknownLabelWarning
 from fdgnn.graphs.smiles import descriptor_names
 
 SMILES = [
@@ -93,7 +93,7 @@ def test_elements_do_not_tell_what_else_typed_labels_do():
     with warnings.catch_warnings():  # a new type of a known element is not new
         warnings.simplefilter("error", FDGNNWarning)
         encoder.transform(["C#N"])
-    with pytest.warns(UnseenLabelWarning):
+    with pytest.warns(UnknownLabelWarning):
         encoder.transform(["CBr"])
 
 
@@ -157,7 +157,7 @@ def test_descriptors_that_rdkit_cannot_compute_are_taken_as_usual():
 
 
 @pytest.mark.parametrize("readout", ["linear", "rbf"])
-@pytest.mark.filterwarnings("ignore::fdgnn.exceptions.UnseenLabelWarning")
+@pytest.mark.filterwarnings("ignore::fdgnn.exceptions.UnknownLabelWarning")
 def test_a_union_is_saved_and_explained(table, readout, tmp_path):
     X, y = table
     model = GraphRegressor(union(), readout, random_state=0).fit(X[:12], y[:12])

@@ -181,7 +181,7 @@ def test_rows_keep_descriptors_targets_and_reasons(tmp_path):
     assert table.graphs[1].descriptors == {"w": None}
     nothing = join({0: replace_cells("CCO", {"w": "many"})}, schema)
     assert nothing.graphs is None
-    assert list(nothing.faults) == [0]
+    assert list(nothing.errors) == [0]
 
 
 def replace_cells(smiles, cells):

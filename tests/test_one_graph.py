@@ -87,8 +87,8 @@ def test_a_few_graphs_have_the_same_bits_by_one_call_for_all_reservoirs(kind):
         for each, own in zip(reservoirs, found, strict=True):
             alone = each.encode(few)
             np.testing.assert_array_equal(own.features[0], alone.features[0], strict=True)
-            np.testing.assert_array_equal(own.settling.n_iter, alone.settling.n_iter)
-            np.testing.assert_array_equal(own.settling.residual, alone.settling.residual)
+            np.testing.assert_array_equal(own.convergence.n_iter, alone.convergence.n_iter)
+            np.testing.assert_array_equal(own.convergence.residual, alone.convergence.residual)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

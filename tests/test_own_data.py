@@ -215,7 +215,7 @@ def test_a_list_of_rejects_that_no_longer_holds_goes(fitted, table, tmp_path):
     clean.write_text(table.read_text().splitlines()[0] + "\n")
     run = fdgnn("predict", fitted[0], clean, "-o", out, "--json", "-q")
     assert json.loads(run.stdout) == {
-        "rows": 1, "predicted": 1, "unseen_labels": 0, "unlike": 0, "changed": 0, "rejected": 0,
+        "rows": 1, "predicted": 1, "unknown_labels": 0, "unlike": 0, "changed": 0, "rejected": 0,
         "rejects": None, "output": str(out),
     }  # fmt: skip
     assert not (tmp_path / "p.csv.rejects.csv").exists()

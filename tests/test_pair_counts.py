@@ -22,7 +22,7 @@ from fdgnn import (
 )
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.encoders import pairs
-from fdgnn.exceptions import GraphError, UnseenLabelWarning
+from fdgnn.exceptions import GraphError, UnknownLabelWarning
 from strategies import graph_lists
 
 DISTANCE = 3
@@ -151,7 +151,7 @@ def test_a_model_of_pairs_is_saved_explained_and_joined_with_wl_features(tmp_pat
 def test_unknown_labels_are_counted_or_rejected():
     known, new = Graph([[0], [1]], labels=["A", "A"]), Graph([[0], [1]], labels=["A", "B"])
     encoder = PairCounts().fit([known])
-    with pytest.warns(UnseenLabelWarning):
+    with pytest.warns(UnknownLabelWarning):
         X = encoder.transform([new])
     assert X.sum() == 3
     with pytest.raises(GraphError, match="'B' was not seen"):

@@ -29,8 +29,8 @@ from fdgnn.datasets import make_motif_graphs
 from fdgnn.encoders import EncoderUnion
 from fdgnn.exceptions import (
     GraphError,
-    UnseenLabelWarning,
-    UnusableGraphWarning,
+    InvalidGraphWarning,
+    UnknownLabelWarning,
     UnusedDataWarning,
 )
 from strategies import assert_same
@@ -192,7 +192,7 @@ def test_nothing_in_nothing_out(model, nothing):
     assert model.predict_proba(nothing).shape == (0, 2)
     assert model.decision_function(nothing).shape == (0,)
     assert explain(model, nothing) == []
-    assert (model.usable(nothing).faults, model.unseen(nothing)) == ({}, {})
+    assert (model.valid_graphs(nothing).errors, model.unknown_labels(nothing)) == ({}, {})
     three = FDGNNClassifier(random_state=0).fit(SMILES, np.arange(16) % 3)
     assert three.predict(nothing).dtype == np.int64
     assert three.decision_function(nothing).shape == (0, 3)
@@ -220,16 +220,16 @@ def test_nothing_can_be_fitted_to_nothing(nothing):
 
 def test_one_strange_molecule_leaves_the_others_their_predictions(model):
     mixed = [*SMILES[:5], "C1CC", None, *SMILES[5:], Graph([[0], [1]])]
-    found = model.usable(mixed)
+    found = model.valid_graphs(mixed)
     assert found.rows.tolist() == [0, 1, 2, 3, 4, *range(7, 18)]
     assert (model.predict(found.graphs) == Y).all()
-    assert found.faults == {
+    assert found.errors == {
         5: "its SMILES 'C1CC' cannot be parsed",
         6: "its SMILES is missing",
         18: "it is a Graph, not a molecule",
     }  # fmt: skip
-    none = model.usable(["C1CC"])
-    assert (len(none.graphs), none.rows.tolist(), list(none.faults)) == (0, [], [0])
+    none = model.valid_graphs(["C1CC"])
+    assert (len(none.graphs), none.rows.tolist(), list(none.errors)) == (0, [], [0])
     assert model.predict(none.graphs).shape == (0,)
 
 
@@ -245,10 +245,10 @@ def test_one_strange_graph_leaves_the_others_their_predictions():
         "CCO",
         None,
     ]
-    found = fitted.usable([*strange, *graphs])
+    found = fitted.valid_graphs([*strange, *graphs])
     assert found.rows.tolist() == list(range(6, 36))
     assert (fitted.predict(found.graphs) == fitted.predict(graphs)).all()
-    assert [found.faults[i].split("; ")[0] for i in range(6)] == [
+    assert [found.errors[i].split("; ")[0] for i in range(6)] == [
         "it has vertex labels, but the model was fitted on graphs with no vertex labels",
         "it has vertex features, but the model was fitted on graphs with no vertex labels",
         "it is directed, but the model was fitted on undirected graphs",
@@ -261,10 +261,10 @@ def test_one_strange_graph_leaves_the_others_their_predictions():
 def test_labels_that_a_model_refuses_are_faults_too():
     strict = FDGNNClassifier(handle_unknown="error", random_state=0)
     fitted = strict.fit(as_batch(SMILES, atoms="element"), Y)
-    found = fitted.usable(["CCO", "CCS", "CCN"])
+    found = fitted.valid_graphs(["CCO", "CCS", "CCN"])
     assert found.rows.tolist() == [0, 2]
-    assert found.faults == {1: "vertex label S was not seen during fit"}
-    with pytest.warns(UnseenLabelWarning, match="1 of 3 graphs"):
+    assert found.errors == {1: "vertex label S was not seen during fit"}
+    with pytest.warns(UnknownLabelWarning, match="1 of 3 graphs"):
         of_wl().fit(SMILES, Y).predict(["CCO", "CCS", "CCN"])
 
 
@@ -289,8 +289,8 @@ def test_a_model_reads_the_attributes_of_networkx_graphs_that_it_was_fitted_on()
         fitted = of_wl().fit(batch, [0, 1] * 4)
         assert fitted.input_schema_.vertex_attributes == ("atom",)
         assert fitted.predict(graphs).tolist() == [0, 1] * 4
-        found = fitted.usable([*graphs[:2], nx.path_graph(2)])
-        assert found.faults == {2: "edge 0, 1 has no attribute 'weight'; set it on every edge"}
+        found = fitted.valid_graphs([*graphs[:2], nx.path_graph(2)])
+        assert found.errors == {2: "edge 0, 1 has no attribute 'weight'; set it on every edge"}
     parallel = nx.MultiGraph([(0, 1, {"weight": 1}), (0, 1, {"weight": 2})])
     batch = as_batch([parallel], weight_attribute="weight")
     assert_same(as_batch([parallel], like=batch.schema), batch)
@@ -328,22 +328,22 @@ def test_one_bad_molecule_does_not_take_the_others_down(bad):
     model = FDGNNClassifier(probability=True, random_state=0).fit(good, names * 4)
     with pytest.raises(GraphError, match=r'graph 1: .*predict\(..., errors="missing"\) and'):
         model.predict(["CCCCO", bad, "CCCCN"])
-    with pytest.warns(UnusableGraphWarning, match="1 of 3 graphs cannot be used, .* is graph 1: "):
+    with pytest.warns(InvalidGraphWarning, match="1 of 3 graphs cannot be used, .* is graph 1: "):
         found = model.predict(["CCCCO", bad, "CCCCN"], errors="missing")
     assert found.tolist() == [*model.predict(["CCCCO"]), None, *model.predict(["CCCCN"])]
-    with pytest.warns(UnusableGraphWarning):
+    with pytest.warns(InvalidGraphWarning):
         chances = model.predict_proba([bad, "CCCCO"], errors="missing")
     assert np.isnan(chances[0]).all()
     np.testing.assert_allclose(chances[1:], model.predict_proba(["CCCCO"]))
     whole = model.predict(good, errors="missing")  # nothing to tell
     assert whole.dtype == model.classes_.dtype
     numbers = FDGNNRegressor(intervals=True, random_state=0).fit(good, np.arange(24.0))
-    with pytest.warns(UnusableGraphWarning):
+    with pytest.warns(InvalidGraphWarning):
         found = numbers.predict([bad, "CCCCO"], errors="missing")
     np.testing.assert_allclose(found, [np.nan, numbers.predict(["CCCCO"])[0]])
-    with pytest.warns(UnusableGraphWarning):
+    with pytest.warns(InvalidGraphWarning):
         assert np.isnan(numbers.predict_interval([bad, "CO"], errors="missing")[0]).all()
-    with pytest.warns(UnusableGraphWarning, match="2 of 2"):
+    with pytest.warns(InvalidGraphWarning, match="2 of 2"):
         assert np.isnan(numbers.predict([bad, bad], errors="missing")).all()
 
 
@@ -351,7 +351,7 @@ def test_molecules_beside_a_bad_one_are_explained():
     good, y = ["CCO", "CCCO", "CO", "CCN", "CCCN", "CN"] * 4, [0, 0, 0, 1, 1, 1] * 4
     model = of_wl().fit(good, y)
     groups = [{"end": [0]}, {}, {"other end": [2]}]
-    with pytest.warns(UnusableGraphWarning, match="1 of 3 graphs .* is graph 1: ") as told:
+    with pytest.warns(InvalidGraphWarning, match="1 of 3 graphs .* is graph 1: ") as told:
         found = explain(model, ["CCO", "C((", "CCN"], groups=groups, errors="missing")
     assert told[0].filename == __file__
     assert found[1] is None
@@ -365,7 +365,7 @@ def test_molecules_beside_a_bad_one_are_explained():
         explain(model, ["CCO", "CCC", "CCN"], groups=groups[:2], errors="missing")
     with pytest.raises(ValueError, match="errors='skip': expected one of raise, missing"):
         explain(model, ["CCO"], errors="skip")
-    with pytest.warns(UnusableGraphWarning):
+    with pytest.warns(InvalidGraphWarning):
         assert explain(model, ["C(("], errors="missing") == [None]
 
 
@@ -375,17 +375,17 @@ def test_a_search_sets_and_novelty_answer_the_others_too():
     search = FDGNNSearchCV(estimator, depths=(1,), cv=2)
     model = search.fit(good, y).best_estimator_
     for name in ("predict", "decision_function", "predict_proba", "predict_set"):
-        with pytest.warns(UnusableGraphWarning, match="1 of 2 graphs"):
+        with pytest.warns(InvalidGraphWarning, match="1 of 2 graphs"):
             found = getattr(search, name)(["C((", "CCO"], errors="missing")
         np.testing.assert_array_equal(found[1:], getattr(model, name)(["CCO"]))
     assert model.predict_set(["CCO"]).tolist() == [[True, False]]
     assert found[0].all()  # nothing is ruled out
-    with pytest.warns(UnusableGraphWarning):
+    with pytest.warns(InvalidGraphWarning):
         novelty = model.novelty([None, "CCO"], errors="missing")
     np.testing.assert_array_equal(novelty, [np.nan, *model.novelty(["CCO"])])
     numbers = FDGNNRegressor(intervals=True, random_state=0)
     search = FDGNNSearchCV(numbers, depths=(1,), n_configurations=1, cv=2)
-    with pytest.warns(UnusableGraphWarning):
+    with pytest.warns(InvalidGraphWarning):
         ends = search.fit(good, y).predict_interval(["C((", "CCO"], errors="missing")
     np.testing.assert_array_equal(ends[1:], search.predict_interval(["CCO"]))
 
@@ -393,12 +393,12 @@ def test_a_search_sets_and_novelty_answer_the_others_too():
 def test_strange_members_of_a_list_never_take_the_others_down():
     fitted = of_wl().fit(SMILES, Y)
     strange = [{}, [1, 2], nx.path_graph(2), Graph([[0], [1]], labels=["C", "O"])]
-    assert fitted.usable([*strange, "CCO"]).rows.tolist() == [4]
-    assert fitted.usable([None, float("nan")]).faults[0] == "its SMILES is missing"
+    assert fitted.valid_graphs([*strange, "CCO"]).rows.tolist() == [4]
+    assert fitted.valid_graphs([None, float("nan")]).errors[0] == "its SMILES is missing"
     plain, y = make_motif_graphs(10, random_state=0)
-    found = of_wl().fit(plain, y).usable(["CCO", "CCN", plain[0]])
+    found = of_wl().fit(plain, y).valid_graphs(["CCO", "CCN", plain[0]])
     assert found.rows.tolist() == [2]
-    assert "nor to a model that was not fitted on molecules" in found.faults[0]
+    assert "nor to a model that was not fitted on molecules" in found.errors[0]
 
 
 def test_graphs_that_lack_what_arcs_carry_never_take_the_others_down():
@@ -408,11 +408,11 @@ def test_graphs_that_lack_what_arcs_carry_never_take_the_others_down():
     for own, what in ((labeled, "labels on arcs"), (weighted, "weights")):
         for encoder in ("wl", "union"):
             model = GraphClassifier(encoder, random_state=0).fit([own] * 4, [0, 1] * 2)
-            found = model.usable([plain, plain, own])
+            found = model.valid_graphs([plain, plain, own])
             assert found.rows.tolist() == [2]
-            assert found.faults[0].startswith(f"it has no {what}, but the model was fitted on")
-    assert of_wl().fit([labeled] * 4, [0, 1] * 2).usable([alone, labeled]).faults == {}
-    found = of_wl().fit([plain] * 4, [0, 1] * 2).usable([weighted, plain, alone, plain])
+            assert found.errors[0].startswith(f"it has no {what}, but the model was fitted on")
+    assert of_wl().fit([labeled] * 4, [0, 1] * 2).valid_graphs([alone, labeled]).errors == {}
+    found = of_wl().fit([plain] * 4, [0, 1] * 2).valid_graphs([weighted, plain, alone, plain])
     assert found.rows.tolist() == [1, 2, 3]
 
 
@@ -421,7 +421,7 @@ def test_a_model_of_molecules_says_so_of_graphs_without_labels():
     told = "fitted on graphs with vertex labels; it was fitted on molecules, so give it SMILES"
     with pytest.raises(GraphError, match=f"the graphs have no vertex labels, .* {told}$"):
         fitted.predict([bare])
-    assert fitted.usable([Graph([[0], [1]])]).faults[0].endswith(told)
+    assert fitted.valid_graphs([Graph([[0], [1]])]).errors[0].endswith(told)
     plain = of_wl().fit([Graph([[0], [1]], labels=["a", "b"])] * 4, [0, 1] * 2)
     with pytest.raises(GraphError, match=r"fitted on graphs with vertex labels$"):
         plain.predict([bare])

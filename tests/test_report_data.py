@@ -41,7 +41,7 @@ from fdgnn.exceptions import (
     ConvergenceWarning,
     MissingDependencyError,
     StudyError,
-    UnseenLabelWarning,
+    UnknownLabelWarning,
 )
 from fdgnn.explanations.drawing import _place_part, place_vertices
 from fdgnn.folds import stratified
@@ -765,7 +765,7 @@ def test_every_model_has_report_data(name, options, tmp_path):
 
 
 @pytest.mark.filterwarnings(
-    "ignore::fdgnn.exceptions.UnseenLabelWarning", "ignore::fdgnn.exceptions.ConvergenceWarning"
+    "ignore::fdgnn.exceptions.UnknownLabelWarning", "ignore::fdgnn.exceptions.ConvergenceWarning"
 )
 def test_graphs_with_new_labels_are_on_the_page():
     graphs = make_random_graphs(40, random_state=0)
@@ -775,7 +775,7 @@ def test_graphs_with_new_labels_are_on_the_page():
     assert reservoirs, "this seed keeps some"
     assert names[0] not in reservoirs
     strange = Graph([[0, 1], [1, 2]], labels=[0, 99, 1])
-    with pytest.warns(UnseenLabelWarning, match="1 of 41 graphs"):
+    with pytest.warns(UnknownLabelWarning, match="1 of 41 graphs"):
         found = report_data(model, [*graphs, strange], dataset="new")
     assert [one.name for one in found.base_models] == names
     assert found.dynamics.n_graphs == 41

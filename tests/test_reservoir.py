@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import reference
 from fdgnn import Graph, GraphBatch
 from fdgnn.datasets import make_cycles, make_random_graphs
-from fdgnn.exceptions import UnseenLabelError
+from fdgnn.exceptions import UnknownLabelError
 from fdgnn.reservoir import ReservoirConfig, draw_reservoir, embed, engine
 from fdgnn.seeds import child_seed, seed_sequence
 from fdgnn.stability import spectral_radius
@@ -60,14 +60,14 @@ def test_vertices_with_unseen_labels_have_no_input(n_connections):
     )
     config = ReservoirConfig(n_layers=2, n_units=8, n_connections=n_connections)
     drawn = reservoir_for(known, config)
-    with pytest.raises(UnseenLabelError):
+    with pytest.raises(UnknownLabelError):
         embed(new, drawn)
-    blank = replace(drawn, blank_unseen=True)
+    blank = replace(drawn, blank_unknown=True)
     assert_equals_oracle(new, blank)  # its one-hot vector of such a label is zero
     exact = embed(new, blank, solver="paper", tol=1e-12, max_iter=1000).pooled
     np.testing.assert_allclose(embed(new, blank, tol=1e-9).pooled, exact, atol=1e-6)
     np.testing.assert_array_equal(embed(known, blank).pooled, embed(known, drawn).pooled)
-    assert pickle.loads(pickle.dumps(blank)).blank_unseen
+    assert pickle.loads(pickle.dumps(blank)).blank_unknown
 
 
 @pytest.mark.parametrize(("tol", "max_iter"), [(1e-1, 50), (1e-9, 200), (1e-3, 1), (1e-3, 7)])

@@ -24,7 +24,7 @@ from fdgnn import (
     save_model,
 )
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
-from fdgnn.exceptions import RareClassWarning
+from fdgnn.exceptions import ClassImbalanceWarning
 from fdgnn.fitting import FitTask, draw_features
 from fdgnn.folds import choice_folds
 from fdgnn.seeds import integer_seed, seed_sequence
@@ -72,7 +72,7 @@ def test_scorings_choose_differently(rare):
 def test_a_rare_class_is_reported_and_ranked(rare):
     graphs, y = rare
     base = AutoGraphClassifier("wl", random_state=0)
-    with pytest.warns(RareClassWarning, match=r"class 1 has \d\.\d % of the graphs.*ROC AUC"):
+    with pytest.warns(ClassImbalanceWarning, match=r"class 1 has \d\.\d % of the graphs.*ROC AUC"):
         told = clone(base).fit(graphs, y)
     asked = clone(base).set_params(scoring="roc_auc").fit(graphs, y)
     np.testing.assert_array_equal(told.outputs(graphs), asked.outputs(graphs))
@@ -276,12 +276,12 @@ def test_more_folds_than_groups_are_refused(rare):
 
 
 def test_a_rare_class_is_reported_by_a_search_once(rare):
-    with pytest.warns(RareClassWarning, match="class 1 has.*class_weight=") as told:
+    with pytest.warns(ClassImbalanceWarning, match="class 1 has.*class_weight=") as told:
         found = few().fit(*rare)
     assert len(told) == 1
     heeding = few()
     heeding.estimator = clone(heeding.estimator).set_params(class_weight="balanced")
-    with pytest.warns(RareClassWarning, match="scoring= chooses otherwise$"):
+    with pytest.warns(ClassImbalanceWarning, match="scoring= chooses otherwise$"):
         heeding.fit(*rare)
     asked = few(scoring="roc_auc").fit(*rare)
     np.testing.assert_array_equal(found.nested_scores_, asked.nested_scores_)

@@ -21,7 +21,7 @@ from fdgnn import (
     save_model,
 )
 from fdgnn.datasets import make_random_graphs
-from fdgnn.exceptions import RareClassWarning
+from fdgnn.exceptions import ClassImbalanceWarning
 from fdgnn.folds import balanced_folds
 from fdgnn.targets import (
     class_labels,
@@ -463,5 +463,7 @@ def test_a_target_that_is_in_one_fold_only_is_told():
 def test_a_rare_class_of_one_target_is_told_with_its_name():
     rare = np.zeros(N, dtype=int)
     rare[[3, 17, 40, 66]] = 1
-    with pytest.warns(RareClassWarning, match=r"class 1 of target 'b' has 5\.0 % of the graphs"):
+    with pytest.warns(
+        ClassImbalanceWarning, match=r"class 1 of target 'b' has 5\.0 % of the graphs"
+    ):
         GraphClassifier("wl").fit(GRAPHS, {"a": CLASSES[:, 0], "b": rare})

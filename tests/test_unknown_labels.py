@@ -20,7 +20,7 @@ from fdgnn import (
     load_model,
     save_model,
 )
-from fdgnn.exceptions import GraphError, UnseenLabelError, UnseenLabelWarning
+from fdgnn.exceptions import GraphError, UnknownLabelError, UnknownLabelWarning
 from models import NAMES, classifier, regressor
 
 pytestmark = pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
@@ -49,20 +49,22 @@ def fitted(kind, name, **options):
 def test_ignore_and_error_mean_the_same_for_every_model(kind, name):
     ignoring = fitted(kind, name)  # the default
     known = ignoring.outputs(GRAPHS[:2])
-    with pytest.warns(UnseenLabelWarning, match="1 of 3 graphs has labels"):
+    with pytest.warns(UnknownLabelWarning, match="1 of 3 graphs has labels"):
         outputs = ignoring.outputs(MIXED)
     np.testing.assert_allclose(outputs[[0, 2]], known, atol=1e-9)
     assert np.isfinite(outputs).all()
-    assert (ignoring.unseen(MIXED), ignoring.usable(MIXED).faults) == ({1: TOLD}, {})
+    assert (ignoring.unknown_labels(MIXED), ignoring.valid_graphs(MIXED).errors) == ({1: TOLD}, {})
 
     strict = fitted(kind, name, handle_unknown="error")
     np.testing.assert_array_equal(strict.outputs(GRAPHS[:2]), known)
-    with pytest.raises(UnseenLabelError, match=r"^graph 1: vertex label 'z' .*model.usable does"):
+    with pytest.raises(
+        UnknownLabelError, match=r"^graph 1: vertex label 'z' .*model.valid_graphs does"
+    ):
         strict.predict(MIXED)
-    found = strict.usable(MIXED)
-    assert (found.rows.tolist(), found.faults) == ([0, 2], {1: TOLD})
+    found = strict.valid_graphs(MIXED)
+    assert (found.rows.tolist(), found.errors) == ([0, 2], {1: TOLD})
     np.testing.assert_allclose(strict.outputs(found.graphs), known, atol=1e-9)
-    assert strict.unseen(GRAPHS) == {}
+    assert strict.unknown_labels(GRAPHS) == {}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -74,7 +76,7 @@ def test_folds_of_a_cross_validation_may_lack_labels(name):
         warnings.simplefilter("always")
         scores = cross_val_score(classifier(name, random_state=0), graphs, y, cv=3)
     assert np.isfinite(scores).all()
-    (told,) = [each for each in told if each.category is UnseenLabelWarning]
+    (told,) = [each for each in told if each.category is UnknownLabelWarning]
     assert str(told.message).startswith("1 of 13 graphs has labels or descriptors")
 
 
@@ -83,10 +85,10 @@ def test_folds_of_a_cross_validation_may_lack_labels(name):
 )
 def test_encoders_alone(encoder):
     known = encoder.set_params(handle_unknown="error").fit(GRAPHS).transform(GRAPHS[:2])
-    with pytest.raises(UnseenLabelError, match="graph 1"):
+    with pytest.raises(UnknownLabelError, match="graph 1"):
         encoder.transform(MIXED)
     encoder.set_params(handle_unknown="ignore").fit(GRAPHS)
-    with pytest.warns(UnseenLabelWarning):
+    with pytest.warns(UnknownLabelWarning):
         X = encoder.transform(MIXED)
     assert abs(X[[0, 2]] - known).max() < 1e-9
 
@@ -97,7 +99,7 @@ def test_model_files_keep_it(name, handle_unknown, tmp_path):
     model = fitted(classifier, name, handle_unknown=handle_unknown)
     save_model(model, tmp_path / "m.fdgnn")
     again = load_model(tmp_path / "m.fdgnn")
-    assert again.usable(MIXED).faults == ({1: TOLD} if handle_unknown == "error" else {})
+    assert again.valid_graphs(MIXED).errors == ({1: TOLD} if handle_unknown == "error" else {})
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -108,7 +110,7 @@ def test_no_graphs_have_no_predictions(name):
     assert model.predict_proba([]).shape == (0, 2)
     assert model.decision_function([]).shape == (0,)
     assert fitted(regressor, name).predict([]).shape == (0,)
-    assert len(model.usable([]).graphs) == 0
+    assert len(model.valid_graphs([]).graphs) == 0
 
 
 def test_a_strange_item_does_not_take_the_others_down():
@@ -116,11 +118,11 @@ def test_a_strange_item_does_not_take_the_others_down():
     smiles = ["CCO", "CCN", "CCC", "CCCO", "CCCN", "CC=O"] * 3
     model = GraphClassifier("wl").fit(smiles, np.arange(18) % 2)
     with pytest.raises(
-        GraphError, match=r"^graph 1: its SMILES 'C1' .*errors=\"missing\".*`usable`"
+        GraphError, match=r"^graph 1: its SMILES 'C1' .*errors=\"missing\".*`valid_graphs`"
     ):
         model.predict(["CCO", "C1"])
-    found = model.usable(["CCO", "C1", None, "CCN"])
-    assert (found.rows.tolist(), sorted(found.faults)) == ([0, 3], [1, 2])
+    found = model.valid_graphs(["CCO", "C1", None, "CCN"])
+    assert (found.rows.tolist(), sorted(found.errors)) == ([0, 3], [1, 2])
     np.testing.assert_array_equal(model.predict(found.graphs), model.predict(["CCO", "CCN"]))
 
 

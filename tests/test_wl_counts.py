@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from fdgnn import Graph, GraphClassifier, WLCounts, as_batch, load_model, save_model
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.encoders.wl_labels import bins_of, coarse_bins, log_bins, quantile_edges
-from fdgnn.exceptions import GraphError, UnseenLabelWarning
+from fdgnn.exceptions import GraphError, UnknownLabelWarning
 from strategies import graph_lists
 
 ROUNDS = 4
@@ -223,7 +223,7 @@ def test_depths_contain_each_other():
 def test_exact_columns_leave_out_what_training_graphs_do_not_have():
     one, other = (Graph([[0], [1]], 2, labels=labels) for labels in (["a", "b"], ["a", "c"]))
     encoder = WLCounts(n_iterations=0, n_features=None).fit([one])
-    with pytest.warns(UnseenLabelWarning, match="1 of 1 graphs"):
+    with pytest.warns(UnknownLabelWarning, match="1 of 1 graphs"):
         assert encoder.transform([other]).toarray().sum() == 1
     assert len(encoder.columns_) == encoder.n_features_out == 2
 
@@ -345,14 +345,14 @@ def test_unseen_labels_are_told_and_no_error():
     named = [Graph(g.edge_index, g.n_vertices, labels=np.full(g.n_vertices, "a")) for g in graphs]
     model = GraphClassifier("wl").fit(named, y)
     strange = Graph([[0, 1], [1, 2]], labels=["a", "z", "a"])
-    with pytest.warns(UnseenLabelWarning, match="1 of 3 graphs has labels or descriptors"):
+    with pytest.warns(UnknownLabelWarning, match="1 of 3 graphs has labels or descriptors"):
         assert model.predict([*named[:2], strange]).shape == (3,)
-    assert model.usable([strange]).faults == {}
+    assert model.valid_graphs([strange]).errors == {}
     told = {1: "vertex label z was not seen during fit"}
-    assert model.unseen([named[0], strange]) == told
+    assert model.unknown_labels([named[0], strange]) == told
     encoder = model.estimators_[0].encoder
-    assert encoder.unseen(as_batch([named[0], strange])) == told
-    with pytest.warns(UnseenLabelWarning, match="1 of 1 graphs"):
+    assert encoder.unknown_labels(as_batch([named[0], strange])) == told
+    with pytest.warns(UnknownLabelWarning, match="1 of 1 graphs"):
         encoder.transform([strange])
 
 
@@ -365,13 +365,13 @@ def test_unseen_labels_of_edges_are_told(tmp_path):
     model = GraphClassifier("wl").fit(known, [0, 1, 0, 1])
     new = [known[0], bonded("s", "t", "u"), known[1], bonded("u")]
     told = {g: f"edge label {label} was not seen during fit" for g, label in ((1, "t"), (3, "u"))}
-    assert model.unseen(new) == told
-    with pytest.warns(UnseenLabelWarning, match="2 of 4 graphs"):
+    assert model.unknown_labels(new) == told
+    with pytest.warns(UnknownLabelWarning, match="2 of 4 graphs"):
         model.predict(new)
     save_model(model, tmp_path / "model.fdgnn")
-    assert load_model(tmp_path / "model.fdgnn").unseen(new) == told
+    assert load_model(tmp_path / "model.fdgnn").unknown_labels(new) == told
     ignoring = GraphClassifier(WLCounts(edge_labels=False)).fit(known, [0, 1, 0, 1])
-    assert ignoring.unseen(new) == {}
+    assert ignoring.unknown_labels(new) == {}
 
 
 def test_graphs_must_have_what_arcs_had_during_fit():

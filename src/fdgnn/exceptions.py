@@ -4,7 +4,7 @@
 
     FDGNNError
     ├── GraphError (ValueError)                 a graph that cannot be used as it is
-    │   └── UnseenLabelError                    a vertex label that the model does not know
+    │   └── UnknownLabelError                    a vertex label that the model does not know
     ├── FeatureError (ValueError)               features of an encoder that cannot be used
     ├── DatasetError
     │   ├── DatasetNotFoundError (LookupError)  no such name, file or folder
@@ -23,9 +23,9 @@
     └── FDGNNWarning
         ├── ConvergenceWarning                  states were still moving after the last iteration
         ├── SaturationWarning                   vertex features so large that states hardly differ
-        ├── UnseenLabelWarning                  labels that no training graph has
-        ├── RareClassWarning                    a class so rare that accuracy says little
-        ├── UnusableGraphWarning                graphs of a list that got no answer
+        ├── UnknownLabelWarning                  labels that no training graph has
+        ├── ClassImbalanceWarning                    a class so rare that accuracy says little
+        ├── InvalidGraphWarning                graphs of a list that got no answer
         └── UnusedDataWarning                   something that graphs carry and nobody reads
 
 Each message says what is wrong, in which graph or file, what was found, and what to do.
@@ -61,7 +61,7 @@ class GraphError(FDGNNError, ValueError):
         return self.reason if self.graph is None else f"graph {self.graph}: {self.reason}"
 
 
-class UnseenLabelError(GraphError):
+class UnknownLabelError(GraphError):
     """A vertex label that was not among the labels seen during fit."""
 
 
@@ -129,15 +129,15 @@ class SaturationWarning(FDGNNWarning):
     """Vertex features are so large that the states of a reservoir hardly depend on them."""
 
 
-class UnseenLabelWarning(FDGNNWarning):
+class UnknownLabelWarning(FDGNNWarning):
     """Some graphs have labels of vertices or edges that no training graph has."""
 
 
-class RareClassWarning(FDGNNWarning):
+class ClassImbalanceWarning(FDGNNWarning):
     """A class has so few of the graphs that accuracy would say little."""
 
 
-class UnusableGraphWarning(FDGNNWarning):
+class InvalidGraphWarning(FDGNNWarning):
     """Some graphs of a list cannot be used, and have no answer."""
 
 

@@ -29,7 +29,7 @@ from sklearn.base import clone
 
 from fdgnn.arrays import Array, Features, Floats, Ints
 from fdgnn.encoders import Encoder, Encoding
-from fdgnn.encoders.base import Settling, check_features, check_rows
+from fdgnn.encoders.base import Convergence, check_features, check_rows
 from fdgnn.encoders.descriptors import DescriptorBlock, beside
 from fdgnn.expansion import RandomExpansion, expanded
 from fdgnn.folds import TEST, UNUSED
@@ -242,7 +242,7 @@ class ModelFit:
         None if there was no row of folds.
     fitted : tuple of FittedModel
         One for each random initialization, trained on all graphs. Empty if it was not wanted.
-    settlings : list of Settling
+    convergences : list of Convergence
         How the iterations of reservoirs ended on the training graphs.
     features : (n, n_features), or Chunks, optional
         The encoder's features of the training graphs, of the first initialization.
@@ -256,7 +256,7 @@ class ModelFit:
     alphas: tuple[float, ...]
     choice: Choice | None
     fitted: tuple[FittedModel, ...]
-    settlings: list[Settling]
+    convergences: list[Convergence]
     features: Features | Chunks | None
     seconds: float
     more: tuple[Floats, ...] = ()
@@ -388,14 +388,14 @@ def _draw(
     if known and name is not None:
         encoder.set_params(**{name: max(known)})
     encoder.draw(graphs, seed)
-    settling, features = None, []
+    convergence, features = None, []
     if known and name is not None:
         found = encoder.encode(graphs, known, n_jobs)
-        settling, features = found.settling, found.features
+        convergence, features = found.convergence, found.features
         encoders = [clone(encoder).set_params(**{name: d}).draw(graphs, seed) for d in known]
     else:
         found = encoder.encode(graphs, n_jobs=n_jobs)
-        settling, features = found.settling, found.features * len(depths)
+        convergence, features = found.convergence, found.features * len(depths)
         encoders = [encoder] * len(depths)
     drawn = []
     for own, F in zip(encoders, features, strict=True):
@@ -403,7 +403,7 @@ def _draw(
         expansion = draw_expansion(own, F.shape[1], base.n_projections, seed)
         X = expanded(F, expansion)
         block = descriptor_block(graphs, X)
-        encoding = Encoding([F], settling)
+        encoding = Encoding([F], convergence)
         drawn.append(_Drawn(own, expansion, block, encoding, beside(X, block, graphs)))
     return drawn
 
@@ -455,11 +455,13 @@ def _fit_drawn(
                     each.encoder, each.expansion, readout, chosen, base.name, each.descriptors
                 )
             )
-    settlings = [each.encoding.settling for each in drawn if each.encoding.settling is not None]
+    convergences = [
+        each.encoding.convergence for each in drawn if each.encoding.convergence is not None
+    ]
     return replace(
         found,
         fitted=tuple(fitted),
-        settlings=settlings,
+        convergences=convergences,
         features=drawn[0].encoding.features[0],
         seconds=time.thread_time() - start,
     )

@@ -150,7 +150,7 @@ MAX_BINS = _limit("FDGNN_MAX_BINS", 10**5, "up to {} bins are taken")
 MAX_KERNEL_BYTES = _limit(
     "FDGNN_MAX_KERNEL_BYTES", 2**29, "kernel matrices of up to {} bytes are taken"
 )
-MAX_NETWORKS = _limit("FDGNN_MAX_NETWORKS", 10**4, "models of up to {} networks are taken")
+MAX_ESTIMATORS = _limit("FDGNN_MAX_ESTIMATORS", 10**4, "models of up to {} networks are taken")
 MAX_CONFIGURATIONS = _limit(
     "FDGNN_MAX_CONFIGURATIONS", 10**5, "searches of up to {} configurations are taken"
 )

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from fdgnn.arrays import Array, Floats
-from fdgnn.exceptions import RareClassWarning
+from fdgnn.exceptions import ClassImbalanceWarning
 from fdgnn.targets import Targets, winning_class
 from fdgnn.uncertainty import fit_slope, probabilities
 
@@ -271,7 +271,7 @@ def named_scoring(name: str, classify: bool, more: str = "") -> Scoring:
     return found
 
 
-def has_rare_class(counts: Array) -> bool:
+def is_imbalanced(counts: Array) -> bool:
     """Tell whether a class is rare, given how many graphs each has.
 
     It has less than a tenth of the graphs, and less than half of what it would have if all classes
@@ -281,7 +281,7 @@ def has_rare_class(counts: Array) -> bool:
     return bool(share < min(RARE, 0.5 / len(counts)))
 
 
-def usual_scoring(codes: Array | None) -> Scoring:
+def default_scoring(codes: Array | None) -> Scoring:
     """What decides unless someone says otherwise.
 
     Accuracy for classes; but where a class is rare, always saying "the other" is accurate, so
@@ -289,36 +289,36 @@ def usual_scoring(codes: Array | None) -> Scoring:
     """
     if codes is None:
         return OF_NUMBERS["r2"]
-    return OF_CLASSES["roc_auc" if has_rare_class(np.bincount(codes)) else "accuracy"]
+    return OF_CLASSES["roc_auc" if is_imbalanced(np.bincount(codes)) else "accuracy"]
 
 
 def rare_class(y: Array) -> tuple[str, float] | None:
     """Name the rarest class and its share of the graphs, if it is rare."""
     classes, counts = np.unique(y, return_counts=True)
-    if not has_rare_class(counts):
+    if not is_imbalanced(counts):
         return None
     return str(classes[counts.argmin()]), float(counts.min() / counts.sum())
 
 
-def tell_rare_class(targets: Targets, heeded: bool = False, stacklevel: int = 3) -> None:
+def warn_class_imbalance(targets: Targets, handled: bool = False, stacklevel: int = 3) -> None:
     """Warn if ROC AUC has taken the place of accuracy, because of class imbalance.
 
-    It is `heeded` if there is a threshold or a weight for it already.
+    It is `handled` if there is a threshold or a weight for it already.
     """
     for t, name in enumerate(targets.names if targets.classify else ()):
         found = rare_class(targets.of_target(t))
         if found is not None:
             of = f" of target {name!r}" if name else ""
-            tell_rare(f"class {found[0]}{of}", found[1], heeded, stacklevel + 1)
+            warn_rare_class(f"class {found[0]}{of}", found[1], handled, stacklevel + 1)
             return
 
 
-def tell_rare(name: str, share: float, heeded: bool = False, stacklevel: int = 3) -> None:
+def warn_rare_class(name: str, share: float, handled: bool = False, stacklevel: int = 3) -> None:
     """Warn of a rare class with this name and this share of the graphs."""
     more = '; threshold="f1" or class_weight="balanced" predicts that class more often'
     warnings.warn(
         f"{name} has {100 * share:.1f} % of the graphs, so that accuracy says little; models are "
-        f"chosen by ROC AUC instead. scoring= chooses otherwise{'' if heeded else more}",
-        RareClassWarning,
+        f"chosen by ROC AUC instead. scoring= chooses otherwise{'' if handled else more}",
+        ClassImbalanceWarning,
         stacklevel=stacklevel,
     )

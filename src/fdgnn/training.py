@@ -26,7 +26,7 @@ from fdgnn.evaluation.duplicates import duplicates_note
 from fdgnn.evaluation.scores import evaluation_of_search, plain
 from fdgnn.folds import N_FOLDS, TEST, Folds, LastFold, Split, enough_for_nested_folds
 from fdgnn.graphs import GraphBatch
-from fdgnn.metrics import OF_CLASSES, Scoring, named_scoring, rare_class, usual_scoring
+from fdgnn.metrics import OF_CLASSES, Scoring, default_scoring, named_scoring, rare_class
 from fdgnn.selection.search import FDGNNSearchCV
 from fdgnn.targets import Targets
 from fdgnn.tasks import TaskName, text_among_numbers
@@ -111,7 +111,7 @@ class TrainingOptions:
             what = f"target {many.name!r}" if many.name else "the target"
             raise ValueError(f"`threshold` is for two classes, but {what} has {len(many.classes)}")
         cut = self.threshold or ("f1" if many is None and rare_class(codes) else None)
-        scoring = named_scoring(self.scoring or usual_scoring(codes).name, True).name
+        scoring = named_scoring(self.scoring or default_scoring(codes).name, True).name
         return replace(self, scoring=scoring, threshold=cut)
 
     def chosen_by(self, classify: bool) -> Scoring:

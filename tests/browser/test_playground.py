@@ -24,7 +24,7 @@ from fdgnn import (
     playground,
 )
 from fdgnn.datasets import make_motif_graphs
-from fdgnn.exceptions import FDGNNWarning, UnseenLabelWarning
+from fdgnn.exceptions import FDGNNWarning, UnknownLabelWarning
 from report_examples import HOSTILE, HOSTILE_END, HOSTILE_IMAGE
 
 pytest.importorskip("jinja2", reason="a page needs Jinja2: extra 'report'")
@@ -706,7 +706,7 @@ def test_molecules_are_read_and_changed_as_rdkit_reads_them(visit, tmp_path):
     assert "has not seen" not in page.inner_text("#notes")
     drawn(page, "C[Si](C)(C)C")
     assert "not seen the vertex label “Si 4 H0”: it knows" in page.inner_text("#notes")
-    with pytest.warns(UnseenLabelWarning):
+    with pytest.warns(UnknownLabelWarning):
         assert abs(scored(page) - model.outputs(["C[Si](C)(C)C"])[0, 0]) < AGREES
     drawn(page, "CCO")
     assert "has not seen" not in page.inner_text("#notes")
@@ -717,7 +717,7 @@ def test_molecules_are_read_and_changed_as_rdkit_reads_them(visit, tmp_path):
     page = visit(playground.write(tmp_path / "no_triple_bond.html", model, plain))
     drawn(page, "CC#CC")
     assert "not seen the bond label “triple”: it knows" in page.inner_text("#notes")
-    assert model.unseen(["CCC", "CC#CC"])[1].endswith("was not seen during fit")
+    assert model.unknown_labels(["CCC", "CC#CC"])[1].endswith("was not seen during fit")
 
 
 def test_molecules_show_hydrogens_and_numbers(visit, tmp_path):

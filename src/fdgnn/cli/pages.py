@@ -53,7 +53,7 @@ def show_run(
             write_report_data(directory / "report.json", [data])
         write_report(directory, output)
 
-    _tell_of_page(write, output, context, required=required)
+    _report_page(write, output, context, required=required)
 
 
 def show_committee(study: CommitteeStudy, directory: Path, context: Context) -> None:
@@ -77,7 +77,7 @@ def show_committee(study: CommitteeStudy, directory: Path, context: Context) -> 
         write_report_data(directory / "report.json", [data])
         write_report(directory, output)
 
-    _tell_of_page(write, output, context)
+    _report_page(write, output, context)
 
 
 def show_model(
@@ -90,10 +90,10 @@ def show_model(
 
         write_report(model_subjects(path, model_data(model, table, dataset, context)), output)
 
-    _tell_of_page(write, output, context, required=True)
+    _report_page(write, output, context, required=True)
 
 
-def _tell_of_page(
+def _report_page(
     write: Callable[[], None], output: Path, context: Context, *, required: bool = False
 ) -> None:
     """Write a page and say where it is.
@@ -153,7 +153,7 @@ def _target_data(
 
     if table.graphs is None:
         raise GraphError(f"none of the {table.n_rows} rows can be used; {table.rejects[0]}")
-    reasons = model.usable(table.graphs).faults
+    reasons = model.valid_graphs(table.graphs).errors
     valid = np.setdiff1d(np.arange(len(table.graphs)), list(reasons))
     if len(valid) == 0:
         raise GraphError(f"the model can use none of the graphs; {next(iter(reasons.values()))}")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fdgnn.prediction.shards import PredictedShard, ShardTask
 
 Summary = dict[str, object]
-COUNTED = ("rows", "rejected", "unseen_labels", "unlike", "changed")  # of all shards
+COUNTED = ("rows", "rejected", "unknown_labels", "unlike", "changed")  # of all shards
 
 
 @app.command(epilog="Example: fdgnn predict model.fdgnn new.csv -o predictions.csv")
@@ -159,7 +159,7 @@ def _summary(counts: RowCounts) -> Summary:
     return {
         "rows": counts.rows,
         "predicted": counts.rows - counts.rejected,
-        "unseen_labels": counts.unseen_labels,
+        "unknown_labels": counts.unknown_labels,
         "unlike": counts.unlike,
         "changed": counts.changed,
     }
@@ -171,7 +171,7 @@ def _report_rows(counts: RowCounts, context: Context) -> None:
         first = counts.first_rejects[0]
         raise ValueError(f"none of the {counts.rows} rows can be predicted; {first}")
     n_predicted = counts.rows - counts.rejected
-    _report_unseen(counts.unseen_labels, n_predicted, context)
+    _report_unknown_labels(counts.unknown_labels, n_predicted, context)
     if counts.unlike:
         verb = agreeing(counts.unlike, "is", "are")
         text = f"{verb} unlike the training graphs; the column 'unlike' says why"
@@ -183,13 +183,13 @@ def _report_rows(counts: RowCounts, context: Context) -> None:
     say(f"{n_predicted} of {counts.rows} rows predicted", context.quiet)
 
 
-def _report_unseen(n_unseen: int, n_rows: int, context: Context) -> None:
+def _report_unknown_labels(n_unknown: int, n_rows: int, context: Context) -> None:
     """Report in one line, for all tables together, how many rows have unknown labels."""
-    if n_unseen:
+    if n_unknown:
         from fdgnn.encoders.base import WHAT_IT_MEANS
 
-        verb = agreeing(n_unseen, "has", "have")
-        say(f"{n_unseen} of these {n_rows} rows {verb} {WHAT_IT_MEANS}", context.quiet)
+        verb = agreeing(n_unknown, "has", "have")
+        say(f"{n_unknown} of these {n_rows} rows {verb} {WHAT_IT_MEANS}", context.quiet)
 
 
 def _predict_shards(
@@ -310,7 +310,7 @@ def explain(
     check_outputs(data, output, bad_rows)
     fitted = _of_target(load_predictor(model), target)
     wanted = None if not row else set(row)
-    n_explained = n_unseen = n_rows = 0
+    n_explained = n_unknown = n_rows = 0
     described = fitted._descriptors is not None
     with (
         bad_rows.listing() as rejected,
@@ -322,7 +322,7 @@ def explain(
             )
             write(explained)
             n_explained += len(explained)
-            n_unseen += sum(one.summary["warning"] is not None for one in explained)
+            n_unknown += sum(one.summary["warning"] is not None for one in explained)
             n_rows += table.n_rows
             rejected.extend(refused)
             if draw is not None:
@@ -332,10 +332,10 @@ def explain(
     if n_explained == 0:
         why = f"; {rejected.first[0]}" if rejected.n else ""
         raise ValueError(f"none of the rows asked for can be explained{why}")
-    _report_unseen(n_unseen, n_explained, context)
+    _report_unknown_labels(n_unknown, n_explained, context)
     pictures = "" if draw is None else f", drawn in {draw}"
     say(f"{n_explained} of {n_rows} rows explained{pictures}", context.quiet)
-    summary = {"rows": n_rows, "explained": n_explained, "unseen_labels": n_unseen, **listed}
+    summary = {"rows": n_rows, "explained": n_explained, "unknown_labels": n_unknown, **listed}
     _print_summary(summary, output, as_json)
 
 

@@ -68,7 +68,7 @@ def _user_cache() -> Path:
     return path if path.is_absolute() else NOWHERE
 
 
-def tell_not_kept(what: str, again: str, directory: Path, error: OSError) -> None:
+def warn_not_cached(what: str, again: str, directory: Path, error: OSError) -> None:
     """Warn, once in a process, that something cannot be kept in a directory of the cache.
 
     `again` says what follows from that: "they will be parsed".
@@ -289,7 +289,7 @@ def _store(path: Path, key: str, parsed: Dataset) -> None:
             np.savez(file, header=np.array([key, *sorted(arrays)]), **arrays)
         _sweep(path.parent)
     except OSError as error:
-        tell_not_kept("parsed datasets", "they will be parsed", path.parent, error)
+        warn_not_cached("parsed datasets", "they will be parsed", path.parent, error)
 
 
 def _sweep(directory: Path) -> None:

@@ -2,7 +2,7 @@
 
 A row alone cannot tell whether the numbers ``[1, 2]`` are labels or features that happen to be
 whole, nor whether ``[[0, 1], [1, 0]]`` lists sources and targets or pairs. The rows together can.
-`settle` decides once, on the first chunk of rows; rows that do not fit the decision are bad rows.
+`infer_schema` decides once, on the first chunk of rows; rows that do not fit are invalid rows.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ KINDS = {"b": "integer", "i": "integer", "u": "integer", "f": "real"}
 # ---------------------------------------------------------------------- all rows
 
 
-def settle(raws: Sequence[RawGraph], options: ReadOptions) -> InputSchema:
+def infer_schema(raws: Sequence[RawGraph], options: ReadOptions) -> InputSchema:
     """Decide how to read the rows: as the options say, or else as most rows suggest."""
     x = _commonest([_form(raw.x) for raw in raws])
     carried = _commonest([_form(raw.carried) for raw in raws])
@@ -71,7 +71,7 @@ def settle(raws: Sequence[RawGraph], options: ReadOptions) -> InputSchema:
     )
 
 
-def settle_molecules(molecules: Sequence[Molecule], options: ReadOptions) -> InputSchema:
+def infer_molecule_schema(molecules: Sequence[Molecule], options: ReadOptions) -> InputSchema:
     """Decide how to read molecules: as the options say; bonds have types, if there are any."""
     bonded = any(len(molecule.bonds) for molecule in molecules)
     use = options.edge_labels

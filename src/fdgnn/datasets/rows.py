@@ -14,7 +14,7 @@ import numpy as np
 from msgspec.structs import replace as replace_fields
 
 from fdgnn.arrays import Array, Ints
-from fdgnn.datasets.inference import lists_pairs, settle, settle_molecules
+from fdgnn.datasets.inference import infer_molecule_schema, infer_schema, lists_pairs
 from fdgnn.exceptions import DatasetFormatError, GraphError, warn_unused
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.descriptors import is_missing, number_in
@@ -223,7 +223,7 @@ class FileRows:
         """Infer the schema; one that is given settles all but the names in the file."""
         schema = like
         if schema is None:
-            decide = settle_molecules if self.source == "molecules" else settle
+            decide = infer_molecule_schema if self.source == "molecules" else infer_schema
             try:
                 schema = decide(raws, options)
             except (DatasetFormatError, GraphError) as error:

@@ -1,6 +1,6 @@
 """Encoders: from graphs to features, all behind one small protocol."""
 
-from fdgnn.encoders.base import Attribution, Encoder, Encoding, GraphKind, Settling, VertexParts
+from fdgnn.encoders.base import Attribution, Convergence, Encoder, Encoding, GraphKind, VertexParts
 from fdgnn.encoders.molecules import MoleculeDescriptors
 from fdgnn.encoders.pairs import PairCounts
 from fdgnn.encoders.registry import as_encoder, encoder_class, register_encoder
@@ -10,6 +10,7 @@ from fdgnn.encoders.wl import WLCounts
 
 __all__ = [
     "Attribution",
+    "Convergence",
     "Encoder",
     "EncoderUnion",
     "Encoding",
@@ -17,7 +18,6 @@ __all__ = [
     "GraphReservoir",
     "MoleculeDescriptors",
     "PairCounts",
-    "Settling",
     "VertexParts",
     "WLCounts",
     "as_encoder",

@@ -34,7 +34,7 @@ from fdgnn.exceptions import (
     FeatureError,
     GraphError,
     ModelFileError,
-    UnseenLabelWarning,
+    UnknownLabelWarning,
     frames_of_libraries,
 )
 from fdgnn.graphs import GraphBatch
@@ -51,24 +51,24 @@ from fdgnn.texts import agreeing
 HANDLE_UNKNOWN = ("error", "ignore")
 
 
-def unseen_in_words(graphs: GraphBatch, vocabulary: Sequence[Any] | None) -> dict[int, str]:
+def unknown_labels_in_words(graphs: GraphBatch, vocabulary: Sequence[Any] | None) -> dict[int, str]:
     """Positions of graphs with a vertex label that is not in the vocabulary, each with words."""
     new = graphs.new_labels(vocabulary)
     return {g: f"vertex label {label} was not seen during fit" for g, label in new.items()}
 
 
-def unseen_arcs_in_words(graphs: GraphBatch, vocabulary: Sequence[Any] | None) -> dict[int, str]:
+def unknown_edges_in_words(graphs: GraphBatch, vocabulary: Sequence[Any] | None) -> dict[int, str]:
     """Positions of graphs with an edge label that is not in the vocabulary, each with words."""
     new = graphs.new_edge_labels(vocabulary)
     return {g: f"edge label {label} was not seen during fit" for g, label in new.items()}
 
 
-def tell_unseen(n_unseen: int, n_graphs: int, stacklevel: int = 3) -> None:
+def warn_unknown_labels(n_unknown: int, n_graphs: int, stacklevel: int = 3) -> None:
     """Warn once if some of the graphs have new labels."""
-    if n_unseen:
-        verb = agreeing(n_unseen, "has", "have")
-        message = f"{n_unseen} of {n_graphs} graphs {verb} {WHAT_IT_MEANS}"
-        warnings.warn(message, UnseenLabelWarning, stacklevel=stacklevel + 1)
+    if n_unknown:
+        verb = agreeing(n_unknown, "has", "have")
+        message = f"{n_unknown} of {n_graphs} graphs {verb} {WHAT_IT_MEANS}"
+        warnings.warn(message, UnknownLabelWarning, stacklevel=stacklevel + 1)
 
 
 WHAT_IT_MEANS = (
@@ -107,7 +107,7 @@ class GraphKind(Record, frozen=True, kw_only=True):
         if found is not None:
             raise GraphError(found)
 
-    def refusal(self, kind: Kind, remedy: str = "") -> str | None:
+    def mismatch(self, kind: Kind, remedy: str = "") -> str | None:
         """Return why a single graph is of another kind; None if it is of this one."""
         n = kind.n_features
         vertices: Any = "labels" if kind.labels else "nothing" if n is None else "features"
@@ -145,7 +145,7 @@ _VERTEX_INPUT = {
 }
 
 
-class Settling(NamedTuple):
+class Convergence(NamedTuple):
     """How the iterations of an encoder ended on each graph, layer by layer."""
 
     n_iter: npt.NDArray[np.int32]  # (n_layers, n_graphs)
@@ -158,7 +158,7 @@ class Encoding(NamedTuple):
     """What encoding a batch gives: features for each depth that was asked for."""
 
     features: list[Features]  # (n_graphs, n_features) each
-    settling: Settling | None = None  # where something was iterated
+    convergence: Convergence | None = None  # where something was iterated
 
 
 class Attribution(Protocol):
@@ -289,7 +289,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if "handle_unknown" in self.get_params(deep=False):
             self.set_params(handle_unknown=how)
 
-    def concerns(self, graphs: GraphBatch) -> list[FDGNNWarning]:
+    def data_warnings(self, graphs: GraphBatch) -> list[FDGNNWarning]:
         """Return warnings about what the fitted encoder does not see of its training graphs."""
         return []
 
@@ -338,11 +338,11 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         return VertexParts(graphs, np.add.reduceat(parts, graphs.vertex_offsets[:-1]), parts)
 
-    def refusals(self, graphs: GraphBatch) -> dict[int, str]:
+    def graph_errors(self, graphs: GraphBatch) -> dict[int, str]:
         """Positions of the graphs that the encoder cannot take, and why; by default none."""
         return {}
 
-    def lacking(self, kind: Kind) -> str | None:
+    def kind_error(self, kind: Kind) -> str | None:
         """What graphs of a kind lack that the encoder needs, in words; by default nothing."""
         return None
 
@@ -351,7 +351,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Whether labels of arcs make a difference; else files need not have them."""
         return False
 
-    def unseen(self, graphs: GraphBatch) -> dict[int, str]:
+    def unknown_labels(self, graphs: GraphBatch) -> dict[int, str]:
         """Positions of graphs that the encoder takes, though they have something it has not seen.
 
         With each comes what that is, in words.
@@ -402,7 +402,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"it has an array {min(arrays)[:40]!r}, which its encoder does not have"
             )
 
-    def take_seed(self, seed: np.random.SeedSequence) -> None:
+    def set_seed(self, seed: np.random.SeedSequence) -> None:
         """Keep the seed that the encoder was, or is to be, fitted with."""
         self.seed_ = seed
 
@@ -416,7 +416,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Fit the encoder to checked graphs, with this seed."""
         if len(graphs) == 0:
             raise GraphError("no graphs: there is nothing to fit to")
-        self.take_seed(seed)
+        self.set_seed(seed)
         self.input_schema_ = graphs.schema
         self.graph_kind_ = GraphKind.of(graphs)
         self._draw(graphs, seed)
@@ -427,7 +427,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.check_parameters()
         graphs = as_batch(X)
         self.draw(graphs, seed_sequence(self.random_state))
-        warn_once(self.concerns(graphs))
+        warn_once(self.data_warnings(graphs))
         return self
 
     def transform(self, X: Any) -> Features:
@@ -437,7 +437,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return self.no_features()
         encoding = self.encode(graphs, n_jobs=self.n_jobs)
         check_features(encoding.features[0], len(graphs), self)
-        tell_unseen(len(self.unseen(graphs)), len(graphs))
+        warn_unknown_labels(len(self.unknown_labels(graphs)), len(graphs))
         self._after_encoding(encoding)
         return encoding.features[0]
 
@@ -499,10 +499,10 @@ def check_features(features: Features, n_graphs: int, encoder: Encoder) -> None:
         )
 
 
-def warn_once(concerns: Iterable[FDGNNWarning]) -> None:
+def warn_once(data_warnings: Iterable[FDGNNWarning]) -> None:
     """Warn the user's own code, of each category once."""
     first: dict[type[FDGNNWarning], FDGNNWarning] = {}
-    for each in concerns:
+    for each in data_warnings:
         first.setdefault(type(each), each)
     for warning in first.values():
         warnings.warn(warning, stacklevel=frames_of_libraries())
@@ -524,15 +524,15 @@ def encode_each(
 _REMEDY = "lower `effective_spectral_radius` or raise `max_iter` to let them settle"
 
 
-def tell_unsettled(settlings: Sequence[Settling], remedy: str = _REMEDY) -> None:
+def warn_unconverged(convergences: Sequence[Convergence], remedy: str = _REMEDY) -> None:
     """Warn the user's own code if some graphs did not come to rest in some network.
 
     `remedy` says what the user can do about it, where the reservoir's parameters are not theirs.
     """
-    tol, max_iter = settlings[0].tol, settlings[0].max_iter
-    if not any(np.count_nonzero(s.residual >= tol) for s in settlings):  # most often
+    tol, max_iter = convergences[0].tol, convergences[0].max_iter
+    if not any(np.count_nonzero(s.residual >= tol) for s in convergences):  # most often
         return
-    residual = np.concatenate([s.residual for s in settlings]).max(axis=0)
+    residual = np.concatenate([s.residual for s in convergences]).max(axis=0)
     n_moving = int((residual >= tol).sum())
     if n_moving:
         warnings.warn(

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from fdgnn.arrays import Array, Floats, looked_up
 from fdgnn.encoders import wl_labels as channels
-from fdgnn.encoders.base import HANDLE_UNKNOWN, Encoder, GraphKind, unseen_in_words
+from fdgnn.encoders.base import HANDLE_UNKNOWN, Encoder, GraphKind, unknown_labels_in_words
 from fdgnn.encoders.wl_labels import Colors
 from fdgnn.exceptions import GraphError, ModelFileError
 from fdgnn.graphs import GraphBatch
@@ -111,7 +111,7 @@ class LabelCounts(Encoder):
 
     def _first_labels(self, graphs: GraphBatch) -> list[tuple[str, Colors]]:
         """First labels of checked graphs, each with a name; real features may give several."""
-        if not self._takes_unseen and self.vocabulary_ is not None and self._new_labels(graphs):
+        if not self._ignores_unknown and self.vocabulary_ is not None and self._new_labels(graphs):
             graphs.encode_labels(self.vocabulary_)  # raises the error
         if self._first == "labels":
             return [("label", graphs.first_colors)]
@@ -192,18 +192,18 @@ class LabelCounts(Encoder):
     # ------------------------------------------------------------------ unknown labels
 
     @property
-    def _takes_unseen(self) -> bool:
+    def _ignores_unknown(self) -> bool:
         return self.handle_unknown == "ignore"
 
-    def unseen(self, graphs: GraphBatch) -> dict[int, str]:
+    def unknown_labels(self, graphs: GraphBatch) -> dict[int, str]:
         """Graphs that are taken, though they have a label that was not seen during fit."""
-        return self._new_labels(graphs) if self._takes_unseen else {}
+        return self._new_labels(graphs) if self._ignores_unknown else {}
 
-    def refusals(self, graphs: GraphBatch) -> dict[int, str]:
+    def graph_errors(self, graphs: GraphBatch) -> dict[int, str]:
         """Graphs with a vertex label that was not seen during fit, unless they are taken."""
-        return {} if self._takes_unseen else self._new_labels(graphs)
+        return {} if self._ignores_unknown else self._new_labels(graphs)
 
-    def lacking(self, kind: Kind) -> str | None:
+    def kind_error(self, kind: Kind) -> str | None:
         """Molecules are needed where labels are computed from them."""
         needed = self._first == "pharmacophore" and not kind.smiles
         return "it" + NOT_MOLECULES.removeprefix("the graphs") if needed else None
@@ -216,7 +216,7 @@ class LabelCounts(Encoder):
             elements, labels = set(_elements(known)), graphs.label_values.tolist()
             same = zip(labels, _elements(labels), strict=True)
             known = (*known, *(label for label, element in same if element in elements))
-        return unseen_in_words(graphs, known)
+        return unknown_labels_in_words(graphs, known)
 
 
 def _elements(labels: Sequence[Any]) -> list[str]:

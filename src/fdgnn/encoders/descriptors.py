@@ -99,7 +99,7 @@ class DescriptorColumn(Record, frozen=True, kw_only=True):
                 text = f"the number {number}, but the model was fitted on text; give {number!r}"
             raise GraphError(f"its descriptor {self.name!r} is {text}", g)
 
-    def unseen(self, values: Array) -> dict[int, str]:
+    def unknown_labels(self, values: Array) -> dict[int, str]:
         """Positions of graphs with a value such as no training graph has, with words."""
         known = known_in(values)
         found: dict[int, str] = {}
@@ -165,12 +165,12 @@ class DescriptorBlock:
         for column in self.columns:
             column.check(_values(graphs, column.name))
 
-    def unseen(self, graphs: GraphBatch) -> dict[int, str]:
+    def unknown_labels(self, graphs: GraphBatch) -> dict[int, str]:
         """Positions of graphs with values such as no training graph has, with words."""
         found: dict[int, str] = {}
         for column in reversed(self.columns):
             values = _values(graphs, column.name)
-            found |= {} if values is None else column.unseen(values)
+            found |= {} if values is None else column.unknown_labels(values)
         return found
 
     def outside(self, graphs: GraphBatch) -> dict[int, str]:

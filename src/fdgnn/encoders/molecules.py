@@ -102,7 +102,7 @@ class MoleculeDescriptors(Encoder):
         """Names of the descriptors."""
         return np.array(descriptor_names(self.descriptors), dtype=object)
 
-    def lacking(self, kind: Kind) -> str | None:
+    def kind_error(self, kind: Kind) -> str | None:
         """SMILES are needed."""
         return None if kind.smiles else "it" + NOT_MOLECULES.removeprefix("the graphs")
 

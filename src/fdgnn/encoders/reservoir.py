@@ -14,13 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 from fdgnn.arrays import Array, Features, Floats
 from fdgnn.encoders.base import (
     HANDLE_UNKNOWN,
+    Convergence,
     Encoder,
     Encoding,
     GraphKind,
-    Settling,
     VertexParts,
-    tell_unsettled,
-    unseen_in_words,
+    unknown_labels_in_words,
+    warn_unconverged,
 )
 from fdgnn.encoders.registry import register_encoder
 from fdgnn.exceptions import (
@@ -198,9 +198,9 @@ class GraphReservoir(ReservoirParameters, Encoder):
             bias_scaling=None if self.bias_scaling is None else float(self.bias_scaling),
         )
         self.degree_ = self._resolved_degree(graphs)
-        self.reservoir_ = draw_reservoir(config, graphs, self.degree_, seed, self._takes_unseen)
+        self.reservoir_ = draw_reservoir(config, graphs, self.degree_, seed, self._ignores_unknown)
 
-    def concerns(self, graphs: GraphBatch) -> list[FDGNNWarning]:
+    def data_warnings(self, graphs: GraphBatch) -> list[FDGNNWarning]:
         """Return warnings of inputs that no unit reads, and of states that are saturated."""
         found = (_unread(self.reservoir_, graphs), _saturated(self.reservoir_, graphs))
         return [warning for warning in found if warning is not None]
@@ -275,16 +275,24 @@ class GraphReservoir(ReservoirParameters, Encoder):
         )
 
     @property
-    def _takes_unseen(self) -> bool:
+    def _ignores_unknown(self) -> bool:
         return self.handle_unknown == "ignore"
 
-    def refusals(self, graphs: GraphBatch) -> dict[int, str]:
+    def graph_errors(self, graphs: GraphBatch) -> dict[int, str]:
         """Graphs with a vertex label that was not seen during fit, unless they are taken."""
-        return {} if self._takes_unseen else unseen_in_words(graphs, self.reservoir_.vocabulary)
+        return (
+            {}
+            if self._ignores_unknown
+            else unknown_labels_in_words(graphs, self.reservoir_.vocabulary)
+        )
 
-    def unseen(self, graphs: GraphBatch) -> dict[int, str]:
+    def unknown_labels(self, graphs: GraphBatch) -> dict[int, str]:
         """Graphs that are taken, though they have a vertex label that was not seen during fit."""
-        return unseen_in_words(graphs, self.reservoir_.vocabulary) if self._takes_unseen else {}
+        return (
+            unknown_labels_in_words(graphs, self.reservoir_.vocabulary)
+            if self._ignores_unknown
+            else {}
+        )
 
     @property
     def n_features_out(self) -> int:
@@ -316,16 +324,16 @@ class GraphReservoir(ReservoirParameters, Encoder):
             n_connections=self.n_connections,
             n_inputs=graph_kind.n_inputs,
             vocabulary=None if words is None else tuple(words),
-            blank_unseen=self._takes_unseen,
+            blank_unknown=self._ignores_unknown,
         )
 
     # ------------------------------------------------------------------ for users
 
     def _after_encoding(self, encoding: Encoding) -> None:
-        assert encoding.settling is not None
-        self.n_iter_ = encoding.settling.n_iter.max(axis=0)
-        self.converged_ = (encoding.settling.residual < self.tol).all(axis=0)
-        tell_unsettled([encoding.settling])
+        assert encoding.convergence is not None
+        self.n_iter_ = encoding.convergence.n_iter.max(axis=0)
+        self.converged_ = (encoding.convergence.residual < self.tol).all(axis=0)
+        warn_unconverged([encoding.convergence])
 
     @property
     def layers_(self) -> tuple[Layer, ...]:
@@ -340,8 +348,8 @@ class GraphReservoir(ReservoirParameters, Encoder):
             return np.empty((0, self.n_features_out))
         layers = range(self.n_layers) if self.pooled_layers == "all" else [self.n_layers - 1]
         embedding = self._embed(graphs, layers, self.n_jobs, keep_states=True)
-        settling = Settling(embedding.n_iter, embedding.residual, self.tol, self.max_iter)
-        self._after_encoding(Encoding([], settling))
+        convergence = Convergence(embedding.n_iter, embedding.residual, self.tol, self.max_iter)
+        self._after_encoding(Encoding([], convergence))
         assert embedding.states is not None
         return embedding.states.reshape(graphs.n_vertices, -1)
 
@@ -407,8 +415,8 @@ def _layers_of(encoder: GraphReservoir) -> tuple[int, ...]:
 def _encoding(
     encoder: GraphReservoir, features: list[Features], found: Embedding | Outputs
 ) -> Encoding:
-    settling = Settling(found.n_iter, found.residual, encoder.tol, encoder.max_iter)
-    return Encoding(features, settling)
+    convergence = Convergence(found.n_iter, found.residual, encoder.tol, encoder.max_iter)
+    return Encoding(features, convergence)
 
 
 def _side_by_side(pooled: Floats) -> Floats:

@@ -187,12 +187,12 @@ class EncoderUnion(Encoder):
         """Whether one of the encoders does."""
         return any(encoder.draws for _, encoder in self.named_encoders)
 
-    def concerns(self, graphs: GraphBatch) -> list[FDGNNWarning]:
+    def data_warnings(self, graphs: GraphBatch) -> list[FDGNNWarning]:
         """Return the warnings of encoders whose inputs no other encoder reads.
 
         WL features beside a reservoir read all vertex labels.
         """
-        found = [w for block in self.blocks_ for w in block.encoder.concerns(graphs)]
+        found = [w for block in self.blocks_ for w in block.encoder.data_warnings(graphs)]
         if any(block.encoder.n_counted is not None for block in self.blocks_):
             return [w for w in found if not isinstance(w, UnusedDataWarning)]
         return found
@@ -223,10 +223,12 @@ class EncoderUnion(Encoder):
         for block, encoding in zip(self.blocks_, found, strict=True):
             check_rows(encoding.features[0], len(graphs), block.encoder)
         parts = [b.features(encoding) for b, encoding in zip(self.blocks_, found, strict=True)]
-        settlings = [encoding.settling for encoding in found if encoding.settling is not None]
+        convergences = [
+            encoding.convergence for encoding in found if encoding.convergence is not None
+        ]
         X = sp.csr_array(sp.hstack(parts, format="csr"))
         return Encoding(
-            [X] * (1 if depths is None else len(depths)), settlings[0] if settlings else None
+            [X] * (1 if depths is None else len(depths)), convergences[0] if convergences else None
         )
 
     @property
@@ -248,23 +250,23 @@ class EncoderUnion(Encoder):
         ]
         return any(encoder.uses_edge_labels for encoder in encoders)
 
-    def lacking(self, kind: Kind) -> str | None:
+    def kind_error(self, kind: Kind) -> str | None:
         """What one of the encoders needs."""
-        found = (block.encoder.lacking(kind) for block in self.blocks_)
+        found = (block.encoder.kind_error(kind) for block in self.blocks_)
         return next(filter(None, found), None)
 
-    def refusals(self, graphs: GraphBatch) -> dict[int, str]:
+    def graph_errors(self, graphs: GraphBatch) -> dict[int, str]:
         """Graphs that one of the encoders cannot take."""
         found: dict[int, str] = {}
         for block in reversed(self.blocks_):
-            found |= block.encoder.refusals(graphs)
+            found |= block.encoder.graph_errors(graphs)
         return found
 
-    def unseen(self, graphs: GraphBatch) -> dict[int, str]:
+    def unknown_labels(self, graphs: GraphBatch) -> dict[int, str]:
         """Graphs with labels that one of the encoders has not seen, though all take them."""
-        refused, found = self.refusals(graphs), dict[int, str]()
+        refused, found = self.graph_errors(graphs), dict[int, str]()
         for block in reversed(self.blocks_):
-            found |= block.encoder.unseen(graphs)
+            found |= block.encoder.unknown_labels(graphs)
         return {g: found[g] for g in sorted(found) if g not in refused}
 
     def no_features(self) -> sp.csr_array:
@@ -333,12 +335,12 @@ class EncoderUnion(Encoder):
         if (self.n_features_out or 0) > LARGEST_WHOLE:
             raise ModelFileError("its blocks have more features together than can be counted")
 
-    def take_seed(self, seed: np.random.SeedSequence) -> None:
+    def set_seed(self, seed: np.random.SeedSequence) -> None:
         """Keep the seed, which is that of all blocks whose encoders do not have their own."""
-        super().take_seed(seed)
+        super().set_seed(seed)
         for block in getattr(self, "blocks_", ()):
             own = block.encoder.random_state
-            block.encoder.take_seed(seed if own is None else seed_sequence(own))
+            block.encoder.set_seed(seed if own is None else seed_sequence(own))
 
 
 def _block(

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fdgnn.arrays import Array, Features, Floats, Ints, entries_of
 from fdgnn.encoders import wl_labels as channels
-from fdgnn.encoders.base import Encoding, GraphKind, unseen_arcs_in_words
+from fdgnn.encoders.base import Encoding, GraphKind, unknown_edges_in_words
 from fdgnn.encoders.counts import DEFAULT_FEATURES, Buckets, LabelCounts, LabelFacts
 from fdgnn.encoders.registry import register_encoder
 from fdgnn.encoders.wl_labels import (
@@ -419,13 +419,13 @@ class WLCounts(LabelCounts):
         """Whether labels of arcs are part of the colors."""
         return self.arcs_.labeled if hasattr(self, "arcs_") else self.edge_labels
 
-    def unseen(self, graphs: GraphBatch) -> dict[int, str]:
+    def unknown_labels(self, graphs: GraphBatch) -> dict[int, str]:
         """Graphs that are taken, though they have a label that was not seen during fit."""
-        return unseen_arcs_in_words(graphs, self.arc_vocabulary_) | super().unseen(graphs)
+        return unknown_edges_in_words(graphs, self.arc_vocabulary_) | super().unknown_labels(graphs)
 
-    def lacking(self, kind: Kind) -> str | None:
+    def kind_error(self, kind: Kind) -> str | None:
         """Labels and weights of arcs are needed where they are part of the colors."""
-        return self.arcs_.lacking(kind) or super().lacking(kind)
+        return self.arcs_.kind_error(kind) or super().kind_error(kind)
 
     def vertex_colors(self, X: Any) -> Colors:
         """WL labels of all vertices, (n_iterations + 1, n_vertices), of the first channel.

@@ -231,7 +231,7 @@ class ArcReading:
             return np.round(np.clip(weights, -_LARGEST, _LARGEST)).astype(np.int64)
         return np.searchsorted(self.edges, weights)
 
-    def lacking(self, kind: Kind) -> str | None:
+    def kind_error(self, kind: Kind) -> str | None:
         """Say what a graph of this kind lacks; None if nothing."""
         if self.labeled and kind.edge_labels is None:
             return _MISSING.format("it has no labels on arcs")

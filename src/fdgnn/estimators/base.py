@@ -20,24 +20,30 @@ from sklearn.utils.validation import check_is_fitted
 from fdgnn.applicability import Novelty
 from fdgnn.arrays import Floats, Ints
 from fdgnn.encoders import Encoding, GraphKind
-from fdgnn.encoders.base import Settling, encode_each, tell_unseen, tell_unsettled, warn_once
+from fdgnn.encoders.base import (
+    Convergence,
+    encode_each,
+    warn_once,
+    warn_unconverged,
+    warn_unknown_labels,
+)
 from fdgnn.encoders.descriptors import DescriptorBlock
 from fdgnn.encoders.registry import register_encoder, registered_class
 from fdgnn.ensemble import combine
-from fdgnn.exceptions import UnusableGraphWarning
+from fdgnn.exceptions import InvalidGraphWarning
 from fdgnn.fitting import FEW_GRAPHS, BaseModel, FitTask, FittedModel, ModelFit, fit_model
 from fdgnn.folds import TRAIN, choice_folds
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.checks import check_finite
-from fdgnn.graphs.converters import Sifted, as_batch, items_of, sift
+from fdgnn.graphs.converters import ValidGraphs, as_batch, items_of, valid_graphs
 from fdgnn.graphs.graph import Kind
 from fdgnn.metrics import (
     OF_CLASSES,
     Metric,
+    default_scoring,
     named_scoring,
     squared_error,
-    tell_rare_class,
-    usual_scoring,
+    warn_class_imbalance,
 )
 from fdgnn.parameters import Jobs, OneOf, Rule, check_parameters
 from fdgnn.schema import InputSchema, check_choice, schema_of
@@ -97,7 +103,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         """Return the encoders that are given as parameters, by name or not."""
         return ()
 
-    def _take_readout(self, readout: Any) -> None:
+    def _set_readout(self, readout: Any) -> None:
         """Take the readout that a search has found, where the model has one as a parameter."""
 
     @property
@@ -135,8 +141,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             for base in self._base_models(self._graph_kind, len(graphs), self.seed_)
         ]
         if self._scoring is None and len(task.folds) and any(len(fit.alphas) > 1 for fit in fits):
-            heeded = self.threshold is not None or self.class_weight is not None
-            tell_rare_class(task.targets, heeded, stacklevel=3)
+            handled = self.threshold is not None or self.class_weight is not None
+            warn_class_imbalance(task.targets, handled, stacklevel=3)
         self._assemble(fits, graphs, task)
         return self
 
@@ -194,20 +200,20 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         models = [model for fit in kept for model in fit.fitted]
         if predictions is not None and (some := task.folds[-1] != TRAIN).sum() < len(some):
             weights = None if task.weights is None else task.weights[some]
-            self._take(models, task.targets[some], predictions[some], weights)
+            self._set_models(models, task.targets[some], predictions[some], weights)
         else:
-            self._take(models, task.targets, predictions, task.weights)
+            self._set_models(models, task.targets, predictions, task.weights)
         self._novelty = _novelty_of(kept, models, graphs)
         firsts = [fit.fitted[0].encoder for fit in kept]
-        warn_once(concern for encoder in firsts for concern in encoder.concerns(graphs))
-        settlings = [settling for fit in kept for settling in fit.settlings]
-        if settlings:
-            self.n_iter_ = np.concatenate([s.n_iter for s in settlings]).max(axis=0)
-            self.converged_ = np.concatenate([s.residual < s.tol for s in settlings]).all(axis=0)
-            self._tell_unsettled(settlings)
+        warn_once(concern for encoder in firsts for concern in encoder.data_warnings(graphs))
+        convergences = [convergence for fit in kept for convergence in fit.convergences]
+        if convergences:
+            self.n_iter_ = np.concatenate([s.n_iter for s in convergences]).max(axis=0)
+            self.converged_ = np.concatenate([s.residual < s.tol for s in convergences]).all(axis=0)
+            self._warn_unconverged(convergences)
         return predictions
 
-    def _take(
+    def _set_models(
         self,
         models: Sequence[FittedModel],
         targets: Targets,
@@ -245,7 +251,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         """What alpha and base models are chosen by."""
         if self._scoring is not None:
             return named_scoring(self._scoring, targets.classify).metric
-        return usual_scoring(targets.rarest()).metric if targets.classify else squared_error
+        return default_scoring(targets.rarest()).metric if targets.classify else squared_error
 
     def _check_parameters(self) -> None:
         """Raise ValueError for the first parameter that breaks its rule."""
@@ -275,11 +281,11 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         "missing" their outputs are NaN, and a warning counts them.
         """
         if errors != "raise":
-            return self._of_usable(X, errors, self.outputs)
+            return self._for_valid_graphs(X, errors, self.outputs)
         graphs = self._check_graphs(X)
         if len(graphs) == 0:
             return np.empty((0, self._n_outputs))
-        tell_unseen(len(self._unseen(graphs)), len(graphs))
+        warn_unknown_labels(len(self._unknown_labels(graphs)), len(graphs))
         return self._outputs_of(graphs, self._encodings(graphs))
 
     def _outputs_and_novelty(self, graphs: GraphBatch) -> tuple[Floats, Floats | None]:
@@ -299,9 +305,9 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
     def _outputs_of(self, graphs: GraphBatch, encodings: Sequence[Encoding]) -> Floats:
         """Outputs (n_graphs, q) of graphs that are encoded by each fitted model."""
-        settlings = [found.settling for found in encodings if found.settling is not None]
-        if settlings:
-            self._tell_unsettled(settlings)
+        convergences = [found.convergence for found in encodings if found.convergence is not None]
+        if convergences:
+            self._warn_unconverged(convergences)
         pairs = zip(self.estimators_, encodings, strict=True)
         with _blas_limit(graphs):
             outputs = [model.outputs(encoding, graphs) for model, encoding in pairs]
@@ -309,11 +315,11 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         check_finite(mean, "its output")
         return mean
 
-    def _tell_unsettled(self, settlings: list[Settling]) -> None:
+    def _warn_unconverged(self, convergences: list[Convergence]) -> None:
         if self._remedy is None:
-            tell_unsettled(settlings)
+            warn_unconverged(convergences)
         else:
-            tell_unsettled(settlings, self._remedy)
+            warn_unconverged(convergences, self._remedy)
 
     def _mean_score(self, X: Any, y: Any, metric: Metric) -> float:
         """Mean over targets of a metric of outputs, each on the graphs for which it is known."""
@@ -367,7 +373,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             described.check(graphs)
         return graphs
 
-    def usable(self, X: Any) -> Sifted:
+    def valid_graphs(self, X: Any) -> ValidGraphs:
         """Return the valid graphs, and why the model cannot take the others.
 
         Raises
@@ -381,41 +387,43 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         >>> from fdgnn.datasets import make_motif_graphs
         >>> graphs, y = make_motif_graphs(60, random_state=0)
         >>> model = FDGNNClassifier(random_state=0).fit(graphs, y)
-        >>> found = model.usable([graphs[0], "no graph", graphs[1]])
+        >>> found = model.valid_graphs([graphs[0], "no graph", graphs[1]])
         >>> found.rows, model.predict(found.graphs).shape
         (array([0, 2]), (2,))
-        >>> found.faults[1][:18]
+        >>> found.errors[1][:18]
         'it is a str, not a'
         """
         check_is_fitted(self)
         if isinstance(X, GraphBatch):
-            found = Sifted(self._check_graphs(X), np.arange(len(X)), {})
+            found = ValidGraphs(self._check_graphs(X), np.arange(len(X)), {})
         else:
-            found = sift(items_of(X), like=self, fits=self._refusal)
+            found = valid_graphs(items_of(X), like=self, fits=self._kind_error)
         if len(found.graphs) == 0:
             return found
-        refused = _of_all(model.encoder.refusals(found.graphs) for model in self.estimators_)
+        refused = _of_all(model.encoder.graph_errors(found.graphs) for model in self.estimators_)
         return found.without(refused) if refused else found
 
-    def _told_usable(self, X: Any, stacklevel: int = 5) -> Sifted:
-        """Return the same as `usable`, with a warning of how many graphs are invalid."""
-        found = self.usable(X)
-        if found.faults:
-            first, reason = next(iter(found.faults.items()))
+    def _valid_graphs_with_warning(self, X: Any, stacklevel: int = 5) -> ValidGraphs:
+        """Return the same as `valid_graphs`, with a warning of how many graphs are invalid."""
+        found = self.valid_graphs(X)
+        if found.errors:
+            first, reason = next(iter(found.errors.items()))
             warnings.warn(
-                f"{len(found.faults)} of {len(found.rows) + len(found.faults)} graphs cannot be "
+                f"{len(found.errors)} of {len(found.rows) + len(found.errors)} graphs cannot be "
                 f"used, and have no answer; the first is graph {first}: {reason}",
-                UnusableGraphWarning,
+                InvalidGraphWarning,
                 stacklevel=stacklevel,
             )
         return found
 
-    def _of_usable(self, X: Any, errors: str, answer: Callable[[GraphBatch], Floats]) -> Floats:
+    def _for_valid_graphs(
+        self, X: Any, errors: str, answer: Callable[[GraphBatch], Floats]
+    ) -> Floats:
         """Answers (n_graphs, ...) that are NaN for invalid graphs."""
         check_choice("errors", errors, ("raise", "missing"))
-        found = self._told_usable(X)
+        found = self._valid_graphs_with_warning(X)
         answers = answer(found.graphs)
-        spread = np.full((len(found.rows) + len(found.faults), *answers.shape[1:]), np.nan)
+        spread = np.full((len(found.rows) + len(found.errors), *answers.shape[1:]), np.nan)
         spread[found.rows] = answers
         return spread
 
@@ -425,25 +433,27 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         is_of_molecules = schema is not None and schema.source == "molecules"
         return "; it was fitted on molecules, so give it SMILES" if is_of_molecules else ""
 
-    def _refusal(self, kind: Kind) -> str | None:
+    def _kind_error(self, kind: Kind) -> str | None:
         """Return why the model cannot take graphs of a kind; None if it can."""
-        lacks = (model.encoder.lacking(kind) for model in self.estimators_)
-        found = self._graph_kind.refusal(kind, self._molecules_only())
+        lacks = (model.encoder.kind_error(kind) for model in self.estimators_)
+        found = self._graph_kind.mismatch(kind, self._molecules_only())
         return found or next(filter(None, lacks), None)
 
     # ------------------------------------------------------------------ applicability domain
 
-    def unseen(self, X: Any) -> dict[int, str]:
+    def unknown_labels(self, X: Any) -> dict[int, str]:
         """Return the positions of graphs with labels that no training graph has, and which.
 
         The model knows nothing about these labels: its outputs rest on the rest of the graph.
         """
         graphs = self._check_graphs(X)
-        return self._unseen(graphs) if len(graphs) else {}
+        return self._unknown_labels(graphs) if len(graphs) else {}
 
-    def _unseen(self, graphs: GraphBatch) -> dict[int, str]:
-        found = _of_all(model.encoder.unseen(graphs) for model in self.estimators_)
-        return found if self._descriptors is None else self._descriptors.unseen(graphs) | found
+    def _unknown_labels(self, graphs: GraphBatch) -> dict[int, str]:
+        found = _of_all(model.encoder.unknown_labels(graphs) for model in self.estimators_)
+        return (
+            found if self._descriptors is None else self._descriptors.unknown_labels(graphs) | found
+        )
 
     def novelty(self, X: Any, errors: str = "raise") -> Floats:
         """How unlike the training graphs each graph is, (n_graphs,), from 0 to 1.
@@ -452,7 +462,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         WL features, its leverage (`fdgnn.applicability`). `errors` is that of `outputs`.
         """
         if errors != "raise":
-            return self._of_usable(X, errors, self.novelty)
+            return self._for_valid_graphs(X, errors, self.novelty)
         graphs = self._check_graphs(X)
         if self._novelty is None:
             raise ValueError(
@@ -473,9 +483,9 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         number among their descriptors is beyond those of all training graphs.
         """
         graphs = self._check_graphs(X)
-        return self._told_unlike(graphs, None if self._novelty is None else self.novelty(graphs))
+        return self._out_of_domain(graphs, None if self._novelty is None else self.novelty(graphs))
 
-    def _told_unlike(self, graphs: GraphBatch, novelty: Floats | None) -> dict[int, str]:
+    def _out_of_domain(self, graphs: GraphBatch, novelty: Floats | None) -> dict[int, str]:
         """Return the same for checked graphs whose novelty (n_graphs,) is known, or None."""
         found: dict[int, str] = {}
         if self._novelty is not None and novelty is not None:

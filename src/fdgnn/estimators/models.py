@@ -21,7 +21,7 @@ from fdgnn.expansion import RandomExpansion
 from fdgnn.fitting import BaseModel, FittedModel, draw_expansion
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
-from fdgnn.limits import MAX_NETWORKS, MAX_UNITS
+from fdgnn.limits import MAX_ESTIMATORS, MAX_UNITS
 from fdgnn.linear import KernelRidge, LinearReadout, Moments, Ridge
 from fdgnn.metrics import accuracy, r2
 from fdgnn.parameters import Number, NumberOr, OneOf, Rule, available_with
@@ -52,7 +52,7 @@ class SingleEncoder(GraphModel):
 
     _rules: ClassVar[Mapping[str, Rule]] = {
         "n_projections": Number(0, whole=True, optional=True, most=MAX_UNITS),
-        "n_estimators": Number(1, whole=True, most=MAX_NETWORKS),
+        "n_estimators": Number(1, whole=True, most=MAX_ESTIMATORS),
     }
 
     def _encoder(self) -> Encoder:
@@ -293,7 +293,7 @@ class Composed(SingleEncoder):
     def _encoder_names(self) -> tuple[Any, ...]:
         return (self.encoder,)
 
-    def _take_readout(self, readout: Ridge | KernelRidge) -> None:
+    def _set_readout(self, readout: Ridge | KernelRidge) -> None:
         self.readout = readout
 
     @property
@@ -423,7 +423,7 @@ class FDGNN(ReservoirParameters, SingleEncoder):
         """Ridge regression with the paper's alpha, which counts in absolute units."""
         return Ridge(alpha=self.alpha, normalize=False)
 
-    def _take_readout(self, readout: Ridge | KernelRidge) -> None:
+    def _set_readout(self, readout: Ridge | KernelRidge) -> None:
         self.alpha = readout.alpha
 
     @with_one_blas_thread
@@ -460,7 +460,7 @@ class FDGNN(ReservoirParameters, SingleEncoder):
                 FittedModel(drawn.encoder, drawn.expansion, readout, float(self.alpha), drawn.name)
             )
         self._novelty = None
-        self._take(models, targets, None)
+        self._set_models(models, targets, None)
         return self
 
     # ------------------------------------------------------------------ weights

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from fdgnn.arrays import Array, Floats, Ints, frozen, looked_up, offsets_of, positions, ranges
-from fdgnn.exceptions import GraphError, UnseenLabelError
+from fdgnn.exceptions import GraphError, UnknownLabelError
 from fdgnn.graphs import checks, colors
 from fdgnn.graphs.descriptors import Descriptors, mixed_kinds
 from fdgnn.graphs.graph import Faults, Graph, Kind, Union, join, merge_arcs, read_parts
@@ -473,7 +473,7 @@ class GraphBatch(Sequence[Graph]):
 
         Raises
         ------
-        UnseenLabelError
+        UnknownLabelError
             Naming the first graph with a label that the vocabulary lacks, unless `blank`.
         """
         if self.label_codes is None or self.label_values is None:
@@ -499,9 +499,9 @@ class GraphBatch(Sequence[Graph]):
         label = self.label_values[self.label_codes[v]].item()
         known = ", ".join(map(repr, np.asarray(vocabulary)[:10].tolist()))
         known += ", ..." * (len(vocabulary) > 10)
-        raise UnseenLabelError(
+        raise UnknownLabelError(
             f"vertex label {label!r} was not seen during fit; known are {known}; "
-            "leave such graphs out (model.usable does), or fit on data that has every label "
+            "leave such graphs out (model.valid_graphs does), or fit on data that has every label "
             "(folds of one batch, as_batch(graphs), share its labels; folds of a list do not), "
             'or fit with handle_unknown="ignore"',
             int(self.graph_of_vertex[v]),

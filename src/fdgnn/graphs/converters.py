@@ -44,14 +44,14 @@ from fdgnn.schema import (
 )
 
 __all__ = [
-    "Sifted",
+    "ValidGraphs",
     "as_batch",
     "from_networkx",
     "from_pyg",
     "from_scipy",
     "items_of",
-    "sift",
     "to_networkx",
+    "valid_graphs",
 ]
 
 
@@ -159,17 +159,17 @@ def as_batch(
         if like is None:
             raise GraphError("no graphs: a batch needs at least one")
         return GraphBatch.empty(schema_of(like))
-    found = sift(items, like=like, names=names, directed=directed, molecules=molecules)
-    if found.faults:
-        first = min(found.faults)
-        remedy = _REMEDY if hasattr(like, "usable") else ""
-        raise GraphError(found.faults[first] + remedy, first)
+    found = valid_graphs(items, like=like, names=names, directed=directed, molecules=molecules)
+    if found.errors:
+        first = min(found.errors)
+        remedy = _REMEDY if hasattr(like, "valid_graphs") else ""
+        raise GraphError(found.errors[first] + remedy, first)
     return found.graphs if descriptors is None else found.graphs.with_descriptors(descriptors)
 
 
 _REMEDY = (
     '; predict(..., errors="missing") and explain(..., errors="missing") answer the others, and '
-    "`usable` lists all such graphs"
+    "`valid_graphs` lists all such graphs"
 )
 
 
@@ -195,7 +195,7 @@ def _check_label_columns(graphs: GraphBatch, like: Any) -> None:
 
 
 @dataclass(frozen=True)
-class Sifted:
+class ValidGraphs:
     """The graphs of a list that can be used, and what is wrong with the others.
 
     Attributes
@@ -204,23 +204,23 @@ class Sifted:
         Those that can be used; there may be none.
     rows : (n_graphs,) int64
         Their positions in the list.
-    faults : dict of str by int
+    errors : dict of str by int
         Positions of the others, and why they cannot be used.
     """
 
     graphs: GraphBatch
     rows: Ints
-    faults: dict[int, str]
+    errors: dict[int, str]
 
-    def without(self, refused: Mapping[int, str]) -> Sifted:
+    def without(self, refused: Mapping[int, str]) -> ValidGraphs:
         """Take more graphs away, by their positions in the batch, each with a reason."""
         kept = np.setdiff1d(np.arange(len(self.graphs)), list(refused))
         more = {int(self.rows[g]): reason for g, reason in refused.items()}
-        faults = dict(sorted((self.faults | more).items()))
-        return Sifted(self.graphs[kept], self.rows[kept], faults)
+        faults = dict(sorted((self.errors | more).items()))
+        return ValidGraphs(self.graphs[kept], self.rows[kept], faults)
 
 
-def sift(
+def valid_graphs(
     items: Sequence[Any],
     *,
     like: Any = None,
@@ -228,7 +228,7 @@ def sift(
     directed: bool = False,
     molecules: Mapping[str, Any] | None = None,
     fits: Callable[[Kind], str | None] | None = None,
-) -> Sifted:
+) -> ValidGraphs:
     """Convert the graphs of a list that can be used, and find out why the others cannot.
 
     Parameters are those of `as_batch`; `fits` says what is wrong with graphs of a kind, if
@@ -247,7 +247,7 @@ def sift(
     return _converted(items, names, directed, fits, columns)
 
 
-def _read_molecules(items: Sequence[Any], schema: InputSchema) -> Sifted:
+def _read_molecules(items: Sequence[Any], schema: InputSchema) -> ValidGraphs:
     read = MoleculeReader.of(schema).read
     molecules: dict[int, Raw] = {}
     faults: dict[int, str] = {}
@@ -257,7 +257,9 @@ def _read_molecules(items: Sequence[Any], schema: InputSchema) -> Sifted:
         except GraphError as error:
             faults[i] = error.reason
     found = join(molecules, schema)
-    return _sifted(found.graphs or GraphBatch.empty(schema), faults | found.faults, len(items))
+    return _valid_graphs(
+        found.graphs or GraphBatch.empty(schema), faults | found.faults, len(items)
+    )
 
 
 def _molecule_schema(given: Mapping[str, Any], known: InputSchema | None) -> InputSchema:
@@ -280,7 +282,7 @@ def _converted(
     directed: bool,
     fits: Callable[[Kind], str | None] | None,
     known: tuple[str | int, ...] | None,
-) -> Sifted:
+) -> ValidGraphs:
     """Convert each item by itself; `known` are the labels that a model has columns for."""
     graphs: dict[int, Graph] = {}
     faults: dict[int, str] = {}
@@ -297,15 +299,15 @@ def _converted(
         found = found_in_all(given, found, "edge_labels")
     if names["weight_attribute"] is None:
         found = found_in_all(given, found, "weights")
-    sifted, columns = _collected(dict(zip(graphs, found, strict=True)), faults, fits, known)
-    if len(sifted.graphs) == 0:
-        return sifted
+    valid, columns = _collected(dict(zip(graphs, found, strict=True)), faults, fits, known)
+    if len(valid.graphs) == 0:
+        return valid
     if all(map(is_networkx, given)):
-        schema = network_schema(sifted.graphs, names, columns)
-        sifted = replace(sifted, graphs=replace(sifted.graphs, schema=schema))
+        schema = network_schema(valid.graphs, names, columns)
+        valid = replace(valid, graphs=replace(valid.graphs, schema=schema))
     if known is None:  # what a model does not use was told when it was fitted
         warn_unused_attributes(given, found, names)
-    return sifted
+    return valid
 
 
 def _collected(
@@ -313,7 +315,7 @@ def _collected(
     faults: dict[int, str],
     fits: Callable[[Kind], str | None] | None,
     known: tuple[str | int, ...] | None,
-) -> tuple[Sifted, tuple[str | int, ...]]:
+) -> tuple[ValidGraphs, tuple[str | int, ...]]:
     """Join graphs, given by their positions; say for which labels there are columns, too."""
     columns: tuple[str | int, ...] = ()
     n = len(graphs) + len(faults)
@@ -325,14 +327,14 @@ def _collected(
     faults |= {places[error.graph]: error.reason for error in errors if error.graph is not None}
     if batch is not None and columns:
         batch = replace(batch, schema=schema_with(batch, columns))
-    return _sifted(GraphBatch.empty() if batch is None else batch, faults, n), columns
+    return _valid_graphs(GraphBatch.empty() if batch is None else batch, faults, n), columns
 
 
-def _sifted(graphs: GraphBatch, faults: dict[int, str], n: int) -> Sifted:
+def _valid_graphs(graphs: GraphBatch, faults: dict[int, str], n: int) -> ValidGraphs:
     if not faults:
-        return Sifted(graphs, np.arange(n), faults)
+        return ValidGraphs(graphs, np.arange(n), faults)
     rows = np.array([i for i in range(n) if i not in faults], dtype=np.int64)
-    return Sifted(graphs, rows, dict(sorted(faults.items())))
+    return ValidGraphs(graphs, rows, dict(sorted(faults.items())))
 
 
 # ---------------------------------------------------------------------- which kind is it?

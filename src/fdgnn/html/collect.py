@@ -451,7 +451,7 @@ def _domain(
     if model._novelty is None:
         return None
     scores = model.novelty(graphs)
-    reasons = model._told_unlike(graphs, scores)
+    reasons = model._out_of_domain(graphs, scores)
     outside = np.isin(np.arange(len(graphs)), list(reasons))
 
     def error(chosen: npt.NDArray[np.bool_]) -> float | None:

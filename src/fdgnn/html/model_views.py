@@ -217,7 +217,7 @@ def reservoir_dynamics(model: Any, graphs: GraphBatch) -> ReservoirDynamics | No
     dynamics = dynamics_of(model)
     if dynamics is None:
         return None
-    able = np.setdiff1d(np.arange(len(graphs)), list(dynamics.encoder.refusals(graphs)))
+    able = np.setdiff1d(np.arange(len(graphs)), list(dynamics.encoder.graph_errors(graphs)))
     if len(able) == 0:
         return None
     iterated = able[_iterated(dynamics, graphs if len(able) == len(graphs) else graphs[able])]

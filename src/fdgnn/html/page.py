@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fdgnn._version import __version__
-from fdgnn.datasets.home import cache_home, tell_not_kept
+from fdgnn.datasets.home import cache_home, warn_not_cached
 from fdgnn.extras import require
 from fdgnn.files import write_aside
 
@@ -203,4 +203,4 @@ def _cache(path: Path, script: str) -> None:
             file.write(hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
     except OSError as error:
         what = "the script that draws the charts of pages"
-        tell_not_kept(what, "it will be made", path.parent, error)
+        warn_not_cached(what, "it will be made", path.parent, error)

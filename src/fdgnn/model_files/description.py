@@ -293,7 +293,7 @@ def set_seed(record: ModelRecord, estimator: Any) -> None:
         return
     seed = record.seed.sequence()
     if isinstance(estimator, Encoder):
-        estimator.take_seed(seed)
+        estimator.set_seed(seed)
     else:
         estimator.seed_ = seed
     parameters = estimator.get_params(deep=False)
@@ -379,7 +379,7 @@ def _restored(
     inner = grouped({name: arrays[name] for name in arrays.keys() - own.keys()})
     encoder = restore_encoder(described.encoder, inner.get("encoder", {}), record.graph_kind)
     encoder.input_schema_ = record.schema
-    encoder.take_seed(described.seed.sequence())
+    encoder.set_seed(described.seed.sequence())
     expansion = take_expansion(own, encoder, base.n_projections)
     descriptors = _descriptors(record, described)
     seen = encoder.n_features_out if expansion is None else len(expansion.projection_)

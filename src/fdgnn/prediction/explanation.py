@@ -21,7 +21,7 @@ from fdgnn.exceptions import (
     DatasetFormatError,
     DatasetNotFoundError,
     GraphError,
-    UnseenLabelWarning,
+    UnknownLabelWarning,
     UnusedDataWarning,
 )
 from fdgnn.explanations import Explanation, VertexGroup, connected_parts, explain, molecule_groups
@@ -29,7 +29,7 @@ from fdgnn.explanations.drawing import draw_explanation, draw_molecule
 from fdgnn.explanations.groups import GroupsOfGraph, atom_symbols, check_smarts, name_of_smarts
 from fdgnn.graphs import Graph, GraphBatch
 from fdgnn.prediction.output import table_writer
-from fdgnn.prediction.predictor import usable_rows
+from fdgnn.prediction.predictor import valid_rows
 from fdgnn.records import Record, decode
 
 Cells = dict[str, Any]  # one row of output, by column
@@ -61,7 +61,7 @@ def explain_table(
     groups: GroupChoice,
 ) -> tuple[list[ExplainedRow], list[Reject]]:
     """Explain the wanted rows of a table, or all of them; return also those that cannot be."""
-    usable, rejects = usable_rows(model, table)
+    usable, rejects = valid_rows(model, table)
     rejected = [reject for reject in rejects if wanted is None or reject.row in wanted]
     numbers = (table.start + table.rows[usable]).tolist()
     chosen = {g: n for g, n in zip(usable.tolist(), numbers, strict=True)
@@ -70,9 +70,9 @@ def explain_table(
         return [], rejected
     graphs, rows = table.graphs[list(chosen)], list(chosen.values())
     smiles = [None if table.smiles is None else table.smiles[g] for g in chosen]
-    unseen = model.unseen(graphs)
+    unseen = model.unknown_labels(graphs)
     with warnings.catch_warnings():  # the column "warning" has it, for all tables
-        warnings.simplefilter("ignore", UnseenLabelWarning)
+        warnings.simplefilter("ignore", UnknownLabelWarning)
         explanations = explain(
             model, graphs, target=_class_called(target, model), edges=edges,
             groups=groups.of(graphs, rows, smiles),

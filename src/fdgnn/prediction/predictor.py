@@ -32,14 +32,14 @@ class PredictedRows:
         `Predictor.columns`.
     rejects : list of Reject
         The rows that cannot be predicted; the column "error" has their reasons, too.
-    n_unseen, n_unlike, n_changed : int
+    n_unknown, n_unlike, n_changed : int
         How many rows have labels that no training graph has, are unlike the training graphs, and
         were changed before they were read.
     """
 
     columns: dict[str, list[Any]]
     rejects: list[Reject]
-    n_unseen: int = 0
+    n_unknown: int = 0
     n_unlike: int = 0
     n_changed: int = 0
 
@@ -52,7 +52,7 @@ class RowCounts(Record, frozen=True, kw_only=True):
 
     rows: int = 0
     rejected: int = 0
-    unseen_labels: int = 0
+    unknown_labels: int = 0
     unlike: int = 0
     changed: int = 0
     first_rejects: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class RowCounts(Record, frozen=True, kw_only=True):
         return RowCounts(
             rows=self.rows + len(some),
             rejected=self.rejected + len(some.rejects),
-            unseen_labels=self.unseen_labels + some.n_unseen,
+            unknown_labels=self.unknown_labels + some.n_unknown,
             unlike=self.unlike + some.n_unlike,
             changed=self.changed + some.n_changed,
             first_rejects=self.first_rejects + rejects,
@@ -128,7 +128,7 @@ class Predictor:
     def predict(self, table: GraphTable) -> PredictedRows:
         """Predict the rows of one table."""
         model, start = self.model, table.start
-        usable, rejects = usable_rows(model, table)
+        usable, rejects = valid_rows(model, table)
         found: dict[str, list[Any]] = {self.id_name: list(table.ids)}
         found |= {name: [None] * table.n_rows for name in self.columns}
         for reject in rejects:
@@ -137,14 +137,14 @@ class Predictor:
             return PredictedRows(found, rejects)
         graphs = table.graphs if len(usable) == len(table.graphs) else table.graphs[usable]
         rows = table.rows[usable].tolist()
-        unseen = model.unseen(graphs)
+        unseen = model.unknown_labels(graphs)
         outputs, novelty = model._outputs_and_novelty(graphs)
         for target in self._targets:
             for name, values in target.values(outputs).items():
                 _put(found[name], rows, values)
         if novelty is not None:
             _put(found["novelty"], rows, novelty.tolist())
-        unlike = model._told_unlike(graphs, novelty)
+        unlike = model._out_of_domain(graphs, novelty)
         for g, why in unlike.items():
             found["unlike"][rows[g]] = why
         for g, why in unseen.items():
@@ -211,12 +211,12 @@ def load_predictor(path: str | os.PathLike[str]) -> Any:
     return model
 
 
-def usable_rows(model: Any, table: GraphTable) -> tuple[Ints, list[Reject]]:
+def valid_rows(model: Any, table: GraphTable) -> tuple[Ints, list[Reject]]:
     """Return positions of graphs that the model can take, and the rejected rows."""
     if table.graphs is None:
         return np.empty(0, dtype=np.int64), list(table.rejects)
     hint = "; a model of `fdgnn fit --handle-unknown ignore` takes such graphs"
-    faults = model.usable(table.graphs).faults
+    faults = model.valid_graphs(table.graphs).errors
     rows = {int(table.rows[g]): reason + hint for g, reason in faults.items()}
     refused = [Reject(table.start + row, table.ids[row], why) for row, why in rows.items()]
     rejects = sorted([*table.rejects, *refused], key=lambda reject: reject.row)

@@ -159,7 +159,7 @@ def _inputs(graphs: GraphBatch, reservoir: DeepReservoir) -> tuple[npt.NDArray[n
 def _codes(graphs: GraphBatch, reservoir: DeepReservoir) -> npt.NDArray[np.int32]:
     """Give the column of W_I that each vertex reads; -1 where it has no input."""
     assert reservoir.vocabulary is not None
-    return graphs.encode_labels(reservoir.vocabulary, blank=reservoir.blank_unseen)
+    return graphs.encode_labels(reservoir.vocabulary, blank=reservoir.blank_unknown)
 
 
 # ---------------------------------------------------------------------- solver="paper"

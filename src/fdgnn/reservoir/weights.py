@@ -100,7 +100,7 @@ class DeepReservoir:
     vocabulary : tuple, optional
         The vertex labels behind these columns. None if the input is real features or, for graphs
         with neither labels nor features, the constant 1.
-    blank_unseen : bool, default=False
+    blank_unknown : bool, default=False
         Whether a vertex whose label is not in the vocabulary has no input, only the bias; else
         such a graph is an error.
     """
@@ -108,14 +108,14 @@ class DeepReservoir:
     weights: Weights
     n_inputs: int
     vocabulary: tuple[Any, ...] | None = None
-    blank_unseen: bool = False
+    blank_unknown: bool = False
 
     def __post_init__(self) -> None:
         frozen(*self.weights)
 
     def __reduce__(self) -> tuple[type[DeepReservoir], tuple[Any, ...]]:
         # By the constructor, so that the arrays of a copy are read-only as well.
-        return DeepReservoir, (self.weights, self.n_inputs, self.vocabulary, self.blank_unseen)
+        return DeepReservoir, (self.weights, self.n_inputs, self.vocabulary, self.blank_unknown)
 
     # ------------------------------------------------------------------ ways in and out
 
@@ -129,7 +129,7 @@ class DeepReservoir:
         n_connections: int,
         n_inputs: int,
         vocabulary: tuple[Any, ...] | None = None,
-        blank_unseen: bool = False,
+        blank_unknown: bool = False,
     ) -> DeepReservoir:
         """Take back what `arrays` gave, for instance from a file.
 
@@ -150,7 +150,7 @@ class DeepReservoir:
         for name, shape in zip(Weights._fields, shapes, strict=True):
             _check_array(arrays.get(name), name, shape, columns.get(name))
         copies = (np.array(arrays[name], order="C") for name in Weights._fields)
-        return cls(Weights(*copies), n_inputs, vocabulary, blank_unseen)
+        return cls(Weights(*copies), n_inputs, vocabulary, blank_unknown)
 
     def arrays(self) -> dict[str, Array]:
         """Give the weights by name, for `from_arrays`."""
@@ -283,7 +283,7 @@ def draw_reservoir(
     graphs: GraphBatch,
     degree: float,
     seed: np.random.SeedSequence,
-    blank_unseen: bool = False,
+    blank_unknown: bool = False,
 ) -> DeepReservoir:
     """Draw a reservoir for the kind of vertices that `graphs` have.
 
@@ -295,7 +295,7 @@ def draw_reservoir(
     draw = _draw_cycles if config.n_connections == 1 else _draw_wiring
     # Graphs without arcs have k = 0. There W_H multiplies nothing, so any scale will do.
     weights = draw(config, n, seed, degree or 1.0)
-    reservoir = DeepReservoir(weights, n, vocabulary, blank_unseen)
+    reservoir = DeepReservoir(weights, n, vocabulary, blank_unknown)
     _check_weights(reservoir.largest_recurrent, degree)
     return reservoir
 

@@ -79,7 +79,7 @@ class ShardRequest:
     options : mapping
         Arguments of `fdgnn.iter_graphs`.
     schema : InputSchema or None
-        What was settled on the first shard.
+        What was inferred from the first shard.
     n_rows : int
         Rows of a chunk.
     """
@@ -108,7 +108,7 @@ class ShardRequest:
         except DAMAGE as error:
             raise DatasetFormatError(f"{shard.path}: it cannot be read ({error})") from error
 
-    def settled(self, shard: Shard) -> ShardRequest:
+    def resolved(self, shard: Shard) -> ShardRequest:
         """Decide on the first rows of a shard how to read all."""
         few = replace(self, n_rows=min(self.n_rows, 1_000))
         with few.open(shard) as tables:
@@ -119,6 +119,6 @@ class ShardRequest:
 
 
 def _left_open(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options that a schema does not settle."""
+    """Options that a schema leaves open."""
     kept = ("format", "target", "numeric", "id_column", "smiles_column", "strict")
     return {name: options[name] for name in kept if name in options}

@@ -35,7 +35,7 @@ from fdgnn.folds import MANY_GRAPHS, N_FOLDS, TRAIN, choice_folds, salt_of, sign
 from fdgnn.graphs.converters import as_batch
 from fdgnn.linear import Ridge
 from fdgnn.linear.path import MANY
-from fdgnn.metrics import OF_NUMBERS, named_scoring, usual_scoring
+from fdgnn.metrics import OF_NUMBERS, default_scoring, named_scoring
 from fdgnn.scale.chunks import Block, Chunk, ChunkedGraphs, parse_block, save_chunk
 from fdgnn.scale.plan import MemoryPlan, plan_memory, workers_for
 from fdgnn.scale.shards import Shard, ShardRequest, rows_about
@@ -99,13 +99,13 @@ def read_shards(
     """Read all shards into chunks in a folder; what was read before is found again."""
     start = time.perf_counter()
     workers.check_sees(folder)
-    settled = request.settled(shards[0])
+    resolved = request.resolved(shards[0])
     # Each block goes through the lines of its whole shard, so there are no more than readers.
     stride = min(-(-4 * workers.n_readers // len(shards)), workers.n_readers)
     blocks = [Block(shard, first, stride) for shard in shards for first in range(stride)]
     progress = _Progress(rows_about(shards), folder, request.n_rows, context)
     here = workers.client is None and min(workers.n_processes, len(blocks)) == 1
-    parse = partial(parse_block, settled, folder, progress.add if here else None)
+    parse = partial(parse_block, resolved, folder, progress.add if here else None)
     found = list(workers.run(parse, blocks, progress.look))
     numbered = [
         (shards.index(block.shard), chunk.report.number, chunk)
@@ -114,7 +114,7 @@ def read_shards(
     ]
     chunks = [chunk for *_, chunk in sorted(numbered, key=lambda each: each[:2])]
     progress.end(sum(chunk.report.n_rows for chunk in chunks))
-    graphs = _chunked(chunks, settled, folder, plan, workers, context)
+    graphs = _chunked(chunks, resolved, folder, plan, workers, context)
     n_new = sum(new for _, new in found)
     return ReadShards(graphs, chunks, n_new, time.perf_counter() - start)
 
@@ -244,7 +244,7 @@ def _evaluation(model: Any, targets: Targets, predictions: Floats, n_graphs: int
     if model._scoring is not None:
         chosen = named_scoring(model._scoring, classify)
     else:
-        chosen = usual_scoring(targets.rarest()) if classify else OF_NUMBERS["r2"]
+        chosen = default_scoring(targets.rarest()) if classify else OF_NUMBERS["r2"]
     tested = np.ones((1, len(targets)), dtype=bool)
     return Evaluation(
         n_graphs=n_graphs,

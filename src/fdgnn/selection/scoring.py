@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from fdgnn.arrays import Array, Floats
 from fdgnn.fitting import FitTask, mean_of_known
-from fdgnn.metrics import OF_CLASSES, Metric, Scoring, known_scoring, named_scoring, usual_scoring
+from fdgnn.metrics import OF_CLASSES, Metric, Scoring, default_scoring, known_scoring, named_scoring
 from fdgnn.targets import Targets, winning_class
 from fdgnn.uncertainty import best_threshold
 
@@ -25,7 +25,7 @@ def scoring_of(given: Any, targets: Targets) -> Scoring:
         Neither fdgnn nor scikit-learn knows the name, or it is not for such targets.
     """
     if given is None:
-        return usual_scoring(targets.rarest())
+        return default_scoring(targets.rarest())
     if isinstance(given, str) and not _only_in_scikit(given, targets.classify):
         return named_scoring(given, targets.classify, "or one of scikit-learn's for these")
     if targets.classes is not None and len(targets.classes) > 1:

@@ -36,7 +36,7 @@ from fdgnn.folds import N_FOLDS, TEST, Splitters, check_groups
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.limits import MAX_CONFIGURATIONS
-from fdgnn.metrics import OF_CLASSES, Scoring, known_scoring, named_scoring, tell_rare_class
+from fdgnn.metrics import OF_CLASSES, Scoring, known_scoring, named_scoring, warn_class_imbalance
 from fdgnn.parameters import Jobs, Number, Rule, check_parameters
 from fdgnn.seeds import integer_seed, seed_sequence
 from fdgnn.selection.scoring import NestedPredictions, chosen_thresholds, scoring_of
@@ -198,7 +198,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         graphs = as_batch(X)
         targets = read_targets(y, graphs, is_classifier(base))
         if groups is not None:
-            _tell_missing(groups)
+            _warn_missing(groups)
             groups = check_groups(groups, len(targets))
         task, graphs, groups, scorings = self._task(graphs, targets, sample_weight, groups)
         candidates = self._candidates(graphs)
@@ -272,8 +272,8 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             groups = None if groups is None else groups[some]
         base._check_threshold(targets)
         if self.scoring is None and base._scoring is None:
-            heeded = base.threshold is not None or base.class_weight is not None
-            tell_rare_class(targets, heeded, stacklevel=4)
+            handled = base.threshold is not None or base.class_weight is not None
+            warn_class_imbalance(targets, handled, stacklevel=4)
         scorings = self._scorings(targets)
         splitters = Splitters(self.cv, self.outer_cv, is_classifier(base), self.random_state)
         folds = splitters.rows(targets, groups)
@@ -521,7 +521,7 @@ def _searched(readout: Any) -> Any:
     return clone(readout).set_params(alpha="cv")
 
 
-def _tell_missing(groups: Any) -> None:
+def _warn_missing(groups: Any) -> None:
     """Warn of graphs without a group."""
     n_missing = sum(each is None or each != each for each in np.ravel(groups).tolist())
     if n_missing:
@@ -640,7 +640,7 @@ class _Best(NamedTuple):
 
     def without_readouts(self) -> _Best:
         """Return the candidate without what was trained on all graphs, which takes memory."""
-        return self._replace(fits=[replace(f, fitted=(), settlings=[]) for f in self.fits])
+        return self._replace(fits=[replace(f, fitted=(), convergences=[]) for f in self.fits])
 
     def model(self) -> tuple[Any, Parameters]:
         """Return the estimator, not fitted, and its parameters, with alpha where it is one."""
@@ -649,7 +649,7 @@ class _Best(NamedTuple):
         alphas = set(self.fits[0].chosen_alphas[self.row].tolist())
         if model._alpha_name is not None and len(alphas) == 1:
             readout = clone(self.configuration.bases[0].readout).set_params(alpha=min(alphas))
-            model._take_readout(readout)
+            model._set_readout(readout)
             params = params | {model._alpha_name: readout.alpha}
         return model, params
 
