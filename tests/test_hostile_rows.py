@@ -261,7 +261,7 @@ def test_quotes_that_never_close_are_read_once(tmp_path, monkeypatch):
     """A quoted field may span lines; looking for its end must not cost the square of them."""
     import csv
 
-    from fdgnn.datasets import text
+    from fdgnn.datasets import tables as text
 
     parsed, reader = [], csv.reader
 

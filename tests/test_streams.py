@@ -11,7 +11,7 @@ import pytest
 
 from commands import assert_one_clear_line, fdgnn
 from fdgnn import FDGNNClassifier, read_graphs, save_model
-from fdgnn.datasets.formats import shard_places
+from fdgnn.datasets.files import shard_places
 from fdgnn.exceptions import DatasetNotFoundError, UnusedDataWarning
 
 pytest.importorskip("rdkit")

@@ -68,7 +68,7 @@ def read_labeled(
 
 def is_table(data: str, format: str | None) -> bool:
     """Tell a file of rows from a TU dataset; raise an error for a file that is not there."""
-    from fdgnn.datasets.formats import recognize
+    from fdgnn.datasets.files import recognize
 
     path = expanduser(data)
     is_file = data == "-" or path.exists() or path.suffix != ""  # names of TU datasets have none

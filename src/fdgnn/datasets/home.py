@@ -16,19 +16,21 @@ import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import numpy as np
 
 from fdgnn.arrays import Array, Ints, padded, read_arrays
-from fdgnn.datasets.files import TextFile
 from fdgnn.exceptions import DatasetNotFoundError, DownloadError, FDGNNWarning, frames_of_libraries
 from fdgnn.extras import install_advice
 from fdgnn.files import expanduser, write_aside
 from fdgnn.graphs import GraphBatch, InputSchema
 from fdgnn.limits import MAX_DOWNLOAD_BYTES
 from fdgnn.records import decode, encode
+
+if TYPE_CHECKING:
+    from fdgnn.datasets.files import TextFile
 
 NOWHERE = Path(os.devnull) / "fdgnn"  # holds nothing, and nothing can be written there
 _told: set[tuple[str, Path]] = set()  # what cannot be kept, and where: each is told once

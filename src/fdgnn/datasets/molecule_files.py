@@ -8,7 +8,7 @@ from itertools import chain, islice
 from typing import Any
 
 from fdgnn.datasets.rows import BadRow, Cells, Row
-from fdgnn.datasets.text import BLANK, LOOK_AHEAD, Columns, Source, name_of, raw_lines, read_lines
+from fdgnn.datasets.tables import BLANK, LOOK_AHEAD, Columns, Source, name_of, raw_lines, read_lines
 from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.extras import require
 from fdgnn.graphs.molecules import BONDS, Molecule, MoleculeReader

@@ -12,7 +12,7 @@ import numpy as np
 from fdgnn.arrays import Array
 from fdgnn.datasets.files import open_unpacked
 from fdgnn.datasets.rows import BadRow, Row
-from fdgnn.datasets.text import read_csv
+from fdgnn.datasets.tables import read_csv
 from fdgnn.exceptions import DatasetFormatError, GraphError, warn_unused
 from fdgnn.extras import require
 from fdgnn.graphs import checks

@@ -17,12 +17,12 @@ import numpy as np
 from msgspec.structs import replace as replace_fields
 
 from fdgnn.datasets import molecule_files, networks
-from fdgnn.datasets.files import Stream, is_stream
-from fdgnn.datasets.formats import recognize
+from fdgnn.datasets.files import Stream, is_stream, recognize
 from fdgnn.datasets.molecule_files import MoleculeColumn, bonds_of, smiles_column
 from fdgnn.datasets.rows import FileRows, GraphTable, GraphTables, Row, RowReader
 from fdgnn.datasets.tables import (
     EDGES,
+    LOOK_AHEAD,
     Table,
     frame_table,
     graph_columns,
@@ -31,8 +31,10 @@ from fdgnn.datasets.tables import (
     is_graph_table,
     is_molecule_list,
     molecule_table,
+    name_of,
+    read_csv,
+    read_jsonl,
 )
-from fdgnn.datasets.text import LOOK_AHEAD, name_of, read_csv, read_jsonl
 from fdgnn.datasets.tu import load_tu
 from fdgnn.exceptions import DatasetFormatError
 from fdgnn.graphs.molecules import MoleculeReader

@@ -12,21 +12,38 @@ y          or any other column: the target, one number or text, or a list of one
 
 from __future__ import annotations
 
+import csv
+import os
+from codecs import BOM_UTF8
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain, islice, repeat
 from numbers import Number
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 
 from fdgnn.arrays import Array
-from fdgnn.datasets.rows import Row
-from fdgnn.exceptions import DatasetFormatError, GraphError, warn_unused
+from fdgnn.datasets.files import (
+    BLOCK,
+    DAMAGE,
+    STANDARD_INPUT,
+    Expansion,
+    Stream,
+    open_unpacked,
+    standard_input,
+)
+from fdgnn.datasets.rows import BadRow, Row
+from fdgnn.exceptions import DatasetError, DatasetFormatError, GraphError, warn_unused
 from fdgnn.extras import require
 from fdgnn.graphs import checks
 from fdgnn.graphs.molecules import is_molecule
 from fdgnn.graphs.raw import RawGraph
+from fdgnn.limits import MAX_ROW_BYTES
 from fdgnn.schema import InputSchema, ReadOptions
-from fdgnn.texts import parse_json
+from fdgnn.texts import parse_json, unguarded
 
 SMILES = "smiles"  # the column that a list of molecules stands for
 
@@ -195,3 +212,217 @@ def as_smiles(molecule: Any) -> Any:
     if not is_molecule(molecule):
         return None
     return require("rdkit.Chem", "chem", "molecules").MolToSmiles(molecule)
+
+
+# ---------------------------------------------------------------------- text
+
+
+LOOK_AHEAD = 100  # rows whose keys are the columns; also the lines that a quoted field may span
+
+Columns = list[str]
+Source = str | Path | Stream  # "-" is standard input
+Line = str | BadRow  # a line as text, or one that is too long
+LINE = 256  # bytes that a short line of a packed file counts as: a row takes that in memory
+BLANK = BadRow("its line is blank")
+
+
+def name_of(path: str | os.PathLike[str] | Stream) -> str:
+    """Say how messages name a file."""
+    return "standard input" if str(path) == STANDARD_INPUT else str(path)
+
+
+def read_lines(path: Source) -> Iterator[Line]:
+    """Yield the lines without their ends; one that is too long is a bad row.
+
+    A blank line is an empty text, so that the lines after it keep their numbers. Those before the
+    first line that is not blank, and after the last one, are left out. Bytes that are not UTF-8
+    become replacement characters, so that a name with an accent in an unused column does not stop
+    the reading.
+    """
+    n_blank, begun = 0, False
+    for line in raw_lines(path):
+        if line == b"\n":  # in less time than by decoding
+            n_blank += begun
+            continue
+        text = line if isinstance(line, BadRow) else _decoded(line)
+        if not text:
+            n_blank += begun
+            continue
+        yield from repeat("", n_blank)
+        yield text
+        n_blank, begun = 0, True
+
+
+def _decoded(line: bytes) -> str:
+    text = line.removeprefix(BOM_UTF8).decode("utf-8", "replace").rstrip("\r\n")
+    return "" if text.isspace() else text
+
+
+def raw_lines(path: Source) -> Iterator[bytes | BadRow]:
+    """Yield all lines with their ends; one that is too long is a bad row."""
+    most = int(MAX_ROW_BYTES.value)
+    with _readable(path), _open(path) as (stream, expansion):
+        uncounted = 0  # bytes that were read since the expansion was looked at
+
+        def read(n_bytes: int) -> bytes:
+            nonlocal uncounted
+            line = stream.readline(n_bytes)
+            uncounted += max(len(line), LINE)
+            if expansion is not None and uncounted >= BLOCK:
+                expansion.add(uncounted)
+                uncounted = 0
+            return line
+
+        while line := read(most + 1):
+            if len(line) <= most:
+                yield line
+                continue
+            while line and not line.endswith(b"\n"):  # the rest of the line is not kept
+                line = read(BLOCK)
+            yield BadRow(f"its line is too long; {MAX_ROW_BYTES.in_words}")
+
+
+@contextmanager
+def _readable(path: Source) -> Iterator[None]:
+    """Turn what a damaged file raises into an error that names it."""
+    try:
+        yield
+    except DatasetError:
+        raise
+    except DAMAGE as error:
+        why = getattr(error, "strerror", None) or error
+        raise DatasetFormatError(f"{name_of(path)}: it cannot be read ({why})") from error
+
+
+@contextmanager
+def _open(path: Source) -> Iterator[tuple[IO[bytes], Expansion | None]]:
+    if str(path) == STANDARD_INPUT:
+        yield standard_input(), None
+        return
+    if isinstance(path, Stream):
+        yield path.content, path.expansion
+        return
+    with open_unpacked(Path(path)) as opened:
+        yield opened
+
+
+# ---------------------------------------------------------------------- JSON lines
+
+
+def read_jsonl(path: Source, look_ahead: int = LOOK_AHEAD) -> tuple[Columns, Iterator[Row]]:
+    """Find the columns, as the first rows have them, and the rows, one per line."""
+    lines = read_lines(path)
+    first_lines = list(islice(lines, look_ahead))
+    if not first_lines:
+        raise DatasetFormatError(f"{name_of(path)}: the file is empty")
+    first = [_json_row(line) for line in first_lines]
+    columns = list(dict.fromkeys(chain.from_iterable(r for r in first if isinstance(r, dict))))
+    if not columns or str(first_lines[0]).strip() == "[":
+        why = next((r.reason for r in first if isinstance(r, BadRow)), "it is empty")
+        raise DatasetFormatError(
+            f"{name_of(path)}: expected JSON lines, an object each; in the first line, {why}"
+        )
+    return columns, chain(first, map(_json_row, lines))
+
+
+def _json_row(line: Line) -> Row:
+    if isinstance(line, BadRow) or not line:
+        return line or BLANK
+    try:
+        record = parse_json(line)
+    except ValueError as error:
+        return BadRow(f"it is not JSON ({error})")
+    if isinstance(record, dict):
+        return record
+    return BadRow(f"it is a JSON {type(record).__name__}, expected an object")
+
+
+# ---------------------------------------------------------------------- CSV
+
+
+def read_csv(path: Source, delimiter: str | None = None) -> tuple[Columns, Iterator[Row]]:
+    """Find the columns, as the header names them, and the rows, one per line, as text.
+
+    A quote that guards against formulas, as our own files have it, is not part of a field.
+
+    Without a delimiter, the one that the header has most of is taken.
+    """
+    # The csv module's own limit is less than a graph of 10,000 edges.
+    csv.field_size_limit(max(csv.field_size_limit(), int(MAX_ROW_BYTES.value)))
+    lines = read_lines(path)
+    header = next(lines, None)
+    if header is None:
+        raise DatasetFormatError(f"{name_of(path)}: the file is empty")
+    if isinstance(header, BadRow):
+        raise DatasetFormatError(f"{name_of(path)}: it has no header: {header.reason}")
+    delimiter = delimiter or max(",;\t|", key=header.count)
+    fields = _fields([header], delimiter, strict=False)
+    if not fields or "\0" in header:
+        raise DatasetFormatError(
+            f"{name_of(path)}: its first line is not a CSV header; save it as UTF-8 text"
+        )
+    columns = [unguarded(name.strip()) for name in fields]
+    return columns, _csv_rows(lines, columns, delimiter)
+
+
+def _csv_rows(lines: Iterator[Line], columns: Columns, delimiter: str) -> Iterator[Row]:
+    waiting: deque[Line] = deque()
+    while (line := waiting.popleft() if waiting else next(lines, None)) is not None:
+        if isinstance(line, BadRow) or not line:
+            yield line or BLANK
+            continue
+        if '"' not in line and "\r" not in line:
+            fields = line.split(delimiter)  # as the csv module would, in less time
+        else:
+            fields = _quoted_fields(line, waiting, lines, columns, delimiter)
+        if len(fields) == len(columns):
+            yield dict(zip(columns, map(unguarded, fields), strict=True))
+        else:
+            yield BadRow(f"it has {len(fields)} fields, but the header has {len(columns)}")
+
+
+def _quoted_fields(
+    line: str, waiting: deque[Line], lines: Iterator[Line], columns: Columns, delimiter: str
+) -> list[str]:
+    """Split a line that has quotes, and the next ones, if need be; these are taken away."""
+    fields = _fields([line], delimiter, strict=True)
+    if line.count('"') % 2 and (fields is None or len(fields) != len(columns)):
+        # A quoted field may span lines, but a stray quote must not swallow the rest.
+        ahead = _look_ahead(line, waiting, lines)
+        fields, n_lines = _spanning(ahead, columns, delimiter)
+        for _ in range(n_lines - 1):
+            waiting.popleft()
+    return _fields([line], delimiter, strict=False) or [] if fields is None else fields
+
+
+def _look_ahead(first: str, waiting: deque[Line], lines: Iterator[Line]) -> list[str]:
+    """Give the lines that a row may span, no longer together than a line may be."""
+    found = [first]
+    left = MAX_ROW_BYTES.value - len(first)
+    for i in range(LOOK_AHEAD - 1):
+        if i == len(waiting):
+            waiting.extend(islice(lines, 1))
+        if i == len(waiting) or isinstance(line := waiting[i], BadRow) or len(line) > left:
+            break
+        found.append(line)
+        left -= len(line)
+    return found
+
+
+def _spanning(lines: list[str], columns: Columns, delimiter: str) -> tuple[list[str] | None, int]:
+    """Read a row from as few lines as possible; None, from one line, if it is impossible."""
+    reader = csv.reader((line + "\n" for line in lines), delimiter=delimiter, strict=True)
+    try:
+        fields = next(reader)
+    except (csv.Error, StopIteration):
+        return None, 1
+    return (fields, reader.line_num) if len(fields) == len(columns) else (None, 1)
+
+
+def _fields(lines: list[str], delimiter: str, *, strict: bool) -> list[str] | None:
+    """Split a row into fields; None if the lines hold no row, or more than one."""
+    try:
+        records = list(csv.reader(lines, delimiter=delimiter, strict=strict))
+    except csv.Error:
+        return None
+    return records[0] if len(records) == 1 else None

@@ -18,9 +18,9 @@ import scipy.sparse as sp
 from fdgnn.arrays import Array, Floats, Ints, frozen, looked_up, offsets_of, positions, ranges
 from fdgnn.exceptions import GraphError, UnknownLabelError
 from fdgnn.graphs import checks, colors
+from fdgnn.graphs.checks import coded, decoded, first_new, recoded
 from fdgnn.graphs.descriptors import Descriptors, mixed_kinds
 from fdgnn.graphs.graph import Faults, Graph, Kind, Union, join, merge_arcs, read_parts
-from fdgnn.graphs.labels import coded, decoded, first_new, recoded
 from fdgnn.graphs.smiles import Smiles, SmilesColumn
 from fdgnn.records import cached_property
 from fdgnn.schema import InputSchema

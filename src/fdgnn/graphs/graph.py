@@ -122,14 +122,6 @@ def merge_arcs(
     )
 
 
-def first_of_run(values: Array) -> Mask:
-    """Tell where a sorted array has another value than just before."""
-    first = np.empty(len(values), dtype=bool)
-    first[:1] = True
-    np.not_equal(values[1:], values[:-1], out=first[1:])
-    return first
-
-
 Faults = Mapping[int, str]  # what is wrong, by the graph's position in the union
 
 _WIDE = 2**24  # bytes of texts of one width, up to which it does not matter that most are short

@@ -16,7 +16,7 @@ from sklearn.base import is_classifier
 
 from fdgnn.datasets import GraphTable, Reject
 from fdgnn.datasets.rows import BadRow
-from fdgnn.datasets.text import raw_lines
+from fdgnn.datasets.tables import raw_lines
 from fdgnn.exceptions import (
     DatasetFormatError,
     DatasetNotFoundError,

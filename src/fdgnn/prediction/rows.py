@@ -16,8 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 import joblib
 
 from fdgnn.datasets import GraphTable
-from fdgnn.datasets.files import BLOCK, DAMAGE, open_unpacked
-from fdgnn.datasets.formats import SUFFIXES
+from fdgnn.datasets.files import BLOCK, DAMAGE, SUFFIXES, open_unpacked
 from fdgnn.datasets.rows import ChunkReader, GraphTables, RowChunk
 from fdgnn.prediction.predictor import PredictedRows, Predictor
 from fdgnn.threads import one_blas_thread

@@ -22,7 +22,7 @@ from fdgnn import places
 from fdgnn.clusters import connected
 from fdgnn.context import Context
 from fdgnn.datasets import iter_graphs
-from fdgnn.datasets.formats import fetched_shard, shard_places, split_name
+from fdgnn.datasets.files import fetched_shard, shard_places, split_name
 from fdgnn.exceptions import FDGNNError, StudyError
 from fdgnn.extras import require
 from fdgnn.prediction.output import KINDS, REJECTS, record_writer, rows_writer

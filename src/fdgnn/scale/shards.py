@@ -11,8 +11,7 @@ from typing import Any
 
 from fdgnn import places
 from fdgnn.datasets import iter_graphs
-from fdgnn.datasets.files import DAMAGE
-from fdgnn.datasets.formats import fetched_shard, shard_places, split_name
+from fdgnn.datasets.files import DAMAGE, fetched_shard, shard_places, split_name
 from fdgnn.datasets.rows import GraphTables
 from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, FDGNNError
 from fdgnn.files import expanduser
