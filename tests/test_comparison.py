@@ -641,7 +641,7 @@ def test_command(tmp_path, motifs, monkeypatch):
 
 
 def test_our_committee_is_compared_by_default():
-    from fdgnn.cli.comparison import compare as command
+    from fdgnn.cli.compare import compare as command
 
     assert inspect.signature(command).parameters["rivals"].default is None
     assert inspect.signature(compare).parameters["models"].default is None
@@ -652,7 +652,7 @@ def test_our_committee_is_compared_by_default():
 def test_every_contestant_can_be_asked_for_by_name():
     from typing import get_type_hints
 
-    from fdgnn.cli.comparison import compare as command
+    from fdgnn.cli.compare import compare as command
 
     (option,) = get_type_hints(command, include_extras=True)["rivals"].__metadata__
     assert option.help.startswith(f"Some of {','.join(RIVALS)}.")

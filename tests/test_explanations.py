@@ -126,14 +126,14 @@ def test_chunks_and_searches_change_nothing(monkeypatch):
 
 def test_what_cannot_be_explained():
     model = FDGNNClassifier(**SMALL).fit(TRAINING, np.arange(80) % 2)
-    with pytest.raises(ValueError, match=r"target=7 is not a class of the model; they are 0, 1"):
+    with pytest.raises(ValueError, match=r"target=7: not a class of the model, which has 0, 1"):
         explain(model, TRAINING, target=7)
     with pytest.raises(TypeError, match="GraphReservoir has no score"):
         explain(GraphReservoir(**SMALL).fit(TRAINING), TRAINING)
     both = FDGNNRegressor(**SMALL).fit(TRAINING, np.arange(160.0).reshape(80, 2))
     with pytest.raises(ValueError, match="2 targets; give one as target"):
         explain(both, TRAINING)
-    with pytest.raises(ValueError, match="target=2 is none of the model's; they are '0', '1'"):
+    with pytest.raises(ValueError, match="target=2: not a target of the model, which has '0', '1'"):
         explain(both, TRAINING, target=2)
 
 

@@ -101,7 +101,7 @@ def test_an_unwritable_report_is_refused(tmp_path):
 
 
 def test_many_graphs_get_a_hint_about_memory(tu_folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("fdgnn.cli.fitting.MANY_GRAPHS", 60)
+    monkeypatch.setattr("fdgnn.cli.fit.MANY_GRAPHS", 60)
     words = ["fit", tu_folder, "-o", tmp_path / "m.fdgnn", "--model", "wl"]
     run = fdgnn(*words)
     assert run.returncode == 0, run.stderr
@@ -109,5 +109,5 @@ def test_many_graphs_get_a_hint_about_memory(tu_folder, tmp_path, monkeypatch):
     assert f"fdgnn fit {tu_folder} " in hint
     assert hint.endswith(f"-o {tmp_path / 'm.fdgnn'} --memory 1GB -j 2")
     assert "hint:" not in fdgnn(*words, "--quiet").stderr
-    monkeypatch.setattr("fdgnn.cli.fitting.MANY_GRAPHS", 61)
+    monkeypatch.setattr("fdgnn.cli.fit.MANY_GRAPHS", 61)
     assert "hint:" not in fdgnn(*words).stderr

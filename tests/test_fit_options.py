@@ -16,7 +16,7 @@ from sklearn.metrics import roc_auc_score
 
 from fdgnn import load_model, read_graphs
 from fdgnn.cli import main
-from fdgnn.cli.splitting import joined
+from fdgnn.cli.options import joined
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.evaluation.duplicates import duplicates_note
 from fdgnn.evaluation.molecules import morgan_counts, morgan_predictions, murcko_scaffolds
@@ -340,7 +340,7 @@ def test_rows_without_a_group_are_told(run_fdgnn, tmp_path):
     (["--split", "group"], "--split group needs a column: --split group COLUMN"),
     (["--split=time"], "--split time needs a column: --split time COLUMN"),
     (["--split", "family"], "--split 'family': expected random, scaffold, group COLUMN or time"),
-    (["--split", "group", "famly"], "no column 'famly' for --split; did you mean 'family'"),
+    (["--split", "group", "famly"], "no column 'famly' for `columns`; did you mean 'family'"),
     (["--split=group", "famly"], "did you mean 'family'"),
     (["--scoring", "rmse"], "--scoring rmse: for classes, expected one of accuracy"),
     (["--threshold", "r2"], "--threshold r2: expected one of accuracy, balanced_accuracy"),

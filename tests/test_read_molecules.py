@@ -21,7 +21,7 @@ from fdgnn import (
     read_graphs,
     save_model,
 )
-from fdgnn.cli.describing import model_in_words
+from fdgnn.cli.inspection import model_in_words
 from fdgnn.datasets.molecule_files import smiles_column
 from fdgnn.exceptions import DatasetFormatError
 from fdgnn.graphs.molecules import ATOM_FEATURES, molecule_schema

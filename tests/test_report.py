@@ -1110,9 +1110,8 @@ def test_other_numbers():
 
 
 def command(capsys, monkeypatch, *arguments):
-    from fdgnn.cli import main, reporting
+    from fdgnn.cli import main
 
-    assert reporting.report
     monkeypatch.setattr(sys, "argv", ["fdgnn", "report", *map(str, arguments)])
     with pytest.raises(SystemExit) as end:
         main()

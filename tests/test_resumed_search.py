@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fdgnn import FDGNNClassifier, load_model, model_info
-from fdgnn.cli.wording import name_options
+from fdgnn.cli.app import name_options
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.selection import search as searching
 from fdgnn.targets import class_targets, read_targets
@@ -125,13 +125,14 @@ def test_settings_that_cannot_be_name_options(file, run_fdgnn, options, message)
 
 @pytest.mark.parametrize(("message", "words"), [
     ("n_units=0: expected an integer", "--units 0: expected an integer"),
-    ("scoring= chooses otherwise; threshold=\"f1\" or class_weight=\"balanced\" predicts",
+    ("`scoring` chooses otherwise; `threshold=\"f1\"` or `class_weight=\"balanced\"` predicts",
      "--scoring chooses otherwise; --threshold f1 or --class-weight balanced predicts"),
     ("use `vertex='none'`, or `directed=False`", "use --vertex none, or --undirected"),
-    ("target='a b' is none of the model's", "--target a b is none of the model's"),
+    ("target='a b': no such target", "--target a b: no such target"),
     ("`memory`: expected an amount", "--memory: expected an amount"),
     ("as_batch(graphs, descriptors=...)", "as_batch(graphs, descriptors=...)"),
     ("row 3: 'C=C' and tol=1e-5", "row 3: 'C=C' and tol=1e-5"),
+    ("class `a is odd", "class `a is odd"),
 ])  # fmt: skip
 def test_messages_of_the_library_in_words_of_the_command(message, words):
     assert name_options(message) == words

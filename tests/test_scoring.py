@@ -281,7 +281,7 @@ def test_a_rare_class_is_reported_by_a_search_once(rare):
     assert len(told) == 1
     heeding = few()
     heeding.estimator = clone(heeding.estimator).set_params(class_weight="balanced")
-    with pytest.warns(ClassImbalanceWarning, match="scoring= chooses otherwise$"):
+    with pytest.warns(ClassImbalanceWarning, match="`scoring` chooses otherwise$"):
         heeding.fit(*rare)
     asked = few(scoring="roc_auc").fit(*rare)
     np.testing.assert_array_equal(found.nested_scores_, asked.nested_scores_)

@@ -258,7 +258,7 @@ def test_names_and_numbers_choose_a_target():
     model = FDGNNRegressor(**SMALL).fit(GRAPHS, {"zeros": NUMBERS[:, 0], "size": NUMBERS[:, 1]})
     one, other = model.for_target("size"), model.for_target(1)
     np.testing.assert_array_equal(one.predict(GRAPHS), other.predict(GRAPHS))
-    with pytest.raises(ValueError, match="target='weight' is none of the model's; they are"):
+    with pytest.raises(ValueError, match="target='weight': not a target of the model, which has"):
         model.for_target("weight")
     with pytest.raises(ValueError, match="the model was fitted on one target"):
         FDGNNRegressor(**SMALL).fit(GRAPHS, ZEROS).for_target(0)
@@ -293,7 +293,7 @@ def test_one_target_is_explained_by_its_name(kind):
     assert predicted == model.predict(GRAPHS[:4])[:, 2].tolist()
     with pytest.raises(ValueError, match="the model has 3 targets; give one as target"):
         explain(model, GRAPHS[:4])
-    with pytest.raises(ValueError, match="target='d' is none of the model's"):
+    with pytest.raises(ValueError, match="target='d': not a target of the model"):
         explain(model, GRAPHS[:4], target="d")
 
 

@@ -244,7 +244,7 @@ def test_the_page_of_data_shows_each_target_on_rows_for_which_it_is_known(classe
     most = max(each["n_known"] for each in facts["targets"])
     assert f"train, active and train, level; {most} graphs." in html  # not each graph twice
     refused = fdgnn("report", path, "--data", folder / "train.csv", "--target", "weight")
-    assert_one_clear_line(refused, "--target weight is none of the model's", "'active', 'level'")
+    assert_one_clear_line(refused, "--target weight: not a target", "'active', 'level'")
 
 
 def test_datasets_info_shows_one_target_at_a_time(folder):

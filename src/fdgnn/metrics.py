@@ -315,10 +315,10 @@ def warn_class_imbalance(targets: Targets, handled: bool = False, stacklevel: in
 
 def warn_rare_class(name: str, share: float, handled: bool = False, stacklevel: int = 3) -> None:
     """Warn of a rare class with this name and this share of the graphs."""
-    more = '; threshold="f1" or class_weight="balanced" predicts that class more often'
+    more = '; `threshold="f1"` or `class_weight="balanced"` predicts that class more often'
     warnings.warn(
         f"{name} has {100 * share:.1f} % of the graphs, so that accuracy says little; models are "
-        f"chosen by ROC AUC instead. scoring= chooses otherwise{'' if handled else more}",
+        f"chosen by ROC AUC instead. `scoring` chooses otherwise{'' if handled else more}",
         ClassImbalanceWarning,
         stacklevel=stacklevel,
     )

@@ -15,17 +15,19 @@ from msgspec.structs import replace
 
 from fdgnn.records import Record
 
+TaskName = Literal["classification", "regression"]
+ModelName = Literal["auto", "paper", "wl", "union"]
 Vertex = Literal["labels", "features", "none"]
 EdgeUse = Literal["ignore", "labels", "weights"]
-VertexChoice = Vertex | Literal["auto", "both"]
-EdgeChoice = EdgeUse | Literal["auto"]
+VertexChoice = Literal["auto", Vertex, "both"]
+EdgeChoice = Literal["auto", EdgeUse]
 Atoms = Literal["element", "typed", "rich"]
 Standardize = Literal["parent", "tautomer"]
 USUAL_ATOMS: Atoms = "typed"  # unless someone says otherwise
 
 CHOICES: Mapping[str, Sequence[Any]] = {
-    "vertex": ("auto", *get_args(Vertex), "both"),
-    "edge_labels": ("auto", *get_args(EdgeUse)),
+    "vertex": get_args(VertexChoice),
+    "edge_labels": get_args(EdgeChoice),
     "atoms": (None, *get_args(Atoms)),
     "standardize": (None, *get_args(Standardize)),
     "stereo": (None, False, True),

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
-
 import numpy as np
 
 from fdgnn.datasets import GraphTable
 from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.graphs import Array, GraphBatch
 from fdgnn.graphs.descriptors import number_in
+from fdgnn.schema import TaskName
 from fdgnn.targets import Targets, class_targets, number_classes, number_targets
 
-TaskName: TypeAlias = Literal["classification", "regression"]
 MOST_CLASSES = 20  # whole numbers with more different values are inferred to be regression targets
 
 

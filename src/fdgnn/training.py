@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Self
 
 import msgspec
 import numpy as np
@@ -27,12 +27,12 @@ from fdgnn.evaluation.scores import evaluation_of_search, plain
 from fdgnn.folds import N_FOLDS, TEST, Folds, LastFold, Split, enough_for_nested_folds
 from fdgnn.graphs import GraphBatch
 from fdgnn.metrics import OF_CLASSES, Scoring, default_scoring, named_scoring, rare_class
+from fdgnn.schema import ModelName, TaskName
 from fdgnn.selection.search import FDGNNSearchCV
 from fdgnn.targets import Targets
-from fdgnn.tasks import TaskName, text_among_numbers
+from fdgnn.tasks import text_among_numbers
 from fdgnn.uncertainty import THRESHOLDS
 
-ModelName: TypeAlias = Literal["auto", "paper", "wl", "union"]
 MANY = 5_000  # graphs beyond which one outer fold is scored, not all
 PAPER_ESTIMATORS = 3  # random initializations of the paper's model
 _LEAST_OF_SEVERAL = 4  # graphs of each class of each target, so that two nested folds have one each

@@ -21,7 +21,6 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from fdgnn._version import __version__
-from fdgnn.cli.wording import name_options, usage_in_words
 from fdgnn.texts import printable, reason_of
 
 # Of click, or of typer's own copy of it.
@@ -48,7 +47,8 @@ def _told_in_one_line() -> Iterator[None]:
             raise
         context = getattr(error, "ctx", None)
         command = "fdgnn" if context is None else context.command_path
-        say(f"error: {usage_in_words(error.format_message())}; {command} --help lists all options")
+        message = " ".join(error.format_message().split()).removesuffix(".")
+        say(f"error: {message}; {command} --help lists all options")
         raise typer.Exit(2) from None
 
 
@@ -122,6 +122,42 @@ def command_line() -> str:
 def _parser() -> Any:
     """Make the option parser of all commands: in tests, one process runs many."""
     return get_command(app)
+
+
+@cache
+def _options() -> dict[str, Any]:
+    """Return the options of all commands by the names of their Python parameters."""
+    found: dict[str, Any] = {}
+    commands = [_parser()]
+    for command in commands:
+        commands += getattr(command, "commands", {}).values()
+        found |= {each.name: each for each in command.params if each.opts[0].startswith("-")}
+    return found
+
+
+def name_options(message: str) -> str:
+    """Write options for the parameters of the library that a message names.
+
+    The library names a parameter in backticks, as `n_units` or `n_units=0`, or at the beginning of
+    the message, as in "n_units=0: expected an integer".
+    """
+    if message.partition("=")[0] in _options() and ": " in message:
+        given, _, expected = message.partition(": ")
+        message = f"`{given}`: {expected}"
+    parts = message.split("`")
+    if len(parts) % 2 == 0:  # a backtick of the data
+        return message
+    for i in range(1, len(parts), 2):
+        name, _, value = parts[i].partition("=")
+        option = _options().get(name)
+        if option is None:
+            parts[i] = f"`{parts[i]}`"
+        elif value == "False" and option.secondary_opts:
+            parts[i] = option.secondary_opts[0]
+        else:
+            value = "" if option.is_flag else value.strip("'\"")
+            parts[i] = f"{max(option.opts, key=len)} {value}".strip()
+    return "".join(parts)
 
 
 def main() -> None:

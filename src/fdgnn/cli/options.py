@@ -8,21 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
+from typer.core import TyperCommand
+
+from fdgnn.cli.app import say
+from fdgnn.schema import Atoms, EdgeChoice, ModelName, VertexChoice
+from fdgnn.texts import agreeing
 
 if TYPE_CHECKING:
+    from fdgnn.context import Context
     from fdgnn.datasets import GraphTable
+    from fdgnn.folds import Split
 
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes to use; -1 means all cores.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only results and errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print results as JSON.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of folds, configurations and weights.")]
+Seed = Annotated[
+    int, typer.Option("--seed", min=0, help="Seed of folds, configurations and weights.")
+]
 
 Data = Annotated[
     str,
@@ -59,8 +67,10 @@ Format = Annotated[
 ]
 IdColumn = Annotated[str | None, typer.Option("--id", help="Column that names the rows.")]
 Smiles = Annotated[
-    str | None, typer.Option(help="Column with SMILES, if it is not found by its name.")
+    str | None, typer.Option("--smiles", help="Column with SMILES, if not found by its name.")
 ]
+Weighting = Literal["none", "balanced"]
+ProtocolName = Literal["paper", "quick"]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first bad row.")]
 
 
@@ -88,77 +98,11 @@ def asked_targets(target: list[str] | None, targets: str | None) -> str | list[s
     return None if not names else names[0] if len(names) == 1 else names
 
 
-class Vertex(StrEnum):
-    """What vertices carry."""
-
-    auto = "auto"
-    labels = "labels"
-    features = "features"
-    none = "none"
-    both = "both"
-
-
-class Weighting(StrEnum):
-    """How much errors on each class count."""
-
-    none = "none"
-    balanced = "balanced"
-
-
-class HandleUnknown(StrEnum):
-    """What is done about vertex labels that no training graph has."""
-
-    ignore = "ignore"
-    error = "error"
-
-
-class EdgeLabels(StrEnum):
-    """What becomes of labels on arcs; see docs/decisions/0020-edge-labels.md."""
-
-    auto = "auto"
-    ignore = "ignore"
-    labels = "labels"
-    weights = "weights"
-
-
-class Atoms(StrEnum):
-    """What the vertices of a molecule carry."""
-
-    element = "element"
-    typed = "typed"
-    rich = "rich"
-
-
-class ProtocolName(StrEnum):
-    """The protocols of `fdgnn.evaluation.study`."""
-
-    paper = "paper"
-    quick = "quick"
-
-
-class ModelName(StrEnum):
-    """What is trained; see `fdgnn.ensemble`."""
-
-    auto = "auto"
-    paper = "paper"
-    wl = "wl"
-    union = "union"
-
-
 def check_unused(model: ModelName, given: Mapping[str, object]) -> None:
     """Raise ValueError for options that only --model paper has, if another model is asked for."""
     for name, value in given.items():
-        if model is not ModelName.paper and value is not None:
-            raise ValueError(
-                f"--{name} is for --model paper; --model {model.value} has no such choice"
-            )
-
-
-class TaskName(StrEnum):
-    """What the target is."""
-
-    classification = "classification"
-    regression = "regression"
+        if model != "paper" and value is not None:
+            raise ValueError(f"--{name} is for --model paper; --model {model} has no such choice")
 
 
 # ---------------------------------------------------------------------- how to read graphs
@@ -170,7 +114,7 @@ class DataOptions:
 
     format: Format = None
     id_column: IdColumn = None
-    smiles: Smiles = None
+    smiles_column: Smiles = None
     strict: Strict = False
 
     def read(self, data: str, *, like: Any = None, **more: Any) -> GraphTable:
@@ -194,7 +138,7 @@ class DataOptions:
         return {
             "format": self.format,
             "id_column": self.id_column,
-            "smiles_column": self.smiles,
+            "smiles_column": self.smiles_column,
             "strict": self.strict,
         }
 
@@ -204,17 +148,18 @@ class FirstDataOptions(DataOptions):
     """Options of commands that read graphs and decide how to read them."""
 
     vertex: Annotated[
-        Vertex, typer.Option(help="Read labels or features of vertices, both (TU), or neither.")
-    ] = Vertex.auto
+        VertexChoice,
+        typer.Option(help="Read labels or features of vertices, both (TU), or neither."),
+    ] = "auto"
     vertex_attributes: Annotated[
         list[str] | None,
         typer.Option(help="Attributes of GraphML nodes; repeat it, or use commas."),
     ] = None
     edge_attribute: Annotated[str | None, typer.Option(help="Attribute of GraphML edges.")] = None
     edge_labels: Annotated[
-        EdgeLabels,
+        EdgeChoice,
         typer.Option(help="Read edge labels as such, as weights, or not."),
-    ] = EdgeLabels.auto
+    ] = "auto"
     atoms: Annotated[
         Atoms | None,
         typer.Option(
@@ -248,11 +193,11 @@ class FirstDataOptions(DataOptions):
     def _arguments(self) -> dict[str, Any]:
         names = names_in(self.vertex_attributes)
         return super()._arguments() | {
-            "vertex": self.vertex.value,
+            "vertex": self.vertex,
             "vertex_attributes": names or None,
             "edge_attribute": self.edge_attribute,
-            "edge_labels": self.edge_labels.value,
-            "atoms": None if self.atoms is None else self.atoms.value,
+            "edge_labels": self.edge_labels,
+            "atoms": self.atoms,
             "directed": self.directed,
             "standardize": self.standardizing,
             "stereo": self.stereo or None,
@@ -263,9 +208,9 @@ class FirstDataOptions(DataOptions):
 
         It refuses new labels, of which a vocabulary of types has more. The other models take them.
         """
-        if self.atoms is not None or model is not ModelName.paper:
+        if self.atoms is not None or model != "paper":
             return self
-        return replace(self, atoms=Atoms.element)
+        return replace(self, atoms="element")
 
 
 def expand(command: Callable[..., None]) -> Callable[..., None]:
@@ -305,3 +250,108 @@ def _parameters(group: Any) -> list[Parameter]:
         Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
         for f in fields(group)
     ]
+
+
+# ---------------------------------------------------------------------- how rows are held out
+
+OPTION = "--split"
+SplitWords = Annotated[
+    str,
+    typer.Option(
+        metavar="random|scaffold|group COLUMN|time COLUMN",
+        help="How graphs are held out: at random; molecules of one scaffold together; rows "
+        "with one value in a column together; or rows that are later than the others.",
+    ),
+]
+ALONE, OF_A_COLUMN = ("random", "scaffold"), ("group", "time")
+
+
+class SplittingCommand(TyperCommand):
+    """A command whose ``--split`` takes a second word, where the first asks for a column."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Make one word of both, since options have a fixed number of words."""
+        return super().parse_args(ctx, joined(args))
+
+
+def joined(words: list[str]) -> list[str]:
+    """Join "group" or "time" after ``--split`` with the column that follows."""
+    found: list[str] = []
+    for word in words:
+        last = found[-1] if found else ""
+        asks = last in OF_A_COLUMN and found[-2:-1] == [OPTION]
+        asks |= last in tuple(f"{OPTION}={name}" for name in OF_A_COLUMN)
+        if asks and not word.startswith("-"):
+            found[-1] = f"{last} {word}"
+        else:
+            found.append(word)
+    return found
+
+
+@dataclass(frozen=True)
+class AskedSplit:
+    """What ``--split`` asks for."""
+
+    name: str = "random"
+    column: str | None = None
+
+    @classmethod
+    def of(cls, words: str) -> AskedSplit:
+        """Read "random", "scaffold", "group COLUMN" or "time COLUMN", or raise ValueError."""
+        name, _, column = words.partition(" ")
+        if name not in (*ALONE, *OF_A_COLUMN):
+            known = "random, scaffold, group COLUMN or time COLUMN"
+            raise ValueError(f"{OPTION} {name!r}: expected {known}")
+        if name in OF_A_COLUMN and not column:
+            raise ValueError(f"{OPTION} {name} needs a column: {OPTION} {name} COLUMN")
+        return cls(name, column or None)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are to be read for it."""
+        return [] if self.column is None else [self.column]
+
+    def of_table(self, table: GraphTable | None, context: Context) -> Split:
+        """Make the split of a table that was read with these columns."""
+        from fdgnn.folds import SCAFFOLD, Split
+
+        if self.name == "random":
+            return Split()
+        if table is None:
+            raise ValueError(f"{OPTION} {self.name} is for tables, and this is a TU dataset")
+        if self.name == "scaffold":
+            if table.smiles is None:
+                raise ValueError(f"{OPTION} scaffold is for molecules, and these graphs are none")
+            from fdgnn.evaluation.molecules import murcko_scaffolds
+
+            return Split("group", murcko_scaffolds(table.smiles, context.n_jobs), SCAFFOLD)
+        import numpy as np
+
+        from fdgnn.graphs.descriptors import is_missing
+
+        assert self.column is not None
+        values = np.array(table.columns[self.column], dtype=object)
+        empty = [i for i, value in enumerate(values) if is_missing(value)]
+        missing = len(empty)
+        if self.name == "time":
+            if missing:
+                first = f"the first in row {table.start + int(table.rows[empty[0]])}"
+                raise ValueError(
+                    f"{OPTION} time: {missing} of {len(values)} graphs "
+                    f"{agreeing(missing, 'has', 'have')} no value in {self.column!r}, {first}; "
+                    f"fill {agreeing(missing, 'it', 'them')} in, or leave such rows out"
+                )
+            found = Split("time", values, self.column)
+            try:
+                found.order(len(values))
+            except ValueError as error:
+                raise ValueError(f"{OPTION} time {self.column}: {error}") from None
+            return found
+        if missing:
+            say(
+                f"{missing} of {len(values)} graphs {agreeing(missing, 'has', 'have')} no value in "
+                f"{self.column!r}; {agreeing(missing, 'it is', 'they are')} one group, and held "
+                "out together",
+                context.quiet,
+            )
+        return Split("group", values, self.column)

@@ -1,14 +1,31 @@
-"""The page at the end of a command."""
+"""``fdgnn report``, ``playground`` and ``serve``, and the page at the end of a command."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fdgnn.cli.app import one_line, say
+from fdgnn.cli.app import app, command_line, one_line, say
+from fdgnn.cli.options import (
+    AsJson,
+    FirstDataOptions,
+    Format,
+    IdColumn,
+    Model,
+    Quiet,
+    Seed,
+    Smiles,
+    SomeTargets,
+    TargetList,
+    asked_targets,
+    expand,
+)
+from fdgnn.texts import counted
 
 if TYPE_CHECKING:
     from fdgnn.context import Context
@@ -16,6 +33,7 @@ if TYPE_CHECKING:
     from fdgnn.evaluation.models import CommitteeStudy
     from fdgnn.evaluation.records import RunResult
     from fdgnn.evaluation.study import Study
+    from fdgnn.html.report import Subject
     from fdgnn.html.report_data import ReportData
 
 WantPage = Annotated[
@@ -181,3 +199,292 @@ def dataset_of(data: str) -> str:
     if data == "-":
         return "standard input"
     return Path(data).stem if Path(data).exists() else data
+
+
+@dataclass(frozen=True)
+class _DataOptions:
+    """Options that say how to read and use the data."""
+
+    target: str | list[str] | None
+    format: str | None
+    id_column: str | None
+    smiles_column: str | None
+    held_out: bool
+
+    def refuse(self) -> None:
+        """Raise ValueError if one of them is given, though there is no data."""
+        options = {
+            "--target": self.target, "--format": self.format, "--id": self.id_column,
+            "--smiles": self.smiles_column, "--held-out": self.held_out or None,
+        }  # fmt: skip
+        given = [name for name, value in options.items() if value is not None]
+        if given:
+            raise ValueError(f"{', '.join(given)}: only useful with --data; add it, or leave out")
+
+
+@app.command(epilog="Example: fdgnn report runs/MUTAG runs/PROTEINS -o report.html")
+@expand
+def report(
+    subjects: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Run directories of 'evaluate' or 'compare', and model files.",
+            metavar="RUN_OR_MODEL",
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "--out", "-o", help="The HTML file to write.")
+    ] = Path("report.html"),
+    data: Annotated[
+        str | None,
+        typer.Option(help="Graphs to try the model files on: a name, file or folder."),
+    ] = None,
+    target: SomeTargets = None,
+    targets: TargetList = None,
+    held_out: Annotated[
+        bool, typer.Option("--held-out", help="The models have not seen these graphs in training.")
+    ] = False,
+    format: Format = None,
+    id_column: IdColumn = None,
+    smiles: Smiles = None,
+    title: Annotated[str | None, typer.Option(help="The title of the page.")] = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a page about runs and models: one HTML file that needs no network to be read."""
+    from fdgnn.context import Context
+    from fdgnn.html.report import check_report, write_report
+
+    check_report(output)
+    context = Context(quiet=quiet, command=command_line())
+    found: list[Path | Subject] = list(subjects)
+    options = _DataOptions(asked_targets(target, targets), format, id_column, smiles, held_out)
+    if data is None:
+        options.refuse()
+    else:
+        if all(map(Path.is_dir, subjects)):  # what is not there is told when it is read
+            raise ValueError("--data is for model files, but none is named; leave it out")
+        found = [one for s in subjects for one in _with_data(s, data, options, context)]
+    path = write_report(found, output, title=title)
+    size = path.stat().st_size
+    say(f"written to {path}, {size / 1e6:.1f} MB; open it in a browser", quiet)
+    if as_json:
+        typer.echo(json.dumps({"output": str(path), "bytes": size}))
+
+
+def _with_data(
+    path: Path, data: str, options: _DataOptions, context: Context
+) -> Sequence[Path | Subject]:
+    """Try a model file on the data; run directories have report data of their own."""
+    if not path.is_file():
+        return [path]
+    from fdgnn.html.report import model_subjects
+    from fdgnn.prediction.predictor import load_predictor
+
+    model = load_predictor(path)
+    table = _read_like(model, data, options)
+    if table.graphs is not None:
+        n_graphs = counted(len(table.graphs), "graph")
+        say(f"{path.name} is tried on {n_graphs}, which may take some seconds", context.quiet)
+    unseen = options.held_out
+    known = model_data(model, table, dataset_of(data), context, unseen=unseen)
+    if table.y is None:
+        say(
+            f"{data}: no column has the true answers, so the page shows no accuracy; name the "
+            "column with --target if there is one",
+            context.quiet,
+        )
+    for note in dict.fromkeys(note for one in known for note in one.notes):
+        say(note, context.quiet)
+    return model_subjects(path, known)
+
+
+def _read_like(model: Any, data: str, options: _DataOptions) -> GraphTable:
+    """Read graphs as the model's training data was read."""
+    from sklearn.base import is_classifier
+
+    from fdgnn.datasets import read_graphs
+
+    target = options.target
+    several = len(model.targets_) > 1
+    if isinstance(target, list) and not several:
+        raise ValueError("the model has one target; name one column by --target")
+    return read_graphs(
+        data,
+        like=model,
+        format=options.format,
+        target=[target] if several and isinstance(target, str) else target,
+        id_column=options.id_column,
+        smiles_column=options.smiles_column,
+        numeric=not is_classifier(model),
+    )
+
+
+@app.command(epilog="Example: fdgnn playground MUTAG -o play.html")
+@expand
+def playground(
+    subject: Annotated[
+        str,
+        typer.Argument(
+            help="A model file; or graphs with answers, as 'fit' takes them, to which a model is "
+            "fitted in a moment.",
+            metavar="MODEL_OR_DATASET",
+        ),
+    ],
+    how: FirstDataOptions,
+    output: Annotated[
+        Path, typer.Option("--output", "--out", "-o", help="The HTML file to write.")
+    ] = Path("play.html"),
+    data: Annotated[
+        str | None,
+        typer.Option(help="Graphs to choose from beside a model file: a name, file or folder."),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(help="Column with the answers; of a model of several targets, which."),
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="The title of the page.")] = None,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write an HTML page in which a model runs: change graphs, watch it, train by sliders."""
+    from fdgnn.files import check_writable
+    from fdgnn.html.page import check_jinja
+    from fdgnn.html.playground import fit_model, write
+
+    check_writable(output)
+    check_jinja()
+    model = _model_of(subject)
+    if model is None and data is not None:
+        raise ValueError("--data is for model files; the first argument has the graphs already")
+    source = subject if model is None else data
+    table = None if source is None else _read(source, how, model, target)
+    if table is None or table.graphs is None or source is None:
+        graphs, answers, more = None, None, dict[str, Any]()
+    else:
+        graphs, answers = _answered(table, model, target)
+        more = _described(table, source, how, target) | {"dataset": dataset_of(source)}
+        if answers is None:
+            say(
+                f"{source}: no column has the true answers, so the page cannot train; name the "
+                "column with --target if there is one",
+                quiet,
+            )
+    if model is not None and title is None and source is not None:
+        title = f"A model to play with, and graphs of {dataset_of(source)}"
+    if model is None:
+        say(f"fitting a model to {graphs!r} ...", quiet)
+        model = fit_model(graphs, answers, classify=answers is None or answers.classify, seed=seed)
+        say(f"fitted {counted(len(model.estimators_), 'model')} to {graphs!r}", quiet)
+        answers = answers.of_target(0) if answers is not None and answers.flat else None
+    path = write(output, model, graphs, answers, target=target, title=title, **more)
+    size = path.stat().st_size
+    say(f"written to {path}, {size / 1e6:.1f} MB; open it in a browser", quiet)
+    if as_json:
+        typer.echo(json.dumps({"output": str(path), "bytes": size}))
+
+
+def _model_of(subject: str) -> Any:
+    """Load a model file; None if it is none, and so a file of graphs or a name."""
+    from fdgnn.exceptions import ModelFileError
+    from fdgnn.prediction.predictor import load_predictor
+
+    if not Path(subject).is_file():
+        return None
+    try:
+        return load_predictor(subject)
+    except ModelFileError:
+        if Path(subject).suffix == ".fdgnn":
+            raise
+        return None
+
+
+def _read(source: str, how: FirstDataOptions, model: Any, target: str | None) -> GraphTable:
+    """Read graphs, as the model reads them if there is one; tell of rows that cannot be read."""
+    from fdgnn.exceptions import GraphError
+
+    several = model is not None and len(model.targets_) > 1
+    named = [target] if several and target is not None else target
+    table = how.read(source, like=model, target=named)
+    if table.graphs is None:
+        raise GraphError(f"none of the {table.n_rows} rows can be read; {table.rejects[0]}")
+    if table.rejects:
+        say(f"{len(table.rejects)} of {table.n_rows} rows left out; {table.rejects[0]}")
+    return table
+
+
+def _answered(table: GraphTable, model: Any, target: str | None) -> tuple[Any, Any]:
+    """Give graphs and answers; without a model there must be some."""
+    from fdgnn.tasks import table_targets
+
+    if model is None:
+        return table_targets(table)
+    if len(model.targets_) > 1 and target is not None and table.targets:
+        table = table.of_target(target)
+    return table.graphs, table.y
+
+
+def _described(
+    table: GraphTable, source: str, how: FirstDataOptions, target: str | None
+) -> dict[str, Any]:
+    """Names and SMILES of the graphs, and the Python that reads them."""
+    if table.schema is not None and table.schema.source == "tu":
+        code = [
+            "from fdgnn import FDGNNClassifier, load_tu",
+            f"graphs, y = load_tu({source!r})",
+        ]
+    else:
+        given = {"target": target} | _of_molecules(table) | _given(how.arguments)
+        told = "".join(f", {name}={value!r}" for name, value in _given(given).items())
+        code = [
+            "from fdgnn import FDGNNClassifier, read_graphs",
+            f"table = read_graphs({source!r}{told})",
+            "graphs, y = table.graphs, table.y",
+        ]
+    ids = [table.ids[row] for row in table.rows]
+    return {"ids": ids, "smiles": table.smiles, "code": code}
+
+
+def _of_molecules(table: GraphTable) -> dict[str, Any]:
+    """Arguments of `read_graphs` that read molecules as these were; nothing for other graphs."""
+    schema = table.schema
+    if schema is None or schema.atoms is None:
+        return {}
+    bonds = "auto" if schema.edge_labels == "labels" else schema.edge_labels
+    return {
+        "smiles_column": schema.smiles_column,
+        "atoms": schema.atoms,
+        "edge_labels": bonds,
+        "standardize": schema.standardize,
+        "stereo": schema.stereo,
+    }
+
+
+def _given(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Take the arguments of `read_graphs` that differ from their defaults."""
+    usual = (None, False, "auto")
+    return {name: value for name, value in arguments.items() if value not in usual}
+
+
+@app.command(epilog="Example: fdgnn serve model.fdgnn --port 8000 --workers 2")
+@expand
+def serve(
+    model: Model,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0 for all of the machine's.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that answer requests.")] = 1,
+    coverage: Annotated[
+        float | None,
+        typer.Option(help="Also predict sets or intervals of this coverage, for instance 0.9."),
+    ] = None,
+) -> None:
+    """Answer predictions over HTTP: POST /predict with SMILES or graphs as JSON.
+
+    The schema is at /openapi.json, the state at /health, and counts for Prometheus at /metrics.
+    """
+    from fdgnn.service import serve
+
+    serve(model, host=host, port=port, n_workers=workers, coverage=coverage)

@@ -346,7 +346,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         number = names.index(target) if target in names else target
         if not isinstance(number, int | np.integer) or not 0 <= number < len(names):
             known = ", ".join(map(repr, names[:10]))
-            raise ValueError(f"target={target!r} is none of the model's; they are {known}")
+            raise ValueError(f"target={target!r}: not a target of the model, which has {known}")
         alone: Self = clone(self)
         for name, value in vars(self).items():
             of_model = name.startswith("training_score")  # of all targets together

@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import Meta
 
 from fdgnn.records import Record
-from fdgnn.tasks import TaskName
+from fdgnn.schema import TaskName
 
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
 Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=1e12)]

@@ -240,7 +240,7 @@ def number_of_score(model: Any, target: Any) -> int:
     known = np.flatnonzero(classes == target)
     if len(known) == 0:
         names = ", ".join(map(repr, classes[:10].tolist()))
-        raise ValueError(f"target={target!r} is not a class of the model; they are {names}")
+        raise ValueError(f"target={target!r}: not a class of the model, which has {names}")
     return int(known[0])
 
 

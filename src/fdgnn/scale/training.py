@@ -40,9 +40,10 @@ from fdgnn.scale.chunks import Block, Chunk, ChunkedGraphs, parse_block, save_ch
 from fdgnn.scale.plan import MemoryPlan, plan_memory, workers_for
 from fdgnn.scale.shards import Shard, ShardRequest, rows_about
 from fdgnn.scale.workers import Workers
+from fdgnn.schema import TaskName
 from fdgnn.selection.scoring import NestedPredictions
 from fdgnn.targets import Targets
-from fdgnn.tasks import TaskName, table_targets
+from fdgnn.tasks import table_targets
 from fdgnn.threads import one_blas_thread
 
 _TOO_MANY = 2**40  # graphs for a kernel matrix, so that all readouts are linear

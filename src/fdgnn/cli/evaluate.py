@@ -2,38 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fdgnn.cli.app import app, command_line, say, show
-from fdgnn.cli.labeled import Labeled, is_table, read_labeled
 from fdgnn.cli.options import (
     AsJson,
+    AskedSplit,
     Data,
     FirstDataOptions,
     Jobs,
-    ModelName,
     ProtocolName,
     Quiet,
     Seed,
     SomeTargets,
-    TaskName,
+    SplittingCommand,
     Weighting,
+    asked_targets,
     check_unused,
     expand,
 )
-from fdgnn.cli.pages import PageFile, WantPage, check_page, show_committee, show_run
-from fdgnn.cli.splitting import AskedSplit, SplittingCommand
+from fdgnn.cli.output import RejectsFile
+from fdgnn.cli.pages import (
+    PageFile,
+    WantPage,
+    check_page,
+    dataset_of,
+    show_committee,
+    show_run,
+)
+from fdgnn.files import expanduser
+from fdgnn.schema import ModelName, TaskName
 
 if TYPE_CHECKING:
     from fdgnn.context import Context
+    from fdgnn.datasets import GraphTable
     from fdgnn.evaluation.committee_records import CommitteeResult, QuantityResult
     from fdgnn.evaluation.models import CommitteeStudy
     from fdgnn.evaluation.records import RunResult
     from fdgnn.evaluation.study import Study
     from fdgnn.folds import Split
+    from fdgnn.graphs import Array, GraphBatch
     from fdgnn.training import TrainingOptions
 
 EvaluatedSplit = Annotated[
@@ -104,7 +117,7 @@ def evaluate(
     ] = None,
     class_weight: Annotated[
         Weighting, typer.Option(help="balanced: errors on a rare class count more in training.")
-    ] = Weighting.none,
+    ] = "none",
     split: EvaluatedSplit = "random",
     seed: Seed = 0,
     jobs: Jobs = 1,
@@ -124,24 +137,24 @@ def evaluate(
 
     context, held_out = Context(jobs, quiet, command_line()), AskedSplit.of(split)
     if model is None:
-        model = ModelName.auto if is_table(data, how.format) else ModelName.paper
-    if model is not ModelName.paper:
+        model = "auto" if is_table(data, how.format) else "paper"
+    if model != "paper":
         given = {
             "protocol": protocol, "configurations": configurations,
             "initializations": initializations,
         }  # fmt: skip
         check_unused(model, given | {"units": units, "cluster": cluster})
-    weights = None if class_weight is Weighting.none else class_weight.value
+    weights = None if class_weight == "none" else class_weight
     options = TrainingOptions(scoring=scoring, threshold=threshold, class_weight=weights)
     _check_evaluated(model, options, held_out)
     reading = how.for_model(model) if is_table(data, how.format) else how
     found = read_labeled(
         data, target, reading, context, command="evaluate", columns=held_out.columns,
-        task=None if task is None else task.value,
+        task=task,
     )  # fmt: skip
     _check_target(found, model, scoring)
     out = out or Path("runs") / found.name
-    if model is not ModelName.paper:
+    if model != "paper":
         rows = held_out.of_table(found.table, context)
         committee = _committee(found, model, options, rows, seed, context)
         _print_result(evaluate_committee(committee, out, context), as_json)
@@ -150,7 +163,7 @@ def evaluate(
             show_committee(committee, out, context)
         return
     study = plan(
-        found.name, found.graphs, found.y, PROTOCOLS[(protocol or ProtocolName.paper).value],
+        found.name, found.graphs, found.y, PROTOCOLS[protocol or "paper"],
         n_configurations=configurations, n_guesses=initializations, n_units=units, seed=seed,
         smiles=found.smiles,
     )  # fmt: skip
@@ -181,7 +194,7 @@ def _committee(
         say(note, context.quiet)
     weights = None if options.class_weight is None else str(options.class_weight)
     return CommitteeStudy(
-        found.name, found.graphs, found.y, model.value, seed, scoring.name, split, found.task,
+        found.name, found.graphs, found.y, model, seed, scoring.name, split, found.task,
         options.threshold, weights,
     )  # fmt: skip
 
@@ -189,12 +202,12 @@ def _committee(
 def _check_evaluated(model: ModelName, options: TrainingOptions, split: AskedSplit) -> None:
     """Refuse what the paper's protocol does not have, and a split that tests only some graphs."""
     for name in ("scoring", "threshold", "class_weight"):
-        if model is ModelName.paper and getattr(options, name) is not None:
+        if model == "paper" and getattr(options, name) is not None:
             raise ValueError(
                 f"`{name}` is not for --model paper, whose protocol chooses by accuracy and counts "
                 "all errors alike"
             )
-    if model is ModelName.paper and split != AskedSplit():
+    if model == "paper" and split != AskedSplit():
         raise ValueError("--split is not for --model paper, whose protocol splits at random")
     if split.name == "time":
         raise ValueError("--split time is for fit; evaluate holds every graph out once")
@@ -214,7 +227,7 @@ def _check_target(found: Labeled, model: ModelName, scoring: str | None) -> None
             f"the target is taken for classes because {odd!r} is no number, and classes have too "
             "few graphs for cross-validation; for quantities, choose --task regression"
         )
-    if model is ModelName.paper and not classify:
+    if model == "paper" and not classify:
         raise ValueError(
             "--model paper is for classes, as the paper's protocol is, but the target is a number; "
             "choose --model auto"
@@ -293,3 +306,79 @@ def _print_result(result: RunResult | CommitteeResult | QuantityResult, as_json:
     else:
         table = committee_table(result)
     Console().print(table)
+
+
+@dataclass(frozen=True)
+class Labeled:
+    """Graphs and their classes or numbers; `table` is what they were read from, if it is one."""
+
+    name: str
+    graphs: GraphBatch
+    y: Array
+    table: GraphTable | None = None
+    task: TaskName = "classification"
+
+    @property
+    def smiles(self) -> Sequence[str] | None:
+        """What molecules were read from."""
+        return None if self.table is None else self.table.smiles
+
+
+def read_labeled(
+    data: str,
+    target: list[str] | None,
+    how: FirstDataOptions,
+    context: Context,
+    *,
+    command: str,
+    columns: Sequence[str] = (),
+    task: TaskName | None = None,
+) -> Labeled:
+    """Read a TU dataset, or a table with a column of targets; bad rows are told and left out.
+
+    What the targets of a table are is guessed, unless `task` says it.
+    """
+    from fdgnn.tasks import table_targets
+
+    if not is_table(data, how.format):
+        return _tu_dataset(data, {"target": target, "task": task}, how)
+    table = how.read(
+        data, target=asked_targets(target, None), numeric=task == "regression",
+        columns=list(columns),
+    )  # fmt: skip
+    RejectsFile(None).write(table.rejects, table.n_rows, context)
+    graphs, targets = table_targets(table, task)
+    if not targets.flat:
+        n = len(targets.names)
+        raise ValueError(f"{command} takes one target, but there are {n}; give one")
+    inferred: TaskName = "classification" if targets.classify else "regression"
+    return Labeled(dataset_of(data), graphs, targets.of_target(0), table, inferred)
+
+
+def is_table(data: str, format: str | None) -> bool:
+    """Tell a file of rows from a TU dataset; raise an error for a file that is not there."""
+    from fdgnn.datasets.files import recognize
+
+    path = expanduser(data)
+    is_file = data == "-" or path.exists() or path.suffix != ""  # names of TU datasets have none
+    return is_file and recognize(data, format).format != "tu"
+
+
+def _tu_dataset(data: str, asked: Mapping[str, object], how: FirstDataOptions) -> Labeled:
+    from fdgnn.datasets import load_tu
+
+    given = [name for name, value in asked.items() if value]
+    read = ("vertex", "edge_labels")
+    given += [
+        f.name for f in fields(how) if f.name not in read and getattr(how, f.name) != f.default
+    ]
+    if given:
+        raise ValueError(f"`{given[0]}` is for tables, and {data} is a TU dataset; leave it out")
+    graphs, y = load_tu(data, vertex=how.vertex, edge_labels=how.edge_labels)
+    return Labeled(dataset_name(data), graphs, y)
+
+
+def dataset_name(name_or_path: str) -> str:
+    """Name a TU dataset that was given by name or path."""
+    path = Path(name_or_path)
+    return path.stem if path.suffix == ".zip" else path.name

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fdgnn.cli.app import app, command_line, say, show
-from fdgnn.cli.labeled import read_labeled
+from fdgnn.cli.evaluate import read_labeled
 from fdgnn.cli.options import (
     AsJson,
     Data,
@@ -48,7 +48,7 @@ def compare(
     ] = None,
     protocol: Annotated[
         ProtocolName, typer.Option(help="How thoroughly FDGNN's own parameters are searched.")
-    ] = ProtocolName.quick,
+    ] = "quick",
     configurations: Annotated[
         int | None, typer.Option(min=1, help="Points of each rival's grid to try; by default all.")
     ] = None,
@@ -76,7 +76,7 @@ def compare(
     class_weight: Annotated[
         Weighting,
         typer.Option(help="balanced: in training of these, errors on a rare class count more."),
-    ] = Weighting.none,
+    ] = "none",
     time_limit: Annotated[float, typer.Option(min=1, help="Seconds per contestant.")] = 600.0,
     memory_limit: Annotated[float, typer.Option(min=1, help="Megabytes per contestant.")] = 4000.0,
     seed: Seed = 0,
@@ -94,7 +94,7 @@ def compare(
 
     search = Search(
         n_configurations=configurations, inner_folds=inner_folds, choose_epochs=choose_epochs,
-        scoring=scoring, class_weight=None if class_weight is Weighting.none else "balanced",
+        scoring=scoring, class_weight=None if class_weight == "none" else "balanced",
     )  # fmt: skip
     named = None if rivals is None else _named(rivals)
     if named is not None:  # before the graphs are read, which may take long
@@ -108,7 +108,7 @@ def compare(
     models = named or default_models(found.smiles is not None)
     directory = out or Path("runs") / found.name
     study = plan(
-        found.name, found.graphs, found.y, PROTOCOLS[protocol.value], seed=seed,
+        found.name, found.graphs, found.y, PROTOCOLS[protocol], seed=seed,
         smiles=found.smiles,
     )  # fmt: skip
     rows = compare_study(

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from fdgnn.cli.app import app, say
-from fdgnn.cli.lists import SHOWN, RejectsFile, check_outputs
+from fdgnn.cli.app import app, name_options, say
 from fdgnn.cli.options import (
     AsJson,
     Data,
@@ -24,6 +23,7 @@ from fdgnn.cli.options import (
     Rejects,
     expand,
 )
+from fdgnn.cli.output import SHOWN, RejectsFile, check_outputs
 from fdgnn.texts import agreeing, counted
 
 if TYPE_CHECKING:
@@ -218,6 +218,7 @@ def _predict_shards(
         where = f"listed in {output.rstrip('/')}/rejects"
         say(f"{summary['rejected']} of {summary['rows']} rows rejected, {where}", context.quiet)
     for source, reason in list(found.failures.items())[:SHOWN]:
+        reason = name_options(reason)
         say(reason if source in reason else f"{source}: {reason}")
     if found.n_skipped:
         verb = agreeing(found.n_skipped, "was", "were")
