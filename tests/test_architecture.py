@@ -163,6 +163,7 @@ def test_public_surface():
         "Graph",
         "GraphBatch",
         "GraphClassifier",
+        "GraphKernel",
         "GraphRegressor",
         "GraphReservoir",
         "KernelRidge",

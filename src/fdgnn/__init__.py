@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fdgnn.datasets import read_graphs as read_graphs
     from fdgnn.encoders import Encoder as Encoder
     from fdgnn.encoders import EncoderUnion as EncoderUnion
+    from fdgnn.encoders import GraphKernel as GraphKernel
     from fdgnn.encoders import GraphReservoir as GraphReservoir
     from fdgnn.encoders import MoleculeDescriptors as MoleculeDescriptors
     from fdgnn.encoders import PairCounts as PairCounts
@@ -61,6 +62,7 @@ _NAMES = {
     "fdgnn.encoders": (
         "Encoder",
         "EncoderUnion",
+        "GraphKernel",
         "GraphReservoir",
         "MoleculeDescriptors",
         "PairCounts",

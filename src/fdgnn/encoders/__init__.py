@@ -1,6 +1,7 @@
 """Encoders: from graphs to features, all behind one small protocol."""
 
 from fdgnn.encoders.base import Attribution, Convergence, Encoder, Encoding, GraphKind, VertexParts
+from fdgnn.encoders.kernel import GraphKernel
 from fdgnn.encoders.molecules import MoleculeDescriptors
 from fdgnn.encoders.pairs import PairCounts
 from fdgnn.encoders.registry import as_encoder, encoder_class, register_encoder
@@ -14,6 +15,7 @@ __all__ = [
     "Encoder",
     "EncoderUnion",
     "Encoding",
+    "GraphKernel",
     "GraphKind",
     "GraphReservoir",
     "MoleculeDescriptors",

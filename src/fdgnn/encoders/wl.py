@@ -192,7 +192,7 @@ class WLCounts(LabelCounts):
         How often a color occurs, as a thermometer, as one number, or only whether it occurs.
     n_features : int or None, default=2**18
         Columns, a power of two, into which features are hashed. None: one column for each feature
-        of the training graphs; features that they do not have are left out.
+        that the training graphs have, without unused columns; other features are left out.
     n_bins : int, default=16
         Bins of each real feature, about equally full on the training graphs.
     edge_labels : bool, default=True
@@ -219,6 +219,8 @@ class WLCounts(LabelCounts):
     >>> X = WLCounts(n_iterations=2).fit_transform(graphs)
     >>> X.shape
     (60, 262144)
+    >>> WLCounts(n_iterations=2, n_features=None).fit_transform(graphs).shape  # only used columns
+    (60, 2080)
     """
 
     n_iterations: int = 3
