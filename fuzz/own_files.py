@@ -67,7 +67,8 @@ def _chunk() -> chunks.Chunk:
 def _read_chunk() -> Any:
     store = Checkpoints(Path("work"), "fuzz")
     report = store.load_record("report 0", chunks.ChunkReport)
-    assert report is not None
+    if report is None:  # a checkpoint that is damaged is made again
+        return None
     chunk = chunks.Chunk("rows.csv", store, report)
     return chunk.graphs(), chunk.load("signatures".__eq__)
 

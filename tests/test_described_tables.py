@@ -172,7 +172,8 @@ def test_a_report_of_such_a_model_is_written(fitted):
     assert run.returncode == 0, run.stderr
     text = page.read_text()
     part = text[text.index('id="descriptors-0"') :]
-    assert "The model reads 3 columns beside the graphs. What moves the score most is size," in part
+    assert "The model reads 3 descriptors beside the graphs." in part
+    assert "What moves the score most is size," in part
     rows = re.findall(r"<tr[^>]*>(.*?)</tr>", part[: part.index("</figure>")], re.DOTALL)
     cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in rows]
     assert sorted(row[:3] for row in cells[1:]) == [

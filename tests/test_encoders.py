@@ -243,7 +243,7 @@ def test_all_layers_can_be_read(motifs):
 
 
 def test_unknown_encoders_and_names_taken_are_told():
-    with pytest.raises(ValueError, match="encoder='nonsense': expected one of 'pairs'"):
+    with pytest.raises(ValueError, match="encoder='nonsense': expected one of 'descriptors'"):
         encoder_class("nonsense")
     with pytest.raises(ValueError, match="another encoder called 'reservoir'"):
         register_encoder(type("Mine", (Encoder,), {"kind": "reservoir"}))
@@ -400,7 +400,7 @@ def test_parameters_of_a_transformer_are_searched(sized):
 
 @pytest.mark.parametrize("nothing", [3, "nonsense", Sizes, LogisticRegression(), None])
 def test_what_is_no_encoder_is_rejected(motifs, nothing):
-    with pytest.raises(ValueError, match=r"^encoder=.*: expected one of 'pairs', 'reser"):
+    with pytest.raises(ValueError, match=r"^encoder=.*: expected one of 'descriptors', 'pairs'"):
         GraphClassifier(nothing).fit(*motifs)
 
 

@@ -49,7 +49,8 @@ def test_advice_names_the_packages():
 
 
 def test_nothing_advises_a_name_that_is_not_registered():
-    files = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("src/fdgnn/**/*.py")]
+    pages = [path for path in ROOT.glob("*.md") if path.name != "RELEASING.md"]  # after a release
+    files = [*pages, *ROOT.glob("docs/**/*.md"), *ROOT.glob("src/fdgnn/**/*.py")]
     for path in files:
         for line in path.read_text(encoding="utf-8").splitlines():
             if "pip install" in line and "--no-index" not in line:

@@ -24,6 +24,7 @@ PACKAGES = {
     "cluster": ("distributed", "fsspec"),
     "report": ("altair", "jinja2", "networkx", "vl-convert-python"),
     "compare": ("grakel", "torch-geometric"),
+    "serve": ("starlette", "uvicorn"),
 }
 
 

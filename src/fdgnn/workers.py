@@ -44,8 +44,8 @@ class WorkerPool(ProcessPoolExecutor):
     def __init__(
         self, n_workers: int, initializer: Callable[..., None], initargs: tuple[Any, ...]
     ) -> None:
-        setup = _Setup(initializer, initargs)
-        super().__init__(n_workers, get_context("spawn"), _start, (setup,))
+        self._setup = _Setup(initializer, initargs)
+        super().__init__(n_workers, get_context("spawn"), _start, (self._setup,))
         self._launching = threading.RLock()  # workers are launched by the first task
         self._terminated: list[BaseProcess] | None = None
         _pools.add(self)
@@ -77,6 +77,8 @@ class WorkerPool(ProcessPoolExecutor):
         for process in left.values():
             process.kill()
         super().shutdown(wait, cancel_futures=cancel_futures)
+        if wait:  # else a worker may still be about to read it
+            self._setup.close()
 
     def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         """Schedule a call, in a thread of its own.
@@ -132,6 +134,10 @@ class _Setup:
         self._file = TemporaryFile(prefix="fdgnn-")  # noqa: SIM115 - as long as the pool
         self._file.write(pickle.dumps((initializer, initargs)))
         self._file.flush()
+
+    def close(self) -> None:
+        """Close the file, once all workers have ended."""
+        self._file.close()
 
     def __getstate__(self) -> Any:
         return DupFd(self._file.fileno())
