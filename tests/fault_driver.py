@@ -46,7 +46,7 @@ from fdgnn.evaluation import measures
 from fdgnn.evaluation.comparison import runner
 from fdgnn.evaluation.study import PROTOCOLS, Protocol
 
-for _library in ("altair", "jinja2", "pydantic.fields"):
+for _library in ("jinja2", "pydantic.fields"):
     with suppress(ImportError):  # not every installation has them
         import_module(_library)
 

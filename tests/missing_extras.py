@@ -20,7 +20,6 @@ _ADVICE = re.compile(r"install the extra '(\w+)'")
 _MISSING = re.compile(r"No module named '(\w+)")
 # What brings each library; pandas and PyTorch are in no extra.
 _EXTRAS = {
-    "altair": "report",
     "distributed": "cluster",
     "fsspec": "cluster",
     "grakel": "demo",

@@ -230,7 +230,7 @@ def imported_by_statement(statement):
 
 
 OPTIONAL = {
-    "torch", "networkx", "grakel", "distributed", "rdkit", "matplotlib", "altair", "jinja2",
+    "torch", "networkx", "grakel", "distributed", "rdkit", "matplotlib", "vl_convert", "jinja2",
 }  # fmt: skip
 TRAINING_ONLY = {"sklearn.model_selection", "sklearn.metrics"}
 

@@ -67,7 +67,7 @@ def test_evaluate_ends_with_a_page(tu_folder, tmp_path):
 
 
 def test_a_page_that_cannot_be_made_costs_no_result(tu_folder, tmp_path, monkeypatch):
-    for missing in ("altair", "networkx"):
+    for missing in ("vl_convert", "networkx"):
         monkeypatch.setitem(sys.modules, missing, None)
     run = fdgnn("evaluate", tu_folder, "--out", tmp_path / "run", *SMALL)
     assert run.returncode == 0, run.stderr

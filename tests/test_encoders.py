@@ -301,7 +301,7 @@ def test_the_mean_gradient_is_the_integral_along_the_way():
 
 @pytest.mark.usefixtures("vertices_on_a_circle")
 def test_a_trial_encoder_has_a_page(fitted, motifs, tmp_path):
-    pytest.importorskip("altair", reason="the page needs the extra report")
+    pytest.importorskip("vl_convert", reason="the page needs the extra report")
     from fdgnn.html.collect import report_data
     from fdgnn.html.report import model_subjects, write_report
 
@@ -378,7 +378,7 @@ def test_a_plain_transformer_is_an_encoder(sized, transformer, tmp_path):
 
 @pytest.mark.usefixtures("vertices_on_a_circle")
 def test_a_plain_transformer_has_report_data_without_attributions(sized):
-    pytest.importorskip("altair", reason="the page needs the extra report")
+    pytest.importorskip("vl_convert", reason="the page needs the extra report")
     from fdgnn.html.collect import report_data
 
     graphs, y = sized

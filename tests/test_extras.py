@@ -69,7 +69,7 @@ def test_a_playground_without_jinja_is_one_line(tu_folder, tmp_path, monkeypatch
         write(page, graphs=[], y=[])
 
 
-@pytest.mark.parametrize("library", ["altair", "jinja2", "networkx", "vl_convert"])
+@pytest.mark.parametrize("library", ["jinja2", "networkx", "vl_convert"])
 def test_a_named_report_that_cannot_be_made_is_refused_before_the_work(
     tu_folder, tmp_path, monkeypatch, library
 ):

@@ -294,7 +294,7 @@ def test_an_ensemble_is_chosen_by_the_scoring(folder, finished, tmp_path):
 
 @pytest.fixture(scope="module")
 def shown(finished):
-    pytest.importorskip("altair")
+    pytest.importorskip("vl_convert")
     (data,) = read_report_data(finished[0] / "report.json")
     return data
 

@@ -122,7 +122,7 @@ def test_a_page_that_shows_something_else_is_found(tmp_path):
 
 
 def _needs_chemistry():
-    for library in ("rdkit", "matplotlib", "altair"):
+    for library in ("rdkit", "matplotlib", "vl_convert"):
         pytest.importorskip(library)
 
 

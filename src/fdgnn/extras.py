@@ -22,7 +22,7 @@ PACKAGES = {
     "chem": ("rdkit",),
     "plot": ("matplotlib", "networkx"),
     "cluster": ("distributed", "fsspec"),
-    "report": ("altair", "jinja2", "networkx", "vl-convert-python"),
+    "report": ("jinja2", "networkx", "vl-convert-python"),
     "compare": ("grakel", "torch-geometric"),
     "serve": ("starlette", "uvicorn"),
 }

@@ -11,7 +11,7 @@ from browser.conftest import ready
 from fdgnn.html.report import write_report
 from report_examples import HOSTILE, HOSTILE_END, HOSTILE_IMAGE, write_run
 
-pytest.importorskip("altair", reason="a page needs Vega-Altair: extra 'report'")
+pytest.importorskip("vl_convert", reason="a page needs the extra 'report'")
 expect = pytest.importorskip("playwright.sync_api", reason="pip install playwright").expect
 
 pytestmark = pytest.mark.xdist_group("browser")

@@ -97,14 +97,13 @@ def _read(
 def describe(graphs: GraphBatch, y: Array | None) -> dict[str, Any]:
     """Collect facts about a set of graphs."""
     import numpy as np
-    from msgspec.structs import asdict
 
     from fdgnn.html.data_statistics import graph_counts
 
     classes = y if y is not None and len(np.unique(y)) <= MOST_CLASSES else None
     sizes = np.diff(graphs.vertex_offsets)
     values, counts = np.unique([] if classes is None else classes, return_counts=True)
-    return asdict(graph_counts(graphs, classes)) | {
+    return graph_counts(graphs, classes) | {
         "n_edge_labels": 0
         if graphs.edge_label_codes is None
         else len(np.unique(graphs.edge_label_codes)),

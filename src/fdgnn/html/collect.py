@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import math
-import os
-import platform
-import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from msgspec.structs import replace
 
-from fdgnn import metrics
 from fdgnn.arrays import Array, Floats, Ints
 from fdgnn.encoders import Encoder
-from fdgnn.encoders.descriptors import DescriptorColumn
-from fdgnn.evaluation.scores import versions
+from fdgnn.evaluation.scores import machine, plain, versions
 from fdgnn.exceptions import ConvergenceWarning, GraphError
-from fdgnn.explanations import Substructure, explain, has_attributions, substructures
-from fdgnn.explanations.drawing import check_networkx
-from fdgnn.graphs import GraphBatch
+from fdgnn.explanations import explain, has_attributions, substructures
+from fdgnn.explanations.drawing import EXACT_UP_TO, check_networkx, place_vertices, relative
+from fdgnn.graphs import Graph, GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.graphs.descriptors import known_in
 from fdgnn.html.data_statistics import data_statistics, elements_of_labels
-from fdgnn.html.drawings import LARGEST_DRAWN, draw_graphs
 from fdgnn.html.model_views import (
     base_models_of,
     encoder_of,
@@ -49,14 +39,15 @@ from fdgnn.html.report_data import (
     Calibration,
     Coverage,
     DescriptorRow,
+    Drawing,
     GraphRow,
     OutOfDomainGraph,
     ProbabilityBin,
     ReportData,
-    Setting,
     SubstructureRow,
 )
 from fdgnn.html.words import clean, clipped, clipped_apart, listed, plural, short
+from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, named_scoring, usual_scoring
 from fdgnn.records import cached_property
 from fdgnn.targets import check_one_each, winning_class
 from fdgnn.uncertainty import ConformalScores
@@ -149,25 +140,18 @@ def report_data(
         elements = elements_of_labels(clean(dataset), graphs, molecules=smiles is not None)
         known = _substructures(model, part, mapped, found.classes, elements)
         needed = np.union1d(mistakes, np.array([one.graph for one in known], dtype=np.int64))
-        scores, baseline = _scores(found)
-        data = ReportData(
+        scores, baseline = _scores(found, getattr(model, "scoring", None))
+        return ReportData(
             dataset=clean(dataset),
             target=target,
             task="regression" if found.regression else "classification",
             predictions="out of fold" if out_of_fold else "unseen" if unseen else "seen",
             classes=found.classes,
             model=shown_in_words(model, encoder_of(model), model.estimators_[0].name),
-            data=data_statistics(graphs, found.actual, found.classes),
+            data=data_statistics(graphs, found.actual, found.classes, elements),
             graphs=_graph_rows(found, graphs, mapped, places, ids, out_of_fold),
             explained=explained,
-            drawings=draw_graphs(
-                model,
-                None if found.regression else found.predicted,
-                graphs,
-                needed,
-                mapped,
-                smiles,
-            ),
+            drawings=_drawings(model, found, graphs, needed, mapped, smiles, elements),
             mistakes=mistakes.tolist(),
             scores=scores,
             baseline=baseline,
@@ -181,13 +165,15 @@ def report_data(
             dynamics=reservoir_dynamics(model, graphs),
             substructures=known,
             descriptors=_descriptors(model, graphs, part),
-            parameters={n: _plain(v) for n, v in model.get_params(deep=False).items()},
+            parameters={
+                name: " ".join(clean(value).split()) if isinstance(value, str) else value
+                for name, value in plain(model.get_params(deep=False)).items()
+            },
             versions=versions(),
-            machine=this_machine(),
+            machine=machine(),
             command=None if command is None else clean(command),
             notes=[*map(clean, notes), *_unknown_classes(model, found)],
         )
-    return _with_elements(data, elements)
 
 
 def _checked_targets(model: Any, graphs: GraphBatch, y: Any) -> Array | None:
@@ -237,16 +223,13 @@ class Predictions:
         """The output for the predicted class, or the predicted number."""
         if self.regression:
             return self.outputs[:, 0]
-        return np.asarray(
-            np.abs(self.outputs[:, 0]) if self.outputs.shape[1] == 1 else self.outputs.max(axis=1)
-        )
+        single = self.outputs.shape[1] == 1
+        return np.asarray(np.abs(self.outputs[:, 0]) if single else self.outputs.max(axis=1))
 
     @property
     def probability(self) -> Floats | None:
         """The probability of the predicted class."""
-        if self.probabilities is None:
-            return None
-        return np.asarray(self.probabilities[np.arange(len(self.predicted)), self.predicted])
+        return None if self.probabilities is None else _at(self.probabilities, self.predicted)
 
     @cached_property
     def errors(self) -> Floats | None:
@@ -269,6 +252,11 @@ class Predictions:
         return wrong[np.argsort(-confidence[wrong], kind="stable")[:MISTAKES]]
 
 
+def _at(values: Array, columns: Array) -> Array:
+    """Return one value of each row."""
+    return np.asarray(values[np.arange(len(columns)), columns])
+
+
 def _predictions(
     model: Any, graphs: GraphBatch, y: Array | None, given: OutOfFold | None
 ) -> Predictions:
@@ -280,26 +268,19 @@ def _predictions(
     chances = None if given is None else given.probabilities
     if given is None and target.slope is not None:
         chances = target.probabilities(outputs)
-    # The model's order; classes of y that the model does not know come last.
-    names = _as_text(target.classes) + ([] if y is None else _as_text(_in_order(y)))
-    number = {name: c for c, name in enumerate(dict.fromkeys(names))}
+    names = [str(name) for name in target.classes.tolist()]
+    if y is not None:
+        values = y.tolist()
+        try:
+            more = sorted(set(values))
+        except TypeError:  # values of several types
+            more = sorted(set(values), key=str)
+        names += map(str, more)  # classes that the model does not know come last
+    position = {name: c for c, name in enumerate(dict.fromkeys(names))}
     if chances is not None:
-        chances = np.pad(chances, ((0, 0), (0, len(number) - chances.shape[1])))
-    codes = None if y is None else np.array([number[name] for name in _as_text(y)])
-    return Predictions(clipped_apart(number), codes, outputs, chances)
-
-
-def _in_order(y: Array) -> Array:
-    """Return the distinct values: numbers by size, and values that cannot be compared as text."""
-    try:
-        return np.unique(y)
-    except TypeError:
-        return np.unique(_as_text(y))
-
-
-def _as_text(values: Array) -> list[str]:
-    """Return classes as text, whatever their type."""
-    return [str(value) for value in np.asarray(values).tolist()]
+        chances = np.pad(chances, ((0, 0), (0, len(position) - chances.shape[1])))
+    codes = None if y is None else np.array([position[str(value)] for value in y.tolist()])
+    return Predictions(clipped_apart(position), codes, outputs, chances)
 
 
 def _unknown_classes(model: Any, found: Predictions) -> list[str]:
@@ -320,36 +301,40 @@ def _unknown_classes(model: Any, found: Predictions) -> list[str]:
 # ---------------------------------------------------------------------- scores
 
 
-def _scores(found: Predictions) -> tuple[dict[str, float], dict[str, float]]:
-    """Score predictions by all metrics that are defined, and the best constant prediction."""
+def _scores(found: Predictions, scoring: Any) -> tuple[dict[str, float], dict[str, float]]:
+    """Score predictions by all metrics that are defined, and the best constant prediction.
+
+    The metric that the model was chosen by, `scoring` or the usual one, comes first.
+    """
     if found.actual is None:
         return {}, {}
     if found.regression:
-        constant = np.full_like(found.outputs, found.actual.mean())
-        return _by_metric(found.actual, found.outputs), _by_metric(found.actual, constant)
-    n_known, n = max(found.outputs.shape[1], 2), len(found.classes)
-    winners, outputs = np.eye(n), found.outputs
-    if n > n_known:  # outputs do not rank classes that the model does not know
-        outputs = winners[found.predicted]
-    elif n == 2:
-        winners = np.array([[-1.0], [1.0]])
-        if outputs.shape[1] > 1:
-            winners = np.eye(2)
-    majority = winners[[np.bincount(found.actual).argmax()] * len(found.actual)]
-    names = ("accuracy", "balanced_accuracy", "f1") if n > n_known else None
-    return _by_metric(found.actual, outputs, names), _by_metric(found.actual, majority, names)
+        outputs, constant = found.outputs, np.full_like(found.outputs, found.actual.mean())
+        known, first = OF_NUMBERS, usual_scoring(None)
+    else:
+        n_known, n = max(found.outputs.shape[1], 2), len(found.classes)
+        winners, outputs = np.eye(n), found.outputs
+        known, first = OF_CLASSES, usual_scoring(found.actual)
+        if n > n_known:  # outputs do not rank classes that the model does not know
+            outputs = winners[found.predicted]
+            known = {name: known[name] for name in ("accuracy", "balanced_accuracy", "f1")}
+        elif outputs.shape[1] == 1:
+            winners = np.array([[-1.0], [1.0]])
+        majority = np.bincount(found.actual).argmax()
+        constant = winners[[majority] * len(found.actual)]
+    if isinstance(scoring, str):
+        first = named_scoring(scoring, not found.regression)
+    order = sorted(known.values(), key=lambda each: each.name != first.name)
 
+    def scored(values: Floats) -> dict[str, float]:
+        each = {
+            one.name: one.shown(float(one.metric(found.actual, values)))  # type: ignore[arg-type]
+            for one in order
+            if not one.of_probabilities
+        }
+        return {name: short(score) for name, score in each.items() if np.isfinite(score)}
 
-def _by_metric(
-    actual: Array, outputs: Floats, names: Sequence[str] | None = None
-) -> dict[str, float]:
-    known = metrics.OF_CLASSES if actual.dtype.kind in "iu" else metrics.OF_NUMBERS
-    found = {
-        name: scoring.shown(float(scoring.metric(actual, outputs)))
-        for name, scoring in known.items()
-        if not scoring.of_probabilities and (names is None or name in names)
-    }
-    return {name: short(score) for name, score in found.items() if np.isfinite(score)}
+    return scored(outputs), scored(constant)
 
 
 def _confusion(found: Predictions) -> list[list[int]] | None:
@@ -401,6 +386,8 @@ def _coverages(
 ) -> list[Coverage]:
     """Measure prediction sets or intervals: of the model, or of each fold by the other folds."""
     distances = None if found.probabilities is None else 1.0 - found.probabilities
+    if found.classes and distances is None:
+        return []
     if out_of_fold is None:
         if not (unseen or found.actual is None):
             return []
@@ -408,13 +395,13 @@ def _coverages(
         fold = np.zeros(len(found.outputs), dtype=np.int64)
     else:
         own = found.errors
-        if not found.regression:
-            own = None if distances is None else _of_truth(distances, found.actual)
+        if distances is not None and found.actual is not None:
+            own = _at(distances, found.actual)
         if own is None:
             return []
         fold = out_of_fold.fold
         scores = {f: ConformalScores.of([own[fold != f]]) for f in np.unique(fold).tolist()}
-    if any(one is None for one in scores.values()) or (distances is None and found.classes):
+    if any(one is None for one in scores.values()):
         return []
     measured = []
     for share in COVERAGES:
@@ -422,26 +409,23 @@ def _coverages(
             limit = np.array([scores[f].limit(share) for f in fold.tolist()])
         except ValueError:  # too few graphs to promise so much
             continue
-        measured.append(_covered(found, distances, limit, share))
+        covered = empty = None
+        if distances is None:
+            covered = None if found.errors is None else found.errors <= limit
+            size = 2 * limit
+        else:
+            sets = distances <= limit[:, None]
+            covered = None if found.actual is None else _at(sets, found.actual)
+            size, empty = sets.sum(axis=1), short((~sets.any(axis=1)).mean())
+        measured.append(
+            Coverage(
+                coverage=share,
+                covered=None if covered is None else short(covered.mean()),
+                size=short(size.mean()),
+                empty=empty,
+            )
+        )
     return measured
-
-
-def _covered(found: Predictions, distances: Floats | None, limit: Floats, share: float) -> Coverage:
-    if distances is None:  # of a regression
-        covered = None if found.errors is None else short((found.errors <= limit).mean())
-        return Coverage(coverage=share, covered=covered, size=short(2 * limit.mean()))
-    sets = distances <= limit[:, None]
-    covered = None if found.actual is None else short(_of_truth(sets, found.actual).mean())
-    return Coverage(
-        coverage=share,
-        covered=covered,
-        size=short(sets.sum(axis=1).mean()),
-        empty=short((~sets.any(axis=1)).mean()),
-    )
-
-
-def _of_truth(values: npt.NDArray[Any], actual: Any) -> Array:
-    return np.asarray(values[np.arange(len(actual)), actual])
 
 
 def _domain(
@@ -453,15 +437,14 @@ def _domain(
     scores = model.novelty(graphs)
     reasons = model._out_of_domain(graphs, scores)
     outside = np.isin(np.arange(len(graphs)), list(reasons))
-
-    def error(chosen: npt.NDArray[np.bool_]) -> float | None:
-        known = found.errors is not None and chosen.any()
-        return short(found.errors[chosen].mean()) if known else None  # type: ignore[index]
-
+    errors = [
+        short(found.errors[chosen].mean()) if found.errors is not None and chosen.any() else None
+        for chosen in (outside, ~outside)
+    ]
     return ApplicabilityDomain(
         n_outside=len(reasons),
-        error_outside=error(outside),
-        error_inside=error(~outside),
+        error_outside=errors[0],
+        error_inside=errors[1],
         graphs=[
             OutOfDomainGraph(graph=g, id=clipped(ids[g]), score=short(scores[g]), reason=reasons[g])
             for g in sorted(reasons, key=lambda g: (-scores[g], g))[:OUT_OF_DOMAIN]
@@ -500,28 +483,28 @@ def _graph_rows(
     """Return one row for each mapped graph, at its place (n_mapped, 2)."""
     n_vertices, n_edges = np.diff(graphs.vertex_offsets), _edge_counts(graphs)
     score, probability, actual = found.score, found.probability, found.actual
+    judged = actual is not None and not found.regression
 
-    def shown(value: float) -> str | float:
-        return short(value) if found.regression else found.classes[int(value)]
+    def shown(values: Array, g: int) -> str | float:
+        return short(values[g]) if found.regression else found.classes[int(values[g])]
 
-    def row(g: int, x: float, y: float) -> GraphRow:
-        judged = found.errors is not None and not found.regression
-        return GraphRow(
+    return [
+        GraphRow(
             graph=g,
             id=clipped(ids[g]),
             x=round(x, 4),
             y=round(y, 4),
-            actual=None if actual is None else shown(actual[g]),
-            predicted=shown(found.predicted[g]),
-            correct=bool(found.errors[g] == 0) if judged else None,  # type: ignore[index]
+            actual=None if actual is None else shown(actual, g),
+            predicted=shown(found.predicted, g),
+            correct=bool(actual[g] == found.predicted[g]) if judged else None,  # type: ignore[index]
             score=short(score[g]),
             probability=None if probability is None else short(probability[g]),
             n_vertices=int(n_vertices[g]),
             n_edges=int(n_edges[g]),
             fold=None if out_of_fold is None else int(out_of_fold.fold[g]) + 1,
         )
-
-    return [row(g, *place) for g, place in zip(mapped.tolist(), places.tolist(), strict=True)]
+        for g, (x, y) in zip(mapped.tolist(), places.tolist(), strict=True)
+    ]
 
 
 def _edge_counts(graphs: GraphBatch) -> Ints:
@@ -537,20 +520,114 @@ def _edge_counts(graphs: GraphBatch) -> Ints:
     return np.asarray((n_arcs + n_loops) // 2)
 
 
-def _with_elements(data: ReportData, elements: Mapping[str, str]) -> ReportData:
-    """Write chemical elements for vertex labels."""
-    if not elements:
-        return data
-    labels = data.data.labels
-    if labels is not None:
-        labels = replace(labels, names=[elements.get(name, name) for name in labels.names])
-    drawings = [
-        d
-        if d.labels is None
-        else replace(d, labels=[elements.get(label, label) for label in d.labels])
-        for d in data.drawings
-    ]
-    return replace(data, data=replace(data.data, labels=labels), drawings=drawings)
+# ---------------------------------------------------------------------- drawings
+
+SIDE = 1000  # places are whole numbers from 0 to this
+_VERTICES, LARGEST_DRAWN = 250, 600  # vertices of a drawn graph, at most; and of one that is needed
+_EDGES = 3000  # of a drawn graph, at most
+_BYTES = 1_000_000  # for all drawings together, about
+_SECONDS = 10.0  # for all drawings together, about
+
+
+def _drawings(
+    model: Any,
+    found: Predictions,
+    graphs: GraphBatch,
+    needed: Ints,
+    mapped: Ints,
+    smiles: Sequence[str | None] | None,
+    elements: Mapping[str, str],
+) -> list[Drawing]:
+    """Draw the graphs that are needed, and as many of the mapped ones as time and space allow.
+
+    Drawings show attributions, of the predicted class, so that there are none for models without
+    these.
+    """
+    if not has_attributions(model):
+        return []
+    chosen = _drawn(graphs, needed, mapped)
+    codes = np.zeros(len(chosen), dtype=np.int64) if found.regression else found.predicted[chosen]
+    drawings: dict[int, Drawing] = {}
+    for code in np.unique(codes).tolist():
+        some = chosen[codes == code]
+        target = None if found.regression else model.targets_[0].classes[code]
+        for g, one in zip(some.tolist(), explain(model, graphs[some], target=target), strict=True):
+            text = None if smiles is None else smiles[g]
+            drawings[g] = _drawing(g, graphs[g], relative(one), text, elements)
+    return [drawings[g] for g in chosen.tolist()]
+
+
+def _drawn(graphs: GraphBatch, needed: Ints, mapped: Ints) -> Ints:
+    """Choose by size alone, small graphs first, so that all machines choose the same."""
+    n = np.diff(graphs.vertex_offsets)
+    m = np.diff(graphs.indptr[graphs.vertex_offsets])
+    drawable = m <= (_EDGES if graphs.directed else 2 * _EDGES)
+    must = needed[drawable[needed] & (n[needed] <= LARGEST_DRAWN)]
+    may = np.setdiff1d(mapped[drawable[mapped] & (n[mapped] <= _VERTICES)], must)
+    order = np.concatenate([must, may[np.argsort(n[may] ** 2 + m[may], kind="stable")]])
+    # Estimates from measurements: characters of JSON, and seconds of networkx.
+    size = 150 + 22.0 * n[order] + (8.0 if graphs.directed else 4.0) * m[order]
+    slow = n[order] <= EXACT_UP_TO
+    seconds = 3e-3 + np.where(slow, 1.2e-5, 3e-6) * n[order] ** 2.0
+    fits = (np.cumsum(size) <= _BYTES) & (np.cumsum(seconds) <= _SECONDS)
+    fits[: len(must)] = True
+    return np.sort(order[fits])
+
+
+def _drawing(
+    g: int, graph: Graph, contributions: Floats, smiles: str | None, elements: Mapping[str, str]
+) -> Drawing:
+    edges = np.asarray(graph.edge_index)
+    edges = edges if graph.directed else edges[:, edges[0] <= edges[1]]
+    molecule = None if smiles is None else _molecule(smiles, graph, edges)
+    if molecule is None:
+        names = None if graph.labels is None else [clipped(v) for v in graph.labels]
+        labels = None if names is None else [elements.get(name, name) for name in names]
+        places, orders = place_vertices(graph), None
+    else:
+        places, orders, labels = molecule
+    # Whole numbers from 0 to SIDE, y downward; the longer side fills the canvas.
+    low, high = places.min(axis=0), places.max(axis=0)
+    scale = SIDE / (float((high - low).max()) or 1.0)
+    at = ((places - (low + high) / 2) * [scale, -scale] + SIDE / 2).round().astype(np.int64)
+    return Drawing(
+        graph=g,
+        positions=at.ravel().tolist(),
+        edges=edges.T.ravel().tolist(),
+        directed=graph.directed,
+        orders=orders,
+        labels=labels,
+        contributions=[float(f"{c:.3g}") for c in contributions],
+        molecule=molecule is not None,
+        smiles=None if smiles is None else clean(smiles),
+    )
+
+
+def _molecule(
+    smiles: str, graph: Graph, edges: Ints
+) -> tuple[Floats, list[float], list[str]] | None:
+    """Return places, bond orders and element symbols, or None if the graph is not this molecule."""
+    try:
+        from rdkit import Chem, rdBase
+        from rdkit.Chem import rdDepictor
+    except ImportError:
+        return None
+    with rdBase.BlockLogs():
+        molecule = Chem.MolFromSmiles(smiles)
+    if molecule is None or molecule.GetNumAtoms() != graph.n_vertices:
+        return None
+    bonds = {
+        (min(ends), max(ends)): bond.GetBondTypeAsDouble()
+        for bond in molecule.GetBonds()
+        for ends in [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx())]
+    }
+    pairs = [(min(u, v), max(u, v)) for u, v in edges.T.tolist()]
+    if set(pairs) != set(bonds):
+        return None
+    rdDepictor.Compute2DCoords(molecule)
+    places = np.array(molecule.GetConformer().GetPositions())[:, :2]
+    symbols = [atom.GetSymbol() for atom in molecule.GetAtoms()]
+    return places, [bonds[pair] for pair in pairs], symbols
 
 
 # ---------------------------------------------------------------------- the model
@@ -566,27 +643,22 @@ def _substructures(
     """Find the substructures that count most for and against each class on the mapped graphs."""
     known = list(model.targets_[0].classes) if classes else [None]
     targets = [None] if len(known) <= _SUBSTRUCTURE_CLASSES else known[:_SUBSTRUCTURE_CLASSES]
-    found = [
-        one
+    name = dict(zip(known, classes, strict=False))
+    return [
+        SubstructureRow(
+            target=name.get(one.target),
+            words=clipped(one.words, longest=_LONGEST),
+            iteration=one.round,
+            weight=short(one.weight),
+            contribution=short(one.contribution),
+            n_graphs=one.n_graphs,
+            graph=int(mapped[one.graph]),
+            steps=one.steps.tolist() if len(one.steps) <= LARGEST_DRAWN else [],
+            radius=one.radius,
+        )
         for target in targets
         for one in substructures(model, part, target=target, n_most=_SUBSTRUCTURES, names=elements)
     ]
-    name = dict(zip(known, classes, strict=False))
-    return [_substructure(one, name.get(one.target), mapped) for one in found]
-
-
-def _substructure(one: Substructure, target: str | None, mapped: Ints) -> SubstructureRow:
-    return SubstructureRow(
-        target=target,
-        words=clipped(one.words, longest=_LONGEST),
-        iteration=one.round,
-        weight=short(one.weight),
-        contribution=short(one.contribution),
-        n_graphs=one.n_graphs,
-        graph=int(mapped[one.graph]),
-        steps=one.steps.tolist() if len(one.steps) <= LARGEST_DRAWN else [],
-        radius=one.radius,
-    )
 
 
 def _descriptors(model: Any, graphs: GraphBatch, part: GraphBatch) -> list[DescriptorRow]:
@@ -598,59 +670,19 @@ def _descriptors(model: Any, graphs: GraphBatch, part: GraphBatch) -> list[Descr
     effects = np.abs(explained).mean(axis=0)
     order = np.argsort(-effects, kind="stable")[:DESCRIPTORS].tolist()
     given = dict(zip(graphs.descriptors.names, graphs.descriptors.columns, strict=True))
-    return [
-        DescriptorRow(
-            name=clipped(block.names[j]),
-            values=_values(block.columns[j]),
-            n_missing=int((~known_in(given[block.names[j]])).sum()),
-            effect=short(effects[j]),
+    rows = []
+    for j in order:
+        column = block.columns[j]
+        if column.kind == "category":
+            values = ", ".join(column.categories)
+        else:
+            values = f"{column.low:.4g} to {column.high:.4g}"
+        rows.append(
+            DescriptorRow(
+                name=clipped(block.names[j]),
+                values=clipped(values),
+                n_missing=int((~known_in(given[block.names[j]])).sum()),
+                effect=short(effects[j]),
+            )
         )
-        for j in order
-    ]
-
-
-def _values(column: DescriptorColumn) -> str:
-    """Return the range or the categories of a column in training."""
-    if column.kind == "category":
-        return clipped(", ".join(column.categories))
-    return f"{column.low:.4g} to {column.high:.4g}"
-
-
-def _plain(value: Any) -> Setting:
-    """Return a parameter as a file can hold it: an object, such as an encoder, as its repr."""
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, float) and not math.isfinite(value):
-        return repr(value)
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    return clean(value) if isinstance(value, str) else " ".join(clean(repr(value)).split())
-
-
-# ---------------------------------------------------------------------- the machine
-
-_PROC = Path("/proc")  # Linux
-
-
-def this_machine() -> dict[str, str]:
-    """Describe this machine, as far as it is known."""
-    kilobytes = _first("meminfo", r"MemTotal:\s*(\d+) kB")
-    memory = None if kilobytes is None else f"{int(kilobytes) * 1024 / 1e9:.1f}"
-    found = {
-        "python": platform.python_version(),
-        "system": platform.system(),
-        "processor family": platform.machine(),
-        "processor": _first("cpuinfo", r"model name\s*:[ \t]*(\S.*)"),
-        "cores": str(os.cpu_count() or 1),
-        "memory, GB": memory,
-    }
-    return {name: clean(value) for name, value in found.items() if value}
-
-
-def _first(file: str, pattern: str) -> str | None:
-    """Return the captured group of the first line that matches, or None."""
-    try:
-        text = (_PROC / file).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    found = re.search(f"^{pattern}$", text, re.MULTILINE)
-    return found and found[1].strip()
+    return rows

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
-from msgspec.structs import asdict
 
 from fdgnn.arrays import Array, Ints
 from fdgnn.evaluation import paper
 from fdgnn.graphs import GraphBatch
-from fdgnn.html.report_data import BARS, CLASSES, LABELS, BarCounts, DataStatistics, GraphCounts
+from fdgnn.html.report_data import BARS, CLASSES, LABELS, BarCounts, DataStatistics
 from fdgnn.html.words import clean, clipped_apart, short, significant
 
 
-def graph_counts(graphs: GraphBatch, classes: Array | None = None) -> GraphCounts:
-    """Count vertices, arcs, labels and distinct graphs.
+def graph_counts(graphs: GraphBatch, classes: Array | None = None) -> dict[str, Any]:
+    """Count vertices, arcs, labels and distinct graphs, by name.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def graph_counts(graphs: GraphBatch, classes: Array | None = None) -> GraphCount
     if classes is not None:
         majority = float(np.unique(classes, return_counts=True)[1].max() / len(graphs))
         ceiling = float(graphs.wl_ceiling(classes))
-    return GraphCounts(
+    return dict(
         n_graphs=len(graphs),
         n_vertices=graphs.n_vertices,
         n_arcs=graphs.n_arcs,
@@ -43,8 +43,13 @@ def graph_counts(graphs: GraphBatch, classes: Array | None = None) -> GraphCount
     )
 
 
-def data_statistics(graphs: GraphBatch, y: Array | None, names: Sequence[str]) -> DataStatistics:
-    """Describe graphs; y has positions in the classes' `names` or, without names, numbers."""
+def data_statistics(
+    graphs: GraphBatch, y: Array | None, names: Sequence[str], elements: Mapping[str, str]
+) -> DataStatistics:
+    """Describe graphs; y has positions in the classes' `names` or, without names, numbers.
+
+    `elements` are names of vertex labels.
+    """
     codes = y if names else None
     sizes, degrees = np.diff(graphs.vertex_offsets), np.diff(graphs.indptr)
     few = codes is not None and len(names) <= CLASSES
@@ -53,13 +58,13 @@ def data_statistics(graphs: GraphBatch, y: Array | None, names: Sequence[str]) -
     if y is not None:
         targets = _classes(y, names) if names else _intervals(y)
     return DataStatistics(
-        **asdict(graph_counts(graphs, codes)),
+        **graph_counts(graphs, codes),
         vertices_range=(int(sizes.min()), int(sizes.max())),
         max_degree=int(degrees.max()),
         sizes=_sizes(groups, int(sizes.min()), int(sizes.max())),
         mean_sizes=[(name, short(own.mean())) for name, own in groups.items() if len(own)],
         degrees=_degrees(degrees),
-        labels=_labels(graphs),
+        labels=_labels(graphs, elements),
         targets=targets,
     )
 
@@ -101,13 +106,14 @@ def _spans(edges: Ints) -> list[str]:
     return [str(a) if b == a + 1 else f"{a} to {b - 1}" for a, b in pairwise(edges.tolist())]
 
 
-def _labels(graphs: GraphBatch) -> BarCounts | None:
+def _labels(graphs: GraphBatch, elements: Mapping[str, str]) -> BarCounts | None:
     """Count vertices by label, the most common label first."""
     if graphs.label_codes is None or graphs.label_values is None:
         return None
     counts = np.bincount(graphs.label_codes, minlength=len(graphs.label_values))
     order = [i for i in np.argsort(-counts, kind="stable")[:LABELS] if counts[i]]
     names = clipped_apart(graphs.label_values[i] for i in order)
+    names = [elements.get(name, name) for name in names]
     return BarCounts(names=names, series=[("", [int(counts[i]) for i in order])])
 
 

@@ -1,15 +1,22 @@
-"""The elements of a report: sections of parts, figures with captions, and their tables."""
+"""Figures of a report: charts as Vega-Lite specifications, tables, legends, and their sections.
+
+Colors are CSS variables of the page and ``currentColor``, so that one drawing serves the dark and
+the light theme. Whatever a color says, a shape, size or dash says as well. Field names are ours.
+Text from files occurs in values only, never in an expression that Vega evaluates. Vega uses the
+values that it groups by as names of JavaScript properties, and names such as ``__proto__`` break
+it: `keyed` puts a number before each value, so that no value is such a name.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from fdgnn.html.words import NONE
 
 Row = dict[str, Any]  # the fields of one mark of a chart, by name
-Spec = dict[str, Any]  # a chart as Vega-Lite reads it
+Spec = dict[str, Any]  # a chart, or a part of one, as Vega-Lite reads it
 Cell = str | tuple[str, str]  # text, or text and a class of the style sheet
 
 
@@ -22,17 +29,16 @@ class Table:
     n_words: int = 1
     note: str = ""
 
-    @classmethod
-    def without_empty(
-        cls, head: Sequence[str], rows: Sequence[Sequence[Cell]], n_words: int = 1, note: str = ""
-    ) -> Table:
-        """Return a table without the columns of numbers that are not known in any row."""
+    def without_empty(self) -> Table:
+        """Return the table without the columns of numbers that are not known in any row."""
         empty = {NONE, (NONE, ""), (NONE, "ours")}
         kept = [
-            i for i in range(len(head)) if i < n_words or any(row[i] not in empty for row in rows)
+            i
+            for i in range(len(self.head))
+            if i < self.n_words or any(row[i] not in empty for row in self.rows)
         ]
-        cells = [[row[i] for i in kept] for row in rows]
-        return cls([head[i] for i in kept], cells, n_words, note)
+        rows = [[row[i] for i in kept] for row in self.rows]
+        return Table([self.head[i] for i in kept], rows, self.n_words, self.note)
 
 
 @dataclass(frozen=True)
@@ -58,116 +64,36 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class MapBody:
-    """A map of graphs with a chosen graph beside it."""
-
-    kind: ClassVar[str] = "map"
-    run: int
-    toggle: bool  # whether colors can show right and wrong
-    modes: tuple[str, str]
-    keys: Sequence[tuple[str, Sequence[Key]]]  # a legend for each mode
-    first: int  # the graph that is shown first
-
-
-@dataclass(frozen=True)
-class ConfusionCell:
-    """How many graphs of one class were predicted as another."""
-
-    n: str
-    share: str
-    depth: float  # of the color
-    right: bool
-
-
-@dataclass(frozen=True)
-class ConfusionBody:
-    """A confusion matrix: for each actual class, its name and a cell per predicted class."""
-
-    kind: ClassVar[str] = "confusion"
-    classes: Sequence[str]
-    rows: Sequence[tuple[str, Sequence[ConfusionCell]]]
-
-
-@dataclass(frozen=True)
-class GraphCard:
-    """A graph that is drawn, with a title and a line of text.
-
-    With `steps`, numbers of each vertex apart by spaces, a substructure is marked in it.
-    """
-
-    graph: int
-    title: str
-    words: str
-    note: str = ""
-    steps: str | None = None
-    radius: int = 0
-
-
-@dataclass(frozen=True)
-class CardsBody:
-    """Cards of drawn graphs."""
-
-    kind: ClassVar[str] = "cards"
-    run: int
-    cards: Sequence[GraphCard]
-
-
-@dataclass(frozen=True)
 class Figure:
     """Charts with one caption, which says what to see, and one table.
 
-    A figure that shows something other than charts has a `body`. `data` are tables that charts
-    share, by name.
+    A figure that shows something else has a `kind` with a template of its own, and a `body` that
+    the template shows. `data` are tables that charts share, by name.
     """
 
     id: str
     title: str
-    caption: str
+    caption: str = ""
     panels: Sequence[Panel] = ()
     table: Table | None = None
     key: Sequence[Key] = ()
-    body: MapBody | ConfusionBody | CardsBody | None = None
+    kind: str = "charts"  # or map, confusion, cards
+    body: Mapping[str, Any] = field(default_factory=dict)
     half: bool = False  # whether it may share its line with another figure
-    linked: bool = False  # whether a row under the pointer is lit in all panels
-    open: bool = False  # whether the table is shown from the start
+    open: bool = False  # whether the table is open from the start
+    linked: bool = False  # whether pointing at a mark marks it in all charts of the figure
     data: Mapping[str, Sequence[Row]] = field(default_factory=dict)
-
-    @property
-    def kind(self) -> str:
-        """Which part of the template shows it."""
-        return "charts" if self.body is None else self.body.kind
-
-
-@dataclass(frozen=True)
-class Missing:
-    """Why a part cannot be shown, and the command that would add it."""
-
-    why: str
-    command: str = ""
-
-
-@dataclass(frozen=True)
-class Card:
-    """A result in a few words."""
-
-    name: str
-    value: str
-    how: str
-    spread: str = ""
-    note: str = ""
-    warning: str = ""
-    command: str = ""
 
 
 @dataclass(frozen=True)
 class Part:
-    """What a section shows of one subject."""
+    """What a section shows of one subject; `missing` says why figures are not there."""
 
     run: int
     name: str
     figures: Sequence[Figure] = ()
     facts: Sequence[tuple[str, str]] = ()
-    missing: Missing | None = None
+    missing: str = ""
     lead: str = ""
     command: str = ""
 
@@ -186,9 +112,337 @@ class Section:
     lead: str
     parts: Sequence[Part] = ()
     figures: Sequence[Figure] = ()
-    cards: Sequence[Card] = ()
+    cards: Sequence[Mapping[str, str]] = ()
 
-    @property
-    def all_figures(self) -> list[Figure]:
-        """The figures of the section and of its parts."""
-        return [*self.figures, *(figure for part in self.parts for figure in part.figures)]
+
+# ---------------------------------------------------------------------- charts
+
+COLORS = tuple(f"var(--c{i})" for i in range(1, 8))
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
+KEY_MARKS = ("circle", "square", "triangle", "diamond", "cross", "down", "right")  # of SHAPES
+OURS, OTHER, INK, QUIET = "var(--c1)", "var(--c2)", "currentColor", "var(--quiet)"
+
+_CONFIG = {
+    "background": "transparent",
+    "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif",
+    "aria": False,  # the figure around a chart has the words
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": "var(--muted)",
+        "titleColor": INK,
+        "gridColor": "var(--grid)",
+        "domainColor": "var(--rule)",
+        "tickColor": "var(--rule)",
+        "labelFontSize": 12,
+        "titleFontSize": 12.5,
+        "titleFontWeight": 500,
+        "titlePadding": 8,
+        "labelPadding": 5,
+        "labelLimit": 132,
+        "tickCount": 5,
+    },
+    "axisY": {"domain": False, "ticks": False},
+    "legend": {"labelColor": "var(--muted)", "titleColor": INK, "labelFontSize": 12},
+    "text": {"color": INK, "fontSize": 12},
+}
+
+# The name without the number that `keyed` puts before it.
+_NAMES = {"labelExpr": "slice(datum.label, indexof(datum.label, '=') + 1)", "grid": False}
+_ONCE: Spec = {"values": [{}]}  # data of a mark that is drawn once
+
+
+def chart(
+    layers: Sequence[Spec], height: float, data: Spec, encoding: Spec | None = None, **params: Any
+) -> Spec:
+    """Return a chart that is as wide as the page allows; `params` are variables of the page."""
+    return {
+        "config": _CONFIG,
+        "width": "container",
+        "height": height,
+        "autosize": {"type": "fit", "contains": "padding", "resize": True},
+        "data": data,
+        "encoding": encoding or {},
+        "layer": layers,
+        "params": [{"name": name, "value": value} for name, value in params.items()],
+    }
+
+
+def number(name: str, title: str | None = None, **options: Any) -> Spec:
+    """Return the channel of a field with numbers."""
+    return {"field": name, "type": "quantitative", "title": title, **options}
+
+
+def _category(name: str, domain: Sequence[Any], values: Sequence[Any]) -> Spec:
+    """Return the channel of a field whose values look different."""
+    scale = {"domain": list(domain), "range": list(values)}
+    return {"field": name, "type": "nominal", "legend": None, "scale": scale}
+
+
+def _either(test: str, yes: Any, no: Any) -> Spec:
+    """Return a channel with one of two values."""
+    return {"value": no, "condition": {"test": test, "value": yes}}
+
+
+def _tooltip(**titles: str) -> list[Spec]:
+    """Return fields and their titles, in this order; values are made ready in Python."""
+    return [{"field": name, "type": "nominal", "title": titles[name]} for name in titles]
+
+
+def keyed(rows: Sequence[Row], name: str) -> list[Row]:
+    """Add a field "key" to rows: the value of a field, with a number before it."""
+    numbers = {value: i for i, value in enumerate(dict.fromkeys(row[name] for row in rows))}
+    return [row | {"key": f"{numbers[row[name]]}={row[name]}"} for row in rows]
+
+
+def look_of(number: int) -> tuple[int, int]:
+    """Return the color and the shape that a class has in all figures; the first 49 differ."""
+    n = len(COLORS)
+    return number % n, (number + number // n) % len(SHAPES)
+
+
+def class_key(classes: Sequence[str], mark: str | None = None) -> list[Key]:
+    """Return a legend entry for each class, with the color and shape it has everywhere."""
+    most = 12
+    looks = [look_of(i) for i in range(min(len(classes), most))]
+    keys = [
+        Key(mark or KEY_MARKS[shape], f"c{color + 1}", f"class {name}")
+        for (color, shape), name in zip(looks, classes, strict=False)
+    ]
+    if len(classes) > most:
+        keys.append(Key("", "quiet", f"and {len(classes) - most} more"))
+    return keys
+
+
+def _classes(n_classes: int) -> tuple[list[str], list[str], list[str]]:
+    """Return the keys, colors and shapes of classes."""
+    looks = [look_of(i) for i in range(n_classes)]
+    keys = [f"c{i}" for i in range(n_classes)]
+    return keys, [COLORS[color] for color, _ in looks], [SHAPES[shape] for _, shape in looks]
+
+
+#: How each kind of row of a score chart looks: its color, its shape, and the mark of the legend.
+KINDS = {
+    "ours": (OURS, "circle", "circle"),
+    "other": (COLORS[2], "square", "square"),
+    "constant": (QUIET, "triangle-up", "triangle"),
+    "linear": (COLORS[3], "triangle-down", "down"),
+    "published": (OTHER, "diamond", "diamond"),
+}
+
+
+def scores(rows: Sequence[Row], title: str) -> Spec:
+    """Draw scores of models, one row each: mean, spread and folds, with baselines beside them.
+
+    Rows: row, what (a kind, or "fold"), value, low, high, words, shown, folds.
+    """
+    rows = keyed(rows, "row")
+    keys = list(dict.fromkeys(row["key"] for row in rows))
+    kinds = [kind for kind in KINDS if any(row["what"] == kind for row in rows)]
+    color, shape = (_category("what", kinds, [KINDS[k][i] for k in kinds]) for i in range(2))
+    x = number("value", title, scale={"zero": False, "nice": True})
+    ends = {"x": number("low", title), "x2": {"field": "high"}, "color": color}
+    look = {"type": "point", "filled": True, "size": 130, "opacity": 1, "stroke": "var(--paper)",
+            "strokeWidth": 1.5}  # fmt: skip
+
+    def layer(test: str, mark: Spec, encoding: Spec) -> Spec:
+        return {"transform": [{"filter": test}], "mark": mark, "encoding": encoding}
+
+    folds = "datum.what === 'fold'"
+    size = number("folds", legend=None, scale={"domain": [0, 10], "range": [0, 460]})
+    layers = [
+        layer(
+            folds,
+            look | {"size": 0, "color": OURS, "opacity": 0.35, "shape": "circle", "strokeWidth": 0},
+            {"x": x, "size": size},
+        )
+    ] * any(row["what"] == "fold" for row in rows)
+    below = {"yOffset": 11, "strokeDash": [5, 3]}  # a published score does not hide ours
+    for test, more in (("===", below), ("!==", {})):
+        if not any((row["what"] == "published") == (test == "===") for row in rows):
+            continue  # an empty layer would have no scale
+        test = f"datum.what {test} 'published' && datum.what !== 'fold'"
+        layers += [
+            layer(test, {"type": "rule", "strokeWidth": 2.5, **more}, ends),
+            layer(test, look | more | {"strokeDash": []}, {"x": x, "color": color, "shape": shape}),
+        ]
+    # Names stand above their marks, so that long names have room on a phone.
+    axis = _NAMES | {
+        "labelAlign": "left", "labelBaseline": "bottom", "labelPadding": -2, "labelOffset": -8,
+        "labelLimit": 320, "minExtent": 0, "maxExtent": 0,
+    }  # fmt: skip
+    y = {"field": "key", "type": "nominal", "title": None, "scale": {"domain": keys}, "axis": axis}
+    tip = _tooltip(row="model", words="what", shown=title)
+    return chart(layers, 48 * len(keys) + 55, {"values": rows}, {"y": y, "tooltip": tip})
+
+
+def search(table: str, name: str, metric: str) -> Spec:
+    """Draw validation scores of all configurations against one hyperparameter.
+
+    Rows of the table: c, the field, mean, low, high (over random initializations), chosen (by how
+    many folds), and the fields of the tooltip.
+    """
+    scale, title = {"zero": False}, f"validation {metric}"
+    whole = {"tickMinStep": 1} if name in ("n_layers", "power") else {}
+    encoding = {
+        "x": number(name, scale={"nice": False, "zero": False, "padding": 10}, axis=whole),
+        "tooltip": _tooltip(
+            words="configuration", shown="mean", span="initializations", by="chosen"
+        ),
+    }
+    chosen, hot = "datum.chosen > 0", "datum.c == hot"
+    bars = {
+        "mark": {"type": "rule", "strokeWidth": 1.2, "color": QUIET},
+        "encoding": {
+            "y": number("low", title, scale=scale),
+            "y2": {"field": "high"},
+            "opacity": _either(hot, 1, 0.35),
+        },
+    }
+    points = {
+        "mark": {"type": "point", "filled": True},
+        "encoding": {
+            "y": number("mean", title, scale=scale),
+            "color": _either(chosen, OTHER, OURS),
+            "shape": _either(chosen, "diamond", "circle"),
+            "size": _either(chosen, 120, 38),
+            "opacity": _either(f"{chosen} || {hot}", 1, 0.6),
+            "stroke": _either(hot, INK, "var(--paper)"),
+            "strokeWidth": _either(hot, 2.5, 0.8),
+        },
+    }
+    return chart([bars, points], 210, {"name": table}, encoding, hot=-1)
+
+
+def bars(rows: Sequence[Row], title: str, unit: str, n_classes: int = 1) -> Spec:
+    """Draw counts by name, from left to right. Rows: name, count, share, look, kind, order."""
+    axis = _NAMES | {
+        "labelAngle": 0, "labelOverlap": "greedy", "labelSeparation": 6, "labelLimit": 80
+    }  # fmt: skip
+    kinds = {"kind": "class"} if n_classes > 1 else {}
+    encoding = {
+        "x": {"field": "key", "type": "nominal", "sort": None, "title": title, "axis": axis},
+        "y": number("count", unit, stack="zero"),
+        "color": _category("look", *_classes(n_classes)[:2]),
+        "order": number("order"),
+        "tooltip": _tooltip(**{"name": title, **kinds, "count": unit, "share": "share"}),
+    }
+    mark = {"type": "bar", "stroke": "var(--paper)", "strokeWidth": 0.5}
+    return chart([{"mark": mark, "encoding": encoding}], 220, {"values": keyed(rows, "name")})
+
+
+def graph_map(
+    table: str,
+    n_classes: int,
+    n_graphs: int,
+    explained: Sequence[float],
+    ends: Sequence[Sequence[float]],
+) -> Spec:
+    """Draw the features of the graphs in the plane; the page listens to clicks on them.
+
+    Rows of the table: graph, x, y, answer ("right", "wrong"), words, and for classes "key", for a
+    regression value and error.
+    """
+    axis = {"labels": False, "ticks": False, "grid": False, "domain": False}
+    encoding: Spec = {
+        name: number(
+            name,
+            f"principal component {i + 1}"
+            + (f", {100 * explained[i]:.0f} % of the variance" if explained[i] else ""),
+            axis=axis,
+            scale={"domain": ends[i], "padding": 14},
+        )
+        for i, name in enumerate("xy")
+    }
+    point = {"type": "point", "filled": True, "cursor": "pointer"}
+    if n_classes:
+        keys, colors, shapes = _classes(n_classes)
+        wrong = "datum.answer === 'wrong'"
+        size = min(60, max(20, 14_000 // max(1, n_graphs)))  # smaller where there are more
+        shown = "datum.key : datum.answer"
+        look = {
+            "color": _category("shown", [*keys, "right", "wrong"], [*colors, OURS, OTHER]),
+            "shape": _category("key", keys, shapes),
+            "size": _either(wrong, 1.6 * size, size),
+            "opacity": _either(wrong, 1, 0.6),
+            "stroke": _either(wrong, INK, "var(--paper)"),
+            "strokeWidth": _either(wrong, 1.6 if size > 40 else 1.1, 0.5),
+        }
+    else:
+        shown = "datum.value : datum.error"
+        point |= {"opacity": 0.85, "size": 60, "stroke": "var(--rule)", "strokeWidth": 0.5}
+        legend = {"title": None, "orient": "top", "gradientLength": 180}
+        look = {"color": number("shown", scale={"scheme": "cividis"}, legend=legend)}
+    tip = _tooltip(
+        words="graph", actual="actual", predicted="predicted", probability_="probability",
+        size_="size",
+    )  # fmt: skip
+    points = {
+        "transform": [{"calculate": f"by === 'class' ? {shown}", "as": "shown"}],
+        "mark": point,
+        "encoding": look | {"tooltip": tip},
+    }
+    ring = {
+        "transform": [{"filter": "datum.graph == picked"}],
+        "mark": {"type": "point", "filled": False, "size": 340, "strokeWidth": 2.5, "color": INK,
+                 "opacity": 1},
+    }  # fmt: skip
+    return chart([points, ring], 430, {"name": table}, encoding, by="class", picked=-1)
+
+
+def diagonal(
+    rows: Sequence[Row], titles: tuple[str, str], ends: tuple[float, float], tips: dict[str, str]
+) -> Spec:
+    """Draw points beside the line where both axes are equal. Rows: x, y, n, low, high."""
+    scale = {"domain": list(ends), "nice": False, "zero": False}
+    x, y = (number(name, title, scale=scale) for name, title in zip("xy", titles, strict=True))
+    line = {
+        "data": _ONCE,
+        "mark": {"type": "rule", "color": INK, "strokeDash": [4, 4], "opacity": 0.6},
+        "encoding": {
+            name: {"datum": end, "type": "quantitative"}
+            for end, pair in zip(ends, (("x", "y"), ("x2", "y2")), strict=True)
+            for name in pair
+        },
+    }
+    bars = {
+        "mark": {"type": "rule", "color": OURS, "strokeWidth": 1.5},
+        "encoding": {"x": x, "y": number("low", titles[1]), "y2": {"field": "high"}},
+    }
+    size = number("n", legend=None, scale={"range": [44, 500], "domainMin": 1})
+    points = {
+        "mark": {"type": "point", "filled": True, "color": OURS, "opacity": 0.65,
+                 "stroke": "var(--paper)", "strokeWidth": 0.5},
+        "encoding": {"x": x, "y": y, "size": size, "tooltip": _tooltip(**tips)},
+    }  # fmt: skip
+    return chart([line, bars, points], 300, {"values": rows})
+
+
+def convergence(rows: Sequence[Row], tol: float, ends: Sequence[float], last: int) -> Spec:
+    """Draw residuals of graphs in one layer. Rows: graph, step, residual, certified, words."""
+    scale = {"type": "log", "domain": list(ends), "clamp": True}
+    axis = {"format": "~g", "tickCount": 6, "labelOverlap": True}
+    encoding = {
+        "x": number(
+            "step", "iteration", scale={"domain": [1, last], "nice": False},
+            axis={"tickMinStep": 1, "format": "d"},
+        ),
+        "y": number("residual", "change of the states", scale=scale, axis=axis),
+        "color": _category("certified", [True, False], [OURS, OTHER]),
+        "detail": {"field": "graph", "type": "nominal"},
+    }  # fmt: skip
+    dashes = _category("certified", [True, False], [[1, 0], [6, 3]])
+    lines = {
+        "mark": {"type": "line", "strokeWidth": 1.6, "opacity": 0.8},
+        "encoding": encoding | {"strokeDash": dashes},
+    }
+    tip = _tooltip(words="graph", step="iteration", shown="change")
+    hover = {
+        "mark": {"type": "point", "filled": True, "size": 60, "opacity": 0},
+        "encoding": encoding | {"tooltip": tip},
+    }
+    stop = {
+        "data": _ONCE,
+        "mark": {"type": "rule", "color": INK, "strokeDash": [2, 3]},
+        "encoding": {"y": {"datum": tol, "type": "quantitative", "scale": scale, "axis": axis}},
+    }
+    return chart([stop, lines, hover], 220, {"values": rows})

@@ -17,6 +17,7 @@ from typing import Any
 
 from fdgnn._version import __version__
 from fdgnn.datasets.home import cache_home, warn_not_cached
+from fdgnn.exceptions import FDGNNError
 from fdgnn.extras import require
 from fdgnn.files import write_aside
 
@@ -75,6 +76,16 @@ def build_page(
         )
     )
     return html.encode("utf-8", errors="replace")  # paths may hold bytes that are not text
+
+
+def write_page(path: Path, page: bytes, error: type[FDGNNError]) -> None:
+    """Write a page, completely or not at all; raise `error` if that fails."""
+    try:
+        with write_aside(path) as file:
+            file.write(page)
+    except OSError as failure:  # its own text names the temporary file beside the page
+        why = failure.strerror or failure
+        raise error(f"{path}: the page cannot be written ({why})") from failure
 
 
 def embedded_json(content: Any) -> str:
@@ -150,14 +161,14 @@ def modules_of(main: str) -> dict[str, str]:
 
 @functools.cache
 def vega_bundle() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one script, in the version that Altair writes for.
+    """Return Vega, Vega-Lite and Vega-Embed as one script.
 
     vl-convert compiles it, which takes seconds, so it is cached on disk.
     """
-    path, version = _bundle_file()
+    path = _bundle_file()
     script = _cached(path)
     if script is None:
-        script = str(_vl_convert().javascript_bundle(vl_version=version))
+        script = str(_vl_convert().javascript_bundle())
         _cache(path, script)
     script = script.replace("\r\n", "\n").replace("</script", "<\\/script")
     return f"(() => {{\n{script}\n}})();"  # its names stay its own
@@ -166,18 +177,12 @@ def vega_bundle() -> str:
 def cache_vega_bundle() -> Path | None:
     """Compile the script unless it is cached; return its file, or None if caching fails."""
     vega_bundle()
-    path, _ = _bundle_file()
+    path = _bundle_file()
     return None if _cached(path) is None else path
 
 
-def _bundle_file() -> tuple[Path, str | None]:
-    """Return where the script is cached, and its Vega-Lite; None for vl-convert's own."""
-    altair = require("altair", "report", "Report pages")
-    wanted = ".".join(altair.SCHEMA_VERSION.split(".")[:2])
-    known = {f"v{v.removeprefix('v')}" for v in _vl_convert().get_vegalite_versions()}
-    version = wanted if wanted in known else None
-    name = f"vega-{_vl_convert().__version__}-{version or 'default'}.js"
-    return cache_home() / name, version
+def _bundle_file() -> Path:
+    return cache_home() / f"vega-{_vl_convert().__version__}.js"
 
 
 def _vl_convert() -> Any:

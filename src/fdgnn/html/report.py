@@ -1,8 +1,8 @@
 """The HTML report on runs and models: one file that needs no network.
 
 `subjects` reads run directories and model files, `sections` turns them into figures with captions
-and tables, `charts` draws with Vega-Altair, and `page` builds the file. No model runs here: what
-needs one is in the report data that `fdgnn.html.collect.report_data` computed.
+and tables, and `page` builds the file. No model runs here: what needs one is in the report data
+that `fdgnn.html.collect.report_data` computed.
 """
 
 from __future__ import annotations
@@ -17,20 +17,23 @@ from msgspec import to_builtins
 
 from fdgnn.exceptions import StudyError
 from fdgnn.extras import require
-from fdgnn.files import check_writable, write_aside
-from fdgnn.html.charts import unchecked
+from fdgnn.files import check_writable
 from fdgnn.html.figures import Row, Section
-from fdgnn.html.page import build_page, embedded_json, vega_bundle
+from fdgnn.html.page import build_page, embedded_json, vega_bundle, write_page
 from fdgnn.html.report_data import Drawing, ReportData
-from fdgnn.html.sections import data, errors, model, recipe, result, selection
-from fdgnn.html.subjects import Subject, model_subjects, read_subject, read_subjects
-from fdgnn.html.words import listed
+from fdgnn.html.sections import data, errors, model, result, selection
+from fdgnn.html.subjects import Subject, model_subjects, named_apart, read_subject
+from fdgnn.html.words import count, listed
 from fdgnn.records import encode
 
 __all__ = ["Subject", "model_subjects", "read_subject", "write_report"]
 
 LARGEST = 6_000_000  # bytes of a page
 DRAWINGS = 3_000_000  # bytes of its drawn graphs, of all subjects together
+_SECTIONS = (
+    result.section, selection.section, data.section, model.section, errors.section,
+    errors.uncertainty, selection.recipe,
+)  # fmt: skip
 
 
 def check_report(output: str | os.PathLike[str]) -> None:
@@ -49,7 +52,7 @@ def check_report(output: str | os.PathLike[str]) -> None:
         The file cannot be written.
     """
     check_writable(Path(output))
-    for library in ("altair", "jinja2", "networkx", "vl_convert"):
+    for library in ("jinja2", "networkx", "vl_convert"):
         require(library, "report", "Report pages")
 
 
@@ -84,34 +87,22 @@ def write_report(
     ModelFileError
         A file is not a model file.
     MissingDependencyError
-        Vega-Altair or Jinja2 is not installed.
+        Jinja2 or vl-convert is not installed.
     """
     if isinstance(subjects, str | os.PathLike | Subject):
         subjects = [subjects]
     path = Path(output)
     check_writable(path)
-    page = _page(read_subjects(subjects), title)
-    try:
-        with write_aside(path) as file:
-            file.write(page)
-    except OSError as error:  # its own text names the temporary file beside the page
-        why = error.strerror or error
-        raise StudyError(f"{path}: the page cannot be written ({why})") from error
+    read = [one for s in subjects for one in ([s] if isinstance(s, Subject) else read_subject(s))]
+    if not read:
+        raise StudyError("there is nothing to report on; name a run directory or a model file")
+    write_page(path, _page(named_apart(read), title), StudyError)
     return path
 
 
 def _page(subjects: Sequence[Subject], title: str | None) -> bytes:
     """Return the page; drawn graphs are left out, mistakes last, until it is small enough."""
-    with unchecked():
-        made = [
-            result.section(subjects),
-            selection.section(subjects),
-            data.section(subjects),
-            model.section(subjects),
-            errors.section(subjects),
-            errors.uncertainty(subjects),
-            recipe.section(subjects),
-        ]
+    made = [section(subjects) for section in _SECTIONS]
     full = [replace(s, parts=[part for part in s.parts if not part.is_empty]) for s in made]
     sections = [s for s in full if s.figures or s.cards or s.parts]
     names = list(dict.fromkeys(s.dataset for s in subjects))
@@ -121,7 +112,7 @@ def _page(subjects: Sequence[Subject], title: str | None) -> bytes:
             "report",
             embedded_json(_content(subjects, sections, budget // len(subjects))),
             title=title,
-            summary=result.summary(subjects),
+            summary=_summary(subjects),
             library=vega_bundle(),
             sections=sections,
             subjects=subjects,
@@ -134,9 +125,20 @@ def _page(subjects: Sequence[Subject], title: str | None) -> bytes:
     )
 
 
+def _summary(subjects: Sequence[Subject]) -> str:
+    """Return the first sentence of the page."""
+    n_graphs: dict[str, int] = {}  # targets of one model are about the same graphs
+    for s in subjects:
+        for n in [s.data.data.n_graphs] if s.data else [e.n_graphs for e in s.evaluations]:
+            n_graphs[s.path] = max(n, n_graphs.get(s.path, 0))
+    what = f"From {subjects[0].origin}" if len(subjects) == 1 else listed(s.name for s in subjects)
+    return f"{what}; {count(sum(n_graphs.values()))} graphs." if n_graphs else f"{what}."
+
+
 def _content(subjects: Sequence[Subject], sections: Sequence[Section], budget: int) -> Any:
     """Return what the page's script draws from."""
-    figures = [figure for section in sections for figure in section.all_figures]
+    figures = [figure for s in sections for figure in s.figures]
+    figures += [figure for s in sections for part in s.parts for figure in part.figures]
     return {
         "charts": {
             panel.id: {"spec": panel.spec, "uses": list(panel.uses)}

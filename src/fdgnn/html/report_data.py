@@ -11,15 +11,12 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta, field
 
+from fdgnn.evaluation.rundir import read_file
 from fdgnn.exceptions import StudyError
 from fdgnn.files import write_aside
-from fdgnn.limits import MAX_RUN_FILE_BYTES
 from fdgnn.records import Record, decode, encode
-
-FORMAT = 4  # of ReportData.format
 
 MAPPED = 1000  # graphs on the map, at most
 MISTAKES = 12  # graphs listed as mistakes, at most
@@ -65,8 +62,8 @@ class BarCounts(Record, frozen=True, kw_only=True):
         return [sum(each) for each in zip(*(counts for _, counts in self.series), strict=True)]
 
 
-class GraphCounts(Record, frozen=True, kw_only=True):
-    """Counts of a set of graphs."""
+class DataStatistics(Record, frozen=True, kw_only=True):
+    """Statistics of the graphs and their targets."""
 
     n_graphs: Count
     n_vertices: Count
@@ -79,11 +76,6 @@ class GraphCounts(Record, frozen=True, kw_only=True):
     n_features: Count
     majority: Share | None  # share of the most common class
     wl_ceiling: Share | None  # the best accuracy that message passing can reach
-
-
-class DataStatistics(GraphCounts, frozen=True, kw_only=True):
-    """Statistics of the graphs and their targets."""
-
     vertices_range: tuple[Count, Count]  # of the smallest and of the largest graph
     max_degree: Count
     sizes: BarCounts  # graphs by their number of vertices
@@ -270,7 +262,8 @@ class ReportData(Record, frozen=True, kw_only=True):
     explained: tuple[Number, Number]  # shares of variance of x and y
     drawings: Annotated[list[Drawing], Meta(max_length=MAPPED)]  # of small graphs
     mistakes: Annotated[list[Count], Meta(max_length=MISTAKES)]  # most confident, or largest, first
-    scores: dict[str, Number]  # by metric, over all graphs; errors are positive
+    # By metric, over all graphs, first the one that models are chosen by; errors are positive.
+    scores: dict[str, Number]
     baseline: dict[str, Number]  # the same for the best constant prediction
     confusion: list[list[Count]] | None  # rows actual, columns predicted, over all graphs
     calibration: Calibration | None
@@ -333,31 +326,4 @@ def read_report_data(path: str | os.PathLike[str]) -> list[ReportData]:
     StudyError
         The file cannot be read, has no report data, or is damaged; the message says where.
     """
-    if not Path(path).is_file():  # a pipe would be waited for
-        raise StudyError(f"{path}: cannot be read (there is no such file)")
-    try:
-        if MAX_RUN_FILE_BYTES.is_below(Path(path).stat().st_size):
-            raise StudyError(f"{path}: too large; {MAX_RUN_FILE_BYTES.in_words}")
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise StudyError(f"{path}: cannot be read ({error.strerror or error})") from error
-    try:
-        return decode(content, list[ReportData])
-    except ValueError as error:
-        raise StudyError(f"{path}: {_fault(content, error)}; make it again") from None
-
-
-class _Formatted(msgspec.Struct):
-    format: int
-
-
-def _fault(content: bytes, error: ValueError) -> str:
-    """Describe what is wrong: another format, or the first field that is damaged."""
-    try:
-        found = {one.format for one in decode(content, list[_Formatted])}
-    except ValueError:
-        return f"not report data ({error})"
-    if found != {FORMAT}:
-        formats = ", ".join(map(str, sorted(found)))
-        return f"format {formats}, but this version reads format {FORMAT}"
-    return f"damaged report data ({error})"
+    return read_file(Path(path), list[ReportData])

@@ -29,12 +29,12 @@ def score(metric: str, value: float | None) -> str:
     return percent(value) if is_share(metric) else significant(value)
 
 
-def spread(metric: str, mean: float | None, std: float | None = None) -> str:
+def spread(metric: str, mean: float | None, std: float | None = None, digits: int = 2) -> str:
     """Mean and standard deviation of scores, shares in percent: 88.56 ± 4.18 or 0.812 ± 0.031."""
     if mean is None:
         return NONE
     shares = is_share(metric)
-    shown = f"{100 * mean:.2f}" if shares else significant(mean)
+    shown = f"{100 * mean:.{digits}f}" if shares else significant(mean, digits + 1)
     if std is None:
         return shown
     return f"{shown}{SPACE}±{SPACE}{f'{100 * std:.2f}' if shares else significant(std, 2)}"

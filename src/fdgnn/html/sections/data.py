@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
-from fdgnn.html import charts
-from fdgnn.html.figures import Figure, Key, MapBody, Missing, Panel, Part, Row, Section, Table
+from fdgnn.html.figures import (
+    Figure,
+    Key,
+    Panel,
+    Part,
+    Row,
+    Section,
+    Table,
+    bars,
+    class_key,
+    graph_map,
+)
 from fdgnn.html.report_data import BarCounts, DataStatistics, GraphRow, ReportData
-from fdgnn.html.subjects import Subject, missing_data
+from fdgnn.html.subjects import Subject
 from fdgnn.html.words import NONE, count, listed, percent, plural, significant
 
 LISTED = 200  # graphs in the table
@@ -25,7 +36,8 @@ def section(subjects: Sequence[Subject]) -> Section:
 
 def _part(run: int, subject: Subject) -> Part:
     if subject.data is None:
-        return Part(run, subject.name, missing=Missing(*missing_data(subject)))
+        why, command = _missing(subject)
+        return Part(run, subject.name, missing=why, command=command)
     data = subject.data
     figures = [_sizes(run, data.data, data.classes), _degrees(run, data.data)]
     if data.data.targets is not None:
@@ -35,6 +47,25 @@ def _part(run: int, subject: Subject) -> Part:
     if data.graphs:
         figures.append(_map(run, data))
     return Part(run, subject.name, figures, facts=_facts(data.data), lead=" ".join(data.notes))
+
+
+def _missing(subject: Subject) -> tuple[str, str]:
+    """Return why a subject has no report data, and the command that adds them, if it is known."""
+    if subject.is_model_file:
+        return (
+            "A model file holds no graphs. Name the data to see what the model does on them:",
+            f"fdgnn report {shlex.quote(subject.path)} --data FILE --target COLUMN -o report.html",
+        )
+    why = "This run has no report.json, which holds what is shown here. "
+    if any(one.status == "unfinished" for one in subject.evaluations):
+        why = "This run is not finished; what is shown here is computed at its end. "
+    if subject.command is None:
+        return (
+            f"{why}The command that started the run adds it, but the run does not record which "
+            f"command that was. Its directory (--out) is {subject.path}.",
+            "",
+        )
+    return f"{why}The same command again resumes the run and adds it:", subject.command
 
 
 def _facts(data: DataStatistics) -> list[tuple[str, str]]:
@@ -101,9 +132,9 @@ def _bars(
         half=True,
         title=title,
         caption=caption,
-        panels=[Panel(id_, charts.bars(rows, *axes, max(1, len(classes))))],
+        panels=[Panel(id_, bars(rows, *axes, max(1, len(classes))))],
         table=Table([axes[0], *heads, "share"], cells),
-        key=charts.class_key(kinds, "square") if kinds else [],
+        key=class_key(kinds, "square") if kinds else [],
     )
 
 
@@ -188,7 +219,7 @@ def _map(run: int, data: ReportData) -> Figure:
     ]  # fmt: skip
     note = f"The first {LISTED} of {count(len(graphs))}." if len(graphs) > LISTED else ""
     head = ["graph", "id", "actual", "predicted", "probability", "vertices", "edges"]
-    spec = charts.graph_map(table, len(data.classes), len(graphs), data.explained, ends)
+    spec = graph_map(table, len(data.classes), len(graphs), data.explained, ends)
     return Figure(
         id=f"map-{run}",
         title="A map of the graphs",
@@ -196,13 +227,14 @@ def _map(run: int, data: ReportData) -> Figure:
         panels=[Panel(f"map-{run}", spec, uses=[table])],
         table=Table(head, rows, n_words=2, note=note),
         data={table: _map_rows(data)},
-        body=MapBody(
-            run=run,
-            toggle=known,
-            modes=("class", "right or wrong") if classification else ("value", "error"),
-            keys=_keys(data.classes, known) if classification else [],
-            first=data.mistakes[0] if data.mistakes else graphs[0].graph,
-        ),
+        kind="map",
+        body={
+            "run": run,
+            "toggle": known,
+            "modes": ("class", "right or wrong") if classification else ("value", "error"),
+            "legends": _keys(data.classes, known) if classification else [],
+            "first": data.mistakes[0] if data.mistakes else graphs[0].graph,
+        },
     )
 
 
@@ -276,7 +308,7 @@ def shown(value: str | float | None) -> str:
 
 def _keys(classes: Sequence[str], known: bool) -> list[tuple[str, list[Key]]]:
     """Return a legend for colors by class, and one for colors by right or wrong."""
-    by_class = charts.class_key(classes)
+    by_class = class_key(classes)
     if not known:
         return [("class", by_class)]
     wrong = Key("ring", "ink", "larger, with an outline: predicted wrongly")

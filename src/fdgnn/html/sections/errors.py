@@ -5,21 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fdgnn.html import charts
-from fdgnn.html.figures import (
-    CardsBody,
-    ConfusionBody,
-    ConfusionCell,
-    Figure,
-    GraphCard,
-    Key,
-    Missing,
-    Panel,
-    Part,
-    Row,
-    Section,
-    Table,
-)
+from fdgnn.html.figures import Figure, Key, Panel, Part, Row, Section, Table, diagonal
 from fdgnn.html.report_data import ApplicabilityDomain, Calibration, ProbabilityBin, ReportData
 from fdgnn.html.sections.data import error_of, named, shown
 from fdgnn.html.subjects import Subject
@@ -71,7 +57,7 @@ def _errors(run: int, name: str, data: ReportData) -> Part:
     if figures:
         return Part(run, name, figures, lead=how)
     why = "The graphs have no known targets, so nothing is known to be wrong. Give --target."
-    return Part(run, name, missing=Missing(why), lead=how)
+    return Part(run, name, missing=why, lead=how)
 
 
 # ---------------------------------------------------------------------- confusion
@@ -104,13 +90,16 @@ def _confusion(run: int, data: ReportData, matrix: Sequence[Sequence[int]]) -> F
         title="Confusion",
         caption=f"{text} Each row is an actual class: the stronger the color, the larger the "
         "share of it. The outlined diagonal is right.",
-        body=ConfusionBody(classes, rows),
+        kind="confusion",
+        body={"classes": classes, "rows": rows},
     )
 
 
-def _cell(n: int, total: int, *, right: bool) -> ConfusionCell:
+def _cell(n: int, total: int, *, right: bool) -> dict[str, object]:
+    """Return how many graphs of one class were predicted as another; `depth` is of the color."""
     share = n / total if total else 0.0
-    return ConfusionCell(count(n), percent(share, 0) if total else NONE, round(share, 3), right)
+    shown = percent(share, 0) if total else NONE
+    return {"n": count(n), "share": shown, "depth": round(share, 3), "right": right}
 
 
 # ---------------------------------------------------------------------- a regression
@@ -130,7 +119,7 @@ def _scatter(run: int, data: ReportData) -> Figure:
     largest = sorted(known, key=lambda g: -(error_of(g) or 0))[:MOST_ERRORS]
     n, total, mae = len(rows), data.data.n_graphs, data.scores.get("mae")
     text = f"{count(n)} of the {count(total)} graphs. " if n < total else ""
-    spec = charts.diagonal(
+    spec = diagonal(
         rows,
         ("actual", "predicted"),
         ends,
@@ -164,7 +153,8 @@ def _mistakes(run: int, data: ReportData) -> Figure:
     for g in found:
         sure = "" if g.probability is None else f", {percent(g.probability, 0)}"
         words = f"actual {shown(g.actual)}, predicted {shown(g.predicted)}{sure}"
-        cards.append(GraphCard(g.graph, f"Graph {named(g)}", words, smiles.get(g.graph, "")))
+        card = {"graph": g.graph, "title": f"Graph {named(g)}", "words": words, "steps": None}
+        cards.append(card | {"note": smiles.get(g.graph, "")})
         chance = percent(g.probability, 0)
         rows.append([str(g.graph), g.id, shown(g.actual), shown(g.predicted), chance])
     verbs = ("raises the value", "lowers it")
@@ -179,7 +169,8 @@ def _mistakes(run: int, data: ReportData) -> Figure:
         "average vertex of its graph does. Look at what misled the model, or whether the "
         f"{'target' if regression else 'label'} in the data may be wrong.",
         table=Table(["graph", "id", "actual", "predicted", "probability"], rows, n_words=2),
-        body=CardsBody(run, cards),
+        kind="cards",
+        body={"run": run, "cards": cards},
         key=[
             Key("dot", "for", f"{verbs[0]}; the larger, the more"),
             Key("ring", "against", f"dashed: {verbs[1]}"),
@@ -210,7 +201,7 @@ def _calibration(run: int, calibration: Calibration) -> Figure:
          f"{r['low']:.1f} to {r['high']:.1f}", significant(r["chance"], 2)]
         for r in rows
     ]  # fmt: skip
-    spec = charts.diagonal(
+    spec = diagonal(
         rows,
         ("predicted probability, %", "share that was right, %"),
         (first, 100.0),

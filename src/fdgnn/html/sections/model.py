@@ -6,8 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
-from fdgnn.html import charts
-from fdgnn.html.figures import CardsBody, Figure, GraphCard, Key, Panel, Part, Row, Section, Table
+from fdgnn.html.figures import Figure, Key, Panel, Part, Row, Section, Table, convergence
 from fdgnn.html.report_data import ReportData, ReservoirDynamics, SubstructureRow
 from fdgnn.html.subjects import Subject
 from fdgnn.html.words import count, listed, plural, significant
@@ -72,7 +71,8 @@ def _substructure_figure(
             "and over those that have it. A WL label of i iterations sees i steps far; structural "
             "features see one or two steps.",
         ),
-        body=CardsBody(run, [_substructure_card(one, n) for one in drawn]),
+        kind="cards",
+        body={"run": run, "cards": [_substructure_card(one, n) for one in drawn]},
         key=[
             Key("circle", "c1", "the vertex that is meant"),
             Key("ring", "c1", "what belongs to it"),
@@ -101,17 +101,17 @@ def _substructure_caption(data: ReportData, drawn: Sequence[SubstructureRow], n:
     return text
 
 
-def _substructure_card(one: SubstructureRow, n: int) -> GraphCard:
+def _substructure_card(one: SubstructureRow, n: int) -> dict[str, object]:
     verb = "adds" if one.contribution > 0 else "takes"
     often = f"in {count(one.n_graphs)} of {plural(n, 'graph')}"
-    return GraphCard(
-        graph=one.graph,
-        title=one.words,
-        words=f"{often}, where it {verb} {significant(abs(one.contribution), 2)}",
-        note=f"graph {one.graph}",
-        steps=" ".join(map(str, one.steps)),
-        radius=one.radius,
-    )
+    return {
+        "graph": one.graph,
+        "title": one.words,
+        "words": f"{often}, where it {verb} {significant(abs(one.contribution), 2)}",
+        "note": f"graph {one.graph}",
+        "steps": " ".join(map(str, one.steps)),
+        "radius": one.radius,
+    }
 
 
 def _signed(value: float) -> str:
@@ -179,7 +179,7 @@ def _dynamics(run: int, data: ReportData) -> list[Figure]:
             panels=[
                 Panel(
                     f"convergence-{run}-{layer}",
-                    charts.convergence(own, dynamics.tol, ends, last),
+                    convergence(own, dynamics.tol, ends, last),
                     f"layer {layer}",
                 )
                 for layer, own in sorted(rows.items())

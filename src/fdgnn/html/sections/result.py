@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from fdgnn.evaluation import paper
-from fdgnn.evaluation.record import Evaluation, MetricScores, PublishedScore
-from fdgnn.html import charts
-from fdgnn.html.figures import Card, Cell, Figure, Key, Panel, Part, Row, Section, Table
-from fdgnn.html.subjects import Result, Subject, headline, is_ours, metric_words, results
+from fdgnn.evaluation.record import BaselineScores, Evaluation, MetricScores, PublishedScore
+from fdgnn.html.figures import KINDS, Cell, Figure, Key, Panel, Part, Row, Section, Table, scores
+from fdgnn.html.subjects import Subject, is_ours
 from fdgnn.html.words import (
     NONE,
     count,
@@ -24,74 +25,170 @@ from fdgnn.html.words import (
     spread,
     times,
 )
+from fdgnn.metrics import OF_CLASSES, OF_NUMBERS
+
+_KIND_WORDS = {
+    "ours": "fdgnn, mean ± standard deviation",
+    "other": "another method, mean ± standard deviation",
+    "published": "published, mean ± standard deviation",
+}
 
 
 def section(subjects: Sequence[Subject]) -> Section:
     """Return cards, scores by fold beside baselines and published ones, and comparisons."""
+    by_metric: dict[str, list[Result]] = defaultdict(list)  # by which a result is headed
+    for subject in subjects:
+        for one in results(subject):
+            if subject.is_comparison and len(subjects) > 1:  # methods of several comparisons
+                one = replace(one, name=f"{subject.name}: {one.name}")
+            if one.scores:
+                by_metric[one.first.metric].append(one)
     return Section(
         id="result",
         title="Result",
         lead="What to expect of the model on graphs it has never seen, and how that compares.",
         cards=[_card(s) for s in subjects],
-        figures=_score_figures([r for s in subjects for r in _named(s, len(subjects)) if r.scores]),
+        figures=[_scores(metric, found) for metric, found in by_metric.items()],
         parts=[Part(i, s.name, _own_figures(i, s)) for i, s in enumerate(subjects)],
     )
 
 
-def _named(subject: Subject, n_subjects: int) -> list[Result]:
-    """Return the results of a subject; methods of one of several comparisons are told apart."""
-    found = results(subject)
-    if n_subjects == 1 or not subject.is_comparison:
-        return found
-    return [replace(one, name=f"{subject.name}: {one.name}") for one in found]
+# ---------------------------------------------------------------------- results
 
 
-def summary(subjects: Sequence[Subject]) -> str:
-    """Return the first sentence of the page."""
-    n_graphs: dict[str, int] = {}  # targets of one model are about the same graphs
-    for s in subjects:
-        for n in [s.data.data.n_graphs] if s.data else [e.n_graphs for e in s.evaluations]:
-            n_graphs[s.path] = max(n, n_graphs.get(s.path, 0))
-    what = f"From {subjects[0].origin}" if len(subjects) == 1 else listed(s.name for s in subjects)
-    return f"{what}; {count(sum(n_graphs.values()))} graphs." if n_graphs else f"{what}."
+@dataclass(frozen=True)
+class Result:
+    """Scores of one model on graphs that it has not seen; the first metric is the headline.
+
+    `kind` says how a chart shows it: "ours", or "other" of a method it is compared with.
+    """
+
+    name: str
+    how: str
+    scores: Sequence[MetricScores]
+    baselines: Sequence[BaselineScores] = ()
+    wl_ceiling: float | None = None
+    published: PublishedScore | None = None
+    evaluation: Evaluation | None = None
+    kind: str = "ours"
+
+    @property
+    def first(self) -> MetricScores:
+        """The scores by the metric that models are chosen by."""
+        return self.scores[0]
+
+
+def results(subject: Subject) -> list[Result]:
+    """Return all results of a subject: of a comparison each method, of several targets each."""
+    own = _unseen(subject)
+    found = [] if own is None else [own]
+    datasets: set[str] = set()
+    several = len({one.dataset for one in subject.evaluations}) > 1
+    for evaluation in subject.evaluations:
+        name = evaluation.model.title if subject.is_comparison else subject.name
+        name = f"{name} on {evaluation.dataset}" if several else name
+        found += _evaluated(f"{name}, in training" if own else name, evaluation)
+        if evaluation.dataset in datasets:  # baselines are those of the folds, once
+            found[-1] = replace(found[-1], baselines=())
+        datasets.add(evaluation.dataset)
+    return found
+
+
+def _unseen(subject: Subject) -> Result | None:
+    """Return the scores of a model on graphs that it has not seen in training."""
+    data = subject.data
+    if data is None or data.predictions != "unseen" or not data.scores:
+        return None
+    chosen = subject.evaluation.protocol.scoring if subject.evaluation else ""
+    constant = "mean target" if data.task == "regression" else "majority class"
+
+    def scored(known: Mapping[str, float]) -> list[MetricScores]:
+        order = sorted(known, key=lambda name: name != chosen)
+        return [MetricScores(metric=n, words=_words(n), folds=[], mean=known[n]) for n in order]
+
+    return Result(
+        subject.name,
+        f"{plural(data.data.n_graphs, 'graph')} that the model has not seen in training",
+        scored(data.scores),
+        [
+            BaselineScores(
+                name="constant", title=f"always the {constant}", scores=scored(data.baseline)
+            )
+        ],
+        data.data.wl_ceiling,
+    )
+
+
+def _words(metric: str) -> str:
+    known = (OF_CLASSES | OF_NUMBERS).get(metric)
+    return metric if known is None else known.words
+
+
+def _evaluated(name: str, evaluation: Evaluation) -> list[Result]:
+    """Return the mean over targets, then each of several targets."""
+    n, targets = len(evaluation.folds), evaluation.targets
+    how = f"mean of {plural(n, 'outer fold')}, {evaluation.protocol.split}"
+    kind = "ours" if is_ours(evaluation) else "other"
+    published = evaluation.published
+    each = [
+        Result(f"{name}, {t.name}", how, t.scores, t.baselines, t.wl_ceiling, kind=kind)
+        for t in targets
+    ]
+    if len(targets) <= 1:
+        own = each[0] if each else Result(name, how, [], kind=kind)
+        return [replace(own, name=name, published=published, evaluation=evaluation)]
+    mean = [
+        BaselineScores(
+            name=b.name,
+            title=b.title,
+            scores=[s for m in evaluation.metrics if (s := evaluation.baseline(b.name, m.metric))],
+        )
+        for b in targets[0].baselines
+    ]
+    title = f"{name}, mean of {len(targets)} targets"
+    whole = Result(title, how, evaluation.metrics, mean, evaluation=evaluation, kind=kind)
+    return [whole, *each]
 
 
 # ---------------------------------------------------------------------- cards
 
 
-def _card(subject: Subject) -> Card:
-    """Return the headline of a subject: the score by the metric that models are chosen by."""
-    found = headline(subject)
+def _card(subject: Subject) -> dict[str, str]:
+    """Return the headline of a subject: the score by the metric that models are chosen by.
+
+    Of a comparison, it is the first model of this library. Scores on graphs seen in training are
+    no evidence.
+    """
+    scored = [one for one in results(subject) if one.scores]
+    found = next((one for one in scored if one.kind == "ours"), scored[0] if scored else None)
     if found is None:
         return _without_score(subject)
-    first = found.first
-    std = "" if first.std is None else f"± {_plain(first.metric, first.std)}"
-    notes = [_beside(first, found), _verdict(first, found), _other_metrics(found)]
-    if subject.data is not None and subject.data.predictions == "unseen" and subject.evaluation:
-        notes.append(_in_training(subject.evaluation))
-    notes += [*(found.evaluation.notes if found.evaluation else ()), *subject.notes]
-    return Card(
-        subject.name,
-        score(first.metric, first.mean),
-        f"{first.words}, {found.how}"
-        + (f", {found.name}, one of {len(subject.evaluations)} methods" * subject.is_comparison),
-        std,
-        " ".join(note if note.endswith((".", ":")) else f"{note}." for note in notes if note),
-        _seen(subject),
-    )
+    first, evaluation = found.first, found.evaluation
+    notes = [_beside(first, found), _verdict(first, found)]
+    others = [f"{_named(each)} ({_baselines(each, found)})" for each in found.scores[1:]]
+    notes.append(f"By other metrics: {listed(others)}." if others else "")
+    unseen = subject.data is not None and subject.data.predictions == "unseen"
+    if unseen and subject.evaluation and subject.evaluation.metrics:
+        how = f"nested cross-validation, {subject.evaluation.protocol.split}"
+        notes.append(f"In training, by {how}: {_named(subject.evaluation.metrics[0])}.")
+    notes += [*(evaluation.notes if evaluation else ()), *subject.notes]
+    how = f"{first.words}, {found.how}"
+    if subject.is_comparison:
+        how += f", {found.name}, one of {len(subject.evaluations)} methods"
+    std = "" if first.std is None else spread(first.metric, first.std, digits=1)
+    return {
+        "name": subject.name,
+        "value": score(first.metric, first.mean),
+        "how": how,
+        "spread": f"± {std}" if std else "",
+        "note": " ".join(n if n.endswith((".", ":")) else f"{n}." for n in notes if n),
+        "warning": _seen(subject),
+        "command": "",
+    }
 
 
-def _plain(metric: str, value: float) -> str:
-    return f"{100 * value:.1f}" if is_share(metric) else significant(value, 2)
-
-
-def _beside(first: MetricScores, found: Result) -> str:
-    """Return the baselines by the same metric."""
-    return " ".join(
-        f"{b.title[0].upper()}{b.title[1:]}: {_with_unit(own)}."
-        for b in found.baselines
-        if (own := b.by(first.metric)) is not None
-    )
+def _named(one: MetricScores) -> str:
+    return f"{one.words} {_with_unit(one)}"
 
 
 def _with_unit(one: MetricScores) -> str:
@@ -99,17 +196,15 @@ def _with_unit(one: MetricScores) -> str:
     return f"{spread(one.metric, one.mean, one.std)}{unit}"
 
 
-def _other_metrics(found: Result) -> str:
-    others = [f"{each.words} {_with_unit(each)}" for each in found.scores[1:]]
-    return f"By other metrics: {listed(others)}." if others else ""
+def _baselines(one: MetricScores, found: Result) -> str:
+    """Return all baselines by a metric."""
+    known = [(b.title, b.by(one.metric)) for b in found.baselines]
+    return "; ".join(f"{title}: {_with_unit(own)}" for title, own in known if own is not None)
 
 
-def _in_training(evaluation: Evaluation) -> str:
-    first = evaluation.metrics[0] if evaluation.metrics else None
-    if first is None:
-        return ""
-    how = f"nested cross-validation, {evaluation.protocol.split}"
-    return f"In training, by {how}: {first.words} {_with_unit(first)}."
+def _beside(first: MetricScores, found: Result) -> str:
+    text = _baselines(first, found)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 def _verdict(first: MetricScores, found: Result) -> str:
@@ -132,47 +227,40 @@ def _seen(subject: Subject) -> str:
     data = subject.data
     if data is None or data.predictions != "seen" or not data.scores:
         return ""
-    shown = [f"{metric_words(name)} {score(name, v)}" for name, v in data.scores.items()]
+    shown = [f"{_words(name)} {score(name, v)}" for name, v in data.scores.items()]
     return (
         f"On the graphs below: {listed(shown[:2])}. The model may have seen them in training: "
         "expect less on others."
     )
 
 
-def _without_score(subject: Subject) -> Card:
+def _without_score(subject: Subject) -> dict[str, str]:
     """Return the card of what is not finished or was never scored."""
-    evaluation = subject.evaluation
+    card = {"name": subject.name, "value": NONE, "spread": "", "warning": "", "command": ""}
+    evaluation, command = subject.evaluation, subject.command or ""
     if evaluation is not None and evaluation.status != "finished":
-        known = subject.command or ""
-        on = "To continue:" if known else "The command that started it continues it."
+        on = "To continue:" if command else "The command that started it continues it."
         note = f"{evaluation.reason or ''} {on if evaluation.status == 'unfinished' else ''}"
-        return Card(subject.name, NONE, evaluation.status, note=note.strip(), command=known)
+        return card | {"how": evaluation.status, "note": note.strip(), "command": command}
     note = " ".join(subject.notes) or "Name some data to see what it does there."
     if subject.data is not None and not subject.data.scores:
         note = "These graphs have no known targets to compare with."
     how = "the score on unseen graphs is not known"
-    return Card(subject.name, NONE, how, note=note, warning=_seen(subject))
+    return card | {"how": how, "note": note, "warning": _seen(subject)}
 
 
 # ---------------------------------------------------------------------- scores
 
 
-def _score_figures(found: Sequence[Result]) -> list[Figure]:
-    """Return a figure for each metric that a result is headed by."""
-    by_metric: dict[str, list[Result]] = defaultdict(list)
-    for one in found:
-        by_metric[one.first.metric].append(one)
-    return [_score_figure(metric, own) for metric, own in by_metric.items()]
-
-
-def _score_figure(metric: str, found: Sequence[Result]) -> Figure:
+def _scores(metric: str, found: Sequence[Result]) -> Figure:
+    """Return the figure of all results that are headed by one metric."""
     words = found[0].first.words
     rows = [row for one in found for row in _rows(one)]
     title = f"{words}, %" if is_share(metric) else words
     used = {row["what"]: row["words"] for row in rows}
     key = [
-        Key(charts.KINDS[kind][2], _variable(kind), _kind_words(kind, used[kind]))
-        for kind in charts.KINDS
+        Key(mark, color.removeprefix("var(--").removesuffix(")"), _KIND_WORDS.get(kind, used[kind]))
+        for kind, (color, _, mark) in KINDS.items()
         if kind in used
     ]
     if "fold" in used:
@@ -181,24 +269,11 @@ def _score_figure(metric: str, found: Sequence[Result]) -> Figure:
         id=f"scores-{metric}",
         title=f"{words[0].upper()}{words[1:]} on unseen graphs",
         caption=_caption(found),
-        panels=[Panel(f"scores-{metric}", charts.scores(rows, title))] if rows else [],
+        panels=[Panel(f"scores-{metric}", scores(rows, title))] if rows else [],
         table=_table(found),
         key=key,
         open=True,
     )
-
-
-def _variable(kind: str) -> str:
-    return charts.KINDS[kind][0].removeprefix("var(--").removesuffix(")")
-
-
-def _kind_words(kind: str, words: str) -> str:
-    named = {
-        "ours": "fdgnn, mean ± standard deviation",
-        "other": "another method, mean ± standard deviation",
-        "published": "published, mean ± standard deviation",
-    }
-    return named.get(kind, words)
 
 
 def _rows(one: Result) -> list[Row]:
@@ -207,42 +282,36 @@ def _rows(one: Result) -> list[Row]:
     factor = 100 if is_share(first.metric) else 1
     equal: dict[float, list[int]] = defaultdict(list)  # equal folds would hide each other
     for i, value in enumerate(first.folds, start=1):
-        if value is not None:
+        if value is not None and one.kind == "ours":
             equal[value].append(i)
 
     def row(what: str, mean: float, std: float | None, words: str, folds: int = 1) -> Row:
-        low, high = factor * (mean - (std or 0.0)), factor * (mean + (std or 0.0))
+        low, value, high = (
+            float(f"{factor * (mean + sign * (std or 0.0)):.6g}") for sign in (-1, 0, 1)
+        )
         shown = spread(first.metric, mean, std)
         return {
-            "row": one.name, "what": what, "value": _round(factor * mean), "low": _round(low),
-            "high": _round(high), "words": words, "shown": shown, "folds": folds,
+            "row": one.name, "what": what, "value": value, "low": low, "high": high,
+            "words": words, "shown": shown, "folds": folds,
         }  # fmt: skip
 
-    rows = []
-    if one.kind == "ours":
-        rows = [
-            row("fold", v, None, f"fold{'s' if len(n) > 1 else ''} {listed(n)}", len(n))
-            for v, n in equal.items()
-        ]
+    rows = [
+        row("fold", v, None, f"fold{'s' if len(n) > 1 else ''} {listed(n)}", len(n))
+        for v, n in equal.items()
+    ]
     for baseline in one.baselines:
         own = baseline.by(first.metric)
         if own is not None and own.mean is not None:
             what = "constant" if baseline.name == "constant" else "linear"
             rows.append(row(what, own.mean, None, baseline.title))
-    if one.published is not None and first.metric == "accuracy":
-        rows.append(row("published", one.published.mean, one.published.std, _source(one.published)))
+    theirs = one.published
+    if theirs is not None and first.metric == "accuracy":
+        reference = theirs.reference or ""
+        source = paper.REFERENCES.get(reference, reference) or "no source given"
+        rows.append(row("published", theirs.mean, theirs.std, f"published, {source}"))
     if first.mean is not None:
         rows.append(row(one.kind, first.mean, first.std, one.how))
     return rows
-
-
-def _round(value: float) -> float:
-    return float(f"{value:.6g}")
-
-
-def _source(published: PublishedScore) -> str:
-    name = published.reference or ""
-    return f"published, {paper.REFERENCES.get(name, name) or 'no source given'}"
 
 
 def _caption(found: Sequence[Result]) -> str:
@@ -263,10 +332,6 @@ def _caption(found: Sequence[Result]) -> str:
     return text
 
 
-def _higher_is_better(metric: str) -> bool:
-    return metric not in ("log_loss", "rmse", "mae")
-
-
 def _table(found: Sequence[Result]) -> Table:
     """Return all metrics of all results, each with its baselines below."""
     metrics = {each.metric: each.words for one in found for each in one.scores}
@@ -277,23 +342,18 @@ def _table(found: Sequence[Result]) -> Table:
         kind = "ours" if one.kind == "ours" else ""
         named = [(one.name, one.scores, kind)]
         named += [(f"{one.name}: {b.title}", b.scores, "") for b in one.baselines]
-        for name, scores, look in named:
-            own = {each.metric: each for each in scores}
-            cells = [
-                NONE if metric not in own else spread(metric, own[metric].mean, own[metric].std)
-                for metric in metrics
-            ]
+        if one.published is not None:
+            theirs = MetricScores(
+                metric="accuracy", words="", folds=[], mean=one.published.mean,
+                std=one.published.std,
+            )  # fmt: skip
+            named.append((f"{one.name}: published", [theirs], ""))
+        for name, known, look in named:
+            own = {each.metric: each for each in known}
+            cells = [spread(m, own[m].mean, own[m].std) if m in own else NONE for m in metrics]
             folds = own[first].folds if first in own else []
             cells += [spread(first, value) for value in folds] + [NONE] * (n_folds - len(folds))
             rows.append([(text, look) for text in [name, *cells]])
-        if one.published is not None:
-            cells = [
-                spread("accuracy", one.published.mean, one.published.std)
-                if metric == "accuracy"
-                else NONE
-                for metric in metrics
-            ]
-            rows.append([f"{one.name}: published", *cells, *[NONE] * n_folds])
     heads = [f"{words}, %" if is_share(metric) else words for metric, words in metrics.items()]
     return Table(
         ["model", *heads, *(f"fold {i + 1}" for i in range(n_folds))],
@@ -315,26 +375,31 @@ def _own_figures(run: int, subject: Subject) -> list[Figure]:
             _methods(f"methods-{run}-{i}", dataset, own)
             for i, (dataset, own) in enumerate(by_dataset.items())
         ]
-    if evaluation is not None and _of_the_paper(evaluation):
-        figures.append(_published_rows(f"published-{run}", evaluation))
+    known = None if evaluation is None else paper.DATASETS.get(evaluation.dataset)
+    if evaluation is not None and known is not None and known.n_graphs == evaluation.n_graphs:
+        own = evaluation.by("accuracy")
+        if own is not None and own.mean is not None:
+            figures.append(_published_rows(f"published-{run}", evaluation, own))
     return figures
 
 
 def _methods(id_: str, dataset: str, found: Sequence[Evaluation]) -> Figure:
     """Return what each method of a comparison cost, and how it does fold by fold."""
     ours = next((one for one in found if is_ours(one) and one.metrics), None)
+    mine = None if ours is None else _mean([fold.train_seconds for fold in ours.folds])
     rows: list[list[Cell]] = []
     for one in found:
         first = one.metrics[0] if one.metrics else None
+        own = _mean([fold.train_seconds for fold in one.folds])
         cells = [
             one.model.title,
             one.status + (f": {one.reason}" if one.reason else ""),
             NONE if first is None else f"{_with_unit(first)} ({len(one.folds)} folds)",
             _paired(one, ours),
-            duration(_mean([fold.train_seconds for fold in one.folds])),
+            duration(own),
             duration(_mean([fold.test_seconds for fold in one.folds])),
             duration(one.times.selection),
-            _factor(one, ours),
+            times(own / mine) if mine and own and one is not ours else NONE,
             count(one.model.n_parameters),
             NONE if one.peak_mb is None else f"{significant(one.peak_mb)} MB",
         ]
@@ -349,18 +414,22 @@ def _methods(id_: str, dataset: str, found: Sequence[Evaluation]) -> Figure:
     if unfinished:
         each = [f"{plural(n, 'method')} {status}" for status, n in unfinished.items()]
         text += f" Not finished: {listed(each)}; the table has the reasons."
+    heads = [
+        "method", "state", found[0].metric, f"{name} better, equal, worse", "training", "test",
+        "selection", f"times {name}'s training", "weights", "memory",
+    ]  # fmt: skip
     return Figure(
         id=id_,
         title=f"Methods on {dataset}",
         caption=text,
-        table=Table.without_empty(
-            ["method", "state", found[0].metric, f"{name} better, equal, worse", "training",
-             "test", "selection", f"times {name}'s training", "weights", "memory"],
-            rows,
-            n_words=2,
-        ),
+        table=Table(heads, rows, n_words=2).without_empty(),
         open=True,
-    )  # fmt: skip
+    )
+
+
+def _sign(metric: str) -> int:
+    """Return 1 if a higher score is better, else -1."""
+    return -1 if metric in ("log_loss", "rmse", "mae") else 1
 
 
 def _better(found: Sequence[Evaluation], ours: Evaluation | None) -> str:
@@ -368,7 +437,7 @@ def _better(found: Sequence[Evaluation], ours: Evaluation | None) -> str:
     others = [one for one in found if not is_ours(one) and one.score is not None]
     if ours is None or ours.score is None or not others:
         return ""
-    sign = 1 if _higher_is_better(ours.metrics[0].metric) else -1
+    sign = _sign(ours.metrics[0].metric)
     better = [
         one.model.title for one in others if one.score and sign * (one.score - ours.score) > 0
     ]
@@ -382,7 +451,7 @@ def _better(found: Sequence[Evaluation], ours: Evaluation | None) -> str:
 
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    return float(np.mean(known)) if known else None
 
 
 def _paired(one: Evaluation, ours: Evaluation | None) -> str:
@@ -393,9 +462,8 @@ def _paired(one: Evaluation, ours: Evaluation | None) -> str:
     other = one.by(first.metric)
     if other is None or len(other.folds) != len(first.folds):
         return NONE
-    sign = 1 if _higher_is_better(first.metric) else -1
     gaps = [
-        sign * (a - b)
+        _sign(first.metric) * (a - b)
         for a, b in zip(first.folds, other.folds, strict=True)
         if a is not None and b is not None
     ]
@@ -403,57 +471,25 @@ def _paired(one: Evaluation, ours: Evaluation | None) -> str:
     return f"{better}, {equal}, {len(gaps) - better - equal}"
 
 
-def _factor(one: Evaluation, ours: Evaluation | None) -> str:
-    """Return how many times as long as ours another method trains."""
-    mine = None if ours is None else _mean([fold.train_seconds for fold in ours.folds])
-    own = _mean([fold.train_seconds for fold in one.folds])
-    return times(own / mine) if mine and own and one is not ours else NONE
-
-
-# ---------------------------------------------------------------------- published rows
-
-
-def _of_the_paper(evaluation: Evaluation) -> bool:
-    """Return whether it is of one of the paper's datasets, and not another of the same name."""
-    known = paper.DATASETS.get(evaluation.dataset)
-    return (
-        known is not None
-        and known.n_graphs == evaluation.n_graphs
-        and evaluation.by("accuracy") is not None
-    )
-
-
-def _published_rows(id_: str, evaluation: Evaluation) -> Figure:
+def _published_rows(id_: str, evaluation: Evaluation, own: MetricScores) -> Figure:
     """Return the rows of the paper's Table 1 for a dataset, and ours among them."""
-    own, dataset = evaluation.by("accuracy"), evaluation.dataset
-    assert own is not None
-    assert own.mean is not None
-    rows: list[tuple[float, list[Cell]]] = [
-        (
-            scores[dataset].mean / 100,
-            [
-                model,
-                paper.REFERENCES[scores[dataset].reference],
-                spread("accuracy", scores[dataset].mean / 100, _share(scores[dataset].std)),
-            ],
-        )
-        for model, scores in paper.ACCURACY.items()
-        if dataset in scores
-    ]
+    dataset, mean = evaluation.dataset, 100 * (own.mean or 0.0)
+    known = {model: cells[dataset] for model, cells in paper.ACCURACY.items() if dataset in cells}
     mine = spread("accuracy", own.mean, own.std)
     ours: list[Cell] = [(text, "ours") for text in (evaluation.model.title, "this report", mine)]
-    others = [mean for mean, cells in rows if not str(cells[0]).startswith("FDGNN")]
-    better = sum(mean > own.mean for mean in others)
-    ranked = sorted([*rows, (own.mean, ours)], key=lambda row: -row[0])
+    rows: list[tuple[float, list[Cell]]] = [(mean, ours)]
+    for model, one in known.items():
+        std = None if one.std is None else one.std / 100
+        shown = spread("accuracy", one.mean / 100, std)
+        rows.append((one.mean, [model, paper.REFERENCES[one.reference], shown]))
+    others = [one.mean for model, one in known.items() if not model.startswith("FDGNN")]
+    better = sum(theirs > mean for theirs in others)
+    rows.sort(key=lambda row: -row[0])
     return Figure(
         id=id_,
         title="Among published results (the paper's Table 1)",
         caption=f"{better} of {len(others)} other published models have a higher mean accuracy on "
         f"{dataset}. The rows come from works with different protocols, so small differences mean "
         "nothing.",
-        table=Table(["model", "from", "accuracy, %"], [cells for _, cells in ranked], n_words=2),
+        table=Table(["model", "from", "accuracy, %"], [cells for _, cells in rows], n_words=2),
     )
-
-
-def _share(percentage: float | None) -> float | None:
-    return None if percentage is None else percentage / 100

@@ -1,4 +1,4 @@
-"""How the model was selected: the search, what each outer fold took, and the base models."""
+"""How the model was selected, what each outer fold took, the base models; how to reproduce it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import asdict
+
 from fdgnn.evaluation.record import Alpha, Evaluation, FoldResult
-from fdgnn.html import charts
-from fdgnn.html.figures import Figure, Key, Panel, Part, Row, Section, Table
+from fdgnn.html.figures import Figure, Key, Panel, Part, Row, Section, Table, search
 from fdgnn.html.report_data import BaseModelRow
 from fdgnn.html.subjects import Subject
 from fdgnn.html.words import (
@@ -28,12 +29,35 @@ from fdgnn.html.words import (
 from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, ranks
 
 MOST_POINTS = 400  # configurations drawn and listed; beyond, the best and an even choice of others
-_LETTERS = {  # hyperparameters of the paper's model
+_WORDS = {
     "effective_spectral_radius": "ρ, effective spectral radius",
     "input_scaling": "ω(1), input scaling",
     "inter_layer_scaling": "ω, scaling between layers",
-    "n_layers": "layers",
+    "n_layers": "L, layers",
+    "n_units": "H, units per layer",
+    "n_connections": "C, connections per unit",
+    "n_projections": "P, projections",
+    "n_estimators": "random initializations, averaged",
+    "n_initializations": "random initializations",
+    "alpha": "λ, regularization strength",
+    "tol": "ε, tolerance",
+    "max_iter": "ν, iterations at most",
+    "degree": "k, degree",
+    "random_state": "seed",
+    "n_outer": "outer folds",
+    "n_inner": "inner folds",
+    "max_layers": "L, layers at most",
+    "n_configurations": "configurations",
+    "n_searched": "graphs of the search",
+    "data_hash": "hash of the data",
+    "n_graphs": "graphs",
 }
+_SEARCHED = (  # hyperparameters of the paper's model
+    "effective_spectral_radius",
+    "input_scaling",
+    "inter_layer_scaling",
+    "n_layers",
+)
 _VARIANTS = {
     "single_layer": "the first layer alone",
     "common_alpha": "one λ for all random initializations",
@@ -118,15 +142,15 @@ def _search(run: int, evaluation: Evaluation) -> Figure:
         for i, row in enumerate(ranked)
         if row["chosen"] or i < MOST_POINTS // 4 or i % step == 0
     ]
-    varied = [name for name in _LETTERS if len({row.get(name) for row in rows}) > 1]
-    axes = {name: _LETTERS[name] for name in varied} | {"power": "λ, powers of ten"}
+    varied = [name for name in _SEARCHED if len({row.get(name) for row in rows}) > 1]
+    axes = {name: _WORDS[name] for name in varied} | {"power": "λ, powers of ten"}
     table = f"search-{run}"
     return Figure(
         id=table,
         title="Validation scores over the search",
         caption=_search_caption(evaluation, ranked, varied),
         panels=[
-            Panel(f"{name}-{run}", charts.search(table, name, words), title, [table])
+            Panel(f"{name}-{run}", search(table, name, words), title, [table])
             for name, title in axes.items()
         ],
         table=Table(
@@ -151,7 +175,7 @@ def _search(run: int, evaluation: Evaluation) -> Figure:
 
 
 def _letter(name: str) -> str:
-    return _LETTERS.get(name, name.replace("_", " ")).split(",")[0]
+    return _WORDS.get(name, name.replace("_", " ")).split(",")[0]
 
 
 def _is_number(value: object) -> bool:
@@ -201,7 +225,7 @@ def _folds(run: int, evaluation: Evaluation) -> Figure:
         id=f"chosen-{run}",
         title="What each outer fold selected",
         caption=_folds_caption(evaluation, several),
-        table=Table.without_empty(["fold", *heads, "training", "test", "not converged"], rows),
+        table=Table(["fold", *heads, "training", "test", "not converged"], rows).without_empty(),
         open=True,
     )
 
@@ -259,7 +283,7 @@ def _base_models(run: int, evaluation: Evaluation | None, known: Sequence[BaseMo
         caption=_alone_caption(evaluation) if evaluation is not None and alone else
         "The outputs of all base models are averaged." if len(rows) > 1 else
         "What the model is made of.",
-        table=Table.without_empty(["base model", "encoder", "readout", "λ", *heads], cells, 3),
+        table=Table(["base model", "encoder", "readout", "λ", *heads], cells, 3).without_empty(),
         open=True,
     )  # fmt: skip
 
@@ -276,3 +300,68 @@ def _alone_caption(evaluation: Evaluation) -> str:
         f"be the best alone, {best.name}, {score(metric, best.score)}, which nobody knows before "
         "the test."
     )
+
+
+# ---------------------------------------------------------------------- recipe
+
+
+def recipe(subjects: Sequence[Subject]) -> Section:
+    """Return what is needed to get the same numbers again."""
+    return Section(
+        id="recipe",
+        title="How to reproduce it",
+        lead="Everything needed to get the same numbers again.",
+        parts=[_recipe(i, s) for i, s in enumerate(subjects)],
+    )
+
+
+def _recipe(run: int, subject: Subject) -> Part:
+    named = {"Settings": _settings(subject), "Versions and machine": _machine(subject)}
+    figures = [
+        Figure(f"recipe-{run}-{i}", title, "", table=_named(values), half=True, open=True)
+        for i, (title, values) in enumerate(named.items())
+        if values
+    ]
+    lead = f"Read from {subject.origin}."
+    if subject.command is None and not subject.is_model_file:
+        lead += " Its files do not record the command that made it."
+    return Part(run, subject.name, figures, lead=lead, command=subject.command or "")
+
+
+def _named(values: Mapping[str, object]) -> Table:
+    rows = [
+        [_WORDS.get(name, name.replace("_", " ")), plain(value)] for name, value in values.items()
+    ]
+    return Table(["name", "value"], rows, n_words=2)
+
+
+def _settings(subject: Subject) -> Mapping[str, object]:
+    found = dict(subject.settings)
+    evaluation = subject.evaluations[0] if subject.evaluations else None
+    if evaluation is not None:
+        protocol = {f"protocol: {n}" if n == "name" else n: v for n, v in
+                    asdict(evaluation.protocol).items() if v is not None}  # fmt: skip
+        own = {} if subject.is_comparison else evaluation.model.parameters
+        found |= {"data_hash": evaluation.data_hash, "n_graphs": evaluation.n_graphs}
+        found = own | found | protocol
+    elif subject.data is not None:
+        found = subject.data.parameters | found
+    return {name: value for name, value in found.items() if value not in ("", None)}
+
+
+def _machine(subject: Subject) -> Mapping[str, object]:
+    found = dict(subject.versions)
+    evaluation = subject.evaluations[0] if subject.evaluations else None
+    if subject.data is not None:
+        found |= subject.data.versions | subject.data.machine
+    if evaluation is not None:
+        found |= evaluation.versions | evaluation.machine
+        found |= {
+            "last start of the command": _time(evaluation.times.total),
+            "selection, on one core": _time(evaluation.times.selection),
+        }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _time(seconds: float | None) -> str | None:
+    return None if seconds is None else duration(seconds)
