@@ -47,7 +47,7 @@ from fdgnn.html.report_data import (
     SubstructureRow,
 )
 from fdgnn.html.words import clean, clipped, clipped_apart, listed, plural, short
-from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, named_scoring, usual_scoring
+from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, default_scoring, named_scoring
 from fdgnn.records import cached_property
 from fdgnn.targets import check_one_each, winning_class
 from fdgnn.uncertainty import ConformalScores
@@ -310,11 +310,11 @@ def _scores(found: Predictions, scoring: Any) -> tuple[dict[str, float], dict[st
         return {}, {}
     if found.regression:
         outputs, constant = found.outputs, np.full_like(found.outputs, found.actual.mean())
-        known, first = OF_NUMBERS, usual_scoring(None)
+        known, first = OF_NUMBERS, default_scoring(None)
     else:
         n_known, n = max(found.outputs.shape[1], 2), len(found.classes)
         winners, outputs = np.eye(n), found.outputs
-        known, first = OF_CLASSES, usual_scoring(found.actual)
+        known, first = OF_CLASSES, default_scoring(found.actual)
         if n > n_known:  # outputs do not rank classes that the model does not know
             outputs = winners[found.predicted]
             known = {name: known[name] for name in ("accuracy", "balanced_accuracy", "f1")}
