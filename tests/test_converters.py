@@ -369,7 +369,7 @@ def test_networkx_attributes_that_no_vertex_has_are_told_with_those_that_there_a
     graph.add_nodes_from((0, {f"x{i:02}": i}) for i in range(40))
     with pytest.raises(GraphError, match=r"'x07' and 32 more$"):
         as_batch([graph], label_attribute="rol")
-    with pytest.raises(GraphError, match=r"'x'; set it on every node$"):
+    with pytest.raises(GraphError, match=r"'x'; set it on every node, not to None$"):
         as_batch([nx.path_graph(2)], label_attribute="x")
 
 
@@ -391,9 +391,7 @@ def test_networkx_bad_attributes():
     nx.set_edge_attributes(graph, "heavy", "weight")
     with pytest.raises(GraphError, match=r"^graph 0: attributes 'ragged' are not a rect"):
         as_batch([graph], feature_attributes="ragged")
-    with pytest.raises(
-        GraphError, match=r"^graph 0: labels .* one integer per vertex or one string"
-    ):
+    with pytest.raises(GraphError, match=r"^graph 0: labels mix text \('C'\) and numbers \(1\)"):
         as_batch([graph], label_attribute="mixed")
     with pytest.raises(
         GraphError, match=r"^graph 0: attributes 'weight' of edges .* expected real"
@@ -600,7 +598,7 @@ def test_no_list(value):
         as_batch(value)
 
 
-@pytest.mark.parametrize("value", [None, 3, 2.5, np.ones((2, 2)), {"a": 1}, object()])
+@pytest.mark.parametrize("value", [None, 3, 2.5, np.ones((2, 3)), {"a": 1}, object()])
 def test_no_graph_in_the_list(value):
     with pytest.raises(
         GraphError, match=f"^graph 1: it is a {type(value).__name__}.*, not a graph"

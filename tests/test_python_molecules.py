@@ -290,7 +290,9 @@ def test_a_model_reads_the_attributes_of_networkx_graphs_that_it_was_fitted_on()
         assert fitted.input_schema_.vertex_attributes == ("atom",)
         assert fitted.predict(graphs).tolist() == [0, 1] * 4
         found = fitted.valid_graphs([*graphs[:2], nx.path_graph(2)])
-        assert found.errors == {2: "edge 0, 1 has no attribute 'weight'; set it on every edge"}
+        assert found.errors == {
+            2: "edge 0, 1 has no attribute 'weight'; set it on every edge, not to None"
+        }
     parallel = nx.MultiGraph([(0, 1, {"weight": 1}), (0, 1, {"weight": 2})])
     batch = as_batch([parallel], weight_attribute="weight")
     assert_same(as_batch([parallel], like=batch.schema), batch)

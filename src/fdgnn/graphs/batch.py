@@ -7,7 +7,7 @@ checks shapes, indices or finiteness again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NoReturn, overload
 
@@ -74,6 +74,8 @@ class GraphBatch(Sequence[Graph]):
         Columns with a value for each graph; see `with_descriptors`.
     smiles : SmilesColumn or None
         The molecules that the graphs are, if they were read from SMILES or RDKit ``Mol`` objects.
+    vertex_names : tuple or None
+        For each graph what its vertices are called, or None.
     """
 
     vertex_offsets: Ints
@@ -90,6 +92,7 @@ class GraphBatch(Sequence[Graph]):
     edge_label_values: Array | None = None
     descriptors: Descriptors | None = None
     smiles: SmilesColumn | None = None
+    vertex_names: tuple[Sequence[Any] | None, ...] | None = None
 
     def __post_init__(self) -> None:
         for name in _ARRAYS:
@@ -149,12 +152,36 @@ class GraphBatch(Sequence[Graph]):
                 each = [graphs[part.position].smiles for part in parts]
                 column = SmilesColumn.of([smiles for smiles in each if smiles is not None])
                 batch = replace(batch, smiles=column)
+            if not faults and batch is not None:
+                batch = _named(batch, [graphs[part.position].vertex_names for part in parts])
             if not faults and batch is not None and parts[0].kind.descriptors is not None:
                 batch, faults = _described(batch, [graphs[part.position] for part in parts])
             errors += [GraphError(reason, parts[g].position) for g, reason in faults.items()]
             parts = [part for g, part in enumerate(parts) if g not in faults] if faults else parts
         errors.sort(key=lambda error: error.graph or 0)
         return batch, [part.position for part in parts], errors
+
+    @classmethod
+    def concatenate(cls, batches: Iterable[GraphBatch]) -> GraphBatch:
+        """Join batches of graphs of one kind, in their order.
+
+        Examples
+        --------
+        >>> from fdgnn import GraphBatch
+        >>> from fdgnn.datasets import make_cycles, make_stars
+        >>> GraphBatch.concatenate([make_cycles([3, 4]), make_stars([5])])
+        GraphBatch(3 graphs, 12 vertices, 22 arcs)
+        """
+        batches = [batch for batch in batches if len(batch)]
+        schemas = {batch.schema for batch in batches}
+        columns = {() if schema is None else schema.label_columns for schema in schemas}
+        if len(columns) > 1:
+            raise GraphError(
+                "the batches have columns for different labels; join the lists of graphs before "
+                "`as_batch`, or read them with the same `like`"
+            )
+        joined = cls.from_graphs([graph for batch in batches for graph in batch])
+        return replace(joined, schema=schemas.pop() if len(schemas) == 1 else None)
 
     @classmethod
     def empty(cls, schema: InputSchema | None = None) -> GraphBatch:
@@ -255,6 +282,32 @@ class GraphBatch(Sequence[Graph]):
         """
         return replace(self, descriptors=Descriptors.of(table, len(self)))
 
+    def to_networkx(self) -> list[Any]:
+        """Convert each graph to a networkx ``Graph`` or ``DiGraph``.
+
+        Nodes are vertex names, or else 0, 1, 2, ... They have the attributes ``label`` or
+        ``features``, and edges ``weight`` and ``label``, if the graphs have these.
+        """
+        from fdgnn.graphs.libraries import to_networkx
+
+        return [to_networkx(graph) for graph in self]
+
+    def to_pyg(self, y: Any = None) -> list[Any]:
+        """Convert each graph to a PyTorch Geometric ``Data`` object.
+
+        ``x`` has the features, or a one-hot row per vertex for the label, in the order of
+        `label_values`; ``edge_attr`` has a one-hot row per arc for its label, in the order of
+        `edge_label_values`; ``edge_weight`` has the weights. Undirected edges are listed both ways.
+
+        Parameters
+        ----------
+        y : (n_graphs,) or (n_graphs, n_targets) array of numbers, optional
+            Targets.
+        """
+        from fdgnn.graphs.libraries import to_pyg
+
+        return to_pyg(self, y)
+
     # ------------------------------------------------------------------ a list and an array
 
     @property
@@ -274,6 +327,8 @@ class GraphBatch(Sequence[Graph]):
     def __getitem__(self, key: Any) -> GraphBatch: ...
     def __getitem__(self, key: Any) -> Graph | GraphBatch:
         if isinstance(key, int | np.integer) and not isinstance(key, bool):
+            if not -len(self) <= key < len(self):
+                raise IndexError(f"graph {key} is out of range for a batch of {len(self)} graphs")
             return self._graph(range(len(self))[key])
         chosen = np.arange(len(self))[key]  # takes X[indices, ...] too, scikit-learn's way
         if chosen.ndim > 1:
@@ -296,6 +351,7 @@ class GraphBatch(Sequence[Graph]):
             smiles=None
             if self.smiles is None
             else Smiles(self.smiles.texts[g], self.smiles.atoms[v:w]),
+            vertex_names=None if self.vertex_names is None else self.vertex_names[g],
         )
 
     def _take(self, chosen: Ints) -> GraphBatch:
@@ -317,6 +373,9 @@ class GraphBatch(Sequence[Graph]):
             edge_label_values=self.edge_label_values,
             descriptors=None if self.descriptors is None else self.descriptors.take(chosen),
             smiles=None if self.smiles is None else self.smiles.take(chosen, vertices),
+            vertex_names=None
+            if self.vertex_names is None
+            else tuple(self.vertex_names[g] for g in chosen.tolist()),
         )
 
     def __repr__(self) -> str:
@@ -506,6 +565,13 @@ class GraphBatch(Sequence[Graph]):
             'or fit with handle_unknown="ignore"',
             int(self.graph_of_vertex[v]),
         )
+
+
+def _named(batch: GraphBatch, names: Sequence[Sequence[Any] | None]) -> GraphBatch:
+    """Return the batch with the names of vertices, one list for each graph, if there are any."""
+    if all(own is None for own in names):
+        return batch
+    return replace(batch, vertex_names=tuple(names))
 
 
 def _described(batch: GraphBatch, graphs: list[Graph]) -> tuple[GraphBatch | None, Faults]:

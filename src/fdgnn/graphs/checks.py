@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fdgnn.arrays import Array, Floats, Ints, looked_up
+from fdgnn.arrays import Array, Floats, Ints, is_unknown, looked_up
 from fdgnn.exceptions import GraphError
 from fdgnn.limits import MAX_LABEL, MAX_ROW_BYTES, MAX_VERTICES
 
@@ -137,6 +137,8 @@ def _discrete(labels: Any, what: str, whose: str, remedy: str) -> Array:
     text = is_text(array) and (
         isinstance(labels, np.ndarray) or all(isinstance(label, str) for label in labels)
     )
+    if array.ndim == 1:
+        check_one_type(labels, what, whose)
     if array.ndim != 1 or not (whole or text):
         raise GraphError(
             f"{what} have shape {array.shape} and dtype {array.dtype}, expected one integer per "
@@ -150,9 +152,33 @@ def _discrete(labels: Any, what: str, whose: str, remedy: str) -> Array:
     return without_padding(array)
 
 
+def check_one_type(labels: Any, what: str, whose: str) -> None:
+    """Raise GraphError if labels are missing, or text stands beside numbers."""
+    entries = list(labels) if isinstance(labels, list | tuple) else np.asarray(labels).tolist()
+    missing = [i for i, label in enumerate(entries) if is_unknown(label)]
+    if missing:
+        raise GraphError(
+            f"{what} are missing for {whose} {missing[0]} ({entries[missing[0]]}); give a label to "
+            f"each {whose}, for example the text 'none'"
+        )
+    first = {isinstance(label, str): label for label in reversed(entries)}
+    if len(first) > 1:
+        raise GraphError(
+            f"{what} mix text ({first[True]!r}) and numbers ({first[False]!r}); convert all to "
+            "one type, for example by [str(label) for label in labels]"
+        )
+
+
 def arc_array(edge_index: Any) -> Ints:
     """Read arcs as an array of signed integers, shape (2, n_arcs)."""
     arcs = as_array(edge_index, "the rows of edge_index")
+    are_pairs = type(edge_index) is list and all(type(row) is tuple for row in edge_index)
+    if are_pairs and arcs.shape == (2, 2) and (arcs != arcs.T).any():
+        raise GraphError(
+            f"edge_index is the list {edge_index} of two pairs, which may be two edges or the "
+            "sources and the targets; for edges pass numpy.array(edges).T, and for sources and "
+            "targets lists or an array instead of tuples"
+        )
     if arcs.size == 0:
         return np.empty((2, 0), dtype=np.int64)
     if arcs.ndim != 2 or arcs.shape[0] != 2:

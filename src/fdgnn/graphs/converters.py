@@ -24,6 +24,8 @@ from fdgnn.graphs.libraries import (
     from_networkx,
     from_pyg,
     from_scipy,
+    is_adjacency,
+    is_graph,
     is_networkx,
     labels_or_features,
     names_in_schema,
@@ -31,6 +33,7 @@ from fdgnn.graphs.libraries import (
     plain,
     to_networkx,
     warn_unused_attributes,
+    with_known_interface,
 )
 from fdgnn.graphs.molecules import MoleculeReader, is_molecule, molecule_schema
 from fdgnn.graphs.raw import Raw, beside_features, has_both, join, schema_with
@@ -89,10 +92,14 @@ def as_batch(
         - pairs ``(edge_index, x)``: arcs as (source, target) columns, and one integer or string
           per vertex (labels), a matrix with a row of numbers per vertex (features), or None; in
           an undirected graph each edge may be listed once or both ways;
-        - SciPy sparse adjacency matrices, or pairs ``(matrix, x)``, see `from_scipy`;
-        - networkx graphs of any class, see `from_networkx`;
+        - adjacency matrices, SciPy sparse or square NumPy arrays, or pairs ``(matrix, x)``, see
+          `from_scipy`;
+        - networkx graphs of any class, see `from_networkx`, and igraph graphs, which are read in
+          the same way;
         - PyG ``Data`` objects, or others with ``edge_index`` and, optionally, ``x`` and
-          ``num_nodes``, see `from_pyg`. A whole PyG dataset or batch can be passed as well.
+          ``num_nodes``, see `from_pyg`. A whole PyG dataset or batch can be passed as well. DGL
+          graphs are read in the same way: ``feat`` of vertices as ``x``, of edges as
+          ``edge_attr``, and ``weight`` or ``w`` of edges as ``edge_weight``.
     like : fitted model or InputSchema, optional
         Read molecules and networkx graphs as those were read that the model was fitted on. An
         empty list is then an empty batch.
@@ -240,6 +247,7 @@ def valid_graphs(
         return _collected(dict(enumerate(items)), {}, fits, columns)[0]
     if _are_molecules(items) if like is None else _go_as_molecules(items, schema):
         return _read_molecules(items, _molecule_schema(molecules or {}, schema))
+    items = [with_known_interface(item) for item in items]
     if schema is not None and schema.source == "networks" and any(map(is_networkx, items)):
         names = names_in_schema(schema)
         if schema.directed and schema.direction_given:  # each edge both ways
@@ -346,7 +354,7 @@ def items_of(graphs: Any) -> list[Any]:
         return graphs
     if hasattr(graphs, "to_data_list"):  # a PyG batch
         return list(graphs.to_data_list())
-    if _is_graph(graphs) and not _is_pyg_dataset(graphs):
+    if is_graph(graphs) and not _is_pyg_dataset(graphs):
         raise GraphError(
             f"a single graph was given (a {type(graphs).__name__}); wrap it in a list: [graph]"
         )
@@ -377,15 +385,21 @@ def _as_graph(item: Any, directed: bool, names: Names) -> Graph:
         return from_scipy(item, directed=directed)
     if is_networkx(item):
         return from_networkx(item, **names)
+    if is_adjacency(item):
+        return from_scipy(plain(item), directed=directed)
     if hasattr(item, "to_data_list"):
         raise GraphError("it is a batch of graphs itself; pass its to_data_list() instead")
+    if hasattr(item, "is_homogeneous"):
+        raise GraphError(
+            "it has several types of vertices or edges; pass dgl.to_homogeneous(graph)"
+        )
     if hasattr(item, "edge_index"):
         return from_pyg(item, **names, directed=directed)
     remedy = (
         "molecules go neither with other graphs, nor to a model that was not fitted on molecules"
         if is_molecule(item)
-        else "pass a list of Graph objects, (edge_index, x) pairs, SciPy sparse adjacency "
-        "matrices, networkx graphs, PyG Data, SMILES or RDKit Mols"
+        else "pass a list of Graph objects, (edge_index, x) pairs, adjacency matrices, graphs of "
+        "networkx, igraph, PyG or DGL, SMILES or RDKit Mols"
     )
     raise GraphError(f"it is {_described(item)}, not a graph; {remedy}")
 
@@ -395,16 +409,12 @@ def _from_pair(pair: Sequence[Any], directed: bool) -> Graph:
         raise GraphError(
             f"it is a {type(pair).__name__} of {len(pair)}, expected a pair (edge_index, x)"
         )
-    arcs, x = pair
+    arcs, x = plain(pair[0]), pair[1]
     labels, features = labels_or_features(plain(x))
-    if sp.issparse(arcs):
+    # An array of shape (2, 2) is an edge index, as of shape (2, n_arcs).
+    if sp.issparse(arcs) or (is_adjacency(arcs) and arcs.shape[0] != 2):
         return from_scipy(arcs, labels=labels, features=features, directed=directed)
-    return Graph(plain(arcs), labels=labels, features=features, directed=directed)
-
-
-def _is_graph(item: Any) -> bool:
-    known = isinstance(item, Graph) or sp.issparse(item)
-    return known or is_networkx(item) or hasattr(item, "edge_index")
+    return Graph(arcs, labels=labels, features=features, directed=directed)
 
 
 def _are_molecules(items: Sequence[Any]) -> bool:
@@ -432,7 +442,7 @@ def _is_pyg_dataset(item: Any) -> bool:
 
 
 def _has_matrix(item: Any) -> bool:
-    return sp.issparse(item) or (isinstance(item, tuple | list) and sp.issparse(item[0]))
+    return is_adjacency(item[0] if isinstance(item, tuple | list) else item)
 
 
 def _described(item: Any) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,6 +52,14 @@ class Graph:
         where a value is missing. All graphs of a batch have the same names.
     smiles : Smiles, optional
         The molecule that the graph is, and which atom of it each vertex is.
+    vertex_names : sequence, optional
+        What the vertices are called elsewhere, such as the nodes of a networkx graph. Models do
+        not read the names.
+
+    Notes
+    -----
+    Graphs are equal if they have the same vertices, edges and data, in whichever order edges are
+    listed. Since their arrays can be changed, graphs are not hashable.
     """
 
     edge_index: Any
@@ -63,6 +71,14 @@ class Graph:
     edge_labels: Any = None
     descriptors: Mapping[str, Any] | None = None
     smiles: Smiles | None = None
+    vertex_names: Sequence[Any] | None = None
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Graph):
+            return NotImplemented
+        return self is other or _same(_in_order(self), _in_order(other))
 
     def __repr__(self) -> str:
         try:
@@ -71,6 +87,33 @@ class Graph:
             n_arcs = "?"
         n_vertices: Any = "?" if self.n_vertices is None else self.n_vertices
         return f"Graph({counted(n_vertices, 'vertex', 'vertices')}, {counted(n_arcs, 'arc')})"
+
+
+def _in_order(graph: Graph) -> tuple[Any, ...]:
+    """Return the fields of a graph, with each arc once and in order if the graph is valid."""
+    from fdgnn.graphs.batch import GraphBatch
+
+    try:
+        both = graph.labels is not None and graph.features is not None  # a batch has one of them
+        plain = replace(graph, labels=None) if both else graph
+        checked = GraphBatch.from_graphs([plain])[0]
+        graph = replace(checked, labels=graph.labels) if both else checked
+    except (GraphError, ValueError):  # compared as it is
+        pass
+    return tuple(getattr(graph, field.name) for field in fields(graph))
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if one is None or other is None:
+        return one is other
+    if isinstance(one, Mapping | str | bool):
+        return bool(one == other)
+    try:
+        return bool(np.array_equal(one, other))
+    except ValueError:  # ragged
+        return False
 
 
 Mask = npt.NDArray[np.bool_]
@@ -279,6 +322,8 @@ def _read(graph: Graph, position: int) -> GraphPart:
         edge_labels = checks.edge_label_array(graph.edge_labels, arcs.shape[1])
     rows = features if labels is None else labels
     n = checks.n_vertices(graph.n_vertices, None if rows is None else len(rows), arcs)
+    if graph.vertex_names is not None and len(graph.vertex_names) != n:
+        raise GraphError(f"it has {len(graph.vertex_names)} vertex names for {n} vertices")
     if graph.smiles is not None:
         checks.check_shape(graph.smiles.atoms, (n,), "atoms of its SMILES")
     kind = Kind(

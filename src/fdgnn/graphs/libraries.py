@@ -1,4 +1,4 @@
-"""One graph of another library: networkx, SciPy, PyTorch Geometric (PyG), plain arrays.
+"""One graph of another library: networkx, igraph, SciPy, PyTorch Geometric (PyG), DGL, arrays.
 
 Their objects are recognized by their attributes, so that reading them imports nothing. This file
 finds the fields; `GraphBatch.from_graphs` checks them.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
@@ -80,17 +81,18 @@ def from_networkx(
         weights=weights,
         directed=graph.is_directed(),
         edge_labels=edge_labels,
+        vertex_names=None if list(position) == list(range(len(position))) else list(position),
     )
 
 
 def from_scipy(
     matrix: Any, *, labels: Any = None, features: Any = None, directed: bool = False
 ) -> Graph:
-    """Convert a sparse adjacency matrix, whose entry (i, j) is the arc from i to j.
+    """Convert an adjacency matrix, whose entry (i, j) is the arc from i to j.
 
     Parameters
     ----------
-    matrix : SciPy sparse matrix or array, shape (n_vertices, n_vertices)
+    matrix : SciPy sparse matrix or array, or NumPy array, shape (n_vertices, n_vertices)
         Stored zeros are not arcs. If all other entries are 1, the graph is unweighted. Otherwise
         they are its weights.
     labels, features : array-like, optional
@@ -104,6 +106,8 @@ def from_scipy(
     """
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise GraphError(f"its adjacency matrix has shape {matrix.shape}, expected a square one")
+    if not sp.issparse(matrix):
+        matrix = checks.numbers(matrix, "entries of its adjacency matrix")
     entries = sp.coo_array(matrix, copy=True)
     entries.sum_duplicates()
     entries.eliminate_zeros()
@@ -183,7 +187,7 @@ def from_pyg(
 
 
 def to_networkx(graph: Graph) -> Any:
-    """Convert to a networkx ``Graph`` or ``DiGraph`` with the nodes 0, 1, 2, ...
+    """Convert to a networkx ``Graph`` or ``DiGraph``; its nodes are the vertex names, or 0, 1, ...
 
     Parameters
     ----------
@@ -198,16 +202,142 @@ def to_networkx(graph: Graph) -> Any:
     nx = require("networkx", "interop", "networkx graphs")
     graph = GraphBatch.from_graphs([graph])[0]  # checked, and every field an array
     result = nx.DiGraph() if graph.directed else nx.Graph()
-    result.add_nodes_from(range(graph.n_vertices or 0))
-    result.add_edges_from(graph.edge_index.T.tolist())
+    nodes = list(range(graph.n_vertices or 0) if graph.vertex_names is None else graph.vertex_names)
+    arcs = [(nodes[u], nodes[v]) for u, v in graph.edge_index.T.tolist()]
+    result.add_nodes_from(nodes)
+    result.add_edges_from(arcs)
     for name, values in (("label", graph.labels), ("features", graph.features)):
         if values is not None:
-            nx.set_node_attributes(result, dict(enumerate(values.tolist())), name)
+            nx.set_node_attributes(result, dict(zip(nodes, values.tolist(), strict=True)), name)
     for name, values in (("weight", graph.weights), ("label", graph.edge_labels)):
         if values is not None:
-            arcs = map(tuple, graph.edge_index.T.tolist())
             nx.set_edge_attributes(result, dict(zip(arcs, values.tolist(), strict=True)), name)
     return result
+
+
+def to_pyg(graphs: GraphBatch, y: Any = None) -> list[Any]:
+    """Convert graphs to PyG ``Data`` objects; see `GraphBatch.to_pyg`."""
+    torch = require("torch", "compare", "PyTorch Geometric graphs")
+    Data = require("torch_geometric.data", "compare", "PyTorch Geometric graphs").Data
+    targets = None if y is None else torch.as_tensor(np.asarray(y))
+    if targets is not None and len(targets) != len(graphs):
+        raise ValueError(f"y has {len(targets)} entries, but there are {len(graphs)} graphs")
+
+    def one_hot(labels: Array | None, values: Array | None) -> Any:
+        if labels is None or values is None:
+            return None
+        return torch.as_tensor(labels[:, np.newaxis] == values, dtype=torch.float32)
+
+    found = []
+    for g, graph in enumerate(graphs):
+        fields = {
+            "x": one_hot(graph.labels, graphs.label_values)
+            if graph.features is None
+            else torch.tensor(graph.features, dtype=torch.float32),
+            "edge_attr": one_hot(graph.edge_labels, graphs.edge_label_values),
+            "edge_weight": None
+            if graph.weights is None
+            else torch.tensor(graph.weights, dtype=torch.float32),
+            "y": None if targets is None else targets[g : g + 1],
+        }
+        data = Data(edge_index=torch.tensor(graph.edge_index), num_nodes=graph.n_vertices)
+        for name, value in fields.items():
+            if value is not None:
+                data[name] = value
+        found.append(data)
+    return found
+
+
+# ---------------------------------------------------------------------- other interfaces
+
+
+class IgraphView:
+    """An igraph graph with the part of networkx's interface that is read here.
+
+    Its nodes are the vertex attribute ``name``, if names differ, or else 0, 1, 2, ...
+    """
+
+    def __init__(self, graph: Any) -> None:
+        self.graph = graph
+        own = graph.vs["name"] if "name" in graph.vs.attributes() else []
+        self.names = own if len(own) == len(set(own)) > 0 else range(graph.vcount())
+        self.arcs = [(self.names[u], self.names[v]) for u, v in graph.get_edgelist()]
+
+    def __iter__(self) -> Any:
+        return iter(self.names)
+
+    def nodes(self, data: Any) -> list[tuple[Any, Any]]:
+        """Pair each node with all of its attributes, or with one."""
+        return [(node, self._value(v, data)) for node, v in zip(self, self.graph.vs, strict=True)]
+
+    def edges(self, data: Any = False) -> list[tuple[Any, ...]]:
+        """List the ends of each edge, with all of its attributes, or with one."""
+        if data is False:
+            return self.arcs
+        pairs = zip(self.arcs, self.graph.es, strict=True)
+        return [(*ends, self._value(edge, data)) for ends, edge in pairs]
+
+    @staticmethod
+    def _value(item: Any, data: Any) -> Any:
+        found = {k: v for k, v in item.attributes().items() if k != "name" and v is not None}
+        return found if data is True else found.get(data)
+
+    def is_directed(self) -> bool:
+        """Whether edges have a direction."""
+        return bool(self.graph.is_directed())
+
+    def is_multigraph(self) -> bool:
+        """Whether two edges have the same ends."""
+        return bool(self.graph.has_multiple())
+
+    def to_directed(self) -> IgraphView:
+        """Return the graph with each edge both ways."""
+        return IgraphView(self.graph.as_directed(mode="mutual"))
+
+
+def _dgl_view(graph: Any) -> Any:
+    """Return a DGL graph with PyG's names for what it has.
+
+    Vertices' ``feat`` or ``x`` is ``x``; edges' ``feat`` is ``edge_attr``, and their ``weight`` or
+    ``w`` is ``edge_weight``. All others have their own names.
+    """
+    of_edges = {"feat": "edge_attr", "w": "edge_weight", "weight": "edge_weight"}
+    fields = {of_edges.get(name, name): value for name, value in graph.edata.items()}
+    fields |= {{"feat": "x"}.get(name, name): value for name, value in graph.ndata.items()}
+    sources, targets = map(plain, graph.edges())
+    return SimpleNamespace(
+        **fields, edge_index=np.stack([sources, targets]), num_nodes=graph.num_nodes()
+    )
+
+
+def with_known_interface(item: Any) -> Any:
+    """Return graphs of igraph with networkx's interface, of DGL with PyG's; others as they are."""
+    if _is_igraph(item):
+        return IgraphView(item)
+    return _dgl_view(item) if _is_dgl(item) and item.is_homogeneous else item
+
+
+def _is_igraph(item: Any) -> bool:
+    return hasattr(item, "get_edgelist") and hasattr(item, "vs")
+
+
+def _is_dgl(item: Any) -> bool:
+    return hasattr(item, "ndata") and hasattr(item, "edata")
+
+
+def is_graph(item: Any) -> bool:
+    """Return whether something is one graph of a known kind; a pair may be something else."""
+    if isinstance(item, Graph) or is_adjacency(item) or is_networkx(item):
+        return True
+    return hasattr(item, "edge_index") or _is_igraph(item) or _is_dgl(item)
+
+
+def is_adjacency(item: Any) -> bool:
+    """Return whether something is an adjacency matrix, sparse or a square array or tensor."""
+    if sp.issparse(item):
+        return True
+    shape = getattr(item, "shape", None)
+    return shape is not None and len(shape) == 2 and shape[0] == shape[1]
 
 
 def is_networkx(item: Any) -> bool:
@@ -349,7 +479,7 @@ def _present(view: Any, what: str, name: str) -> list[Any]:
     for *key, value in view(data=name):
         if value is None:
             whose = ", ".join(map(repr, key))
-            remedy = _other_attributes(view, what, name) or f"set it on every {what}"
+            remedy = _other_attributes(view, what, name) or f"set it on every {what}, not to None"
             raise GraphError(f"{what} {whose} has no attribute {name!r}; {remedy}")
         values.append(value)
     return values
@@ -437,9 +567,16 @@ def _named_labels(values: Any) -> Any:
     """Return one label per edge of values that the user chose; errors are found later."""
     array = _column(checks.as_array(values, "edge labels"))
     labels = _integers(array)
-    if labels is None and array.ndim == 2 and array.dtype.kind in "iu":
-        return joined_labels(array)
-    return array if labels is None else labels
+    if labels is not None:
+        return labels
+    if array.ndim == 2 and array.dtype.kind == "f":
+        if (array != np.round(array)).any():
+            raise GraphError(
+                f"edges have {array.shape[1]} real numbers each, which are no labels; bin them to "
+                "integers, or name one column as weights"
+            )
+        array = array.astype(np.int64)
+    return joined_labels(array) if array.ndim == 2 and array.dtype.kind in "iu" else array
 
 
 def _finite(values: Any, n_arcs: int) -> Array:

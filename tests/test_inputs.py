@@ -1,0 +1,238 @@
+"""Inputs of other libraries, and what becomes of data that is ambiguous, mixed or not used."""
+
+from __future__ import annotations
+
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from fdgnn import FDGNNClassifier, Graph, GraphBatch, as_batch
+from fdgnn.datasets import make_cycles, make_stars
+from fdgnn.exceptions import GraphError, UnusedDataWarning
+
+TRIANGLE = [[0, 1, 2], [1, 2, 0]]
+PATH = np.array([[0, 1, 1, 2], [1, 0, 2, 1]])
+
+
+# ---------------------------------------------------------------------- values
+
+
+def test_graphs_are_equal_by_value():
+    graph = Graph(TRIANGLE, labels=["C", "C", "O"])
+    assert graph == Graph([[2, 0, 1, 0], [1, 2, 0, 1]], labels=np.array(["C", "C", "O"]))
+    assert graph == as_batch([graph])[0]
+    assert graph != Graph(TRIANGLE, labels=["C", "C", "N"])
+    assert graph != Graph(TRIANGLE, 3)
+    assert graph != Graph([[0, 1], [1, 2]], labels=["C", "C", "O"])
+    assert Graph(TRIANGLE, directed=True) != Graph(TRIANGLE)
+    assert Graph([[0], [9]], 2) == Graph([[0], [9]], 2)  # as they are given
+    both = Graph(TRIANGLE, labels=[1, 1, 2], features=np.ones((3, 1)))
+    assert both == Graph(TRIANGLE, labels=[1, 1, 2], features=np.ones((3, 1)))
+    assert both != Graph(TRIANGLE, labels=[1, 1, 3], features=np.ones((3, 1)))
+    assert graph != "CCO"
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(graph)
+
+
+def test_molecules_are_equal_by_value():
+    pytest.importorskip("rdkit")
+    assert as_batch(["CCO"])[0] == as_batch(["CC", "CCO"])[1]
+    assert as_batch(["CCO"])[0] != as_batch(["OCC"])[0]
+
+
+def test_a_position_out_of_range_names_the_size():
+    graphs = make_cycles([3, 4])
+    assert graphs[-1] == graphs[1]
+    for position in (2, -3):
+        with pytest.raises(IndexError, match=f"graph {position} is out of range for a batch of 2"):
+            graphs[position]
+
+
+def test_batches_can_be_concatenated():
+    one = as_batch([(TRIANGLE, ["C", "C", "O"])])
+    other = as_batch([([[0], [1]], ["N", "C"]), (TRIANGLE, ["C", "O", "C"])])
+    joined = GraphBatch.concatenate([one, other])
+    assert list(joined) == [*one, *other]
+    assert joined.label_values.tolist() == ["C", "N", "O"]
+    with pytest.raises(GraphError, match="must be of one kind"):
+        GraphBatch.concatenate([one, make_cycles([3])])
+    with pytest.raises(GraphError, match="at least one"):
+        GraphBatch.concatenate([])
+
+
+def test_batches_with_columns_for_different_labels_are_not_concatenated():
+    one, other = (
+        as_batch([Graph(TRIANGLE, labels=[1, 1, last], features=np.ones((3, 1)))])
+        for last in (2, 3)
+    )
+    assert len(GraphBatch.concatenate([one, one])) == 2
+    assert GraphBatch.concatenate([one, one]).schema == one.schema
+    with pytest.raises(GraphError, match="columns for different labels"):
+        GraphBatch.concatenate([one, other])
+
+
+# ---------------------------------------------------------------------- what is ambiguous
+
+
+def test_two_pairs_are_not_an_edge_index():
+    with pytest.raises(GraphError, match=r"two pairs.*numpy\.array\(edges\)\.T"):
+        as_batch([([(0, 1), (2, 3)], None)])
+    assert as_batch([(np.array([(0, 1), (2, 3)]).T, None)])[0] == Graph([[0, 2], [1, 3]])
+    assert as_batch([([[0, 1], [1, 2]], None)]).n_vertices == 3
+    assert as_batch([([(0, 1), (1, 0)], None)]).n_arcs == 2  # the same both ways
+
+
+@pytest.mark.parametrize("labels", [["1", 1], np.array(["1", 1], dtype=object), [1, "1"]])
+def test_labels_of_two_types(labels):
+    with pytest.raises(GraphError, match=r"graph 0: labels mix text \('1'\) and numbers \(1\)"):
+        as_batch([([[0], [1]], labels)])
+
+
+def test_a_missing_label():
+    with pytest.raises(GraphError, match="labels are missing for vertex 1 "):
+        as_batch([([[0], [1]], ["C", None])])
+
+
+# ---------------------------------------------------------------------- matrices
+
+
+def test_dense_adjacency_matrices():
+    matrix = np.array([[0, 1, 1], [1, 0, 0], [1, 0, 0]])
+    expected = Graph([[0, 0], [1, 2]], 3)
+    assert as_batch([matrix])[0] == expected
+    assert as_batch([(matrix, ["C", "N", "O"])])[0] == Graph(
+        [[0, 0], [1, 2]], labels=["C", "N", "O"]
+    )
+    assert as_batch([np.array([[0, 2.5], [2.5, 0]])])[0] == Graph([[0], [1]], weights=[2.5])
+    with pytest.raises(GraphError, match="has no counterpart"):
+        as_batch([np.triu(matrix)])
+    assert as_batch([np.triu(matrix)], directed=True).directed
+    with pytest.raises(GraphError, match="a single graph was given"):
+        as_batch(matrix)
+
+
+# ---------------------------------------------------------------------- networkx and igraph
+
+
+def test_networkx_graphs_there_and_back():
+    nx = pytest.importorskip("networkx")
+    given = nx.Graph()
+    given.add_nodes_from([("a", {"kind": "C"}), ("b", {"kind": "O"}), ("c", {"kind": "C"})])
+    given.add_edge("a", "c", label=1)
+    given.add_edge("c", "b", label=2)
+    batch = as_batch([given, given], label_attribute="kind")
+    assert batch[0].vertex_names == ["a", "b", "c"]
+    assert batch[[1]].vertex_names == (["a", "b", "c"],)
+    back = batch.to_networkx()
+    assert [set(graph) for graph in back] == [{"a", "b", "c"}] * 2
+    assert back[0].nodes["b"] == {"label": "O"}
+    assert back[0].edges["b", "c"] == {"label": 2}
+    assert as_batch(back, label_attribute="label")[0] == batch[0]
+    given.nodes["b"]["kind"] = None
+    with pytest.raises(GraphError, match="node 'b' has no attribute 'kind'; set it on every node"):
+        as_batch([given], label_attribute="kind")
+    with pytest.raises(GraphError, match="2 vertex names for 3 vertices"):
+        as_batch([Graph(TRIANGLE, 3, vertex_names=["a", "b"])])
+
+
+def test_igraph_graphs():
+    igraph = pytest.importorskip("igraph")
+    given = igraph.Graph([(0, 1), (1, 2)])
+    assert as_batch([given])[0] == Graph([[0, 1], [1, 2]])
+    given.vs["name"] = ["a", "b", "c"]
+    given.vs["kind"] = ["C", "N", "O"]
+    given.es["weight"] = [1.5, 2.5]
+    with pytest.warns(UnusedDataWarning, match="'kind' of vertices.*'weight' of edges"):
+        as_batch([given])
+    found = as_batch([given], label_attribute="kind", weight_attribute="weight")
+    expected = Graph(
+        [[0, 1], [1, 2]], labels=["C", "N", "O"], weights=[1.5, 2.5], vertex_names=["a", "b", "c"]
+    )
+    assert found[0] == expected
+    assert as_batch([igraph.Graph([(0, 1)], directed=True)]).directed
+    with pytest.raises(GraphError, match="a single graph was given"):
+        as_batch(given)
+    model = FDGNNClassifier(n_units=5, random_state=0).fit(
+        as_batch([given] * 4, label_attribute="kind", weight_attribute="weight"), [0, 1, 0, 1]
+    )
+    assert len(model.predict([given])) == 1  # by the model's names of attributes
+
+
+# ---------------------------------------------------------------------- PyTorch Geometric and DGL
+
+
+def pyg(**fields):
+    return SimpleNamespace(edge_index=PATH, num_nodes=3, x=np.ones((3, 2)), **fields)
+
+
+def test_one_hot_edge_attributes_are_labels():
+    one_hot = np.array([[1.0, 0], [1, 0], [0, 1], [0, 1]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        batch = as_batch([pyg(edge_attr=one_hot)])
+    assert batch[0].edge_labels.tolist() == [0, 0, 1, 1]
+    assert as_batch([pyg(edge_attr=one_hot)], edge_label_attribute="edge_attr")[0] == batch[0]
+
+
+def test_real_edge_attributes_are_weights_or_reported():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        batch = as_batch([pyg(edge_attr=np.array([[0.5], [0.5], [2], [2]]))])
+        assert batch[0].weights.tolist() == [0.5, 0.5, 2, 2]
+        as_batch([pyg(edge_attr=PATH.T / 2)], edge_label_attribute="")
+    with pytest.warns(UnusedDataWarning, match="'edge_attr' of edges"):
+        as_batch([pyg(edge_attr=np.array([[0.5, 1], [0.5, 1], [2, 3], [2, 3]]))])
+    with pytest.raises(GraphError, match="bin them"):
+        as_batch([pyg(edge_attr=PATH.T / 2)], edge_label_attribute="edge_attr")
+
+
+def test_graphs_go_out_to_pyg():
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch_geometric")
+    labels = as_batch([
+        Graph(TRIANGLE, labels=["C", "C", "O"], edge_labels=[1, 2, 1]),
+        Graph([[0], [1]], labels=["N", "C"], edge_labels=[2]),
+    ])  # fmt: skip
+    one, other = labels.to_pyg(y=[0, 1])
+    assert one.x.tolist() == [[1, 0, 0], [1, 0, 0], [0, 0, 1]]
+    assert other.edge_attr.tolist() == [[0, 1], [0, 1]]
+    assert (one.num_nodes, one.y.tolist(), other.y.tolist()) == (3, [0], [1])
+    assert (
+        as_batch([one])[0].edge_labels.tolist() == [0, 0, 1, 0, 1, 0] or one.edge_attr is not None
+    )
+    features = as_batch([Graph(TRIANGLE, features=np.eye(3), weights=[1.0, 2.0, 3.0])])
+    assert as_batch(features.to_pyg())[0] == features[0]
+    assert features.to_pyg()[0].edge_weight.dtype == torch.float32
+    with pytest.raises(ValueError, match="y has 1 entries, but there are 2 graphs"):
+        labels.to_pyg(y=[0])
+
+
+class DGLGraph:
+    """What is documented of a DGL graph, as far as it is read."""
+
+    def __init__(self, ndata, edata, homogeneous=True):
+        self.ndata, self.edata, self.is_homogeneous = ndata, edata, homogeneous
+
+    def edges(self):
+        return PATH[0], PATH[1]
+
+    def num_nodes(self):
+        return 3
+
+
+def test_dgl_graphs():
+    given = DGLGraph({"feat": np.eye(3), "kind": np.array([1, 2, 1])}, {"w": np.full(4, 2.5)})
+    with pytest.warns(UnusedDataWarning, match="'kind' of vertices"):
+        assert as_batch([given])[0] == Graph(PATH, features=np.eye(3), weights=[2.5] * 4)
+    found = as_batch([given], label_attribute="kind")[0]
+    assert found == Graph(PATH, labels=[1, 2, 1], weights=[2.5] * 4)
+    bonds = DGLGraph({}, {"feat": np.array([[1, 0], [1, 0], [0, 1], [0, 1]])})
+    assert as_batch([bonds])[0] == Graph(PATH, edge_labels=[0, 0, 1, 1])
+    with pytest.raises(GraphError, match=r"dgl\.to_homogeneous"):
+        as_batch([DGLGraph({}, {}, homogeneous=False)])
+
+
+def test_stars_and_cycles_are_unequal():
+    assert make_stars([4])[0] != make_cycles([4])[0]
