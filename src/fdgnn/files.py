@@ -109,8 +109,8 @@ def exclusive(path: Path) -> Iterator[None]:
     The lock is of an open file beside `path`, so that it ends with the process, even if that is
     killed. Where the file system has no locks, nothing is held.
     """
-    if fcntl is None:
-        yield
+    if fcntl is None:  # on Windows
+        yield  # type: ignore[unreachable]
         return
     path = path.resolve()
     lock = path.with_name(f".{path.name}.lock")

@@ -16,7 +16,8 @@ class Interrupts {
   public:
     // Count n more states or arcs.
     void count(i64 n) {
-        if ((left -= n) < 0) {
+        left -= n;
+        if (left < 0) {
             left = WORK_BETWEEN_CHECKS;
             check_interrupts();
         }

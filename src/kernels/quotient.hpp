@@ -135,12 +135,13 @@ inline i64 best_band(i64 m, const i64* indptr, const std::vector<i32>& sources,
     for (i64 i = 0; i < m; i++)
         for (i64 a = indptr[i]; a < indptr[i + 1]; a++) at_distance[std::abs(i - sources[a])]++;
     i64 outside = indptr[m] - indptr[0], best = -1, n_diagonals = 0;
-    double best_cost = OUTSIDE_ARC * outside;
+    double best_cost = OUTSIDE_ARC * static_cast<double>(outside);
     for (i64 d = 0; d < m; d++) {
         if (at_distance[d] == 0) continue;  // it would cost the same
         outside -= at_distance[d];
         n_diagonals += d > 0 ? 2 : 1;
-        const double cost = n_diagonals * m / DIAGONAL_LANES + OUTSIDE_ARC * outside;
+        const double cost = static_cast<double>(n_diagonals * m) / DIAGONAL_LANES +
+                            OUTSIDE_ARC * static_cast<double>(outside);
         if (cost < best_cost) {
             best = d;
             best_cost = cost;

@@ -11,7 +11,7 @@ struct Text {
     Span<const std::uint8_t> bytes;
     i64 i = 0;
 
-    bool has(char c) const { return i < bytes.size && bytes[i] == c; }
+    bool has(char c) const { return i < bytes.size && bytes[i] == static_cast<std::uint8_t>(c); }
     bool blank() const { return has(' ') || has('\t') || has('\r'); }
     bool digit() const { return i < bytes.size && '0' <= bytes[i] && bytes[i] <= '9'; }
     bool at_end() const { return i == bytes.size || blank() || has('\n') || has(','); }

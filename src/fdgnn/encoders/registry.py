@@ -28,9 +28,8 @@ def register_encoder(encoder: _Kind) -> _Kind:
     A model file names its encoder and never brings code, so `load_model` builds only encoders
     that are known here. The same definition, executed again as in a notebook, replaces itself.
     """
-    if not (
-        isinstance(encoder, type) and issubclass(encoder, Encoder) and hasattr(encoder, "kind")
-    ):
+    is_class = isinstance(encoder, type)
+    if not (is_class and issubclass(encoder, Encoder) and hasattr(encoder, "kind")):  # type: ignore[redundant-expr]
         raise TypeError(f"{encoder!r}: expected a subclass of Encoder with a name as its `kind`")
     known = _ENCODERS.get(encoder.kind, encoder)
     same = (known.__module__, known.__qualname__) == (encoder.__module__, encoder.__qualname__)

@@ -168,7 +168,8 @@ class EncoderUnion(Encoder):
         if len(named) == 0:
             raise ValueError("encoders is empty: give the encoders to join")
         for pair in named:
-            if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str)):
+            is_pair = isinstance(pair, tuple) and len(pair) == 2  # type: ignore[redundant-expr]
+            if not (is_pair and isinstance(pair[0], str)):
                 raise ValueError(f"encoders has {pair!r}; expected (name, encoder)")
             name, encoder = pair
             if not isinstance(encoder, Encoder):

@@ -92,7 +92,7 @@ class Auto(GraphModel):
         if len(given) == 0:
             raise ValueError("candidates is empty: give the base models")
         for one in given:
-            if not isinstance(one, tuple) or len(one) != 3:
+            if not isinstance(one, tuple) or len(one) != 3:  # type: ignore[redundant-expr]
                 raise ValueError(f"candidates has {one!r}; expected (name, encoder, readout)")
             as_encoder(one[1]).check_parameters()
             check_readout(one[2])

@@ -179,7 +179,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         self._graph_kind = GraphKind.of(graphs)
         self.input_schema_ = getattr(graphs, "schema", None)
         self.seed_ = seed_sequence(self.random_state)
-        self.evaluation_ = None
+        self.evaluation_: Any = None
         for name in list(vars(self)):  # what an earlier fit, or its model file, has left
             if name in ("_moments", "n_iter_", "converged_") or name.startswith("training_"):
                 delattr(self, name)

@@ -613,7 +613,7 @@ def _molecule(
     except ImportError:
         return None
     with rdBase.BlockLogs():
-        molecule = Chem.MolFromSmiles(smiles)
+        molecule: Any = Chem.MolFromSmiles(smiles)
     if molecule is None or molecule.GetNumAtoms() != graph.n_vertices:
         return None
     bonds = {
