@@ -622,3 +622,16 @@ def test_options_of_reading_are_rejected_for_a_batch(motifs):
             ValueError, match=f"{next(iter(option))}=.* has no effect on a GraphBatch"
         ):
             as_batch(graphs, **option)
+
+
+def test_an_encoder_with_a_seed_of_its_own_gives_the_features_that_it_has_alone(motifs):
+    graphs, y = motifs
+    alone = GraphReservoir(n_units=8, random_state=5)
+    expected = alone.fit_transform(graphs)
+    models = [
+        GraphClassifier(alone, n_estimators=2, random_state=seed).fit(graphs, y) for seed in (1, 2)
+    ]
+    for model in models:
+        first, second = (fitted.encoder.transform(graphs) for fitted in model.estimators_)
+        np.testing.assert_array_equal(first, expected)
+        assert not np.array_equal(second, expected)

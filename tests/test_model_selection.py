@@ -276,7 +276,7 @@ def test_among_equals_the_shallowest_and_most_regularized_wins():
 
 def test_a_pipeline_is_one_clear_error(motifs):
     pipeline = make_pipeline(GraphReservoir(), LogisticRegression())
-    with pytest.raises(ValueError, match=r"^estimator=Pipeline.* search its last step"):
+    with pytest.raises(ValueError, match=r"^estimator=Pipeline.* GridSearchCV"):
         FDGNNSearchCV(pipeline).fit(*motifs)
 
 

@@ -49,8 +49,11 @@ def fitted(kind, name, **options):
 def test_ignore_and_error_mean_the_same_for_every_model(kind, name):
     ignoring = fitted(kind, name)  # the default
     known = ignoring.outputs(GRAPHS[:2])
-    with pytest.warns(UnknownLabelWarning, match="1 of 3 graphs has labels"):
+    with pytest.warns(UnknownLabelWarning, match="1 of 3 graphs has labels") as caught:
         outputs = ignoring.outputs(MIXED)
+    with pytest.warns(UnknownLabelWarning, match="1 of 3 graphs has labels") as by_predict:
+        ignoring.predict(MIXED)
+    assert {each.filename for each in [*caught, *by_predict]} == {__file__}
     np.testing.assert_allclose(outputs[[0, 2]], known, atol=1e-9)
     assert np.isfinite(outputs).all()
     assert (ignoring.unknown_labels(MIXED), ignoring.valid_graphs(MIXED).errors) == ({1: TOLD}, {})

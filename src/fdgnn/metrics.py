@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from fdgnn.arrays import Array, Floats
-from fdgnn.exceptions import ClassImbalanceWarning
+from fdgnn.exceptions import ClassImbalanceWarning, frames_of_libraries
 from fdgnn.targets import Targets, winning_class
 from fdgnn.uncertainty import fit_slope, probabilities
 
@@ -300,25 +300,23 @@ def rare_class(y: Array) -> tuple[str, float] | None:
     return str(classes[counts.argmin()]), float(counts.min() / counts.sum())
 
 
-def warn_class_imbalance(targets: Targets, handled: bool = False, stacklevel: int = 3) -> None:
-    """Warn if ROC AUC has taken the place of accuracy, because of class imbalance.
+def warn_class_imbalance(targets: Targets, handled: bool = False) -> None:
+    """Warn if models are chosen by ROC AUC instead of accuracy, because of class imbalance.
 
-    It is `handled` if there is a threshold or a weight for it already.
+    The imbalance is `handled` if there is a threshold or a weight for it already.
     """
     for t, name in enumerate(targets.names if targets.classify else ()):
         found = rare_class(targets.of_target(t))
-        if found is not None:
-            of = f" of target {name!r}" if name else ""
-            warn_rare_class(f"class {found[0]}{of}", found[1], handled, stacklevel + 1)
-            return
-
-
-def warn_rare_class(name: str, share: float, handled: bool = False, stacklevel: int = 3) -> None:
-    """Warn of a rare class with this name and this share of the graphs."""
-    more = '; `threshold="f1"` or `class_weight="balanced"` predicts that class more often'
-    warnings.warn(
-        f"{name} has {100 * share:.1f} % of the graphs, so that accuracy says little; models are "
-        f"chosen by ROC AUC instead. `scoring` chooses otherwise{'' if handled else more}",
-        ClassImbalanceWarning,
-        stacklevel=stacklevel,
-    )
+        if found is None:
+            continue
+        label, share = found
+        of = f" of target {name!r}" if name else ""
+        more = '; `threshold="f1"` or `class_weight="balanced"` predicts that class more often'
+        warnings.warn(
+            f"class {label}{of} has {100 * share:.1f} % of the graphs, so that accuracy says "
+            f"little; models are chosen by ROC AUC instead. `scoring` chooses otherwise"
+            f"{'' if handled else more}",
+            ClassImbalanceWarning,
+            stacklevel=frames_of_libraries(),
+        )
+        return

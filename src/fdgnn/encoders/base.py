@@ -63,12 +63,12 @@ def unknown_edges_in_words(graphs: GraphBatch, vocabulary: Sequence[Any] | None)
     return {g: f"edge label {label} was not seen during fit" for g, label in new.items()}
 
 
-def warn_unknown_labels(n_unknown: int, n_graphs: int, stacklevel: int = 3) -> None:
-    """Warn once if some of the graphs have new labels."""
+def warn_unknown_labels(n_unknown: int, n_graphs: int) -> None:
+    """Warn the user's own code once if some of the graphs have new labels."""
     if n_unknown:
         verb = agreeing(n_unknown, "has", "have")
         message = f"{n_unknown} of {n_graphs} graphs {verb} {WHAT_IT_MEANS}"
-        warnings.warn(message, UnknownLabelWarning, stacklevel=stacklevel + 1)
+        warnings.warn(message, UnknownLabelWarning, stacklevel=frames_of_libraries())
 
 
 WHAT_IT_MEANS = (

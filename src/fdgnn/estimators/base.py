@@ -30,7 +30,7 @@ from fdgnn.encoders.base import (
 from fdgnn.encoders.descriptors import DescriptorBlock
 from fdgnn.encoders.registry import register_encoder, registered_class
 from fdgnn.ensemble import combine
-from fdgnn.exceptions import InvalidGraphWarning
+from fdgnn.exceptions import InvalidGraphWarning, frames_of_libraries
 from fdgnn.fitting import FEW_GRAPHS, BaseModel, FitTask, FittedModel, ModelFit, fit_model
 from fdgnn.folds import TRAIN, choice_folds
 from fdgnn.graphs import GraphBatch
@@ -142,7 +142,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         ]
         if self._scoring is None and len(task.folds) and any(len(fit.alphas) > 1 for fit in fits):
             handled = self.threshold is not None or self.class_weight is not None
-            warn_class_imbalance(task.targets, handled, stacklevel=3)
+            warn_class_imbalance(task.targets, handled)
         self._assemble(fits, graphs, task)
         return self
 
@@ -403,7 +403,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         refused = _of_all(model.encoder.graph_errors(found.graphs) for model in self.estimators_)
         return found.without(refused) if refused else found
 
-    def _valid_graphs_with_warning(self, X: Any, stacklevel: int = 5) -> ValidGraphs:
+    def _valid_graphs_with_warning(self, X: Any) -> ValidGraphs:
         """Return the same as `valid_graphs`, with a warning of how many graphs are invalid."""
         found = self.valid_graphs(X)
         if found.errors:
@@ -412,7 +412,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
                 f"{len(found.errors)} of {len(found.rows) + len(found.errors)} graphs cannot be "
                 f"used, and have no answer; the first is graph {first}: {reason}",
                 InvalidGraphWarning,
-                stacklevel=stacklevel,
+                stacklevel=frames_of_libraries(),
             )
         return found
 

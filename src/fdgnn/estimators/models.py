@@ -68,11 +68,12 @@ class SingleEncoder(GraphModel):
         self, kind: GraphKind, n_graphs: int, seed: np.random.SeedSequence
     ) -> list[BaseModel]:
         encoder = self._encoder()
-        # An encoder's own seed wins over the model's.
-        root = seed if encoder.random_state is None else seed_sequence(encoder.random_state)
-        seeds = tuple(child_seed(root, i) for i in range(self.n_estimators))
+        seeds = [child_seed(seed, i) for i in range(self.n_estimators)]
+        if encoder.random_state is not None:  # it wins: features are those of the encoder alone
+            own = seed_sequence(encoder.random_state)
+            seeds = [own, *(child_seed(own, i) for i in range(1, self.n_estimators))]
         readout = as_readout(self._given_readout, encoder, n_graphs)
-        return [BaseModel(encoder.shown_name, encoder, readout, seeds, self.n_projections)]
+        return [BaseModel(encoder.shown_name, encoder, readout, tuple(seeds), self.n_projections)]
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

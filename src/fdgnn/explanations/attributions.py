@@ -165,7 +165,7 @@ def explain(
     model = checked_model(model)
     if errors != "raise":
         check_choice("errors", errors, ("raise", "missing"))
-        found = model._valid_graphs_with_warning(graphs, stacklevel=3)
+        found = model._valid_graphs_with_warning(graphs)
         n_graphs, rows = len(found.rows) + len(found.errors), found.rows.tolist()
         own = None if groups is None else groups_of_some(groups, rows, n_graphs)
         some = explain(model, found.graphs, target=target, edges=edges, groups=own)

@@ -273,7 +273,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         base._check_threshold(targets)
         if self.scoring is None and base._scoring is None:
             handled = base.threshold is not None or base.class_weight is not None
-            warn_class_imbalance(targets, handled, stacklevel=4)
+            warn_class_imbalance(targets, handled)
         scorings = self._scorings(targets)
         splitters = Splitters(self.cv, self.outer_cv, is_classifier(base), self.random_state)
         folds = splitters.rows(targets, groups)
@@ -424,8 +424,8 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             shown = cut(" ".join(repr(self.estimator).split()), 60)
             raise ValueError(
                 f"estimator={shown}: expected an estimator of this library, such as "
-                "FDGNNClassifier() or GraphClassifier(), or None; of a pipeline, search its last "
-                "step, or take an encoder"
+                "FDGNNClassifier() or GraphClassifier(), or None; for a pipeline take "
+                "scikit-learn's GridSearchCV or RandomizedSearchCV"
             )
         base._check_parameters()
         outer: Any = self.outer_cv
