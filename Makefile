@@ -255,7 +255,6 @@ fuzz: $(VENV)/.installed
 results: $(VENV)/.installed
 	$(BIN)/python results/make_tables.py
 	$(BIN)/python results/make_comparison.py
-	$(BIN)/python results/make_readme.py
 	$(BIN)/python results/beyond/make_tables.py
 
 # One summary, anew: make results/MUTAG.json (resumes runs/MUTAG if it is there; OPTIONS for fewer

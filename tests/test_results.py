@@ -30,11 +30,6 @@ def test_pages_are_what_their_scripts_write(script, function, written):
 
 def test_the_table_of_the_readme_is_what_its_script_writes():
     text = (RESULTS.parent / "README.md").read_text(encoding="utf-8")
-    assert runpy.run_path(str(RESULTS / "make_readme.py"))["with_table"](text) == text
-
-
-def test_the_short_table_of_the_readme_is_what_its_script_writes():
-    text = (RESULTS.parent / "README.md").read_text(encoding="utf-8")
     assert runpy.run_path(str(RESULTS / "beyond" / "make_tables.py"))["with_table"](text) == text
 
 
