@@ -317,9 +317,9 @@ def test_a_text_among_numbers_is_named(data, tmp_path):
     lines = data.read_text().splitlines()
     column = lines[0].split(",").index("size")
     rows = list(csv.reader(lines))
-    rows[3][column] = ">4.5"
-    path = tmp_path / "censored.csv"
+    rows[3][column] = "n.d."
+    path = tmp_path / "odd.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows(rows)
     run = fdgnn("evaluate", path, "--target", "size", "--out", tmp_path / "run")
-    assert_one_clear_line(run, "taken for classes because '>4.5' is no number")
+    assert_one_clear_line(run, "taken for classes because 'n.d.' is no number")

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import subprocess
+import sys
 import warnings
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from fdgnn import FDGNNClassifier, Graph, GraphBatch, as_batch
-from fdgnn.datasets import make_cycles, make_stars
-from fdgnn.exceptions import GraphError, UnusedDataWarning
+from fdgnn import (
+    FDGNNClassifier,
+    FDGNNRegressor,
+    FDGNNSearchCV,
+    Graph,
+    GraphBatch,
+    as_batch,
+    load_model,
+    read_graphs,
+    save_model,
+)
+from fdgnn.datasets import make_cycles, make_motif_graphs, make_stars
+from fdgnn.exceptions import DatasetFormatError, FDGNNWarning, GraphError, UnusedDataWarning
+from fdgnn.targets import Targets
 
 TRIANGLE = [[0, 1, 2], [1, 2, 0]]
 PATH = np.array([[0, 1, 1, 2], [1, 0, 2, 1]])
@@ -236,3 +252,167 @@ def test_dgl_graphs():
 
 def test_stars_and_cycles_are_unequal():
     assert make_stars([4])[0] != make_cycles([4])[0]
+
+
+# ---------------------------------------------------------------------- targets
+
+
+def column(*cells, **options):
+    """Read a CSV file with these targets; return y, and the reasons of rejected rows."""
+    lines = ["smiles;y", *(f"{'C' * (i + 1)};{cell}" for i, cell in enumerate(cells))]
+    table = read_graphs(io.StringIO("\n".join(lines)), target="y", **options)
+    return table.y.tolist(), [reject.reason for reject in table.rejects]
+
+
+def test_decimal_commas():
+    assert column("1,5", "2,25", "3") == ([1.5, 2.25, 3.0], [])
+    assert column("1,5", "2,25", "3", numeric=True) == ([1.5, 2.25, 3.0], [])
+    y, rejects = column("1,500", "2", "3")
+    assert y == [2, 3]
+    assert "'1,500' may have a decimal comma or thousands; write numbers with" in rejects[0]
+    assert column("1,5", "a", "b") == (["1,5", "a", "b"], [])
+
+
+def test_one_infinite_target():
+    for options in ({}, {"numeric": True}):
+        assert column("1.5", "inf", "2", **options) == ([1.5, 2.0], ["its target is infinite"])
+    with pytest.raises(ValueError, match=r"y\[1\] is NaN or infinite"):
+        FDGNNRegressor().fit(make_cycles([3, 4, 5]), [1, np.inf, 2])
+
+
+@pytest.mark.parametrize("options", [{}, {"numeric": True}])
+def test_censored_targets(options):
+    cells = ("1.5", ">1995", "2", "<= 0.1")
+    with pytest.warns(FDGNNWarning, match="2 of 4 targets are censored, such as >1995; left out"):
+        y, rejects = column(*cells, **options)
+    assert y == [1.5, 2.0]
+    assert rejects[0].startswith("its target is censored (>1995); `censored='bound'` takes")
+    with pytest.warns(FDGNNWarning, match="their bounds are taken as the values"):
+        assert column(*cells, censored="bound", **options) == ([1.5, 1995.0, 2.0, 0.1], [])
+    with pytest.raises(DatasetFormatError, match="2 of 4 targets are censored, such as >1995"):
+        column(*cells, censored="error", **options)
+    with pytest.raises(ValueError, match="censored='some': expected one of drop, bound, error"):
+        column(*cells, censored="some")
+
+
+def test_classes_may_look_like_bounds():
+    assert column("<5", ">5", "<5") == (["<5", ">5", "<5"], [])
+
+
+def test_one_censored_value_of_several_targets_is_missing():
+    file = io.StringIO("smiles,a,b\nC,1.5,>10\nCC,2.5,3\nCCC,2.5,4\n")
+    with pytest.warns(FDGNNWarning, match="1 of 3 targets is censored"):
+        table = read_graphs(file, target=["a", "b"])
+    assert table.y.tolist() == [[1.5, None], [2.5, 3], [2.5, 4]]
+
+
+def test_nullable_integers_of_pandas():
+    pandas = pytest.importorskip("pandas")
+    graphs, y = make_motif_graphs(40, random_state=0)
+    given = pandas.Series(y).astype("Int64")
+    model = FDGNNClassifier(n_units=5, random_state=0).fit(graphs, given)
+    assert model.classes_.dtype == np.int64
+    plain = clone(model).fit(graphs, y)
+    assert model.predict(graphs).tolist() == plain.predict(graphs).tolist()
+    with pytest.raises(ValueError, match=r"y\[0\] is missing"):
+        FDGNNClassifier().fit(graphs, given.where(given > given[0]))
+
+
+# ---------------------------------------------------------------------- transformed targets
+
+
+CYCLES = make_cycles(range(3, 33))
+CONCENTRATIONS = 10.0 ** np.linspace(0, 5, 30)  # nM
+
+
+@pytest.mark.parametrize("transform", ["log10", "pIC50"])
+def test_a_transform_is_undone_in_predictions(transform, tmp_path):
+    learned = np.log10(CONCENTRATIONS) if transform == "log10" else 9 - np.log10(CONCENTRATIONS)
+    model = FDGNNRegressor(n_units=10, intervals=True, random_state=0, transform=transform)
+    plain = FDGNNRegressor(n_units=10, intervals=True, random_state=0).fit(CYCLES, learned)
+    model.fit(CYCLES, CONCENTRATIONS)
+    undone = plain.predict(CYCLES) if transform == "log10" else 9 - plain.predict(CYCLES)
+    np.testing.assert_allclose(model.predict(CYCLES), 10.0**undone)
+    np.testing.assert_array_equal(model.outputs(CYCLES), plain.outputs(CYCLES))
+    assert model.score(CYCLES, CONCENTRATIONS) == pytest.approx(plain.score(CYCLES, learned))
+    low, high = model.predict_interval(CYCLES, 0.8).T
+    assert (low < model.predict(CYCLES)).all()
+    assert (model.predict(CYCLES) < high).all()
+    expected = plain.predict_interval(CYCLES, 0.8)
+    expected = expected if transform == "log10" else 9 - expected
+    np.testing.assert_allclose(np.stack([low, high], axis=1), np.sort(10.0**expected, axis=1))
+    save_model(model, tmp_path / "model")
+    loaded = load_model(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict(CYCLES), model.predict(CYCLES))
+
+
+def test_a_transform_of_several_targets():
+    y = np.stack([CONCENTRATIONS, CONCENTRATIONS[::-1]], axis=1)
+    y[3, 0] = np.nan
+    model = FDGNNRegressor(n_units=10, random_state=0, transform="log10").fit(CYCLES, y)
+    found = model.predict(CYCLES)
+    assert found.shape == y.shape
+    assert np.nanmedian(np.abs(np.log10(found / y))) < 1
+    assert model.score(CYCLES, y) > 0.5  # R2 on the scale that is learned
+
+
+def test_a_transform_in_searches_and_partial_fits():
+    base = FDGNNRegressor(n_units=10, transform="log10")
+    search = FDGNNSearchCV(base, n_configurations=1, cv=3, scoring="rmse", random_state=0)
+    search.fit(CYCLES, CONCENTRATIONS)
+    assert abs(search.best_score_) < 5  # in powers of ten
+    assert search.predict(CYCLES).min() > 0
+    pieces = clone(base).set_params(random_state=0).partial_fit(CYCLES, CONCENTRATIONS)
+    assert pieces.predict(CYCLES).min() > 0
+
+
+def test_a_transform_that_is_not_possible():
+    with pytest.raises(ValueError, match=r"y of graph 1 is 0, and transform='log10' needs numbers"):
+        FDGNNRegressor(transform="log10").fit(CYCLES[:3], [1.0, 0.0, 2.0])
+    with pytest.raises(ValueError, match="transform"):
+        FDGNNRegressor(transform="sqrt").fit(CYCLES[:3], [1.0, 3.0, 2.0])
+
+
+def test_skewed_targets_are_hinted_at():
+    from fdgnn.training import scale_note
+
+    def note(values):
+        return scale_note(Targets(("",), np.array(values, dtype=float)[:, None], flat=True))
+
+    assert "`transform='log10'` learns its logarithm" in note(CONCENTRATIONS)
+    assert note(np.log10(CONCENTRATIONS) + 1) is None
+    assert note([-1.0, *CONCENTRATIONS]) is None
+    whole = Targets(("",), CONCENTRATIONS[:, None], flat=True).transformed("pIC50")
+    assert scale_note(whole) == "the target is learned as pIC50, and scores are on that scale"
+
+
+def fdgnn(*words):
+    """Run the command."""
+    run = [sys.executable, "-m", "fdgnn", *map(str, words)]
+    return subprocess.run(run, capture_output=True, text=True, check=False)
+
+
+def test_commands_learn_a_transformed_target(tmp_path):
+    table, model, output = (tmp_path / name for name in ("t.csv", "model", "out.csv"))
+    values = [f"{10 ** (n / 8):.4f}" for n in range(40)]
+    rows = [f"{'C' * (n + 1)},{value}" for n, value in enumerate(values)]
+    table.write_text("\n".join(["smiles,y", *rows]))
+    run = fdgnn("fit", table, "--target", "y", "-o", tmp_path / "plain")
+    assert "--transform log10" in run.stdout, run.stderr
+    table.write_text("\n".join(["smiles,y", *rows, "CCO,>1995"]))
+    run = fdgnn(
+        "fit", table, "--target", "y", "-o", model, "--transform", "log10", "--censored", "bound"
+    )
+    assert run.returncode == 0, run.stderr
+    assert "the target is learned as log10, and scores are on that scale" in run.stdout
+    assert "1 of 41 targets is censored, such as >1995; its bound is taken" in run.stderr
+    assert fdgnn("predict", model, table, "--coverage", "0.8", "-o", output).returncode == 0
+    with output.open() as file:
+        lines = list(csv.DictReader(file))
+    for line, value in zip(lines[5:40:5], values[5::5], strict=True):
+        assert float(line["low"]) < float(line["prediction"]) < float(line["high"])
+        assert 0.1 < float(line["prediction"]) / float(value) < 10
+    run = fdgnn("fit", table, "--target", "y", "-o", tmp_path / "no", "--censored", "error")
+    assert run.returncode != 0
+    assert "--censored drop leaves them out" in run.stderr
+    assert not (tmp_path / "no").exists()

@@ -23,6 +23,7 @@ VertexChoice = Literal["auto", Vertex, "both"]
 EdgeChoice = Literal["auto", EdgeUse]
 Atoms = Literal["element", "typed", "rich"]
 Standardize = Literal["parent", "tautomer"]
+Censored = Literal["drop", "bound", "error"]
 USUAL_ATOMS: Atoms = "typed"  # unless someone says otherwise
 
 CHOICES: Mapping[str, Sequence[Any]] = {
@@ -31,6 +32,7 @@ CHOICES: Mapping[str, Sequence[Any]] = {
     "atoms": (None, *get_args(Atoms)),
     "standardize": (None, *get_args(Standardize)),
     "stereo": (None, False, True),
+    "censored": ("drop", "bound", "error"),
 }
 # The options that say what graphs are made of, in the order in which they are checked. A schema
 # settles them; the others belong to one file.
@@ -54,6 +56,10 @@ class ReadOptions(Record, frozen=True, kw_only=True, omit_defaults=True, repr_om
         A sequence names the columns of several targets; rows that lack all of them are rejected.
     numeric : bool, default=False
         Reject rows whose target is not a number, instead of reading all targets as text.
+    censored : {"drop", "bound", "error"}, default="drop"
+        What becomes of numeric targets that are bounds, such as ``>1995``: their rows are rejected
+        (of several targets, that value is missing), the bounds are taken as values, or an error
+        is raised. A warning counts them.
     id_column : str, optional
         Column that names the rows. By default, rows are known by their number, counted from 0, or
         by their file's name.
@@ -104,6 +110,7 @@ class ReadOptions(Record, frozen=True, kw_only=True, omit_defaults=True, repr_om
     format: str | None = None
     target: str | tuple[str, ...] | None = None
     numeric: bool = False
+    censored: Censored = "drop"
     id_column: str | None = None
     smiles_column: str | None = None
     columns: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ more (one-hot); a numeric target is its own code.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from numbers import Number
 from typing import Any
 
@@ -23,9 +23,29 @@ from fdgnn.exceptions import GraphError
 from fdgnn.graphs import GraphBatch
 from fdgnn.limits import MAX_NUMBER
 from fdgnn.records import cached_property
+from fdgnn.schema import check_choice
 from fdgnn.texts import cut
 
 Mask = npt.NDArray[np.bool_]
+
+#: How numeric targets may be transformed before they are learned. pIC50 is that of a
+#: concentration in nM: 9 - log10(concentration).
+TRANSFORMS = ("log10", "pIC50")
+
+
+def transformed(values: Floats, transform: str | None) -> Floats:
+    """Return numbers on the scale on which they are learned; NaN stays NaN."""
+    if transform is None:
+        return values
+    logarithms = np.log10(values)
+    return np.asarray(9.0 - logarithms if transform == "pIC50" else logarithms)
+
+
+def transformed_back(values: Floats, transform: str | None) -> Floats:
+    """Undo `transformed`."""
+    if transform is None:
+        return values
+    return np.asarray(10.0 ** (9.0 - values if transform == "pIC50" else values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,11 +60,14 @@ class Target:
         None for a numeric target.
     columns : slice
         The target's columns among the coded targets, and so among a model's outputs.
+    transform : str or None
+        The scale of a numeric target's codes and outputs, one of `TRANSFORMS`.
     """
 
     name: str
     classes: Array | None
     columns: slice
+    transform: str | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,18 +83,45 @@ class Targets:
         The classes of each target; None for numeric targets.
     flat : bool
         Whether y was one-dimensional, so that predictions are as well.
+    transform : str or None
+        The scale of numeric values, one of `TRANSFORMS`.
     """
 
     names: tuple[str, ...]
     values: Array
     classes: tuple[Array, ...] | None = None
     flat: bool = False
+    transform: str | None = None
 
     def __len__(self) -> int:
         return len(self.values)
 
     def __getitem__(self, rows: Any) -> Targets:
-        return Targets(self.names, self.values[rows], self.classes, self.flat)
+        return replace(self, values=self.values[rows])
+
+    def transformed(self, transform: str | None) -> Targets:
+        """Return numeric targets on the scale on which they are learned; done once, if at all.
+
+        Raises
+        ------
+        ValueError
+            The targets are classes, or a value is not positive, so that it has no logarithm.
+        """
+        if transform in (None, self.transform):
+            return self
+        check_choice("transform", transform, TRANSFORMS)
+        if self.classes is not None or self.transform is not None:
+            what = "classes" if self.classes is not None else f"transformed by {self.transform}"
+            raise ValueError(f"transform={transform!r} is for numbers, but the targets are {what}")
+        bad = np.argwhere(self.values <= 0)
+        if len(bad):
+            graph, t = bad[0].tolist()
+            who = f"target {self.names[t]!r}" if self.names[t] else "y"
+            raise ValueError(
+                f"{who} of graph {graph} is {self.values[graph, t]:g}, and transform={transform!r} "
+                f"needs numbers above 0; {len(bad)} are not, so leave them out or learn y as it is"
+            )
+        return replace(self, values=transformed(self.values, transform), transform=transform)
 
     @property
     def classify(self) -> bool:
@@ -87,7 +137,10 @@ class Targets:
     def each(self) -> tuple[Target, ...]:
         """The targets without their values."""
         if self.classes is None:
-            return tuple(Target(n, None, slice(t, t + 1)) for t, n in enumerate(self.names))
+            return tuple(
+                Target(n, None, slice(t, t + 1), transform=self.transform)
+                for t, n in enumerate(self.names)
+            )
         widths = [1 if len(classes) == 2 else len(classes) for classes in self.classes]
         ends = np.cumsum(widths).tolist()
         parts = zip(self.names, self.classes, widths, ends, strict=True)
@@ -167,8 +220,12 @@ class Targets:
 # ---------------------------------------------------------------------- reading y
 
 
-def read_targets(y: Any, graphs: GraphBatch, classify: bool) -> Targets:
+def read_targets(
+    y: Any, graphs: GraphBatch, classify: bool, transform: str | None = None
+) -> Targets:
     """Read the targets of a `fit`: an array, or columns with unknown values.
+
+    Numbers are returned on the scale of `transform`.
 
     Raises
     ------
@@ -177,16 +234,17 @@ def read_targets(y: Any, graphs: GraphBatch, classify: bool) -> Targets:
     """
     if isinstance(y, Targets):
         y.check_learnable()
-        return y
+        return y.transformed(transform)
     width = n_columns(y)
     if classify and (width or 1) == 1 and not isinstance(y, Mapping):
         classes, codes = number_classes(class_labels(y, graphs))
         return Targets(("",), codes[:, None], (classes,), flat=True)
     if width is None:
-        return Targets(("",), real_targets(y, graphs)[:, None], flat=True)
+        found = Targets(("",), real_targets(y, graphs)[:, None], flat=True)
+        return found.transformed(transform)
     found = class_targets(y, graphs) if classify else number_targets(y, graphs)
     found.check_learnable()
-    return found
+    return found.transformed(transform)
 
 
 def class_targets(y: Any, graphs: GraphBatch) -> Targets:
@@ -217,7 +275,7 @@ def targets_like(known: Sequence[Target], y: Any, graphs: GraphBatch) -> Targets
     if len(names) != len(known):
         raise ValueError(f"y has {len(names)} columns, but the model has {len(known)} targets")
     if known[0].classes is None:
-        return number_targets(y, graphs)
+        return number_targets(y, graphs).transformed(known[0].transform)
     found = []
     for name, column, target in zip(names, columns, known, strict=True):
         codes, classes = _classes(name, column)
@@ -346,6 +404,7 @@ def winning_class(outputs: Floats) -> Array:
 def class_labels(y: Any, graphs: GraphBatch) -> Array:
     """Give y as class labels (n_graphs,), or raise ValueError unless it has two at least."""
     # Integers, truth values and strings are class labels without a closer look.
+    y = without_pandas_integers(y)
     plain = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "iubU"
     given, y = y, y if plain else column_or_1d(y, warn=True)
     check_one_each(graphs, y)
@@ -356,6 +415,17 @@ def class_labels(y: Any, graphs: GraphBatch) -> Array:
         check_classification_targets(y)
     check_two_classes(y)
     return np.asarray(y)
+
+
+def without_pandas_integers(y: Any) -> Any:
+    """Return nullable integers or booleans of pandas as NumPy's; scikit-learn makes them reals."""
+    dtype = getattr(y, "dtype", None)
+    if dtype is None or isinstance(dtype, np.dtype) or getattr(dtype, "kind", "") not in "iub":
+        return y
+    missing = np.asarray(y.isna()) if hasattr(y, "isna") else np.zeros(len(y), dtype=bool)
+    if missing.any():
+        raise ValueError(f"y[{int(np.argmax(missing))}] is missing; leave such graphs out")
+    return np.asarray(y, dtype=dtype.numpy_dtype if hasattr(dtype, "numpy_dtype") else None)
 
 
 def check_label_types(y: Any, name: str = "y") -> None:

@@ -34,6 +34,7 @@ from fdgnn.tasks import text_among_numbers
 from fdgnn.uncertainty import THRESHOLDS
 
 MANY = 5_000  # graphs beyond which one outer fold is scored, not all
+SKEWED = 30.0  # largest value over median, from which on a logarithm is suggested
 PAPER_ESTIMATORS = 3  # random initializations of the paper's model
 _LEAST_OF_SEVERAL = 4  # graphs of each class of each target, so that two nested folds have one each
 
@@ -63,6 +64,8 @@ class TrainingOptions:
     search : bool
     n_configurations : int
         Of the search of "paper".
+    transform : {"log10", "pIC50"}, optional
+        Of a numeric target, as in `GraphRegressor`; scores are on the transformed scale.
     settings : mapping
         Parameters that are not searched: of "paper" those of `FDGNNClassifier`; of "wl"
         `n_iterations`, `readout` and `alpha`, which take one model instead of an ensemble.
@@ -82,6 +85,7 @@ class TrainingOptions:
     handle_unknown: str = "ignore"
     search: bool = True
     n_configurations: int = 20
+    transform: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     search_on: int | None = None
     work_dir: Path | None = None
@@ -131,6 +135,8 @@ def new_model(options: TrainingOptions, classify: bool) -> Any:
     own["probability" if classify else "intervals"] = True
     if classify:
         own |= {"class_weight": options.class_weight, "threshold": options.threshold}
+    else:
+        own["transform"] = options.transform
     if options.model == "paper":
         paper = FDGNNClassifier if classify else FDGNNRegressor
         return paper(handle_unknown=options.handle_unknown, **own).set_params(**given)
@@ -277,7 +283,9 @@ def train(
     and fitted without an outer fold is scored on it.
     """
     start, context = time.perf_counter(), context or Context()
-    options = (options or TrainingOptions()).with_defaults(targets)
+    options = options or TrainingOptions()
+    targets = targets.transformed(options.transform)
+    options = options.with_defaults(targets)
     order = options.split.order(len(targets))
     whole, options = _Rows(graphs, targets, smiles).take(order), options.of_rows(order)
     some, used = sample_of(whole.targets, options.search_on, options.seed), whole
@@ -304,7 +312,7 @@ def train(
     duplicates = duplicates_note(
         used.graphs, values, _tested_by(search.nested_folds_), options.seed
     )
-    notes = [imbalance_note(targets, scoring, options.threshold), duplicates]
+    notes = [imbalance_note(targets, scoring, options.threshold), duplicates, scale_note(targets)]
     searched = None if some is None else len(some)
     seconds = time.perf_counter() - start
     model = search.best_estimator_
@@ -319,6 +327,24 @@ def train(
         command=context.command,
     )
     return model
+
+
+def scale_note(targets: Targets) -> str | None:
+    """Return a note on the scale of numeric targets: that of the scores, or a hint at another."""
+    if targets.transform is not None:
+        return f"the target is learned as {targets.transform}, and scores are on that scale"
+    if targets.classify:
+        return None
+    for t, name in enumerate(targets.names):
+        values = targets.of_target(t)
+        low, middle, high = np.quantile(values, [0.0, 0.5, 1.0])
+        if low > 0 and high > SKEWED * middle:
+            who = f"target {name!r}" if name else "the target"
+            return (
+                f"hint: {who} is positive and strongly skewed (median {middle:g}, largest "
+                f"{high:g}); `transform='log10'` learns its logarithm"
+            )
+    return None
 
 
 @dataclass(frozen=True)

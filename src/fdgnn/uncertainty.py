@@ -34,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdgnn.arrays import Array, Floats
-from fdgnn.targets import Target, winning_class
+from fdgnn.targets import Target, transformed_back, winning_class
 
 SLOPES = (1e-6, 1e6)  # where a is looked for
 _LEAK = 1e-6  # what is left of the outputs beyond their targets, so that order is kept
@@ -200,7 +200,7 @@ class FittedTarget(Target):
     @classmethod
     def of(cls, target: Target) -> Self:
         """Return the target before anything is learned."""
-        return cls(target.name, target.classes, target.columns)
+        return cls(target.name, target.classes, target.columns, transform=target.transform)
 
     def learned(
         self,
@@ -232,7 +232,7 @@ class FittedTarget(Target):
     def predict(self, outputs: Floats) -> Array:
         """Return the predicted classes or numbers (n_graphs,); None or NaN for outputs NaN."""
         if self.classes is None:
-            return outputs[:, 0]
+            return transformed_back(outputs[:, 0], self.transform)
         found = np.asarray(self.classes[winning_class(outputs)])
         missing = np.isnan(outputs)
         if np.count_nonzero(missing):
@@ -256,7 +256,8 @@ class FittedTarget(Target):
     def intervals(self, outputs: Floats, coverage: float) -> Floats:
         """Return conformal prediction intervals (n_graphs, 2) around the predicted numbers."""
         reach = self.known_scores("intervals").limits(check_coverage(coverage))
-        return np.stack([outputs[:, 0] - reach, outputs[:, 0] + reach], axis=-1)
+        ends = np.stack([outputs[:, 0] - reach, outputs[:, 0] + reach], axis=-1)
+        return np.sort(transformed_back(ends, self.transform), axis=-1)
 
     def known_scores(self, parameter: str) -> ConformalScores:
         """Return the conformal scores, or raise ValueError if `fit` learned none."""

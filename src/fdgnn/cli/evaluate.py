@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -115,6 +115,10 @@ def evaluate(
             "or f1 is best on the training graphs of an outer fold; f1 where a class is rare."
         ),
     ] = None,
+    transform: Annotated[
+        Literal["log10", "pIC50"] | None,
+        typer.Option(help="Learn and score positive numbers on a logarithmic scale, as in fit."),
+    ] = None,
     class_weight: Annotated[
         Weighting, typer.Option(help="balanced: errors on a rare class count more in training.")
     ] = "none",
@@ -150,7 +154,7 @@ def evaluate(
     reading = how.for_model(model) if is_table(data, how.format) else how
     found = read_labeled(
         data, target, reading, context, command="evaluate", columns=held_out.columns,
-        task=task,
+        task=task, transform=transform,
     )  # fmt: skip
     _check_target(found, model, scoring)
     out = out or Path("runs") / found.name
@@ -333,6 +337,7 @@ def read_labeled(
     command: str,
     columns: Sequence[str] = (),
     task: TaskName | None = None,
+    transform: str | None = None,
 ) -> Labeled:
     """Read a TU dataset, or a table with a column of targets; bad rows are told and left out.
 
@@ -341,13 +346,14 @@ def read_labeled(
     from fdgnn.tasks import table_targets
 
     if not is_table(data, how.format):
-        return _tu_dataset(data, {"target": target, "task": task}, how)
+        return _tu_dataset(data, {"target": target, "task": task, "transform": transform}, how)
     table = how.read(
         data, target=asked_targets(target, None), numeric=task == "regression",
         columns=list(columns),
     )  # fmt: skip
     RejectsFile(None).write(table.rejects, table.n_rows, context)
     graphs, targets = table_targets(table, task)
+    targets = targets.transformed(transform)
     if not targets.flat:
         n = len(targets.names)
         raise ValueError(f"{command} takes one target, but there are {n}; give one")

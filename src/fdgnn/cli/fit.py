@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from fdgnn.cli.app import app, command_line, say, show
+from fdgnn.cli.app import app, command_line, name_options, say, show
 from fdgnn.cli.options import (
     AsJson,
     AskedSplit,
@@ -185,6 +185,13 @@ class ModelOptions:
             "class) is best on held-out graphs; by default f1 where a class is rare."
         ),
     ] = None
+    transform: Annotated[
+        Literal["log10", "pIC50"] | None,
+        typer.Option(
+            help="Learn positive numbers on a logarithmic scale; pIC50 is that of concentrations "
+            "in nM. Predictions are in the units of the file."
+        ),
+    ] = None
     split: SplitWords = "random"
     handle_unknown: Annotated[
         Literal["ignore", "error"],
@@ -226,6 +233,7 @@ class ModelOptions:
             model=self.model,
             scoring=self.scoring,
             threshold=self.threshold,
+            transform=self.transform,
             class_weight=None if self.class_weight == "none" else self.class_weight,
             handle_unknown=self.handle_unknown,
             search=self.search is not False,
@@ -414,7 +422,7 @@ def _print_training(model: Any, output: Path, listed: dict[str, object], as_json
         }  # fmt: skip
         typer.echo(json.dumps(facts | listed))
         return
-    for line in [*training_lines(found), *found.notes]:
+    for line in [*training_lines(found), *map(name_options, found.notes)]:
         show(line)
     if found.times.n_resumed:
         parts = counted(found.times.n_resumed, "part")

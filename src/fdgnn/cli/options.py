@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperCommand
 
 from fdgnn.cli.app import say
-from fdgnn.schema import Atoms, EdgeChoice, ModelName, VertexChoice
+from fdgnn.schema import Atoms, Censored, EdgeChoice, ModelName, VertexChoice
 from fdgnn.texts import agreeing
 
 if TYPE_CHECKING:
@@ -172,6 +172,13 @@ class FirstDataOptions(DataOptions):
         bool | None,
         typer.Option("--directed/--undirected", help="Read edges with or without direction."),
     ] = None
+    censored: Annotated[
+        Censored,
+        typer.Option(
+            help="Numeric targets that are bounds, such as >1995: leave these rows out, take the "
+            "bound as the value, or stop."
+        ),
+    ] = "drop"
     standardize: Annotated[
         bool,
         typer.Option(
@@ -199,6 +206,7 @@ class FirstDataOptions(DataOptions):
             "edge_labels": self.edge_labels,
             "atoms": self.atoms,
             "directed": self.directed,
+            "censored": self.censored,
             "standardize": self.standardizing,
             "stereo": self.stereo or None,
         }

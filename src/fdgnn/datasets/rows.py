@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import islice
@@ -15,7 +17,13 @@ import numpy as np
 from msgspec.structs import replace as replace_fields
 
 from fdgnn.arrays import Array, Ints
-from fdgnn.exceptions import DatasetFormatError, GraphError, warn_unused
+from fdgnn.exceptions import (
+    DatasetFormatError,
+    FDGNNWarning,
+    GraphError,
+    frames_of_libraries,
+    warn_unused,
+)
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.checks import is_text
 from fdgnn.graphs.descriptors import is_missing, kind_of_cells, number_in
@@ -23,39 +31,163 @@ from fdgnn.graphs.molecules import Molecule, molecule_schema
 from fdgnn.graphs.raw import Joined, Raw, RawGraph, join
 from fdgnn.limits import MAX_LABEL, MAX_REJECTS
 from fdgnn.schema import USUAL_ATOMS, EdgeChoice, InputSchema, ReadOptions, Vertex, VertexChoice
+from fdgnn.texts import agreeing
 
 LARGEST = sys.float_info.max
 
 
-def read_target(value: Any, numeric: bool) -> Any:
-    """Check one target; return it as a number or text."""
-    value = plain(value)
-    if is_missing(value):
-        raise GraphError("its target is missing")
-    if isinstance(value, list | tuple | dict):
-        raise GraphError(f"its target has {len(value)} entries, expected one")
-    if numeric:
-        value = number_in(value)
-        if value is None:
-            raise GraphError("its target is not a number")
-    if isinstance(value, int | float | Decimal) and not -LARGEST <= value <= LARGEST:
-        raise GraphError("its target is infinite")
-    if isinstance(value, str) and MAX_LABEL.is_below(len(value)):
-        raise GraphError(f"its target has {len(value)} characters; {MAX_LABEL.in_words}")
-    return value
+_BOUND = re.compile(r"\s*(?:[<>]=?|[≤≥])\s*(.+)")
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+(?:[eE][-+]?\d+)?\s*")
+_THOUSANDS = re.compile(r"\s*[-+]?\d{1,3},\d{3}\s*")
 
 
-def read_targets(cells: Mapping[str, Any], numeric: bool) -> list[Any]:
-    """Check several targets of a row, of which one at least must be there; the others are None."""
-    found: list[Any] = []
-    for name, cell in cells.items():
-        try:
-            found.append(None if is_missing(plain(cell)) else read_target(cell, numeric))
-        except GraphError as error:
-            raise GraphError(f"{error.reason} ({name})") from None
-    if all(value is None for value in found):
-        raise GraphError("all of its targets are missing")
-    return found
+def _number_of(cell: Any, decimal_comma: bool) -> int | float | None:
+    """Return the number in a cell; None if there is none."""
+    if decimal_comma and isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell):
+        cell = cell.replace(",", ".")
+    return number_in(cell)
+
+
+class TargetColumn:
+    """One column of targets, in which numbers may be censored or have decimal commas.
+
+    Attributes
+    ----------
+    values : dict
+        Numbers or text by row; None where the target is missing.
+    errors : dict of str
+        Why other rows are rejected.
+    censored : dict
+        The cells of rows with a bound instead of a number, such as ``>1995``.
+    """
+
+    def __init__(self, cells: Mapping[int, Any], options: ReadOptions) -> None:
+        self.values: dict[int, Any] = {}
+        self.errors: dict[int, str] = {}
+        known = {i: plain(cell) for i, cell in cells.items()}
+        texts = [cell for cell in known.values() if isinstance(cell, str)]
+        commas = [text for text in texts if _DECIMAL_COMMA.fullmatch(text)]
+        self._ambiguous = bool(commas) and all(map(_THOUSANDS.fullmatch, commas))
+        self._decimal_comma = bool(commas) and not self._ambiguous
+        self.censored = {i: c for i, c in known.items() if self._bound(c) is not None}
+        special = commas or self.censored or any(map(_is_infinite, texts))
+        self._numeric = options.numeric or (bool(special) and self._has_numbers(known.values()))
+        if not self._numeric:
+            self.censored = {}
+        self._drop = options.censored != "bound"
+        for i, cell in known.items():
+            try:
+                self.values[i] = None if is_missing(cell) else self._read(i, cell)
+            except GraphError as error:
+                self.errors[i] = error.reason
+
+    def _bound(self, cell: Any) -> int | float | None:
+        found = _BOUND.fullmatch(cell) if isinstance(cell, str) else None
+        return None if found is None else _number_of(found[1], self._decimal_comma)
+
+    def _has_numbers(self, cells: Iterable[Any]) -> bool:
+        """Return whether most cells are numbers, and the others no text of another kind."""
+        n_numbers = n_others = 0
+        for cell in cells:
+            if is_missing(cell):
+                continue
+            if not isinstance(cell, str | int | float | Decimal):
+                return False
+            if _number_of(cell, self._decimal_comma) is not None:
+                n_numbers += 1
+            elif self._bound(cell) is not None or _is_infinite(cell) or self._is_ambiguous(cell):
+                n_others += 1
+            else:
+                return False
+        return n_others <= n_numbers
+
+    def _is_ambiguous(self, cell: Any) -> bool:
+        return self._ambiguous and isinstance(cell, str) and bool(_THOUSANDS.fullmatch(cell))
+
+    def _read(self, i: int, cell: Any) -> Any:
+        """Check one target; return it as a number or text."""
+        if isinstance(cell, list | tuple | dict):
+            raise GraphError(f"its target has {len(cell)} entries, expected one")
+        if isinstance(cell, str) and MAX_LABEL.is_below(len(cell)):
+            raise GraphError(f"its target has {len(cell)} characters; {MAX_LABEL.in_words}")
+        if i in self.censored and self._drop:
+            raise GraphError(
+                f"its target is censored ({cell}); `censored='bound'` takes the bound as the value"
+            )
+        number = cell
+        if self._numeric:
+            number = self._bound(cell) if i in self.censored else None
+            number = _number_of(cell, self._decimal_comma) if number is None else number
+            if number is None and self._is_ambiguous(cell):
+                raise GraphError(
+                    f"its target {cell!r} may have a decimal comma or thousands; write numbers "
+                    "with a decimal point, and thousands without separators"
+                )
+            if number is None and not _is_infinite(cell):
+                raise GraphError("its target is not a number")
+            number = float("inf") if number is None else number
+        if isinstance(number, int | float | Decimal) and not -LARGEST <= number <= LARGEST:
+            raise GraphError("its target is infinite")
+        return number
+
+
+def _is_infinite(cell: Any) -> bool:
+    try:
+        return abs(float(cell)) > LARGEST
+    except (TypeError, ValueError):
+        return False
+    except OverflowError:
+        return True
+
+
+def read_targets(
+    columns: Mapping[str, Mapping[int, Any]], options: ReadOptions, name: str
+) -> tuple[dict[int, Any], dict[int, str]]:
+    """Read the columns of targets, given as cells by row.
+
+    Returns
+    -------
+    targets : dict
+        By row, a value, or a list of several of which one at least is known.
+    errors : dict of str
+        Why other rows are rejected.
+    """
+    read = {column: TargetColumn(cells, options) for column, cells in columns.items()}
+    errors: dict[int, str] = {}
+    for column, found in read.items():
+        _report_censored(found, options, name)
+        for i, reason in found.errors.items():
+            if options.has_several and i in found.censored:
+                found.values[i] = None  # the row's other targets are known
+            else:
+                errors.setdefault(i, f"{reason} ({column})" if options.has_several else reason)
+    targets: dict[int, Any] = {}
+    for i in next(iter(columns.values())):
+        row = [found.values.get(i) for found in read.values()]
+        if i not in errors and all(value is None for value in row):
+            several = options.has_several
+            errors[i] = "all of its targets are missing" if several else "its target is missing"
+        if i not in errors:
+            targets[i] = row if options.has_several else row[0]
+    return targets, errors
+
+
+def _report_censored(column: TargetColumn, options: ReadOptions, name: str) -> None:
+    if not column.censored:
+        return
+    n, total = len(column.censored), len(column.values) + len(column.errors)
+    example = next(iter(column.censored.values()))
+    found = f"{name}: {n} of {total} targets {agreeing(n, 'is', 'are')} censored, such as {example}"
+    if options.censored == "error":
+        raise DatasetFormatError(
+            f"{found}; `censored='drop'` leaves them out, `censored='bound'` takes the bounds"
+        )
+    done = (
+        f"{agreeing(n, 'its bound is', 'their bounds are')} taken as the values"
+        if options.censored == "bound"
+        else "left out; `censored='bound'` takes the bounds as values"
+    )
+    warnings.warn(f"{found}; {done}", FDGNNWarning, stacklevel=frames_of_libraries())
 
 
 def target_table(rows: list[list[Any]], n_targets: int, text_only: bool) -> Array:
@@ -347,6 +479,8 @@ class _Chunk:
                 self.raws[i] = raw
             except GraphError as error:
                 self.rejects[i] = error.reason
+        if self.options.targets:
+            self._read_targets(good)
 
     def _ids(self, rows: Sequence[Row]) -> tuple[Any, ...]:
         """What the id column says of each row, or else the row's number."""
@@ -358,17 +492,19 @@ class _Chunk:
 
     def _with_rest(self, i: int, row: Cells, raw: Raw) -> Raw:
         """Keep what else is wanted of the row of a graph; descriptors go with the graph."""
-        if self.options.has_several:
-            cells = {name: row.get(name) for name in self.options.targets}
-            self.targets[i] = read_targets(cells, self.options.numeric)
-        elif self.options.targets:
-            cell = row.get(self.options.targets[0])
-            self.targets[i] = read_target(cell, self.options.numeric)
         self.beside[i] = [plain(row.get(column)) for column in self.options.columns]
         described_by = self.options.all_descriptors
         if not described_by:
             return raw
         return replace(raw, cells={name: plain(row.get(name)) for name in described_by})
+
+    def _read_targets(self, rows: Mapping[int, Cells]) -> None:
+        """Read the targets of the rows that have a graph."""
+        columns = {name: {i: rows[i].get(name) for i in self.raws} for name in self.options.targets}
+        self.targets, errors = read_targets(columns, self.options, self.file.name)
+        for i, reason in errors.items():
+            self.rejects[i] = reason
+            del self.raws[i]
 
     def join(self) -> Joined:
         """Infer the schema and join the graphs; edge labels that nobody chose cost no row."""

@@ -197,7 +197,7 @@ class AutoGraphRegressor(Regresses, Auto):
     ----------
     candidates, handle_unknown, random_state, n_jobs
         As in `AutoGraphClassifier`.
-    intervals, scoring
+    intervals, transform, scoring
         As in `GraphRegressor`.
 
     Examples

@@ -68,6 +68,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
     n_jobs: int | None
     threshold: str | None = None
     class_weight: Any = None
+    transform: str | None = None
 
     _graph_kind: GraphKind
     input_schema_: InputSchema | None
@@ -134,7 +135,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         """
         self._check_parameters()
         graphs = as_batch(X)
-        targets = read_targets(y, graphs, is_classifier(self))
+        targets = read_targets(y, graphs, is_classifier(self), self.transform)
         task, graphs = self._task(graphs, targets, sample_weight)
         fits = [
             fit_model(base, graphs, task, n_jobs=self.n_jobs)

@@ -28,11 +28,13 @@ from fdgnn.parameters import Number, NumberOr, OneOf, Rule, available_with
 from fdgnn.reservoir import Layer
 from fdgnn.seeds import child_seed, seed_sequence
 from fdgnn.targets import (
+    TRANSFORMS,
     Targets,
     check_label_types,
     check_one_each,
     check_two_classes,
     real_targets,
+    transformed,
 )
 from fdgnn.threads import with_one_blas_thread
 from fdgnn.uncertainty import THRESHOLDS, side_by_side
@@ -215,7 +217,9 @@ class Regresses(RegressorMixin, GraphModel):  # type: ignore[misc]
     """What all regressors of graphs can say."""
 
     intervals: bool = False
+    transform: str | None = None
 
+    _rules: ClassVar[Mapping[str, Rule]] = {"transform": OneOf((None, *TRANSFORMS))}
     _uncertainty = "intervals"
     __metadata_request__predict = _NOT_ROUTED
 
@@ -226,7 +230,8 @@ class Regresses(RegressorMixin, GraphModel):  # type: ignore[misc]
         not parse, have NaN, the others are predicted, and a warning counts them.
         """
         outputs = self.outputs(X, errors)
-        return outputs[:, 0] if self._flat else outputs
+        found = [target.predict(outputs[:, target.columns]) for target in self.targets_]
+        return found[0] if self._flat else np.stack(found, axis=1)
 
     def predict_interval(self, X: Any, coverage: float = 0.9, *, errors: str = "raise") -> Floats:
         """Predict a conformal interval around each predicted number.
@@ -253,9 +258,16 @@ class Regresses(RegressorMixin, GraphModel):  # type: ignore[misc]
         return ends[:, 0] if self._flat else ends
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R2; for several targets its mean, each where the target is known."""
+        """Return R2, with a `transform` that of the transformed numbers.
+
+        For several targets its mean, each where the target is known.
+        """
         if not self._flat:
             return self._mean_score(X, y, r2)
+        if self.transform is not None:
+            truth = transformed(np.asarray(y, dtype=np.float64), self.transform)
+            weights = None if sample_weight is None else np.asarray(sample_weight)
+            return float(r2(truth, self.outputs(X), weights))
         return float(super().score(X, y, sample_weight))
 
 
@@ -380,6 +392,10 @@ class GraphRegressor(Regresses, Composed):
         As in `GraphClassifier`.
     intervals : bool, default=False
         Whether `fit` learns conformal scores from out-of-fold predictions, for `predict_interval`.
+    transform : {"log10", "pIC50"}, optional
+        For positive targets over orders of magnitude: learn their logarithm, or, of concentrations
+        in nM, ``9 - log10(y)``. Predictions and intervals are in the units of y; `outputs`,
+        errors in searches and attributions are on the scale that is learned.
     scoring : str, optional
         What alpha is chosen by: "r2", "rmse", "mae" or "spearman"; by default the squared error.
 
@@ -608,6 +624,8 @@ solver, handle_unknown, random_state, n_jobs
         As in `FDGNNClassifier`.
     intervals : bool, default=False
         Whether `fit` learns conformal scores from out-of-fold predictions, for `predict_interval`.
+    transform : {"log10", "pIC50"}, optional
+        As in `GraphRegressor`.
 
     Examples
     --------
@@ -625,4 +643,6 @@ solver, handle_unknown, random_state, n_jobs
         """Train on more graphs, together with those of earlier calls, as `FDGNNClassifier` does."""
         graphs = as_batch(X)
         values = real_targets(y, graphs)[:, None]
-        return self._fit_piece(graphs, Targets(("",), values, flat=True), like)
+        return self._fit_piece(
+            graphs, Targets(("",), values, flat=True).transformed(self.transform), like
+        )

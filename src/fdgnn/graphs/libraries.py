@@ -336,8 +336,8 @@ def is_adjacency(item: Any) -> bool:
     """Return whether something is an adjacency matrix, sparse or a square array or tensor."""
     if sp.issparse(item):
         return True
-    shape = getattr(item, "shape", None)
-    return shape is not None and len(shape) == 2 and shape[0] == shape[1]
+    shape = None if hasattr(item, "columns") else getattr(item, "shape", None)  # no data frame
+    return shape is not None and len(shape) == 2 and bool(shape[0] == shape[1])
 
 
 def is_networkx(item: Any) -> bool:

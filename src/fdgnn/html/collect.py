@@ -49,7 +49,7 @@ from fdgnn.html.report_data import (
 from fdgnn.html.words import clean, clipped, clipped_apart, listed, plural, short
 from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, default_scoring, named_scoring
 from fdgnn.records import cached_property
-from fdgnn.targets import check_one_each, winning_class
+from fdgnn.targets import check_one_each, targets_like, winning_class
 from fdgnn.uncertainty import ConformalScores
 
 COVERAGES = (0.8, 0.9, 0.95)
@@ -188,6 +188,8 @@ def _checked_targets(model: Any, graphs: GraphBatch, y: Any) -> Array | None:
         raise ValueError(f"y has shape {truth.shape}; expected (n_graphs,)")
     if model.targets_[0].classes is None and not np.isfinite(truth.astype(np.float64)).all():
         raise ValueError("y has values that are NaN or infinite; leave such graphs out")
+    if model.transform is not None:  # as the outputs are
+        truth = targets_like(model.targets_, truth, graphs).values[:, 0]
     return truth
 
 

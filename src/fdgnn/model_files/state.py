@@ -192,6 +192,7 @@ class TargetRecord(Record, frozen=True, kw_only=True):
     classes: ClassesRecord | None = None  # None for a numeric target
     slope: float | None = None  # of probabilities
     threshold: float | None = None  # was subtracted from the outputs
+    transform: Literal["log10", "pIC50"] | None = None  # the scale of the outputs
     conformal: list[Count] | None = None  # numbers of conformal scores of each class
 
 
@@ -206,6 +207,7 @@ def describe_targets(model: Any) -> list[TargetRecord]:
             classes=_describe_classes(target.classes),
             slope=target.slope,
             threshold=target.threshold,
+            transform=target.transform,
             conformal=None if target.scores is None else [*map(len, target.scores.groups)],
         )
         for target in model.targets_
@@ -268,6 +270,7 @@ def _restored(
     fits &= record.conformal is not None or not learned
     cut = record.threshold
     fits &= (cut is None) == (model.threshold is None)
+    fits &= record.transform == model.transform
     fits &= cut is None or (n_groups == 2 and math.isfinite(cut))
     if not fits:
         refuse(
@@ -277,8 +280,9 @@ def _restored(
     if record.conformal is not None:
         scores = _restored_scores(record.conformal, n_groups, classes, arrays, number)
     return FittedTarget(
-        record.name, classes, slice(start, start + width), record.slope, cut, scores
-    )
+        record.name, classes, slice(start, start + width), record.slope, cut, scores,
+        transform=record.transform,
+    )  # fmt: skip
 
 
 def _restored_scores(
