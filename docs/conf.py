@@ -33,7 +33,10 @@ extensions = [
     "playground_page",
 ]
 
-include_patterns = ["docs/**", "results/**", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+include_patterns = [
+    "docs/**", "results/**", "SECURITY.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "RELEASING.md",
+    "CHANGELOG.md",
+]  # fmt: skip
 exclude_patterns = ["docs/_*", "results/beyond/template.md", ".*", "site", "src", "tests"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 # An absolute path, since autosummary looks for others below the root.
