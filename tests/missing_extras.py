@@ -27,6 +27,7 @@ _EXTRAS = {
     "matplotlib": "plot",
     "networkx": "interop",
     "pyarrow": "tables",
+    "openpyxl": "tables",
     "rdkit": "chem",
     "torch_geometric": "compare",
     "tqdm": "demo",

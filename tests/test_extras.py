@@ -42,7 +42,9 @@ def test_packages_are_those_of_pyproject():
 
 
 def test_advice_names_the_packages():
-    assert install_advice("tables") == "install the extra 'tables' with: pip install pyarrow"
+    assert (
+        install_advice("tables") == "install the extra 'tables' with: pip install pyarrow openpyxl"
+    )
     assert "pip install torch grakel" in install_advice("compare", "torch")
     with pytest.raises(MissingDependencyError, match=r"^Tables need no_such; install the extra"):
         require("no_such", "tables", "Tables")

@@ -18,7 +18,7 @@ from fdgnn.exceptions import MissingDependencyError
 PACKAGES = {
     "demo": ("grakel", "tqdm"),
     "interop": ("networkx",),
-    "tables": ("pyarrow",),
+    "tables": ("pyarrow", "openpyxl"),
     "chem": ("rdkit",),
     "plot": ("matplotlib", "networkx"),
     "cluster": ("distributed", "fsspec"),

@@ -35,8 +35,8 @@ Seed = Annotated[
 Data = Annotated[
     str,
     typer.Argument(
-        help="Graphs: a TU name, folder or zip; CSV, TSV, JSON lines, Parquet or Arrow, with "
-        "SMILES or graph columns; .smi or .sdf; the same gzipped (.gz); a folder of "
+        help="Graphs: a TU name, folder or zip; CSV, TSV, JSON lines, Parquet, Arrow or .xlsx, "
+        "with SMILES or graph columns; .smi or .sdf; the same gzipped (.gz); a folder of "
         "GraphML; '-' for standard input."
     ),
 ]

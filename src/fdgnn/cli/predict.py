@@ -46,8 +46,8 @@ def predict(
         typer.Option(
             "--output",
             "-o",
-            help=".csv, .jsonl or .parquet; a directory for a result of each input file; '-' "
-            "prints CSV, with --json an object per row.",
+            help=".csv, .jsonl, .parquet or .xlsx; a directory for a result of each input file; "
+            "'-' prints CSV, with --json an object per row.",
         ),
     ] = "-",
     chunk_size: Annotated[

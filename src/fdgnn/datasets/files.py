@@ -145,7 +145,7 @@ def _zip_files(archive: zipfile.ZipFile, path: Path) -> list[TextFile]:
         )
 
     members = archive.infolist()
-    _check_archive(members, path)
+    check_archive(members, path)
     return [describe(info) for info in members if info.filename and not info.is_dir()]
 
 
@@ -160,7 +160,7 @@ def _damaged(name: str, error: Exception) -> DatasetFormatError:
     return DatasetFormatError(f"{name}: it cannot be read ({error}); delete it and get it again")
 
 
-def _check_archive(members: list[zipfile.ZipInfo], path: Path) -> None:
+def check_archive(members: list[zipfile.ZipInfo], path: Path) -> None:
     """Refuse archives that would write outside their folder or fill the disk if unpacked."""
     for info in members:
         name = info.filename.replace("\\", "/")
@@ -277,6 +277,7 @@ def _first_bytes(stream: Any) -> bytes:
 
 SUFFIXES = {
     ".zip": "tu",
+    ".xlsx": "xlsx",
     ".csv": "csv",
     ".tsv": "tsv",
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
@@ -288,11 +289,11 @@ SUFFIXES = {
 }  # fmt: skip
 MAGIC = {b"PK\x03\x04": "tu", b"PAR1": "parquet", b"ARROW1": "arrow", b"{": "jsonl"}
 FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
-TABLES = ("parquet", "arrow", "jsonl", "csv", "tsv", "smi", "sdf")
+TABLES = ("parquet", "arrow", "jsonl", "csv", "tsv", "xlsx", "smi", "sdf")
 STREAMED = ("csv", "tsv", "jsonl", "smi", "sdf")  # what can come from a pipe or an open file
 READABLE = (
-    "a TU folder or zip, a CSV, TSV, JSON lines, Parquet or Arrow table, a file of SMILES (.smi) "
-    "or SDF, or a folder of such tables or of GraphML files"
+    "a TU folder or zip, a CSV, TSV, JSON lines, Parquet, Arrow or Excel table (.xlsx), a file of "
+    "SMILES (.smi) or SDF, or a folder of such tables or of GraphML files"
 )
 
 

@@ -24,8 +24,10 @@ from fdgnn.datasets.tables import (
     EDGES,
     LOOK_AHEAD,
     Table,
+    as_graph_table,
     frame_table,
     graph_columns,
+    graph_id,
     graph_reader,
     is_frame,
     is_graph_table,
@@ -36,6 +38,7 @@ from fdgnn.datasets.tables import (
     read_jsonl,
 )
 from fdgnn.datasets.tu import load_tu
+from fdgnn.datasets.xlsx import read_xlsx
 from fdgnn.exceptions import DatasetFormatError
 from fdgnn.graphs.molecules import MoleculeReader
 from fdgnn.schema import USUAL_ATOMS, InputSchema, ReadOptions, schema_of
@@ -56,7 +59,8 @@ def read_graphs(
     ----------
     path : str, path, open file, data frame, or list of molecules
         A TU folder or zip, or the name of a TU dataset; a graph table or a table with SMILES, as
-        CSV, TSV, JSON lines, Parquet or Arrow; a file of SMILES and names, or SDF; a folder of
+        CSV, TSV, JSON lines, Parquet, Arrow or Excel (.xlsx); a table with a row for each edge
+        (columns ``graph``, ``source``, ``target``); a file of SMILES and names, or SDF; a folder of
         such tables, read by name as one; a folder of GraphML files; or ``"-"``, a CSV table or
         JSON lines on standard input. Text may be packed by gzip. Or a file that is open for
         reading, a ``StringIO``, a pandas or polars data frame with the columns of a table, a list
@@ -260,7 +264,8 @@ def _network_rows(name: str, files: Sequence[Any], options: ReadOptions) -> File
 def _object_rows(given: Any, options: ReadOptions, like: InputSchema | None) -> FileRows | None:
     """Give the rows of a data frame or of a list of molecules; None if it is neither."""
     if is_frame(given):
-        return _table_rows("the data frame", frame_table(given), (), options, like)
+        table = as_graph_table(frame_table(given))
+        return _table_rows("the data frame", table, (), options, like)
     if is_molecule_list(given):
         return _table_rows("the list of molecules", molecule_table(given), (), options, like)
     return None
@@ -280,8 +285,8 @@ def _file_rows(
     named = format in ("smi", "sdf") and molecule_files.NAME in table[0]
     return replace(
         found,
-        text_only=format not in ("jsonl", "parquet", "arrow"),
-        id_column=molecule_files.NAME if named else None,
+        text_only=format not in ("jsonl", "parquet", "arrow", "xlsx"),
+        id_column=molecule_files.NAME if named else found.id_column,
     )
 
 
@@ -317,6 +322,7 @@ def _table_rows(
         columns=[c for c in columns if c != molecule_files.BLOCK],
         rows=chain(open_rows(wanted), chain.from_iterable(rows(wanted=wanted) for rows in more)),
         reader=reader,
+        id_column=graph_id(columns),
         smiles_column=None if smiles == molecule_files.BLOCK else smiles,
     )
 
@@ -388,15 +394,17 @@ def _open_table(path: Any, format: str, look_ahead: int = LOOK_AHEAD) -> Table:
     if format in ("parquet", "arrow"):
         from fdgnn.datasets import arrow
 
-        return arrow.read_arrow(Path(path), format)
-    if format in ("jsonl", "sdf"):
+        return as_graph_table(arrow.read_arrow(Path(path), format))
+    if format == "xlsx":
+        columns, rows = read_xlsx(Path(path))
+    elif format in ("jsonl", "sdf"):
         read = read_jsonl if format == "jsonl" else molecule_files.read_sdf
         columns, rows = read(path, look_ahead)
     elif format == "smi":
         columns, rows = molecule_files.read_smi(path)
     else:
         columns, rows = read_csv(path, "\t" if format == "tsv" else None)
-    return columns, lambda wanted: rows
+    return as_graph_table((columns, lambda wanted: rows))
 
 
 def _more_rows(path: Path, *, format: str, wanted: Sequence[str]) -> Iterator[Row]:

@@ -18,10 +18,10 @@ from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain, islice, repeat
+from itertools import chain, groupby, islice, repeat
 from numbers import Number
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from fdgnn.datasets.rows import BadRow, Row
 from fdgnn.exceptions import DatasetError, DatasetFormatError, GraphError, warn_unused
 from fdgnn.extras import require
 from fdgnn.graphs import checks
+from fdgnn.graphs.descriptors import number_in
 from fdgnn.graphs.molecules import is_molecule
 from fdgnn.graphs.raw import RawGraph
 from fdgnn.limits import MAX_ROW_BYTES
@@ -61,6 +62,90 @@ def is_graph_table(columns: Sequence[str]) -> bool:
 def graph_columns(columns: Sequence[str]) -> list[str]:
     """Find the columns that make up the graph."""
     return [c for c in columns if c in (EDGES, *SIZE, *VERTICES, *ARCS)]
+
+
+# ---------------------------------------------------------------------- a row for each edge
+
+# The columns of such a table, of which one name of each is enough: the graph, and the edge's ends.
+GRAPHS, ENDS = ("graph", "graph_id"), ("source", "target")
+END_LABELS, EDGE_VALUES = ("source_label", "target_label"), ("edge_label", "weight")
+
+
+def graph_id(columns: Sequence[str]) -> str | None:
+    """Return the column that names graphs, in a table that `as_graph_table` has made."""
+    is_made = tuple(columns[1:3]) == (EDGES, SIZE[0]) and columns[0] in GRAPHS
+    return columns[0] if is_made else None
+
+
+def as_graph_table(table: Table) -> Table:
+    """Return a table with a row per graph, if this one has a row per edge.
+
+    The edges of a graph are in consecutive rows. Vertices are numbered as they are first named; a
+    row with a source alone is a vertex without edges.
+    """
+    columns, open_rows = table
+    key = next((name for name in GRAPHS if name in columns), None)
+    used = (*ENDS, *END_LABELS, *EDGE_VALUES)
+    if key is None or EDGES in columns or not {*ENDS} <= {*columns}:
+        return table
+    made = [EDGES, SIZE[0]]
+    made += [VERTICES[0]] if {*END_LABELS} <= {*columns} else []
+    made += [ARCS[0]] if {*EDGE_VALUES} & {*columns} else []
+    others = [name for name in columns if name not in (key, *used)]
+    if {*EDGE_VALUES} <= {*columns}:
+        remedy = "`edge_label` is read; leave that column out"
+        warn_unused("the table of edges", {"weights": remedy})
+
+    def rows(wanted: Sequence[str]) -> Iterator[Row]:
+        beside = [name for name in wanted if name in others]
+        found = open_rows([c for c in columns if c in (key, *used, *beside)])
+        done: set[Any] = set()
+        for graph, edges in groupby(found, lambda r: None if isinstance(r, BadRow) else r[key]):
+            if graph in done:
+                yield BadRow(f"its edges are in several places; sort the table by {key!r}", graph)
+            elif graph in (None, ""):
+                missing = BadRow(f"its {key!r} is missing")
+                yield from (row if isinstance(row, BadRow) else missing for row in edges)
+            else:
+                yield _graph_of_edges(key, graph, cast(Any, list(edges)), beside)
+            done.add(graph)
+
+    return [key, *made, *others], rows
+
+
+def _graph_of_edges(key: str, graph: Any, edges: Sequence[Row], beside: Sequence[str]) -> Row:
+    position: dict[Any, int] = {}
+    labels: dict[Any, Any] = {}
+    ends: list[list[int]] = [[], []]
+    carried: list[Any] = []
+    for row in edges:
+        if isinstance(row, BadRow):
+            return BadRow(f"one of its edges cannot be read: {row.reason}", graph)
+        for end, of_label in zip(ENDS, END_LABELS, strict=True):
+            name, label = row[end], row.get(of_label)
+            if name in (None, ""):
+                break
+            position.setdefault(name, len(position))
+            if labels.setdefault(name, label) != label:
+                return BadRow(f"its vertex {name!r} has the labels {labels[name]!r} and {label!r}")
+        else:
+            for own, end in zip(ends, ENDS, strict=True):
+                own.append(position[row[end]])
+            carried.append(next((row[name] for name in EDGE_VALUES if name in row), None))
+    first = cast(Any, edges[0])
+    for name in beside:
+        if any(cast(Any, row)[name] != first[name] for row in edges):
+            return BadRow(f"its edges have different values of {name!r}", graph)
+    values: list[Any] = list(map(number_in, carried)) if "edge_label" not in first else carried
+    values = carried if None in values else values
+    return {
+        key: graph,
+        EDGES: ends,
+        SIZE[0]: len(position),
+        VERTICES[0]: [labels[name] for name in position] if {*END_LABELS} <= {*first} else None,
+        ARCS[0]: None if all(each is None for each in carried) else values,
+        **{name: first[name] for name in beside},
+    }
 
 
 def graph_reader(

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from fdgnn import places
+from fdgnn.datasets.xlsx import xlsx_rows
 from fdgnn.extras import require
 from fdgnn.files import check_writable, exclusive
 from fdgnn.texts import guarded, printable
 
 Table = Mapping[str, list[Any]]  # some rows of output, by column
-KINDS = (".csv", ".jsonl", ".parquet")
+KINDS = (".csv", ".jsonl", ".parquet", ".xlsx")
 REJECTS = ("row", "id", "reason")  # columns of a list of rejected rows
 CHANGES = ("row", "id", "before", "after", "steps")  # of a list of changed molecules
 
@@ -88,8 +89,8 @@ def rows_writer(
     file: IO[bytes], kind: str, guard: bool = True
 ) -> Iterator[Callable[[Table], None]]:
     """Yield a function that appends rows to an open file."""
-    if kind == ".parquet":
-        with _parquet_rows(file) as write:
+    if kind in (".parquet", ".xlsx"):
+        with (_parquet_rows if kind == ".parquet" else xlsx_rows)(file) as write:
             yield write
         return
     text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
