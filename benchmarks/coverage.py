@@ -8,7 +8,7 @@ seed, and tested on the other half. Models of molecules are also asked about
 molecules of the other datasets. FOLDER has NAME.csv with the columns smiles and target; by default
 it is ``chem`` under the data home (FDGNN_DATA). Of HIV the classes are CI, and CM or CA; of MOSES
 24,000 molecules of MOSES.csv.gz are drawn, and the target is their logP as RDKit computes it.
-Results are written to results/coverage.json after each seed; docs/decisions/0040-trust.md and
+Results are written to results/coverage.json after each seed; decision 40 and
 docs/how-to/uncertainty.md quote them.
 
 A half that is small cannot tell whether 95 % are covered: with n training and m other graphs, the

@@ -7,8 +7,7 @@ For each number: how many of the other half are beyond 99 % of the training grap
 of these and of the others, the rank correlation of number and error, and how well the number tells
 molecules of other sets from the other half (area under the ROC curve; share that is beyond).
 FOLDER has NAME.csv with the columns smiles and target; by default it is ``chem`` under the data
-home (FDGNN_DATA). Results are written to results/novelty.json, which docs/decisions/0040-trust.md
-quotes.
+home (FDGNN_DATA). Results are written to results/novelty.json, which decision 40 quotes.
 """
 
 from __future__ import annotations

@@ -75,8 +75,9 @@ def ways_with_guesses(found: Results) -> list[str]:
     lines = [
         "## Table 1, other ways to use a configuration's random initializations",
         "",
-        "From the same networks ([decision 6](../docs/decisions/0006-guesses.md)); in brackets the "
-        "difference to the paper in its standard deviations.",
+        "From the same networks "
+        "([decision 6](../docs/decisions/0006-random-initializations.md)); in brackets "
+        "the difference to the paper in its standard deviations.",
         "",
         "| dataset | " + " | ".join(READINGS) + " | paper |",
         "|---|---|---|---|---|",

@@ -6,7 +6,7 @@ graph by graph, and by more than a hundredth. The error is the squared one, or, 
 ranked (ROC AUC, average precision), the share of pairs of a graph of a class and one of another
 that are in the wrong order. So a choice is made only where validation can tell base models apart,
 and where it matters; among equals, an average is better than the best of them
-(docs/decisions/0031-committee.md).
+(docs/decisions/0031-ensemble.md).
 """
 
 from __future__ import annotations

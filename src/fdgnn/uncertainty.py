@@ -19,7 +19,7 @@ The limit q for a coverage c is the k-th smallest of n scores, k = ceil((n + 1) 
 set has every answer whose score would be at most q: the classes with p >= 1 - q, or the numbers
 from f(x) - q to f(x) + q. If the new graph's score is as likely as any to have each rank among the
 others, the truth is in its set with a chance of c at least, and of c + 1 / (n + 1) at most.
-docs/decisions/0040-trust.md says what that rests on, and what was measured.
+docs/decisions/0040-conformal-prediction.md says what that rests on, and what was measured.
 """
 
 from __future__ import annotations
