@@ -81,7 +81,6 @@ class Figure:
     body: Mapping[str, Any] = field(default_factory=dict)
     half: bool = False  # whether it may share its line with another figure
     open: bool = False  # whether the table is open from the start
-    linked: bool = False  # whether pointing at a mark marks it in all charts of the figure
     data: Mapping[str, Sequence[Row]] = field(default_factory=dict)
 
 
@@ -289,13 +288,13 @@ def search(table: str, name: str, metric: str) -> Spec:
             words="configuration", shown="mean", span="initializations", by="chosen"
         ),
     }
-    chosen, hot = "datum.chosen > 0", "datum.c == hot"
+    chosen = "datum.chosen > 0"
     bars = {
         "mark": {"type": "rule", "strokeWidth": 1.2, "color": QUIET},
         "encoding": {
             "y": number("low", title, scale=scale),
             "y2": {"field": "high"},
-            "opacity": _either(hot, 1, 0.35),
+            "opacity": {"value": 0.35},
         },
     }
     points = {
@@ -305,12 +304,12 @@ def search(table: str, name: str, metric: str) -> Spec:
             "color": _either(chosen, OTHER, OURS),
             "shape": _either(chosen, "diamond", "circle"),
             "size": _either(chosen, 120, 38),
-            "opacity": _either(f"{chosen} || {hot}", 1, 0.6),
-            "stroke": _either(hot, INK, "var(--paper)"),
-            "strokeWidth": _either(hot, 2.5, 0.8),
+            "opacity": _either(chosen, 1, 0.6),
+            "stroke": {"value": "var(--paper)"},
+            "strokeWidth": {"value": 0.8},
         },
     }
-    return chart([bars, points], 210, {"name": table}, encoding, hot=-1)
+    return chart([bars, points], 210, {"name": table}, encoding)
 
 
 def bars(rows: Sequence[Row], title: str, unit: str, n_classes: int = 1) -> Spec:

@@ -11,6 +11,7 @@ LONGEST = 60  # letters of a name
 SPACE = "\N{NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
 NONE = "\N{EN DASH}"
+_UNITLESS = {"r2", "spearman", "log_loss"}  # shown with three decimals
 _SHARES = {"accuracy", "balanced_accuracy", "roc_auc", "average_precision", "f1"}  # metrics
 
 
@@ -26,18 +27,24 @@ def is_share(metric: str) -> bool:
 
 def score(metric: str, value: float | None) -> str:
     """A score by a metric: 88.6 % or 0.812."""
-    return percent(value) if is_share(metric) else significant(value)
+    return percent(value) if is_share(metric) else _decimal(metric, value)
+
+
+def _decimal(metric: str, value: float | None, digits: int = 3) -> str:
+    if value is None or metric not in _UNITLESS:
+        return significant(value, digits)
+    return f"{value:.3f}".replace("-", MINUS)
 
 
 def spread(metric: str, mean: float | None, std: float | None = None, digits: int = 2) -> str:
     """Mean and standard deviation of scores, shares in percent: 88.56 ± 4.18 or 0.812 ± 0.031."""
     if mean is None:
         return NONE
-    shares = is_share(metric)
-    shown = f"{100 * mean:.{digits}f}" if shares else significant(mean, digits + 1)
-    if std is None:
-        return shown
-    return f"{shown}{SPACE}±{SPACE}{f'{100 * std:.2f}' if shares else significant(std, 2)}"
+    if is_share(metric):
+        shown, more = f"{100 * mean:.{digits}f}", "" if std is None else f"{100 * std:.{digits}f}"
+    else:
+        shown, more = _decimal(metric, mean), "" if std is None else _decimal(metric, std, 2)
+    return f"{shown}{SPACE}±{SPACE}{more}" if more else shown
 
 
 def significant(value: float | None, digits: int = 3) -> str:

@@ -168,7 +168,6 @@ function placeOfNumber(bonds, far, hydrogens) {
 
 // ---------------------------------------------------------------------- small charts, in units of pixels
 
-
 const WIDTH = 420, HEIGHT = 190, LEFT = 46, BOTTOM = 34, TOP = 22;
 
 function frame(svg, words) {

@@ -89,7 +89,6 @@ export const signed = (value, digits = 3) => `${value < 0 ? "−" : "+"}${Math.a
 
 // The button that switches between the light and the dark theme.
 
-
 export function themed(button) {
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const theme = () => root.dataset.theme || (dark.matches ? "dark" : "light");

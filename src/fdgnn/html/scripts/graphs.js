@@ -58,68 +58,6 @@ export function structureOf(graph) {
   };
 }
 
-// Vertices that look alike have equal states, so it is enough to follow one of each kind: the smaller graph of kinds,
-// with `sizes`, how many vertices are of each, and `ones`, one of them. `first` is what each vertex brings.
-export function quotientOf(structure, first) {
-  const { indptr, neighbors, weights } = structure, kinds = kindsOf(structure, first), ones = [], sizes = [];
-  kinds.forEach((kind, v) => {
-    if (kind === ones.length) ones.push(v);
-    sizes[kind] = (sizes[kind] ?? 0) + 1;
-  });
-  const starts = [0], near = [], counts = [];
-  for (const v of ones) {
-    const found = new Map(); // kinds of its neighbors, with the sums of their weights
-    for (let a = indptr[v]; a < indptr[v + 1]; a++) {
-      const kind = kinds[neighbors[a]];
-      found.set(kind, (found.get(kind) ?? 0) + (weights ? weights[a] : 1));
-    }
-    near.push(...found.keys());
-    counts.push(...found.values());
-    starts.push(near.length);
-  }
-  return { n: ones.length, indptr: starts, neighbors: near, weights: counts, sizes, ones };
-}
-
-// Color refinement: the kind of each vertex, kinds numbered as they appear.
-function kindsOf({ n, indptr, neighbors, weights }, first) {
-  const numbered = (keys) => {
-    const known = new Map();
-    const found = keys.map((key) => known.get(key) ?? (known.set(key, known.size), known.size - 1));
-    return { found, count: known.size };
-  };
-  let now = numbered(first);
-  for (;;) {
-    const kinds = now.found;
-    const next = numbered(kinds.map((kind, v) => {
-      const near = [];
-      for (let a = indptr[v]; a < indptr[v + 1]; a++) near.push(weights ? `${kinds[neighbors[a]]} ${weights[a]}` : kinds[neighbors[a]]);
-      return `${kind}: ${near.sort()}`;
-    }));
-    if (next.count === now.count) return kinds;
-    now = next;
-  }
-}
-
-// Several graphs as one; vertex v of graph g becomes starts[g] + v.
-export function union(structures) {
-  const starts = new Int32Array(structures.length + 1);
-  structures.forEach((s, g) => { starts[g + 1] = starts[g] + s.n; });
-  const n_arcs = structures.reduce((sum, s) => sum + s.neighbors.length, 0);
-  const indptr = new Int32Array(starts[structures.length] + 1), neighbors = new Int32Array(n_arcs);
-  const weighted = structures.some((s) => s.weights);
-  const weights = weighted ? new Float64Array(n_arcs) : null;
-  let arc = 0;
-  structures.forEach((s, g) => {
-    for (let v = 0; v < s.n; v++) indptr[starts[g] + v + 1] = arc + s.indptr[v + 1];
-    for (let a = 0; a < s.neighbors.length; a++) {
-      neighbors[arc + a] = starts[g] + s.neighbors[a];
-      if (weighted) weights[arc + a] = s.weights ? s.weights[a] : 1;
-    }
-    arc += s.neighbors.length;
-  });
-  return { n: starts[structures.length], directed: structures[0].directed, indptr, neighbors, weights, starts };
-}
-
 // sums[v] = the sum of x over the neighbors of v; both begin at places of larger arrays.
 export function sumNeighbors({ n, indptr, neighbors, weights }, x, from, sums, to) {
   for (let v = 0; v < n; v++) {
@@ -132,47 +70,18 @@ export function sumNeighbors({ n, indptr, neighbors, weights }, x, from, sums, t
 }
 
 // An upper bound of rho(|A|): max_v (A x)_v / x_v for x <- (A + I) x, as src/kernels/spectral.hpp has it.
-export function spectralBound({ n, indptr, neighbors, weights }) {
-  if (n === 0) return 0;
-  const size = (a) => (weights ? Math.abs(weights[a]) : 1);
-  let scale = 0;
-  for (let v = 0; v < n; v++) {
-    let total = 0;
-    for (let a = indptr[v]; a < indptr[v + 1]; a++) total += size(a);
-    scale = Math.max(scale, total);
-  }
-  scale += 1;
-  let x = new Float64Array(n).fill(1), y = new Float64Array(n), bound = Infinity;
+export function spectralBound(structure) {
+  const sizes = { ...structure, weights: structure.weights && structure.weights.map(Math.abs) }, y = new Float64Array(structure.n);
+  let x = new Float64Array(structure.n).fill(1), bound = structure.n ? Infinity : 0;
   for (let step = 0; step < 500; step++) {
-    const checked = step % 4 === 0;
-    let ratio = 0;
-    for (let v = 0; v < n; v++) {
-      let total = 0;
-      for (let a = indptr[v]; a < indptr[v + 1]; a++) total += x[neighbors[a]] * size(a);
-      if (checked) ratio = Math.max(ratio, total / x[v]);
-      y[v] = (total + x[v]) / scale;
+    sumNeighbors(sizes, x, 0, y, 0);
+    if (step % 4 === 0) {
+      const ratio = y.reduce((most, total, v) => Math.max(most, total / x[v]), 0), done = ratio > bound * (1 - 1e-3);
+      bound = Math.min(bound, ratio);
+      if (done) break;
     }
-    [x, y] = [y, x];
-    if (!checked) continue;
-    const done = ratio > bound * (1 - 1e-3);
-    bound = Math.min(bound, ratio);
-    if (done) break;
-    const peak = x.reduce((a, b) => Math.max(a, b));
-    for (let v = 0; v < n; v++) x[v] = Math.max(x[v] / peak, 1e-150);
+    const peak = x.reduce((most, value, v) => Math.max(most, value + y[v]), 0);
+    x = x.map((value, v) => Math.max((value + y[v]) / peak, 1e-150));
   }
   return bound * (1 + 1e-12);
-}
-
-// The largest neighborhood of a graph: the sum of the sizes of the weights of its arcs.
-export function largestDegree({ n, indptr, weights }) {
-  let largest = 0;
-  for (let v = 0; v < n; v++) {
-    let total = indptr[v + 1] - indptr[v];
-    if (weights) {
-      total = 0;
-      for (let a = indptr[v]; a < indptr[v + 1]; a++) total += Math.abs(weights[a]);
-    }
-    largest = Math.max(largest, total);
-  }
-  return largest;
 }

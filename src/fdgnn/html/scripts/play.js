@@ -2,10 +2,9 @@
 
 import { draw, windowOf } from "./drawing.js";
 import { byId, element } from "./elements.js";
-import { pasting } from "./input.js";
 import { freePlace, place } from "./layout.js";
-import { BOND_NAMES } from "./molecules.js";
-import { applied, newEdge, newVertex } from "./sketch.js";
+import { applied, BOND_NAMES, newEdge, newVertex } from "./sketch.js";
+import { pasting } from "./stage.js";
 import { told } from "./verdict.js";
 
 export class Play {

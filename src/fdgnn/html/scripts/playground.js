@@ -1,12 +1,11 @@
 // Questions to workers, which run beside the page.
 
-import { tanh } from "./algebra.js";
 import { byId, choosable, root, tabbed, themed } from "./elements.js";
 import { structureOf, unpack, unzip } from "./graphs.js";
-import { noted, read } from "./input.js";
 import { modelOf } from "./model.js";
+import { tanh } from "./numerics.js";
 import { Play } from "./play.js";
-import { Stage } from "./stage.js";
+import { noted, read, Stage } from "./stage.js";
 import { Train } from "./train.js";
 import { Effects, flipping, tellTable } from "./verdict.js";
 import { Watch } from "./watch.js";
@@ -47,7 +46,6 @@ export class Background {
 // ---------------------------------------------------------------------- playground
 
 // The playground: a model that runs in the page.
-
 
 // Workers that train: as many as there are processors, as far as a browser tells.
 const TRAINERS = Math.max(1, Math.min(4, navigator.hardwareConcurrency || 2));

@@ -101,25 +101,12 @@ async function drawChart(place) {
 function listen(place, view) {
   // A finger cannot hover: a tap shows what a pointer over the mark would show.
   view.addEventListener("click", (event, item) => showTip(view, event, item, item?.tooltip));
-  const linked = place.closest("[data-linked]");
-  if (linked) {
-    view.addEventListener("click", (_, item) => follow(linked, item?.datum?.c ?? -1));
-    view.addEventListener("mouseover", (_, item) => follow(linked, item?.datum?.c ?? -1));
-    view.addEventListener("mouseout", () => follow(linked, -1));
-  }
   const map = place.closest("[data-map]");
   if (map) {
     view.addEventListener("click", (_, item) => {
       if (item?.datum?.graph !== undefined) maps.get(map).show(item.datum.graph);
     });
     maps.get(map).ready(view);
-  }
-}
-
-function follow(figure, number) {
-  for (const place of all(".chart", figure)) {
-    const view = views.get(place);
-    if (view && view.signal("hot") !== number) view.signal("hot", number).runAsync();
   }
 }
 

@@ -4,55 +4,35 @@
 //
 // States are kept neuron after neuron: X[h * n + v] is what neuron h says of vertex v.
 
-import { addRow, tanh } from "./algebra.js";
 import { spectralBound, sumNeighbors } from "./graphs.js";
+import { addRow, tanh } from "./numerics.js";
 
 const SWEEPS = 20000; // around a cycle of neurons, at most
 
-// The neurons of a layer in an order in which each comes after those that it reads; neurons that read
-// each other around a cycle are one part. Tarjan's strongly connected components, without recursion.
-export function partsOf(sources, H, C) {
-  const index = new Int32Array(H).fill(-1), lowest = new Int32Array(H), next = new Int32Array(H);
-  const waiting = new Uint8Array(H), stack = [], parts = [];
+// The neurons of a layer in an order in which each comes after those that it reads; neurons that read each other around a
+// cycle are one part. Tarjan's strongly connected components.
+function partsOf(sources, H, C) {
+  const index = new Int32Array(H).fill(-1), lowest = new Int32Array(H), waiting = new Uint8Array(H), stack = [], parts = [];
   let count = 0;
-  for (let root = 0; root < H; root++) {
-    if (index[root] >= 0) continue;
-    const way = [root];
-    while (way.length) {
-      const h = way[way.length - 1];
-      if (index[h] < 0) {
-        index[h] = lowest[h] = count++;
-        stack.push(h);
-        waiting[h] = 1;
-      }
-      if (next[h] < C) {
-        const s = sources[h * C + next[h]++];
-        if (index[s] < 0) way.push(s);
-        else if (waiting[s]) lowest[h] = Math.min(lowest[h], index[s]);
-        continue;
-      }
-      way.pop();
-      if (way.length) {
-        const reader = way[way.length - 1];
-        lowest[reader] = Math.min(lowest[reader], lowest[h]);
-      }
-      if (lowest[h] === index[h]) {
-        const part = [];
-        let s;
-        do {
-          s = stack.pop();
-          waiting[s] = 0;
-          part.push(s);
-        } while (s !== h);
-        parts.push({ neurons: inOrder(part, sources, C), cycles: part.length > 1 || reads(sources, C, h, h) });
-      }
+  const visit = (h) => {
+    index[h] = lowest[h] = count++;
+    stack.push(h);
+    waiting[h] = 1;
+    for (const s of sources.subarray(h * C, h * C + C)) {
+      if (index[s] < 0) visit(s);
+      if (waiting[s]) lowest[h] = Math.min(lowest[h], lowest[s]);
     }
-  }
+    if (lowest[h] < index[h]) return;
+    const part = stack.splice(stack.lastIndexOf(h)).reverse();
+    for (const s of part) waiting[s] = 0;
+    parts.push({ neurons: inOrder(part, sources, C), cycles: part.length > 1 || reads(sources, C, h, h) });
+  };
+  for (let h = 0; h < H; h++) if (index[h] < 0) visit(h);
   return parts;
 }
 
 // x[k ...] = tanh(d[i ...] + w s[j ...]), n entries; give the largest change.
-export function squashRow(D, i, w, S, j, X, k, n) {
+function squashRow(D, i, w, S, j, X, k, n) {
   let change = 0;
   for (let v = 0; v < n; v++) {
     const x = tanh(D[i + v] + w * S[j + v]), step = Math.abs(x - X[k + v]);
@@ -87,8 +67,8 @@ export class Layer {
   }
 
   // U W_I^T + bias for the states U of the layer below.
-  drive(below, n, D = new Float64Array(this.H * n)) {
-    const { sources, values } = this.inputs, C = sources.length / this.H;
+  drive(below, n) {
+    const { sources, values } = this.inputs, D = new Float64Array(this.H * n), C = sources.length / this.H;
     for (let h = 0; h < this.H; h++) {
       D.fill(this.bias[h], h * n, (h + 1) * n);
       for (let k = h * C; k < h * C + C; k++) addRow(D, h * n, values[k], below, sources[k] * n, n);
@@ -104,10 +84,9 @@ export class Layer {
     return squashRow(total, 0, values[last], S, sources[last] * n, X, first, n);
   }
 
-  // The fixed point, part by part; a cycle of neurons is swept until no state moves by more than `tol`. X and S, the
-  // states and their sums over neighbors, may be given as room to work in.
-  solve(structure, D, tol = 1e-15, [X, S] = [0, 1].map(() => new Float64Array(this.H * structure.n))) {
-    const { n } = structure;
+  // The fixed point, part by part; a cycle of neurons is swept until no state moves by more than `tol`.
+  solve(structure, D, tol = 1e-15) {
+    const { n } = structure, X = new Float64Array(this.H * n), S = new Float64Array(this.H * n);
     for (const { neurons, cycles } of this.parts) {
       for (let sweep = 0; sweep < (cycles ? SWEEPS : 1); sweep++) {
         let change = 0;
@@ -146,8 +125,8 @@ export class Layer {
 
 // What the first layer receives from a graph's labels (numbers in the vocabulary, -1 for none), features
 // (n rows of n_inputs), or, where there are neither, from the constant 1.
-export function firstDrive(layer, n, { codes = null, features = null, n_inputs = 1 }, D = new Float64Array(layer.H * n)) {
-  const { sources, values } = layer.inputs, C = sources.length / layer.H;
+function firstDrive(layer, n, { codes = null, features = null, n_inputs = 1 }) {
+  const D = new Float64Array(layer.H * n), { sources, values } = layer.inputs, C = sources.length / layer.H;
   for (let h = 0; h < layer.H; h++)
     for (let v = 0; v < n; v++) {
       let total = layer.bias[h];
@@ -161,7 +140,7 @@ export function firstDrive(layer, n, { codes = null, features = null, n_inputs =
 }
 
 // The sum of each neuron's states over all vertices.
-export function pooled(X, H, n) {
+function pooled(X, H, n) {
   const sums = new Float64Array(H);
   for (let h = 0; h < H; h++) for (let v = 0; v < n; v++) sums[h] += X[h * n + v];
   return sums;
@@ -169,11 +148,13 @@ export function pooled(X, H, n) {
 
 // A drawn reservoir, with the vertex labels that its first layer knows.
 export class Reservoir {
-  constructor({ layers, radii, vocabulary, n_inputs, parameters }) {
+  constructor({ layers, radii, vocabulary, n_inputs, parameters, settled }) {
     this.kind = "reservoir";
+    this.settled = settled; // a sweep that moves states by less has found the fixed point
     this.layers = layers;
     this.radii = radii; // rho(|W_H|) of each layer
-    this.codes = vocabulary && new Map(vocabulary.map((label, i) => [label, i]));
+    this.vocabulary = vocabulary && new Map(vocabulary.map((label, i) => [label, i]));
+    this.takesUnseen = parameters.handle_unknown === "ignore";
     this.n_inputs = n_inputs;
     this.parameters = parameters;
     this.H = layers[0].H;
@@ -182,37 +163,25 @@ export class Reservoir {
   }
 
   // rho(|W_H|) rho(|A|) of each layer: below 1 there is just one fixed point.
-  contractions(structure) {
-    const bound = spectralBound(structure);
+  contractions(structure, bound = spectralBound(structure)) {
     return Array.from(this.radii, (radius) => radius * bound);
   }
 
-  // Vertex labels that no training graph has.
-  unseen(graph) {
-    if (!this.codes) return [];
-    return [...new Set(graph.labels.filter((label) => !this.codes.has(label)))];
-  }
-
-  // Those that are refused.
-  refused(graph) {
-    return this.parameters.handle_unknown === "ignore" ? [] : this.unseen(graph);
-  }
-
   inputs(graph) {
-    const codes = this.codes && graph.labels.map((label) => this.codes.get(label) ?? -1);
+    const codes = this.vocabulary && graph.labels.map((label) => this.vocabulary.get(label) ?? -1);
     return { codes, features: graph.features, n_inputs: this.n_inputs };
   }
 
   // The states of all layers, [X, ...]. A graph that is certified to have just one fixed point gets it;
   // any other the states at which the paper's loop ends.
-  states(graph, structure) {
-    const literal = this.parameters.solver === "paper" || this.contractions(structure).some((c) => !(c < 1));
+  states(graph, structure, bound) {
+    const literal = this.parameters.solver === "paper" || this.contractions(structure, bound).some((c) => !(c < 1));
     const found = [];
     this.layers.forEach((layer, i) => {
       const D = i ? layer.drive(found[i - 1], structure.n) : firstDrive(layer, structure.n, this.inputs(graph));
       found.push(literal
         ? layer.iterate(structure, D, this.parameters.tol, this.parameters.max_iter).states
-        : layer.solve(structure, D));
+        : layer.solve(structure, D, this.settled));
     });
     return found;
   }
@@ -231,8 +200,8 @@ export class Reservoir {
   }
 
   // Features of a graph, and how a weighted sum of them is shared by its vertices.
-  encode(graph, structure) {
-    const n = structure.n, all = this.states(graph, structure), H = this.H;
+  encode(graph, structure, bound) {
+    const n = structure.n, all = this.states(graph, structure, bound), H = this.H;
     const features = new Float64Array(this.n_features);
     this.pooledLayers.forEach((i, slot) => features.set(pooled(all[i], H, n), slot * H));
     return {
@@ -247,54 +216,4 @@ export class Reservoir {
       },
     };
   }
-}
-
-// ---------------------------------------------------------------------- following
-
-// The paper's loop for layers with one connection per neuron, where there may be several states at rest, or none.
-//
-// Neurons on a cycle read nobody else, so each cycle is followed alone. Any other neuron has after t steps what the
-// neuron that it reads makes of t - 1 steps: only its last few states are needed, as many as the neurons that hang on
-// it ask for. If a cycle comes to rest, one state is enough.
-
-
-// The states after `most` steps from zero, to X, which is zero. A cycle that moves by less than `still` is at rest.
-// `roomFor(size)` gives an array to work in.
-export function follow(layer, structure, D, most, still, X, roomFor) {
-  const { n } = structure, { sources, values } = layer.recurrent, lags = (layer.lags ??= lagsOf(layer));
-  const n_rows = lags.reduce((sum, lag) => sum + lag + 1, 0), room = roomFor(n_rows * n).fill(0, 0, n_rows * n);
-  const rows = new Array(layer.H); // rows[h][l] is where A x[h] is, l steps before the last; just one where h is at rest
-  const step = (h, row) => squashRow(D, h * n, values[h], room, row, X, h * n, n);
-  const sum = (h, row) => sumNeighbors(structure, X, h * n, room, row);
-  let used = 0;
-  for (let h = 0; h < layer.H; h++) rows[h] = Array.from({ length: lags[h] + 1 }, () => n * used++);
-  for (const { neurons, cycles } of layer.parts) {
-    if (cycles) {
-      for (let t = 0, change = Infinity; t < most && change > still; t++) {
-        change = 0;
-        for (const h of neurons) change = Math.max(change, step(h, rows[sources[h]][0]));
-        for (const h of neurons) {
-          rows[h].unshift(rows[h].pop());
-          sum(h, rows[h][0]);
-        }
-        if (change <= still) for (const h of neurons) rows[h].length = 1;
-      }
-    } else {
-      const [h] = neurons, before = rows[sources[h]];
-      if (before.length === 1) rows[h].length = 1;
-      for (let l = Math.min(rows[h].length, most) - 1; l >= 0; l--) {
-        step(h, before[Math.min(l + 1, before.length - 1)]);
-        if (layer.read[h]) sum(h, rows[h][l]);
-      }
-    }
-  }
-}
-
-// How many states before the last are asked for, of each neuron.
-function lagsOf({ H, parts, recurrent: { sources } }) {
-  const lags = new Int32Array(H);
-  for (const { neurons: [h], cycles } of [...parts].reverse()) {
-    if (!cycles) lags[sources[h]] = Math.max(lags[sources[h]], lags[h] + 1);
-  }
-  return lags;
 }

@@ -1,10 +1,10 @@
-// What all parts of the page share: the model, the graph that is on the canvas, and who wants to know of changes.
+// What all parts of the page share: the model, the graph on the canvas, who wants to know of changes, and graphs that
+// people type or paste: SMILES, and lists of edges.
 
-import { written } from "./elements.js";
+import { byId, element, written } from "./elements.js";
 import { graphsOf } from "./graphs.js";
 import { apart, place } from "./layout.js";
-import { BOND_NAMES, BOND_ORDERS } from "./molecules.js";
-import { atomsOf, graphOf, History, Sketch, withGivenAtoms } from "./sketch.js";
+import { atomsOf, BOND_NAMES, BOND_ORDERS, graphOf, History, ringEdges, Sketch, withAromaticRings, withGivenAtoms } from "./sketch.js";
 
 const COMMON = ["C", "N", "O", "F", "S", "Cl", "Br", "P", "I"];
 
@@ -81,7 +81,7 @@ export class Stage {
 
   explained() {
     if (!this.sketch.vertices.length) return { empty: true };
-    const graph = this.graph(), refused = this.model.refused(graph);
+    const graph = this.graph(), refused = this.model.unseen(graph, true);
     if (refused.length) return { refused, graph };
     return { ...this.model.explain(graph), graph, unseen: this.model.unseen(graph), unseenEdges: this.model.unseenEdges(graph) };
   }
@@ -216,4 +216,238 @@ export class Stage {
     this.history.begin(sketch);
     this.tell();
   }
+}
+
+// ---------------------------------------------------------------------- reading what people type
+
+class ReadingError extends Error {}
+
+const ORGANIC = /^(Cl|Br|B|C|N|O|P|S|F|I|b|c|n|o|p|s)/;
+const BRACKET = /^\[(\d+)?([A-Z][a-z]?|[bcnops]|se|as)(@{0,2}(?:TH\d|AL\d|SP\d)?)(H\d*)?([+-]+\d*)?(?::\d+)?\]/;
+const BONDS = new Map([["-", 1], ["=", 2], ["#", 3], [":", 1.5], ["/", 1], ["\\", 1]]);
+
+// Atoms {element, charge, aromatic, hydrogens} and bonds {u, v, order} of a SMILES. Stereo marks are passed over.
+function readSmiles(text) {
+  const atoms = [], bonds = [], branches = [], rings = new Map();
+  let rest = text.trim(), last = null, order = null;
+  const where = () => `after “${text.trim().slice(0, text.trim().length - rest.length)}”`;
+  const fail = (why) => { throw new ReadingError(`This SMILES cannot be read: ${why}.`); };
+  const bind = (u, v, given) => bonds.push({ u, v, order: given ?? (atoms[u].aromatic && atoms[v].aromatic ? null : 1) });
+  const put = (atom) => {
+    atoms.push(atom);
+    if (last !== null) bind(last, atoms.length - 1, order);
+    last = atoms.length - 1;
+    order = null;
+  };
+  while (rest) {
+    let found;
+    if ((found = ORGANIC.exec(rest))) {
+      const symbol = found[0], aromatic = symbol === symbol.toLowerCase();
+      put({ element: aromatic ? symbol.toUpperCase() : symbol, charge: 0, aromatic, hydrogens: null });
+    } else if ((found = BRACKET.exec(rest))) {
+      put(bracketAtom(found));
+    } else if ((found = /^(%\d\d|\d)/.exec(rest))) {
+      if (last === null) fail(`a ring begins before the first atom`);
+      const name = found[0].replace("%", "");
+      if (rings.has(name)) {
+        const [u, first] = rings.get(name);
+        if (u === last) fail(`a ring closes on its own atom ${where()}`);
+        bind(u, last, first ?? order);
+        rings.delete(name);
+      } else rings.set(name, [last, order]);
+      order = null;
+    } else if ((found = /^[-=#:/\\]/.exec(rest))) order = BONDS.get(found[0]);
+    else if ((found = /^\(/.exec(rest))) branches.push(last);
+    else if ((found = /^\)/.exec(rest))) {
+      if (!branches.length) fail(`a bracket closes that was not opened ${where()}`);
+      last = branches.pop();
+    } else if ((found = /^\./.exec(rest))) last = null;
+    else fail(`“${rest.slice(0, 8)}” ${where()} is not known to this page`);
+    rest = rest.slice(found[0].length);
+  }
+  if (rings.size) fail(`ring ${[...rings.keys()][0]} is not closed`);
+  if (branches.length) fail("a bracket is not closed");
+  if (!atoms.length) fail("it has no atoms");
+  settleAromatic(atoms, bonds);
+  return { atoms, bonds };
+}
+
+function bracketAtom([, , symbol, , hydrogens, charge]) {
+  const aromatic = symbol === symbol.toLowerCase();
+  const element = symbol[0].toUpperCase() + symbol.slice(1);
+  if (element === "H") throw new ReadingError("Hydrogens as atoms of their own are not read: leave them out.");
+  const many = hydrogens ? Number(hydrogens.slice(1) || 1) : 0;
+  let sum = 0;
+  if (charge) {
+    const digits = charge.replace(/[+-]/g, "");
+    sum = (charge[0] === "+" ? 1 : -1) * (digits ? Number(digits) : charge.length);
+  }
+  return { element, charge: sum, aromatic, hydrogens: many };
+}
+
+// A bond between two aromatic atoms is aromatic if it lies on a ring, else single.
+function settleAromatic(atoms, bonds) {
+  const inRing = ringEdges(atoms.length, bonds);
+  bonds.forEach((bond, e) => {
+    bond.implied = bond.order === null;
+    bond.order ??= inRing[e] ? 1.5 : 1;
+  });
+}
+
+// ---------------------------------------------------------------------- lists of edges
+
+const LINK = /^(.+?)(->|--|-|,|\s)\s*(.+)$/;
+const NAME = /^[\p{L}\p{N}_.]+$/u;
+
+// What is told of a text that is no list of edges.
+function noEdges(text) {
+  const short = text.trim().length > 40 ? `${text.trim().slice(0, 40)} …` : text.trim();
+  return new ReadingError(`“${short}” is no list of edges: this page takes pairs of vertices, such as 0-1 1-2 2-0, and no SMILES.`);
+}
+
+// Vertices by name, and edges: `0-1 1-2`, one pair per line or between spaces; `a b` per line as well.
+// A name may carry a label: `1:C-2:O`. A single name is a vertex without edges.
+function readEdges(text) {
+  const names = new Map(), labels = [], edges = [];
+  const vertex = (word) => {
+    const [, name, label] = /^([^:]+)(?::(.+))?$/.exec(word.trim()) ?? [null, word.trim(), undefined];
+    if (!NAME.test(name)) throw noEdges(text);
+    if (!names.has(name)) {
+      names.set(name, names.size);
+      labels.push(null);
+    }
+    const v = names.get(name);
+    if (label !== undefined) labels[v] = label;
+    return v;
+  };
+  const between = /[^\s,-]-/.test(text) ? /[\n;,]+/ : /[\n;]+/; // with 0-1, 1-2 commas stand between edges
+  for (const line of text.split(between).map((each) => each.trim()).filter(Boolean)) {
+    const words = line.split(/\s+/);
+    const pairs = words.some((word) => /[^-]-[^-]|->|--|,/.test(word)) || words.length !== 2 ? words : [line];
+    for (const pair of pairs) {
+      const found = LINK.exec(pair);
+      if (!found) vertex(pair);
+      else edges.push([vertex(found[1]), vertex(found[3])]);
+    }
+  }
+  if (!names.size) throw new ReadingError("There is no edge: write pairs of vertices, such as 0-1 1-2 2-0.");
+  if (names.size > 2000) throw new ReadingError("That is more than 2000 vertices, which is too much for this page.");
+  return { names: [...names.keys()], labels, edges };
+}
+
+// ---------------------------------------------------------------------- pasting
+
+// Graphs that people type: SMILES where graphs are molecules, else lists of edges.
+
+const SMILES_HELP = "A SMILES: atoms B C N O P S F Cl Br I and [brackets], bonds, branches, rings, charges. Stereo marks are passed over. Enter draws it.";
+const EDGES_HELP = "A list of edges: 0-1 1-2 2-0, or two names per line. Ctrl+Enter draws it.";
+const LABELS_HELP = " A vertex may say its label after a colon, once: ";
+
+export function pasting(stage, start) {
+  const text = byId("text"), problem = byId("paste-problem");
+  const labels = stage.kind.vertices === "labels" && !stage.rules;
+  const example = labels ? exampleWith(stage) : "";
+  byId("paste-summary").textContent = stage.rules ? "Type a SMILES" : "Type a graph";
+  byId("paste-what").textContent = stage.rules ? SMILES_HELP : EDGES_HELP + (labels ? LABELS_HELP + example : "");
+  text.placeholder = stage.rules ? "CC(=O)Oc1ccccc1C(=O)O" : example || "0-1 1-2 2-0";
+  text.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || !(stage.rules || event.ctrlKey)) return;
+    event.preventDefault();
+    byId("paste").requestSubmit();
+  });
+  byId("paste").addEventListener("submit", (event) => {
+    event.preventDefault();
+    problem.textContent = "";
+    try {
+      const { sketch, note } = read(stage, text.value);
+      start(sketch);
+      problem.textContent = note ?? "";
+    } catch (error) {
+      if (!(error instanceof ReadingError)) throw error;
+      problem.textContent = error.message;
+    }
+  });
+}
+
+function exampleWith(stage) {
+  const [a, b = a] = (stage.palette.labels ?? []).slice(0, 2).map((label) => stage.labelName(label));
+  return a === undefined ? "" : `0:${a}-1:${b} 1-2:${a} 2-0`;
+}
+
+// A sketch from what was typed; raises ReadingError with the reason if it is none.
+export function read(stage, text) {
+  if (!stage.rules) return plain(stage, text);
+  if (/\s/.test(text.trim())) throw new ReadingError("That is no SMILES: it must be one word, such as CCO.");
+  const written = readSmiles(text), { atoms, bonds } = withAromaticRings(written.atoms, written.bonds);
+  const places = place(atoms.length, bonds.map((b) => [b.u, b.v]));
+  const vertices = atoms.map((atom, v) => ({ x: places[v][0], y: places[v][1], atom }));
+  const bare = new Sketch(vertices, bonds, false);
+  checkBonds(bare, written.atoms);
+  const notes = [];
+  if (stage.rules.standardize) notes.push("The model's molecules were standardized before it saw them; this one is taken as it is.");
+  if (stage.rules.stereo && /[@/\\]/.test(text)) notes.push("The model knows stereo, which this page cannot work out: it is left out.");
+  return { sketch: withGivenAtoms(bare), note: notes.join(" ") };
+}
+
+// Refuse atoms outside of brackets that have more bonds than they can, as Python does.
+function checkBonds(sketch, written) {
+  const v = atomsOf(sketch).findIndex(({ over }, i) => over && written[i].hydrogens === null);
+  if (v < 0) return;
+  const { element, bonds } = atomsOf(sketch)[v];
+  throw new ReadingError(`This SMILES is no molecule: its atom ${v}, ${element}, has bonds for ${bonds}, more than it can have. Charges stand in brackets, as in C[N+](=O)[O-].`);
+}
+
+function plain(stage, text) {
+  const { names, labels, edges } = readEdges(text), { palette, kind } = stage;
+  const places = place(names.length, edges);
+  const byName = new Map((palette.labels ?? []).map((label) => [stage.labelName(label), label]));
+  const known = new Map((palette.labels ?? []).map((label) => [String(label), label]));
+  const named = (name) => byName.get(name.replace(/[\d_]+$/, "")); // C1 and C2 are named after the label C
+  const alone = (name, v) => /^\d+$/.test(name) || labels[v] !== null || named(name) !== undefined;
+  if (!edges.length && !names.every(alone)) throw noEdges(text);
+  let n_bare = 0;
+  const labelOf = (word, name) => {
+    if (kind.vertices !== "labels") return null;
+    if (word === null && named(name) === undefined) n_bare += 1;
+    if (word === null) return named(name) ?? palette.labels[0];
+    const found = byName.get(word) ?? known.get(word);
+    if (found === undefined) throw new ReadingError(`The model knows no vertex label “${word}”; it knows ${[...byName.keys()].slice(0, 12).join(", ")}.`);
+    return found;
+  };
+  const edgeLabel = palette.edgeLabels?.[Math.max(0, palette.edgeLabels.findIndex((l) => stage.edgeLabelName(l) === "single"))] ?? null;
+  let sketch = new Sketch(names.map((name, v) => ({
+    x: places[v][0], y: places[v][1], label: labelOf(labels[v], name), features: palette.features,
+  })), [], kind.directed);
+  for (const [u, v] of edges) sketch = sketch.withEdge({ u, v, label: edgeLabel, weight: palette.weighted ? 1 : null });
+  const taken = n_bare ? stage.labelName(palette.labels[0]) : "";
+  return { sketch, note: n_bare ? `${n_bare === 1 ? "One vertex says" : `${n_bare} vertices say`} no label after a colon, and ${n_bare === 1 ? "is" : "are"} taken as “${taken}”.` : "" };
+}
+
+// The notes below the canvas.
+export function noted(stage) {
+  const notes = [...stage.content.notes];
+  if (stage.rules) {
+    notes.push("After a change the page works out neighbors, hydrogens and rings of each atom as the model reads them. It does not look for aromatic rings again: a bond is aromatic until you change it"
+      + (stage.rules.atoms === "rich" ? ", and hybridization is estimated from the bonds." : "."));
+  }
+  if (stage.kind.vertices === "features" && !stage.rules) notes.push("Vertices carry numbers, which the page keeps as they are. A new vertex has those of the vertex it is added to.");
+  stage.listeners.push(({ moved }) => {
+    if (moved) return;
+    byId("notes").replaceChildren(...[...unseenNotes(stage), ...notes].map((text) => element("p", { class: "note" }, text)));
+  });
+}
+
+// Notes on labels that the model has not seen, but takes.
+function unseenNotes(stage) {
+  const { unseen = [], unseenEdges = [], graph } = stage.explanation;
+  if (unseen.length && graph.labels.every((label) => unseen.includes(label))) {
+    return ["No vertex label of this graph occurs in training: the prediction means nothing."];
+  }
+  const note = (what, labels) => (labels.length
+    ? [`Labels that do not occur in training, ${what}: ${labels.slice(0, 8).map((label) => `“${label}”`).join(", ")}${labels.length > 8 ? ", …" : ""}. The prediction rests on the rest of the graph.`]
+    : []);
+  return [
+    ...note(stage.molecule ? "atoms" : "vertices", unseen.map((label) => stage.labelName(label))),
+    ...note(stage.molecule ? "bonds" : "edges", unseenEdges.map((label) => stage.edgeLabelName(label))),
+  ];
 }

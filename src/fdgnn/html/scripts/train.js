@@ -5,15 +5,14 @@ import { byId, copies, element, shape } from "./elements.js";
 import { trainedModel } from "./training.js";
 
 const SLIDERS = [
-  { name: "rho", label: "ρ", words: "how far a vertex hears (effective spectral radius)", min: 0.02, max: 1.5, step: 0.02, value: 0.9 },
-  { name: "omega1", label: "ω(1)", words: "how loud the labels of vertices are", min: 0.02, max: 2, step: 0.02, value: 1 },
-  { name: "omega", label: "ω", words: "how loud a layer is for the next", min: 0.02, max: 2, step: 0.02, value: 1 },
-  { name: "depth", label: "Layers", words: "each reads the one below", min: 1, max: 6, step: 1, value: 3 },
+  { name: "rho", label: "ρ", words: "effective spectral radius", min: 0.02, max: 1.5, step: 0.02, value: 0.9 },
+  { name: "omega1", label: "ω(1)", words: "input scaling", min: 0.02, max: 2, step: 0.02, value: 1 },
+  { name: "omega", label: "ω", words: "scaling between layers", min: 0.02, max: 2, step: 0.02, value: 1 },
+  { name: "depth", label: "Layers", words: "each reads the fixed point of the one below", min: 1, max: 6, step: 1, value: 3 },
   { name: "units", label: "Units", words: "neurons in each layer", min: 5, max: 100, step: 5, value: 50 },
-  { name: "strength", label: "λ", words: "regularization strength of the readout (alpha): large is smooth", min: -6, max: 3, step: 0.25, value: -3 },
-  { name: "seed", label: "Seed", words: "other random weights: random_state", min: 0, max: 50, step: 1, value: 0 },
+  { name: "strength", label: "λ", words: "regularization strength of the readout (alpha)", min: -6, max: 3, step: 0.25, value: -3 },
+  { name: "seed", label: "Seed", words: "random initialization (random_state)", min: 0, max: 50, step: 1, value: 0 },
 ];
-const FEW = 30; // graphs
 const SIGNS = ["M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0", "M-4 -4h8v8h-8z", "M0 -5l5 9h-10z", "M-5 0l5 -5l5 5l-5 5z", "M-4.5 -1.5h3v-3h3v3h3v3h-3v3h-3v-3h-3z"];
 
 export class Train {
@@ -26,7 +25,7 @@ export class Train {
     this.summary = byId("summary").textContent;
     this.training = stage.content.training;
     const { graphs } = stage.content, some = graphs.list.length;
-    byId("train-lead").textContent = `The paper's model on ${some === graphs.n_all ? `the ${some}` : `${some} of the ${graphs.n_all}`} graphs of ${stage.content.dataset}. Nothing in it is trained but a linear readout, so a move of a slider draws the reservoir, embeds all graphs, solves the readout and tries it on graphs held out, in this page.`;
+    byId("train-lead").textContent = `The paper's model on ${some === graphs.n_all ? `the ${some}` : `${some} of the ${graphs.n_all}`} graphs of ${stage.content.dataset}. Only a linear readout is trained, so a move of a slider draws the reservoir, embeds all graphs, and cross-validates the readout, in this page.`;
     this.makeSliders();
     copies(byId("copy-code"), () => this.code());
     byId("map").addEventListener("click", ({ target }) => this.showGraph(target));
@@ -105,16 +104,10 @@ export class Train {
     const card = (value, words) => element("div", {}, element("p", { class: "value" }, value), element("p", {}, words));
     const made = result.accuracy === null
       ? [card("–", "The readout has no solution with this regularization strength: give a larger one.")]
-      : [card(`${(100 * result.accuracy).toFixed(1)} %`, `accuracy held out, ${this.training.n_folds} folds; the most common class has ${(100 * this.majority()).toFixed(1)} %${this.few()}`)];
-    made.push(card(`${result.contractions.filter((c) => c < 1).length} of ${n}`, "graphs are certified to come to rest in one way"));
+      : [card(`${(100 * result.accuracy).toFixed(1)} %`, `accuracy, ${this.training.n_folds}-fold cross-validation; majority class: ${(100 * this.majority()).toFixed(1)} %`)];
+    made.push(card(`${result.contractions.filter((c) => c < 1).length} of ${n}`, "graphs are certified to have one fixed point"));
     made.push(card(`${milliseconds.toFixed(0)} ms`, `from slider to here: graphs ${result.times.embedding.toFixed(0)}, readout ${result.times.readout.toFixed(0)}`));
     byId("train-cards").replaceChildren(...made);
-  }
-
-  // What is told beside an accuracy of so few graphs that each of them is several points.
-  few() {
-    const n = this.stage.examples.length;
-    return n < FEW ? `; on ${n} graphs it says little` : "";
   }
 
   majority() {
@@ -127,7 +120,7 @@ export class Train {
     this.showMap(result);
     const beyond = result.contractions.filter((c) => !(c < 1)).length;
     histogram(byId("stability"), result.contractions, { across: "ρ(|W|) ρ(A) of each graph", words: `Histogram of the contraction of ${result.contractions.length} graphs; ${beyond} are at 1 or above` });
-    byId("stability-words").textContent = `Left of 1 the states of a graph come to rest in one way only. ${beyond ? `${beyond} graphs are beyond: there the paper's loop is followed for 50 steps.` : "All graphs are there."}`;
+    byId("stability-words").textContent = `Left of 1 a graph has one fixed point. ${beyond ? `${beyond} graphs are beyond: there the paper's loop runs for at most 50 iterations.` : "All graphs are there."}`;
   }
 
   showMap({ places, shares, right }) {
@@ -142,7 +135,7 @@ export class Train {
         class: `point${kind}`, style: `fill: var(--c${(answer % 7) + 1})`,
       });
       point.dataset.graph = g;
-      point.append(shape("title", {}, `graph ${examples[g].id}, ${this.stage.truthOf(g)}${kind ? ", answered wrongly" : ""}`));
+      point.append(shape("title", {}, `graph ${examples[g].id}, ${this.stage.truthOf(g)}${kind ? ", predicted wrongly" : ""}`));
       return point;
     }));
     const key = this.stage.content.graphs.classes.map((name, c) => {
@@ -152,8 +145,8 @@ export class Train {
     });
     const outlined = shape("svg", { viewBox: "-6 -6 12 12" });
     outlined.append(shape("path", { d: SIGNS[0], style: "fill: none; stroke: var(--ink); stroke-width: 1.6px" }));
-    byId("map-key").replaceChildren(...key, element("li", {}, outlined, "answered wrongly when held out"));
-    byId("map-words").textContent = `Graphs that are alike for the model lie close together: two principal components, with ${shares.map((s) => `${(100 * s).toFixed(0)} %`).join(" and ")} of the variance. A click opens the graph.`;
+    byId("map-key").replaceChildren(...key, element("li", {}, outlined, "predicted wrongly out of fold"));
+    byId("map-words").textContent = `Two principal components of the features, with ${shares.map((s) => `${(100 * s).toFixed(0)} %`).join(" and ")} of the variance. A click opens the graph.`;
   }
 
   showGraph(target) {
@@ -192,7 +185,7 @@ export class Train {
     this.openPlay();
   }
 
-  // Python that gives the same reservoir, readout and held-out accuracy.
+  // Python that gives the same reservoir, readout and cross-validation accuracy.
   code() {
     const { depth, units, rho, omega1, omega, alpha, seed } = this.settings();
     return [
@@ -204,13 +197,13 @@ export class Train {
       `    n_layers=${depth}, n_units=${units}, effective_spectral_radius=${rho}, input_scaling=${omega1},`,
       `    inter_layer_scaling=${omega}, alpha=${alpha}, random_state=${seed}, tol=1e-9,`,
       ").fit(graphs, y)", "",
-      "# The accuracy on graphs that the readout has not seen, as on the page",
+      "# Cross-validation accuracy of the readout, as on the page",
       "X = model.estimators_[0].features(graphs)",
       "targets = np.where(y[:, None] == model.classes_, 1.0, -1.0)",
       `folds = StratifiedKFold(${this.training.n_folds}, shuffle=True, random_state=0)`,
       `ridge = Ridge(alpha=${alpha}, solver="svd")`,
       "outputs = cross_val_predict(ridge, X, targets, cv=list(folds.split(X, y)))",
-      'print("held-out accuracy", (model.classes_[outputs.argmax(axis=1)] == y).mean())',
+      'print("cross-validation accuracy", (model.classes_[outputs.argmax(axis=1)] == y).mean())',
     ].join("\n");
   }
 }

@@ -1,14 +1,11 @@
 // Training in the page: reservoirs drawn as in Python, all graphs embedded, the readout solved in closed form.
 
-import { addRow, cholesky, dotRow, gram, largestEigenvalue, principalMap, products, solveLower, solveUpper } from "./algebra.js";
-import { quotientOf, spectralBound, structureOf, union } from "./graphs.js";
-import { Estimator, Model } from "./model.js";
-import { MATRIX, Stream } from "./random.js";
-import { Expansion, LinearReadout } from "./readouts.js";
-import { firstDrive, follow, Layer, Reservoir } from "./reservoir.js";
+import { spectralBound, structureOf } from "./graphs.js";
+import { Estimator, Expansion, LinearReadout, Model } from "./model.js";
+import { addRow, cholesky, dotRow, gram, largestEigenvalue, MATRIX, principalMap, products, solveLower, solveUpper, Stream } from "./numerics.js";
+import { Layer, Reservoir } from "./reservoir.js";
 
-const SETTLED = 1e-11; // a state that moves by less in a sweep is taken for settled
-const CHUNK = 256; // vertices that are solved together: their states stay in the processor's cache
+const SETTLED = 1e-11; // a state that moves by less in a sweep has converged
 const TOL = 1e-9, MOST_STEPS = 50; // of the paper's loop, for graphs without a certificate; as in the code that is given
 
 // ---------------------------------------------------------------------- drawing
@@ -67,7 +64,7 @@ function withoutMeans(A, n, width) {
 }
 
 // Ridge regression of targets Y (n, q) on features X (n, P): weights and intercepts, or null without a solution.
-export function fitRidge(X, n, P, Y, q, alpha) {
+function fitRidge(X, n, P, Y, q, alpha) {
   const [mean, Z] = withoutMeans(X, n, P), [level, T] = withoutMeans(Y, n, q), W = new Float64Array(P * q);
   const moment = (S) => {
     for (let i = 0; i < n; i++) for (let p = 0; p < P; p++) addRow(W, p * q, Z[i * P + p], S, i * q, q);
@@ -85,7 +82,7 @@ export function fitRidge(X, n, P, Y, q, alpha) {
 }
 
 // Out-of-fold outputs (n, q): each sample's by the regression on the other folds.
-export function outOfFold(X, n, P, Y, q, alpha, fold) {
+function outOfFold(X, n, P, Y, q, alpha, fold) {
   const outputs = new Float64Array(n * q), all = [...fold.keys()];
   for (const left of new Set(fold)) {
     const rest = all.filter((i) => fold[i] !== left), m = rest.length;
@@ -115,16 +112,13 @@ export class Trainer {
     this.folds = folds;
     this.structures = graphs.map(structureOf);
     this.bounds = this.structures.map(spectralBound);
-    this.quotients = this.structures.map((structure, g) => quotientOf(structure, this.firstOf(g)));
     this.q = classes.length === 2 ? 1 : classes.length;
     this.Y = Float64Array.from(graphs.flatMap(({ answer }) =>
       this.q === 1 ? [answer === 1 ? 1 : -1] : classes.map((_, c) => (c === answer ? 1 : -1))));
     this.layerOf = remembered(drawLayer, 200);
     this.expansionOf = remembered(drawExpansion, 6);
-    this.statesOf = remembered(() => ({ pooled: [] }), 4);
-    this.chunksOf = remembered((some) => this.chunked(some), 4);
+    this.statesOf = remembered((embed) => embed(), 4);
     this.axes = null;
-    this.rooms = {};
   }
 
   n_inputs() {
@@ -144,82 +138,14 @@ export class Trainer {
   }
 
   // Pooled states of the last layer, row after row, of every `of`-th graph from graph `k` on: the share of one of several
-  // workers. Graphs are solved in chunks, certified ones apart, and those together that come to rest about as fast.
+  // workers.
   embed(settings, { k, of }) {
-    const { seed, units, rho, omega1, omega, depth } = settings, own = [...this.graphs.keys()].filter((g) => g % of === k);
-    const known = this.statesOf([k, of, seed, units, rho, omega1, omega].join(" "));
-    if (known.pooled.length < depth) {
-      const layers = this.layersOf(settings, depth), radius = Math.max(...layers.map(radiusOf));
-      const sums = layers.map(() => new Float64Array(this.graphs.length * units));
-      for (const certified of [true, false]) {
-        const some = own.filter((g) => radius * this.bounds[g] < 1 === certified).sort((a, b) => this.bounds[a] - this.bounds[b]);
-        for (const chunk of this.chunksOf(some.join(" "), some)) this.solve(layers, chunk, certified, sums);
-      }
-      known.pooled = sums;
-    }
-    const rows = new Float64Array(own.length * units), sums = known.pooled[depth - 1];
-    own.forEach((g, i) => rows.set(sums.subarray(g * units, (g + 1) * units), i * units));
-    return rows;
-  }
-
-  // What the first layer reads at some vertices of a graph: numbers of labels, or features.
-  inputsOf(g, vertices) {
-    const { labels, features } = this.graphs[g], width = this.kind.n_inputs;
-    if (this.kind.vertices === "labels") {
-      this.codes ??= new Map(this.kind.labels.map((label, i) => [label, i]));
-      return { codes: vertices.map((v) => this.codes.get(labels[v]) ?? -1) };
-    }
-    if (this.kind.vertices !== "features") return {};
-    return { features: vertices.flatMap((v) => [...features.subarray(v * width, (v + 1) * width)]), n_inputs: width };
-  }
-
-  // What a vertex brings, as a text.
-  firstOf(g) {
-    return [...Array(this.graphs[g].n).keys()].map((v) => Object.values(this.inputsOf(g, [v])).join(" "));
-  }
-
-  // Graphs in groups of about CHUNK vertices: each is a union of quotients, with its inputs.
-  chunked(some) {
-    const groups = [];
-    let n = Infinity;
-    for (const g of some) {
-      n += this.quotients[g].n;
-      if (n > CHUNK) {
-        groups.push([]);
-        n = this.quotients[g].n;
-      }
-      groups.at(-1).push(g);
-    }
-    return groups.map((group) => {
-      const quotients = group.map((g) => this.quotients[g]), each = group.map((g) => this.inputsOf(g, this.quotients[g].ones));
-      const joined = (name) => each[0][name] && each.flatMap((inputs) => inputs[name]);
-      const inputs = { codes: joined("codes"), features: joined("features"), n_inputs: this.kind.n_inputs };
-      return { group, structure: union(quotients), sizes: Float64Array.from(quotients.flatMap(({ sizes }) => sizes)), inputs };
-    });
-  }
-
-  // Arrays to work in, which are used again and again.
-  roomFor(size, name, count) {
-    if (!(this.rooms[name]?.[0].length >= size)) this.rooms[name] = Array.from({ length: count }, () => new Float64Array(size));
-    return this.rooms[name];
-  }
-
-  // Certified graphs get their fixed point, others the state at which the paper's loop ends.
-  solve(layers, { group, structure, sizes, inputs }, certified, sums) {
-    const { n, starts } = structure, H = layers[0].H, [D, S, ...states] = this.roomFor(H * n, "solving", 4);
-    layers.forEach((layer, i) => {
-      const X = states[i % 2].fill(0, 0, H * n);
-      if (i) layer.drive(states[(i + 1) % 2], n, D);
-      else firstDrive(layer, n, inputs, D);
-      if (certified) layer.solve(structure, D, SETTLED, [X, S.fill(0, 0, H * n)]);
-      else follow(layer, structure, D, MOST_STEPS, SETTLED, X, (size) => this.roomFor(size, "following", 1)[0]);
-      group.forEach((g, k) => {
-        for (let h = 0; h < H; h++) {
-          let total = 0;
-          for (let v = starts[k]; v < starts[k + 1]; v++) total += sizes[v] * X[h * n + v];
-          sums[i][g * H + h] = total;
-        }
-      });
+    const { seed, units, rho, omega1, omega, depth } = settings;
+    return this.statesOf([k, of, seed, units, rho, omega1, omega, depth].join(" "), () => {
+      const reservoir = reservoirWith(this.layersOf(settings, depth), this.kind, SETTLED), own = [...this.graphs.keys()].filter((g) => g % of === k);
+      const rows = new Float64Array(own.length * units);
+      own.forEach((g, i) => rows.set(reservoir.encode(this.graphs[g], this.structures[g], this.bounds[g]).features, i * units));
+      return rows;
     });
   }
 
@@ -265,14 +191,18 @@ export class Trainer {
 
 const winner = (outputs) => (outputs.length === 1 ? Number(outputs[0] > 0) : outputs.indexOf(Math.max(...outputs)));
 
-// A model from weights that a trainer gave.
-export function trainedModel({ layers, projection, units, weights, intercept }, { kind, classes }) {
-  const made = layers.map(({ inputs, recurrent, bias }) => new Layer(inputs, recurrent, bias));
-  const reservoir = new Reservoir({
-    layers: made, radii: made.map(radiusOf), n_inputs: kind.n_inputs,
+// A reservoir that gives the features of the paper's model, as the Python code that the page shows.
+function reservoirWith(layers, kind, settled) {
+  return new Reservoir({
+    layers, radii: layers.map(radiusOf), n_inputs: kind.n_inputs, settled,
     vocabulary: kind.vertices === "labels" ? kind.labels : null,
     parameters: { pooled_layers: "last", solver: "auto", tol: TOL, max_iter: MOST_STEPS, handle_unknown: "ignore" },
   });
-  const block = { encoder: reservoir, expansion: new Expansion(projection, units), scale: 1 };
+}
+
+// A model from weights that a trainer gave.
+export function trainedModel({ layers, projection, units, weights, intercept }, { kind, classes }) {
+  const encoder = reservoirWith(layers.map(({ inputs, recurrent, bias }) => new Layer(inputs, recurrent, bias)), kind);
+  const block = { encoder, expansion: new Expansion(projection, units), scale: 1 };
   return new Model({ estimators: [Estimator.of("reservoir", block, new LinearReadout(weights, intercept))], classes, kind });
 }

@@ -70,7 +70,6 @@ export function tellTable(stage) {
 // What vertices show: what each adds to the score, or what the score loses without it. The second takes a run of the
 // model for each vertex, beside the page.
 
-
 export class Effects {
   constructor(stage, makeBackground) {
     this.stage = stage;
@@ -149,7 +148,6 @@ function sign(kind) {
 // ---------------------------------------------------------------------- flipping
 
 // "What is the smallest change that flips the class?": all single changes are tried, beside the page.
-
 
 export function flipping(stage, play, background) {
   const button = byId("flip"), progress = byId("flip-progress"), list = byId("flips");

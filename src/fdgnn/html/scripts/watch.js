@@ -1,4 +1,4 @@
-// Watching a part of the model at work: states that come to rest, or colors that are refined.
+// Watching a part of the model at work: states that converge, or WL labels that are refined.
 
 import { curves, draw, heat, windowOf } from "./drawing.js";
 import { byId, element, shape, signed } from "./elements.js";
@@ -63,7 +63,7 @@ export class Watch {
       byId("watched").replaceChildren();
       return;
     }
-    this.film = part.block.encoder.kind === "reservoir" ? new ReservoirFilm(stage, graph, part) : new ColorFilm(stage, graph, part, this);
+    this.film = part.block.encoder.kind === "reservoir" ? new ReservoirFilm(stage, graph, part) : new LabelFilm(stage, graph, part, this);
     byId("watch-lead").textContent = this.film.lead;
     byId("step").max = String(this.film.length - 1);
     byId("watch-panel").replaceChildren(...this.film.panel);
@@ -100,7 +100,7 @@ export class Watch {
   }
 }
 
-// ---------------------------------------------------------------------- states that come to rest
+// ---------------------------------------------------------------------- states that converge
 
 // Between the two inks of the page: −1 blue, 0 gray, +1 red; told apart by color-blind people, and by depth.
 const inkOf = (value) => {
@@ -119,7 +119,7 @@ class ReservoirFilm {
     this.length = this.frames.length;
     this.pace = 160;
     this.neuron = 0;
-    this.lead = "Each layer begins at zero and is updated again and again: a vertex hears its neighbors, until nothing moves any more. What is left is what the next layer, and in the end the readout, sees.";
+    this.lead = "Each layer starts from zero and is iterated: a vertex reads its neighbors, until the states converge. The fixed point is the input of the next layer, and in the end of the readout.";
     this.panel = this.parts();
   }
 
@@ -135,8 +135,8 @@ class ReservoirFilm {
     });
     const box = (...children) => element("div", { class: "side" }, ...children);
     return [
-      box(element("h3", {}, "How far a step moves the states"), this.chart),
-      box(element("h3", {}, "All neurons at all vertices"), this.heat, element("p", { class: "note" }, "Rows are vertices, columns neurons; blue −1, red +1. ")),
+      box(element("h3", {}, "Change of the states"), this.chart),
+      box(element("h3", {}, "States of all neurons at all vertices"), this.heat, element("p", { class: "note" }, "Rows are vertices, columns neurons; blue −1, red +1. ")),
       box(element("div", { class: "steps" }, element("label", {}, "The picture shows ", list))),
       box(this.certificate()),
     ];
@@ -158,19 +158,19 @@ class ReservoirFilm {
     found.append(element("b", {}, worst < 1 ? "Certified. " : "Not certified. "),
       `ρ(|W|) ρ(A) is at most ${worst.toFixed(3)} in ${bounds.length > 1 ? "every layer" : "the layer"}. `,
       worst < 1
-        ? "Below 1 there is just one state at rest, wherever the iteration begins, and any order of evaluation finds it."
-        : `At 1 or above there may be several, or none: the model takes the states after ${this.encoder.parameters.max_iter} steps from zero, or when they hardly move.`);
+        ? "Below 1 there is just one fixed point, wherever the iteration starts, and any order of evaluation finds it."
+        : `At 1 or above there may be several, or none: the model takes the states after ${this.encoder.parameters.max_iter} iterations from zero, or when they hardly change.`);
     return found;
   }
 
   name(step) {
     const { layer, i } = this.frames[step];
-    return `Layer ${layer + 1} of ${this.layers.length}, step ${i + 1} of ${this.layers[layer].length}`;
+    return `Layer ${layer + 1} of ${this.layers.length}, iteration ${i + 1} of ${this.layers[layer].length}`;
   }
 
   words(step) {
     const { layer, i } = this.frames[step];
-    return `This step moved the states by ${this.layers[layer][i].distance.toExponential(1)} in all.`;
+    return `This iteration changed the states by ${this.layers[layer][i].distance.toExponential(1)}.`;
   }
 
   view(step) {
@@ -186,15 +186,17 @@ class ReservoirFilm {
   shown(step) {
     const { layer, i } = this.frames[step], n = this.structure.n, { states } = this.layers[layer][i];
     const all = this.layers.map((steps, l) => ({ values: steps.map((s) => s.distance), marked: l === layer }));
-    curves(this.chart, all, { now: i, across: "step", up: "distance", words: "Distance of successive states, by step and layer" });
+    curves(this.chart, all, { now: i, across: "iteration", up: "change", words: "Change of the states, by iteration and layer" });
     heat(this.heat, n, this.encoder.H, (v, h) => states[h * n + v], inkOf);
     this.heat.style.height = `${Math.min(16, Math.max(5, 0.45 * n))}rem`;
   }
 }
 
-// ---------------------------------------------------------------------- colors that are refined
+// ---------------------------------------------------------------------- WL labels that are refined
 
-class ColorFilm {
+const tint = (group) => `color-mix(in srgb, var(--c${(group % INKS) + 1}) 45%, var(--soft))`;
+
+class LabelFilm {
   constructor(stage, graph, { estimator, block, b }, watch) {
     this.stage = stage;
     this.watch = watch;
@@ -205,30 +207,21 @@ class ColorFilm {
     const part = encoded.parts[b];
     this.rows = part.own.rows;
     this.shares = part.own.shares(part.back(direction));
-    const first = this.rows[0].channel;
-    this.frames = this.rows.flatMap((row, t) => (row.channel === first || row.round === 0 ? [t] : []));
-    this.frames = [...new Set([...this.frames, ...this.rows.keys()])].sort((x, y) => x - y);
-    this.length = this.frames.length;
+    this.length = this.rows.length;
     this.pace = 1200;
     this.graph = graph;
-    this.lead = "At first a vertex's color is what it carries. In each round it is mixed with the colors of its neighbors, so that after r rounds it names everything up to r steps away. The model counts colors; a color adds its weight to the score as often as it occurs.";
-    this.panel = [this.heaviest(), this.facts()];
+    this.lead = "Weisfeiler-Lehman: at first a vertex's label is what it carries. In each iteration it is hashed with the labels of its neighbors, so that after i iterations it stands for everything up to i steps away. The model counts these WL labels; each adds its weight to the score as often as it occurs.";
+    this.panel = [this.heaviest()];
   }
 
-  facts() {
-    const counts = this.rows.map((row) => `${row.channel}, round ${row.round}: ${Math.max(...row.groups) + 1}`);
-    const shown = counts.length > 8 ? [...counts.slice(0, 8), "…"] : counts;
-    return element("div", { class: "side" }, element("h3", {}, "Different colors in this graph"), element("p", { class: "note" }, shown.join("; ")));
-  }
-
-  // The colors that add most to the score of the class, or take most from it.
+  // The WL labels that add most to the score of the class, or take most from it.
   heaviest() {
     const found = this.shares.flatMap(({ sums, sizes }, t) => sums.map((sum, group) => ({ t, group, sum, size: sizes[group] })));
     found.sort((a, b) => Math.abs(b.sum) - Math.abs(a.sum));
     const list = element("ul", { class: "colors-list" });
     for (const each of found.slice(0, HEAVIEST)) {
       const swatch = element("span", { class: "swatch" }, String(each.group + 1));
-      swatch.style.cssText = this.ink(each.group);
+      swatch.style.background = tint(each.group);
       const button = element("button", { type: "button", "aria-pressed": "false" }, swatch,
         element("span", {}, `${this.describe(each)}${each.size > 1 ? `, ${each.size} times` : ""}`), element("b", {}, signed(each.sum)));
       button.addEventListener("click", () => {
@@ -237,15 +230,15 @@ class ColorFilm {
         button.setAttribute("aria-pressed", String(on));
         this.watch.pause();
         this.watch.lit = on ? new Set([...this.rows[each.t].groups].flatMap((g, v) => (g === each.group ? [v] : []))) : null;
-        this.watch.go(this.frames.indexOf(each.t));
+        this.watch.go(each.t);
       });
       list.append(element("li", {}, button));
     }
     const words = this.stage.model.classes ? `for class ${this.stage.className(this.stage.explanation.target)}` : "for the number";
-    return element("div", { class: "side" }, element("h3", {}, `The heaviest colors ${words}`), list);
+    return element("div", { class: "side" }, element("h3", {}, `WL labels with the largest attributions ${words}`), list);
   }
 
-  // A color in words, by one of the vertices that have it: what it is, and from round 1 on what it lies beside.
+  // A WL label in words, by one of the vertices that have it: what it is, and from iteration 1 on what it lies beside.
   describe({ t, group }) {
     const { stage } = this, { channel, round, groups } = this.rows[t], v = groups.indexOf(group);
     const { indptr, neighbors } = this.structure, around = [...neighbors.subarray(indptr[v], indptr[v + 1])];
@@ -259,24 +252,20 @@ class ColorFilm {
     return `${what}${near}${round > 1 ? `, and all up to ${round} steps away` : ""}`;
   }
 
-  ink(group) {
-    return `background: color-mix(in srgb, var(--c${(group % INKS) + 1}) 45%, var(--soft))`;
-  }
-
   name(step) {
-    const row = this.rows[this.frames[step]];
-    return `${row.channel === "label" ? "" : `${row.channel}, `}round ${row.round}`;
+    const row = this.rows[step];
+    return `${row.channel === "label" ? "" : `${row.channel}, `}iteration ${row.round}`;
   }
 
   words(step) {
-    const row = this.rows[this.frames[step]], n = Math.max(...row.groups) + 1;
-    return `${n} different color${n > 1 ? "s" : ""}; vertices with the same number have the same surroundings so far.`;
+    const row = this.rows[step], n = Math.max(...row.groups) + 1;
+    return `${n} distinct WL label${n > 1 ? "s" : ""}; vertices with the same number have the same surroundings so far.`;
   }
 
   view(step) {
-    const { groups } = this.rows[this.frames[step]];
+    const { groups } = this.rows[step];
     return {
-      paint: Array.from(groups, (g) => `color-mix(in srgb, var(--c${(g % INKS) + 1}) 45%, var(--soft))`),
+      paint: Array.from(groups, tint),
       inside: Array.from(groups, (g) => String(g + 1)),
     };
   }

@@ -1,6 +1,111 @@
-// First colors: what a vertex brings before its neighborhood is looked at (fdgnn/encoders/channels.py).
+// Weisfeiler-Lehman features: labels of 64 bits, refined iteration by iteration and counted, bitwise as in Python
+// (fdgnn/encoders/wl.py). They are BigInt; browsers compile what is cut to 64 bits at once to plain arithmetic.
 
-import { hashLabel, mix, mixed, mixRow, wordsOf } from "./hashing.js";
+const cut = (number) => BigInt.asUintN(64, number);
+
+// Scatter 64 bits (the finalizer of SplitMix), as `mix` in src/kernels/hashing.hpp.
+function mix(number) {
+  const a = cut(number + 0x9e3779b97f4a7c15n), b = cut((a ^ (a >> 30n)) * 0xbf58476d1ce4e5b9n);
+  const c = cut((b ^ (b >> 27n)) * 0x94d049bb133111ebn);
+  return c ^ (c >> 31n);
+}
+
+// A row of numbers as one WL label: `mix_rows` in src/kernels/hashing.hpp.
+const mixRow = (row) => row.reduce((label, number) => mix(label ^ number), BigInt(row.length));
+
+// ---------------------------------------------------------------------- hashes of labels
+
+const ESCAPES = new Map([["\\", "\\\\"], ["\n", "\\n"], ["\r", "\\r"], ["\t", "\\t"]]);
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Zs}]/u;
+
+// What Python's repr() gives of a label.
+function pythonText(label) {
+  if (typeof label === "number") return String(label);
+  const quote = label.includes("'") && !label.includes('"') ? '"' : "'";
+  let text = "";
+  for (const character of label) {
+    if (character === quote) text += `\\${character}`;
+    else if (ESCAPES.has(character)) text += ESCAPES.get(character);
+    else if (character === " " || !UNPRINTABLE.test(character)) text += character;
+    else text += escaped(character.codePointAt(0));
+  }
+  return quote + text + quote;
+}
+
+function escaped(code) {
+  const digits = code.toString(16);
+  if (code < 0x100) return `\\x${digits.padStart(2, "0")}`;
+  return code < 0x10000 ? `\\u${digits.padStart(4, "0")}` : `\\U${digits.padStart(8, "0")}`;
+}
+
+const known = new Map();
+
+// The 64 bits of a label: BLAKE2b of its text, as `hash_values` gives them.
+function hashLabel(label) {
+  const text = pythonText(label);
+  if (!known.has(text)) known.set(text, blake2b(new TextEncoder().encode(text)));
+  return known.get(text);
+}
+
+const MASK = (1n << 64n) - 1n;
+const START = [
+  0x6a09e667f3bcc908n, 0xbb67ae8584caa73bn, 0x3c6ef372fe94f82bn, 0xa54ff53a5f1d36f1n,
+  0x510e527fade682d1n, 0x9b05688c2b3e6c1fn, 0x1f83d9abfb41bd6bn, 0x5be0cd19137e2179n,
+];
+const ORDER = [
+  [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
+  [14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3],
+  [11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4],
+  [7, 9, 3, 1, 13, 12, 11, 14, 2, 6, 5, 10, 4, 0, 15, 8],
+  [9, 0, 5, 7, 2, 4, 10, 15, 14, 1, 11, 12, 6, 8, 3, 13],
+  [2, 12, 6, 10, 0, 11, 8, 3, 4, 13, 7, 5, 15, 14, 1, 9],
+  [12, 5, 1, 15, 14, 13, 4, 10, 0, 7, 6, 3, 9, 2, 8, 11],
+  [13, 11, 7, 14, 12, 1, 3, 9, 5, 0, 15, 4, 8, 6, 2, 10],
+  [6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5],
+  [10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0],
+];
+const LANES = [
+  [0, 4, 8, 12], [1, 5, 9, 13], [2, 6, 10, 14], [3, 7, 11, 15],
+  [0, 5, 10, 15], [1, 6, 11, 12], [2, 7, 8, 13], [3, 4, 9, 14],
+];
+
+// BLAKE2b (RFC 7693) without a key, with 8 bytes of output, the lowest first.
+function blake2b(bytes) {
+  const state = [...START];
+  state[0] ^= 0x01010000n ^ 8n;
+  const n_blocks = Math.max(1, Math.ceil(bytes.length / 128));
+  for (let b = 0; b < n_blocks; b++) {
+    const block = new Uint8Array(128);
+    block.set(bytes.subarray(128 * b, 128 * (b + 1)));
+    const words = new BigUint64Array(block.buffer);
+    const last = b === n_blocks - 1;
+    compress(state, words, BigInt(last ? bytes.length : 128 * (b + 1)), last);
+  }
+  return state[0];
+}
+
+function compress(state, words, count, last) {
+  const v = [...state, ...START];
+  v[12] ^= count;
+  if (last) v[14] ^= MASK;
+  const turned = (value, by) => ((value >> by) | (value << (64n - by))) & MASK;
+  for (let round = 0; round < 12; round++) {
+    const order = ORDER[round % 10];
+    LANES.forEach(([a, b, c, d], i) => {
+      v[a] = (v[a] + v[b] + words[order[2 * i]]) & MASK;
+      v[d] = turned(v[d] ^ v[a], 32n);
+      v[c] = (v[c] + v[d]) & MASK;
+      v[b] = turned(v[b] ^ v[c], 24n);
+      v[a] = (v[a] + v[b] + words[order[2 * i + 1]]) & MASK;
+      v[d] = turned(v[d] ^ v[a], 16n);
+      v[c] = (v[c] + v[d]) & MASK;
+      v[b] = turned(v[b] ^ v[c], 63n);
+    });
+  }
+  for (let i = 0; i < 8; i++) state[i] ^= v[i] ^ v[i + 8];
+}
+
+// ---------------------------------------------------------------------- first labels
 
 const COARSE = 4; // bins of a feature that are refined
 
@@ -13,15 +118,15 @@ EDGES.sort((a, b) => a - b);
 const atMost = (edges, value) => edges.reduce((count, edge) => count + (edge <= value), 0);
 const below = (edges, value) => edges.reduce((count, edge) => count + (edge < value), 0);
 
-export const logBin = (value) => atMost(EDGES, 1 + value);
+const logBin = (value) => atMost(EDGES, 1 + value);
 
-// Colors of whole numbers, or of rows of them, that no other name gives: [[high, low], ...].
-export function hashed(rows, name) {
+// WL labels of whole numbers, or of rows of them, that no other name gives.
+function hashed(rows, name) {
   const salt = hashLabel(name);
-  return rows.map((row) => mixRow([salt, ...[row].flat().map(wordsOf)]));
+  return rows.map((row) => mixRow([salt, ...[row].flat().map((number) => cut(BigInt(number)))]));
 }
 
-export const degreesOf = ({ n, indptr }) => Array.from({ length: n }, (_, v) => indptr[v + 1] - indptr[v]);
+const degreesOf = ({ n, indptr }) => Array.from({ length: n }, (_, v) => indptr[v + 1] - indptr[v]);
 
 // ---------------------------------------------------------------------- structure
 
@@ -97,8 +202,8 @@ function featureChannels({ features, n }, { featureEdges, joint, n_iterations })
 
 // ---------------------------------------------------------------------- all of them
 
-// The channels of a graph: name, first colors [[high, low], ...] and how often they are refined.
-export function channelsOf(graph, structure, settings) {
+// The channels of a graph: name, first WL labels and how often they are refined.
+function channelsOf(graph, structure, settings) {
   const { first, n_iterations } = settings, found = [];
   if (first === "labels") found.push({ name: "label", first: graph.labels.map(hashLabel), rounds: n_iterations });
   else if (first === "features") found.push(...featureChannels(graph, settings));
@@ -113,13 +218,13 @@ export function channelsOf(graph, structure, settings) {
   return found;
 }
 
-// What each arc carries, [[high, low], ...], or null where that is nothing. A graph without arcs has no labels of them.
-export function arcBits({ arcLabels, weights }, { labeledArcs, weightedArcs, weightEdges }) {
+// What each arc carries as 64 bits, or null where that is nothing. A graph without arcs has no labels of them.
+function arcBits({ arcLabels, weights }, { labeledArcs, weightedArcs, weightEdges }) {
   const labels = labeledArcs ? (arcLabels ?? []).map(hashLabel) : null;
   if (!weightedArcs) return labels;
   const levels = Array.from(weights ?? [], (w) => (weightEdges ? below(weightEdges, w) : roundToEven(w)));
   const carried = hashed(levels, "weight");
-  return labels ? carried.map(([h, l], a) => [(h ^ labels[a][0]) >>> 0, (l ^ labels[a][1]) >>> 0]) : carried;
+  return labels ? carried.map((bits, a) => bits ^ labels[a]) : carried;
 }
 
 function roundToEven(value) {
@@ -127,65 +232,34 @@ function roundToEven(value) {
   return Math.abs(value - Math.trunc(value)) === 0.5 && near % 2 !== 0 ? near - 1 : near;
 }
 
-// ---------------------------------------------------------------------- colors
+// ---------------------------------------------------------------------- WL labels
 
-// The exact encoder: colors of 64 bits, refined round by round and counted (fdgnn/encoders/wl.py).
-//
-//     total(v)  = sum over arcs (u, v) of mix(mix(color(u)) ^ arc)
-//     color'(v) = mix(color(v) ^ mix(total(v)))
+//     total(v)  = sum over arcs (u, v) of mix(mix(label(u)) ^ arc)
+//     label'(v) = mix(label(v) ^ mix(total(v)))
 
+const OUTWARD = 0xd1b54a32d192ed03n; // tells arcs that leave a vertex from those that enter
 
-const OUTWARD = [0xd1b54a32, 0xd192ed03]; // tells arcs that leave a vertex from those that enter
-
-// One round: colors (high, low), each of n words, to the next ones.
-function refine({ n, indptr, neighbors, directed }, bits, [high, low]) {
-  const mh = new Uint32Array(n), ml = new Uint32Array(n), nh = new Uint32Array(n), nl = new Uint32Array(n);
-  const oh = new Uint32Array(directed ? n : 0), ol = new Uint32Array(directed ? n : 0);
+// One iteration: from WL labels of all vertices to the next ones.
+function refine({ n, indptr, neighbors, directed }, bits, labels) {
+  const scattered = labels.map(mix), next = new BigUint64Array(n), outward = new BigUint64Array(n);
   for (let v = 0; v < n; v++) {
-    mix(high[v], low[v]);
-    mh[v] = mixed[0];
-    ml[v] = mixed[1];
-  }
-  for (let v = 0; v < n; v++) {
-    let th = 0, tl = 0;
+    let total = 0n;
     for (let a = indptr[v]; a < indptr[v + 1]; a++) {
-      const u = neighbors[a], bh = bits ? bits[a][0] : 0, bl = bits ? bits[a][1] : 0;
-      let h = mh[u], l = ml[u];
-      if (bits) {
-        mix((h ^ bh) >>> 0, (l ^ bl) >>> 0);
-        h = mixed[0];
-        l = mixed[1];
-      }
-      tl += l;
-      th = (th + h + (tl > 0xffffffff ? 1 : 0)) >>> 0;
-      tl >>>= 0;
-      if (directed) {
-        mix((mh[v] ^ bh ^ OUTWARD[0]) >>> 0, (ml[v] ^ bl ^ OUTWARD[1]) >>> 0);
-        const sum = ol[u] + mixed[1];
-        oh[u] += mixed[0] + (sum > 0xffffffff ? 1 : 0);
-        ol[u] = sum;
-      }
+      const u = neighbors[a], carried = bits ? bits[a] : 0n;
+      total += bits ? mix(scattered[u] ^ carried) : scattered[u];
+      if (directed) outward[u] += mix(scattered[v] ^ carried ^ OUTWARD);
     }
-    mix(th, tl);
-    mix((high[v] ^ mixed[0]) >>> 0, (low[v] ^ mixed[1]) >>> 0);
-    nh[v] = mixed[0];
-    nl[v] = mixed[1];
+    next[v] = mix(labels[v] ^ mix(cut(total)));
   }
-  for (let v = 0; v < oh.length; v++) {
-    mix((nh[v] ^ oh[v]) >>> 0, (nl[v] ^ ol[v]) >>> 0);
-    nh[v] = mixed[0];
-    nl[v] = mixed[1];
-  }
-  return [nh, nl];
+  return directed ? next.map((label, v) => mix(label ^ outward[v])) : next;
 }
 
-// Which vertices have the same color: the number of each vertex's group, in order of first appearance.
-export function groupsOf([high, low]) {
+// Which vertices have the same WL label: the number of each vertex's group, in order of first appearance.
+function groupsOf(labels) {
   const numbers = new Map();
-  return Int32Array.from(high, (h, v) => {
-    const key = `${h},${low[v]}`;
-    if (!numbers.has(key)) numbers.set(key, numbers.size);
-    return numbers.get(key);
+  return Int32Array.from(labels, (label) => {
+    if (!numbers.has(label)) numbers.set(label, numbers.size);
+    return numbers.get(label);
   });
 }
 
@@ -195,13 +269,8 @@ export class WLCounts {
     this.kind = "wl";
     this.settings = settings;
     this.n_features = settings.n_features;
-  }
-
-  // Vertex labels that no training graph has.
-  unseen(graph) {
-    const { vocabulary } = this.settings;
-    if (!vocabulary || !graph.labels) return [];
-    return [...new Set(graph.labels.filter((label) => !vocabulary.has(label)))];
+    this.vocabulary = settings.vocabulary;
+    this.takesUnseen = settings.takesUnseen;
   }
 
   // Edge labels that no training graph has, where the model knows which these have.
@@ -211,34 +280,27 @@ export class WLCounts {
     return graph.edgeLabels.filter((label) => !arcVocabulary.has(label));
   }
 
-  // Those that are refused.
-  refused(graph) {
-    return this.settings.takesUnseen ? [] : this.unseen(graph);
-  }
-
-  // Colors by channel and round: [{channel, round, colors: [high, low], groups}, ...].
+  // WL labels by channel and iteration: [{channel, round, labels, groups}, ...].
   rows(graph, structure) {
     const bits = arcBits(structure, this.settings), found = [];
     for (const { name, first, rounds } of channelsOf(graph, structure, this.settings)) {
-      let colors = [Uint32Array.from(first, (word) => word[0]), Uint32Array.from(first, (word) => word[1])];
+      let labels = BigUint64Array.from(first);
       for (let round = 0; round <= rounds; round++) {
-        if (round) colors = refine(structure, bits, colors);
-        found.push({ channel: name, round, colors, groups: groupsOf(colors) });
+        if (round) labels = refine(structure, bits, labels);
+        found.push({ channel: name, round, labels, groups: groupsOf(labels) });
       }
     }
     return found;
   }
 
-  // The column of each vertex's feature: "there are more than this number of vertices of this color".
-  columnsOf({ colors: [high, low], groups }) {
+  // The column of each vertex's feature: "there are more than this number of vertices of this label".
+  columnsOf({ labels, groups }) {
     const { counts, mask, columns } = this.settings, seen = new Map();
     return Int32Array.from(groups, (group, v) => {
       const number = counts === "thermometer" ? (seen.get(group) ?? 0) : 0;
       seen.set(group, number + 1);
-      const sum = low[v] + number;
-      mix((high[v] + (sum > 0xffffffff ? 1 : 0)) >>> 0, sum >>> 0);
-      if (columns) return columns.get(`${mixed[0]},${mixed[1]}`) ?? -1;
-      return mixed[1] & mask;
+      const feature = mix(cut(labels[v] + BigInt(number)));
+      return columns ? columns.get(feature) ?? -1 : Number(feature & 0xffffffffn) & mask;
     });
   }
 
@@ -255,7 +317,7 @@ export class WLCounts {
     const weight = (direction, c) => (c < 0 ? 0 : direction[place.get(c)] * (present ? 1 / often.get(c) : 1));
     return {
       features: { columns, values }, rows,
-      // What the vertices of each color add together: a color's weights are shared equally by them.
+      // What the vertices of each WL label add together: they share its weights equally.
       shares: (direction) => rows.map((row) => {
         const sums = [], sizes = [];
         row.groups.forEach((group, v) => {

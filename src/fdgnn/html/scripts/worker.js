@@ -24,7 +24,7 @@ async function tryEdits({ id, sketch, palette, kind, rules }) {
   const edits = singleEdits(start, palette), tried = [];
   for (let i = 0; i < edits.length; i++) {
     const graph = graphOf(applied(start, edits[i], palette), kind, rules);
-    if (!model.refused(graph).length) {
+    if (!model.unseen(graph, true).length) {
       const outputs = model.outputs(graph);
       const left = margin(outputs, winner, model.classes);
       tried.push({ edit: edits[i], outputs, answer: model.winner(outputs), left, change: left - first });

@@ -76,13 +76,14 @@ def _facts(data: DataStatistics) -> list[tuple[str, str]]:
         carried = plural(data.n_features, "feature")
     fewest, most = map(count, data.vertices_range)
     duplicates = data.n_graphs - data.n_distinct
+    n_edges = (data.n_arcs + data.n_self_loops) // 2
     facts = [
         ("graphs", count(data.n_graphs)),
         ("vertices per graph, mean", f"{data.n_vertices / max(1, data.n_graphs):.1f}"),
         ("vertices, fewest and most", f"{fewest}, {most}"),
-        ("arcs, both ways" if data.undirected else "arcs", count(data.n_arcs)),
+        ("edges", count(n_edges)) if data.undirected else ("directed edges", count(data.n_arcs)),
         ("self-loops", count(data.n_self_loops)),
-        ("repeated arcs", count(data.n_merged_arcs)),
+        ("repeated edges", count(data.n_merged_arcs)),
         ("vertices carry", carried),
         ("duplicates", f"{count(duplicates)} of {count(data.n_graphs)}"),
     ]
@@ -158,10 +159,10 @@ def _degrees(run: int, data: DataStatistics) -> Figure:
     name, share = _peak(data.degrees)
     caption = (
         f"{share} of the vertices have {name} {'neighbor' if name == '1' else 'neighbors'}; the "
-        f"largest neighborhood has {count(data.max_degree)}. A few vertices with many neighbors "
-        "make ρ(|A|) large, and the states of a reservoir converge more slowly."
+        f"largest degree is {count(data.max_degree)}. A few vertices of large degree make ρ(|A|) "
+        "large, and the states of a reservoir converge more slowly."
     )
-    return _bars(f"degrees-{run}", "Neighbors", ("neighbors", "vertices"), data.degrees, caption)
+    return _bars(f"degrees-{run}", "Degrees", ("degree", "vertices"), data.degrees, caption)
 
 
 def _peak(counts: BarCounts) -> tuple[str, str]:
@@ -273,7 +274,7 @@ def _map_rows(data: ReportData) -> list[Row]:
             "predicted": shown(g.predicted),
             "answer": "wrong" if g.correct is False else "right",
             "judged": g.correct is not None,
-            "score_": significant(g.score),
+            "score_": significant(g.score) if data.classes else NONE,
             "probability_": percent(g.probability),
             "size_": f"{plural(g.n_vertices, 'vertex', 'vertices')}, {plural(g.n_edges, 'edge')}",
             "fold": g.fold,

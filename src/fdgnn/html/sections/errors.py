@@ -159,7 +159,7 @@ def _mistakes(run: int, data: ReportData) -> Figure:
         rows.append([str(g.graph), g.id, shown(g.actual), shown(g.predicted), chance])
     verbs = ("raises the value", "lowers it")
     if not regression:
-        verbs = ("speaks for the prediction", "speaks against it")
+        verbs = ("raises the score of the prediction", "lowers it")
     score = "the predicted value" if regression else "the score of the prediction"
     first = "" if regression else "What the model was surest of, and wrong about. "
     return Figure(

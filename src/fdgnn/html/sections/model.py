@@ -19,8 +19,9 @@ def section(subjects: Sequence[Subject]) -> Section:
     """Return substructures, descriptors and dynamics, where a model has them."""
     return Section(
         id="model",
-        title="What the model looks for",
-        lead="What moves its scores, and how the states of its reservoir converge.",
+        title="What drives the predictions",
+        lead="Attributions of substructures and descriptors, and how the states of the reservoir "
+        "converge.",
         parts=[
             Part(i, s.name, [*_substructures(i, s.data), *_descriptors(i, s.data),
                              *_dynamics(i, s.data)])
@@ -38,9 +39,9 @@ def _substructures(run: int, data: ReportData) -> list[Figure]:
     groups: dict[str, list[SubstructureRow]] = defaultdict(list)
     for one in data.substructures:
         if data.task == "regression":
-            groups[f"What {'raises' if one.weight > 0 else 'lowers'} the value"].append(one)
+            groups[f"Substructures that {'raise' if one.weight > 0 else 'lower'} the value"].append(one)
         else:
-            groups[f"What speaks for class {one.target}"].append(one)
+            groups[f"Substructures for class {one.target}"].append(one)
     return [
         _substructure_figure(f"substructures-{run}-{i}", run, title, found, data)
         for i, (title, found) in enumerate(groups.items())
@@ -64,7 +65,7 @@ def _substructure_figure(
         title=title,
         caption=_substructure_caption(data, drawn, n),
         table=Table(
-            ["substructure", "mean over all graphs", "where it is", "graphs", "iterations",
+            ["substructure", "mean over all graphs", "mean where present", "graphs", "iterations",
              "example"],
             rows,
             note="What its vertices add to the score together, averaged over all graphs on the map "
@@ -74,8 +75,8 @@ def _substructure_figure(
         kind="cards",
         body={"run": run, "cards": [_substructure_card(one, n) for one in drawn]},
         key=[
-            Key("circle", "c1", "the vertex that is meant"),
-            Key("ring", "c1", "what belongs to it"),
+            Key("circle", "c1", "the central vertex"),
+            Key("ring", "c1", "its surroundings, part of the substructure"),
             Key("pale", "quiet", "the rest of the graph"),
         ],
     )  # fmt: skip
@@ -93,9 +94,9 @@ def _substructure_caption(data: ReportData, drawn: Sequence[SubstructureRow], n:
             f"{score} of such a graph by {significant(first.contribution, 2)} on average."
         )
     if data.task == "classification":
-        text += " The table also has what speaks against the class."
+        text += " The table also has substructures against the class."
     if any("GraphReservoir" in one.encoder for one in data.base_models):
-        text += " A reservoir has no WL labels: what it adds is not in these numbers."
+        text += " A reservoir has no WL labels: its attributions are not in these numbers."
     if any(_TYPED_ATOM.search(one.words) for one in data.substructures):
         text += " An atom is written as its element, its neighbors and its hydrogens (H)."
     return text

@@ -127,7 +127,9 @@ def _words(metric: str) -> str:
 def _evaluated(name: str, evaluation: Evaluation) -> list[Result]:
     """Return the mean over targets, then each of several targets."""
     n, targets = len(evaluation.folds), evaluation.targets
-    how = f"mean of {plural(n, 'outer fold')}, {evaluation.protocol.split}"
+    nested = "nested " * (evaluation.protocol.n_inner > 0)
+    how = f"{nested}cross-validation, mean of {plural(n, 'outer fold')}"
+    how += f", {evaluation.protocol.split}"
     kind = "ours" if is_ours(evaluation) else "other"
     published = evaluation.published
     each = [
@@ -164,9 +166,9 @@ def _card(subject: Subject) -> dict[str, str]:
     if found is None:
         return _without_score(subject)
     first, evaluation = found.first, found.evaluation
-    notes = [_beside(first, found), _verdict(first, found)]
-    others = [f"{_named(each)} ({_baselines(each, found)})" for each in found.scores[1:]]
-    notes.append(f"By other metrics: {listed(others)}." if others else "")
+    known = [(b.title, b.by(first.metric)) for b in found.baselines]
+    beside = [f"{title}: {_with_unit(own)}" for title, own in known if own is not None]
+    notes = [*beside, _verdict(first, found)]
     unseen = subject.data is not None and subject.data.predictions == "unseen"
     if unseen and subject.evaluation and subject.evaluation.metrics:
         how = f"nested cross-validation, {subject.evaluation.protocol.split}"
@@ -181,7 +183,7 @@ def _card(subject: Subject) -> dict[str, str]:
         "value": score(first.metric, first.mean),
         "how": how,
         "spread": f"± {std}" if std else "",
-        "note": " ".join(n if n.endswith((".", ":")) else f"{n}." for n in notes if n),
+        "note": " ".join(f"{n[0].upper()}{n[1:].removesuffix('.')}." for n in notes if n),
         "warning": _seen(subject),
         "command": "",
     }
@@ -194,17 +196,6 @@ def _named(one: MetricScores) -> str:
 def _with_unit(one: MetricScores) -> str:
     unit = " %" if is_share(one.metric) and one.mean is not None else ""
     return f"{spread(one.metric, one.mean, one.std)}{unit}"
-
-
-def _baselines(one: MetricScores, found: Result) -> str:
-    """Return all baselines by a metric."""
-    known = [(b.title, b.by(one.metric)) for b in found.baselines]
-    return "; ".join(f"{title}: {_with_unit(own)}" for title, own in known if own is not None)
-
-
-def _beside(first: MetricScores, found: Result) -> str:
-    text = _baselines(first, found)
-    return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 def _verdict(first: MetricScores, found: Result) -> str:
@@ -227,7 +218,11 @@ def _seen(subject: Subject) -> str:
     data = subject.data
     if data is None or data.predictions != "seen" or not data.scores:
         return ""
-    shown = [f"{_words(name)} {score(name, v)}" for name, v in data.scores.items()]
+    constant = "mean target" if data.task == "regression" else "majority class"
+    shown = [
+        f"{_words(name)} {score(name, v)} ({constant}: {score(name, data.baseline.get(name))})"
+        for name, v in data.scores.items()
+    ]
     return (
         f"On the graphs below: {listed(shown[:2])}. The model may have seen them in training: "
         "expect less on others."

@@ -169,7 +169,6 @@ def _search(run: int, evaluation: Evaluation) -> Figure:
             Key("line", "quiet", "its worst to its best random initialization"),
             Key("diamond", "c2", "chosen by at least one outer fold"),
         ],
-        linked=True,
         data={table: shown},
     )  # fmt: skip
 
@@ -282,7 +281,7 @@ def _base_models(run: int, evaluation: Evaluation | None, known: Sequence[BaseMo
         title="Base models",
         caption=_alone_caption(evaluation) if evaluation is not None and alone else
         "The outputs of all base models are averaged." if len(rows) > 1 else
-        "What the model is made of.",
+        "The encoder and the readout of the model.",
         table=Table(["base model", "encoder", "readout", "λ", *heads], cells, 3).without_empty(),
         open=True,
     )  # fmt: skip
@@ -296,9 +295,9 @@ def _alone_caption(evaluation: Evaluation) -> str:
         return "Outputs are averaged over base models."
     _, best = max(alone, key=lambda pair: pair[0])
     return (
-        f"The average reaches {score(metric, evaluation.score)}; the base model that turns out to "
-        f"be the best alone, {best.name}, {score(metric, best.score)}, which nobody knows before "
-        "the test."
+        f"The average reaches {score(metric, evaluation.score)}. The base model that is the best "
+        f"alone, {best.name}, reaches {score(metric, best.score)}, but which one that is, is not "
+        "known before the test."
     )
 
 
