@@ -164,15 +164,6 @@ def test_tap_tells_the_configuration(visit):
     tip.wait_for(state="hidden")
 
 
-def test_hover_lights_the_configuration_in_all_panels(look):
-    page = look("one")
-    over(page, points(page, "effective_spectral_radius-0")[2])
-    page.locator(".tip").wait_for(state="visible")
-    lit = page.locator("[data-chart='n_layers-0'] .mark-symbol path[stroke-width='2.5']")
-    lit.wait_for(state="attached")
-    assert lit.count() == 1
-
-
 def vertices(page):
     return page.locator("#map-0 .picture .vertex").count()
 
@@ -518,9 +509,9 @@ def test_chart_that_fails_says_so(visits, pages, tmp_path):
     text = pages["names"].read_text(encoding="utf-8")
     broken = tmp_path / "broken.html"
     # Stacked by names that scripts have taken, as no chart of ours is.
-    ours = '"field":"key","sort":null,"title":"label"'
+    ours = '"field":"key","type":"nominal","sort":null,"title":"label"'
     assert ours in text
-    text = text.replace(ours, '"field":"name","sort":null,"title":"label"')
+    text = text.replace(ours, ours.replace("key", "name"))
     broken.write_text(text, encoding="utf-8")
     failed = visits.open(broken).locator("[data-state=failed]")
     assert [f.get_attribute("data-chart") for f in failed.all()] == ["labels-0"]

@@ -180,10 +180,7 @@ function frame(svg, words) {
     shape("line", { x1: LEFT, y1: HEIGHT - BOTTOM, x2: WIDTH - 6, y2: HEIGHT - BOTTOM, class: "axis" }));
 }
 
-const text = (x, y, words, anchor = "middle") => {
-  const made = shape("text", { x, y, "text-anchor": anchor }, words);
-  return made;
-};
+const text = (x, y, words, anchor = "middle") => shape("text", { x, y, "text-anchor": anchor }, words);
 
 // Curves on a logarithmic scale: [{values, marked}], and a line at step `now` and at height `limit`.
 export function curves(svg, all, { now = null, limit = null, across, up, words }) {

@@ -23,27 +23,12 @@ export function shape(name, attributes = {}, text) {
   return made;
 }
 
-// Put text on the clipboard.
-export async function copy(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch (error) {
-    // Some browsers let only pages from the network use the clipboard, so the older way is used.
-    const field = element("textarea", { class: "away", readonly: "" });
-    field.value = text;
-    document.body.append(field);
-    field.select();
-    document.execCommand("copy");
-    field.remove();
-  }
-}
-
 // Let a button copy what `text` gives, and say that it did.
 export function copies(button, text) {
   const name = button.textContent;
   button.hidden = false;
   button.addEventListener("click", async () => {
-    await copy(text());
+    await navigator.clipboard.writeText(text());
     button.textContent = "Copied";
     setTimeout(() => { button.textContent = name; }, 2000);
   });
@@ -86,8 +71,6 @@ export const written = (value, digits = 5) => `${value < 0 ? "−" : ""}${Number
 export const signed = (value, digits = 3) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)}`;
 
 // ---------------------------------------------------------------------- theme and tabs
-
-// The button that switches between the light and the dark theme.
 
 export function themed(button) {
   const dark = window.matchMedia("(prefers-color-scheme: dark)");

@@ -1,4 +1,4 @@
-// What the page holds: records as JSON, and arrays of numbers after them (fdgnn/html/playground/models.py).
+// What the page holds: records as JSON, and arrays of numbers after them (fdgnn/html/playground.py).
 
 const TYPES = {
   f8: Float64Array, i4: Int32Array, i2: Int16Array, i1: Int8Array,
@@ -34,8 +34,6 @@ export function kindOf({ directed, labels, n_features }) {
 }
 
 // ---------------------------------------------------------------------- structure
-
-// A graph as the encoders read it: for each vertex the vertices whose states flow into it.
 
 // `graph` has n vertices, edges [[u, v], ...], and, or null, for each edge a weight or a label. In an
 // undirected graph each edge is listed once. Rows and their entries ascend, as in Python.

@@ -5,7 +5,7 @@
 // what the graph adds to the score. It has a closed form for each of these parts.
 
 import { structureOf } from "./graphs.js";
-import { addRow, dotRow, MATRIX, Stream, tanh } from "./numerics.js";
+import { addRow, dotRow, MATRIX, Stream } from "./numerics.js";
 import { Layer, Reservoir } from "./reservoir.js";
 import { WLCounts } from "./wl.js";
 
@@ -27,7 +27,7 @@ export class Expansion {
   }
 
   expand(x) {
-    return this.project(x).map(tanh);
+    return this.project(x).map(Math.tanh);
   }
 
   // Mean gradient of w . tanh(W_phi x) on the way from 0 to x: W_phi^T (w tanh(a) / a), a = W_phi x.

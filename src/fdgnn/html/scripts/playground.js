@@ -1,9 +1,8 @@
-// Questions to workers, which run beside the page.
+// The playground: a model that runs in the page, and questions to workers, which run beside it.
 
 import { byId, choosable, root, tabbed, themed } from "./elements.js";
 import { structureOf, unpack, unzip } from "./graphs.js";
 import { modelOf } from "./model.js";
-import { tanh } from "./numerics.js";
 import { Play } from "./play.js";
 import { noted, read, Stage } from "./stage.js";
 import { Train } from "./train.js";
@@ -44,8 +43,6 @@ export class Background {
 }
 
 // ---------------------------------------------------------------------- playground
-
-// The playground: a model that runs in the page.
 
 // Workers that train: as many as there are processors, as far as a browser tells.
 const TRAINERS = Math.max(1, Math.min(4, navigator.hardwareConcurrency || 2));
@@ -94,7 +91,7 @@ async function main() {
   byId("content").hidden = false;
   play.fit();
   // For the console, and for tests.
-  window.playground = { stage, play, watch, structureOf, tanh, get train() { return train; }, read: (text) => read(stage, text) };
+  window.playground = { stage, play, watch, structureOf, get train() { return train; }, read: (text) => read(stage, text) };
   root.dataset.ready = "yes";
 }
 

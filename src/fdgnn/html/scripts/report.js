@@ -52,12 +52,10 @@ document.addEventListener("click", (event) => {
 
 // ---------------------------------------------------------------------- charts
 
-const views = new Map();
 const waiting = [];
 let working = false;
 
 function fail(place, error) {
-  views.delete(place);
   place.dataset.state = "failed";
   const text = "This chart could not be drawn; its numbers are in the table below.";
   place.replaceChildren(element("p", { class: "absent" }, text));
@@ -92,7 +90,6 @@ async function drawChart(place) {
   const viewClass = await viewFor(place);
   const { view } = await vegaEmbed(place, spec, { ...BARE, tooltip: showTip, viewClass });
   if (place.dataset.problem) throw new Error(place.dataset.problem);
-  views.set(place, view);
   for (const svg of all("svg", place)) svg.setAttribute("aria-hidden", "true");
   listen(place, view);
   place.dataset.state = "drawn";

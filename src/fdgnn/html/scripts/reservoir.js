@@ -5,7 +5,7 @@
 // States are kept neuron after neuron: X[h * n + v] is what neuron h says of vertex v.
 
 import { spectralBound, sumNeighbors } from "./graphs.js";
-import { addRow, tanh } from "./numerics.js";
+import { addRow } from "./numerics.js";
 
 const SWEEPS = 20000; // around a cycle of neurons, at most
 
@@ -35,7 +35,7 @@ function partsOf(sources, H, C) {
 function squashRow(D, i, w, S, j, X, k, n) {
   let change = 0;
   for (let v = 0; v < n; v++) {
-    const x = tanh(D[i + v] + w * S[j + v]), step = Math.abs(x - X[k + v]);
+    const x = Math.tanh(D[i + v] + w * S[j + v]), step = Math.abs(x - X[k + v]);
     if (step > change) change = step;
     X[k + v] = x;
   }
@@ -139,13 +139,6 @@ function firstDrive(layer, n, { codes = null, features = null, n_inputs = 1 }) {
   return D;
 }
 
-// The sum of each neuron's states over all vertices.
-function pooled(X, H, n) {
-  const sums = new Float64Array(H);
-  for (let h = 0; h < H; h++) for (let v = 0; v < n; v++) sums[h] += X[h * n + v];
-  return sums;
-}
-
 // A drawn reservoir, with the vertex labels that its first layer knows.
 export class Reservoir {
   constructor({ layers, radii, vocabulary, n_inputs, parameters, settled }) {
@@ -203,7 +196,9 @@ export class Reservoir {
   encode(graph, structure, bound) {
     const n = structure.n, all = this.states(graph, structure, bound), H = this.H;
     const features = new Float64Array(this.n_features);
-    this.pooledLayers.forEach((i, slot) => features.set(pooled(all[i], H, n), slot * H));
+    this.pooledLayers.forEach((i, slot) => {
+      for (let h = 0; h < H; h++) for (let v = 0; v < n; v++) features[slot * H + h] += all[i][h * n + v];
+    });
     return {
       features,
       contributions: (direction) => {

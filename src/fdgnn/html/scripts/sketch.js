@@ -346,8 +346,6 @@ export function graphOf(sketch, kind, rules) {
 
 // ---------------------------------------------------------------------- edits
 
-// Single changes of a graph: which there are, what each does, and how it is called.
-
 const MOST = 4000; // changes that are tried
 
 // `palette`: labels and edgeLabels that vertices and edges may have, elements and whether graphs are molecules.

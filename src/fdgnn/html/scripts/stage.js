@@ -337,8 +337,6 @@ function readEdges(text) {
 
 // ---------------------------------------------------------------------- pasting
 
-// Graphs that people type: SMILES where graphs are molecules, else lists of edges.
-
 const SMILES_HELP = "A SMILES: atoms B C N O P S F Cl Br I and [brackets], bonds, branches, rings, charges. Stereo marks are passed over. Enter draws it.";
 const EDGES_HELP = "A list of edges: 0-1 1-2 2-0, or two names per line. Ctrl+Enter draws it.";
 const LABELS_HELP = " A vertex may say its label after a colon, once: ";

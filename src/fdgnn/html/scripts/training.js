@@ -115,7 +115,6 @@ export class Trainer {
     this.q = classes.length === 2 ? 1 : classes.length;
     this.Y = Float64Array.from(graphs.flatMap(({ answer }) =>
       this.q === 1 ? [answer === 1 ? 1 : -1] : classes.map((_, c) => (c === answer ? 1 : -1))));
-    this.layerOf = remembered(drawLayer, 200);
     this.expansionOf = remembered(drawExpansion, 6);
     this.statesOf = remembered((embed) => embed(), 4);
     this.axes = null;
@@ -125,11 +124,11 @@ export class Trainer {
     return this.kind.vertices === "nothing" ? 1 : this.kind.n_inputs;
   }
 
-  // The layers of a reservoir with these settings, scaled; those drawn before are used again.
+  // The layers of a reservoir with these settings, scaled.
   layersOf({ seed, units, rho, omega1, omega }, depth) {
     return Array.from({ length: depth }, (_, i) => {
       const n_sources = i ? units : this.n_inputs();
-      const drawn = this.layerOf(`${seed} ${i} ${units}`, seed, i, units, n_sources);
+      const drawn = drawLayer(seed, i, units, n_sources);
       const scaling = i ? omega : omega1;
       const bare = new Layer(scaled(drawn.inputs, scaling), drawn.recurrent, drawn.bias.map((b) => b * scaling));
       const factor = rho / (radiusOf(bare) * (this.degree || 1));

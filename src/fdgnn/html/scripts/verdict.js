@@ -147,8 +147,6 @@ function sign(kind) {
 
 // ---------------------------------------------------------------------- flipping
 
-// "What is the smallest change that flips the class?": all single changes are tried, beside the page.
-
 export function flipping(stage, play, background) {
   const button = byId("flip"), progress = byId("flip-progress"), list = byId("flips");
   const classes = Boolean(stage.model.classes);

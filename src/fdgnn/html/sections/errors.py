@@ -9,7 +9,7 @@ from fdgnn.html.figures import Figure, Key, Panel, Part, Row, Section, Table, di
 from fdgnn.html.report_data import ApplicabilityDomain, Calibration, ProbabilityBin, ReportData
 from fdgnn.html.sections.data import error_of, named, shown
 from fdgnn.html.subjects import Subject
-from fdgnn.html.words import NONE, count, listed, percent, plural, significant
+from fdgnn.html.words import NONE, count, percent, plural, significant
 
 MOST_CLASSES = 20  # of a confusion matrix that can be read
 MOST_ERRORS = 50  # of a regression, in the table
@@ -71,14 +71,12 @@ def _confusion(run: int, data: ReportData, matrix: Sequence[Sequence[int]]) -> F
         f"{count(wrong)} of {count(total)} graphs are predicted wrongly, "
         f"{percent(wrong / max(total, 1))}."
     )
-    pairs = sorted(
-        (-matrix[i][j], i, j) for i in range(n) for j in range(n) if i != j and matrix[i][j]
-    )
+    pairs = [(matrix[i][j], i, j) for i in range(n) for j in range(n) if i != j and matrix[i][j]]
     if pairs:
-        most = pairs[0][0]
-        ties = [f"class {classes[i]} taken for {classes[j]}" for m, i, j in pairs if m == most]
-        if len(ties) <= 3:
-            text += f" The most common, {plural(-most, 'time')}: {listed(ties)}."
+        most, i, j = max(pairs, key=lambda pair: pair[0])
+        text += (
+            f" Most often, {plural(most, 'time')}, class {classes[i]} is taken for {classes[j]}."
+        )
     if len(data.classes) > n:
         text += f" The first {n} of {len(data.classes)} classes are shown."
     rows = [
@@ -198,7 +196,7 @@ def _calibration(run: int, calibration: Calibration) -> Figure:
     first = 10.0 * math.floor(lowest / 10.001)
     cells = [
         [r["span"], count(r["n"]), r["probability_"], r["accuracy_"],
-         f"{r['low']:.1f} to {r['high']:.1f}", significant(r["chance"], 2)]
+         f"{r['low']:.1f} to {r['high']:.1f}"]
         for r in rows
     ]  # fmt: skip
     spec = diagonal(
@@ -213,14 +211,13 @@ def _calibration(run: int, calibration: Calibration) -> Figure:
         title="Calibration",
         caption="Of predictions with a probability of 80 %, are 80 % right? On the diagonal they "
         "are; below, the model is too sure of itself. On average it is off by "
-        f"{100 * calibration.expected_error:.1f} points.{_beyond_chance(rows)}",
+        f"{100 * calibration.expected_error:.1f} points. Where an interval does not reach the "
+        "diagonal, that is hardly by chance.",
         panels=[Panel(f"calibration-{run}", spec)],
         table=Table(
-            ["predicted", "graphs", "mean", "right", "right, 95 % interval", "chance"],
+            ["predicted", "graphs", "mean", "right", "right, 95 % interval"],
             cells,
-            note=f"Brier score {significant(calibration.brier)}. Chance: if the probability is "
-            "right, how likely a share is that is at least as unlikely as this one (exact binomial "
-            "test).",
+            note=f"Brier score {significant(calibration.brier)}.",
         ),
         key=[
             Key("circle", "c1", "graphs with a similar probability; the larger, the more"),
@@ -233,31 +230,17 @@ def _calibration(run: int, calibration: Calibration) -> Figure:
 def _bin(b: ProbabilityBin) -> Row:
     from scipy.stats import binomtest
 
-    test = binomtest(round(b.accuracy * b.n), b.n, b.probability)
-    interval = test.proportion_ci(0.95, method="wilson")
+    interval = binomtest(round(b.accuracy * b.n), b.n).proportion_ci(0.95, method="wilson")
     return {
         "x": round(100 * b.probability, 2),
         "y": round(100 * b.accuracy, 2),
         "low": round(100 * float(interval.low), 2),
         "high": round(100 * float(interval.high), 2),
-        "chance": float(test.pvalue),
         "n": b.n,
         "span": f"{percent(b.start, 0)} to {percent(b.stop, 0)}",
         "probability_": percent(b.probability),
         "accuracy_": percent(b.accuracy),
     }
-
-
-def _beyond_chance(rows: Sequence[Row]) -> str:
-    """Return whether a group is off by more than chance, at 5 % for all groups together."""
-    far = [r for r in rows if r["chance"] < 0.05 / len(rows)]
-    if not far:
-        return " No group is further off than chance alone can explain."
-    each = [
-        f"the {plural(r['n'], 'graph')} with {r['span']}, of which {r['accuracy_']} are right"
-        for r in far
-    ]
-    return f" Off by more than chance: {listed(each)}."
 
 
 def _coverages(run: int, data: ReportData) -> Figure:

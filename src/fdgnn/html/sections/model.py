@@ -39,7 +39,8 @@ def _substructures(run: int, data: ReportData) -> list[Figure]:
     groups: dict[str, list[SubstructureRow]] = defaultdict(list)
     for one in data.substructures:
         if data.task == "regression":
-            groups[f"Substructures that {'raise' if one.weight > 0 else 'lower'} the value"].append(one)
+            verb = "raise" if one.weight > 0 else "lower"
+            groups[f"Substructures that {verb} the value"].append(one)
         else:
             groups[f"Substructures for class {one.target}"].append(one)
     return [

@@ -28,7 +28,6 @@ from fdgnn.html.words import (
 )
 from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, ranks
 
-MOST_POINTS = 400  # configurations drawn and listed; beyond, the best and an even choice of others
 _WORDS = {
     "effective_spectral_radius": "ρ, effective spectral radius",
     "input_scaling": "ω(1), input scaling",
@@ -136,12 +135,6 @@ def _search(run: int, evaluation: Evaluation) -> Figure:
             }
         )
     ranked = sorted(rows, key=lambda row: -row["mean"])
-    step = -(-len(ranked) // (MOST_POINTS // 2)) if len(ranked) > MOST_POINTS else 1
-    shown = [
-        row
-        for i, row in enumerate(ranked)
-        if row["chosen"] or i < MOST_POINTS // 4 or i % step == 0
-    ]
     varied = [name for name in _SEARCHED if len({row.get(name) for row in rows}) > 1]
     axes = {name: _WORDS[name] for name in varied} | {"power": "λ, powers of ten"}
     table = f"search-{run}"
@@ -159,7 +152,7 @@ def _search(run: int, evaluation: Evaluation) -> Figure:
             [
                 [row["words"], *(significant(row.get(name)) for name in varied), row["lambda_"],
                  row["shown"], row["span"], str(row["chosen"] or "")]
-                for row in shown
+                for row in ranked
             ],
             note="Best first; worst and best random initialization; chosen: by how many outer "
             "folds.",
@@ -169,7 +162,7 @@ def _search(run: int, evaluation: Evaluation) -> Figure:
             Key("line", "quiet", "its worst to its best random initialization"),
             Key("diamond", "c2", "chosen by at least one outer fold"),
         ],
-        data={table: shown},
+        data={table: ranked},
     )  # fmt: skip
 
 

@@ -1,0 +1,505 @@
+"""A page in which a model runs: one HTML file, without a server and without an installation.
+
+The page holds a fitted model as its file would, and example graphs. Its scripts compute what
+Python computes; docs/how-to/playground.md says how closely, and tests compare.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import gzip
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from fdgnn.arrays import Array, Ints
+from fdgnn.encoders import Encoder, EncoderUnion, GraphReservoir, WLCounts
+from fdgnn.estimators import AutoGraphClassifier, AutoGraphRegressor
+from fdgnn.evaluation import paper
+from fdgnn.exceptions import FDGNNWarning, GraphError, PlaygroundError
+from fdgnn.expansion import RandomExpansion, projection_norm, unscaled_projection
+from fdgnn.explanations.attributions import checked_model
+from fdgnn.files import check_writable
+from fdgnn.fitting import FittedModel
+from fdgnn.folds import stratified
+from fdgnn.graphs import Graph, GraphBatch
+from fdgnn.graphs.converters import as_batch
+from fdgnn.graphs.molecules import BONDS, MoleculeReader, is_molecule
+from fdgnn.html.data_statistics import elements_of_labels
+from fdgnn.html.page import build_page, check_jinja, write_page
+from fdgnn.html.words import clipped, listed, plural
+from fdgnn.model_files import load_model
+from fdgnn.model_files.description import SeedRecord, as_json, describe, estimator_arrays
+from fdgnn.records import encode
+from fdgnn.schema import InputSchema
+from fdgnn.targets import first_text
+
+__all__ = ["fit_model", "write"]
+
+LARGEST = 3_000_000  # bytes of a page
+MOST_GRAPHS = 600  # of a page
+MOST_VERTICES = 15_000  # of all graphs of a page together
+_LARGEST_LABEL = 2**53  # whole numbers beyond are not exact in JavaScript
+_FOLDS = 10
+_TYPES = {"f8", "i4", "i2", "i1", "u8", "u2", "u1"}  # of arrays that the page can read
+_ALIGNED = 8  # bytes: typed arrays of JavaScript begin at multiples of their entries' size
+
+Content = dict[str, Any]  # as JSON
+
+
+def write(
+    output: str | os.PathLike[str],
+    model: Any = None,
+    graphs: Any = None,
+    y: Any = None,
+    *,
+    target: Any = None,
+    ids: Sequence[Any] | None = None,
+    smiles: Sequence[str | None] | None = None,
+    title: str | None = None,
+    dataset: str = "your data",
+    code: Sequence[str] | None = None,
+) -> Path:
+    """Write a page in which a model can be played with: one HTML file that needs no network.
+
+    Parameters
+    ----------
+    output : path
+        The HTML file. It is replaced if it is there.
+    model : any model of this library, FDGNNSearchCV or path, optional
+        Fitted, or a model file. Without one, a small ensemble is fitted to the graphs.
+    graphs : GraphBatch or list of graphs, optional
+        Graphs to choose from on the page. At most 600 of them are taken, with 15,000 vertices
+        together; of more, a random part.
+    y : (n_graphs,), optional
+        Their classes. With them the page can train models, too.
+    target : str or int, optional
+        Of a model of several targets, the one to show.
+    ids : sequence, optional
+        What the graphs are called; by default their numbers.
+    smiles : sequence of str, optional
+        The SMILES of graphs that were read from molecules, so that the page knows their atoms. If
+        `graphs` is a list of SMILES, they are known.
+    title : str, optional
+    dataset : str, default="your data"
+        What the graphs are called together.
+    code : sequence of str, optional
+        Lines of Python that give `graphs` and `y`, for the code that the page shows.
+
+    Returns
+    -------
+    Path
+        Where the page is. It has less than three million bytes.
+
+    Raises
+    ------
+    PlaygroundError
+        A page cannot run the model, or cannot hold it.
+    MissingDependencyError
+        Jinja2 is not installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from fdgnn import FDGNNClassifier, playground
+    >>> from fdgnn.datasets import make_motif_graphs
+    >>> graphs, y = make_motif_graphs(60, random_state=0)
+    >>> model = FDGNNClassifier(random_state=0).fit(graphs, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = playground.write(f"{folder}/play.html", model, graphs, y)
+    ...     page.stat().st_size < 3_000_000
+    True
+    """
+    path = Path(output)
+    check_writable(path)
+    check_jinja()
+    if model is None and (graphs is None or y is None):
+        raise PlaygroundError("there is nothing to play with: give a model, or graphs and classes")
+    model = load_model(model) if isinstance(model, str | os.PathLike) else model
+    if smiles is None and isinstance(graphs, list | tuple) and all(map(is_molecule, graphs)):
+        smiles = [item if isinstance(item, str) else None for item in graphs]
+    batch = _batch(model, graphs, {"SMILES": smiles, "answers": y, "ids": ids})
+    model, notes = one_model(fit_model(batch, y) if model is None else model, target)
+    for note in notes:
+        warnings.warn(note, FDGNNWarning, stacklevel=2)
+    title = title or f"A model of {dataset}, to play with"
+    content, arrays = _content(model, batch, y, ids, smiles, dataset, code)
+    content["notes"] = [*notes, *content["notes"]]
+    page = build_page(
+        "playground",
+        packed(content, arrays),
+        title=clipped(title, longest=200),
+        summary=_summary(model),
+        worker="worker.js",
+        training=content["training"] is not None,
+    )
+    if len(page) > LARGEST:
+        raise PlaygroundError(
+            f"the page would have {len(page) / 1e6:.1f} MB, more than {LARGEST // 1_000_000}: "
+            "the model is too large; fit it to fewer graphs, with readout='linear', or with fewer "
+            "WL features (n_features)"
+        )
+    write_page(path, page, PlaygroundError)
+    return path
+
+
+def _batch(model: Any, graphs: Any, given: Mapping[str, Sequence[Any] | None]) -> GraphBatch | None:
+    """Return the graphs as the model reads them; what is given about them has their number."""
+    if graphs is None:
+        return None
+    batch = as_batch(graphs) if model is None else model._check_graphs(graphs)
+    for what, each in given.items():
+        if each is not None and len(each) != len(batch):
+            raise GraphError(f"there are {len(each)} {what}, but {len(batch)} graphs")
+    return batch if len(batch) else None
+
+
+def _content(
+    model: Any,
+    batch: GraphBatch | None,
+    y: Any,
+    ids: Sequence[Any] | None,
+    smiles: Sequence[str | None] | None,
+    dataset: str,
+    code: Sequence[str] | None,
+) -> tuple[Content, dict[str, Array]]:
+    """Collect all that a page holds: JSON, and the arrays of the model."""
+    shown, arrays = page_model(model)
+    rules = molecule_rules(model.input_schema_)
+    names = {} if batch is None else elements_of_labels(dataset, batch)
+    content: Content = {
+        "dataset": clipped(dataset),
+        "model": shown,
+        "graphs": None,
+        "training": None,
+        "molecules": rules,
+        "names": names,  # of vertex labels, by their text
+        "edge_names": paper.BONDS.get(dataset, {}) if names else {},
+        "class_names": paper.CLASSES.get(dataset, {}) if names else {},
+        "notes": [],
+    }
+    if batch is None:
+        return content, arrays
+    notes, chosen = content["notes"], chosen_graphs(batch)
+    part = batch[chosen]
+    if rules is not None and smiles is None:
+        content["molecules"] = None
+        notes.append("The SMILES of these molecules are not known, so they are plain graphs.")
+    elif rules is None:
+        smiles = None
+    some = None if smiles is None else [smiles[g] for g in chosen]
+    shown_ids = chosen.tolist() if ids is None else [ids[g] for g in chosen]
+    graphs = page_graphs(part, shown_ids, some, model.input_schema_)
+    content["graphs"] = graphs | {"n_all": len(batch), "classes": None}
+    if len(part) < len(batch):
+        notes.append(f"The page holds {len(part)} of the {len(batch)} graphs, drawn at random.")
+    if y is not None:
+        classes, answers = _answers(model, np.asarray(y)[chosen])
+        content["graphs"]["classes"] = classes
+        for graph, answer in zip(graphs["list"], answers.tolist(), strict=True):
+            graph["answer"] = answer
+        if classes is not None:
+            content["training"] = _training(part, answers, chosen, len(batch), code)
+    if y is None:
+        notes.append("The targets are not known here, so the page cannot train models.")
+    elif classes is None:
+        notes.append("The page trains classifiers; this model is a regression.")
+    elif content["training"] is None:
+        notes.append(
+            "The page cannot train models: two classes with at least two graphs each are needed."
+        )
+    return content, arrays
+
+
+def _summary(model: Any) -> str:
+    """Summarize in a sentence what runs in the page."""
+    names = [fitted.name for fitted in model.estimators_]
+    parts = names[0] if len(names) == 1 else f"{len(names)} models, averaged"
+    return (
+        f"Change a graph and see what the model says. It runs in this page ({parts}), and nothing "
+        "leaves your computer."
+    )
+
+
+def _answers(model: Any, y: Array) -> tuple[list[Any] | None, Array]:
+    """Return the classes and their numbers; of a regression the targets themselves."""
+    known = model.targets_[0].classes
+    if known is None:
+        text = first_text(y.tolist())
+        if text is not None:
+            raise PlaygroundError(
+                f"not all answers are numbers, as those of the model are: one is {text!r}; "
+                "name another column, or none"
+            )
+        return None, y.astype(np.float64)
+    classes, codes = np.unique(y, return_inverse=True)
+    if not set(classes.tolist()) & set(known.tolist()):
+        raise PlaygroundError(
+            f"no answer is a class of the model: they are {_few(classes)}, and it knows "
+            f"{_few(known)}; name another column, or none"
+        )
+    return classes.tolist(), codes.astype(np.int32)
+
+
+def _few(values: Array) -> str:
+    """Name some values."""
+    named = [str(value) for value in values[:4].tolist()]
+    return listed(named if len(values) <= 4 else [*named, f"{len(values) - 4} more"])
+
+
+def _training(
+    part: GraphBatch, answers: Array, chosen: Ints, n_all: int, code: Sequence[str] | None
+) -> Content | None:
+    """Return folds and code for training in the page; None if a class is too small for folds."""
+    sizes = np.bincount(answers)
+    if len(sizes) < 2 or sizes.min() < 2:
+        return None
+    n_folds = min(_FOLDS, int(sizes.min()))
+    lines = list(code or ("from fdgnn import FDGNNClassifier", "graphs, y = ...  # your own"))
+    if len(part) < n_all:
+        lines += [f"some = np.array({chosen.tolist()})", "graphs, y = graphs[some], y[some]"]
+    folds = stratified(answers, n_folds, 0).tolist()
+    return {"degree": part.average_degree, "n_folds": n_folds, "folds": folds, "code": lines}
+
+
+# ---------------------------------------------------------------------- models
+
+
+def fit_model(graphs: Any, y: Any, *, classify: bool = True, seed: int = 0) -> Any:
+    """Fit an ensemble whose base models a page can run."""
+    candidates = [
+        *(
+            (f"WL, {n} iterations", WLCounts(n_iterations=n, handle_unknown="ignore"), "auto")
+            for n in (2, 3)
+        ),
+        ("reservoir", GraphReservoir(n_units=300, handle_unknown="ignore"), "linear"),
+    ]
+    if not classify:
+        return AutoGraphRegressor(candidates, random_state=seed).fit(graphs, y)
+    return AutoGraphClassifier(candidates, probability=True, random_state=seed).fit(graphs, y)
+
+
+def one_model(model: Any, target: Any = None) -> tuple[Any, list[str]]:
+    """Return the model that a page shows, and what a reader should know about it.
+
+    That is the best one of a search, and one of several targets. Of an ensemble it has the base
+    models that a page can run: reservoirs and WL features.
+
+    Raises
+    ------
+    PlaygroundError
+        A page cannot run such a model; the message says why.
+    """
+    model = checked_model(model)
+    if len(model.targets_) > 1:
+        if target is None:
+            names = ", ".join(repr(each.name) for each in model.targets_[:10])
+            raise PlaygroundError(f"the model has several targets; choose one by `target`: {names}")
+        model = model.for_target(target)
+    able = [each for each in model.estimators_ if _runs_in_page(each)]
+    if len(able) == len(model.estimators_):
+        return model, []
+    kinds = {type(e).__name__ for each in model.estimators_ for _, e, _ in _encoders(each, "")}
+    if not able:
+        beside = " and descriptors beside the graphs" * (model._descriptors is not None)
+        raise PlaygroundError(
+            f"a page can run reservoirs and WL features without descriptors, but the model has "
+            f"{listed(sorted(kinds))}{beside}; fit one with candidates='wl' (--model wl) or "
+            "encoder='reservoir', and without descriptors"
+        )
+    lost = [each.name for each in model.estimators_ if not _runs_in_page(each)]
+    shown = copy.copy(model)
+    shown.estimators_ = able
+    note = (
+        f"Of the model's {plural(len(model.estimators_), 'base model')} this page averages "
+        f"{len(able)}, because it cannot run {listed(dict.fromkeys(lost))}: scores and "
+        "probabilities are not those of the whole model."
+    )
+    return shown, [note]
+
+
+def _runs_in_page(fitted: FittedModel) -> bool:
+    encoders = [encoder for _, encoder, _ in _encoders(fitted, "")]
+    able = all(type(encoder) in (GraphReservoir, WLCounts) for encoder in encoders)
+    return able and fitted.descriptors is None
+
+
+def page_model(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Describe a model as its file would, with its arrays except those the page can draw again."""
+    arrays = estimator_arrays(model.estimators_)
+    radii, projections = {}, {}
+    for i, fitted in enumerate(model.estimators_):
+        for place, encoder, expansion in _encoders(fitted, f"{i}."):
+            if isinstance(encoder, GraphReservoir):
+                radii[f"{place}encoder."] = encoder.reservoir_.radii.tolist()
+            drawn = None if expansion is None else _drawn(encoder, expansion)
+            if drawn is not None:
+                projections[f"{place}projection"] = drawn
+                del arrays[f"{place}projection"]
+    record = msgspec.Raw(as_json(msgspec.structs.replace(describe(model, None), novelty=None)))
+    return {"record": record, "radii": radii, "projections": projections}, arrays
+
+
+def _encoders(fitted: FittedModel, place: str) -> list[tuple[str, Encoder, RandomExpansion | None]]:
+    """Return the encoders of a fitted model with their expansions, and where their arrays are."""
+    if isinstance(fitted.encoder, EncoderUnion):
+        return [
+            (f"{place}encoder.{b}.", block.encoder, block.expansion)
+            for b, block in enumerate(fitted.encoder.blocks_)
+        ]
+    return [(place, fitted.encoder, fitted.expansion)]
+
+
+def _drawn(encoder: Encoder, expansion: RandomExpansion) -> dict[str, Any] | None:
+    """Describe how a projection was drawn; None where the seed is unknown, or not the one."""
+    seed = getattr(encoder, "seed_", None)
+    if seed is None:
+        return None
+    P, n_features = expansion.projection_.shape
+    W_phi = unscaled_projection(seed, n_features, P)
+    norm = projection_norm(W_phi)
+    if not np.array_equal(W_phi / norm, expansion.projection_):
+        return None
+    words = SeedRecord.of(seed)  # numbers of 32 bits
+    key = words.spawn_key
+    return {"entropy": words.entropy, "key": key, "rows": P, "columns": n_features, "norm": norm}
+
+
+def packed(content: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
+    """Return content and arrays as gzip in base64; `unpack` in scripts/graphs.js reads it."""
+    places, parts, start = {}, [], 0
+    for name, array in arrays.items():
+        raw = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).tobytes()
+        kind = f"{array.dtype.kind}{array.dtype.itemsize}"
+        if kind not in _TYPES:
+            raise TypeError(f"array {name}: the page cannot read {array.dtype}")
+        places[name] = {"type": kind, "shape": list(array.shape), "start": start}
+        parts += [raw, bytes(-len(raw) % _ALIGNED)]
+        start += len(raw) + len(parts[-1])
+    header = encode({"content": content, "arrays": places})
+    header += b" " * (-(len(header) + _ALIGNED) % _ALIGNED)
+    size = np.array([len(header), 0], dtype="<u4").tobytes()
+    return base64.b64encode(gzip.compress(b"".join([size, header, *parts]), 9, mtime=0)).decode()
+
+
+# ---------------------------------------------------------------------- graphs
+
+
+def chosen_graphs(graphs: GraphBatch) -> Ints:
+    """Return the positions of the graphs that a page holds: all, or a random part of them."""
+    sizes = np.diff(graphs.vertex_offsets)
+    order = np.arange(len(graphs))
+    if len(graphs) > MOST_GRAPHS or sizes.sum() > MOST_VERTICES:
+        order = np.random.default_rng(0).permutation(len(graphs))
+    fits = (np.cumsum(sizes[order]) <= MOST_VERTICES)[:MOST_GRAPHS]
+    chosen = np.sort(order[: len(fits)][fits])
+    if len(chosen) == 0:
+        raise PlaygroundError(
+            f"the graphs are too large for a page, which holds {MOST_VERTICES} vertices"
+        )
+    return chosen
+
+
+def page_graphs(
+    graphs: GraphBatch,
+    ids: Sequence[Any],
+    smiles: Sequence[str | None] | None = None,
+    schema: InputSchema | None = None,
+) -> Content:
+    """Describe the graphs of a page: what they have in common, and each of them.
+
+    With SMILES, which `schema` says how to read, they have atoms and bonds.
+    """
+    reader = None if smiles is None or schema is None else MoleculeReader.of(schema)
+    texts = [None] * len(graphs) if smiles is None else smiles
+    return {
+        "directed": graphs.directed,
+        "labels": _values(graphs.label_values),
+        "edge_labels": _values(graphs.edge_label_values),
+        "n_features": None if graphs.features is None else int(graphs.features.shape[1]),
+        "weighted": graphs.weights is not None,
+        "list": [
+            _graph(graph, name) | ({} if reader is None else _atoms(reader, text, graph))
+            for graph, name, text in zip(graphs, ids, texts, strict=True)
+        ],
+    }
+
+
+def _values(values: Array | None) -> list[Any] | None:
+    if values is None:
+        return None
+    if values.dtype.kind in "iu" and np.abs(values.astype(np.float64)).max() >= _LARGEST_LABEL:
+        raise PlaygroundError("the graphs have labels beyond 2^53, which a page cannot hold")
+    found: list[Any] = values.tolist()
+    return found
+
+
+def _graph(graph: Graph, name: Any) -> Content:
+    """Describe one graph, with each undirected edge once."""
+    sources, targets = graph.edge_index
+    once = np.ones(len(sources), dtype=bool) if graph.directed else sources <= targets
+    return {
+        "id": clipped(name),
+        "n": graph.n_vertices,
+        "edges": graph.edge_index[:, once].T.tolist(),
+        "labels": None if graph.labels is None else graph.labels.tolist(),
+        "edge_labels": None if graph.edge_labels is None else graph.edge_labels[once].tolist(),
+        "weights": None if graph.weights is None else graph.weights[once].tolist(),
+        "features": None if graph.features is None else graph.features.ravel().tolist(),
+    }
+
+
+# ---------------------------------------------------------------------- molecules
+
+
+def molecule_rules(schema: InputSchema | None) -> Content | None:
+    """Return how molecules are read; None if the graphs are not molecules."""
+    if schema is None or schema.atoms is None:
+        return None
+    return {
+        "atoms": schema.atoms,
+        "bonds": BONDS[schema.edge_labels],
+        "stereo": schema.stereo,
+        "standardize": schema.standardize,
+    }
+
+
+def _atoms(reader: MoleculeReader, smiles: str | None, graph: Graph) -> Content:
+    """Describe the atoms and bonds of a molecule; 1 is about the length of a bond, y downward."""
+    from rdkit.Chem import rdDepictor
+
+    if smiles is None:
+        raise PlaygroundError("a molecule comes without its SMILES; give one for each graph")
+    try:
+        mol = reader.molecule(smiles).mol
+    except GraphError as error:
+        raise PlaygroundError(f"a SMILES cannot be read: {error.reason}") from None
+    if mol.GetNumAtoms() != graph.n_vertices:
+        raise PlaygroundError(
+            f"the SMILES {smiles[:60]!r} has {mol.GetNumAtoms()} atoms, but its graph has "
+            f"{graph.n_vertices} vertices"
+        )
+    rdDepictor.Compute2DCoords(mol)
+    places = np.array(mol.GetConformer().GetPositions())[:, :2] * [1 / 1.5, -1 / 1.5]
+    return {
+        "places": np.clip(places - places.mean(axis=0), -32, 32).round(3).tolist(),
+        "atoms": [
+            {
+                "element": atom.GetSymbol(),
+                "charge": atom.GetFormalCharge(),
+                "hydrogens": atom.GetTotalNumHs(),
+                "aromatic": atom.GetIsAromatic(),
+            }
+            for atom in mol.GetAtoms()
+        ],
+        "bonds": [
+            [b.GetBeginAtomIdx(), b.GetEndAtomIdx(), b.GetBondTypeAsDouble()]
+            for b in mol.GetBonds()
+        ],
+    }
