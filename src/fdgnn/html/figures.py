@@ -146,7 +146,8 @@ _CONFIG = {
 }
 
 # The name without the number that `keyed` puts before it.
-_NAMES = {"labelExpr": "slice(datum.label, indexof(datum.label, '=') + 1)", "grid": False}
+_NAME = "slice(datum.label, indexof(datum.label, '=') + 1)"
+_NAMES = {"labelExpr": _NAME, "grid": False}
 _ONCE: Spec = {"values": [{}]}  # data of a mark that is drawn once
 
 
@@ -312,11 +313,18 @@ def search(table: str, name: str, metric: str) -> Spec:
     return chart([bars, points], 210, {"name": table}, encoding)
 
 
-def bars(rows: Sequence[Row], title: str, unit: str, n_classes: int = 1) -> Spec:
-    """Draw counts by name, from left to right. Rows: name, count, share, look, kind, order."""
+def bars(
+    rows: Sequence[Row], title: str, unit: str, n_classes: int = 1, *, intervals: bool = False
+) -> Spec:
+    """Draw counts by name, from left to right. Rows: name, count, share, look, kind, order.
+
+    Of `intervals`, such as "3 to 5", the axis shows where they start.
+    """
     axis = _NAMES | {
         "labelAngle": 0, "labelOverlap": "greedy", "labelSeparation": 6, "labelLimit": 80
     }  # fmt: skip
+    if intervals:
+        axis |= {"labelExpr": f"split({_NAME}, ' to ')[0]"}
     kinds = {"kind": "class"} if n_classes > 1 else {}
     encoding = {
         "x": {"field": "key", "type": "nominal", "sort": None, "title": title, "axis": axis},

@@ -105,6 +105,8 @@ def _bars(
     caption: str,
     classes: Sequence[str] = (),
     total: int | None = None,
+    *,
+    intervals: bool = False,
 ) -> Figure:
     """Return a bar chart of counts, with one series or one for each class, and its table.
 
@@ -133,7 +135,7 @@ def _bars(
         half=True,
         title=title,
         caption=caption,
-        panels=[Panel(id_, bars(rows, *axes, max(1, len(classes))))],
+        panels=[Panel(id_, bars(rows, *axes, max(1, len(classes)), intervals=intervals))],
         table=Table([axes[0], *heads, "share"], cells),
         key=class_key(kinds, "square") if kinds else [],
     )
@@ -151,8 +153,9 @@ def _sizes(run: int, data: DataStatistics, classes: Sequence[str]) -> Figure:
             "tells about the class."
         )
     return _bars(
-        f"sizes-{run}", "Sizes", ("vertices per graph", "graphs"), data.sizes, caption, classes
-    )
+        f"sizes-{run}", "Sizes", ("vertices per graph", "graphs"), data.sizes, caption, classes,
+        intervals=True,
+    )  # fmt: skip
 
 
 def _degrees(run: int, data: DataStatistics) -> Figure:
@@ -162,7 +165,8 @@ def _degrees(run: int, data: DataStatistics) -> Figure:
         f"largest degree is {count(data.max_degree)}. A few vertices of large degree make ρ(|A|) "
         "large, and the states of a reservoir converge more slowly."
     )
-    return _bars(f"degrees-{run}", "Degrees", ("degree", "vertices"), data.degrees, caption)
+    axes = ("degree", "vertices")
+    return _bars(f"degrees-{run}", "Degrees", axes, data.degrees, caption, intervals=True)
 
 
 def _peak(counts: BarCounts) -> tuple[str, str]:
@@ -186,7 +190,8 @@ def _targets(run: int, counts: BarCounts, *, classes: bool) -> Figure:
         f"The target reaches from {ends[0]} to {ends[1]}. Where there are few graphs, a model has "
         "little to learn from."
     )
-    return _bars(f"targets-{run}", "Target", ("target", "graphs"), counts, caption)
+    axes = ("target", "graphs")
+    return _bars(f"targets-{run}", "Target", axes, counts, caption, intervals=True)
 
 
 def _labels(run: int, data: DataStatistics, counts: BarCounts) -> Figure:
