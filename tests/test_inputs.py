@@ -198,10 +198,32 @@ def test_real_edge_attributes_are_weights_or_reported():
         batch = as_batch([pyg(edge_attr=np.array([[0.5], [0.5], [2], [2]]))])
         assert batch[0].weights.tolist() == [0.5, 0.5, 2, 2]
         as_batch([pyg(edge_attr=PATH.T / 2)], edge_label_attribute="")
-    with pytest.warns(UnusedDataWarning, match="'edge_attr' of edges"):
-        as_batch([pyg(edge_attr=np.array([[0.5, 1], [0.5, 1], [2, 3], [2, 3]]))])
+    real = np.array([[0.5, 1], [0.5, 1], [2, 3], [2, 3]])
+    with pytest.warns(UnusedDataWarning, match="'edge_attr' of edges.*bin the 2 numbers"):
+        as_batch([pyg(edge_attr=real)])
     with pytest.raises(GraphError, match="bin them"):
         as_batch([pyg(edge_attr=PATH.T / 2)], edge_label_attribute="edge_attr")
+
+
+@pytest.mark.parametrize(
+    ("values", "options"),
+    [
+        (np.array([[1, 5], [1, 5], [2, 0], [2, 0]]), {"edge_label_attribute": "edge_attr"}),
+        (np.array([[1.0, 5], [1, 5], [2, 0], [2, 0]]), {"edge_label_attribute": "edge_attr"}),
+        (np.array([[1, 0], [0, 1], [0, 1], [0, 1]]), {"directed": True}),
+        (np.array([0.5, 1.5, 2.5, 2.5]), {"directed": True}),
+    ],
+)
+def test_what_a_warning_advises_works(values, options):
+    with pytest.warns(UnusedDataWarning) as caught:
+        as_batch([pyg(edge_attr=values)])
+    name, value = next(iter(options.items()))
+    assert f"`{name}={value!r}`" in str(caught[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = as_batch([pyg(edge_attr=values)], **options)[0]
+        as_batch([pyg(edge_attr=values)], edge_label_attribute="")
+    assert found.edge_labels is not None or found.weights is not None
 
 
 def test_graphs_go_out_to_pyg():

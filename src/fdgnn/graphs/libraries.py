@@ -409,10 +409,9 @@ def warn_unused_attributes(items: Sequence[Any], graphs: Sequence[Graph], names:
                 "`feature_attributes=[]`"
             )
         if of_edges and not chose_edges:
-            remedies[_listed(of_edges, "edges")] = (
-                "name one by `weight_attribute` or `edge_label_attribute`, or none by "
-                "`edge_label_attribute=''`"
-            )
+            how = "name one by `weight_attribute` or `edge_label_attribute`"
+            how = how if is_networkx(item) else _use_of_edge_attr(item)
+            remedies[_listed(of_edges, "edges")] = f"{how}, or none by `edge_label_attribute=''`"
         warn_unused(kind, remedies)
         return
 
@@ -426,6 +425,19 @@ def _nx_attributes(item: Any, graph: Graph) -> tuple[set[str], set[str]]:
     of_edges = {name for *_, data in item.edges(data=True) for name in data}
     used = set() if graph.edge_labels is None else {"label"}
     return {name for _, data in item.nodes(data=True) for name in data}, of_edges - used
+
+
+def _use_of_edge_attr(item: Any) -> str:
+    """Return how the ``edge_attr`` of a PyG graph can be used, which is not used by default."""
+    values = _column(np.asarray(plain(item.edge_attr)))
+    if values.ndim == 1 or _integers(values) is not None:
+        return "`directed=True` reads values that differ between the directions of an edge"
+    named = "`edge_label_attribute='edge_attr'`"
+    if values.dtype.kind in "iu" or not (values % 1).any():
+        return f"{named} joins the {values.shape[1]} integers of an edge to one label"
+    return (
+        f"bin the {values.shape[1]} numbers of an edge to integers, which {named} reads as labels"
+    )
 
 
 _PYG_OWN = {"x", "edge_index", "edge_weight", "y", "batch", "ptr"}
