@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -177,6 +178,16 @@ class GraphReservoir(ReservoirParameters, Encoder):
     Facts = ReservoirFacts
 
     # ------------------------------------------------------------------ the protocol
+
+    def __sklearn_clone__(self) -> Self:
+        """Return a reservoir with the same parameters, not drawn.
+
+        scikit-learn's own way takes a tenth of a small fit.
+        """
+        if type(self) is not GraphReservoir:
+            found: Self = super().__sklearn_clone__()
+            return found
+        return replace(self, random_state=deepcopy(self.random_state))
 
     @classmethod
     def search_space(cls) -> Mapping[str, Any]:

@@ -136,11 +136,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         graphs = as_batch(X)
         targets = read_targets(y, graphs, is_classifier(self), self.transform)
-        task, graphs = self._task(graphs, targets, sample_weight)
-        fits = [
-            fit_model(base, graphs, task, n_jobs=self.n_jobs)
-            for base in self._base_models(self._graph_kind, len(graphs), self.seed_)
-        ]
+        task, graphs, bases = self._task(graphs, targets, sample_weight)
+        fits = [fit_model(base, graphs, task, n_jobs=self.n_jobs) for base in bases]
         if self._scoring is None and len(task.folds) and any(len(fit.alphas) > 1 for fit in fits):
             handled = self.threshold is not None or self.class_weight is not None
             warn_class_imbalance(task.targets, handled)
@@ -149,8 +146,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
     def _task(
         self, graphs: GraphBatch, targets: Targets, sample_weight: Any
-    ) -> tuple[FitTask, GraphBatch]:
-        """Start a fit: return what base models are fitted to, and the graphs that take part."""
+    ) -> tuple[FitTask, GraphBatch, list[BaseModel]]:
+        """Start a fit: return its task, the graphs that take part, and the base models."""
         some, weights = self._taking_part(targets, sample_weight)
         if not some.all():
             graphs, targets = graphs[some], targets[some]
@@ -165,7 +162,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         folds: Ints = np.empty((0, len(graphs)), dtype=np.int64)
         if chooses or getattr(self, self._uncertainty) or self.threshold is not None:
             folds = choice_folds(targets, graphs, self.seed_)[None]
-        return FitTask(targets, folds, self._metric(targets), weights), graphs
+        metric = self._metric(targets) if len(folds) else squared_error  # else nothing is scored
+        return FitTask(targets, folds, metric, weights), graphs, bases
 
     def _taking_part(self, targets: Targets, sample_weight: Any) -> tuple[Mask, Floats | None]:
         """Return which graphs are trained on, and the weights of all."""
@@ -366,7 +364,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
     def _check_graphs(self, X: Any) -> GraphBatch:
         """Convert graphs, and check that they are of the kind that the model was fitted on."""
-        check_is_fitted(self)
+        if not self.__sklearn_is_fitted__():  # sooner than `check_is_fitted`
+            check_is_fitted(self)
         graphs = as_batch(X, like=self)
         self._graph_kind.check(graphs, self._molecules_only())
         described = self.estimators_[0].descriptors
@@ -452,9 +451,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
     def _unknown_labels(self, graphs: GraphBatch) -> dict[int, str]:
         found = _of_all(model.encoder.unknown_labels(graphs) for model in self.estimators_)
-        return (
-            found if self._descriptors is None else self._descriptors.unknown_labels(graphs) | found
-        )
+        block = self._descriptors
+        return found if block is None else block.unknown_labels(graphs) | found
 
     def novelty(self, X: Any, errors: str = "raise") -> Floats:
         """How unlike the training graphs each graph is, (n_graphs,), from 0 to 1.
@@ -500,8 +498,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
     @property
     def _descriptors(self) -> DescriptorBlock | None:
-        """What the model knows of its descriptors; None if it was fitted without."""
-        check_is_fitted(self)
+        """The graph-level features that the model was fitted on; None if there were none."""
         return self.estimators_[0].descriptors
 
     @property

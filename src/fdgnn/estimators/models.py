@@ -58,7 +58,7 @@ class SingleEncoder(GraphModel):
     }
 
     def _encoder(self) -> Encoder:
-        """Return the encoder, not fitted, its parameters checked."""
+        """Return the encoder, not fitted."""
         raise NotImplementedError
 
     @property
@@ -80,6 +80,7 @@ class SingleEncoder(GraphModel):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         encoder = self._encoder()
+        encoder.check_parameters()
         check_readout(self._given_readout)
         if self.n_estimators > 1 and not (encoder.draws or self.n_projections):
             raise ValueError(
@@ -101,7 +102,7 @@ def check_readout(readout: Any) -> None:
 def as_readout(readout: Any, encoder: Encoder, n_graphs: int) -> Ridge | KernelRidge:
     """Return the readout that is given; by its name, or "auto", the one that suits the encoder."""
     if isinstance(readout, Ridge | KernelRidge):
-        return clone(readout)  # type: ignore[no-any-return]
+        return readout
     if readout == "rbf":
         return KernelRidge()
     return encoder.default_readout(n_graphs, linear=readout == "linear")
@@ -295,9 +296,7 @@ class Composed(SingleEncoder):
         return found
 
     def _encoder(self) -> Encoder:
-        encoder = as_encoder(self.encoder)
-        encoder.check_parameters()
-        return encoder
+        return as_encoder(self.encoder)
 
     @property
     def _given_readout(self) -> Any:
@@ -429,11 +428,8 @@ class FDGNN(ReservoirParameters, SingleEncoder):
     _search_space = GraphReservoir.search_space()
 
     def _encoder(self) -> Encoder:
-        encoder = GraphReservoir(
-            **{own.name: getattr(self, own.name) for own in fields(ReservoirParameters)}
-        )
-        encoder.check_parameters()
-        return encoder
+        own = fields(ReservoirParameters)
+        return GraphReservoir(**{each.name: getattr(self, each.name) for each in own})
 
     @property
     def _given_readout(self) -> Ridge:

@@ -247,9 +247,9 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         model = clone(self.best_estimator_)
         graphs = as_batch(X)
         targets = read_targets(y, graphs, is_classifier(model), model.transform)
-        task, graphs = model._task(graphs, targets, sample_weight)
+        task, graphs, bases = model._task(graphs, targets, sample_weight)
         fits = []
-        for one in model._base_models(GraphKind.of(graphs), len(graphs), model.seed_):
+        for one in bases:
             alpha = chosen.get(one.name)
             if alpha is not None:
                 alphas = None if isinstance(alpha, tuple) else (alpha,)
