@@ -36,6 +36,7 @@ from threadpoolctl import threadpool_limits
 
 from fdgnn import AutoGraphClassifier, AutoGraphRegressor, as_batch, load_tu, read_graphs
 from fdgnn.exceptions import ConvergenceWarning, UnknownLabelWarning
+from fdgnn.uncertainty import ConformalScores
 
 OUT = Path(__file__).parent.parent / "results" / "coverage.json"
 CHEM = {"BBBP": False, "LIPO": True, "AQSOLDB": True}  # whether the target is a number
@@ -95,23 +96,35 @@ def of_sets(model, graphs, y):
 
 
 def of_intervals(model, graphs, y):
-    found = {}
+    """Intervals of the model, and such of one width, from the same out-of-fold errors."""
+    found, predicted, novelty = {}, model.predict(graphs), model.novelty(graphs)
+    quarters = np.array_split(np.argsort(novelty, kind="stable"), 4)
+    errors = ConformalScores.of([model.training_graphs_.errors[:, 0]])
     for coverage in COVERAGES:
-        low, high = model.predict_interval(graphs, coverage).T
-        covered = (low <= y) & (y <= high)
-        found[str(coverage)] = {"covered": covered.mean(), "size": (high - low).mean()}
-    return np.abs(model.predict(graphs) - y), found
+        own = model.predict_interval(graphs, coverage).T
+        reach = errors.limit(coverage)
+        intervals = {"": own, " one width": (predicted - reach, predicted + reach)}
+        for name, (low, high) in intervals.items():
+            covered, outside = (low <= y) & (y <= high), np.maximum(low - y, y - high)
+            score = high - low + 2 / (1 - coverage) * np.maximum(outside, 0)
+            found[f"{coverage}{name}"] = {
+                "covered": covered.mean(),
+                "size": (high - low).mean(),
+                "score": score.mean(),  # the interval score: smaller is better
+                "covered_quarters": [covered[some].mean() for some in quarters],
+            }
+    return np.abs(predicted - y), found
 
 
 def of_novelty(model, graphs, errors, foreign):
     unlike = np.zeros(len(graphs), dtype=bool)
-    unlike[list(model.unlike(graphs))] = True
+    unlike[list(model.out_of_domain(graphs))] = True
     return {
-        "unlike": unlike.mean(),
+        "out_of_domain": unlike.mean(),
         "error_unlike": errors[unlike].mean() if unlike.any() else None,
         "error_others": errors[~unlike].mean(),
         "foreign": {
-            name: len(model.unlike(others)) / len(others) for name, others in foreign.items()
+            name: len(model.out_of_domain(others)) / len(others) for name, others in foreign.items()
         },
     }
 
@@ -172,8 +185,8 @@ def mean(runs, *path):
 
 def tell(results):
     """Print the tables of the decision's page."""
-    print("| | asked for | covered | of each seed | size | empty | worst class |")
-    print("|---|---|---|---|---|---|---|")
+    print("| | asked for | covered | of each seed | size | empty | worst part | interval score |")
+    print("|---|---|---|---|---|---|---|---|")
     for name, runs in results.items():
         for key, first in runs[0]["coverage"].items():
             each = ", ".join(f"{100 * run['coverage'][key]['covered']:.1f}" for run in runs)
@@ -182,13 +195,18 @@ def tell(results):
             if "empty" in first:
                 classes = np.mean([r["coverage"][key]["covered_classes"] for r in runs], axis=0)
                 empty = mean(runs, "coverage", key, "empty")
-                cells += [f"{100 * empty:.1f}", f"{100 * classes.min():.1f}"]
+                cells += [f"{100 * empty:.1f}", f"{100 * classes.min():.1f}", ""]
+            elif "score" in first:
+                parts = np.mean([r["coverage"][key]["covered_quarters"] for r in runs], axis=0)
+                score = mean(runs, "coverage", key, "score")
+                cells += ["", f"{100 * parts.min():.1f}", f"{score:.2f}"]
             print(f"| {' | '.join(cells)} |")
     print("\n| | unlike | their error | error of the others | unlike among others |")
     print("|---|---|---|---|---|")
     for name, runs in results.items():
         unlike, theirs, others = (
-            mean(runs, "novelty", what) for what in ("unlike", "error_unlike", "error_others")
+            mean(runs, "novelty", what)
+            for what in ("out_of_domain", "error_unlike", "error_others")
         )
         foreign = ", ".join(
             f"{other} {100 * mean(runs, 'novelty', 'foreign', other):.1f} %"

@@ -135,20 +135,20 @@ def test_few_graphs_of_the_same_kind_are_unlike_and_all_of_another(model):
     assert values.shape == (500,)
     assert (values >= 0).all()
     assert (values <= 1).all()
-    assert len(model.unlike(graphs[400:])) < 20  # 5 are expected
+    assert len(model.out_of_domain(graphs[400:])) < 20  # 5 are expected
     strange = make_cycles([40, 60])
-    assert list(model.unlike(strange)) == [0, 1]
+    assert list(model.out_of_domain(strange)) == [0, 1]
     assert (model.novelty(strange) > model._novelty.limit).all()
 
 
 def test_words_say_how_new_and_beside_what():
     graphs, y = make_motif_graphs(300, random_state=0)
     colors = GraphRegressor("wl").fit(graphs, y)
-    (words,) = colors.unlike(make_cycles([50])).values()
+    (words,) = colors.out_of_domain(make_cycles([50])).values()
     share, limit = 100 * colors.novelty(make_cycles([50]))[0], 100 * colors._novelty.limit
     assert words.startswith(f"{share:.0f} % of the surroundings of its vertices are in no training")
     assert words.endswith(f"of 99 % of the training graphs at most {limit:.0f} % are in no other")
-    (words,) = FDGNNRegressor(**SMALL).fit(graphs, y).unlike(make_cycles([50])).values()
+    (words,) = FDGNNRegressor(**SMALL).fit(graphs, y).out_of_domain(make_cycles([50])).values()
     assert "leverage 1, of 99 % of the training graphs at most 0" in words
 
 
@@ -158,7 +158,7 @@ def test_a_graph_of_which_nothing_is_known_is_always_told():
     assert model._novelty.limit == 1  # no two of the training graphs have anything in common
     new = Graph([[0], [1]], labels=["X", "X"])
     assert model.novelty([new, alone[0]]).tolist() == [1, 0]
-    why = model.unlike([alone[0], new])
+    why = model.out_of_domain([alone[0], new])
     assert list(why) == [1]
     assert why[1].startswith("none of the surroundings of its vertices is in a training graph")
 
@@ -200,13 +200,13 @@ def test_graphs_unlike_training_graphs_that_are_all_alike_are_told():
     found = model.novelty(GRAPHS[:30])
     assert np.isfinite(found).all()
     assert (found[1:] > 0.99).sum() > 20
-    assert len(model.unlike(GRAPHS[:30])) > 20
+    assert len(model.out_of_domain(GRAPHS[:30])) > 20
 
 
 def test_no_graphs_have_no_novelty():
     model = FDGNNClassifier(random_state=0).fit(GRAPHS, Y)
     assert model.novelty([]).shape == model.novelty(GRAPHS[:0]).shape == (0,)
-    assert model.unlike([]) == {}
+    assert model.out_of_domain([]) == {}
 
 
 class Wide(Encoder):
@@ -228,7 +228,7 @@ class Sparse(Wide):
 @pytest.mark.parametrize("encoder", [Wide(), Sparse()])
 def test_a_model_that_cannot_tell_says_so(encoder):
     model = GraphRegressor(encoder).fit(GRAPHS, Y)
-    assert model.unlike(NEW) == {}
+    assert model.out_of_domain(NEW) == {}
     with pytest.raises(ValueError, match=r"no applicability domain.*too many features"):
         model.novelty(NEW)
 
@@ -245,7 +245,7 @@ def test_files_keep_it(file, model):
     model = clone(model).fit(GRAPHS, Y)
     loaded, graphs = again(model, file), NEW  # which may have new labels
     np.testing.assert_array_equal(loaded.novelty(graphs), model.novelty(graphs))
-    assert loaded.unlike(graphs) == model.unlike(graphs)
+    assert loaded.out_of_domain(graphs) == model.out_of_domain(graphs)
     content = file.read_bytes()
     save_model(loaded, file)
     assert file.read_bytes() == content

@@ -31,6 +31,7 @@ ROOMS = [
     "graphs", "stability", "targets", "folds", "uncertainty", "metrics", "datasets",
     "tasks",
     "reservoir", "expansion", "linear", "encoders", "fitting", "ensemble", "applicability",
+    "neighbors",
     "estimators", "explanations", "selection", "evaluation", "model_files", "training",
     "scale", "html", "plot", "prediction", "service", "installation", "cli", "__main__", "__init__",
 ]  # fmt: skip

@@ -19,6 +19,7 @@ from fdgnn import (
 )
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.folds import shuffled_folds, stratified_folds
+from fdgnn.neighbors import training_conditions
 from fdgnn.targets import code_classes
 from fdgnn.uncertainty import ConformalScores, probabilities
 from model_file_tools import again, refused, with_arrays, with_record
@@ -51,7 +52,6 @@ def test_the_limit_is_the_smallest_score_that_enough_others_do_not_exceed(scores
         assert found.limits_by_class(coverage).tolist() == [inf]
         return
     assert found.limit(coverage) == sorted(scores)[k - 1]
-    assert found.limits(coverage).tolist() == [sorted(scores)[k - 1]]
 
 
 @pytest.mark.parametrize(("n", "coverage"), [(19, 0.95), (30, 0.8), (99, 0.9)])
@@ -75,8 +75,7 @@ def test_a_coverage_that_can_be_promised_is_named():
 
 
 def test_scores_that_are_not_known_are_left_out():
-    outputs, targets = np.zeros((4, 2)), np.array([[1.0, 5], [-3, np.nan], [2, 6], [0, np.nan]])
-    found = ConformalScores.of_numbers(outputs, targets)
+    found = ConformalScores.of([np.array([1.0, 3, 2, 0]), np.array([5, np.nan, 6, np.nan])])
     assert [group.tolist() for group in found.groups] == [[0, 1, 2, 3], [5, 6]]
 
 
@@ -125,12 +124,17 @@ def test_a_class_with_few_graphs_is_in_every_set_by_class():
     model = FDGNNClassifier(probability=True, **SMALL).fit(graphs[few], y[few])
     assert [len(group) for group in model.targets_[0].scores.groups] == [(y == 0).sum(), 8]
     assert model.predict_set(graphs, 0.9, by_class=True)[:, 1].all()
-    assert not model.predict_set(graphs, 0.9)[:, 1].all()
+    assert not model.predict_set(graphs, 0.9, by_class=False)[:, 1].all()
+    np.testing.assert_array_equal(
+        model.predict_set(graphs, 0.9), model.predict_set(graphs, 0.9, by_class=True)
+    )
+    with pytest.raises(ValueError, match="expected True, False or 'auto'"):
+        model.predict_set(graphs, 0.9, by_class="always")
     assert not model.predict_set(graphs, 0.8, by_class=True)[:, 1].all()
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_intervals_reach_as_far_as_held_out_errors(several):
+def test_intervals_reach_as_far_as_held_out_errors_of_graphs_as_difficult(several):
     y = NUMBERS if several else NUMBERS[:, 0]
     model = FDGNNRegressor(intervals=True, alpha=0.1, **SMALL).fit(GRAPHS, y)
     X, fold = model.estimators_[0].features(GRAPHS), shuffled_folds(120, model.seed_)
@@ -140,11 +144,17 @@ def test_intervals_reach_as_far_as_held_out_errors(several):
         ridge = Ridge(alpha=0.1).fit(X[fold != f], targets[fold != f])
         predicted = ridge.predict(X[fold == f]).reshape(-1, targets.shape[1])
         errors[fold == f] = np.abs(targets[fold == f] - predicted)
-    reach = np.sort(errors, axis=0)[96]  # ceil(0.8 * 121) = 97
+    novelty, own = model.novelty(GRAPHS), model._novelty.of_training  # it has no kernel
+    difficulty, expected = np.empty_like(errors), np.empty_like(errors)
+    for t, target in enumerate(model.targets_):
+        conditions = [np.stack([np.ones(120), np.log(x + 0.3)], axis=1) for x in (own, novelty)]
+        expected[:, t], difficulty[:, t] = (np.exp(Z @ target.difficulty) for Z in conditions)
+    # ceil(0.8 * 121) = 97
+    reach = np.sort(errors / expected, axis=0)[96] * difficulty
     found = model.predict_interval(GRAPHS, 0.8)
     assert found.shape == ((120, 2, 2) if several else (120, 2))
     middle = model.predict(GRAPHS)
-    reach = reach if several else reach[0]
+    reach = reach if several else reach[:, 0]
     np.testing.assert_allclose(found[..., 0], middle - reach, atol=1e-9)
     np.testing.assert_allclose(found[..., 1], middle + reach, atol=1e-9)
 
@@ -168,6 +178,43 @@ def test_new_graphs_are_covered(name):
         by_class = model.predict_set(graphs[test], coverage, by_class=True)
         for c in (0, 1):
             assert abs(by_class[y[test] == c, c].mean() - coverage) < 0.07
+
+
+def noisy_numbers(n, seed=0):
+    """Graphs with numbers as targets; those of larger graphs have ten times as much noise."""
+    rng = np.random.default_rng(seed)
+    graphs = make_random_graphs(n, random_state=seed)
+    sizes = np.diff(graphs.vertex_offsets)
+    noisy = sizes > np.median(sizes)
+    return graphs, sizes / 10 + np.where(noisy, 1.0, 0.1) * rng.normal(size=n), noisy
+
+
+@pytest.mark.parametrize("name", ["wl", "reservoir"])
+def test_intervals_are_wider_where_errors_are_larger(name):
+    graphs, y, noisy = noisy_numbers(1000)
+    model = regressor(name, intervals=True, random_state=0).fit(graphs[:600], y[:600])
+    low, high = model.predict_interval(graphs[600:], 0.8).T
+    width, noisy = high - low, noisy[600:]
+    covered = (low <= y[600:]) & (y[600:] <= high)
+    assert abs(covered.mean() - 0.8) < 0.06
+    if name == "wl":  # a reservoir without a kernel does not tell them apart
+        assert width[noisy].mean() > 1.5 * width[~noisy].mean()
+    assert len(model.targets_[0].difficulty) == (4 if name == "wl" else 2)
+
+
+def test_the_difficulty_of_a_training_graph_does_not_depend_on_its_own_fold():
+    graphs, y, _ = noisy_numbers(100)
+    model = regressor("wl", intervals=True, random_state=0).fit(graphs, y)
+    kept, models = model.training_graphs_, [model.estimators_[0]]
+    fold, own = shuffled_folds(100, model.seed_), model._novelty.of_training
+    found = training_conditions(models, own, kept.errors, fold)[0]
+    others = kept.errors.copy()
+    others[fold == 0] *= 100
+    changed = training_conditions(models, own, others, fold)[0]
+    np.testing.assert_array_equal(found[fold == 0][:, :3], changed[fold == 0][:, :3])
+    scale = np.exp(found[fold == 0][:, 3]) - 0.3 * kept.errors.mean()
+    again = np.exp(changed[fold == 0][:, 3]) - 0.3 * others.mean()
+    np.testing.assert_allclose(scale, again)
 
 
 @pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
@@ -220,10 +267,11 @@ def test_files_keep_conformal_scores(file):
             again(model, file).predict_set(GRAPHS, 0.8, by_class=by_class),
             model.predict_set(GRAPHS, 0.8, by_class=by_class),
         )
-    numbers = FDGNNRegressor(intervals=True, **SMALL).fit(GRAPHS, NUMBERS)
-    np.testing.assert_array_equal(
-        again(numbers, file).predict_interval(GRAPHS), numbers.predict_interval(GRAPHS)
-    )
+    for numbers in (FDGNNRegressor(intervals=True, **SMALL), regressor("wl", intervals=True)):
+        numbers.fit(GRAPHS, NUMBERS)
+        np.testing.assert_array_equal(
+            again(numbers, file).predict_interval(GRAPHS), numbers.predict_interval(GRAPHS)
+        )
 
 
 def test_scores_of_an_enemy_are_refused(file):

@@ -322,13 +322,13 @@ def test_numbers_beyond_those_of_training_are_unlike(name, tmp_path):
     numbers[3] = np.nan
     given = graphs.with_descriptors({"size": numbers, "heat": np.arange(60.0)})
     model = classifier(name, random_state=0).fit(given, y)
-    plain = set(model.unlike(given))
+    plain = set(model.out_of_domain(given))
     strange = np.array([7.5, np.nan, *np.full(58, 2.0)])
     heat = np.array([-3.0, *np.full(59, 2.0)])
     asked = graphs.with_descriptors({"size": strange, "heat": heat})
     save_model(model, tmp_path / "m.fdgnn")
     for one in (model, load_model(tmp_path / "m.fdgnn")):
-        told = one.unlike(asked)
+        told = one.out_of_domain(asked)
         assert set(told) == plain | {0}
         assert (
             "its descriptor size is 7.5, and -1 to 5 in training; its descriptor heat is -3, "

@@ -410,7 +410,7 @@ def test_model_info_describes_each_estimator(file):
 
 @pytest.mark.real_data("MUTAG", "NCI1")
 def test_sizes_are_those_of_the_page(file, tu_path):
-    page = (HERE.parent / "docs" / "model-files.md").read_text()
+    page = (HERE.parent / "docs" / "reference" / "model-files.md").read_text()
     told = dict(re.findall(r"^\| (\w+, [^|]+) \| ([\d.]+) MB \|", page, re.MULTILINE))
     models = {
         "MUTAG, `AutoGraphClassifier()`": AutoGraphClassifier(random_state=0),

@@ -86,7 +86,7 @@ def test_predict_gives_a_row_for_each_row_in_order(fitted, table, tmp_path):
     model, graphs = load_model(copied), read_graphs(table).graphs
     assert [row["prediction"] for row in good] == model.predict(graphs).tolist()
     scores = [float(row["score"]) for row in good]
-    np.testing.assert_array_equal(scores, model.decision_function(graphs))
+    np.testing.assert_allclose(scores, model.decision_function(graphs), rtol=1e-4)
     chances = [[float(row[f"probability_{c}"]) for c in ("cycle", "house")] for row in good]
     np.testing.assert_array_equal(chances, model.predict_proba(graphs))
 
@@ -136,7 +136,7 @@ def test_regression_is_recognized(table, tmp_path):
     assert run.returncode == 0, run.stderr
     assert json.loads(run.stdout)["task"] == "regression"
     predicted = fdgnn("predict", tmp_path / "m.fdgnn", table, "-q").stdout.splitlines()
-    assert predicted[0] == "row,prediction,score,novelty,unlike,warning,error"
+    assert predicted[0] == "row,prediction,score,novelty,out_of_domain,warning,error"
     assert isinstance(float(predicted[1].split(",")[1]), float)
 
 
@@ -215,8 +215,8 @@ def test_a_list_of_rejects_that_no_longer_holds_goes(fitted, table, tmp_path):
     clean.write_text(table.read_text().splitlines()[0] + "\n")
     run = fdgnn("predict", fitted[0], clean, "-o", out, "--json", "-q")
     assert json.loads(run.stdout) == {
-        "rows": 1, "predicted": 1, "unknown_labels": 0, "unlike": 0, "changed": 0, "rejected": 0,
-        "rejects": None, "output": str(out),
+        "rows": 1, "predicted": 1, "unknown_labels": 0, "out_of_domain": 0, "unanswered": 0,
+        "changed": 0, "rejected": 0, "rejects": None, "output": str(out),
     }  # fmt: skip
     assert not (tmp_path / "p.csv.rejects.csv").exists()
 

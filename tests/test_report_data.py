@@ -322,7 +322,7 @@ def test_graphs_out_of_domain_are_listed_with_their_errors():
     model = GraphClassifier("wl").fit(GRAPHS[:40], LABELS[:40])
     data = of_strange(model, unseen=True, ids=[f"g{i}" for i in range(22)])
     found = data.domain
-    outside = model.unlike(STRANGE)
+    outside = model.out_of_domain(STRANGE)
     assert {21, 20} <= set(outside)
     assert data.coverages == []  # the model was not asked to learn probabilities
     assert found.n_outside == len(outside)
@@ -345,7 +345,7 @@ def test_intervals_and_errors_of_a_regression():
         assert one.covered == pytest.approx(((low <= TRUTH) & (high >= TRUTH)).mean(), rel=1e-4)
         assert one.size == pytest.approx((high - low).mean(), rel=1e-4)
         assert one.empty is None
-    unlike = np.isin(np.arange(22), list(model.unlike(STRANGE)))
+    unlike = np.isin(np.arange(22), list(model.out_of_domain(STRANGE)))
     assert found.error_inside == pytest.approx(errors[~unlike].mean(), rel=1e-4)
 
 

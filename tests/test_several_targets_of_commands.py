@@ -170,7 +170,7 @@ def test_predict_writes_one_table_with_columns_for_each_target(ending, classes, 
         "row", "prediction_active", "score_active", "probability_active_no",
         "probability_active_yes", "set_active", "prediction_level", "score_level",
         "probability_level_0", "probability_level_1", "probability_level_2", "set_level",
-        "novelty", "unlike", "warning", "error",
+        "novelty", "out_of_domain", "warning", "error",
     ]  # fmt: skip
     model = load_model(path)
     graphs = read_graphs(folder / "train.csv", like=model).graphs

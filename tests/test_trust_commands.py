@@ -77,16 +77,19 @@ def test_intervals_are_those_of_the_model(folder):
     rows, _ = predicted(folder, "numbers", "--coverage", 0.8)
     model, graphs = load_model(folder / "numbers.fdgnn"), read_graphs(folder / "new.csv").graphs
     found = np.array([[float(row["low"]), float(row["high"])] for row in rows])
-    np.testing.assert_array_equal(found, model.predict_interval(graphs, 0.8))
+    np.testing.assert_allclose(found, model.predict_interval(graphs, 0.8), rtol=1e-4)
 
 
 def test_what_is_unlike_the_training_graphs_is_told_row_by_row_and_in_one_line(folder):
     rows, told = predicted(folder, "plain")
     model, graphs = load_model(folder / "plain.fdgnn"), read_graphs(folder / "new.csv").graphs
-    np.testing.assert_array_equal([float(row["novelty"]) for row in rows], model.novelty(graphs))
-    assert {g: row["unlike"] for g, row in enumerate(rows) if row["unlike"]} == model.unlike(graphs)
-    assert list(model.unlike(graphs)) == [20, 21]
-    assert "2 of these 22 rows are unlike the training graphs; the column 'unlike' says" in told
+    novelty = [float(row["novelty"]) for row in rows]
+    np.testing.assert_allclose(novelty, model.novelty(graphs), rtol=1e-4)
+    assert {
+        g: row["out_of_domain"] for g, row in enumerate(rows) if row["out_of_domain"]
+    } == model.out_of_domain(graphs)
+    assert list(model.out_of_domain(graphs)) == [20, 21]
+    assert "2 of these 22 rows are out of domain; the column 'out_of_domain' says" in told
     assert "set" not in rows[0]
 
 
@@ -95,7 +98,7 @@ def test_one_row_that_is_unlike_is_told_in_the_singular(folder, tmp_path):
     (tmp_path / "new.csv").write_text("".join(lines[:22]), encoding="utf-8")
     out = ("-o", tmp_path / "p.csv")
     run = fdgnn("predict", folder / "plain.fdgnn", tmp_path / "new.csv", *out)
-    assert "1 of these 21 rows is unlike the training graphs" in run.stderr
+    assert "1 of these 21 rows is out of domain" in run.stderr
 
 
 def test_json_lines_and_the_summary(folder, tmp_path):
@@ -104,7 +107,7 @@ def test_json_lines_and_the_summary(folder, tmp_path):
     result = fdgnn(
         "predict", *(folder / a if str(a)[:3] in ("num", "new") else a for a in arguments)
     )
-    assert json.loads(result.stdout)["unlike"] == 2
+    assert json.loads(result.stdout)["out_of_domain"] == 2
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert all(row["low"] < row["prediction"] < row["high"] for row in rows)
 

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -160,13 +160,13 @@ class Novelty:
         The novelty beyond which a graph is told to be unlike the training graphs.
     """
 
-    def __init__(self, estimator: int, learn: Callable[[], tuple[NoveltyMeasure, float]]) -> None:
+    def __init__(self, estimator: int, learn: Callable[[], _Learned]) -> None:
         self.estimator, self._learn = estimator, learn
 
     @classmethod
     def known(cls, estimator: int, measure: NoveltyMeasure, limit: float) -> Novelty:
         """Take a measure, and the limit that goes with it."""
-        return cls(estimator, lambda: (measure, limit))
+        return cls(estimator, lambda: _Learned(measure, limit))
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return Novelty.known, (self.estimator, self.measure, self.limit)
@@ -174,15 +174,20 @@ class Novelty:
     @property
     def measure(self) -> NoveltyMeasure:
         """How unlike the training graphs a graph is."""
-        return self._learned[0]
+        return self._learned.measure
 
     @property
     def limit(self) -> float:
         """The novelty beyond which a graph is told to be unlike the training graphs."""
-        return self._learned[1]
+        return self._learned.limit
+
+    @property
+    def of_training(self) -> Floats | None:
+        """The novelty of each training graph beside the others (n,); None of a loaded model."""
+        return self._learned.of_training
 
     @cached_property
-    def _learned(self) -> tuple[NoveltyMeasure, float]:
+    def _learned(self) -> _Learned:
         with one_blas_thread():
             found = self._learn()
         self._learn = lambda: found  # features are not kept any longer
@@ -197,15 +202,18 @@ class Novelty:
         if isinstance(X, Chunks):
             if not counting:
                 return None
-            measure, own = SeenFeatures.fit_chunks(X)
-            return cls.known(number, measure, _limit(own))
+            learned = _compared(*SeenFeatures.fit_chunks(X))
+            return cls(number, lambda: learned)
         kind: Any = SeenFeatures if counting else Leverage
         if counting:
             X = encoder.counted(graphs, X)
         elif sp.issparse(X) or X.shape[1] > MOST_FEATURES:
             return None
-        learn = partial(_compared, kind, X)
-        return cls(number, learn) if X.size <= MOST_KEPT else cls.known(number, *learn())
+        if X.size <= MOST_KEPT:
+            return cls(number, lambda: _compared(*kind.fit(X)))
+        with one_blas_thread():
+            learned = _compared(*kind.fit(X))
+        return cls(number, lambda: learned)
 
     def of(self, encoder: Encoder, graphs: GraphBatch, encoding: Encoding) -> Floats:
         """Give the novelty of checked graphs, (n,), by the encoder of `estimator`."""
@@ -217,10 +225,16 @@ class Novelty:
         return {int(g): self.measure.in_words(float(values[g]), self.limit) for g in beyond}
 
 
-def _compared(kind: Any, X: Features) -> tuple[NoveltyMeasure, float]:
-    """Compare the rows of X with each other: give the measure, and its limit."""
-    measure, own = kind.fit(X)
-    return measure, _limit(own)
+class _Learned(NamedTuple):
+    """What training graphs say of the novelty of others."""
+
+    measure: NoveltyMeasure
+    limit: float
+    of_training: Floats | None = None
+
+
+def _compared(measure: NoveltyMeasure, own: Floats) -> _Learned:
+    return _Learned(measure, _limit(own), own)
 
 
 def _lengths(factor: Floats, centered: Floats, n_graphs: int) -> Floats:

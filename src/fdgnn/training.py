@@ -27,6 +27,7 @@ from fdgnn.evaluation.scores import evaluation_of_search, plain
 from fdgnn.folds import N_FOLDS, TEST, Folds, LastFold, Split, enough_for_nested_folds
 from fdgnn.graphs import GraphBatch
 from fdgnn.metrics import OF_CLASSES, Scoring, default_scoring, named_scoring, rare_class
+from fdgnn.neighbors import as_text
 from fdgnn.schema import ModelName, TaskName
 from fdgnn.selection.search import FDGNNSearchCV
 from fdgnn.targets import Targets
@@ -262,6 +263,7 @@ def train(
     options: TrainingOptions | None = None,
     *,
     smiles: Sequence[str] | None = None,
+    ids: Sequence[Any] | None = None,
     dataset: str = "",
     context: Context | None = None,
 ) -> Any:
@@ -273,6 +275,8 @@ def train(
     options : TrainingOptions, optional
     smiles : sequence of str, optional
         Where the graphs are molecules: what they were read from, for the baseline.
+    ids : sequence, optional
+        What the graphs are called, for `neighbors` of the model.
     dataset : str
         The name of the graphs.
     context : Context, optional
@@ -316,6 +320,9 @@ def train(
     searched = None if some is None else len(some)
     seconds = time.perf_counter() - start
     model = search.best_estimator_
+    kept = model.training_graphs_
+    if ids is not None and kept is not None:
+        model.training_graphs_ = replace(kept, ids=as_text([ids[i] for i in order]))
     model.evaluation_ = msgspec.structs.replace(
         found,
         dataset=dataset,

@@ -13,12 +13,13 @@ output extrapolates, to numbers in the hundreds where alpha is small, which say 
 graph is predicted by a readout that has not seen it. A score is how far from the truth that
 prediction was::
 
-    classes:  1 - p(true class)          numbers:  |y - f(x)|
+    classes:  1 - p(true class)          regression:  |y - f(x)| / d(x)
 
 The limit q for a coverage c is the k-th smallest of n scores, k = ceil((n + 1) c). A new graph's
 set has every answer whose score would be at most q: the classes with p >= 1 - q, or the numbers
-from f(x) - q to f(x) + q. If the new graph's score is as likely as any to have each rank among the
-others, the truth is in its set with a chance of c at least, and of c + 1 / (n + 1) at most.
+from f(x) - q d(x) to f(x) + q d(x), where d(x) is the error to be expected (`fdgnn.neighbors`). If
+the new graph's score is as likely as any to have each rank among the others, the truth is in its
+set with a chance of c at least, and of c + 1 / (n + 1) at most.
 docs/decisions/0040-conformal-prediction.md says what that rests on, and what was measured.
 """
 
@@ -102,21 +103,12 @@ class ConformalScores:
         wrong = 1.0 - probabilities(outputs, slope)
         return cls.of([wrong[codes == c, c] for c in range(wrong.shape[1])])
 
-    @classmethod
-    def of_numbers(cls, outputs: Floats, targets: Floats) -> ConformalScores:
-        """Score held-out outputs (n, q) beside targets (n, q)."""
-        return cls.of(list(np.abs(outputs - targets).T))
-
     def limit(self, coverage: float) -> float:
-        """Give q for all classes together."""
+        """Return q for all groups together."""
         return _limit(np.sort(np.concatenate(self.groups)), coverage)
 
-    def limits(self, coverage: float) -> Floats:
-        """Give q for each output, (q,)."""
-        return np.array([_limit(scores, coverage) for scores in self.groups])
-
     def limits_by_class(self, coverage: float) -> Floats:
-        """Give q for each class by its own graphs; infinite for a class with too few of them."""
+        """Return q for each class by its own graphs; infinite for a class with too few of them."""
         return np.array([
             _limit(scores, coverage) if _rank(len(scores), coverage) <= len(scores) else inf
             for scores in self.groups
@@ -190,12 +182,15 @@ class FittedTarget(Target):
         The decision threshold, which was subtracted from the outputs, so that they are positive
         for the second class.
     scores : ConformalScores or None
-        How far out-of-fold predictions were from the truth.
+        How far out-of-fold predictions were from the truth, in units of the difficulty.
+    difficulty : (n_conditions,) or None
+        Of a regression: weights of the difficulty (`fdgnn.neighbors`); None: 1 for all graphs.
     """
 
     slope: float | None = None
     threshold: float | None = None
     scores: ConformalScores | None = None
+    difficulty: Floats | None = None
 
     @classmethod
     def of(cls, target: Target) -> Self:
@@ -218,7 +213,7 @@ class FittedTarget(Target):
         """
         found = self
         if self.classes is None:
-            scores = ConformalScores.of_numbers(outputs, values[:, None])
+            scores = ConformalScores.of([np.abs(outputs[:, 0] - values)])
             return replace(self, scores=scores) if uncertainty else self
         if uncertainty:
             slope = fit_slope(outputs, values)
@@ -228,6 +223,10 @@ class FittedTarget(Target):
             cut = best_threshold(outputs, values, threshold, weights)
             found = replace(found, threshold=cut)
         return found
+
+    def weighted(self, weights: Floats, scores: Floats) -> Self:
+        """Return the target with a difficulty, and the errors (n,) divided by it as scores."""
+        return replace(self, difficulty=weights, scores=ConformalScores.of([scores]))
 
     def predict(self, outputs: Floats) -> Array:
         """Return the predicted classes or numbers (n_graphs,); None or NaN for outputs NaN."""
@@ -246,16 +245,28 @@ class FittedTarget(Target):
         return probabilities(outputs + (self.threshold or 0.0), self.slope)
 
     def sets(
-        self, outputs: Floats, coverage: float, *, by_class: bool = False
+        self, outputs: Floats, coverage: float, *, by_class: bool | str = "auto"
     ) -> npt.NDArray[np.bool_]:
-        """Return conformal prediction sets (n_graphs, n_classes); NaN rules out no class."""
+        """Return conformal prediction sets (n_graphs, n_classes); NaN rules out no class.
+
+        With "auto", coverage is by class if a class has less than half of the graphs that it would
+        have if all classes had equally many.
+        """
         coverage, scores = check_coverage(coverage), self.known_scores("probability")
+        if by_class not in (True, False, "auto"):
+            raise ValueError(f"by_class={by_class!r}: expected True, False or 'auto'")
+        if by_class == "auto":
+            counts = np.array([len(group) for group in scores.groups])
+            by_class = bool(counts.min() < 0.5 * counts.mean())
         limits = scores.limits_by_class(coverage) if by_class else scores.limit(coverage)
         return ~np.asarray(1.0 - self.probabilities(outputs) > limits)
 
-    def intervals(self, outputs: Floats, coverage: float) -> Floats:
-        """Return conformal prediction intervals (n_graphs, 2) around the predicted numbers."""
-        reach = self.known_scores("intervals").limits(check_coverage(coverage))
+    def intervals(self, outputs: Floats, coverage: float, difficulty: Floats) -> Floats:
+        """Return conformal prediction intervals (n_graphs, 2) around the predicted numbers.
+
+        `difficulty` (n_graphs,) is that of the graphs.
+        """
+        reach = difficulty * self.known_scores("intervals").limit(check_coverage(coverage))
         ends = np.stack([outputs[:, 0] - reach, outputs[:, 0] + reach], axis=-1)
         return np.sort(transformed_back(ends, self.transform), axis=-1)
 

@@ -300,6 +300,13 @@ def fit(
             "beside the output."
         ),
     ] = None,
+    training_graphs: Annotated[
+        bool,
+        typer.Option(
+            help="Keep targets, ids and SMILES of the training graphs in the model file, for "
+            "'predict --neighbors'."
+        ),
+    ] = True,
     random_state: Seed = 0,
     n_jobs: Jobs = 1,
     page: PageFile = None,
@@ -350,9 +357,10 @@ def fit(
         say(_out_of_core_hint(data, output, asked), context.quiet)
     options = replace(options, split=held_out.of_table(table, context))
     model = train(
-        graphs, y, options, smiles=table.smiles, dataset=dataset_of(data), context=context
-    )
-    save_model(model, output)
+        graphs, y, options, smiles=table.smiles, ids=[table.ids[row] for row in table.rows],
+        dataset=dataset_of(data), context=context,
+    )  # fmt: skip
+    save_model(model, output, training_graphs=training_graphs)
     remove_checkpoints(parts)
     _print_training(model, output, listed, as_json)
     if page is None:

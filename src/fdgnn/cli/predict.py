@@ -22,6 +22,7 @@ from fdgnn.cli.options import (
     Quiet,
     Rejects,
     expand,
+    names_in,
 )
 from fdgnn.cli.output import SHOWN, RejectsFile, check_outputs
 from fdgnn.texts import agreeing, counted
@@ -32,7 +33,14 @@ if TYPE_CHECKING:
     from fdgnn.prediction.shards import PredictedShard, ShardTask
 
 Summary = dict[str, object]
-COUNTED = ("rows", "rejected", "unknown_labels", "unlike", "changed")  # of all shards
+COUNTED = (
+    "rows",
+    "rejected",
+    "unknown_labels",
+    "out_of_domain",
+    "unanswered",
+    "changed",
+)  # of all shards
 
 
 @app.command(epilog="Example: fdgnn predict model.fdgnn new.csv -o predictions.csv")
@@ -64,8 +72,22 @@ def predict(
         ),
     ] = None,
     by_class: Annotated[
-        bool, typer.Option("--by-class", help="Let sets hold the truth so often in each class.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            help="Let sets hold the truth so often in each class; the default with class imbalance."
+        ),
+    ] = None,
+    neighbors: Annotated[
+        int,
+        typer.Option(min=0, help="Also give so many of the most similar training graphs."),
+    ] = 0,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns of the input to keep in the output. Repeat it, or use commas."),
+    ] = None,
+    precision: Annotated[
+        int, typer.Option(min=1, max=17, help="Significant digits of numbers.")
+    ] = 5,
     rejects: Rejects = None,
     formula_guard: FormulaGuard = True,
     shard_format: Annotated[
@@ -86,11 +108,11 @@ def predict(
     """Predict new graphs: one row of output for each row of the input, in the same order.
 
     The file is read as the model's training data was. With two classes, the score is positive for
-    the second one; with more, it is that of the predicted class. The column 'novelty' says, from 0
-    to 1, how unlike the training graphs a graph is, and 'unlike' why, if it is more so than 99 % of
-    them. The column 'warning' names a vertex label that no training graph has; the column 'error'
-    says why a row cannot be predicted. Of several targets each has its own columns, which end with
-    its name.
+    the second one; with more, it is that of the predicted class. The column 'novelty' has, from 0
+    to 1, how much of a graph no training graph has, and 'out_of_domain' a reason if it is more than
+    in 99 % of them. A graph of which the model knows nothing has no prediction. The column
+    'warning' names a vertex label that no training graph has; the column 'error' says why a row
+    cannot be predicted. Of several targets each has its own columns, which end with its name.
 
     If the output is a directory, each input file becomes one file there, and a command that was
     stopped resumes when it is repeated: finished files are kept.
@@ -111,11 +133,14 @@ def predict(
     if not to_directory and (several or cluster is not None or restart or shard_format is not None):
         what = "several input files" if several else "--cluster, --restart and --shard-format"
         raise ValueError(f"{what} need a directory as output; give -o DIRECTORY/")
-    predictor = Predictor(load_predictor(model), coverage, by_class, how.id_column)
+    kept = tuple(names_in(keep))
+    classes = "auto" if by_class is None else by_class
+    loaded = load_predictor(model)
+    predictor = Predictor(loaded, coverage, classes, neighbors, kept, precision)
     if to_directory:
         from fdgnn.prediction.shards import ShardTask, plan_shards
 
-        options = {**how.arguments, "chunk_size": chunk_size}
+        options = {**how.arguments, "chunk_size": chunk_size, "columns": kept}
         task = ShardTask.of(predictor, model.read_bytes(), options, formula_guard)
         shards = plan_shards(data, output, None if shard_format is None else f".{shard_format}")
         summary = _predict_shards(task, shards, output, context, cluster, restart)
@@ -127,7 +152,7 @@ def predict(
             write = stack.enter_context(table_writer(output, formula_guard, as_json=as_json))
             rows = predict_rows(
                 predictor,
-                how.iterate(str(path), like=predictor.model, chunk_size=chunk_size),
+                how.iterate(str(path), like=loaded, chunk_size=chunk_size, columns=kept),
                 context.n_jobs,
             )
             if output != "-":
@@ -160,7 +185,8 @@ def _summary(counts: RowCounts) -> Summary:
         "rows": counts.rows,
         "predicted": counts.rows - counts.rejected,
         "unknown_labels": counts.unknown_labels,
-        "unlike": counts.unlike,
+        "out_of_domain": counts.out_of_domain,
+        "unanswered": counts.unanswered,
         "changed": counts.changed,
     }
 
@@ -172,10 +198,14 @@ def _report_rows(counts: RowCounts, context: Context) -> None:
         raise ValueError(f"none of the {counts.rows} rows can be predicted; {first}")
     n_predicted = counts.rows - counts.rejected
     _report_unknown_labels(counts.unknown_labels, n_predicted, context)
-    if counts.unlike:
-        verb = agreeing(counts.unlike, "is", "are")
-        text = f"{verb} unlike the training graphs; the column 'unlike' says why"
-        say(f"{counts.unlike} of these {n_predicted} rows {text}", context.quiet)
+    if counts.out_of_domain:
+        verb = agreeing(counts.out_of_domain, "is", "are")
+        text = f"{verb} out of domain; the column 'out_of_domain' says why"
+        say(f"{counts.out_of_domain} of these {n_predicted} rows {text}", context.quiet)
+    if counts.unanswered:
+        verb = agreeing(counts.unanswered, "has", "have")
+        text = f"{verb} nothing in common with the training graphs, and no prediction"
+        say(f"{counts.unanswered} of these {n_predicted} rows {text}", context.quiet)
     if counts.changed:
         verb = agreeing(counts.changed, "was", "were")
         text = f"molecules {verb} changed; the column 'standardized' has what was read"

@@ -299,6 +299,8 @@ def _table_rows(
 ) -> FileRows:
     """Give the rows of a table, and of the further files of it, with the columns that are used."""
     columns, open_rows = table
+    known = None if like is None else like.id_column  # of the model's training data
+    id_column = options.id_column or (known if known in columns else None)
     smiles = (
         None
         if _holds_graphs(name, columns, options, like)
@@ -313,7 +315,7 @@ def _table_rows(
     else:
         used, reader = [smiles], MoleculeColumn(smiles, _molecule_reader(options))
     beside = (*options.columns, *options.all_descriptors)
-    asked = [c for c in (*options.targets, options.id_column, *beside) if c in columns]
+    asked = [c for c in (*options.targets, id_column, *beside) if c in columns]
     wanted = list(dict.fromkeys([*used, *asked]))
     _check_once(name, columns, wanted)
     return FileRows(
@@ -322,7 +324,7 @@ def _table_rows(
         columns=[c for c in columns if c != molecule_files.BLOCK],
         rows=chain(open_rows(wanted), chain.from_iterable(rows(wanted=wanted) for rows in more)),
         reader=reader,
-        id_column=graph_id(columns),
+        id_column=id_column or graph_id(columns),
         smiles_column=None if smiles == molecule_files.BLOCK else smiles,
     )
 

@@ -285,6 +285,10 @@ class GraphTable:
         The good rows' molecules that standardization changed.
     targets : tuple of str
         The names of several targets.
+    id_column : str or None
+        The column that names the rows, if one was asked for, or known from a model.
+    cells : dict of tuples
+        For each row, good or bad: what stands in `columns`, and in the column of the SMILES.
     """
 
     graphs: GraphBatch | None
@@ -298,6 +302,8 @@ class GraphTable:
     columns: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     changes: tuple[Change, ...] = ()
     targets: tuple[str, ...] = ()
+    id_column: str | None = None
+    cells: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:
@@ -361,7 +367,10 @@ class FileRows:
                 schema = decide(raws, options)
             except (DatasetFormatError, GraphError) as error:
                 raise DatasetFormatError(f"{self.name}: {error}") from None
-        changes: dict[str, Any] = {"source": self.source, "smiles_column": self.smiles_column}
+        changes: dict[str, Any] = {
+            "source": self.source, "smiles_column": self.smiles_column,
+            "id_column": options.id_column,
+        }  # fmt: skip
         if self.source == "molecules":
             return replace_fields(schema, **changes)
         if schema.source != "table":
@@ -470,6 +479,12 @@ class _Chunk:
         self.targets: dict[int, Any] = {}
         self.raws: dict[int, Raw] = {}
         self.beside: dict[int, list[Any]] = {}  # values in the further columns
+        kept = dict.fromkeys([*self.options.columns, self.file.smiles_column or ""])
+        self.cells = {
+            name: tuple(None if isinstance(row, BadRow) else plain(row.get(name)) for row in rows)
+            for name in kept
+            if name
+        }
         wanted = self.options.targets or self.options.columns or self.options.all_descriptors
         for i, row in good.items():
             try:
@@ -481,6 +496,12 @@ class _Chunk:
                 self.rejects[i] = error.reason
         if self.options.targets:
             self._read_targets(good)
+
+    @property
+    def _id_column(self) -> str | None:
+        """The id column that was asked for, or that of the model's training data."""
+        known = None if self.like is None else self.like.id_column
+        return self.options.id_column or (known if known == self.file.id_column else None)
 
     def _ids(self, rows: Sequence[Row]) -> tuple[Any, ...]:
         """What the id column says of each row, or else the row's number."""
@@ -566,6 +587,8 @@ class _Chunk:
             },
             changes=changes,
             targets=names if self.options.has_several else (),
+            id_column=self._id_column,
+            cells=self.cells,
         )
 
     def _change(self, i: int, raw: Molecule) -> Change:

@@ -8,7 +8,7 @@ are kept is the rule of `fdgnn.ensemble`, which keeps the only one where there i
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from fdgnn.applicability import Novelty
-from fdgnn.arrays import Floats, Ints
+from fdgnn.arrays import Floats, Ints, blocks
 from fdgnn.encoders import Encoding, GraphKind
 from fdgnn.encoders.base import (
     Convergence,
@@ -45,7 +45,19 @@ from fdgnn.metrics import (
     squared_error,
     warn_class_imbalance,
 )
+from fdgnn.neighbors import (
+    AT_ONCE,
+    Neighbors,
+    TrainingGraphs,
+    conditions,
+    difficulty,
+    fit_difficulty,
+    kernel_models,
+    similarities,
+    training_conditions,
+)
 from fdgnn.parameters import Jobs, OneOf, Rule, check_parameters
+from fdgnn.records import cached_property
 from fdgnn.schema import InputSchema, check_choice, schema_of
 from fdgnn.seeds import seed_sequence
 from fdgnn.targets import Mask, Targets, read_targets, targets_like
@@ -75,6 +87,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
     seed_: np.random.SeedSequence
     estimators_: tuple[FittedModel, ...]
     targets_: tuple[FittedTarget, ...]
+    training_graphs_: TrainingGraphs | None = None  # of models with kernels
     _novelty: Novelty | None
 
     # ------------------------------------------------------------------ what a subclass says
@@ -203,6 +216,10 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         else:
             self._set_models(models, task.targets, predictions, task.weights)
         self._novelty = _novelty_of(kept, models, graphs)
+        if kernel_models(models):
+            self.training_graphs_ = TrainingGraphs.of(task.targets, graphs)
+        if predictions is not None and not is_classifier(self) and self.targets_[0].scores:
+            self._learn_difficulty(task, predictions)
         firsts = [fit.fitted[0].encoder for fit in kept]
         warn_once(concern for encoder in firsts for concern in encoder.data_warnings(graphs))
         convergences = [convergence for fit in kept for convergence in fit.convergences]
@@ -246,6 +263,24 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         if self.input_schema_ is not None and not any(m.encoder.uses_edge_labels for m in models):
             self.input_schema_ = self.input_schema_.without_edge_labels()
 
+    def _learn_difficulty(self, task: FitTask, predictions: Floats) -> None:
+        """Learn how large an error is to be expected, from out-of-fold predictions (n, q)."""
+        fold = task.folds[-1]
+        errors = np.abs(task.targets.values - predictions)
+        errors[fold == TRAIN] = np.nan
+        models = [self.estimators_[i] for i in kernel_models(self.estimators_)]
+        novelty = None if self._novelty is None else self._novelty.of_training
+        with one_blas_thread():
+            found = training_conditions(models, novelty, errors, fold)
+        targets = []
+        for own, target, each in zip(found, self.targets_, errors.T, strict=True):
+            known = ~np.isnan(each)
+            weights = fit_difficulty(own[known], each[known])
+            targets.append(target.weighted(weights, each[known] / difficulty(own[known], weights)))
+        self.targets_ = tuple(targets)
+        if self.training_graphs_ is not None:
+            self.training_graphs_ = replace(self.training_graphs_, errors=errors)
+
     def _metric(self, targets: Targets) -> Metric:
         """What alpha and base models are chosen by."""
         if self._scoring is not None:
@@ -287,17 +322,43 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         warn_unknown_labels(len(self._unknown_labels(graphs)), len(graphs))
         return self._outputs_of(graphs, self._encodings(graphs))
 
-    def _outputs_and_novelty(self, graphs: GraphBatch) -> tuple[Floats, Floats | None]:
-        """Return both of checked graphs, of which there are some, encoded once.
+    def answers(self, graphs: GraphBatch) -> Answers:
+        """Return the outputs of checked graphs, of which there are some, and what goes with them.
 
-        Novelty is None where the model cannot tell. There is no warning of unknown labels.
+        There is no warning of unknown labels.
         """
-        encodings = self._encodings(graphs)
-        outputs, known = self._outputs_of(graphs, encodings), self._novelty
-        if known is None:
-            return outputs, None
-        model = self.estimators_[known.estimator]
-        return outputs, known.of(model.encoder, graphs, encodings[known.estimator])
+        return Answers(self, graphs)
+
+    def neighbors(self, X: Any, k: int = 3) -> Neighbors:
+        """Return the k most similar training graphs of each graph, by the kernel that predicts.
+
+        Raises
+        ------
+        ValueError
+            The model has no kernel, or it was loaded from a file without training graphs.
+
+        Examples
+        --------
+        >>> from fdgnn import GraphRegressor
+        >>> model = GraphRegressor().fit(["CCO", "CCCO", "CCN", "CCCN", "CO", "CN"], range(6))
+        >>> found = model.neighbors(["CCCCO"], k=2)
+        >>> found.smiles.tolist(), found.targets.tolist()
+        ([['CCCO', 'CCO']], [[1.0, 0.0]])
+        """
+        graphs = self._check_graphs(X)
+        if k < 1:
+            raise ValueError(f"k={k!r}: expected a number of neighbors, at least 1")
+        if len(graphs) == 0:
+            return self._known_training_graphs().neighbors(np.empty((0, 1)), 1)
+        return self.answers(graphs).neighbors(int(k))
+
+    def _known_training_graphs(self) -> TrainingGraphs:
+        if self.training_graphs_ is None:
+            raise ValueError(
+                "the model knows no nearest training graphs: it has no kernel, or its file was "
+                'saved without training graphs; fit one with readout="rbf"'
+            )
+        return self.training_graphs_
 
     def _encodings(self, graphs: GraphBatch) -> list[Encoding]:
         return encode_each([m.encoder for m in self.estimators_], graphs, self.n_jobs)
@@ -355,6 +416,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         alone.estimators_ = tuple(m.only(int(number), own.columns) for m in self.estimators_)
         width = own.columns.stop - own.columns.start
         alone.targets_ = (_moved(own, slice(0, width)),)
+        if self.training_graphs_ is not None:
+            alone.training_graphs_ = self.training_graphs_.only(int(number))
         alone._flat = True
         if self.evaluation_ is not None:
             alone.evaluation_ = self.evaluation_.of_target(names[number])
@@ -475,7 +538,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         with _blas_limit(graphs):
             return self._novelty.of(encoder, graphs, encoding)
 
-    def unlike(self, X: Any) -> dict[int, str]:
+    def out_of_domain(self, X: Any) -> dict[int, str]:
         """Return the positions of graphs outside the applicability domain, and why.
 
         They are more unlike the training graphs than 99 % of these are among each other, or a
@@ -529,6 +592,60 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         tags.non_deterministic = self.random_state is None
         tags.target_tags.multi_output = True
         return tags
+
+
+class Answers:
+    """Outputs of graphs, and what goes with them, by one encoding of the graphs.
+
+    Attributes
+    ----------
+    outputs : (n_graphs, q)
+    """
+
+    def __init__(self, model: GraphModel, graphs: GraphBatch) -> None:
+        self._model, self._graphs = model, graphs
+        self._encodings = model._encodings(graphs)
+        self.outputs = model._outputs_of(graphs, self._encodings)
+
+    @cached_property
+    def novelty(self) -> Floats | None:
+        """The novelty (n_graphs,); None where the model cannot tell."""
+        known = self._model._novelty
+        if known is None:
+            return None
+        encoder = self._model.estimators_[known.estimator].encoder
+        return known.of(encoder, self._graphs, self._encodings[known.estimator])
+
+    @cached_property
+    def difficulty(self) -> Floats:
+        """The error to be expected of each prediction, (n_graphs, n_targets), up to a factor."""
+        model, n = self._model, len(self._graphs)
+        found = np.ones((n, len(model.targets_)))
+        kept = model.training_graphs_
+        errors = None if kept is None else kept.errors
+        if all(target.difficulty is None for target in model.targets_):
+            return found
+        for rows, compared in self._similarities() if errors is not None else [(slice(n), None)]:
+            novelty = None if self.novelty is None else self.novelty[rows]
+            for t, target in enumerate(model.targets_):
+                assert target.difficulty is not None
+                own = conditions(novelty, compared, None if errors is None else errors[:, t])
+                found[rows, t] = difficulty(own, target.difficulty)
+        return found
+
+    def neighbors(self, k: int) -> Neighbors:
+        """Return the k most similar training graphs of each graph."""
+        kept = self._model._known_training_graphs()
+        return Neighbors.together([kept.neighbors(S, k) for _, S in self._similarities()])
+
+    def _similarities(self) -> Iterator[tuple[slice, Floats]]:
+        """Yield rows of graphs, and their similarities with all training graphs."""
+        each = kernel_models(self._model.estimators_)
+        models = [self._model.estimators_[i] for i in each]
+        seen = [m.seen(self._encodings[i].features[0], self._graphs)
+                for i, m in zip(each, models, strict=True)]  # fmt: skip
+        for rows in blocks(len(self._graphs), AT_ONCE):
+            yield rows, similarities(models, [X[rows] for X in seen])
 
 
 def _blas_limit(graphs: GraphBatch) -> AbstractContextManager[None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, fields
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fdgnn.arrays import Array, Floats
 from fdgnn.encoders import Encoder, GraphKind, GraphReservoir, as_encoder
-from fdgnn.encoders.base import HANDLE_UNKNOWN
+from fdgnn.encoders.base import HANDLE_UNKNOWN, warn_unknown_labels
 from fdgnn.encoders.reservoir import ReservoirParameters
 from fdgnn.estimators.base import GraphModel
 from fdgnn.expansion import RandomExpansion
@@ -172,7 +173,12 @@ class Classifies(ClassifierMixin, GraphModel):  # type: ignore[misc]
         return found[0] if self._flat else found
 
     def predict_set(
-        self, X: Any, coverage: float = 0.9, *, by_class: bool = False, errors: str = "raise"
+        self,
+        X: Any,
+        coverage: float = 0.9,
+        *,
+        by_class: bool | str = "auto",
+        errors: str = "raise",
     ) -> npt.NDArray[np.bool_] | list[npt.NDArray[np.bool_]]:
         """Predict a conformal set of classes for each graph.
 
@@ -182,9 +188,11 @@ class Classifies(ClassifierMixin, GraphModel):  # type: ignore[misc]
         coverage : float, default=0.9
             The share of graphs, exchangeable with those of training, whose true class is in the
             set.
-        by_class : bool, default=False
+        by_class : bool or "auto", default="auto"
             Whether coverage holds for the graphs of each class as well. Sets are larger then. A
-            class with too few training graphs is in every set.
+            class with too few training graphs is in every set. By default it holds so with class
+            imbalance: where a class has less than half of the graphs that it would have if all
+            classes had equally many.
         errors : {"raise", "missing"}, default="raise"
             As in `predict`. The sets of invalid graphs have all classes.
 
@@ -249,13 +257,24 @@ class Regresses(RegressorMixin, GraphModel):  # type: ignore[misc]
         Returns
         -------
         (n_graphs, 2), or (n_graphs, n_targets, 2) for several targets
-            Both ends. All intervals of a target are of the same width.
+            Both ends. The width follows the error to be expected of the graph.
         """
-        outputs = self.outputs(X, errors)
-        ends = np.stack(
-            [target.intervals(outputs[:, target.columns], coverage) for target in self.targets_],
-            axis=1,
-        )
+        if errors != "raise":
+            return self._for_valid_graphs(
+                X, errors, partial(self.predict_interval, coverage=coverage)
+            )
+        graphs = self._check_graphs(X)
+        warn_unknown_labels(len(self._unknown_labels(graphs)) if len(graphs) else 0, len(graphs))
+        n_targets = len(self.targets_)
+        outputs, difficulty = np.empty((0, n_targets)), np.empty((0, n_targets))
+        if len(graphs):
+            answers = self.answers(graphs)
+            outputs, difficulty = answers.outputs, answers.difficulty
+        each = [
+            target.intervals(outputs[:, target.columns], coverage, difficulty[:, t])
+            for t, target in enumerate(self.targets_)
+        ]
+        ends = np.stack(each, axis=1)
         return ends[:, 0] if self._flat else ends
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -70,8 +70,11 @@ class KernelReadout:
 
     def outputs(self, X: Features) -> Floats:
         """Return the outputs (m, q) for features (m, P)."""
-        each = [kernel.closeness(_part(X, kernel.columns)) for kernel in self._kernels]
-        return np.asarray(_mean(each) @ self.dual + self.intercept)
+        return np.asarray(self.similarities(X) @ self.dual + self.intercept)
+
+    def similarities(self, X: Features) -> Floats:
+        """Return the kernel k(x, x_j) of features (m, P) with the examples, (m, n)."""
+        return _mean([kernel.closeness(_part(X, kernel.columns)) for kernel in self._kernels])
 
     def lowered(self, by: float | Floats) -> KernelReadout:
         """Return the same readout with all outputs lower by a number, or each by its own."""

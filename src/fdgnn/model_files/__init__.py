@@ -34,7 +34,14 @@ from fdgnn.model_files.description import (
     restored_estimators,
     set_seed,
 )
-from fdgnn.model_files.state import novelty_arrays, restore_novelty, restore_targets, target_arrays
+from fdgnn.model_files.state import (
+    novelty_arrays,
+    restore_novelty,
+    restore_targets,
+    restore_training_graphs,
+    target_arrays,
+    training_arrays,
+)
 
 __all__ = ["ModelInfo", "load_model", "model_info", "save_model"]
 
@@ -52,10 +59,11 @@ def save_model(
     *,
     score: float | None = None,
     nested: bool = False,
+    training_graphs: bool = True,
 ) -> None:
     """Write a fitted model to a file, from which `load_model` gives the same predictions.
 
-    The file is written aside and renamed, so that a crash leaves the old one. It holds no graphs,
+    The file is written aside and renamed, so that a crash leaves the old one. It holds no edges,
     and neither `n_jobs`, which belongs to a machine, nor `n_iter_` and `converged_`, which belong
     to the training graphs.
 
@@ -70,6 +78,10 @@ def save_model(
         of the file that it was loaded from.
     nested : bool, default=False
         Whether the given score is a nested cross-validation result.
+    training_graphs : bool, default=True
+        Whether the file has targets, ids and SMILES of the training graphs of a model with kernels,
+        which `neighbors` returns. Without them it returns positions and similarities alone. The
+        features of the training graphs are in the file all the same, since the kernel needs them.
 
     Raises
     ------
@@ -96,7 +108,9 @@ def save_model(
         names = ", ".join(MODELS)
         raise TypeError(f"a {type(model).__name__} cannot be saved; expected {names} or an encoder")
     check_is_fitted(model)
-    content = container.to_bytes(as_json(describe(model, score, nested)), _arrays(model))
+    content = container.to_bytes(
+        as_json(describe(model, score, nested)), _arrays(model, training_graphs)
+    )
     try:
         _restored(container.from_bytes(content))
     except ModelFileError as error:  # for instance, parameters were set after fitting
@@ -167,14 +181,18 @@ def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
 # ---------------------------------------------------------------------- arrays, and back
 
 
-def _arrays(model: Any) -> dict[str, Array]:
+def _arrays(model: Any, training_graphs: bool) -> dict[str, Array]:
     """Return all arrays of a model or encoder."""
     if isinstance(model, Encoder):
         return prefixed("encoder", model.arrays())
+    kept = model.training_graphs_
+    if kept is not None and not training_graphs:
+        kept = kept.anonymous()
     return (
         estimator_arrays(model.estimators_)
         | prefixed("conformal", target_arrays(model))
         | prefixed("novelty", novelty_arrays(model._novelty))
+        | prefixed("training", training_arrays(kept))
     )
 
 
@@ -208,6 +226,8 @@ def _model(record: ModelRecord, groups: dict[str, dict[str, Array]]) -> Any:
     model.estimators_ = restored_estimators(record, model, groups)
     measured = groups.get("novelty", {})
     model._novelty = restore_novelty(record.novelty, model.estimators_, measured)
+    kept = groups.get("training", {})
+    model.training_graphs_ = restore_training_graphs(model, record.training_graphs, kept)
     model.training_score_, model.training_score_nested_ = record.score, record.nested
     model.evaluation_ = record.evaluation
     return model

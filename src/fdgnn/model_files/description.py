@@ -132,6 +132,7 @@ class ModelRecord(Record, frozen=True, kw_only=True):
     flat: bool = True  # whether y was one-dimensional
     descriptors: list[DescriptorColumn] = msgspec.field(default_factory=list)
     novelty: NoveltyRecord | None = None
+    training_graphs: bool = False  # whether targets of the training graphs are among the arrays
     score: float | None = None
     nested: bool = False  # whether the score is a nested cross-validation result
     evaluation: Evaluation | None = None
@@ -168,6 +169,7 @@ def describe(model: Any, score: float | None, nested: bool = False) -> ModelReco
         schema=model.input_schema_,
         descriptors=[] if model._descriptors is None else list(model._descriptors.columns),
         novelty=describe_novelty(model._novelty),
+        training_graphs=model.training_graphs_ is not None,
     )
 
 

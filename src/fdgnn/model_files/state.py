@@ -18,8 +18,10 @@ from fdgnn.exceptions import ModelFileError
 from fdgnn.fitting import FittedModel, Readout
 from fdgnn.limits import MAX_MODEL_HEADER_BYTES
 from fdgnn.linear import KernelReadout, LinearReadout, SparseReadout
+from fdgnn.neighbors import TrainingGraphs, as_text, kernel_models
 from fdgnn.parameters import LARGEST_WHOLE
 from fdgnn.records import Record
+from fdgnn.targets import Targets
 from fdgnn.uncertainty import ConformalScores, FittedTarget
 
 ReadoutName: TypeAlias = Literal["linear", "rbf"]
@@ -185,6 +187,9 @@ class ClassesRecord(Record, frozen=True, kw_only=True):
     values: list[Label]
 
 
+_Weight = Annotated[float, msgspec.Meta(ge=-1e3, le=1e3)]
+
+
 class TargetRecord(Record, frozen=True, kw_only=True):
     """One target."""
 
@@ -194,6 +199,7 @@ class TargetRecord(Record, frozen=True, kw_only=True):
     threshold: float | None = None  # was subtracted from the outputs
     transform: Literal["log10", "pIC50"] | None = None  # the scale of the outputs
     conformal: list[Count] | None = None  # numbers of conformal scores of each class
+    difficulty: Annotated[list[_Weight], msgspec.Meta(max_length=4)] | None = None
 
 
 # ---------------------------------------------------------------------- from a model
@@ -209,6 +215,7 @@ def describe_targets(model: Any) -> list[TargetRecord]:
             threshold=target.threshold,
             transform=target.transform,
             conformal=None if target.scores is None else [*map(len, target.scores.groups)],
+            difficulty=None if target.difficulty is None else target.difficulty.tolist(),
         )
         for target in model.targets_
     ]
@@ -268,6 +275,7 @@ def _restored(
     fits &= record.slope is None or (classes is not None and 0 < record.slope < math.inf)
     learned = getattr(model, "probability", None) or getattr(model, "intervals", None)
     fits &= record.conformal is not None or not learned
+    fits &= record.difficulty is None or (classes is None and record.conformal is not None)
     cut = record.threshold
     fits &= (cut is None) == (model.threshold is None)
     fits &= record.transform == model.transform
@@ -279,8 +287,9 @@ def _restored(
     scores = None
     if record.conformal is not None:
         scores = _restored_scores(record.conformal, n_groups, classes, arrays, number)
+    weights = None if record.difficulty is None else np.array(record.difficulty)
     return FittedTarget(
-        record.name, classes, slice(start, start + width), record.slope, cut, scores,
+        record.name, classes, slice(start, start + width), record.slope, cut, scores, weights,
         transform=record.transform,
     )  # fmt: skip
 
@@ -370,3 +379,84 @@ def restore_novelty(
     if record.n_graphs is None or not (factor.diagonal() > 0).all():
         refuse("its leverage is not that of any graphs")
     return Novelty.known(record.estimator, Leverage(record.n_graphs, mean, factor), record.limit)
+
+
+# ---------------------------------------------------------------------- training graphs
+
+
+def training_arrays(kept: TrainingGraphs | None) -> dict[str, Array]:
+    """Return the arrays of the training graphs that a model keeps.
+
+    Unknown values are zero and are listed; texts are encoded as UTF-8, a zero byte after each.
+    """
+    if kept is None:
+        return {}
+    known, values = kept.targets.known, np.asarray(kept.targets.values, dtype=np.float64)
+    arrays: dict[str, Array] = {"targets": np.where(known, values, 0.0)}
+    if not known.all():
+        arrays["known"] = known.astype(np.uint8)
+    if kept.errors is not None:
+        arrays["errors"] = np.where(np.isnan(kept.errors), -1.0, kept.errors)
+    for name, texts in (("ids", kept.ids), ("smiles", kept.smiles)):
+        if texts is not None:
+            joined = "".join(f"{text}\0" for text in texts.tolist())
+            arrays[name] = np.frombuffer(joined.encode(), dtype=np.uint8)
+    return arrays
+
+
+def restore_training_graphs(
+    model: Any, there: bool, arrays: dict[str, Array]
+) -> TrainingGraphs | None:
+    """Build the training graphs of a model with these targets and estimators, checked."""
+    novelty = model._novelty is not None
+    kernels = kernel_models(model.estimators_)
+    if not there:
+        _check_difficulty(model.targets_, 1 + novelty)
+        return None
+    sizes = {len(model.estimators_[i].readout.dual) for i in kernels}
+    values = take(arrays, "targets", 2)
+    shape, n_targets = values.shape, len(model.targets_)
+    known = np.ones(shape, dtype=bool)
+    if "known" in arrays:
+        given = take(arrays, "known", 2, np.uint8)
+        _check_training(given.shape == shape and bool((given <= 1).all()))
+        known = given.astype(bool)
+    _check_training(sizes == {shape[0]} and shape[1] == n_targets)
+    errors = None
+    if "errors" in arrays:
+        errors = take(arrays, "errors", 2)
+        _check_training(errors.shape == shape)
+        errors = np.where(errors < 0, np.nan, errors)
+        _check_training(bool((~np.isnan(errors)).any(axis=0).all()))
+    _check_difficulty(model.targets_, 1 + novelty + 2 * (errors is not None))
+    texts = {name: _texts(arrays, name, shape[0]) for name in ("ids", "smiles") if name in arrays}
+    classes = tuple(target.classes for target in model.targets_)
+    names = tuple(target.name for target in model.targets_)
+    if classes[0] is None:
+        numbers = np.where(known, values, np.nan)
+        targets = Targets(names, numbers, None, model._flat, model.transform)
+    else:
+        whole = (values == np.floor(values)) & (values >= 0)
+        _check_training(bool((whole & (values < [len(own) for own in classes])).all()))
+        targets = Targets(names, np.where(known, values, -1).astype(np.int64), classes, model._flat)
+    return TrainingGraphs(targets, errors, **texts)
+
+
+def _texts(arrays: dict[str, Array], name: str, n: int) -> Array:
+    content = take(arrays, name, 1, np.uint8).tobytes()
+    _check_training(content.count(b"\0") == n and content.endswith(b"\0"))
+    try:
+        return as_text(content[:-1].decode().split("\0"))
+    except UnicodeDecodeError:
+        refuse(f"the {name} of its training graphs are not UTF-8")
+
+
+def _check_training(fits: bool) -> None:
+    if not fits:
+        refuse("its training graphs do not fit its targets and readouts")
+
+
+def _check_difficulty(targets: Sequence[FittedTarget], n_conditions: int) -> None:
+    for target in targets:
+        if target.difficulty is not None and len(target.difficulty) != n_conditions:
+            refuse("the difficulty of its targets does not fit its training graphs")

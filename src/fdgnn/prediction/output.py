@@ -157,7 +157,7 @@ def _json_rows(file: IO[str]) -> Callable[[Table], None]:
 
 
 # Columns of text, of which the first rows may have nothing: Parquet wants to know the type at once.
-_TEXT = ("unlike", "warning", "error", "standardized")
+_TEXT = ("out_of_domain", "warning", "error", "standardized", "smiles")
 
 
 @contextmanager

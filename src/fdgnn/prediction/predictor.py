@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 
+from fdgnn.applicability import ALL_NEW
 from fdgnn.arrays import Floats, Ints
 from fdgnn.datasets import GraphTable, Reject
 from fdgnn.encoders import Encoder
+from fdgnn.estimators.base import Answers
 from fdgnn.model_files import load_model
+from fdgnn.neighbors import Neighbors
 from fdgnn.records import Record, cached_property
 from fdgnn.uncertainty import FittedTarget
 
 NO_CLASS = "none"  # in place of a set without classes
 SHOWN_REJECTS = 5  # that are shown on the terminal; a file lists all of them
-_OF_ROWS = ("novelty", "unlike", "warning", "error")  # columns of rows, whatever the targets are
+_OF_ROWS = ("novelty", "out_of_domain", "warning", "error")  # whatever the targets are
+_SMILES = "smiles"
 
 
 @dataclass(frozen=True)
@@ -28,19 +33,21 @@ class PredictedRows:
     Attributes
     ----------
     columns : dict of lists
-        One value for each row, None where there is none: the row's id or number, then
-        `Predictor.columns`.
+        One value for each row, None where there is none: the row's id or number, the columns that
+        are kept of the table, then `Predictor.columns`.
     rejects : list of Reject
         The rows that cannot be predicted; the column "error" has their reasons, too.
-    n_unknown, n_unlike, n_changed : int
-        How many rows have labels that no training graph has, are unlike the training graphs, and
-        were changed before they were read.
+    n_unknown, n_out_of_domain, n_unanswered, n_changed : int
+        How many rows have labels that no training graph has, are out of domain, have nothing in
+        common with the training graphs and so no prediction, and were changed before they were
+        read.
     """
 
     columns: dict[str, list[Any]]
     rejects: list[Reject]
     n_unknown: int = 0
-    n_unlike: int = 0
+    n_out_of_domain: int = 0
+    n_unanswered: int = 0
     n_changed: int = 0
 
     def __len__(self) -> int:
@@ -53,7 +60,8 @@ class RowCounts(Record, frozen=True, kw_only=True):
     rows: int = 0
     rejected: int = 0
     unknown_labels: int = 0
-    unlike: int = 0
+    out_of_domain: int = 0
+    unanswered: int = 0
     changed: int = 0
     first_rejects: tuple[str, ...] = ()
 
@@ -64,7 +72,8 @@ class RowCounts(Record, frozen=True, kw_only=True):
             rows=self.rows + len(some),
             rejected=self.rejected + len(some.rejects),
             unknown_labels=self.unknown_labels + some.n_unknown,
-            unlike=self.unlike + some.n_unlike,
+            out_of_domain=self.out_of_domain + some.n_out_of_domain,
+            unanswered=self.unanswered + some.n_unanswered,
             changed=self.changed + some.n_changed,
             first_rejects=self.first_rejects + rejects,
         )
@@ -76,50 +85,76 @@ class Predictor:
 
     Parameters
     ----------
-    model : FDGNNClassifier or FDGNNRegressor
+    model : any model of this library
     coverage : float, optional
         Of conformal sets of classes, or of intervals; by default there are none.
-    by_class : bool
-        Whether the sets have this coverage in each class.
-    id_column : str, optional
-        Name of the first column, which names the rows; "row" by default.
+    by_class : bool or "auto"
+        Whether the sets have this coverage in each class, as in `predict_set`.
+    neighbors : int
+        How many of the most similar training graphs each row is shown with.
+    keep : tuple of str
+        Columns of the table that are kept in the output.
+    precision : int, optional
+        Significant digits of numbers; by default all.
 
     Raises
     ------
     ValueError
-        The model has no such sets or intervals, or two columns of the output have one name.
+        The model has no such sets or intervals, or no kernel; or two columns have one name.
     """
 
     model: Any
     coverage: float | None = None
-    by_class: bool = False
-    id_column: str | None = None
+    by_class: bool | str = "auto"
+    neighbors: int = 0
+    keep: tuple[str, ...] = ()
+    precision: int | None = None
 
     def __post_init__(self) -> None:
-        if self.by_class and (self.coverage is None or not is_classifier(self.model)):
+        if self.by_class != "auto" and (self.coverage is None or not is_classifier(self.model)):
             raise ValueError("`by_class` is for sets of classes; it needs `coverage`, and classes")
+        if self.neighbors < 0:
+            raise ValueError(f"`neighbors` is {self.neighbors}; expected 1 or more")
+        if self.precision is not None and not 1 <= self.precision <= 17:
+            raise ValueError(f"`precision` is {self.precision}; expected 1 to 17 digits")
+        if self.neighbors:
+            self.model._known_training_graphs()
         for target in self._targets:
-            target.covered_values(np.zeros((1, target.n_outputs)))
-        columns = self.columns
-        if self.id_name in columns:
+            target.covered_values(np.zeros((1, target.n_outputs)), np.ones(1))
+        self._check_names([*self.keep, *self.columns])
+
+    def _check_names(self, names: list[str]) -> None:
+        twice = [name for i, name in enumerate(names) if name in names[:i]]
+        if twice:
             raise ValueError(
-                f"`id_column` is {self.id_name!r}, as a column of the output; rename it"
+                f"the output would have two columns {twice[0]!r}; rename that of the table, or "
+                "leave it out"
             )
-        if len(set(columns)) < len(columns):
-            raise ValueError("two targets would have the same columns in the output; rename one")
 
     @property
-    def id_name(self) -> str:
-        """Name of the first column."""
-        return self.id_column or "row"
+    def options(self) -> tuple[Any, ...]:
+        """What makes predictions differ, beside the model."""
+        return (self.coverage, self.by_class, self.neighbors, self.keep, self.precision)
 
     @cached_property
     def columns(self) -> list[str]:
-        """The columns after the first one. Of several targets each has its own."""
+        """The columns after those that are kept. Of several targets each has its own."""
         schema = self.model.input_schema_
+        molecules = schema is not None and schema.source == "molecules"
         changes = schema is not None and schema.standardize is not None
+        first = [_SMILES] if molecules and _SMILES not in self.keep else []
         own = [name for target in self._targets for name in target.names]
-        return [*own, *(["standardized"] * changes), *_OF_ROWS]
+        return [*first, *own, *self._neighbor_names, *(["standardized"] * changes), *_OF_ROWS]
+
+    @cached_property
+    def _neighbor_names(self) -> list[str]:
+        if not self.neighbors:
+            return []
+        kept = self.model._known_training_graphs()
+        names = ["", "_similarity", *(["_smiles"] if kept.smiles is not None else [])]
+        names += [f"_{target.name or 'target'}" for target in self.model.targets_]
+        count = min(self.neighbors, len(kept))
+        return [f"neighbor_{i}{name}" for i in range(1, count + 1) for name in names]
 
     @cached_property
     def _targets(self) -> list[_TargetColumns]:
@@ -127,35 +162,62 @@ class Predictor:
 
     def predict(self, table: GraphTable) -> PredictedRows:
         """Predict the rows of one table."""
-        model, start = self.model, table.start
-        usable, rejects = valid_rows(model, table)
-        found: dict[str, list[Any]] = {self.id_name: list(table.ids)}
-        found |= {name: [None] * table.n_rows for name in self.columns}
+        model, start, n_rows = self.model, table.start, table.n_rows
+        valid, rejects = valid_rows(model, table)
+        id_name = table.id_column or "row"
+        self._check_names([id_name, *self.keep, *self.columns])
+        found: dict[str, list[Any]] = {id_name: list(table.ids)}
+        found |= {name: list(table.cells.get(name, [None] * n_rows)) for name in self.keep}
+        found |= {name: [None] * n_rows for name in self.columns}
+        if _SMILES in self.columns:
+            found[_SMILES] = _given_smiles(table)
         for reject in rejects:
             found["error"][reject.row - start] = reject.reason
-        if table.graphs is None or not len(usable):
+        if table.graphs is None or not len(valid):
             return PredictedRows(found, rejects)
-        graphs = table.graphs if len(usable) == len(table.graphs) else table.graphs[usable]
-        rows = table.rows[usable].tolist()
-        unseen = model.unknown_labels(graphs)
-        outputs, novelty = model._outputs_and_novelty(graphs)
-        for target in self._targets:
-            for name, values in target.values(outputs).items():
-                _put(found[name], rows, values)
-        if novelty is not None:
-            _put(found["novelty"], rows, novelty.tolist())
-        unlike = model._out_of_domain(graphs, novelty)
-        for g, why in unlike.items():
-            found["unlike"][rows[g]] = why
-        for g, why in unseen.items():
-            found["warning"][rows[g]] = why
-        n_changed = 0
-        if "standardized" in found:
-            good = set(rows)
-            for change in (each for each in table.changes if each.row - start in good):
+        graphs = table.graphs if len(valid) == len(table.graphs) else table.graphs[valid]
+        rows = table.rows[valid].tolist()
+        unknown, answers = model.unknown_labels(graphs), model.answers(graphs)
+        strange = model._out_of_domain(graphs, answers.novelty)
+        nothing = _all_new(answers.novelty)
+        for t, target in enumerate(self._targets):
+            for name, values in target.values(answers, t).items():
+                for g in nothing:  # nothing is known of it: the answer is not about this graph
+                    values[g] = None
+                _put(found[name], rows, self._rounded(values))
+        if self.neighbors:
+            for name, values in self._neighbor_values(answers.neighbors(self.neighbors)).items():
+                _put(found[name], rows, self._rounded(values))
+        if answers.novelty is not None:
+            _put(found["novelty"], rows, self._rounded(answers.novelty.tolist()))
+        for name, words in (("out_of_domain", strange), ("warning", unknown)):
+            for g, why in words.items():
+                found[name][rows[g]] = why
+        n_changed, good = 0, set(rows)
+        for change in table.changes if "standardized" in found else ():
+            if change.row - start in good:
                 found["standardized"][change.row - start] = change.after
                 n_changed += 1
-        return PredictedRows(found, rejects, len(unseen), len(unlike), n_changed)
+        counts = len(unknown), len(strange), len(nothing), n_changed
+        return PredictedRows(found, rejects, *counts)
+
+    def _neighbor_values(self, found: Neighbors) -> dict[str, list[Any]]:
+        """Return the columns of neighbors: their ids or positions, similarities and targets."""
+        names = found.positions if found.ids is None else found.ids
+        columns: list[list[Any]] = []
+        for i in range(found.positions.shape[1]):
+            columns += [names[:, i].tolist(), found.similarities[:, i].tolist()]
+            if found.smiles is not None:
+                columns.append(found.smiles[:, i].tolist())
+            own = found.targets[:, i].reshape(len(names), -1)
+            columns += [_known(column) for column in own.T.tolist()]
+        return dict(zip(self._neighbor_names, columns, strict=True))
+
+    def _rounded(self, values: list[Any]) -> list[Any]:
+        digits = self.precision
+        if digits is None:
+            return values
+        return [float(f"{x:.{digits}g}") if isinstance(x, float) else x for x in values]
 
 
 def _put(column: list[Any], rows: list[int], values: list[Any]) -> None:
@@ -165,6 +227,26 @@ def _put(column: list[Any], rows: list[int], values: list[Any]) -> None:
         return
     for row, value in zip(rows, values, strict=True):
         column[row] = value
+
+
+def _all_new(novelty: Floats | None) -> list[int]:
+    """Return the positions of graphs that have nothing in common with the training graphs."""
+    return [] if novelty is None else np.flatnonzero(novelty >= ALL_NEW).tolist()
+
+
+def _known(values: list[Any]) -> list[Any]:
+    return [None if isinstance(x, float) and isnan(x) else x for x in values]
+
+
+def _given_smiles(table: GraphTable) -> list[Any]:
+    """Return the SMILES of all rows as they stand in the table, also of rejected rows."""
+    column = None if table.schema is None else table.schema.smiles_column
+    if column is not None and column in table.cells:
+        return list(table.cells[column])
+    found: list[Any] = [None] * table.n_rows
+    for row, smiles in zip(table.rows.tolist(), table.smiles or (), strict=True):
+        found[row] = smiles
+    return found
 
 
 class _TargetColumns:
@@ -182,22 +264,25 @@ class _TargetColumns:
         self.covered = [] if self.coverage is None else [f"{each}{end}" for each in covered]
         self.names = [self.answer, self.score, *self.chances, *self.covered]
 
-    def values(self, all_outputs: Floats) -> dict[str, list[Any]]:
+    def values(self, answers: Answers, number: int) -> dict[str, list[Any]]:
         """Return the prediction, the output behind it, probabilities, and sets or intervals."""
-        target, outputs = self.target, all_outputs[:, self.target.columns]
+        target, outputs = self.target, answers.outputs[:, self.target.columns]
         found = {self.answer: target.predict(outputs).tolist()}
         found[self.score] = outputs.max(axis=1).tolist()
         if self.chances:
             chances = target.probabilities(outputs).T.tolist()
             found |= dict(zip(self.chances, chances, strict=True))
-        return found | dict(zip(self.covered, self.covered_values(outputs), strict=True))
+        if self.covered:
+            covered = self.covered_values(outputs, answers.difficulty[:, number])
+            found |= dict(zip(self.covered, covered, strict=True))
+        return found
 
-    def covered_values(self, outputs: Floats) -> list[list[Any]]:
+    def covered_values(self, outputs: Floats, difficulty: Floats) -> list[list[Any]]:
         """Return the columns of sets or intervals for the target's outputs (n, its columns)."""
         if self.coverage is None:
             return []
         if self.target.classes is None:
-            return list(self.target.intervals(outputs, self.coverage).T.tolist())
+            return list(self.target.intervals(outputs, self.coverage, difficulty).T.tolist())
         names = np.array([str(c) for c in self.target.classes.tolist()], dtype=object)
         sets = self.target.sets(outputs, self.coverage, by_class=self.by_class)
         return [["|".join(names[row]) or NO_CLASS for row in sets]]

@@ -83,8 +83,7 @@ class ShardTask:
         cls, predictor: Predictor, model_file: bytes, options: Mapping[str, Any], guard: bool
     ) -> ShardTask:
         """Return the task; results of another model, or with other options, are not its own."""
-        covered = (predictor.coverage, predictor.by_class)
-        asked = (*covered, predictor.id_column, sorted(options.items()), guard)
+        asked = (*predictor.options, sorted(options.items()), guard)
         made_by = hashlib.sha256(model_file + repr(asked).encode()).hexdigest()
         return cls(predictor, made_by, options, guard)
 
