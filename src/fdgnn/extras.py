@@ -71,7 +71,7 @@ def install_advice(extra: str, library: str | None = None) -> str:
 def _some_home() -> Iterator[None]:
     """Let libraries that look for the user's home find one, where there is none.
 
-    Vega-Altair does when it is imported, for example data that nobody asked for. The directory
+    Some libraries do when they are imported, for example data that nobody asked for. The directory
     does not exist, so that nothing is read from it.
     """
     try:

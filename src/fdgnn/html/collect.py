@@ -262,7 +262,7 @@ def _at(values: Array, columns: Array) -> Array:
 def _predictions(
     model: Any, graphs: GraphBatch, y: Array | None, given: OutOfFold | None
 ) -> Predictions:
-    """Take the predictions of an evaluation, or make them."""
+    """Return the predictions of an evaluation, or those of the model."""
     target = model.targets_[0]
     outputs = model.outputs(graphs) if given is None else given.outputs
     if target.classes is None:

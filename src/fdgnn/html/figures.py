@@ -86,7 +86,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Part:
-    """What a section shows of one subject; `missing` says why figures are not there."""
+    """Figures of one subject in a section; `missing` says why there are none."""
 
     run: int
     name: str

@@ -1,4 +1,4 @@
-"""What reports and plots read of a fitted model: its encoders and features, and its dynamics.
+"""Views of a fitted model for reports and plots: its encoders, features and dynamics.
 
 Dynamics are how the states of a reservoir converge: the paper's loop, followed step by step.
 """

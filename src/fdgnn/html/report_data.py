@@ -133,7 +133,7 @@ class LayerDynamics(Record, frozen=True, kw_only=True):
 
 
 class Curve(Record, frozen=True, kw_only=True):
-    """How one graph converges in one layer."""
+    """The convergence of one graph in one layer."""
 
     layer: Numbered
     graph: Count
@@ -142,7 +142,7 @@ class Curve(Record, frozen=True, kw_only=True):
 
 
 class ReservoirDynamics(Record, frozen=True, kw_only=True):
-    """How the states of a reservoir converge, by the paper's loop."""
+    """The convergence of the states of a reservoir, by the paper's loop."""
 
     model: str  # which reservoir it is
     degree: Number  # k as used
@@ -207,7 +207,7 @@ class ProbabilityBin(Record, frozen=True, kw_only=True):
 
 
 class Calibration(Record, frozen=True, kw_only=True):
-    """How often predictions are right, beside their probabilities."""
+    """Calibration: how often predictions are right, beside their probabilities."""
 
     bins: Annotated[list[ProbabilityBin], Meta(max_length=BINS)]
     brier: Number
@@ -215,7 +215,7 @@ class Calibration(Record, frozen=True, kw_only=True):
 
 
 class Coverage(Record, frozen=True, kw_only=True):
-    """How often prediction sets or intervals contain the truth."""
+    """Coverage: how often prediction sets or intervals contain the truth."""
 
     coverage: Share  # as requested
     covered: Share | None  # None if the truth is not known
@@ -246,7 +246,7 @@ class ApplicabilityDomain(Record, frozen=True, kw_only=True):
 
 
 class ReportData(Record, frozen=True, kw_only=True):
-    """What a report shows of a model, one of its targets, and a set of graphs."""
+    """Report data of a model, one of its targets, and a set of graphs."""
 
     format: Literal[4] = 4
     dataset: str

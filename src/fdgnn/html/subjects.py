@@ -192,7 +192,7 @@ def _with_data(subject: Subject, data: Sequence[ReportData]) -> list[Subject]:
 
 
 def named_apart(subjects: Sequence[Subject]) -> list[Subject]:
-    """Give each subject a name of its own: with its folder where two have one, or a number."""
+    """Return subjects with different names: with the folder where two are equal, or a number."""
     found = list(subjects)
     for name in ("{0.name} ({1})", "{0.name} #{2}"):
         often = Counter(one.name for one in found)

@@ -132,7 +132,7 @@ function drawVertex({ halos, vertices, names, marks, hits }, graph, { x: cx, y: 
     const size = (molecule ? 0.4 : 0.34) / Math.sqrt(Math.max(1, letters(text).length / 1.5));
     const style = view.inks && { style: `fill: ${view.inks[v]}` };
     names.append(shape("text", { x: cx, y: cy, class: kind === "pale" ? "faint" : "", "font-size": size, ...style }, text));
-    if (beside && !view.inside) drawBeside(names, [cx, cy], beside, 0.17 + 0.13 * (letters(text).length - 1), bonds);
+    if (beside && !view.inside) drawBeside(names, [cx, cy], beside, Math.max(0.17 + 0.13 * (letters(text).length - 1), r + 0.04), bonds);
   }
   if (view.numbered) {
     const [dx, dy] = placeOfNumber(bonds, r + 0.2, text && beside?.hydrogens);
@@ -149,11 +149,11 @@ function drawVertex({ halos, vertices, names, marks, hits }, graph, { x: cx, y: 
 // Whether what hangs on an atom stands above or below it, since its bonds leave to both sides.
 const upright = ({ degree, x, y }) => degree > 1 && Math.abs(x) < 0.5 * Math.abs(y);
 
-// Hydrogens on the side away from an atom's bonds, and its charge on the right; `half` is half the width of its letters.
+// Hydrogens on the side away from an atom's bonds, and its charge on the right; `half` is half the width of the atom.
 function drawBeside(names, [x, y], { hydrogens, charge }, half, bonds) {
   const put = (text, dx, dy, anchor) => text && names.append(
     shape("text", { x: x + dx, y: y + dy, "font-size": 0.36, style: `text-anchor: ${anchor}` }, text));
-  if (upright(bonds)) put(hydrogens, 0, Math.sign(bonds.y) * 0.36, "middle");
+  if (upright(bonds)) put(hydrogens, 0, Math.sign(bonds.y) * (half + 0.19), "middle");
   else if (bonds.x < -0.1) put(hydrogens, -half, 0, "end");
   const left = upright(bonds) || bonds.x < -0.1;
   put(left ? charge : hydrogens + charge, half, 0, "start");

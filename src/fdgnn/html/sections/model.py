@@ -1,4 +1,4 @@
-"""What the model looks for: substructures, descriptors, and the dynamics of its reservoir."""
+"""Attributions of substructures and descriptors, and the dynamics of the reservoir."""
 
 from __future__ import annotations
 

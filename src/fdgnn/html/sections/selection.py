@@ -1,4 +1,4 @@
-"""How the model was selected, what each outer fold took, the base models; how to reproduce it."""
+"""Selection of the model, choices of the outer folds, base models, and reproduction."""
 
 from __future__ import annotations
 
