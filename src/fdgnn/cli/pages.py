@@ -463,7 +463,7 @@ def _of_molecules(table: GraphTable) -> dict[str, Any]:
 
 def _given(arguments: dict[str, Any]) -> dict[str, Any]:
     """Take the arguments of `read_graphs` that differ from their defaults."""
-    usual = (None, False, "auto")
+    usual = (None, False, "auto", "drop")
     return {name: value for name, value in arguments.items() if value not in usual}
 
 

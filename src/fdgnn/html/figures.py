@@ -88,13 +88,13 @@ class Figure:
 class Part:
     """Figures of one subject in a section; `missing` says why there are none."""
 
-    run: int
-    name: str
     figures: Sequence[Figure] = ()
     facts: Sequence[tuple[str, str]] = ()
     missing: str = ""
     lead: str = ""
     command: str = ""
+    run: int = 0  # the number of the subject
+    name: str = ""
 
     @property
     def is_empty(self) -> bool:

@@ -30,10 +30,37 @@ __all__ = ["Subject", "model_subjects", "read_subject", "write_report"]
 
 LARGEST = 6_000_000  # bytes of a page
 DRAWINGS = 3_000_000  # bytes of its drawn graphs, of all subjects together
+#: Sections beside the result: id, title, lead, and the function that gives the part of a subject.
 _SECTIONS = (
-    result.section, selection.section, data.section, model.section, errors.section,
-    errors.uncertainty, selection.recipe,
-)  # fmt: skip
+    (
+        "selection",
+        "How it was selected",
+        "Each outer fold makes its own choice, by validation on the graphs of the other folds "
+        "alone. The test graphs play no part in it.",
+        selection.part,
+    ),
+    ("data", "The data", "What the model was given, and where it places each graph.", data.part),
+    (
+        "model",
+        "What drives the predictions",
+        "Attributions of substructures and descriptors, and how the states of the reservoir "
+        "converge.",
+        model.part,
+    ),
+    (
+        "errors",
+        "The errors",
+        "Where the model is wrong, and which parts of a graph led it there.",
+        errors.part,
+    ),
+    (
+        "uncertainty",
+        "Uncertainty",
+        "How far to rely on the prediction of a single graph that the model has not seen.",
+        errors.uncertainty,
+    ),
+    ("recipe", "How to reproduce it", "All that is needed for the same numbers.", selection.recipe),
+)
 
 
 def check_report(output: str | os.PathLike[str]) -> None:
@@ -102,9 +129,11 @@ def write_report(
 
 def _page(subjects: Sequence[Subject], title: str | None) -> bytes:
     """Return the page; drawn graphs are left out, mistakes last, until it is small enough."""
-    made = [section(subjects) for section in _SECTIONS]
-    full = [replace(s, parts=[part for part in s.parts if not part.is_empty]) for s in made]
-    sections = [s for s in full if s.figures or s.cards or s.parts]
+    sections = [result.section(subjects)]
+    for id_, heading, lead, part in _SECTIONS:
+        made = [replace(part(i, s), run=i, name=s.name) for i, s in enumerate(subjects)]
+        if parts := [one for one in made if not one.is_empty]:
+            sections.append(Section(id_, heading, lead, parts))
     names = list(dict.fromkeys(s.dataset for s in subjects))
     title = title or f"FDGNN on {listed(names) if len(names) <= 3 else f'{len(names)} datasets'}"
     for budget in (DRAWINGS, DRAWINGS // 4, DRAWINGS // 32):

@@ -11,7 +11,6 @@ from fdgnn.html.figures import (
     Panel,
     Part,
     Row,
-    Section,
     Table,
     bars,
     class_key,
@@ -24,21 +23,11 @@ from fdgnn.html.words import NONE, count, listed, percent, plural, significant
 LISTED = 200  # graphs in the table
 
 
-def section(subjects: Sequence[Subject]) -> Section:
+def part(run: int, subject: Subject) -> Part:
     """Return facts, histograms of sizes, degrees, labels and targets, and the map of the graphs."""
-    return Section(
-        id="data",
-        title="The data",
-        lead="What the model was given, and where it places each graph.",
-        parts=[_part(i, s) for i, s in enumerate(subjects) if s.data or not s.is_comparison],
-    )
-
-
-def _part(run: int, subject: Subject) -> Part:
-    if subject.data is None:
-        why, command = _missing(subject)
-        return Part(run, subject.name, missing=why, command=command)
     data = subject.data
+    if data is None:
+        return Part() if subject.is_comparison else _missing(subject)
     figures = [_sizes(run, data.data, data.classes), _degrees(run, data.data)]
     if data.data.targets is not None:
         figures.append(_targets(run, data.data.targets, classes=bool(data.classes)))
@@ -46,26 +35,27 @@ def _part(run: int, subject: Subject) -> Part:
         figures.append(_labels(run, data.data, data.data.labels))
     if data.graphs:
         figures.append(_map(run, data))
-    return Part(run, subject.name, figures, facts=_facts(data.data), lead=" ".join(data.notes))
+    return Part(figures, facts=_facts(data.data), lead=" ".join(data.notes))
 
 
-def _missing(subject: Subject) -> tuple[str, str]:
+def _missing(subject: Subject) -> Part:
     """Return why a subject has no report data, and the command that adds them, if it is known."""
+    path, command = subject.path, subject.command or ""
     if subject.is_model_file:
-        return (
-            "A model file holds no graphs. Name the data to see what the model does on them:",
-            f"fdgnn report {shlex.quote(subject.path)} --data FILE --target COLUMN -o report.html",
-        )
+        why = "A model file holds no graphs. Name the data to see what the model does on them:"
+        options = "--data FILE --target COLUMN -o report.html"
+        return Part(missing=why, command=f"fdgnn report {shlex.quote(path)} {options}")
     why = "This run has no report.json, which holds what is shown here. "
     if any(one.status == "unfinished" for one in subject.evaluations):
         why = "This run is not finished; what is shown here is computed at its end. "
-    if subject.command is None:
-        return (
-            f"{why}The command that started the run adds it, but the run does not record which "
-            f"command that was. Its directory (--out) is {subject.path}.",
-            "",
+    if command:
+        why += "The same command again resumes the run and adds it:"
+    else:
+        why += (
+            "The command that started the run adds it, but the run does not record which command "
+            f"that was. Its directory (--out) is {path}."
         )
-    return f"{why}The same command again resumes the run and adds it:", subject.command
+    return Part(missing=why, command=command)
 
 
 def _facts(data: DataStatistics) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fdgnn.html.figures import Figure, Key, Panel, Part, Row, Section, Table, diagonal
+from fdgnn.html.figures import Figure, Key, Panel, Part, Row, Table, diagonal
 from fdgnn.html.report_data import ApplicabilityDomain, Calibration, ProbabilityBin, ReportData
 from fdgnn.html.sections.data import error_of, named, shown
 from fdgnn.html.subjects import Subject
@@ -15,37 +15,17 @@ MOST_CLASSES = 20  # of a confusion matrix that can be read
 MOST_ERRORS = 50  # of a regression, in the table
 
 
-def section(subjects: Sequence[Subject]) -> Section:
+def part(run: int, subject: Subject) -> Part:
     """Return the confusion matrix or the scatter of a regression, and the largest mistakes."""
-    return Section(
-        id="errors",
-        title="The errors",
-        lead="Where the model is wrong, and which parts of a graph led it there.",
-        parts=[_errors(i, s.name, s.data) for i, s in enumerate(subjects) if s.data is not None],
-    )
-
-
-def uncertainty(subjects: Sequence[Subject]) -> Section:
-    """Return calibration, coverage, and graphs that are out of domain."""
-    return Section(
-        id="uncertainty",
-        title="Uncertainty",
-        lead="How far to rely on the prediction of a single graph that the model has not seen.",
-        parts=[
-            Part(i, s.name, _uncertainty(i, s.data))
-            for i, s in enumerate(subjects)
-            if s.data is not None
-        ],
-    )
-
-
-def _errors(run: int, name: str, data: ReportData) -> Part:
+    data = subject.data
+    if data is None:
+        return Part()
     how = {
         "seen": "The model predicted all graphs, which it may have seen in training.",
         "unseen": "The model predicted all graphs, which it did not see in training.",
-        "out of fold": "Each graph was held out in one outer fold and predicted by the model "
-        "selected there, trained on the graphs of the others. What each vertex adds, the map and "
-        "the substructures are of the model trained on all graphs.",
+        "out of fold": "Predictions are out of fold: each graph was predicted by the model that "
+        "was selected and trained without its outer fold. Attributions, the map and the "
+        "substructures are of the model trained on all graphs.",
     }[data.predictions]
     figures = []
     if data.confusion:
@@ -54,10 +34,20 @@ def _errors(run: int, name: str, data: ReportData) -> Part:
         figures.append(_scatter(run, data))
     if data.mistakes:
         figures.append(_mistakes(run, data))
-    if figures:
-        return Part(run, name, figures, lead=how)
     why = "The graphs have no known targets, so nothing is known to be wrong. Give --target."
-    return Part(run, name, missing=why, lead=how)
+    return Part(figures, lead=how, missing="" if figures else why)
+
+
+def uncertainty(run: int, subject: Subject) -> Part:
+    """Return calibration, coverage, and graphs that are out of domain."""
+    data, figures = subject.data, []
+    if data is not None and data.calibration is not None and data.calibration.bins:
+        figures.append(_calibration(run, data.calibration))
+    if data is not None and data.coverages:
+        figures.append(_coverages(run, data))
+    if data is not None and data.domain is not None:
+        figures.append(_domain(run, data, data.domain))
+    return Part(figures)
 
 
 # ---------------------------------------------------------------------- confusion
@@ -177,17 +167,6 @@ def _mistakes(run: int, data: ReportData) -> Figure:
 
 
 # ---------------------------------------------------------------------- uncertainty
-
-
-def _uncertainty(run: int, data: ReportData) -> list[Figure]:
-    figures = []
-    if data.calibration is not None and data.calibration.bins:
-        figures.append(_calibration(run, data.calibration))
-    if data.coverages:
-        figures.append(_coverages(run, data))
-    if data.domain is not None:
-        figures.append(_domain(run, data, data.domain))
-    return figures
 
 
 def _calibration(run: int, calibration: Calibration) -> Figure:

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
-from fdgnn.html.figures import Figure, Key, Panel, Part, Row, Section, Table, convergence
+from fdgnn.html.figures import Figure, Key, Panel, Part, Row, Table, convergence
 from fdgnn.html.report_data import ReportData, ReservoirDynamics, SubstructureRow
 from fdgnn.html.subjects import Subject
 from fdgnn.html.words import count, listed, plural, significant
@@ -15,20 +15,12 @@ FLOOR = 1e-14  # residuals are drawn down to here; below, there is only rounding
 _TYPED_ATOM = re.compile(r"\b[A-Z][a-z]? \d+ H\d")  # as `atoms="typed"` writes them
 
 
-def section(subjects: Sequence[Subject]) -> Section:
+def part(run: int, subject: Subject) -> Part:
     """Return substructures, descriptors and dynamics, where a model has them."""
-    return Section(
-        id="model",
-        title="What drives the predictions",
-        lead="Attributions of substructures and descriptors, and how the states of the reservoir "
-        "converge.",
-        parts=[
-            Part(i, s.name, [*_substructures(i, s.data), *_descriptors(i, s.data),
-                             *_dynamics(i, s.data)])
-            for i, s in enumerate(subjects)
-            if s.data is not None
-        ],
-    )  # fmt: skip
+    data = subject.data
+    if data is None:
+        return Part()
+    return Part([*_substructures(run, data), *_descriptors(run, data), *_dynamics(run, data)])
 
 
 # ---------------------------------------------------------------------- substructures

@@ -49,7 +49,7 @@ def section(subjects: Sequence[Subject]) -> Section:
         lead="What to expect of the model on graphs it has never seen, and how that compares.",
         cards=[_card(s) for s in subjects],
         figures=[_scores(metric, found) for metric, found in by_metric.items()],
-        parts=[Part(i, s.name, _own_figures(i, s)) for i, s in enumerate(subjects)],
+        parts=[Part(_own_figures(i, s), run=i, name=s.name) for i, s in enumerate(subjects)],
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import asdict
 
 from fdgnn.evaluation.record import Alpha, Evaluation, FoldResult
-from fdgnn.html.figures import Figure, Key, Panel, Part, Row, Section, Table, search
+from fdgnn.html.figures import Figure, Key, Panel, Part, Row, Table, search
 from fdgnn.html.report_data import BaseModelRow
 from fdgnn.html.subjects import Subject
 from fdgnn.html.words import (
@@ -65,18 +65,8 @@ _VARIANTS = {
 }
 
 
-def section(subjects: Sequence[Subject]) -> Section:
-    """Return a part for each subject that was evaluated or has base models."""
-    return Section(
-        id="selection",
-        title="How it was selected",
-        lead="Each outer fold makes its own choice, by validation on the graphs of the other folds "
-        "alone. The test graphs play no part in it.",
-        parts=[_part(i, s) for i, s in enumerate(subjects)],
-    )
-
-
-def _part(run: int, subject: Subject) -> Part:
+def part(run: int, subject: Subject) -> Part:
+    """Return the search, the choices of the outer folds, and the base models."""
     evaluation, rows = subject.evaluation, subject.data.base_models if subject.data else []
     figures = []
     if evaluation is not None and evaluation.tried:
@@ -85,8 +75,7 @@ def _part(run: int, subject: Subject) -> Part:
         figures.append(_folds(run, evaluation))
     if rows or (evaluation is not None and evaluation.base_models):
         figures.append(_base_models(run, evaluation, rows))
-    lead = _lead(evaluation) if evaluation is not None else ""
-    return Part(run, subject.name, figures, lead=lead)
+    return Part(figures, lead=_lead(evaluation) if evaluation is not None else "")
 
 
 def _lead(evaluation: Evaluation) -> str:
@@ -297,27 +286,18 @@ def _alone_caption(evaluation: Evaluation) -> str:
 # ---------------------------------------------------------------------- recipe
 
 
-def recipe(subjects: Sequence[Subject]) -> Section:
+def recipe(run: int, subject: Subject) -> Part:
     """Return what is needed to get the same numbers again."""
-    return Section(
-        id="recipe",
-        title="How to reproduce it",
-        lead="Everything needed to get the same numbers again.",
-        parts=[_recipe(i, s) for i, s in enumerate(subjects)],
-    )
-
-
-def _recipe(run: int, subject: Subject) -> Part:
     named = {"Settings": _settings(subject), "Versions and machine": _machine(subject)}
     figures = [
-        Figure(f"recipe-{run}-{i}", title, "", table=_named(values), half=True, open=True)
+        Figure(f"recipe-{run}-{i}", title, table=_named(values), half=True, open=True)
         for i, (title, values) in enumerate(named.items())
         if values
     ]
     lead = f"Read from {subject.origin}."
     if subject.command is None and not subject.is_model_file:
         lead += " Its files do not record the command that made it."
-    return Part(run, subject.name, figures, lead=lead, command=subject.command or "")
+    return Part(figures, lead=lead, command=subject.command or "")
 
 
 def _named(values: Mapping[str, object]) -> Table:
