@@ -200,17 +200,31 @@ def described(bases):
     return [(type(b.encoder), type(b.readout)) for b in bases]
 
 
-@pytest.mark.parametrize("vertices", ["labels", "features"])
-def test_base_models_for_labels_and_features(vertices):
-    bases = base_models(kind_of(vertices))
+def test_base_models_for_labels_and_features():
     wl, reservoir = (WLCounts, KernelRidge), (GraphReservoir, Ridge)
-    assert described(bases) == [wl, wl, reservoir, reservoir]
-    assert [b.encoder.n_iterations for b in bases[:2]] == [2, 3]
-    only = base_models(kind_of(vertices), candidates="wl")
-    assert described(only) == [wl] * 4
-    assert [b.encoder.n_iterations for b in only] == [1, 2, 3, 4]
-    both = base_models(kind_of(vertices), candidates="union")
-    assert described(both) == [(EncoderUnion, Ridge), (EncoderUnion, KernelRidge)] * 2
+    of_labels = base_models(kind_of("labels"))
+    assert described(of_labels) == [wl, wl, *[(EncoderUnion, KernelRidge)] * 2]
+    assert described(base_models(kind_of("features"))) == [wl, wl, reservoir, reservoir]
+    assert [b.encoder.n_iterations for b in of_labels[:2]] == [2, 3]
+    for vertices in ("labels", "features"):
+        only = base_models(kind_of(vertices), candidates="wl")
+        assert described(only) == [wl] * 4
+        assert [b.encoder.n_iterations for b in only] == [1, 2, 3, 4]
+        both = base_models(kind_of(vertices), candidates="union")
+        assert described(both) == [(EncoderUnion, Ridge), (EncoderUnion, KernelRidge)] * 2
+
+
+def test_base_models_for_molecules():
+    kind = GraphKind(directed=False, vertices="labels", n_inputs=3, molecules=True)
+    names = [base.name for base in base_models(kind)]
+    assert names[0] == "WL, 2 iterations"
+    assert names[-1] == "WL, pairs and descriptors"
+    # Nothing but what reads vertex labels where a kernel matrix does not fit.
+    many = base_models(kind, n_graphs=10**6)
+    assert [(type(b.encoder), b.encoder.vertices) for b in many] == [
+        (WLCounts, "auto"), (WLCounts, "element"),
+    ]  # fmt: skip
+    assert described(base_models(kind, candidates="wl")) == [(WLCounts, KernelRidge)] * 4
 
 
 def test_base_models_for_vertices_that_carry_nothing():
@@ -313,7 +327,7 @@ class ByHand:
             self.predictions.append(predictions[best])
             self.trained.append(_solved(K, Y, train, grid[best]))
         used = [each[train] for each in self.predictions]
-        self.kept = keeps(used, Y[train], classify).tolist()
+        self.kept = keeps(used, Y[train], classify, ranking=metric is by_auc).tolist()
         self.average = self._average(self.predictions)
         self.test = np.nan if train.all() else metric(codes[~train], self.average[~train])
 

@@ -258,7 +258,9 @@ def test_the_mean_gradient_of_a_kernel_readout_is_the_integral_along_the_way(spa
 @pytest.mark.filterwarnings("ignore::fdgnn.exceptions.UnknownLabelWarning")
 def test_what_one_base_model_cannot_take_the_others_explain(labeled):
     graphs, new = labeled
-    model = AutoGraphClassifier(random_state=0).fit(graphs, np.arange(60) % 2)
+    reservoir = GraphReservoir(n_units=50, handle_unknown="ignore")
+    candidates = [("WL", WLCounts(), "rbf"), ("reservoir", reservoir, "linear")]
+    model = AutoGraphClassifier(candidates, random_state=0).fit(graphs, np.arange(60) % 2)
     kinds = [type(network.encoder) for network in model.estimators_]
     assert GraphReservoir in kinds, "this seed keeps the reservoir"
     assert WLCounts in kinds

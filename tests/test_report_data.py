@@ -757,7 +757,7 @@ def test_every_model_has_report_data(name, options, tmp_path):
     assert {one.graph for one in found.substructures} <= {d.graph for d in found.drawings}
     targets = {None} if numbers else {"large", "small"}
     assert {one.target for one in found.substructures} == targets
-    if "EncoderUnion" in kinds:
+    if name == "union":
         assert "GraphReservoir and WLCounts" in found.model
         assert "GraphReservoir" in found.dynamics.model
     if len(found.base_models) > 1:

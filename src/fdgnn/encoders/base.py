@@ -84,17 +84,23 @@ class GraphKind(Record, frozen=True, kw_only=True):
     vertices: Literal["labels", "features", "nothing"]
     # Different labels, features per vertex, or 1; kernels count in 32 bits.
     n_inputs: Annotated[int, msgspec.Meta(ge=1, le=LARGEST_WHOLE)]
+    molecules: bool = False  # whether it is known of which molecules they are
 
     @classmethod
     def of(cls, graphs: GraphBatch) -> Self:
         """Tell the kind of the graphs of a batch."""
+        vertices: Any = "nothing"
+        n_inputs = 1
         if graphs.features is not None:
-            return cls(
-                directed=graphs.directed, vertices="features", n_inputs=graphs.features.shape[1]
-            )
-        if graphs.label_values is None:
-            return cls(directed=graphs.directed, vertices="nothing", n_inputs=1)
-        return cls(directed=graphs.directed, vertices="labels", n_inputs=len(graphs.label_values))
+            vertices, n_inputs = "features", graphs.features.shape[1]
+        elif graphs.label_values is not None:
+            vertices, n_inputs = "labels", len(graphs.label_values)
+        return cls(
+            directed=graphs.directed,
+            vertices=vertices,
+            n_inputs=n_inputs,
+            molecules=graphs.molecules,
+        )
 
     def check(self, graphs: GraphBatch, remedy: str = "") -> None:
         """Raise GraphError if graphs are of another kind; other vertex labels are no other kind.

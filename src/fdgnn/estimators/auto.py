@@ -8,7 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fdgnn.encoders import EncoderUnion, GraphKind, GraphReservoir, WLCounts, as_encoder
+from fdgnn.encoders import (
+    Encoder,
+    EncoderUnion,
+    GraphKind,
+    GraphReservoir,
+    MoleculeDescriptors,
+    PairCounts,
+    WLCounts,
+    as_encoder,
+)
 from fdgnn.encoders.base import HANDLE_UNKNOWN
 from fdgnn.estimators.base import GraphModel
 from fdgnn.estimators.models import Classifies, Regresses, as_readout, check_readout
@@ -52,9 +61,10 @@ class Auto(GraphModel):
         self, kind: GraphKind, n_graphs: int, seed: np.random.SeedSequence
     ) -> list[BaseModel]:
         found: list[BaseModel] = []
-        for name, encoder, readout in self._candidates(kind):
+        in_memory = fits_in_memory(n_graphs)
+        for name, encoder, readout in self._candidates(kind, in_memory):
             own = as_encoder(encoder)
-            if readout == "rbf" and not fits_in_memory(n_graphs):
+            if readout == "rbf" and not in_memory:
                 continue  # another base model has the linear readout of these features
             if isinstance(self.candidates, str):
                 own.ignore_unknown(self.handle_unknown)
@@ -63,7 +73,7 @@ class Auto(GraphModel):
             found.append(BaseModel(name, own, as_readout(readout, own, n_graphs), seeds))
         return found
 
-    def _candidates(self, kind: GraphKind) -> Sequence[Candidate]:
+    def _candidates(self, kind: GraphKind, in_memory: bool) -> Sequence[Candidate]:
         if not isinstance(self.candidates, str):
             return self.candidates
         labeled = kind.vertices != "nothing"
@@ -71,7 +81,13 @@ class Auto(GraphModel):
             return _joined(labeled, kind.n_inputs)
         if not labeled:
             return _structure()
-        return _mixed(kind.n_inputs) if self.candidates == "all" else _wl_only()
+        if self.candidates == "wl":
+            return _wl_only()
+        if kind.vertices == "features":
+            return _featured(kind.n_inputs)
+        if not kind.molecules:
+            return _labeled(kind.n_inputs)
+        return _molecules() if in_memory else _many_molecules()
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -98,12 +114,50 @@ class Auto(GraphModel):
             check_readout(one[2])
 
 
-def _mixed(n_inputs: int) -> list[Candidate]:
+def _labeled(n_inputs: int) -> list[Candidate]:
+    """WL features, the same with pairs of labels, and with a reservoir as well."""
+    wl, pairs = ("wl", WLCounts(n_iterations=2)), ("pairs", PairCounts())
+    reservoir = ("reservoir", _reservoir(n_inputs))
+    return [
+        ("WL, 2 iterations", WLCounts(n_iterations=2), "auto"),
+        ("WL, 3 iterations", WLCounts(n_iterations=3), "auto"),
+        ("WL and pairs", EncoderUnion([wl, pairs]), "rbf"),
+        ("WL, pairs and reservoir", EncoderUnion([wl, pairs, reservoir]), "rbf"),
+    ]
+
+
+def _featured(n_inputs: int) -> list[Candidate]:
+    """WL features of real features in bins, and reservoirs, which read them as they are."""
     return [
         ("WL, 2 iterations", WLCounts(n_iterations=2), "auto"),
         ("WL, 3 iterations", WLCounts(n_iterations=3), "auto"),
         ("reservoir", _reservoir(n_inputs), "linear"),
         ("another reservoir", _reservoir(n_inputs), "linear"),
+    ]
+
+
+def _molecules() -> list[Candidate]:
+    """Kernels that see atoms in three ways, their pairs, and descriptors of the whole molecule."""
+    counts: list[tuple[str, Encoder]] = [
+        ("wl", WLCounts(n_iterations=2)),
+        ("element", WLCounts(n_iterations=4, vertices="element")),
+        ("pharmacophore", WLCounts(n_iterations=3, vertices="pharmacophore")),
+        ("pairs", PairCounts()),
+    ]
+    whole = [*counts, ("descriptors", MoleculeDescriptors())]
+    return [
+        ("WL, 2 iterations", WLCounts(n_iterations=2), "auto"),
+        ("pairs", PairCounts(), "rbf"),
+        ("WL and pairs", EncoderUnion(counts), "rbf"),
+        ("WL, pairs and descriptors", EncoderUnion(whole), "rbf"),
+    ]
+
+
+def _many_molecules() -> list[Candidate]:
+    """Linear readouts of WL features, of which those of elements see the same in more places."""
+    return [
+        ("WL, 2 iterations", WLCounts(n_iterations=2), "linear"),
+        ("WL of elements", WLCounts(n_iterations=4, vertices="element"), "linear"),
     ]
 
 

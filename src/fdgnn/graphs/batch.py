@@ -437,6 +437,11 @@ class GraphBatch(Sequence[Graph]):
             degrees = np.asarray(abs(self.adjacency()).sum(axis=1)).ravel()
         return np.maximum.reduceat(degrees, self.vertex_offsets[:-1]).astype(np.float64)
 
+    @property
+    def molecules(self) -> bool:
+        """Whether it is known of which molecules the graphs are."""
+        return self.smiles is not None
+
     @cached_property
     def average_degree(self) -> float:
         """The paper's k: the mean over graphs of the largest neighborhood."""

@@ -223,6 +223,11 @@ class ChunkedGraphs:
             raise AttributeError(name)
         return getattr(self.statistics, name)
 
+    @property
+    def molecules(self) -> bool:
+        """Whether the graphs are molecules, read from SMILES."""
+        return self.schema is not None and self.schema.atoms is not None
+
     @cached_property
     def signatures(self) -> Array:
         """64 bits of each graph, equal for equal graphs."""

@@ -206,7 +206,10 @@ function featureChannels({ features, n }, { featureEdges, joint, n_iterations })
 function channelsOf(graph, structure, settings) {
   const { first, n_iterations } = settings, found = [];
   if (first === "labels") found.push({ name: "label", first: graph.labels.map(hashLabel), rounds: n_iterations });
-  else if (first === "features") found.push(...featureChannels(graph, settings));
+  else if (first === "element") {
+    const elements = graph.labels.map((label) => `${label}`.split(" ", 1)[0]);
+    found.push({ name: "element", first: elements.map(hashLabel), rounds: n_iterations });
+  } else if (first === "features") found.push(...featureChannels(graph, settings));
   else if (first === "nothing") {
     found.push({ name: "vertex", first: hashed(new Array(structure.n).fill(0), "vertex"), rounds: n_iterations });
   } else {
