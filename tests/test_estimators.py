@@ -363,3 +363,9 @@ def test_attributes_can_be_listed_fitted_or_not(kind, name):
     model = kind(name, random_state=0)
     assert {"fit", "predict"} <= set(dir(model))
     assert "estimators_" in dir(model.fit(graphs, y))
+
+
+@pytest.mark.parametrize("model", [FDGNNClassifier(), FDGNNRegressor(target_transform="log10")])
+def test_a_model_is_not_taken_for_a_transformer(model):
+    assert not hasattr(model, "transform")
+    assert not hasattr(make_pipeline(model), "transform")

@@ -350,7 +350,7 @@ CONCENTRATIONS = 10.0 ** np.linspace(0, 5, 30)  # nM
 @pytest.mark.parametrize("transform", ["log10", "pIC50"])
 def test_a_transform_is_undone_in_predictions(transform, tmp_path):
     learned = np.log10(CONCENTRATIONS) if transform == "log10" else 9 - np.log10(CONCENTRATIONS)
-    model = FDGNNRegressor(n_units=10, intervals=True, random_state=0, transform=transform)
+    model = FDGNNRegressor(n_units=10, intervals=True, random_state=0, target_transform=transform)
     plain = FDGNNRegressor(n_units=10, intervals=True, random_state=0).fit(CYCLES, learned)
     model.fit(CYCLES, CONCENTRATIONS)
     undone = plain.predict(CYCLES) if transform == "log10" else 9 - plain.predict(CYCLES)
@@ -371,7 +371,7 @@ def test_a_transform_is_undone_in_predictions(transform, tmp_path):
 def test_a_transform_of_several_targets():
     y = np.stack([CONCENTRATIONS, CONCENTRATIONS[::-1]], axis=1)
     y[3, 0] = np.nan
-    model = FDGNNRegressor(n_units=10, random_state=0, transform="log10").fit(CYCLES, y)
+    model = FDGNNRegressor(n_units=10, random_state=0, target_transform="log10").fit(CYCLES, y)
     found = model.predict(CYCLES)
     assert found.shape == y.shape
     assert np.nanmedian(np.abs(np.log10(found / y))) < 1
@@ -379,7 +379,7 @@ def test_a_transform_of_several_targets():
 
 
 def test_a_transform_in_searches_and_partial_fits():
-    base = FDGNNRegressor(n_units=10, transform="log10")
+    base = FDGNNRegressor(n_units=10, target_transform="log10")
     search = FDGNNSearchCV(base, n_configurations=1, cv=3, scoring="rmse", random_state=0)
     search.fit(CYCLES, CONCENTRATIONS)
     assert abs(search.best_score_) < 5  # in powers of ten
@@ -390,9 +390,9 @@ def test_a_transform_in_searches_and_partial_fits():
 
 def test_a_transform_that_is_not_possible():
     with pytest.raises(ValueError, match=r"y of graph 1 is 0, and transform='log10' needs numbers"):
-        FDGNNRegressor(transform="log10").fit(CYCLES[:3], [1.0, 0.0, 2.0])
+        FDGNNRegressor(target_transform="log10").fit(CYCLES[:3], [1.0, 0.0, 2.0])
     with pytest.raises(ValueError, match="transform"):
-        FDGNNRegressor(transform="sqrt").fit(CYCLES[:3], [1.0, 3.0, 2.0])
+        FDGNNRegressor(target_transform="sqrt").fit(CYCLES[:3], [1.0, 3.0, 2.0])
 
 
 def test_skewed_targets_are_hinted_at():

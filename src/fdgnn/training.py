@@ -137,7 +137,7 @@ def new_model(options: TrainingOptions, classify: bool) -> Any:
     if classify:
         own |= {"class_weight": options.class_weight, "threshold": options.threshold}
     else:
-        own["transform"] = options.transform
+        own["target_transform"] = options.transform
     if options.model == "paper":
         paper = FDGNNClassifier if classify else FDGNNRegressor
         return paper(handle_unknown=options.handle_unknown, **own).set_params(**given)

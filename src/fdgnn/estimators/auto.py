@@ -251,7 +251,7 @@ class AutoGraphRegressor(Regresses, Auto):
     ----------
     candidates, handle_unknown, random_state, n_jobs
         As in `AutoGraphClassifier`.
-    intervals, transform, scoring
+    intervals, target_transform, scoring
         As in `GraphRegressor`.
 
     Examples

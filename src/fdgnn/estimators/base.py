@@ -80,7 +80,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
     n_jobs: int | None
     threshold: str | None = None
     class_weight: Any = None
-    transform: str | None = None
+    target_transform: str | None = None
 
     _graph_kind: GraphKind
     input_schema_: InputSchema | None
@@ -148,7 +148,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         """
         self._check_parameters()
         graphs = as_batch(X)
-        targets = read_targets(y, graphs, is_classifier(self), self.transform)
+        targets = read_targets(y, graphs, is_classifier(self), self.target_transform)
         task, graphs, bases = self._task(graphs, targets, sample_weight)
         fits = [fit_model(base, graphs, task, n_jobs=self.n_jobs) for base in bases]
         if self._scoring is None and len(task.folds) and any(len(fit.alphas) > 1 for fit in fits):

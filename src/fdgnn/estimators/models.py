@@ -226,9 +226,9 @@ class Regresses(RegressorMixin, GraphModel):  # type: ignore[misc]
     """What all regressors of graphs can say."""
 
     intervals: bool = False
-    transform: str | None = None
+    target_transform: str | None = None
 
-    _rules: ClassVar[Mapping[str, Rule]] = {"transform": OneOf((None, *TRANSFORMS))}
+    _rules: ClassVar[Mapping[str, Rule]] = {"target_transform": OneOf((None, *TRANSFORMS))}
     _uncertainty = "intervals"
     __metadata_request__predict = _NOT_ROUTED
 
@@ -278,14 +278,14 @@ class Regresses(RegressorMixin, GraphModel):  # type: ignore[misc]
         return ends[:, 0] if self._flat else ends
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R2, with a `transform` that of the transformed numbers.
+        """Return R2, with a `target_transform` that of the transformed numbers.
 
         For several targets its mean, each where the target is known.
         """
         if not self._flat:
             return self._mean_score(X, y, r2)
-        if self.transform is not None:
-            truth = transformed(np.asarray(y, dtype=np.float64), self.transform)
+        if self.target_transform is not None:
+            truth = transformed(np.asarray(y, dtype=np.float64), self.target_transform)
             weights = None if sample_weight is None else np.asarray(sample_weight)
             return float(r2(truth, self.outputs(X), weights))
         return float(super().score(X, y, sample_weight))
@@ -410,7 +410,7 @@ class GraphRegressor(Regresses, Composed):
         As in `GraphClassifier`.
     intervals : bool, default=False
         Whether `fit` learns conformal scores from out-of-fold predictions, for `predict_interval`.
-    transform : {"log10", "pIC50"}, optional
+    target_transform : {"log10", "pIC50"}, optional
         For positive targets over orders of magnitude: learn their logarithm, or, of concentrations
         in nM, ``9 - log10(y)``. Predictions and intervals are in the units of y; `outputs`,
         errors in searches and attributions are on the scale that is learned.
@@ -639,7 +639,7 @@ solver, handle_unknown, random_state, n_jobs
         As in `FDGNNClassifier`.
     intervals : bool, default=False
         Whether `fit` learns conformal scores from out-of-fold predictions, for `predict_interval`.
-    transform : {"log10", "pIC50"}, optional
+    target_transform : {"log10", "pIC50"}, optional
         As in `GraphRegressor`.
 
     Examples
@@ -659,5 +659,5 @@ solver, handle_unknown, random_state, n_jobs
         graphs = as_batch(X)
         values = real_targets(y, graphs)[:, None]
         return self._fit_piece(
-            graphs, Targets(("",), values, flat=True).transformed(self.transform), like
+            graphs, Targets(("",), values, flat=True).transformed(self.target_transform), like
         )

@@ -278,7 +278,7 @@ def _restored(
     fits &= record.difficulty is None or (classes is None and record.conformal is not None)
     cut = record.threshold
     fits &= (cut is None) == (model.threshold is None)
-    fits &= record.transform == model.transform
+    fits &= record.transform == model.target_transform
     fits &= cut is None or (n_groups == 2 and math.isfinite(cut))
     if not fits:
         refuse(

@@ -196,7 +196,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         base = self._base
         graphs = as_batch(X)
-        targets = read_targets(y, graphs, is_classifier(base), base.transform)
+        targets = read_targets(y, graphs, is_classifier(base), base.target_transform)
         if groups is not None:
             _warn_missing(groups)
             groups = check_groups(groups, len(targets))
@@ -246,7 +246,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         chosen = {model.name: model.alpha for model in self.best_estimator_.estimators_}
         model = clone(self.best_estimator_)
         graphs = as_batch(X)
-        targets = read_targets(y, graphs, is_classifier(model), model.transform)
+        targets = read_targets(y, graphs, is_classifier(model), model.target_transform)
         task, graphs, bases = model._task(graphs, targets, sample_weight)
         fits = []
         for one in bases:
