@@ -9,9 +9,11 @@ import subprocess
 import sys
 
 import pytest
+from typer.main import get_command
 
 from commands import assert_one_clear_line, fdgnn, fdgnn_process
 from fdgnn import __version__
+from fdgnn.cli.app import PANELS, app
 from fdgnn.datasets import make_motif_graphs
 from tu_files import write_batch
 
@@ -181,3 +183,139 @@ def test_the_option_parser_says_one_line(words, message):
     assert run.stderr.startswith(message)
     assert run.stderr.count("\n") == 1
     assert "Usage" not in run.stdout + run.stderr
+
+
+# ---------------------------------------------------------------------- help
+
+
+def test_help_lists_every_command_under_its_purpose():
+    commands = get_command(app).commands
+    assert sorted(commands) == sorted(name for names in PANELS.values() for name in names)
+    shown = fdgnn("--help").stdout
+    for panel, names in PANELS.items():
+        assert f"{panel}:" in shown
+        assert all(f"\n  {name} " in shown for name in names)
+
+
+def test_help_describes_reading_as_the_library_does():
+    shown = " ".join(fdgnn("fit", "--help").stdout.split())
+    assert "How to read graphs: --format <str>" in shown
+    assert "--id <str> Column that names the rows." in shown
+    assert "[default: auto]" in shown
+    assert "With --model paper: units in each layer. [default: (50)]" in shown
+
+
+# ---------------------------------------------------------------------- files that exist
+
+
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory):
+    """A table whose last row is invalid, and a model that was fitted on it."""
+    folder = tmp_path_factory.mktemp("numbers")
+    path = [[i, i + 1] for i in range(6)]
+    rows = [{"edge_index": path[: 1 + i % 5], "y": 0.5 + i % 5} for i in range(30)]
+    rows += [{"edge_index": [[0, 1, 2]], "y": 1.0}]
+    table = folder / "table.jsonl"
+    table.write_text("\n".join(map(json.dumps, rows)))
+    run = fdgnn("fit", table, "--target", "y", "-o", folder / "model.fdgnn", "-q")
+    assert run.returncode == 0, run.stderr
+    return table, folder / "model.fdgnn", run
+
+
+@pytest.mark.parametrize("words", [
+    ["fit", "TABLE", "--target", "y", "-o", "OUT"],
+    ["fit", "TABLE", "--target", "y", "-o", "new", "--report", "OUT"],
+    ["fit", "TABLE", "--target", "y", "-o", "new", "--rejects", "OUT"],
+    ["predict", "MODEL", "TABLE", "-o", "OUT.csv"],
+    ["predict", "MODEL", "TABLE", "-o", "new.csv", "--rejects", "OUT"],
+    ["explain", "MODEL", "TABLE", "-o", "OUT.jsonl"],
+    ["explain", "MODEL", "TABLE", "-o", "new.jsonl", "--draw", "."],
+    ["report", "MODEL", "-o", "OUT"],
+    ["playground", "MODEL", "-o", "OUT"],
+    ["demo", "--report", "OUT"],
+])  # fmt: skip
+def test_files_that_exist_are_kept(words, numbers, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table, model, _ = numbers
+    words = [{"TABLE": str(table), "MODEL": str(model)}.get(word, word) for word in words]
+    out = tmp_path / next((word for word in words if word.startswith("OUT")), "OUT")
+    out.write_text("precious")
+    run = fdgnn(*words, "-q")
+    assert_one_clear_line(run, "--force")
+    assert run.stdout == ""
+    assert [path.name for path in tmp_path.iterdir()] == [out.name]
+    assert out.read_text() == "precious"
+
+
+def test_force_overwrites(numbers, tmp_path):
+    out = tmp_path / "out.csv"
+    out.write_text("old")
+    run = fdgnn("predict", numbers[1], numbers[0], "-o", out, "-q", "--force")
+    assert run.returncode == 0, run.stderr
+    assert len(out.read_text().splitlines()) == 32
+    assert_one_clear_line(fdgnn("predict", numbers[1], out, "-o", out, "--force"), "the input")
+
+
+def test_quiet_commands_report_rejected_rows(numbers, tmp_path):
+    table, model, fitted = numbers
+    assert fitted.stderr.startswith("1 of 31 rows rejected, listed in ")
+    assert "; the first: row 30" in fitted.stderr
+    for output in ("-", tmp_path / "out.csv", f"{tmp_path}/all/"):
+        run = fdgnn("predict", model, table, "-o", output, "-q")
+        assert run.returncode == 0, run.stderr
+        assert run.stderr.startswith("1 of 31 rows rejected")
+        assert run.stderr.count("\n") == 1
+
+
+def test_an_interrupt_says_whether_the_same_command_resumes(numbers, tmp_path, monkeypatch):
+    def train(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fdgnn.training.train", train)
+    model = tmp_path / "m.fdgnn"
+    words = ["fit", numbers[0], "--target", "y", "-o", model, "-q"]
+    run = fdgnn(*words)
+    assert run.returncode == 130
+    assert run.stderr.endswith("error: interrupted\n")
+    (tmp_path / "m.fdgnn.parts").mkdir()
+    run = fdgnn(*words)
+    assert run.returncode == 130
+    assert run.stderr.endswith(
+        f"error: interrupted; the same command resumes, from {model}.parts\n"
+    )
+
+
+# ---------------------------------------------------------------------- facts about data
+
+
+def test_facts_about_a_numeric_target(numbers):
+    facts = json.loads(fdgnn("datasets", "info", numbers[0], "--target", "y", "--json").stdout)
+    assert facts["target"] == {
+        "mean": pytest.approx(2.5), "sd": pytest.approx(2**0.5),
+        "quantiles": [0.5, 1.5, 2.5, 3.5, 4.5], "skewness": pytest.approx(0, abs=1e-12),
+    }  # fmt: skip
+    assert (facts["n_edges"], facts["class_counts"]) == (90, [])
+    shown = fdgnn("datasets", "info", numbers[0], "--target", "y").stdout
+    assert "target" in shown
+    assert "mean 2.5, sd 1.414" in shown
+    assert "edges per graph, mean" in shown
+
+
+def test_facts_about_molecules_are_those_of_chemists(tmp_path):
+    pytest.importorskip("rdkit")
+    table = tmp_path / "table.csv"
+    rows = ["OCC,1.5", "CCO,2.5", "CC(=O)[O-].[Na+],3.5", "C[C@H](N)O,4.5", "c1ccccc1C,5.5"]
+    rows += ["c1ccccc1O,900.5", "CC(=O)[O-],7.25"]
+    table.write_text("\n".join(["smiles,y", *rows]))
+    facts = json.loads(fdgnn("datasets", "info", table, "--target", "y", "--json").stdout)
+    assert facts["molecules"] == {
+        "elements": {"C": 7, "O": 6, "Na": 1, "N": 1}, "n_several_fragments": 1, "n_charged": 1,
+        "n_stereo": 1, "n_acyclic": 5, "n_scaffolds": 1, "largest_scaffold": 2, "n_repeated": 2,
+        "n_contradicting": 2,
+    }  # fmt: skip
+    assert (facts["n_vertices"], facts["n_edges"]) == (33, 27)
+    shown = fdgnn("datasets", "info", table, "--target", "y").stdout
+    for words in ("atoms per molecule", "1; --standardize parent reduces", "1; --stereo reads it"):
+        assert words in shown
+    for words in ("bonds per molecule", "2, 2 of them with different targets", "logarithm"):
+        assert words in shown

@@ -71,7 +71,7 @@ def words_of(command, data):
     return {
         "fit": (
             ("fit", table, "--target", "y", "--model", "paper", "-o", "out.fdgnn",
-             "--configurations", 2, "--units", 5),
+             "--configurations", 2, "--units", 5, "--force"),
             "out.fdgnn",
         ),
         "evaluate": (
@@ -85,7 +85,7 @@ def words_of(command, data):
         ),
         "fit shards": (
             ("fit", data / "shards", "--target", "y", "--model", "wl", "--memory", "1GB", "-o",
-             "big.fdgnn"),
+             "big.fdgnn", "--force"),
             "big.fdgnn",
         ),
         "predict shards": (
@@ -93,11 +93,15 @@ def words_of(command, data):
             "out/a.jsonl",
         ),
         "playground": (
-            ("playground", data / "model.fdgnn", "-o", "play.html"), "play.html",
+            ("playground", data / "model.fdgnn", "-o", "play.html", "--force"), "play.html",
         ),
-        "explain": (("explain", data / "model.fdgnn", table, "-o", "out.jsonl"), "out.jsonl"),
-        "report": (("report", data / "model.fdgnn", "-o", "page.html"), "page.html"),
-        "predict": (("predict", data / "model.fdgnn", table, "-o", "out.csv"), "out.csv"),
+        "explain": (
+            ("explain", data / "model.fdgnn", table, "-o", "out.jsonl", "--force"), "out.jsonl",
+        ),
+        "report": (("report", data / "model.fdgnn", "-o", "page.html", "--force"), "page.html"),
+        "predict": (
+            ("predict", data / "model.fdgnn", table, "-o", "out.csv", "--force"), "out.csv",
+        ),
     }[command]  # fmt: skip
 
 

@@ -171,9 +171,9 @@ def test_molecules_from_smiles(tmp_path):
     assert [row["prediction"] for row in rows][::2] == ["chain", "ring"]
     assert rows[1]["prediction"]
     assert rows[1]["warning"] == "vertex label Xe was not seen during fit"
-    run = fdgnn("fit", data, "--target", "shape", *words, "--handle-unknown", "error")
+    run = fdgnn("fit", data, "--target", "shape", *words, "--handle-unknown", "error", "--force")
     assert run.returncode == 0, run.stderr
-    fdgnn("predict", model, new, "-o", tmp_path / "p.csv")
+    fdgnn("predict", model, new, "-o", tmp_path / "p.csv", "--force")
     rows = read_csv(tmp_path / "p.csv")
     assert [row["prediction"] for row in rows] == ["chain", "", "ring"]
     assert rows[1]["error"].startswith("vertex label Xe was not seen during fit; ")
@@ -213,7 +213,7 @@ def test_a_list_of_rejects_that_no_longer_holds_goes(fitted, table, tmp_path):
     fdgnn("predict", fitted[0], table, "-o", out)
     assert (tmp_path / "p.csv.rejects.csv").exists()
     clean.write_text(table.read_text().splitlines()[0] + "\n")
-    run = fdgnn("predict", fitted[0], clean, "-o", out, "--json", "-q")
+    run = fdgnn("predict", fitted[0], clean, "-o", out, "--json", "-q", "--force")
     assert json.loads(run.stdout) == {
         "rows": 1, "predicted": 1, "unknown_labels": 0, "out_of_domain": 0, "unanswered": 0,
         "changed": 0, "rejected": 0, "rejects": None, "output": str(out),

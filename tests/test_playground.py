@@ -138,7 +138,7 @@ def test_the_command(motifs, tmp_path):
     assert json.loads(done.stdout)["bytes"] == output.stat().st_size
     content = content_of(output)[0]
     assert content["training"]["code"][1] == f"table = read_graphs({str(data)!r}, target='y')"
-    done = fdgnn("playground", data, "--data", data, "-o", output)
+    done = fdgnn("playground", data, "--data", data, "-o", output, "--force")
     assert_one_clear_line(done, "--data is for model files")
 
 

@@ -46,7 +46,7 @@ def data(tmp_path):
 
 
 def plain(model, source, output, *more):
-    run = fdgnn("predict", model, source, "-o", output, "-q", *more)
+    run = fdgnn("predict", model, source, "-o", output, "-q", "--force", *more)
     assert run.returncode == 0, run.stderr
     return Path(output).read_bytes()
 

@@ -33,8 +33,8 @@ def test_a_first_item_that_takes_long(clock, capsys):
     assert list(progress.track(items(), 3, "networks")) == [0, 1, 2]
     assert capsys.readouterr().err.splitlines() == [
         "networks: 1 of 3",
-        "networks: 2 of 3, 0.0167 a second, 60 s left",
-        "networks: 3 of 3, 0.0167 a second, 0 s left",
+        "networks: 2 of 3, 1 min 0 s each, 1 min 0 s left",
+        "networks: 3 of 3, 1 min 0 s each",
     ]
 
 

@@ -1,4 +1,4 @@
-"""`--standardize`, `--tautomers` and `--stereo`: what is changed is counted and listed."""
+"""`--standardize` and `--stereo`: what is changed is counted and listed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def fit(train, out, *more):
 
 def test_fit_counts_and_lists_what_was_changed(train, tmp_path):
     out = tmp_path / "m.fdgnn"
-    run = fit(train, out, "--standardize")
+    run = fit(train, out, "--standardize", "parent")
     assert run.returncode == 0, run.stderr
     told = (
         "2 of 27 molecules were changed: 1 reduced to the largest fragment, 2 neutralized; listed "
@@ -56,7 +56,8 @@ def test_fit_counts_and_lists_what_was_changed(train, tmp_path):
 
 def test_tautomers_are_an_option_and_the_list_may_have_another_name(train, tmp_path):
     listed = tmp_path / "list.csv"
-    run = fit(train, tmp_path / "m.fdgnn", "--tautomers", "--changes", listed, "-q", "--json")
+    words = ("--standardize", "tautomer", "--changes", listed, "-q", "--json")
+    run = fit(train, tmp_path / "m.fdgnn", *words)
     assert run.returncode == 0, run.stderr
     facts = json.loads(run.stdout)
     assert (facts["changed"], facts["changes"]) == (3, str(listed))
@@ -66,7 +67,7 @@ def test_tautomers_are_an_option_and_the_list_may_have_another_name(train, tmp_p
 
 def test_predict_applies_it_and_has_a_column_of_what_was_read(train, tmp_path):
     out = tmp_path / "m.fdgnn"
-    fit(train, out, "--standardize", "-q")
+    fit(train, out, "--standardize", "parent", "-q")
     new = write(tmp_path / "new.csv", ["CC(=O)O", SALT, "C1", "CCN", ION])
     run = fdgnn("predict", out, new, "-o", tmp_path / "p.csv")
     assert run.returncode == 0, run.stderr
@@ -95,19 +96,19 @@ def test_stereo_tells_mirror_images_apart(tmp_path):
     hands = ["C[C@H](N)O", "C[C@@H](N)O"] * 6 + GOOD
     train = write(tmp_path / "train.csv", hands)
     for more, differ in ([], False), (["--stereo"], True):
-        run = fit(train, tmp_path / "m.fdgnn", "-q", *more)
+        run = fit(train, tmp_path / "m.fdgnn", "-q", "--force", *more)
         assert run.returncode == 0, run.stderr
-        fdgnn("predict", tmp_path / "m.fdgnn", train, "-o", tmp_path / "p.csv", "-q")
+        fdgnn("predict", tmp_path / "m.fdgnn", train, "-o", tmp_path / "p.csv", "-q", "--force")
         left, right = (row["score"] for row in rows_of(tmp_path / "p.csv")[:2])
         assert (left != right) == differ
 
 
-@pytest.mark.parametrize("option", ["--standardize", "--stereo"])
-def test_other_graphs_are_refused_in_one_line(option, tmp_path):
+@pytest.mark.parametrize("words", [["--standardize", "parent"], ["--stereo"]])
+def test_other_graphs_are_refused_in_one_line(words, tmp_path):
     path = tmp_path / "graphs.jsonl"
     path.write_text('{"edge_index": [[0], [1]], "y": 0}\n' * 4)
-    run = fdgnn("fit", path, "--target", "y", "-o", tmp_path / "m.fdgnn", option)
-    assert_one_clear_line(run, f"{option} is for molecules", f"leave {option} out")
+    run = fdgnn("fit", path, "--target", "y", "-o", tmp_path / "m.fdgnn", *words)
+    assert_one_clear_line(run, f"{words[0]} is for molecules", f"leave {words[0]} out")
     listed = tmp_path / "list.csv"
     run = fdgnn("fit", path, "--target", "y", "-o", tmp_path / "m.fdgnn", "--changes", listed)
     assert_one_clear_line(run, "--changes", "--standardize")

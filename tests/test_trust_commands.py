@@ -149,7 +149,7 @@ def test_fit_keeps_what_sets_and_intervals_need(tmp_path):
         lines = path.read_text().splitlines()
         values = ["y", *map(str, target)]
         path.write_text("".join(f"{a},{b}\n" for a, b in zip(lines, values, strict=True)))
-        model = tmp_path / "model.fdgnn"
+        model = tmp_path / f"{parameter}.fdgnn"
         result = fdgnn("fit", path, "--model", "paper", "--no-search", "-o", model, "--target", "y")
         assert result.returncode == 0, result.stderr
         assert getattr(load_model(model), parameter)

@@ -23,10 +23,10 @@ def track(
     quiet: bool = False,
     size: Callable[[T], int] = lambda item: 1,
 ) -> Iterator[T]:
-    """Pass the items on, showing how many of `total` are done, the rate, and the time left.
+    """Pass the items on, showing how many of `total` are done, the pace, and the time left.
 
     `done` of them were finished before, in an earlier run. An item counts as many as `size` says.
-    Without a total, no time is left to be told.
+    Without a total, the time left is unknown.
     """
     if quiet:
         return iter(items)
@@ -55,16 +55,15 @@ def _bar(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
+        TextColumn("{task.fields[pace]}"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task(what, total=total, completed=done, rate="")
+        task = progress.add_task(what, total=total, completed=done, pace="")
         for item in items:
             speed = progress.tasks[0].speed
-            rate = "" if speed is None else f"{speed:.3g} a second"
-            progress.update(task, advance=size(item), rate=rate)
+            progress.update(task, advance=size(item), pace=pace(speed) if speed else "")
             yield item
 
 
@@ -81,12 +80,41 @@ def _lines(
         count += size(item)
         if now - said >= _SECONDS_BETWEEN_LINES or done + count == total:
             rate = (count - before) / (now - first) if now > first else 0.0
-            pace = f", {rate:.3g} a second" if rate else ""
-            if rate and total is not None:
-                pace += f", {max(total - done - count, 0) / rate:.0f} s left"
-            of = "" if total is None else f" of {total}"
-            print(f"{what}: {done + count}{of}{pace}", file=sys.stderr, flush=True)
+            facts = [f"{what}: {done + count}" + ("" if total is None else f" of {total}")]
+            if rate:
+                facts.append(pace(rate))
+            if rate and total is not None and total > done + count:
+                facts.append(f"{duration((total - done - count) / rate)} left")
+            print(", ".join(facts), file=sys.stderr, flush=True)
             said = now
+
+
+def pace(rate: float) -> str:
+    """Write items per second; of slow ones the time that each takes.
+
+    >>> pace(123.4), pace(1.0), pace(1 / 167)
+    ('123 per second', '1 per second', '2 min 47 s each')
+    """
+    return f"{rate:.3g} per second" if rate >= 1 else f"{duration(1 / rate)} each"
+
+
+def duration(seconds: float) -> str:
+    """Write seconds, from a minute on in the two largest units.
+
+    >>> duration(1.25), duration(42.4), duration(167), duration(3600), duration(200_000)
+    ('1.2 s', '42 s', '2 min 47 s', '1 h 0 min', '2 d 7 h')
+    """
+    if seconds < 10:
+        return f"{seconds:.2g} s"
+    whole = round(seconds)
+    for unit, n, smaller, part in (
+        ("d", 86400, "h", 3600),
+        ("h", 3600, "min", 60),
+        ("min", 60, "s", 1),
+    ):
+        if whole >= n:
+            return f"{whole // n} {unit} {whole % n // part} {smaller}"
+    return f"{whole} s"
 
 
 @dataclass(frozen=True)

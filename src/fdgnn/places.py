@@ -77,6 +77,14 @@ def stamp_of(place: str) -> str:
     return f"{system.size(path)} {system.ukey(path)}"
 
 
+def place_exists(place: str) -> bool:
+    """Return whether there is something at a path or URL."""
+    if not is_url(place):
+        return Path(place).exists()
+    system, path = _system(place)
+    return bool(system.exists(path))
+
+
 def read_place(place: str) -> bytes | None:
     """Read a small file; None if there is none."""
     try:

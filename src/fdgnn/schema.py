@@ -91,13 +91,13 @@ class ReadOptions(Record, frozen=True, kw_only=True, omit_defaults=True, repr_om
         Whether edges have a direction. By default the file decides; tables are read as undirected.
     standardize : {"parent", "tautomer"}, optional
         Replace each molecule by its largest fragment, without charges; "tautomer" also takes its
-        canonical tautomer, which is slow. `GraphTable.changes` lists what was changed.
+        canonical tautomer, which is slow.
     stereo : bool, optional
         Distinguish mirror images and cis from trans: labels of atoms include R or S, types of
         bonds E or Z. By default they do not.
     descriptors : sequence of str, optional
         Columns that describe whole graphs, for models to use beside these: numbers, or text for
-        categories; cells may be empty. `GraphTable.graphs` has them.
+        categories; cells may be empty.
     categories : sequence of str, optional
         Descriptors whose numbers are codes of categories.
 

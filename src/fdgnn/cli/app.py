@@ -1,4 +1,4 @@
-"""The application that the commands belong to, and how errors are shown."""
+"""The application, how commands declare their options, and how errors are shown."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
-from typing import Annotated, Any
+from dataclasses import dataclass, fields
+from functools import cache, wraps
+from inspect import Parameter, Signature, signature
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from fdgnn._version import __version__
@@ -25,6 +28,14 @@ from fdgnn.texts import printable, reason_of
 
 # Of click, or of typer's own copy of it.
 _UsageError: Any = typer.BadParameter.__base__
+# In the order of the help.
+PANELS = {
+    "Train and predict": ("fit", "predict", "explain", "serve"),
+    "Evaluate": ("evaluate", "compare", "demo"),
+    "Reports": ("report", "playground"),
+    "Data and models": ("datasets", "stability", "model", "compile"),
+}
+_kept: list[Path] = []  # where the running command keeps what it has finished
 
 
 class _Terminated(KeyboardInterrupt):
@@ -32,16 +43,17 @@ class _Terminated(KeyboardInterrupt):
 
 
 @contextmanager
-def _told_in_one_line() -> Iterator[None]:
-    """Tell what the option parser refuses, and an interrupt, as all other errors are told."""
+def _errors_in_one_line() -> Iterator[None]:
+    """Show what the option parser rejects, and an interrupt, as all other errors are shown."""
     try:
         yield
     except KeyboardInterrupt as error:
         traceback.clear_frames(error.__traceback__)  # so that generators end, and their pools
-        if not isinstance(error, _Terminated):
-            raise
-        say("error: terminated by SIGTERM")
-        raise typer.Exit(128 + signal.SIGTERM) from None
+        terminated = isinstance(error, _Terminated)
+        kept = next((path for path in _kept if path.exists()), None)
+        resumes = "" if kept is None else f"; the same command resumes, from {kept}"
+        say(f"error: {'terminated by SIGTERM' if terminated else 'interrupted'}{resumes}")
+        raise typer.Exit(128 + (signal.SIGTERM if terminated else signal.SIGINT)) from None
     except _UsageError as error:
         if type(error).__name__ == "NoArgsIsHelpError":
             raise
@@ -52,28 +64,60 @@ def _told_in_one_line() -> Iterator[None]:
         raise typer.Exit(2) from None
 
 
+def resumes_from(path: Path) -> None:
+    """Register where this command keeps what it has finished, so that an interrupt names it."""
+    _kept.append(path)
+
+
 class _Commands(TyperGroup):
-    """Commands with a whole sentence each in the help, which does without rich: it is slow."""
+    """Commands by purpose, each with a whole sentence in the help."""
 
     def make_context(self, *arguments: Any, **others: Any) -> Any:
         """Parse the options before the command."""
-        with _told_in_one_line():
+        with _errors_in_one_line():
             return super().make_context(*arguments, **others)
 
     def invoke(self, ctx: Any) -> Any:
         """Parse the options of the command, and run it."""
-        with _told_in_one_line():
+        with _errors_in_one_line():
             return super().invoke(ctx)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
-        rows = [
-            (name, command.get_short_help_str(limit=1000))
-            for name, command in found
-            if command is not None and not command.hidden
-        ]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        """Write the commands; without rich, which is slow."""
+        for panel, names in PANELS.items():
+            commands = [(name, self.get_command(ctx, name)) for name in names]
+            rows = [(name, each.get_short_help_str(limit=1000)) for name, each in commands if each]
+            with formatter.section(panel):
+                formatter.write_dl(rows)
+
+
+class _Command(TyperCommand):
+    """A command whose options are listed in groups, and whose ``--split`` takes a second word."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Make one word of ``group COLUMN`` and ``time COLUMN`` after ``--split``."""
+        words: list[str] = []
+        for word in args:
+            asks = words[-2:] in (["--split", "group"], ["--split", "time"])
+            asks |= words[-1:] in (["--split=group"], ["--split=time"])
+            if asks and not word.startswith("-"):
+                words[-1] += f" {word}"
+            else:
+                words.append(word)
+        return super().parse_args(ctx, words)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, and the options by group."""
+        groups: dict[str, list[Any]] = {"Arguments": [], "Options": []}
+        for each in self.get_params(ctx):
+            argument = each.param_type_name == "argument"
+            title = "Arguments" if argument else getattr(each, "rich_help_panel", None) or "Options"
+            if (record := each.get_help_record(ctx)) is not None:
+                groups.setdefault(title, []).append(record)
+        for title, rows in groups.items():
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
 
 app = typer.Typer(
@@ -84,6 +128,87 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+# ---------------------------------------------------------------------- declaring commands
+
+
+@dataclass(frozen=True)
+class OptionGroup:
+    """Options that a command receives as one object.
+
+    A command has one parameter for them, whose annotation is ``Annotated[type, OptionGroup(...)]``.
+
+    Attributes
+    ----------
+    title : str
+        Heading in the help.
+    parameters : sequence of inspect.Parameter
+        One for each option.
+    make : callable
+        Makes the object of the values of the options.
+    """
+
+    title: str
+    parameters: Sequence[Parameter]
+    make: Callable[..., Any]
+
+    @classmethod
+    def of(cls, kind: type, title: str) -> OptionGroup:
+        """Return options for the fields of a dataclass, whose annotations are options."""
+        hints = get_type_hints(kind, include_extras=True)
+        parameters = [
+            Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
+            for f in fields(kind)
+        ]
+        return cls(title, parameters, kind)
+
+
+def command(
+    example: str, name: str | None = None, *, of: typer.Typer = app
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that makes a command of a function.
+
+    Groups of options become single options. The command runs with one thread of BLAS.
+    """
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        return of.command(name, cls=_Command, epilog=f"Example: {example}")(_expanded(function))
+
+    return register
+
+
+def _expanded(function: Callable[..., None]) -> Callable[..., None]:
+    hints = get_type_hints(function, include_extras=True)
+    groups = {
+        name: each
+        for name, hint in hints.items()
+        for each in get_args(hint)[1:]
+        if isinstance(each, OptionGroup)
+    }
+    parameters: list[Parameter] = []
+    for name, old in signature(function).parameters.items():
+        if name not in groups:
+            parameters.append(old.replace(annotation=hints[name], kind=Parameter.KEYWORD_ONLY))
+            continue
+        for option in groups[name].parameters:
+            get_args(option.annotation)[1].rich_help_panel = groups[name].title
+            parameters.append(option)
+
+    @wraps(function)
+    def run(**given: Any) -> None:
+        from fdgnn.threads import one_blas_thread  # imports NumPy and SciPy
+
+        for name, group in groups.items():
+            given[name] = group.make(
+                **{each.name: given.pop(each.name) for each in group.parameters}
+            )
+        with one_blas_thread():
+            function(**given)
+
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    vars(run)["__signature__"] = Signature(parameters)
+    return run
 
 
 def _show_version(wanted: bool) -> None:
@@ -164,6 +289,7 @@ def main() -> None:
     """Run the command; what a user can fix is told in one line, without a traceback."""
     from fdgnn.exceptions import FDGNNError
 
+    _kept.clear()
     # Collecting garbage while libraries are imported takes a tenth of the time of `predict`.
     gc.set_threshold(50_000, 20, 100)
     atexit.register(gc.freeze)  # else it is collected again as the interpreter ends

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fdgnn.cli.app import app, command_line, say, show
+from fdgnn.cli.app import command, command_line, resumes_from, say, show
 from fdgnn.cli.evaluate import read_labeled
 from fdgnn.cli.options import (
     AsJson,
@@ -20,7 +20,6 @@ from fdgnn.cli.options import (
     Seed,
     SomeTargets,
     Weighting,
-    expand,
 )
 from fdgnn.cli.pages import WantPage, show_run
 
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
     from fdgnn.evaluation.records import ComparisonRow
 
 
-@app.command(epilog="Example: fdgnn compare molecules.csv --target active --time-limit 300")
-@expand
+@command("fdgnn compare molecules.csv --target active --time-limit 300")
 def compare(
     data: Data,
     how: FirstDataOptions,
@@ -107,6 +105,7 @@ def compare(
         )
     models = named or default_models(found.smiles is not None)
     directory = out or Path("runs") / found.name
+    resumes_from(directory)
     study = plan(
         found.name, found.graphs, found.y, PROTOCOLS[protocol], seed=seed,
         smiles=found.smiles,

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import msgspec
 import typer
 
-from fdgnn.cli.app import app, command_line, say, show
+from fdgnn.cli.app import command, command_line, resumes_from, say, show
 from fdgnn.cli.options import (
     AsJson,
     AskedSplit,
     Data,
     FirstDataOptions,
+    Force,
     Jobs,
     ProtocolName,
     Quiet,
     Seed,
     SomeTargets,
-    SplittingCommand,
     Weighting,
     asked_targets,
     check_unused,
-    expand,
+    with_atoms_of,
 )
-from fdgnn.cli.output import RejectsFile
+from fdgnn.cli.output import check_outputs, report_rejects
 from fdgnn.cli.pages import (
     PageFile,
     WantPage,
@@ -36,7 +37,7 @@ from fdgnn.cli.pages import (
     show_run,
 )
 from fdgnn.files import expanduser
-from fdgnn.schema import ModelName, TaskName
+from fdgnn.schema import ModelName, ReadOptions, TaskName
 
 if TYPE_CHECKING:
     from fdgnn.context import Context
@@ -60,10 +61,7 @@ EvaluatedSplit = Annotated[
 _LEAST = 4  # graphs of a class, for two folds inside of two
 
 
-@app.command(
-    cls=SplittingCommand, epilog="Example: fdgnn evaluate MUTAG --protocol quick --out runs/mutag"
-)
-@expand
+@command("fdgnn evaluate MUTAG --protocol quick --out runs/mutag")
 def evaluate(
     data: Data,
     how: FirstDataOptions,
@@ -147,17 +145,18 @@ def evaluate(
             "protocol": protocol, "configurations": configurations,
             "initializations": initializations,
         }  # fmt: skip
-        check_unused(model, given | {"units": units, "cluster": cluster})
+        check_unused(given | {"units": units, "cluster": cluster}, model, "paper")
     weights = None if class_weight == "none" else class_weight
     options = TrainingOptions(scoring=scoring, threshold=threshold, class_weight=weights)
     _check_evaluated(model, options, held_out)
-    reading = how.for_model(model) if is_table(data, how.format) else how
+    reading = with_atoms_of(how, model) if is_table(data, how.format) else how
     found = read_labeled(
         data, target, reading, context, command="evaluate", columns=held_out.columns,
         task=task, transform=transform,
     )  # fmt: skip
     _check_target(found, model, scoring)
     out = out or Path("runs") / found.name
+    resumes_from(out)
     if model != "paper":
         rows = held_out.of_table(found.table, context)
         committee = _committee(found, model, options, rows, seed, context)
@@ -247,10 +246,13 @@ def _check_target(found: Labeled, model: ModelName, scoring: str | None) -> None
         )
 
 
-@app.command(epilog="Example: fdgnn demo")
-@expand
+@command("fdgnn demo")
 def demo(
-    jobs: Jobs = -1, page: PageFile = None, quiet: Quiet = False, as_json: AsJson = False
+    jobs: Jobs = -1,
+    page: PageFile = None,
+    force: Force = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Evaluate FDGNN on MUTAG by nested cross-validation, in about a minute."""
     from tempfile import TemporaryDirectory
@@ -259,6 +261,7 @@ def demo(
     from fdgnn.evaluation.running import run_study
 
     if page is not None:
+        check_outputs(force, page)
         check_page(page)
     study = _demo_study()
     say(f"{study.dataset}: {study.graphs!r}", quiet)
@@ -331,7 +334,7 @@ class Labeled:
 def read_labeled(
     data: str,
     target: list[str] | None,
-    how: FirstDataOptions,
+    how: ReadOptions,
     context: Context,
     *,
     command: str,
@@ -343,15 +346,16 @@ def read_labeled(
 
     What the targets of a table are is guessed, unless `task` says it.
     """
+    from fdgnn.datasets import read_graphs
     from fdgnn.tasks import table_targets
 
     if not is_table(data, how.format):
         return _tu_dataset(data, {"target": target, "task": task, "transform": transform}, how)
-    table = how.read(
-        data, target=asked_targets(target, None), numeric=task == "regression",
+    table = read_graphs(
+        data, how, target=asked_targets(target, None), numeric=task == "regression",
         columns=list(columns),
     )  # fmt: skip
-    RejectsFile(None).write(table.rejects, table.n_rows, context)
+    report_rejects(table.rejects, table.n_rows, context)
     graphs, targets = table_targets(table, task)
     targets = targets.transformed(transform)
     if not targets.flat:
@@ -370,14 +374,11 @@ def is_table(data: str, format: str | None) -> bool:
     return is_file and recognize(data, format).format != "tu"
 
 
-def _tu_dataset(data: str, asked: Mapping[str, object], how: FirstDataOptions) -> Labeled:
+def _tu_dataset(data: str, asked: Mapping[str, object], how: ReadOptions) -> Labeled:
     from fdgnn.datasets import load_tu
 
     given = [name for name, value in asked.items() if value]
-    read = ("vertex", "edge_labels")
-    given += [
-        f.name for f in fields(how) if f.name not in read and getattr(how, f.name) != f.default
-    ]
+    given += msgspec.to_builtins(msgspec.structs.replace(how, vertex="auto", edge_labels="auto"))
     if given:
         raise ValueError(f"`{given[0]}` is for tables, and {data} is a TU dataset; leave it out")
     graphs, y = load_tu(data, vertex=how.vertex, edge_labels=how.edge_labels)

@@ -5,122 +5,120 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
+import msgspec
 import typer
 
-from fdgnn.cli.app import app, command_line, name_options, say, show
+from fdgnn.cli.app import (
+    OptionGroup,
+    command,
+    command_line,
+    name_options,
+    resumes_from,
+    say,
+    show,
+)
 from fdgnn.cli.options import (
     AsJson,
     AskedSplit,
-    Categories,
     Data,
-    Descriptors,
-    FirstDataOptions,
+    FitDataOptions,
+    Force,
     Jobs,
     Quiet,
     Rejects,
     Seed,
     SomeTargets,
-    SplittingCommand,
     SplitWords,
     TargetList,
     Weighting,
     asked_targets,
     check_unused,
-    expand,
-    names_in,
+    with_atoms_of,
 )
-from fdgnn.cli.output import RejectsFile, check_outputs, write_changes
+from fdgnn.cli.output import (
+    check_outputs,
+    listing,
+    rejects_beside,
+    report_rejects,
+    write_changes,
+)
 from fdgnn.cli.pages import PageFile, check_page, dataset_of, show_model
-from fdgnn.schema import ModelName, TaskName
+from fdgnn.schema import ModelName, ReadOptions, TaskName
 from fdgnn.texts import agreeing, counted
 
 if TYPE_CHECKING:
     from fdgnn.context import Context
     from fdgnn.evaluation.record import Evaluation
-    from fdgnn.scale.training import ReadShards
     from fdgnn.training import TrainingOptions
 
 
 MANY_GRAPHS = 50_000  # from here on, a hint names training out of core
 
 
-# Options, by the parameter that each sets.
-OF_RESERVOIRS = {
-    "n_units": "units", "n_layers": "layers", "n_connections": "connections",
-    "n_projections": "projections", "effective_spectral_radius": "spectral-radius",
-    "input_scaling": "input-scaling", "inter_layer_scaling": "inter-layer-scaling",
-}  # fmt: skip
-OF_WL = {"n_iterations": "iterations", "readout": "readout"}
-OF_BOTH = {"alpha": "alpha"}
+class _Setting(NamedTuple):
+    """An option that sets a parameter of a model."""
+
+    option: str
+    kind: Any
+    models: tuple[ModelName, ...]
+    help: str
+    default: str = ""
 
 
-@dataclass(frozen=True)
-class ModelSettings:
-    """Options that set parameters of a model; what is not given is searched, or by default."""
+# What is given is not searched. By parameter of the models.
+_PAPER: tuple[ModelName, ...] = ("paper",)
+_WL: tuple[ModelName, ...] = ("wl",)
+SETTINGS = {
+    "n_units": _Setting("--units", int, _PAPER, "units in each layer", "50"),
+    "n_layers": _Setting("--layers", int, _PAPER, "layers", "1 to 5 are tried"),
+    "n_connections": _Setting("--connections", int, _PAPER, "connections of each unit", "1"),
+    "n_projections": _Setting(
+        "--projections", int, _PAPER, "random features; 0 means none", "2 for each unit"
+    ),
+    "effective_spectral_radius": _Setting(
+        "--spectral-radius", float, _PAPER, "effective spectral radius, rho", "searched"
+    ),
+    "input_scaling": _Setting(
+        "--input-scaling", float, _PAPER, "input scaling, omega(1)", "searched"
+    ),
+    "inter_layer_scaling": _Setting(
+        "--inter-layer-scaling", float, _PAPER, "scaling between layers, omega", "searched"
+    ),
+    "n_iterations": _Setting("--iterations", int, _WL, "one model, of so many iterations"),
+    "readout": _Setting(
+        "--readout", Literal["auto", "linear", "rbf"], _WL, "one model with this readout"
+    ),
+    "alpha": _Setting("--alpha", float, (*_PAPER, *_WL), "regularization strength of the readout"),
+}
 
-    n_units: Annotated[
-        int | None, typer.Option("--units", help="With --model paper: units in each layer, or 50.")
-    ] = None
-    n_layers: Annotated[
-        int | None,
-        typer.Option("--layers", help="With --model paper: layers, or 1 to 5 are tried."),
-    ] = None
-    n_connections: Annotated[
-        int | None,
-        typer.Option("--connections", help="With --model paper: connections of each unit, or 1."),
-    ] = None
-    n_projections: Annotated[
-        int | None,
-        typer.Option("--projections", help="With --model paper: random features; 0 means none."),
-    ] = None
-    effective_spectral_radius: Annotated[
-        float | None,
-        typer.Option("--spectral-radius", help="With --model paper: rho, or it is searched."),
-    ] = None
-    input_scaling: Annotated[
-        float | None,
-        typer.Option("--input-scaling", help="With --model paper: omega(1), or it is searched."),
-    ] = None
-    inter_layer_scaling: Annotated[
-        float | None,
-        typer.Option("--inter-layer-scaling", help="With --model paper: omega, or it is searched."),
-    ] = None
-    n_iterations: Annotated[
-        int | None,
-        typer.Option("--iterations", help="With --model wl: one model, of so many iterations."),
-    ] = None
-    readout: Annotated[
-        Literal["auto", "linear", "rbf"] | None,
-        typer.Option("--readout", help="With --model wl: one model with this readout."),
-    ] = None
-    alpha: Annotated[
-        float | None,
-        typer.Option(
-            "--alpha",
-            min=0,
-            help="With --model paper or wl: regularization strength of the readout.",
-        ),
-    ] = None
 
-    def checked(self, model: ModelName) -> dict[str, Any]:
-        """Give the parameters that are set, or raise ValueError if the model has none of these."""
-        given = {name: value for name, value in asdict(self).items() if value is not None}
-        for names, models in (
-            (OF_RESERVOIRS, ("paper",)),
-            (OF_WL, ("wl",)),
-            (OF_BOTH, ("paper", "wl")),
-        ):
-            for name in given:
-                if name in names and model not in models:
-                    raise ValueError(
-                        f"--{names[name]} is for --model {' or '.join(models)}; --model "
-                        f"{model} has no such choice"
-                    )
-        return given
+def _settings() -> OptionGroup:
+    parameters = [
+        Parameter(
+            name,
+            Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[
+                each.kind | None,
+                typer.Option(
+                    each.option,
+                    help=f"With --model {' or '.join(each.models)}: {each.help}.",
+                    show_default=each.default or False,
+                ),
+            ],
+        )
+        for name, each in SETTINGS.items()
+    ]
+
+    def given(**values: Any) -> dict[str, Any]:
+        return {name: value for name, value in values.items() if value is not None}
+
+    return OptionGroup("Settings of one model", parameters, given)
 
 
 @dataclass(frozen=True)
@@ -134,7 +132,8 @@ class ModelOptions:
         ModelName,
         typer.Option(
             help="auto averages a few models of WL features and reservoirs; wl and union do so "
-            "with models of one kind; paper searches the hyperparameters of the paper's model."
+            "with models of one kind; paper searches the hyperparameters of the paper's model, "
+            "which labels atoms by element unless --atoms is given."
         ),
     ] = "auto"
     search: Annotated[
@@ -147,7 +146,10 @@ class ModelOptions:
     n_configurations: Annotated[
         int | None,
         typer.Option(
-            "--configurations", min=1, help="With --model paper: configurations to try, or 20."
+            "--configurations",
+            min=1,
+            help="With --model paper: configurations to try.",
+            show_default="20",
         ),
     ] = None
     n_estimators: Annotated[
@@ -155,7 +157,8 @@ class ModelOptions:
         typer.Option(
             "--initializations",
             min=1,
-            help="With --model paper: random initializations to average, or 3.",
+            help="With --model paper: random initializations to average.",
+            show_default="3",
         ),
     ] = None
     search_on: Annotated[
@@ -173,16 +176,17 @@ class ModelOptions:
     scoring: Annotated[
         str | None,
         typer.Option(
-            help="What models are chosen by: accuracy, balanced_accuracy, roc_auc, "
-            "average_precision, f1 or log_loss; r2, rmse, mae or spearman. By default accuracy, "
-            "where a class is rare roc_auc, and r2 for numbers."
+            help="Metric that models are chosen by: accuracy, balanced_accuracy, roc_auc, "
+            "average_precision, f1 or log_loss; for regression r2, rmse, mae or spearman.",
+            show_default="accuracy, with class imbalance roc_auc; r2",
         ),
     ] = None
     threshold: Annotated[
         str | None,
         typer.Option(
-            help="Tell two classes apart where accuracy, balanced_accuracy or f1 (of the rarer "
-            "class) is best on held-out graphs; by default f1 where a class is rare."
+            help="Decision threshold between two classes: the one with the best accuracy, "
+            "balanced_accuracy or f1 (of the rarer class) of out-of-fold predictions.",
+            show_default="with class imbalance f1",
         ),
     ] = None
     transform: Annotated[
@@ -203,16 +207,16 @@ class ModelOptions:
 
     @property
     def unused_out_of_core(self) -> dict[str, object]:
-        """What was given though training out of core has no such choice, by option."""
+        """Options that training out of core does not have, by name."""
         return {
             "split": self.split if self.split != "random" else None,
-            "search-on": self.search_on,
-            "configurations": self.n_configurations,
+            "search_on": self.search_on,
+            "n_configurations": self.n_configurations,
             "search": self.search or None,
         }
 
     def options(self, settings: Mapping[str, Any], work_dir: Path, seed: int) -> TrainingOptions:
-        """Return the library's options, but for the split, for which a table is needed.
+        """Return the library's options without the split, for which a table is needed.
 
         Raises
         ------
@@ -221,11 +225,11 @@ class ModelOptions:
         """
         from fdgnn.training import PAPER_ESTIMATORS, TrainingOptions
 
-        searching = "no-search" if self.search is False else "search"
-        of_paper = {
-            "configurations": self.n_configurations, "initializations": self.n_estimators
-        }  # fmt: skip
-        check_unused(self.model, {searching: self.search, **of_paper})
+        for name, value in settings.items():
+            check_unused({name: value}, self.model, *SETTINGS[name].models)
+        searching = "search=False" if self.search is False else "search"
+        searched = {searching: self.search, "n_configurations": self.n_configurations}
+        check_unused(searched | {"n_estimators": self.n_estimators}, self.model, "paper")
         if self.model == "paper":
             settings = {"n_estimators": self.n_estimators or PAPER_ESTIMATORS, **settings}
         return TrainingOptions(
@@ -277,21 +281,16 @@ class ScaleOptions:
         return self.memory is not None or self.cluster is not None or is_many(data)
 
 
-@app.command(
-    cls=SplittingCommand, epilog="Example: fdgnn fit molecules.csv --target active -o model.fdgnn"
-)
-@expand
+@command("fdgnn fit molecules.csv --target active -o model.fdgnn")
 def fit(
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
-    how: FirstDataOptions,
-    settings: ModelSettings,
-    scale: ScaleOptions,
-    asking: ModelOptions,
+    how: FitDataOptions,
+    choice: Annotated[ModelOptions, OptionGroup.of(ModelOptions, "What to train")],
+    settings: Annotated[dict[str, Any], _settings()],
+    scale: Annotated[ScaleOptions, OptionGroup.of(ScaleOptions, "Out of core")],
     target: SomeTargets = None,
     targets: TargetList = None,
-    descriptors: Descriptors = None,
-    categories: Categories = None,
     rejects: Rejects = None,
     changes: Annotated[
         Path | None,
@@ -310,46 +309,55 @@ def fit(
     random_state: Seed = 0,
     n_jobs: Jobs = 1,
     page: PageFile = None,
+    force: Force = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Train a model on your graphs and save it; what works best is chosen for you.
 
     What the search has finished is kept beside the output, in OUTPUT.parts, until the model is
-    written: if it is stopped, the same command goes on where it was.
+    written: if it is interrupted, the same command resumes.
     """
     from fdgnn.checkpoints import remove_checkpoints
     from fdgnn.context import Context
-    from fdgnn.files import check_writable
+    from fdgnn.datasets import read_graphs
     from fdgnn.model_files import save_model
     from fdgnn.tasks import table_targets
     from fdgnn.training import train
 
     parts = Path(f"{output}.parts")
-    options = asking.options(settings.checked(asking.model), parts, random_state)
+    options = choice.options(settings, parts, random_state)
     context = Context(n_jobs=n_jobs, quiet=quiet, command=command_line())
-    bad_rows = RejectsFile.beside(output, rejects)
-    if how.standardizing is None and changes is not None:
-        raise ValueError("--changes lists what --standardize changes; give both")
+    if how.standardize is None and changes is not None:
+        raise ValueError("`changes` lists what `standardize` changes; give both")
     changed = changes or output.with_name(f"{output.name}.changes.csv")
-    check_writable(changed)
-    _check_files(data, output, bad_rows, page)
+    invalid = rejects_beside(output, rejects)
+    if str(output) == "-":
+        raise ValueError("a model is written to a file; give its name by -o")
+    check_outputs(force, output, page, data=data)
+    check_outputs(force or parts.exists(), rejects, changes, data=data)  # or of this command
+    check_outputs(True, invalid, changed, data=data)
+    if page is not None:
+        check_page(page)
     asked = asked_targets(target, targets)
-    reading = how.for_model(asking.model)
-    of_target = {"target": asked, "numeric": asking.task == "regression"}
+    numeric = choice.task == "regression"
+    reading = msgspec.structs.replace(
+        with_atoms_of(how, choice.model), target=asked, numeric=numeric
+    )
     if scale.wanted(data):
-        of_tables = {"descriptors": descriptors, "categories": categories, "changes": changes}
-        check_in_core({**asking.unused_out_of_core, **of_tables, "report": page})
-        job = ScaleJob(data, output, asked, reading.arguments | of_target, options)
-        fit_out_of_core(job, scale, bad_rows, context, as_json)
+        unused = {"descriptors": how.descriptors, "categories": how.categories}
+        check_in_core(
+            choice.unused_out_of_core
+            | {name: value or None for name, value in unused.items()}
+            | {"changes": changes, "page": page}
+        )
+        fit_out_of_core(data, output, reading, options, scale, invalid, context, as_json)
         return
-    held_out = AskedSplit.of(asking.split)
-    table = reading.read(
-        data, **of_target, columns=held_out.columns,
-        descriptors=names_in(descriptors), categories=names_in(categories),
-    )  # fmt: skip
-    listed = bad_rows.write(table.rejects, table.n_rows, context)
-    if how.standardizing is not None:
+    resumes_from(parts)
+    held_out = AskedSplit.of(choice.split)
+    table = read_graphs(data, reading, columns=held_out.columns)
+    listed = report_rejects(table.rejects, table.n_rows, context, invalid)
+    if how.standardize is not None:
         listed |= write_changes(changed, table.changes, len(table.rows), context)
     graphs, y = table_targets(table, options.task)
     say(f"{graphs!r}", context.quiet)
@@ -375,14 +383,6 @@ def _out_of_core_hint(data: str, output: Path, target: str | list[str] | None) -
     words = ["fdgnn", "fit", data, *(w for name in names for w in ("--target", name))]
     command = shlex.join([*words, "-o", str(output), "--memory", "1GB", "-j", "2"])
     return f"hint: many graphs; training out of core takes less time and memory: {command}"
-
-
-def _check_files(data: str, output: Path, bad_rows: RejectsFile, page: Path | None) -> None:
-    if str(output) == "-":
-        raise ValueError("a model is written to a file; give its name by -o")
-    check_outputs(data, str(output), bad_rows)
-    if page is not None:
-        check_page(page)
 
 
 def _page_command(model: Path, data: str, target: str | list[str] | None) -> str:
@@ -445,35 +445,24 @@ def _print_training(model: Any, output: Path, listed: dict[str, object], as_json
     show(f"{found.n_graphs} graphs, {found.times.total or 0.0:.1f} s, written to {output}")
 
 
-@dataclass(frozen=True)
-class ScaleJob:
-    """What is to be trained out of core, as the command says it."""
-
-    data: str
-    output: Path
-    target: str | list[str] | None
-    reading: Mapping[str, Any]  # arguments of `iter_graphs`
-    options: TrainingOptions
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of the targets, which cannot be guessed from one of many files."""
-        if self.target is None:
-            raise ValueError("it is not known which column is the target; name it by `target`")
-        return (self.target,) if isinstance(self.target, str) else tuple(self.target)
-
-
 def check_in_core(given: Mapping[str, object]) -> None:
     """Raise ValueError for options that only training in memory has."""
     for name, value in given.items():
         if value is not None:
             raise ValueError(
-                f"--{name} is for training in memory; out of core there is no such choice"
+                f"`{name}` is for training in memory; out of core there is no such choice"
             )
 
 
 def fit_out_of_core(
-    job: ScaleJob, options: ScaleOptions, bad_rows: RejectsFile, context: Context, as_json: bool
+    data: str,
+    output: Path,
+    reading: ReadOptions,
+    options: TrainingOptions,
+    scale: ScaleOptions,
+    invalid: Path | None,
+    context: Context,
+    as_json: bool,
 ) -> None:
     """Train on shards, and save the model."""
     from fdgnn.model_files import save_model
@@ -482,40 +471,30 @@ def fit_out_of_core(
     from fdgnn.scale.training import read_shards, train_on_shards
     from fdgnn.training import new_model
 
-    check_trainable(job.options)
-    names, shards = job.names, find_shards(job.data)
-    folder = options.work_dir or Path(f"{job.output}.work")
-    plan = plan_memory(options.memory, context)
-    with workers_for(options.cluster, plan, context) as workers:
-        request = ShardRequest(job.reading, n_rows=plan.n_rows)
+    check_trainable(options)
+    if not reading.targets:
+        raise ValueError("it is not known which column is the target; name it by `target`")
+    shards, folder = find_shards(data), scale.work_dir or Path(f"{output}.work")
+    resumes_from(folder)
+    plan = plan_memory(scale.memory, context)
+    with workers_for(scale.cluster, plan, context) as workers:
+        request = ShardRequest(msgspec.to_builtins(reading), n_rows=plan.n_rows)
         read = read_shards(shards, request, folder, plan, workers, context)
-        with bad_rows.listing() as rejected:
+        with listing(invalid) as rejected:
             for some in read.rejects():
                 rejected.extend(some)
         listed = rejected.show(read.n_rows, context)
-        targets = read.targets(names, job.options.task)
+        targets = read.targets(reading.targets, options.task)
         say(f"{counted(len(targets), 'graph')} of {counted(len(shards), 'file')}", context.quiet)
-        model = new_model(job.options, targets.classify)
+        model = new_model(options, targets.classify)
         found = train_on_shards(model, read.graphs, targets)
-    save_model(model, job.output)
-    _print(model, found, read, job, listed, as_json)
-    say(f"chunks are kept in {folder}; remove it when no other fit needs them", context.quiet)
-
-
-def _print(
-    model: Any,
-    found: Evaluation,
-    read: ReadShards,
-    job: ScaleJob,
-    listed: dict[str, object],
-    as_json: bool,
-) -> None:
+    save_model(model, output)
     names = [each.name for each in model.estimators_]
     scores, n_held_out = {each.words: each.mean for each in found.metrics}, found.folds[0].n_test
     seconds = {"read": read.seconds, "train": found.times.total or 0.0}
     if as_json:
         facts = {
-            "model": str(job.output),
+            "model": str(output),
             "task": found.task,
             "graphs": found.n_graphs,
             "held_out": n_held_out,
@@ -528,9 +507,10 @@ def _print(
             "new_chunks": read.n_new,
         }
         typer.echo(json.dumps(facts | listed))
-        return
-    for what, value in scores.items():
-        show(f"{what}, on {n_held_out} graphs held out  {value:.3f}")
-    if len(set(names)) > 1:
-        show(f"the average of: {'; '.join(names)}")
-    show(f"{found.n_graphs} graphs, {sum(seconds.values()):.1f} s, written to {job.output}")
+    else:
+        for what, value in scores.items():
+            show(f"{what}, on {n_held_out} graphs held out  {value:.3f}")
+        if len(set(names)) > 1:
+            show(f"the average of: {'; '.join(names)}")
+        show(f"{found.n_graphs} graphs, {sum(seconds.values()):.1f} s, written to {output}")
+    say(f"chunks are kept in {folder}; remove it when no other fit needs them", context.quiet)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fdgnn.cli.app import app, say, show
-from fdgnn.cli.options import AsJson, Data, FirstDataOptions, Quiet, SomeTargets, expand
+from fdgnn.cli.app import app, command, say, show
+from fdgnn.cli.options import AsJson, Data, FirstDataOptions, Like, Quiet, SomeTargets
+from fdgnn.schema import ReadOptions
 
 if TYPE_CHECKING:
     from fdgnn.datasets import GraphTable
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from fdgnn.model_files.state import TargetRecord
     from fdgnn.schema import InputSchema
 
-MOST_CLASSES = 20  # targets with more different values are quantities
+SHOWN_CLASSES = 20  # numbers with more values are regression targets; of texts the largest
+STRONG_SKEW = 2.0  # from which a logarithm is worth a hint
 RADII = (0.3, 0.5, 0.7, 0.9, 0.99)  # effective spectral radii shown by `stability`
 
 datasets_app = typer.Typer(
@@ -53,13 +55,7 @@ def datasets(context: typer.Context, as_json: AsJson = False) -> None:
         show(f"{name:18} {path or '(to be downloaded)'}")
 
 
-Like = Annotated[
-    Path | None, typer.Option(help="A model file: read DATA as its training data was read.")
-]
-
-
-@datasets_app.command(epilog="Example: fdgnn datasets info MUTAG")
-@expand
+@command("fdgnn datasets info MUTAG", of=datasets_app)
 def info(
     data: Data,
     how: FirstDataOptions,
@@ -67,18 +63,21 @@ def info(
     like: Like = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show sizes, degrees, classes, repeated graphs, and the best accuracy that is possible."""
+    """Show sizes, targets and duplicates of graphs; for molecules also salts and scaffolds."""
     if target is not None and len(target) > 1:
         raise ValueError(f"--target is given {len(target)} times; this command shows one at a time")
     table, graphs = _read(data, how, like, None if target is None else target[0])
     facts = describe(graphs, table.y)
+    if table.smiles is not None:
+        facts["molecules"] = describe_molecules(table.smiles, table.y)
     _print(facts if as_json else _in_words(facts), as_json)
 
 
 def _read(
-    data: str, how: FirstDataOptions, like: Path | None, target: str | None = None
+    data: str, how: ReadOptions, like: Path | None, target: str | None = None
 ) -> tuple[GraphTable, GraphBatch]:
     """Read a table, and say how many of its rows are bad."""
+    from fdgnn.datasets import read_graphs
     from fdgnn.exceptions import GraphError
 
     model = None
@@ -86,7 +85,7 @@ def _read(
         from fdgnn.model_files import load_model  # imports scikit-learn
 
         model = load_model(like)
-    table = how.read(data, target=target, like=model)
+    table = read_graphs(data, how, target=target, like=model)
     if table.graphs is None:
         raise GraphError(f"none of the {table.n_rows} rows can be read; {table.rejects[0]}")
     if table.rejects:
@@ -95,53 +94,140 @@ def _read(
 
 
 def describe(graphs: GraphBatch, y: Array | None) -> dict[str, Any]:
-    """Collect facts about a set of graphs."""
+    """Return facts about a set of graphs and their target."""
     import numpy as np
 
     from fdgnn.html.data_statistics import graph_counts
 
-    classes = y if y is not None and len(np.unique(y)) <= MOST_CLASSES else None
-    sizes = np.diff(graphs.vertex_offsets)
-    values, counts = np.unique([] if classes is None else classes, return_counts=True)
-    return graph_counts(graphs, classes) | {
-        "n_edge_labels": 0
-        if graphs.edge_label_codes is None
-        else len(np.unique(graphs.edge_label_codes)),
-        "class_counts": [list(p) for p in zip(values.tolist(), counts.tolist(), strict=True)],
+    numeric = False
+    if y is not None and y.dtype.kind in "iuf":  # as `tasks.guess_task`, without scikit-learn
+        numeric = bool((y != np.round(y)).any()) or len(np.unique(y)) > SHOWN_CLASSES
+    classes = None if y is None or numeric else y
+    sizes, edge_labels = np.diff(graphs.vertex_offsets), graphs.edge_label_codes
+    loops, directed = graphs.n_self_loops, graphs.directed
+    facts = graph_counts(graphs, classes) | {
+        "n_edges": graphs.n_arcs if directed else (graphs.n_arcs + loops) // 2,
+        "n_edge_labels": 0 if edge_labels is None else len(np.unique(edge_labels)),
+        "class_counts": [],
         "vertices_min": int(sizes.min()),
         "vertices_mean": float(sizes.mean()),
         "vertices_max": int(sizes.max()),
         "k": graphs.average_degree,
         "max_degree": graphs.largest_degree,
     }
+    if classes is not None:
+        values, counts = np.unique(classes, return_counts=True)
+        pairs = zip(values.tolist(), counts.tolist(), strict=True)
+        facts["class_counts"] = [list(pair) for pair in pairs]
+    if y is not None and numeric:
+        quantiles = np.quantile(y, (0, 0.25, 0.5, 0.75, 1)).tolist()
+        mean, sd = float(y.mean()), float(y.std())
+        skewness = float(((y - mean) ** 3).mean() / sd**3) if sd else 0.0
+        facts["target"] = {"mean": mean, "sd": sd, "quantiles": quantiles, "skewness": skewness}
+    return facts
+
+
+def describe_molecules(smiles: Sequence[str], y: Array | None) -> dict[str, Any]:
+    """Return facts about molecules: numbers of molecules, unless the name says otherwise."""
+    from fdgnn.evaluation.molecules import murcko_scaffolds
+    from fdgnn.extras import require
+
+    chem = require("rdkit.Chem", "chem", "Facts about molecules")
+    elements: Counter[str] = Counter()
+    targets: dict[str, list[Any]] = {}
+    n_charged = n_stereo = 0
+    for i, text in enumerate(smiles):
+        molecule = chem.MolFromSmiles(text)
+        elements.update({atom.GetSymbol() for atom in molecule.GetAtoms()})
+        n_charged += chem.GetFormalCharge(molecule) != 0
+        canonical = chem.MolToSmiles(molecule)
+        n_stereo += canonical != chem.MolToSmiles(molecule, isomericSmiles=False)
+        targets.setdefault(canonical, []).append(None if y is None else y[i])
+    scaffolds = Counter(murcko_scaffolds(smiles).tolist())
+    repeated = [found for found in targets.values() if len(found) > 1]
+    return {
+        "elements": dict(elements.most_common()),
+        "n_several_fragments": sum("." in text for text in smiles),
+        "n_charged": n_charged,
+        "n_stereo": n_stereo,
+        "n_acyclic": scaffolds.pop("", 0),
+        "n_scaffolds": len(scaffolds),
+        "largest_scaffold": max(scaffolds.values(), default=0),
+        "n_repeated": sum(map(len, repeated)),
+        "n_contradicting": sum(len(found) for found in repeated if len(set(found)) > 1),
+    }
 
 
 def _in_words(facts: dict[str, Any]) -> dict[str, Any]:
-    """Put the facts into words."""
+    """Return the facts in words; of molecules, in those of chemists."""
+    molecules = facts.get("molecules")
+    graph, vertex, edge = ("molecule", "atom", "bond") if molecules else ("graph", "vertex", "edge")
+    vertices = "atoms" if molecules else "vertices"
     sizes = "{vertices_min} to {vertices_max}, mean {vertices_mean:.1f}".format(**facts)
     words: dict[str, Any] = {
-        "graphs": facts["n_graphs"],
-        "vertices": facts["n_vertices"],
-        "vertices per graph": sizes,
-        "arcs": facts["n_arcs"],
-        "repeated arcs merged": facts["n_merged_arcs"],
-        "self-loops": facts["n_self_loops"],
-        "vertex labels": facts["n_labels"],
-        "features per vertex": facts["n_features"],
-        "arc labels": facts["n_edge_labels"],
-        "largest neighborhood, mean over graphs (k)": round(facts["k"], 3),
-        "largest neighborhood": facts["max_degree"],
-        "distinct graphs (1-WL)": facts["n_distinct"],
+        f"{graph}s": facts["n_graphs"],
+        f"{vertices} per {graph}": sizes,
+        f"{edge}s per {graph}, mean": round(facts["n_edges"] / facts["n_graphs"], 1),
+        f"kinds of {vertex} labels": facts["n_labels"],
+        f"kinds of {edge} labels": facts["n_edge_labels"],
     }
-    if facts["class_counts"]:
-        words["classes"] = ", ".join(f"{c}: {n}" for c, n in facts["class_counts"])
-        words["majority class"] = round(facts["majority"], 4)
-        words["WL ceiling"] = round(facts["wl_ceiling"], 4)
+    if facts["n_features"]:
+        words[f"features per {vertex}"] = facts["n_features"]
+    if molecules:
+        words |= _molecules_in_words(molecules)
+    else:
+        words |= {
+            "directed": "no" if facts["undirected"] else "yes",
+            "repeated edges merged": facts["n_merged_arcs"],
+            "self-loops": facts["n_self_loops"],
+            "largest degree": facts["max_degree"],
+            "largest degree, mean over graphs (k)": round(facts["k"], 3),
+        }
+    words[f"distinct {graph}s (1-WL)"] = facts["n_distinct"]
+    if counts := facts["class_counts"]:
+        shown = counts
+        if len(counts) > SHOWN_CLASSES:
+            shown = sorted(counts, key=lambda each: -each[1])[:SHOWN_CLASSES]
+        more = ", ..." if len(counts) > len(shown) else ""
+        words["classes"] = f"{len(counts)}: " + ", ".join(f"{c} ({n})" for c, n in shown) + more
+        words["accuracy, always the majority class"] = f"{facts['majority']:.3f}"
+        words["accuracy, best of any message passing (WL)"] = f"{facts['wl_ceiling']:.3f}"
+    if "target" in facts:
+        words |= _target_in_words(**facts["target"])
     return words
 
 
-@app.command(epilog="Example: fdgnn stability PROTEINS")
-@expand
+def _molecules_in_words(facts: dict[str, Any]) -> dict[str, str]:
+    total = ", ".join(f"{symbol} ({n})" for symbol, n in facts["elements"].items())
+    repeated = f"{facts['n_repeated']}"
+    if facts["n_contradicting"]:
+        repeated += f", {facts['n_contradicting']} of them with different targets"
+    several, stereo = facts["n_several_fragments"], facts["n_stereo"]
+    return {
+        "elements (molecules with them)": total,
+        "salts and mixtures": f"{several}" + (several > 0) * "; --standardize parent reduces them",
+        "with a net charge": f"{facts['n_charged']}",
+        "with stereochemistry": f"{stereo}" + (stereo > 0) * "; --stereo reads it",
+        "scaffolds (Murcko)": f"{facts['n_scaffolds']}, the largest of {facts['largest_scaffold']} "
+        f"molecules; {facts['n_acyclic']} molecules without rings",
+        "duplicates": repeated,
+    }
+
+
+def _target_in_words(
+    mean: float, sd: float, quantiles: Sequence[float], skewness: float
+) -> dict[str, str]:
+    names = ("minimum", "quartile", "median", "quartile", "maximum")
+    found = ", ".join(f"{name} {value:.4g}" for name, value in zip(names, quantiles, strict=True))
+    words = {"target": f"mean {mean:.4g}, sd {sd:.4g}", "its quantiles": found}
+    if skewness > STRONG_SKEW and quantiles[0] > 0:
+        words["its skewness"] = f"{skewness:.1f}; the logarithm may be easier to predict"
+    else:
+        words["its skewness"] = f"{skewness:.1f}"
+    return words
+
+
+@command("fdgnn stability PROTEINS")
 def stability(
     data: Data, how: FirstDataOptions, like: Like = None, as_json: AsJson = False
 ) -> None:
@@ -174,7 +260,7 @@ def stability(
     _print(words, as_json)
 
 
-@app.command(epilog="Example: fdgnn model model.fdgnn")
+@command("fdgnn model model.fdgnn")
 def model(
     path: Annotated[Path, typer.Argument(help="A model file.")], as_json: AsJson = False
 ) -> None:
@@ -337,7 +423,7 @@ def _parameters(info: ModelInfo) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in changed.items())
 
 
-@app.command("compile", epilog="Example: fdgnn compile")
+@command("fdgnn compile", "compile")
 def compile_command(quiet: Quiet = False, as_json: AsJson = False) -> None:
     """Try the kernels on this machine, and make what else would be made at first use.
 

@@ -1,23 +1,19 @@
-"""Options and arguments that several commands share.
-
-Options that belong together come as a group: a command takes one parameter whose type is a
-dataclass, such as `DataOptions` or `FirstDataOptions`, and `expand` turns its fields into options.
-"""
+"""Options and arguments that several commands share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import wraps
-from inspect import Parameter, Signature, signature
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
+import msgspec
 import typer
-from typer.core import TyperCommand
 
-from fdgnn.cli.app import say
-from fdgnn.schema import Atoms, Censored, EdgeChoice, ModelName, VertexChoice
+from fdgnn.cli.app import OptionGroup, say
+from fdgnn.schema import ModelName, ReadOptions
 from fdgnn.texts import agreeing
 
 if TYPE_CHECKING:
@@ -62,202 +58,103 @@ FormulaGuard = Annotated[
     bool,
     typer.Option(help="Begin text in CSV that a spreadsheet would run as a formula with a quote."),
 ]
-Format = Annotated[
-    str | None, typer.Option("--format", help="Format of DATA, if it is not recognized: csv, ...")
-]
-IdColumn = Annotated[str | None, typer.Option("--id", help="Column that names the rows.")]
-Smiles = Annotated[
-    str | None, typer.Option("--smiles", help="Column with SMILES, if not found by its name.")
-]
 Weighting = Literal["none", "balanced"]
 ProtocolName = Literal["paper", "quick"]
-Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first bad row.")]
-
-
-Descriptors = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Columns with numbers or categories of whole graphs, for the model to use beside "
-        "these; cells may be empty. Repeat it, or use commas."
-    ),
+Like = Annotated[
+    Path | None, typer.Option(help="A model file: read DATA as its training data was read.")
 ]
-Categories = Annotated[
-    list[str] | None,
-    typer.Option(help="The same for columns whose numbers are codes of categories."),
-]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite output files that exist.")]
 
 
 def names_in(given: list[str] | None) -> list[str]:
-    """Give the names in an option that may be repeated, and may have commas."""
+    """Return the names in an option that may be repeated, and may have commas."""
     return [name.strip() for one in given or () for name in one.split(",") if name.strip()]
 
 
 def asked_targets(target: list[str] | None, targets: str | None) -> str | list[str] | None:
-    """Give the name of the only target, or the names of several."""
+    """Return the name of the only target, or the names of several."""
     names = [*(target or ()), *names_in(None if targets is None else [targets])]
     return None if not names else names[0] if len(names) == 1 else names
 
 
-def check_unused(model: ModelName, given: Mapping[str, object]) -> None:
-    """Raise ValueError for options that only --model paper has, if another model is asked for."""
+def check_unused(given: Mapping[str, object], model: ModelName, *others: ModelName) -> None:
+    """Raise ValueError for options that are given, although only other models have them."""
     for name, value in given.items():
-        if model != "paper" and value is not None:
-            raise ValueError(f"--{name} is for --model paper; --model {model} has no such choice")
+        if value is not None and model not in others:
+            raise ValueError(
+                f"`{name}` is for --model {' or '.join(others)}; --model {model} has no such choice"
+            )
 
 
 # ---------------------------------------------------------------------- how to read graphs
 
-
-@dataclass(frozen=True)
-class DataOptions:
-    """Options of commands that read graphs for a model, which knows how to read them."""
-
-    format: Format = None
-    id_column: IdColumn = None
-    smiles_column: Smiles = None
-    strict: Strict = False
-
-    def read(self, data: str, *, like: Any = None, **more: Any) -> GraphTable:
-        """Read all graphs; see `fdgnn.read_graphs`."""
-        from fdgnn.datasets import read_graphs
-
-        return read_graphs(data, like=like, **self._arguments(), **more)
-
-    def iterate(self, data: str, *, like: Any, **more: Any) -> Iterator[GraphTable]:
-        """Read graphs chunk by chunk; see `fdgnn.iter_graphs`."""
-        from fdgnn.datasets import iter_graphs
-
-        return iter_graphs(data, like=like, **self._arguments(), **more)
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Arguments of `fdgnn.read_graphs`."""
-        return self._arguments()
-
-    def _arguments(self) -> dict[str, Any]:
-        return {
-            "format": self.format,
-            "id_column": self.id_column,
-            "smiles_column": self.smiles_column,
-            "strict": self.strict,
-        }
+_NAMES = {
+    "id_column": "--id", "smiles_column": "--smiles", "directed": "--directed/--undirected",
+    "strict": "--strict", "stereo": "--stereo",
+}  # fmt: skip
+_FILE = ("format", "id_column", "smiles_column", "strict")
+_GRAPHS = (
+    "vertex", "vertex_attributes", "edge_attribute", "edge_labels", "atoms", "directed",
+    "censored", "standardize", "stereo",
+)  # fmt: skip
 
 
-@dataclass(frozen=True)
-class FirstDataOptions(DataOptions):
-    """Options of commands that read graphs and decide how to read them."""
-
-    vertex: Annotated[
-        VertexChoice,
-        typer.Option(help="Read labels or features of vertices, both (TU), or neither."),
-    ] = "auto"
-    vertex_attributes: Annotated[
-        list[str] | None,
-        typer.Option(help="Attributes of GraphML nodes; repeat it, or use commas."),
-    ] = None
-    edge_attribute: Annotated[str | None, typer.Option(help="Attribute of GraphML edges.")] = None
-    edge_labels: Annotated[
-        EdgeChoice,
-        typer.Option(help="Read edge labels as such, as weights, or not."),
-    ] = "auto"
-    atoms: Annotated[
-        Atoms | None,
-        typer.Option(
-            help="Label atoms by element, or by their type (element, neighbors, hydrogens, charge, "
-            "aromatic, in a ring), or give them 21 features. By default the type; with --model "
-            "paper of 'fit' the element."
-        ),
-    ] = None
-    directed: Annotated[
-        bool | None,
-        typer.Option("--directed/--undirected", help="Read edges with or without direction."),
-    ] = None
-    censored: Annotated[
-        Censored,
-        typer.Option(
-            help="Numeric targets that are bounds, such as >1995: leave these rows out, take the "
-            "bound as the value, or stop."
-        ),
-    ] = "drop"
-    standardize: Annotated[
-        bool,
-        typer.Option(
-            "--standardize", help="Reduce molecules to their largest fragment, without charges."
-        ),
-    ] = False
-    tautomers: Annotated[
-        bool, typer.Option("--tautomers", help="The same, and take the canonical tautomer.")
-    ] = False
-    stereo: Annotated[
-        bool, typer.Option("--stereo", help="Tell mirror images, and cis from trans.")
-    ] = False
-
-    @property
-    def standardizing(self) -> str | None:
-        """What is done to molecules before they are read, as `read_graphs` names it."""
-        return "tautomer" if self.tautomers else "parent" if self.standardize else None
-
-    def _arguments(self) -> dict[str, Any]:
-        names = names_in(self.vertex_attributes)
-        return super()._arguments() | {
-            "vertex": self.vertex,
-            "vertex_attributes": names or None,
-            "edge_attribute": self.edge_attribute,
-            "edge_labels": self.edge_labels,
-            "atoms": self.atoms,
-            "directed": self.directed,
-            "censored": self.censored,
-            "standardize": self.standardizing,
-            "stereo": self.stereo or None,
-        }
-
-    def for_model(self, model: ModelName) -> FirstDataOptions:
-        """Label the atoms of molecules by element for the paper's model, unless told otherwise.
-
-        It refuses new labels, of which a vocabulary of types has more. The other models take them.
-        """
-        if self.atoms is not None or model != "paper":
-            return self
-        return replace(self, atoms="element")
-
-
-def expand(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace parameters that are groups of options by the options of the groups.
-
-    The command runs with one thread of BLAS.
-    """
-    hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {n: h for n, h in hints.items() if is_dataclass(h)}
-    parameters = [
-        new
-        for old in signature(command).parameters.values()
-        for new in (
-            _parameters(groups[old.name])
-            if old.name in groups
-            else [old.replace(annotation=hints[old.name], kind=Parameter.KEYWORD_ONLY)]
+def _reading(*names: str) -> OptionGroup:
+    """Return options for fields of `ReadOptions`, with its types, defaults and descriptions."""
+    hints, helps = get_type_hints(ReadOptions), _descriptions(ReadOptions)
+    defaults = {each.name: each.default for each in msgspec.structs.fields(ReadOptions)}
+    parameters = []
+    for name in names:
+        option, text, kind = (
+            _NAMES.get(name, f"--{name.replace('_', '-')}"),
+            helps[name],
+            hints[name],
         )
-    ]
+        if defaults[name] == ():
+            kind, text = list[str] | None, f"{text} Repeat it, or use commas."
+        parameters.append(
+            Parameter(
+                name,
+                Parameter.KEYWORD_ONLY,
+                default=None if defaults[name] == () else defaults[name],
+                annotation=Annotated[kind, typer.Option(option, help=text)],
+            )
+        )
 
-    @wraps(command)
-    def run(**given: Any) -> None:
-        from fdgnn.threads import one_blas_thread  # imports NumPy and SciPy
+    def make(**given: Any) -> ReadOptions:
+        lists = {name: names_in(value) for name, value in given.items() if defaults[name] == ()}
+        return ReadOptions(**given | lists)
 
-        for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
-        with one_blas_thread():
-            command(**given)
-
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    vars(run)["__signature__"] = Signature(parameters)
-    return run
+    return OptionGroup("How to read graphs", parameters, make)
 
 
-def _parameters(group: Any) -> list[Parameter]:
-    hints = get_type_hints(group, include_extras=True)
-    return [
-        Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
-        for f in fields(group)
-    ]
+def _descriptions(kind: type) -> dict[str, str]:
+    """Return the descriptions of parameters in the docstring of a class."""
+    found: dict[str, str] = {}
+    name = ""
+    for line in inspect.cleandoc(kind.__doc__ or "").splitlines():
+        if not line.startswith(" "):
+            name = line.partition(" : ")[0] if " : " in line else ""
+        elif name:
+            found[name] = f"{found.get(name, '')} {line.strip()}".strip().replace("``", "'")
+    return found
+
+
+#: Of commands that read graphs for a model, which knows what they are made of.
+DataOptions = Annotated[ReadOptions, _reading(*_FILE)]
+#: Of commands that decide how to read graphs.
+FirstDataOptions = Annotated[ReadOptions, _reading(*_FILE, *_GRAPHS)]
+#: The same with columns that describe graphs.
+FitDataOptions = Annotated[ReadOptions, _reading(*_FILE, *_GRAPHS, "descriptors", "categories")]
+
+
+def with_atoms_of(how: ReadOptions, model: ModelName) -> ReadOptions:
+    """Label the atoms of molecules by element for the paper's model, unless told otherwise.
+
+    It rejects new labels, of which a vocabulary of types has more. The other models take them.
+    """
+    paper = model == "paper" and how.atoms is None
+    return msgspec.structs.replace(how, atoms="element") if paper else how
 
 
 # ---------------------------------------------------------------------- how rows are held out
@@ -272,28 +169,6 @@ SplitWords = Annotated[
     ),
 ]
 ALONE, OF_A_COLUMN = ("random", "scaffold"), ("group", "time")
-
-
-class SplittingCommand(TyperCommand):
-    """A command whose ``--split`` takes a second word, where the first asks for a column."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Make one word of both, since options have a fixed number of words."""
-        return super().parse_args(ctx, joined(args))
-
-
-def joined(words: list[str]) -> list[str]:
-    """Join "group" or "time" after ``--split`` with the column that follows."""
-    found: list[str] = []
-    for word in words:
-        last = found[-1] if found else ""
-        asks = last in OF_A_COLUMN and found[-2:-1] == [OPTION]
-        asks |= last in tuple(f"{OPTION}={name}" for name in OF_A_COLUMN)
-        if asks and not word.startswith("-"):
-            found[-1] = f"{last} {word}"
-        else:
-            found.append(word)
-    return found
 
 
 @dataclass(frozen=True)

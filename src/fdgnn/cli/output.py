@@ -1,17 +1,16 @@
-"""Lists of rejected rows and of changed molecules: shown on the terminal, and written to files."""
+"""Files that commands write, lists of rejected rows and of changed molecules."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fdgnn.cli.app import say
-from fdgnn.places import is_url
+from fdgnn.places import is_url, place_exists
 from fdgnn.texts import agreeing
 
 if TYPE_CHECKING:
@@ -21,43 +20,43 @@ if TYPE_CHECKING:
 SHOWN = 5  # rejected rows that are shown on the terminal; the file lists all of them
 
 
-@dataclass(frozen=True)
-class RejectsFile:
-    """The list of rejected rows: a file of the user's choice, or one beside the output."""
+def rejects_beside(output: str | Path, chosen: Path | None) -> Path | None:
+    """Return the file for the list of rejected rows: the chosen one, or one beside the output.
 
-    path: Path | None = None
+    An output that is printed, or named by a URL, has none beside it.
+    """
+    if chosen is not None or str(output) == "-" or is_url(str(output)):
+        return chosen
+    return Path(output).with_name(f"{Path(output).name}.rejects.csv")
 
-    @classmethod
-    def beside(cls, output: str | Path, chosen: Path | None) -> RejectsFile:
-        """Choose the file; an output that is printed, or named by a URL, has none beside it."""
-        if chosen is not None or str(output) == "-" or is_url(str(output)):
-            return cls(chosen)
-        return cls(Path(output).with_name(f"{Path(output).name}.rejects.csv"))
 
-    @contextmanager
-    def listing(self) -> Iterator[RejectedRows]:
-        """Yield a list to which rejected rows are appended; it is written as it grows.
+@contextmanager
+def listing(path: Path | None) -> Iterator[RejectedRows]:
+    """Yield a list to which rejected rows are appended; a file is written as it grows.
 
-        If there are none at the end, an older file is removed.
-        """
-        if self.path is None:
-            yield RejectedRows(None, lambda rejects: None)
-            return
-        from fdgnn.files import check_writable, write_aside
-        from fdgnn.prediction.output import REJECTS, record_writer
+    If there are none at the end, an older file is removed.
+    """
+    if path is None:
+        yield RejectedRows(None, lambda rejects: None)
+        return
+    from fdgnn.files import check_writable, write_aside
+    from fdgnn.prediction.output import REJECTS, record_writer
 
-        check_writable(self.path)
-        with record_writer(partial(write_aside, self.path), REJECTS) as write:
-            found = RejectedRows(self.path, write)
-            yield found
-        if not found.n:
-            self.path.unlink(missing_ok=True)
+    check_writable(path)
+    with record_writer(partial(write_aside, path), REJECTS) as write:
+        found = RejectedRows(path, write)
+        yield found
+    if not found.n:
+        path.unlink(missing_ok=True)
 
-    def write(self, rejects: Sequence[Reject], n_rows: int, context: Context) -> dict[str, object]:
-        """Show and list rejected rows, and return their entries of a summary."""
-        with self.listing() as found:
-            found.extend(rejects)
-        return found.show(n_rows, context)
+
+def report_rejects(
+    rejects: Sequence[Reject], n_rows: int, context: Context, path: Path | None = None
+) -> dict[str, object]:
+    """Show and list rejected rows, and return their entries of a summary."""
+    with listing(path) as found:
+        found.extend(rejects)
+    return found.show(n_rows, context)
 
 
 class RejectedRows:
@@ -77,23 +76,37 @@ class RejectedRows:
         """Show the first rejected rows, and return the entries of a summary for all of them."""
         if not self.n:
             return {"rejected": 0, "rejects": None}
+        where = "" if self.path is None else f", listed in {self.path}"
+        if context.quiet:  # nothing is left out without a word
+            where += f"; the first: {self.first[0]}"
         for reject in self.first:
             say(str(reject), context.quiet)
-        where = "" if self.path is None else f", listed in {self.path}"
-        say(f"{self.n} of {n_rows} rows rejected{where}", context.quiet)
+        say(f"{self.n} of {n_rows} rows rejected{where}")
         return {"rejected": self.n, "rejects": self.path and str(self.path)}
 
 
-def check_outputs(data: str, output: str, rejects: RejectsFile) -> None:
-    """Raise an error now, rather than after the work, if something cannot be written."""
+def check_outputs(force: bool, *outputs: str | Path | None, data: str | Path = "-") -> None:
+    """Raise an error now, rather than after the work, if something cannot be written.
+
+    Files that exist are only overwritten with `force`, the input never; "-" is standard output.
+    """
     from fdgnn.files import check_writable
 
-    written = None if output == "-" or is_url(output) else Path(output)
-    for path in (written, rejects.path):
-        if path is not None:
+    for output in outputs:
+        if output is None or str(output) == "-":
+            continue
+        path = Path(output)
+        if is_url(str(output)):
+            exists = place_exists(str(output))
+        else:
             check_writable(path)
-            if path.exists() and Path(data).exists() and path.samefile(data):
-                raise ValueError(f"{path}: it is the input; give another name")
+            exists = path.exists()
+            if exists and Path(data).exists() and path.samefile(data):
+                raise ValueError(f"{output}: this is the input; give another name")
+        if exists and not force:
+            raise ValueError(
+                f"{output}: the file exists; give another name, or --force to overwrite it"
+            )
 
 
 def write_changes(

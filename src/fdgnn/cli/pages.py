@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 
-from fdgnn.cli.app import app, command_line, one_line, say
+from fdgnn.cli.app import command, command_line, one_line, say
 from fdgnn.cli.options import (
     AsJson,
+    DataOptions,
     FirstDataOptions,
-    Format,
-    IdColumn,
+    Force,
     Model,
     Quiet,
     Seed,
-    Smiles,
     SomeTargets,
     TargetList,
     asked_targets,
-    expand,
 )
+from fdgnn.cli.output import check_outputs
+from fdgnn.schema import ReadOptions
 from fdgnn.texts import counted
 
 if TYPE_CHECKING:
@@ -201,29 +201,7 @@ def dataset_of(data: str) -> str:
     return Path(data).stem if Path(data).exists() else data
 
 
-@dataclass(frozen=True)
-class _DataOptions:
-    """Options that say how to read and use the data."""
-
-    target: str | list[str] | None
-    format: str | None
-    id_column: str | None
-    smiles_column: str | None
-    held_out: bool
-
-    def refuse(self) -> None:
-        """Raise ValueError if one of them is given, though there is no data."""
-        options = {
-            "--target": self.target, "--format": self.format, "--id": self.id_column,
-            "--smiles": self.smiles_column, "--held-out": self.held_out or None,
-        }  # fmt: skip
-        given = [name for name, value in options.items() if value is not None]
-        if given:
-            raise ValueError(f"{', '.join(given)}: only useful with --data; add it, or leave out")
-
-
-@app.command(epilog="Example: fdgnn report runs/MUTAG runs/PROTEINS -o report.html")
-@expand
+@command("fdgnn report runs/MUTAG runs/PROTEINS -o report.html")
 def report(
     subjects: Annotated[
         list[Path],
@@ -232,6 +210,7 @@ def report(
             metavar="RUN_OR_MODEL",
         ),
     ],
+    how: DataOptions,
     output: Annotated[
         Path, typer.Option("--output", "--out", "-o", help="The HTML file to write.")
     ] = Path("report.html"),
@@ -244,10 +223,8 @@ def report(
     held_out: Annotated[
         bool, typer.Option("--held-out", help="The models have not seen these graphs in training.")
     ] = False,
-    format: Format = None,
-    id_column: IdColumn = None,
-    smiles: Smiles = None,
     title: Annotated[str | None, typer.Option(help="The title of the page.")] = None,
+    force: Force = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -255,16 +232,19 @@ def report(
     from fdgnn.context import Context
     from fdgnn.html.report import check_report, write_report
 
+    check_outputs(force, output)
     check_report(output)
     context = Context(quiet=quiet, command=command_line())
     found: list[Path | Subject] = list(subjects)
-    options = _DataOptions(asked_targets(target, targets), format, id_column, smiles, held_out)
+    how = msgspec.structs.replace(how, target=asked_targets(target, targets))
     if data is None:
-        options.refuse()
+        given = [f"`{name}`" for name in msgspec.to_builtins(how)] + ["--held-out"] * held_out
+        if given:
+            raise ValueError(f"{', '.join(given)}: only useful with --data; add it, or leave out")
     else:
         if all(map(Path.is_dir, subjects)):  # what is not there is told when it is read
             raise ValueError("--data is for model files, but none is named; leave it out")
-        found = [one for s in subjects for one in _with_data(s, data, options, context)]
+        found = [one for s in subjects for one in _with_data(s, data, how, held_out, context)]
     path = write_report(found, output, title=title)
     size = path.stat().st_size
     say(f"written to {path}, {size / 1e6:.1f} MB; open it in a browser", quiet)
@@ -273,7 +253,7 @@ def report(
 
 
 def _with_data(
-    path: Path, data: str, options: _DataOptions, context: Context
+    path: Path, data: str, how: ReadOptions, unseen: bool, context: Context
 ) -> Sequence[Path | Subject]:
     """Try a model file on the data; run directories have report data of their own."""
     if not path.is_file():
@@ -282,11 +262,10 @@ def _with_data(
     from fdgnn.prediction.predictor import load_predictor
 
     model = load_predictor(path)
-    table = _read_like(model, data, options)
+    table = _read_like(model, data, how)
     if table.graphs is not None:
         n_graphs = counted(len(table.graphs), "graph")
         say(f"{path.name} is tried on {n_graphs}, which may take some seconds", context.quiet)
-    unseen = options.held_out
     known = model_data(model, table, dataset_of(data), context, unseen=unseen)
     if table.y is None:
         say(
@@ -299,29 +278,20 @@ def _with_data(
     return model_subjects(path, known)
 
 
-def _read_like(model: Any, data: str, options: _DataOptions) -> GraphTable:
+def _read_like(model: Any, data: str, how: ReadOptions) -> GraphTable:
     """Read graphs as the model's training data was read."""
     from sklearn.base import is_classifier
 
     from fdgnn.datasets import read_graphs
 
-    target = options.target
     several = len(model.targets_) > 1
-    if isinstance(target, list) and not several:
+    if how.has_several and not several:
         raise ValueError("the model has one target; name one column by --target")
-    return read_graphs(
-        data,
-        like=model,
-        format=options.format,
-        target=[target] if several and isinstance(target, str) else target,
-        id_column=options.id_column,
-        smiles_column=options.smiles_column,
-        numeric=not is_classifier(model),
-    )
+    target = how.targets or None if several else how.target
+    return read_graphs(data, how, like=model, target=target, numeric=not is_classifier(model))
 
 
-@app.command(epilog="Example: fdgnn playground MUTAG -o play.html")
-@expand
+@command("fdgnn playground MUTAG -o play.html")
 def playground(
     subject: Annotated[
         str,
@@ -345,15 +315,15 @@ def playground(
     ] = None,
     title: Annotated[str | None, typer.Option(help="The title of the page.")] = None,
     seed: Seed = 0,
+    force: Force = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Write an HTML page in which a model runs: change graphs, watch it, train by sliders."""
-    from fdgnn.files import check_writable
     from fdgnn.html.page import check_jinja
     from fdgnn.html.playground import fit_model, write
 
-    check_writable(output)
+    check_outputs(force, output)
     check_jinja()
     model = _model_of(subject)
     if model is None and data is not None:
@@ -400,13 +370,14 @@ def _model_of(subject: str) -> Any:
         return None
 
 
-def _read(source: str, how: FirstDataOptions, model: Any, target: str | None) -> GraphTable:
+def _read(source: str, how: ReadOptions, model: Any, target: str | None) -> GraphTable:
     """Read graphs, as the model reads them if there is one; tell of rows that cannot be read."""
+    from fdgnn.datasets import read_graphs
     from fdgnn.exceptions import GraphError
 
     several = model is not None and len(model.targets_) > 1
     named = [target] if several and target is not None else target
-    table = how.read(source, like=model, target=named)
+    table = read_graphs(source, how, like=model, target=named)
     if table.graphs is None:
         raise GraphError(f"none of the {table.n_rows} rows can be read; {table.rejects[0]}")
     if table.rejects:
@@ -426,7 +397,7 @@ def _answered(table: GraphTable, model: Any, target: str | None) -> tuple[Any, A
 
 
 def _described(
-    table: GraphTable, source: str, how: FirstDataOptions, target: str | None
+    table: GraphTable, source: str, how: ReadOptions, target: str | None
 ) -> dict[str, Any]:
     """Names and SMILES of the graphs, and the Python that reads them."""
     if table.schema is not None and table.schema.source == "tu":
@@ -435,8 +406,9 @@ def _described(
             f"graphs, y = load_tu({source!r})",
         ]
     else:
-        given = {"target": target} | _of_molecules(table) | _given(how.arguments)
-        told = "".join(f", {name}={value!r}" for name, value in _given(given).items())
+        given = {"target": target} | _of_molecules(table) | msgspec.to_builtins(how)
+        usual = (None, False, "auto", "drop")
+        told = "".join(f", {name}={v!r}" for name, v in given.items() if v not in usual)
         code = [
             "from fdgnn import FDGNNClassifier, read_graphs",
             f"table = read_graphs({source!r}{told})",
@@ -461,14 +433,7 @@ def _of_molecules(table: GraphTable) -> dict[str, Any]:
     }
 
 
-def _given(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Take the arguments of `read_graphs` that differ from their defaults."""
-    usual = (None, False, "auto", "drop")
-    return {name: value for name, value in arguments.items() if value not in usual}
-
-
-@app.command(epilog="Example: fdgnn serve model.fdgnn --port 8000 --workers 2")
-@expand
+@command("fdgnn serve model.fdgnn --port 8000 --workers 2")
 def serve(
     model: Model,
     host: Annotated[

@@ -8,23 +8,24 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import msgspec
 import typer
 
-from fdgnn.cli.app import app, name_options, say
+from fdgnn.cli.app import command, name_options, resumes_from, say
 from fdgnn.cli.options import (
     AsJson,
     Data,
     DataOptions,
+    Force,
     FormulaGuard,
     Jobs,
     ManyData,
     Model,
     Quiet,
     Rejects,
-    expand,
     names_in,
 )
-from fdgnn.cli.output import SHOWN, RejectsFile, check_outputs
+from fdgnn.cli.output import SHOWN, check_outputs, listing, rejects_beside
 from fdgnn.texts import agreeing, counted
 
 if TYPE_CHECKING:
@@ -43,8 +44,7 @@ COUNTED = (
 )  # of all shards
 
 
-@app.command(epilog="Example: fdgnn predict model.fdgnn new.csv -o predictions.csv")
-@expand
+@command("fdgnn predict model.fdgnn new.csv -o predictions.csv")
 def predict(
     model: Model,
     data: ManyData,
@@ -102,6 +102,7 @@ def predict(
         bool, typer.Option("--restart", help="Predict what is finished in a directory again.")
     ] = False,
     jobs: Jobs = 1,
+    force: Force = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -119,6 +120,7 @@ def predict(
     """
     from fdgnn import places
     from fdgnn.context import Context
+    from fdgnn.datasets import iter_graphs
     from fdgnn.prediction.output import table_writer
     from fdgnn.prediction.predictor import Predictor, RowCounts, load_predictor
     from fdgnn.prediction.rows import count_rows, predict_rows
@@ -140,19 +142,22 @@ def predict(
     if to_directory:
         from fdgnn.prediction.shards import ShardTask, plan_shards
 
-        options = {**how.arguments, "chunk_size": chunk_size, "columns": kept}
+        if not places.is_url(output):
+            resumes_from(Path(output))
+        options = {**msgspec.to_builtins(how), "chunk_size": chunk_size, "columns": kept}
         task = ShardTask.of(predictor, model.read_bytes(), options, formula_guard)
         shards = plan_shards(data, output, None if shard_format is None else f".{shard_format}")
         summary = _predict_shards(task, shards, output, context, cluster, restart)
     else:
         with places.fetched(data[0]) as path, ExitStack() as stack:
-            bad_rows = RejectsFile.beside(output, rejects)
-            check_outputs(str(path), output, bad_rows)
-            rejected = stack.enter_context(bad_rows.listing())
+            invalid = rejects_beside(output, rejects)
+            check_outputs(force, output, rejects, data=path)
+            check_outputs(True, invalid, data=path)
+            rejected = stack.enter_context(listing(invalid))
             write = stack.enter_context(table_writer(output, formula_guard, as_json=as_json))
             rows = predict_rows(
                 predictor,
-                how.iterate(str(path), like=loaded, chunk_size=chunk_size, columns=kept),
+                iter_graphs(str(path), how, like=loaded, chunk_size=chunk_size, columns=kept),
                 context.n_jobs,
             )
             if output != "-":
@@ -246,7 +251,7 @@ def _predict_shards(
         say(line, context.quiet)
     if summary["rejected"]:
         where = f"listed in {output.rstrip('/')}/rejects"
-        say(f"{summary['rejected']} of {summary['rows']} rows rejected, {where}", context.quiet)
+        say(f"{summary['rejected']} of {summary['rows']} rows rejected, {where}")
     for source, reason in list(found.failures.items())[:SHOWN]:
         reason = name_options(reason)
         say(reason if source in reason else f"{source}: {reason}")
@@ -272,8 +277,7 @@ def _print_summary(summary: Summary, output: str, as_json: bool) -> None:
         typer.echo(json.dumps(summary | {"output": output}))
 
 
-@app.command(epilog="Example: fdgnn explain model.fdgnn new.csv -o why.jsonl --draw pictures")
-@expand
+@command("fdgnn explain model.fdgnn new.csv -o why.jsonl --draw pictures")
 def explain(
     model: Model,
     data: Data,
@@ -309,6 +313,7 @@ def explain(
     draw: Annotated[Path | None, typer.Option(help="Folder for a picture of each graph.")] = None,
     rejects: Rejects = None,
     formula_guard: FormulaGuard = True,
+    force: Force = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -320,6 +325,7 @@ def explain(
     not add up.
     """
     from fdgnn.context import Context
+    from fdgnn.datasets import iter_graphs
     from fdgnn.prediction.explanation import (
         GroupChoice,
         draw_all,
@@ -337,17 +343,20 @@ def explain(
             "effects of edges can only be written as JSON lines; give -o NAME.jsonl, or --json"
         )
     context = Context(quiet=quiet)
-    bad_rows = RejectsFile.beside(output, rejects)
-    check_outputs(data, output, bad_rows)
+    invalid = rejects_beside(output, rejects)
+    check_outputs(force, output, rejects, data=data)
+    check_outputs(True, invalid, data=data)
+    if draw is not None and draw.is_dir() and any(draw.iterdir()) and not force:
+        raise ValueError(f"{draw}: the folder is not empty; give another one, or --force")
     fitted = _of_target(load_predictor(model), target)
     wanted = None if not row else set(row)
     n_explained = n_unknown = n_rows = 0
     described = fitted._descriptors is not None
     with (
-        bad_rows.listing() as rejected,
+        listing(invalid) as rejected,
         explanation_writer(output, described, formula_guard, as_json=as_json) as write,
     ):
-        for table in how.iterate(data, like=fitted):
+        for table in iter_graphs(data, how, like=fitted):
             explained, refused = explain_table(
                 fitted, table, wanted, target=of, edges=edges, groups=choice
             )
