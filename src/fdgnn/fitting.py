@@ -156,7 +156,7 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FitTask:
-    """What base models are fitted to, and how their predictions are scored.
+    """Targets, folds and metric that base models are fitted to and scored by.
 
     Attributes
     ----------
@@ -231,7 +231,7 @@ def mean_of_known(scores: Any) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ModelFit:
-    """What came out of fitting one base model.
+    """The result of fitting one base model.
 
     Attributes
     ----------

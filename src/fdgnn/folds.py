@@ -176,7 +176,7 @@ def _check_members(y: Array, n_outer: int, n_inner: int) -> None:
 
 
 def enough_for_nested_folds(n_members: int, n_outer: int, n_inner: int) -> bool:
-    """Tell whether a class of so many graphs reaches every outer and every inner fold."""
+    """Return whether a class of so many graphs reaches every outer and every inner fold."""
     left = n_members - -(-n_members // n_outer)  # the largest outer fold is tested on
     return n_members >= n_outer and left >= n_inner
 
@@ -193,7 +193,7 @@ def outer_rows(outer: Any, inner: Any, y: Any, groups: Array | None = None) -> l
 
 
 def held_out_once(cv: Any, y: Any, groups: Array | None = None) -> Folds:
-    """Give the fold of each graph, for a splitter that holds each graph out exactly once."""
+    """Return the fold of each graph, for a splitter that holds each graph out exactly once."""
     fold = np.full(len(y), -1)
     for f, (train, held_out) in enumerate(cv.split(np.zeros(len(y)), y, groups)):
         if len(train) == 0 or len(held_out) == 0:
@@ -224,7 +224,7 @@ class LastFold:
     of: Any
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Any:
-        """Give the last split of a splitter."""
+        """Return the last split of a splitter."""
         return list(self.of.split(X, y, groups))[-1:]
 
 
@@ -244,7 +244,7 @@ class TimeSpans:
     forward: bool = False
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Any:
-        """Give training and held-out graphs of each part; `groups` are the times."""
+        """Return training and held-out graphs of each part; `groups` are the times."""
         every = np.arange(len(X))
         starts = np.flatnonzero(groups[1:] != groups[:-1]) + 1  # of times after the first
         if self.forward:
@@ -265,7 +265,7 @@ def _nearest(starts: Array, n: int, n_parts: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Splitters:
-    """How graphs are held out: for choosing, and, around that, for scoring what was chosen.
+    """Inner splits, for choosing, and outer splits, for scoring the choice.
 
     Attributes
     ----------
@@ -391,7 +391,7 @@ def _as_targets(y: Array, classify: bool) -> Targets:
 
 
 def check_groups(groups: Any, n: int, name: str = "group") -> Array:
-    """Give the number of each graph's group (n,), or raise ValueError."""
+    """Return the number of each graph's group (n,), or raise ValueError."""
     found = np.asarray(groups)
     if found.shape != (n,):
         raise ValueError(f"groups has shape {found.shape}, expected ({n},): one for each graph")
@@ -413,7 +413,7 @@ SplitKind = Literal["random", "group", "time"]
 
 @dataclass(frozen=True)
 class Split:
-    """How the graphs of a table are held out.
+    """The split of a table: random, or by scaffold, group or time.
 
     Attributes
     ----------
@@ -430,7 +430,7 @@ class Split:
     name: str = "random"
 
     def order(self, n: int) -> Array:
-        """Give the order in which graphs are to be taken: that of time, where it matters."""
+        """Return the order of graphs: by time in a split by time."""
         return np.arange(n) if self.kind != "time" else np.argsort(_times(self.by), kind="stable")
 
     def splitters(
@@ -452,7 +452,7 @@ class Split:
         return Splitters(shuffled, n_folds, classify, seed)
 
     def n_folds(self, n_graphs: int, most: int) -> int:
-        """Give the number of folds that its groups allow, inside of each other; at most so many."""
+        """Return the number of nested folds that the groups allow, at most so many."""
         if self.groups is None:
             return most
         n_groups = len(np.unique(check_groups(self.groups, n_graphs, self.name)))
@@ -496,7 +496,7 @@ class Split:
         return splitters.rows(_as_targets(y, False), codes)[:-1]
 
     def of(self, some: Array) -> Split:
-        """Give the split of some of the graphs, which keep their order."""
+        """Return the split of some of the graphs, which keep their order."""
         by = None if self.by is None else np.asarray(self.by)[some]
         return Split(self.kind, by, self.name)
 
@@ -507,7 +507,7 @@ class Split:
 
     @property
     def words(self) -> str:
-        """How graphs are held out, in words that follow a score."""
+        """The split in words that follow a score."""
         if self.kind == "random":
             return "random split"
         if self.kind == "time":
@@ -524,7 +524,7 @@ def _possible(n_members: int, n_outer: int, n_inner: int) -> int:
 
 
 def _times(values: Any) -> Array:
-    """Give times as numbers: where not all are numbers, they are dates in ISO format."""
+    """Return times as numbers: where not all are numbers, they are dates in ISO format."""
     found = np.asarray(values, dtype=object)
     missing = [i for i, one in enumerate(found) if one is None or str(one).strip() in ("", "NA")]
     if missing:

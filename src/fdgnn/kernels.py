@@ -43,7 +43,7 @@ def _is_compiled(engine: str) -> bool:
 
 
 def engine_module(name: str) -> Any:
-    """Give the compiled engine of this name."""
+    """Return the compiled engine of this name."""
     return _compiled(f"_engine_{name}")
 
 
@@ -65,7 +65,7 @@ def _wide_engines() -> list[str]:
 
 
 def _chosen() -> str:
-    """Give the name of the engine that was asked for, or of the best one."""
+    """Return the name of the engine that was asked for, or of the best one."""
     asked, runs = os.environ.get("FDGNN_ENGINE"), runnable_engines()
     if not asked:
         return runs[-1]
@@ -95,7 +95,7 @@ class InterruptFlag:
         _kernels.set_interrupt_flag(self._flag)
 
     def watch(self) -> None:
-        """Let the kernels that the current thread runs end as soon as this flag is set."""
+        """End the kernels that the current thread runs as soon as this flag is set."""
         for module in (_kernels, _engine):
             module.watch_interrupt_flag(self._flag)
 

@@ -48,7 +48,7 @@ class Scoring:
     of_probabilities: bool = False
 
     def shown(self, score: float) -> float:
-        """Give the number that people expect to see."""
+        """Return the score with the sign and the unit that readers expect."""
         return -score if self.error else score
 
 
@@ -82,7 +82,7 @@ def average_precision(y: Array, outputs: Floats, weights: Floats | None = None) 
 
 
 def ranks(metric: Metric) -> bool:
-    """Tell whether a metric looks at the order of graphs only."""
+    """Return whether a metric looks at the order of graphs only."""
     return metric in (roc_auc, average_precision)
 
 
@@ -147,7 +147,7 @@ def _average_precision(positive: Array, scores: Floats, weights: Floats) -> Floa
 
 
 def _ties(values: Floats) -> tuple[Array, Array, Array]:
-    """Give the ascending order along the last axis, and where each run of equals starts and ends.
+    """Return the ascending order along the last axis, and where each run of equals starts and ends.
 
     All three are (..., m), in sorted order.
     """
@@ -252,13 +252,13 @@ ALSO_CALLED = {
 
 
 def known_scoring(name: str, classify: bool) -> Scoring | None:
-    """Give the scoring of a name, ours or scikit-learn's; None if it is not one of these."""
+    """Return the scoring of a name, ours or scikit-learn's; None if it is not one of these."""
     known = OF_CLASSES if classify else OF_NUMBERS
     return known.get(ALSO_CALLED.get(name, name))
 
 
 def named_scoring(name: str, classify: bool, more: str = "") -> Scoring:
-    """Give the scoring of a name, or raise ValueError with the names that there are.
+    """Return the scoring of a name, or raise ValueError with the names that there are.
 
     `more` says which others the caller knows.
     """
@@ -272,7 +272,7 @@ def named_scoring(name: str, classify: bool, more: str = "") -> Scoring:
 
 
 def is_imbalanced(counts: Array) -> bool:
-    """Tell whether a class is rare, given how many graphs each has.
+    """Return whether a class is rare, given how many graphs each has.
 
     It has less than a tenth of the graphs, and less than half of what it would have if all classes
     had equally many.
@@ -282,7 +282,7 @@ def is_imbalanced(counts: Array) -> bool:
 
 
 def default_scoring(codes: Array | None) -> Scoring:
-    """What decides unless someone says otherwise.
+    """Return the default scoring for class codes, or for numeric targets (None).
 
     Accuracy for classes; but where a class is rare, always saying "the other" is accurate, so
     there it is ROC AUC. For real targets (codes None), R2.

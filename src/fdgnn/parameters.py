@@ -15,10 +15,10 @@ LARGEST_WHOLE = 2**31 - 1  # kernels count in 32 bits
 
 
 class Rule(Protocol):
-    """What a parameter may be."""
+    """A rule for the values of a parameter."""
 
     def expected(self, value: Any) -> str | None:
-        """Say what was expected, or None if the value is fine."""
+        """Return what was expected, or None if the value is fine."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Number:
     most: Limit = MAX_NUMBER
 
     def expected(self, value: Any) -> str | None:
-        """Say what was expected, or None if the value is fine."""
+        """Return what was expected, or None if the value is fine."""
         if value is None and self.optional:
             return None
         if not self._is_number(value) or not value >= self.least:
@@ -54,7 +54,7 @@ class OneOf:
     values: tuple[Any, ...]
 
     def expected(self, value: Any) -> str | None:
-        """Say what was expected, or None if the value is fine."""
+        """Return what was expected, or None if the value is fine."""
         if value in self.values:
             return None
         return f"expected one of {', '.join(str(v) for v in self.values if v is not None)}"
@@ -76,10 +76,10 @@ class NumberOr:
 
 
 class Jobs:
-    """How many threads or processes: None, or a whole number other than 0."""
+    """A number of threads or processes: None, or a whole number other than 0."""
 
     def expected(self, value: Any) -> str | None:
-        """Say what was expected, or None if the value is fine."""
+        """Return what was expected, or None if the value is fine."""
         whole = isinstance(value, Integral) and not isinstance(value, bool)
         fine = value is None or (whole and value != 0)
         return None if fine else "expected None or an integer other than 0; -1 means all cores"

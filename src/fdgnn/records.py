@@ -48,7 +48,7 @@ def encode(record: object) -> bytes:
 
 
 def as_plain(record: Record) -> dict[str, Any]:
-    """Give a record's fields by name, as JSON has them."""
+    """Return a record's fields by name, as JSON has them."""
     plain: dict[str, Any] = msgspec.to_builtins(record)
     return plain
 

@@ -54,17 +54,17 @@ def seed_sequence(random_state: Any) -> np.random.SeedSequence:
 
 
 def child_seed(seed: np.random.SeedSequence, *key: int) -> np.random.SeedSequence:
-    """Give the child at `key`; it does not depend on how many others are made, or when."""
+    """Return the child at `key`; it does not depend on how many others are made, or when."""
     return np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *key))
 
 
 def stream(seed: np.random.SeedSequence, *key: int) -> np.random.Generator:
-    """Give the random numbers of the child at `key`."""
+    """Return the random numbers of the child at `key`."""
     return np.random.Generator(np.random.PCG64(child_seed(seed, *key)))
 
 
 def stream_words(seed: np.random.SeedSequence, *key: int) -> npt.NDArray[np.uint32]:
-    """Give the words that NumPy mixes into the stream of the child at `key`, for the kernels."""
+    """Return the words that NumPy mixes into the stream of the child at `key`, for the kernels."""
     words = words_of(seed.entropy)
     words += [0] * (4 - len(words))  # so that keys are no part of shorter seeds
     return np.array(words + words_of((*seed.spawn_key, *key)), dtype=np.uint32)
@@ -83,5 +83,5 @@ def words_of(value: Any) -> list[int]:
 
 
 def integer_seed(root: np.random.SeedSequence, *key: int) -> int:
-    """Give the child at `key` as a number that fits an estimator's `random_state`."""
+    """Return the child at `key` as a number that fits an estimator's `random_state`."""
     return int(child_seed(root, *key).generate_state(1)[0])

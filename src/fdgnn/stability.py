@@ -102,7 +102,7 @@ def _upper_bound(block: sp.csr_array) -> float:
 
 
 def _csr(matrix: sp.csr_array | Array) -> sp.csr_array:
-    """Give the matrix without stored zeros."""
+    """Return the matrix without stored zeros."""
     W = matrix if isinstance(matrix, sp.csr_array) else sp.csr_array(matrix)
     if not W.data.all():
         W = W.copy()

@@ -402,7 +402,7 @@ def winning_class(outputs: Floats) -> Array:
 
 
 def class_labels(y: Any, graphs: GraphBatch) -> Array:
-    """Give y as class labels (n_graphs,), or raise ValueError unless it has two at least."""
+    """Return y as class labels (n_graphs,), or raise ValueError unless it has two at least."""
     # Integers, truth values and strings are class labels without a closer look.
     y = without_pandas_integers(y)
     plain = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "iubU"
@@ -480,7 +480,7 @@ def as_given(values: Any) -> Array:
 
 
 def real_targets(y: Any, graphs: GraphBatch) -> Floats:
-    """Give y as finite numbers (n_graphs,), or raise ValueError."""
+    """Return y as finite numbers (n_graphs,), or raise ValueError."""
     try:
         targets = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -501,7 +501,7 @@ def real_targets(y: Any, graphs: GraphBatch) -> Floats:
 
 
 def first_text(y: Any) -> str | None:
-    """Give the first text in a list that is no number; None if there is none."""
+    """Return the first text in a list that is no number; None if there is none."""
     for each in y:
         if isinstance(each, str):
             try:

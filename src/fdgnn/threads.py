@@ -65,7 +65,7 @@ def over_chunks(
 
 @contextmanager
 def interruptible_threads(n_threads: int) -> Iterator[ThreadPoolExecutor]:
-    """Give threads whose kernels end if the caller is interrupted, or meets another error."""
+    """Return threads whose kernels end if the caller is interrupted, or meets another error."""
     from fdgnn.kernels import InterruptFlag
 
     flag = InterruptFlag()

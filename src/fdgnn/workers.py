@@ -124,7 +124,7 @@ def _end_later(status: int) -> None:
 
 
 class _Setup:
-    """What each worker calls first, in a file without a name.
+    """The setup function of each worker, in a file without a name.
 
     As an argument of a new process, it would be written to a pipe: a launch would wait until that
     process had imported all that it needs to read it, which takes seconds, and for ever if it dies.

@@ -90,7 +90,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
     training_graphs_: TrainingGraphs | None = None  # of models with kernels
     _novelty: Novelty | None
 
-    # ------------------------------------------------------------------ what a subclass says
+    # ------------------------------------------------------------------ defined by subclasses
 
     def _base_models(
         self, kind: GraphKind, n_graphs: int, seed: np.random.SeedSequence
@@ -110,7 +110,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
     @property
     def _search_space(self) -> Mapping[str, Any]:
-        """What a search varies by default: lists or distributions by parameter."""
+        """Lists or distributions by parameter, from which a search draws by default."""
         return {}
 
     def _encoder_names(self) -> Sequence[Any]:
@@ -118,11 +118,11 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         return ()
 
     def _set_readout(self, readout: Any) -> None:
-        """Take the readout that a search has found, where the model has one as a parameter."""
+        """Set the readout that a search has chosen, if the model has it as a parameter."""
 
     @property
     def _scoring(self) -> str | None:
-        """What alpha is chosen by, if that is a parameter and given."""
+        """The metric that the user chose for alpha; None by default."""
         return getattr(self, "scoring", None)
 
     # ------------------------------------------------------------------ fitting
@@ -236,7 +236,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         predictions: Floats | None,
         weights: Floats | None = None,
     ) -> None:
-        """Take fitted models, and learn what their outputs mean from out-of-fold predictions.
+        """Set the fitted models, and fit calibration and thresholds to out-of-fold predictions.
 
         `targets`, `predictions` (n, q) and `weights` are those of the graphs held out.
         """
@@ -282,7 +282,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             self.training_graphs_ = replace(self.training_graphs_, errors=errors)
 
     def _metric(self, targets: Targets) -> Metric:
-        """What alpha and base models are chosen by."""
+        """Return the metric by which alpha and base models are chosen."""
         if self._scoring is not None:
             return named_scoring(self._scoring, targets.classify).metric
         return default_scoring(targets.rarest()).metric if targets.classify else squared_error
@@ -491,7 +491,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         return spread
 
     def _molecules_only(self) -> str:
-        """What to give a model of molecules, if vertices do not carry what its atoms did."""
+        """Return the advice to pass SMILES, if the model was fitted on molecules."""
         schema = schema_of(self)
         is_of_molecules = schema is not None and schema.source == "molecules"
         return "; it was fitted on molecules, so give it SMILES" if is_of_molecules else ""

@@ -111,7 +111,7 @@ def as_readout(readout: Any, encoder: Encoder, n_graphs: int) -> Ridge | KernelR
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Classifies(ClassifierMixin, GraphModel):  # type: ignore[misc]
-    """What all classifiers of graphs can say."""
+    """Predictions of all classifiers of graphs."""
 
     probability: bool = False
     class_weight: str | Mapping[Any, float] | None = None
@@ -223,7 +223,7 @@ class Classifies(ClassifierMixin, GraphModel):  # type: ignore[misc]
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Regresses(RegressorMixin, GraphModel):  # type: ignore[misc]
-    """What all regressors of graphs can say."""
+    """Predictions of all regressors of graphs."""
 
     intervals: bool = False
     target_transform: str | None = None

@@ -47,7 +47,7 @@ __all__ = ["ModelInfo", "load_model", "model_info", "save_model"]
 
 
 class ModelInfo(ModelRecord, frozen=True, kw_only=True):
-    """What a model file says of its model, and who wrote it."""
+    """The facts in a model file: the model, and which version wrote it."""
 
     fdgnn: str
     format: int

@@ -40,7 +40,7 @@ _DTYPES: dict[str, np.dtype[Any]] = {
 
 
 class Envelope(Record, frozen=True, kw_only=True):
-    """What surrounds the description of a model: which format it has, and a checksum."""
+    """The envelope of a description: the format, and a checksum."""
 
     format: int
     fdgnn: str  # the version that wrote it
@@ -49,14 +49,14 @@ class Envelope(Record, frozen=True, kw_only=True):
 
 
 class _Format(msgspec.Struct):
-    """What every format has in its envelope."""
+    """The fields that the envelope of every format has."""
 
     format: Annotated[int, msgspec.Meta(ge=1, lt=2**31)]
     fdgnn: str = "?"
 
 
 class Content(NamedTuple):
-    """What is in a model file."""
+    """The contents of a model file."""
 
     description: bytes  # JSON
     arrays: dict[str, Array]
@@ -118,7 +118,7 @@ def read(path: Path) -> Content:
 
 
 def from_bytes(data: bytes) -> Content:
-    """Take a file's bytes apart."""
+    """Split the bytes of a file into description and arrays."""
     envelope = _envelope(data[8 : _end_of_header(data)])
     if _checksum(data, envelope.sha256) != envelope.sha256:
         _refuse("damaged or altered: its checksum does not fit; copy or save it again")

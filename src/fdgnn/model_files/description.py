@@ -111,7 +111,7 @@ class EstimatorRecord(Record, frozen=True, kw_only=True):
 
 
 class ModelRecord(Record, frozen=True, kw_only=True):
-    """What a file says of a model, or of a bare encoder, beside its arrays.
+    """The description of a model, or of an encoder alone, beside its arrays.
 
     A bare encoder has only `encoder`, `graph_kind`, `seed` and `schema`. For a model, `encoder`,
     `readout`, `candidates` and `class_weight` are the parameters of these names where they are not
@@ -197,7 +197,7 @@ def _describe_estimator(model: FittedModel) -> EstimatorRecord:
 
 
 def _described_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Take parameters that are not plain values out of all, and describe them."""
+    """Remove parameters that are not plain values, and describe them."""
     found: dict[str, Any] = {}
     for name in ("encoder", "readout", "candidates", "class_weight"):
         value = parameters.get(name)
@@ -287,7 +287,7 @@ def _weights(pairs: Sequence[ClassWeight]) -> Mapping[Label, float]:
 
 
 def set_seed(record: ModelRecord, estimator: Any) -> None:
-    """Give a model or encoder the seed that it was fitted with.
+    """Set the seed that a model or encoder was fitted with.
 
     It also becomes the `random_state`, unless that is an integer.
     """
@@ -324,7 +324,7 @@ def estimator_arrays(models: Sequence[FittedModel]) -> dict[str, Array]:
 def restored_estimators(
     record: ModelRecord, model: Any, groups: dict[str, dict[str, Array]]
 ) -> tuple[FittedModel, ...]:
-    """Take the arrays of all fitted models, by number, and check that everything fits together."""
+    """Read the arrays of all fitted models, by number, and check that everything fits together."""
     if not 0 < len(record.estimators) <= len(groups):
         refuse(f"it has no arrays for {len(record.estimators)} estimators")
     pairs = zip(record.estimators, _base_models(record, model), strict=True)

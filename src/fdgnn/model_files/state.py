@@ -1,4 +1,4 @@
-"""What a fitted model has learned, as arrays and back: readouts, targets, applicability domain."""
+"""Fitted state as arrays and back: readouts, targets, applicability domain."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def readout_arrays(readout: Readout) -> dict[str, Array]:
 def restored_readout(
     name: ReadoutName, arrays: dict[str, Array], P: int, n_outputs: int
 ) -> Readout:
-    """Take the arrays of a readout of P features out of those of its estimator, and check them."""
+    """Pop the arrays of a readout of P features from those of its estimator, and check them."""
     intercept = take(arrays, "intercept", 1)
     _check(intercept.shape == (n_outputs,))
     if name == "rbf":

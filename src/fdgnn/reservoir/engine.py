@@ -29,7 +29,7 @@ FEW_STATES = 2**20  # vertices times neurons, about a millisecond: threads save 
 
 
 class Outputs(NamedTuple):
-    """What the kernels fill."""
+    """Arrays that the kernels fill."""
 
     pooled: Floats  # (n_slots, n_graphs, H)
     n_iter: npt.NDArray[np.int32]  # (L, n_graphs)
@@ -108,7 +108,7 @@ def _costs(q: QuotientArrays) -> Ints:
 
 
 def _fits_single(graphs: GraphBatch, reservoir: DeepReservoir) -> bool:
-    """Tell whether no sum over neighbors is too large for float32, whatever the degrees are."""
+    """Return whether no sum over neighbors is too large for float32, whatever the degrees are."""
     small = graphs.weights is None and graphs.n_vertices <= reservoir.largest_single_degree
     return small and reservoir.fits_single
 
@@ -148,7 +148,7 @@ def _finite(found: Outputs) -> Outputs:
 
 
 def _inputs(graphs: GraphBatch, reservoir: DeepReservoir) -> tuple[npt.NDArray[np.int32], Floats]:
-    """What the first layer reads of each vertex: (codes, none) or (none, features)."""
+    """Return the inputs of the first layer: (label codes, none) or (none, features)."""
     if reservoir.vocabulary is not None:
         return _codes(graphs, reservoir), _NO_FEATURES
     if graphs.features is not None:
@@ -157,7 +157,7 @@ def _inputs(graphs: GraphBatch, reservoir: DeepReservoir) -> tuple[npt.NDArray[n
 
 
 def _codes(graphs: GraphBatch, reservoir: DeepReservoir) -> npt.NDArray[np.int32]:
-    """Give the column of W_I that each vertex reads; -1 where it has no input."""
+    """Return the column of W_I that each vertex reads; -1 where it has no input."""
     assert reservoir.vocabulary is not None
     return graphs.encode_labels(reservoir.vocabulary, blank=reservoir.blank_unknown)
 
@@ -213,7 +213,7 @@ Solver = Literal["auto", "paper"]
 
 
 class Embedding(NamedTuple):
-    """What running a batch through a reservoir gives.
+    """Pooled states of a batch, and how the iteration ended.
 
     ``pooled[i, g]`` is the sum of layer i's states over the vertices of graph g.
     `n_iter` and `residual` say how each layer ended on each graph. For the paper's iteration they

@@ -46,7 +46,7 @@ class Connections(NamedTuple):
     n_sources: int
 
     def matrix(self) -> sp.csr_array:
-        """Give the same as a sparse matrix (H, n_sources), which shares the weights."""
+        """Return the same as a sparse matrix (H, n_sources), which shares the weights."""
         H, C = self.sources.shape
         indptr = np.arange(0, H * C + 1, C)
         return sp.csr_array(
@@ -131,7 +131,7 @@ class DeepReservoir:
         vocabulary: tuple[Any, ...] | None = None,
         blank_unknown: bool = False,
     ) -> DeepReservoir:
-        """Take back what `arrays` gave, for instance from a file.
+        """Return the reservoir of the arrays that `arrays` returned, for instance from a file.
 
         Raises
         ------
@@ -153,7 +153,7 @@ class DeepReservoir:
         return cls(Weights(*copies), n_inputs, vocabulary, blank_unknown)
 
     def arrays(self) -> dict[str, Array]:
-        """Give the weights by name, for `from_arrays`."""
+        """Return the weights by name, for `from_arrays`."""
         return self.weights._asdict()
 
     # ------------------------------------------------------------------ the weights

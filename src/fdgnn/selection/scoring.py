@@ -38,7 +38,7 @@ def scoring_of(given: Any, targets: Targets) -> Scoring:
 
 
 def _only_in_scikit(name: str, classify: bool) -> bool:
-    """Tell whether scikit-learn has a scorer that we do not have, for classes or for numbers."""
+    """Return whether scikit-learn has a scorer that we do not have, for classes or for numbers."""
     if known_scoring(name, classify) or known_scoring(name, not classify):
         return False
     from sklearn.metrics import get_scorer_names  # slow to import

@@ -327,7 +327,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _space(self) -> Mapping[str, Any]:
-        """What configurations are drawn from."""
+        """The distributions from which configurations are drawn."""
         given = self.param_distributions
         space: Mapping[str, Any] = self._base._search_space if given is None else given
         return space
@@ -680,7 +680,7 @@ class _Ranking:
         return [self._best[row] for row in range(len(self._task.folds))]
 
     def add(self, configuration: _Configuration, b: int, fits: list[ModelFit]) -> None:
-        """Take the fits of a base model at all depths; rank its configuration once complete."""
+        """Add the fits of a base model at all depths; rank its configuration once complete."""
         own = self._waiting.setdefault(configuration.number, {})
         own[b] = fits
         if len(own) == len(configuration.bases):
