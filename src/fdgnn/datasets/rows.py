@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import islice
 from numbers import Number
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from msgspec.structs import replace as replace_fields
@@ -311,7 +311,7 @@ class GraphTable:
         return len(self.ids)
 
     def of_target(self, name: str) -> GraphTable:
-        """Give the table of one of several targets: the good rows for which it is known."""
+        """Return the table of one of several targets, with the rows for which it is known."""
         if self.y is None or self.graphs is None:
             return replace(self, y=None, targets=())
         column = self.y[:, self.targets.index(name)].tolist()
@@ -356,34 +356,8 @@ class FileRows:
     id_column: str | None = None  # unless the user names another
     smiles_column: str | None = None
 
-    def infer(
-        self, raws: Sequence[Any], options: ReadOptions, like: InputSchema | None
-    ) -> InputSchema:
-        """Infer the schema; one that is given settles all but the names in the file."""
-        schema = like
-        if schema is None:
-            decide = infer_molecule_schema if self.source == "molecules" else infer_schema
-            try:
-                schema = decide(raws, options)
-            except (DatasetFormatError, GraphError) as error:
-                raise DatasetFormatError(f"{self.name}: {error}") from None
-        changes: dict[str, Any] = {
-            "source": self.source, "smiles_column": self.smiles_column,
-            "id_column": options.id_column,
-        }  # fmt: skip
-        if self.source == "molecules":
-            return replace_fields(schema, **changes)
-        if schema.source != "table":
-            changes["pairs"] = lists_pairs(raws)
-        if schema.vertex != "none":
-            changes["vertex_attributes"] = raws[0].vertex_attributes
-        if schema.edge_labels != "ignore":
-            changes["edge_attribute"] = raws[0].edge_attribute
-        return replace_fields(schema, **changes)
 
-
-@dataclass(frozen=True)
-class RowChunk:
+class RowChunk(NamedTuple):
     """Some rows of a file that are not read yet, and the number of the first one."""
 
     start: int
@@ -400,18 +374,127 @@ class ChunkReader:
 
     def read(self, chunk: RowChunk, schema: InputSchema | None = None) -> GraphTable:
         """Make a table of rows; how to read them is decided on these, unless it is given."""
-        found = _Chunk(self, chunk)
+        (start, rows), file, options = chunk, self.file, self.options
+        # 1. Each row by itself: its id, and its graph as the file has it.
+        ids: list[Any] = []
+        raws: dict[int, Raw] = {}
+        rejects: dict[int, str] = {}
+        id_column = options.id_column or file.id_column
+        for i, row in enumerate(rows):
+            own = row.id if isinstance(row, BadRow) else id_column and plain(row.get(id_column))
+            ids.append(start + i if own is None else own)
+            try:
+                raws[i] = self._raw(row)
+            except GraphError as error:
+                rejects[i] = error.reason
+        # 2. The targets, column by column.
+        targets: dict[int, Any] = {}
+        if options.targets:
+            given = {t: {i: cast(Cells, rows[i]).get(t) for i in raws} for t in options.targets}
+            targets, errors = read_targets(given, options, file.name)
+            rejects |= errors
+            raws = {i: raw for i, raw in raws.items() if i not in errors}
+        # 3. All graphs by one schema.
         joined = None
-        if schema is not None:
-            joined = join(found.raws, schema)
-        elif found.raws:
-            joined = found.join()
-        table = found.table(joined)
-        if self.options.strict and table.rejects:
-            raise DatasetFormatError(f"{self.file.name}, {table.rejects[0]}")
-        if MAX_REJECTS.is_below(len(table.rejects)):
-            raise _too_many_rejects(self.file.name, str(table.rejects[0]))
-        return table
+        if schema is not None or raws:
+            joined = join(raws, schema) if schema is not None else self._inferred(raws)
+            rejects |= joined.faults
+        self._check_rejects(start, ids, rejects)
+        # 4. The valid rows.
+        good = [i for i in range(len(rows)) if i not in rejects]
+        found: list[Any] = [targets.get(i) for i in good]
+        text = file.text_only
+        several, n_targets = options.has_several, len(options.targets)
+        y = target_table(found, n_targets, text) if several else target_array(found, text)
+        kept = [*options.columns, *([file.smiles_column] if file.smiles_column else [])]
+        cells = {
+            name: tuple(None if isinstance(row, BadRow) else plain(row.get(name)) for row in rows)
+            for name in kept
+        }
+        known = None if self.like is None else self.like.id_column
+        molecules = cast(dict[int, Molecule], raws if file.source == "molecules" else {})
+        return GraphTable(
+            graphs=None if joined is None else joined.graphs,
+            y=y if options.targets else None,
+            ids=tuple(ids),
+            rows=np.array(good, dtype=np.int64),
+            rejects=tuple(Reject(start + i, ids[i], why) for i, why in sorted(rejects.items())),
+            start=start,
+            smiles=tuple(molecules[i].smiles or "" for i in good)
+            if file.source == "molecules"
+            else None,
+            schema=None if joined is None else joined.schema,
+            columns={name: tuple(cells[name][i] for i in good) for name in options.columns},
+            changes=tuple(
+                Change(start + i, ids[i], own.given or "", own.smiles or "", own.changes)
+                for i in good
+                if (own := molecules.get(i)) is not None and own.changes
+            ),
+            targets=options.targets if several else (),
+            id_column=options.id_column or (known if known == file.id_column else None),
+            cells=cells,
+        )
+
+    def _raw(self, row: Row) -> Raw:
+        """Find the graph of a row, with its descriptors, or raise GraphError."""
+        if isinstance(row, BadRow):
+            raise GraphError(row.reason)
+        raw = self.file.reader(row)
+        names = self.options.all_descriptors
+        return replace(raw, cells={name: plain(row.get(name)) for name in names}) if names else raw
+
+    def _check_rejects(self, start: int, ids: Sequence[Any], rejects: Mapping[int, str]) -> None:
+        if not rejects:
+            return
+        first = min(rejects)
+        reject = str(Reject(start + first, ids[first], rejects[first]))
+        if self.options.strict:
+            raise DatasetFormatError(f"{self.file.name}, {reject}")
+        if MAX_REJECTS.is_below(len(rejects)):
+            raise _too_many_rejects(self.file.name, reject)
+
+    def _inferred(self, raws: Mapping[int, Any]) -> Joined:
+        """Infer the schema and join the graphs; edge labels that nobody chose cost no row."""
+        schema = self._schema(list(raws.values()))
+        joined = join(raws, schema)
+        if self.options.edge_labels != "auto":
+            return joined
+        if joined.faults and schema.edge_labels == "labels":
+            nothing = {"edge_labels": "ignore", "edge_kind": None, "edge_width": None}
+            plain = join(raws, replace_fields(schema, **nothing, edge_attribute=None))
+            joined = plain if len(plain.faults) < len(joined.faults) else joined
+        graphs = (raw for raw in raws.values() if isinstance(raw, RawGraph))
+        carrying = next((r for r in graphs if r.carried is not None and r.carried.size), None)
+        if self.like is None and joined.schema.edge_labels == "ignore" and carrying is not None:
+            remedy = (
+                "`edge_labels='labels'` or `edge_labels='weights'` reads them, and rejects rows "
+                "that do not fit; `edge_labels='ignore'` reads none without this warning"
+            )
+            warn_unused(self.file.name, {f"the values of {carrying.edge_attribute!r}": remedy})
+        return joined
+
+    def _schema(self, raws: Sequence[Any]) -> InputSchema:
+        """Infer the schema; one that is given settles all but the names in the file."""
+        file, schema = self.file, self.like
+        if schema is None:
+            infer = infer_molecule_schema if file.source == "molecules" else infer_schema
+            try:
+                schema = infer(raws, self.options)
+            except (DatasetFormatError, GraphError) as error:
+                raise DatasetFormatError(f"{file.name}: {error}") from None
+        names: dict[str, Any] = {
+            "source": file.source,
+            "smiles_column": file.smiles_column,
+            "id_column": self.options.id_column,
+        }
+        if file.source != "molecules":
+            if schema.source != "table":
+                names["pairs"] = lists_pairs(raws)
+            if schema.vertex != "none":
+                names["vertex_attributes"] = raws[0].vertex_attributes
+            if schema.edge_labels != "ignore":
+                names["edge_attribute"] = raws[0].edge_attribute
+        return replace_fields(schema, **names)
 
 
 def _too_many_rejects(name: str, example: str) -> DatasetFormatError:
@@ -435,8 +518,8 @@ class GraphTables(Iterator[GraphTable]):
         # Molecules that are read as a model's were: nothing is decided on the first chunk.
         self.independent = file.source == "molecules" and like is not None
         self.reader = ChunkReader(replace(file, rows=iter(())), options, like)
-        self._rows, self._tables = file.rows, self._read()
-        self._start = 0
+        self._rows, self._start = file.rows, 0
+        self._schema: InputSchema | None = None
 
     def chunks(self) -> Iterator[RowChunk]:
         """Yield the rows that are left, not read yet."""
@@ -456,144 +539,10 @@ class GraphTables(Iterator[GraphTable]):
                     raise _too_many_rejects(self.reader.file.name, row.reason)
             yield row
 
-    def _read(self) -> Iterator[GraphTable]:
-        schema = None
-        for chunk in self.chunks():
-            table = self.reader.read(chunk, schema)
-            schema = schema or table.schema
-            yield table
-
     def __next__(self) -> GraphTable:
-        return next(self._tables)
-
-
-class _Chunk:
-    """Some rows of a file: first raw graphs, then graphs, then a batch."""
-
-    def __init__(self, reader: ChunkReader, chunk: RowChunk) -> None:
-        self.file, self.options, self.like = reader.file, reader.options, reader.like
-        self.start, rows = chunk.start, chunk.rows
-        good = {i: row for i, row in enumerate(rows) if not isinstance(row, BadRow)}
-        self.ids = self._ids(rows)
-        self.rejects = {i: row.reason for i, row in enumerate(rows) if isinstance(row, BadRow)}
-        self.targets: dict[int, Any] = {}
-        self.raws: dict[int, Raw] = {}
-        self.beside: dict[int, list[Any]] = {}  # values in the further columns
-        kept = dict.fromkeys([*self.options.columns, self.file.smiles_column or ""])
-        self.cells = {
-            name: tuple(None if isinstance(row, BadRow) else plain(row.get(name)) for row in rows)
-            for name in kept
-            if name
-        }
-        wanted = self.options.targets or self.options.columns or self.options.all_descriptors
-        for i, row in good.items():
-            try:
-                raw = self.file.reader(row)
-                if wanted:
-                    raw = self._with_rest(i, row, raw)
-                self.raws[i] = raw
-            except GraphError as error:
-                self.rejects[i] = error.reason
-        if self.options.targets:
-            self._read_targets(good)
-
-    @property
-    def _id_column(self) -> str | None:
-        """The id column that was asked for, or that of the model's training data."""
-        known = None if self.like is None else self.like.id_column
-        return self.options.id_column or (known if known == self.file.id_column else None)
-
-    def _ids(self, rows: Sequence[Row]) -> tuple[Any, ...]:
-        """What the id column says of each row, or else the row's number."""
-        column = self.options.id_column or self.file.id_column
-        found = [
-            row.id if isinstance(row, BadRow) else column and plain(row.get(column)) for row in rows
-        ]
-        return tuple(self.start + i if each is None else each for i, each in enumerate(found))
-
-    def _with_rest(self, i: int, row: Cells, raw: Raw) -> Raw:
-        """Keep what else is wanted of the row of a graph; descriptors go with the graph."""
-        self.beside[i] = [plain(row.get(column)) for column in self.options.columns]
-        described_by = self.options.all_descriptors
-        if not described_by:
-            return raw
-        return replace(raw, cells={name: plain(row.get(name)) for name in described_by})
-
-    def _read_targets(self, rows: Mapping[int, Cells]) -> None:
-        """Read the targets of the rows that have a graph."""
-        columns = {name: {i: rows[i].get(name) for i in self.raws} for name in self.options.targets}
-        self.targets, errors = read_targets(columns, self.options, self.file.name)
-        for i, reason in errors.items():
-            self.rejects[i] = reason
-            del self.raws[i]
-
-    def join(self) -> Joined:
-        """Infer the schema and join the graphs; edge labels that nobody chose cost no row."""
-        schema = self.file.infer(list(self.raws.values()), self.options, self.like)
-        joined = join(self.raws, schema)
-        if self.options.edge_labels != "auto":
-            return joined
-        if joined.faults and schema.edge_labels == "labels":
-            nothing = {"edge_labels": "ignore", "edge_kind": None, "edge_width": None}
-            plain = join(self.raws, replace_fields(schema, **nothing, edge_attribute=None))
-            joined = plain if len(plain.faults) < len(joined.faults) else joined
-        if self.like is None and joined.schema.edge_labels == "ignore":
-            self._warn_of_edges()
-        return joined
-
-    def _warn_of_edges(self) -> None:
-        """Warn of values of edges that "auto" does not use."""
-        raws = (raw for raw in self.raws.values() if isinstance(raw, RawGraph))
-        name = next(
-            (r.edge_attribute for r in raws if r.carried is not None and r.carried.size), None
-        )
-        if name is not None:
-            remedy = (
-                "`edge_labels='labels'` or `edge_labels='weights'` reads them, and rejects rows "
-                "that do not fit; `edge_labels='ignore'` reads none without this warning"
-            )
-            warn_unused(self.file.name, {f"the values of {name!r}": remedy})
-
-    def table(self, joined: Joined | None) -> GraphTable:
-        """Make a table of the joined graphs; without a schema there are none."""
-        rejects = self.rejects | ({} if joined is None else joined.faults)
-        good = [i for i in range(len(self.ids)) if i not in rejects]
-        y = smiles = None
-        changes: tuple[Change, ...] = ()
-        names = self.options.targets
-        if names:
-            found = [self.targets[i] for i in good]
-            text = self.file.text_only
-            several = self.options.has_several
-            y = target_table(found, len(names), text) if several else target_array(found, text)
-        if self.file.source == "molecules":
-            molecules = cast(dict[int, Molecule], self.raws)
-            smiles = tuple(molecules[i].smiles or "" for i in good)
-            changes = tuple(self._change(i, molecules[i]) for i in good if molecules[i].changes)
-        return GraphTable(
-            graphs=None if joined is None else joined.graphs,
-            y=y,
-            ids=self.ids,
-            rows=np.array(good, dtype=np.int64),
-            rejects=tuple(
-                Reject(self.start + i, self.ids[i], why) for i, why in sorted(rejects.items())
-            ),
-            start=self.start,
-            smiles=smiles,
-            schema=None if joined is None else joined.schema,
-            columns={
-                column: tuple(self.beside[i][c] for i in good)
-                for c, column in enumerate(self.options.columns)
-            },
-            changes=changes,
-            targets=names if self.options.has_several else (),
-            id_column=self._id_column,
-            cells=self.cells,
-        )
-
-    def _change(self, i: int, raw: Molecule) -> Change:
-        before, after = raw.given or "", raw.smiles or ""
-        return Change(self.start + i, self.ids[i], before, after, raw.changes)
+        table = self.reader.read(next(self.chunks()), self._schema)
+        self._schema = self._schema or table.schema
+        return table
 
 
 # ---------------------------------------------------------------------- inference of the schema
