@@ -328,7 +328,7 @@ def test_errors_of_commands_name_options(weighted, tmp_path):
 
 
 def test_the_example_in_the_docs_runs():
-    page = Path(__file__).parent.parent / "docs" / "formats.md"
+    page = Path(__file__).parent.parent / "docs" / "reference" / "file-formats.md"
     assert doctest.testfile(str(page), module_relative=False).failed == 0
 
 

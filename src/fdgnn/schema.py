@@ -266,6 +266,14 @@ class InputSchema(
         return replace(self, edge_labels="ignore", edge_kind=None, edge_width=None)
 
     @property
+    def in_words(self) -> str:
+        """The kind of graphs."""
+        return (
+            f"{'directed' if self.directed else 'undirected'} graphs with "
+            f"{self.vertices_in_words} on vertices and {self.edges_in_words} on edges"
+        )
+
+    @property
     def vertices_in_words(self) -> str:
         """What vertices carry."""
         if self.vertex == "none":

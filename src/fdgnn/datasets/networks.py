@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from fdgnn.arrays import Array
 from fdgnn.datasets.files import open_unpacked
-from fdgnn.datasets.rows import BadRow, Row
+from fdgnn.datasets.rows import BadRow, FileRows, Row
 from fdgnn.datasets.tables import read_csv
 from fdgnn.exceptions import DatasetFormatError, GraphError, warn_unused
 from fdgnn.extras import require
@@ -23,37 +23,45 @@ from fdgnn.schema import ReadOptions
 FILE, PATH = "file", "\0path"  # the columns that this reader adds to a row: the graph's file
 
 
-def file_rows(files: Sequence[Path]) -> tuple[list[str], Iterator[Row]]:
-    """Make one row per file, for when no table is needed."""
-    return [FILE], iter([{FILE: path.name, PATH: path} for path in files])
+def network_rows(name: str, files: Sequence[Path], options: ReadOptions) -> FileRows:
+    """Return one row per file or, if targets are read, per line of the folder's table."""
+    columns, rows = [FILE], [{FILE: path.name, PATH: path} for path in files]
+    if options.target is not None or options.all_descriptors:
+        columns, rows = _labeled_rows(files[0].parent, files)
+    reader = network_reader(options)
+    return FileRows(name, "networks", columns, iter(rows), reader, text_only=True, id_column=FILE)
 
 
-def labeled_rows(folder: Path, files: Sequence[Path]) -> tuple[list[str], Iterator[Row]]:
-    """Make one row per line of the folder's table; files that it does not name are bad rows."""
-    table = _find_table(folder)
-    columns, iterator = read_csv(table, "\t" if table.suffix.lower() == ".tsv" else None)
-    lines = list(iterator)
-    by_name = {name: path for path in files for name in (path.stem, path.name)}
-    column = _naming_column(table, columns, lines, by_name)
-    rows = [_with_file(line, column, by_name) for line in lines]
-    named = {row[PATH] for row in rows if isinstance(row, dict)}
-    left = [path.name for path in files if path not in named]
-    rows += [BadRow(f"{table.name} has no line for it", name) for name in left]
-    return [FILE, *columns], iter(rows)
-
-
-def _find_table(folder: Path) -> Path:
-    found = [
+def _labeled_rows(folder: Path, files: Sequence[Path]) -> tuple[list[str], list[Any]]:
+    """Return one row per line of the folder's table; files that it does not name are bad rows."""
+    tables = [
         path
         for path in sorted(folder.iterdir())
         if path.suffix.lower() in (".csv", ".tsv") and path.is_file()  # no pipe, no device
     ]
-    if len(found) != 1:
-        names = ", ".join(path.name for path in found) or "none"
+    if len(tables) != 1:
+        names = ", ".join(path.name for path in tables) or "none"
         raise DatasetFormatError(
             f"{folder}: expected one CSV or TSV file that names each graph's target, found {names}"
         )
-    return found[0]
+    table = tables[0]
+    columns, iterator = read_csv(table, "\t" if table.suffix.lower() == ".tsv" else None)
+    lines = list(iterator)
+    by_name = {name: path for path in files for name in (path.stem, path.name)}
+    column = _naming_column(table, columns, lines, by_name)
+    rows: list[Row] = []
+    for line in lines:
+        name = None if isinstance(line, BadRow) else line[column].strip()
+        if isinstance(line, BadRow):
+            rows.append(line)
+        elif name in by_name:
+            rows.append({**line, FILE: by_name[name].name, PATH: by_name[name]})
+        else:
+            rows.append(BadRow(f"there is no graph file {name!r}", name))
+    named = {row[PATH] for row in rows if not isinstance(row, BadRow)}
+    left = [path.name for path in files if path not in named]
+    rows += [BadRow(f"{table.name} has no line for it", name) for name in left]
+    return [FILE, *columns], rows
 
 
 def _naming_column(
@@ -74,15 +82,6 @@ def _naming_column(
     return best
 
 
-def _with_file(row: Row, column: str, by_name: Mapping[str, Path]) -> Row:
-    if isinstance(row, BadRow):
-        return row
-    name = row[column].strip()
-    if name not in by_name:
-        return BadRow(f"there is no graph file {name!r}", name)
-    return {**row, FILE: by_name[name].name, PATH: by_name[name]}
-
-
 # ---------------------------------------------------------------------- one file
 
 
@@ -92,47 +91,37 @@ def network_reader(options: ReadOptions) -> Callable[[Mapping[str, Any]], RawGra
     The first file that can be read says which attributes are read from all of them.
     """
     nx = require("networkx", "interop", "GraphML files")
-    names: list[tuple[list[str], str | None]] = []
+    chosen: list[tuple[list[str], str | None]] = []
 
     def read(row: Mapping[str, Any]) -> RawGraph:
         graph = _load(nx, row[PATH])
-        if not names:
-            names.append((_vertex_attributes(graph, row[PATH], options), _edge(graph, options)))
-            _warn_of_others(graph, row[PATH], *names[0], options)
+        if not chosen:
+            chosen.append((_vertex_attributes(graph, row[PATH], options), _edge(graph, options)))
+            _warn_of_others(graph, row[PATH], *chosen[0], options)
+        of_vertices, of_edges = chosen[0]
         if options.directed and not graph.is_directed():
             graph = graph.to_directed()  # each edge both ways
-        directed = graph.is_directed() if options.directed is None else options.directed
-        return _raw_network(graph, *names[0], directed)
+        position = {node: i for i, node in enumerate(graph)}
+        ends = [(position[u], position[v]) for u, v in graph.edges()]
+        columns = [_attributes(graph.nodes(data=name), name, "node") for name in of_vertices]
+        carried = None
+        if of_edges is not None:
+            carried = _attributes(graph.edges(data=of_edges), of_edges, "edge")
+        return RawGraph(
+            edges=np.array(ends, dtype=np.int64).reshape(-1, 2).T,
+            n_vertices=len(position),
+            x=columns[0] if len(columns) == 1 else np.column_stack(columns) if columns else None,
+            carried=carried,
+            directed=graph.is_directed() if options.directed is None else options.directed,
+            vertex_attributes=tuple(of_vertices),
+            edge_attribute=of_edges,
+        )
 
     return read
 
 
-def _raw_network(
-    graph: Any, vertex_attributes: Sequence[str], edge_attribute: str | None, directed: bool
-) -> RawGraph:
-    """Find the edges of a networkx graph, and the attributes of these names."""
-    position = {node: i for i, node in enumerate(graph)}
-    ends = [(position[u], position[v]) for u, v in graph.edges()]
-    columns = [_attributes(graph.nodes(data=name), name, "node") for name in vertex_attributes]
-    carried = None
-    if edge_attribute is not None:
-        carried = _attributes(graph.edges(data=edge_attribute), edge_attribute, "edge")
-    x = None
-    if columns:
-        x = columns[0] if len(columns) == 1 else np.column_stack(columns)
-    return RawGraph(
-        edges=np.array(ends, dtype=np.int64).reshape(-1, 2).T,
-        n_vertices=len(position),
-        x=x,
-        carried=carried,
-        directed=directed,
-        vertex_attributes=tuple(vertex_attributes),
-        edge_attribute=edge_attribute,
-    )
-
-
 def _attributes(entries: Iterable[tuple[Any, ...]], name: str, what: str) -> Array:
-    """One value for each node, or for each edge."""
+    """Return one value for each node, or for each edge."""
     values = [value for *_, value in entries]
     if any(value is None for value in values):
         raise GraphError(f"its {what}s do not all have the attribute {name!r}; set it on each")

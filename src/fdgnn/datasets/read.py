@@ -5,10 +5,8 @@ from __future__ import annotations
 import ctypes
 import difflib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast
@@ -150,62 +148,62 @@ def iter_graphs(
 
 
 def _iterate(
-    path: Any, options: ReadOptions, like: InputSchema | None, chunk_size: int | None
+    given: Any, options: ReadOptions, like: InputSchema | None, chunk_size: int | None
 ) -> Iterator[GraphTable]:
     options = options if like is None else options.following(like)
-    rows = _object_rows(path, options, like)
-    if rows is None:
-        path = Stream.of(path) if is_stream(path) else path
-        found = recognize(path, options.format)
+    if is_frame(given):
+        table = as_graph_table(frame_table(given))
+        rows = _table_rows("the data frame", table, options, like)
+    elif is_molecule_list(given):
+        rows = _table_rows("the list of molecules", molecule_table(given), options, like)
+    else:
+        path = Stream.of(given) if is_stream(given) else given
+        name, found = name_of(path), recognize(path, options.format)
         if found.format == "tu":
             return iter([_tu_table(cast(Any, found.files[0]), options, like)])
         if found.format == "graphml":
-            rows = _network_rows(name_of(path), found.files, options)
+            rows = networks.network_rows(name, cast(Any, found.files), options)
         else:
-            look_ahead = min(LOOK_AHEAD, chunk_size or LOOK_AHEAD)
-            rows = _file_rows(name_of(path), found.format, found.files, options, like, look_ahead)
+            table = _open_table(
+                found.files[0], found.format, min(LOOK_AHEAD, chunk_size or LOOK_AHEAD)
+            )
+            rows = _table_rows(name, table, options, like, found.format, found.files[1:])
     if options.vertex == "both":
         raise DatasetFormatError(
             f"{rows.name}: labels beside features are read from TU datasets and Python objects; "
             "use `vertex='labels'` or `vertex='features'`"
         )
-    if rows.source != "networks" and like is None:
-        for column in options.vertex_attributes:
-            _check_column(rows, "vertex_attributes", column)
-        _check_column(rows, "edge_attribute", options.edge_attribute)
     if rows.source != "molecules":
-        _refuse_choices_of_molecules(rows.name, options)
-    for name in options.targets:
-        _check_column(rows, "target", name)
-    _check_column(rows, "id_column", options.id_column)
-    for column in options.columns:
-        _check_column(rows, "columns", column)
-    for column in options.all_descriptors:
-        _check_column(rows, "descriptors", column, of_model=like is not None)
+        _check_no_molecules(rows.name, options)
+    columns: dict[str, Sequence[str | None]] = {
+        "target": options.targets,
+        "id_column": [options.id_column],
+        "columns": options.columns,
+        "descriptors": options.all_descriptors,
+    }
+    if rows.source != "networks" and like is None:
+        columns["vertex_attributes"] = options.vertex_attributes
+        columns["edge_attribute"] = [options.edge_attribute]
+    for argument, names in columns.items():
+        for column in names:
+            if column is not None and column not in rows.columns:
+                of_model = argument == "descriptors" and like is not None
+                why = f", one of the model's {argument}" if of_model else f" for `{argument}`"
+                nearest = difflib.get_close_matches(column, rows.columns, n=1)
+                hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+                raise DatasetFormatError(
+                    f"{rows.name}: there is no column {column!r}{why}; {hint}"
+                    f"its columns are {', '.join(rows.columns)}"
+                )
     return GraphTables(rows, options, like, chunk_size)
 
 
-def _refuse_choices_of_molecules(name: str, options: ReadOptions) -> None:
+def _check_no_molecules(name: str, options: ReadOptions) -> None:
     for choice in ("standardize", "stereo"):
         if getattr(options, choice):
             raise DatasetFormatError(
                 f"{name}: `{choice}` is for molecules, and there are none; leave `{choice}` out"
             )
-
-
-def _check_column(
-    rows: FileRows, argument: str, column: str | None, *, of_model: bool = False
-) -> None:
-    """Raise an error if there is no such column, which an argument names, or a fitted model."""
-    if column is None or column in rows.columns:
-        return
-    why = f", one of the model's {argument}" if of_model else f" for `{argument}`"
-    nearest = difflib.get_close_matches(column, rows.columns, n=1)
-    hint = f"did you mean {nearest[0]!r}? " if nearest else ""
-    raise DatasetFormatError(
-        f"{rows.name}: there is no column {column!r}{why}; {hint}"
-        f"its columns are {', '.join(rows.columns)}"
-    )
 
 
 # ---------------------------------------------------------------------- one way for each format
@@ -223,89 +221,33 @@ def _tu_table(path: Path | str, options: ReadOptions, like: InputSchema | None) 
         raise DatasetFormatError(
             f"{path}: TU datasets have no columns beside the graphs, so none is called {column!r}"
         )
-    _refuse_choices_of_molecules(str(path), options)
-    # Edges without the labels that a model expects are another kind of data, see `_check_alike`.
+    _check_no_molecules(str(path), options)
+    # Edges without the labels that a model expects are another kind of data.
     edge_labels = "auto" if like and like.edge_labels == "labels" else options.edge_labels
     graphs, y = load_tu(path, vertex=options.vertex, edge_labels=edge_labels)
     if like is not None and graphs.schema is not None:
-        _check_alike(str(path), graphs.schema, like)
+        for what in ("vertices_in_words", "edges_in_words", "directed"):
+            if getattr(graphs.schema, what) != getattr(like, what):
+                raise DatasetFormatError(
+                    f"{path}: it has {graphs.schema.in_words}, but the model's training data has "
+                    f"{like.in_words}"
+                )
     return GraphTable(graphs, y, tuple(range(len(y))), np.arange(len(y)), schema=graphs.schema)
-
-
-def _check_alike(name: str, found: InputSchema, known: InputSchema) -> None:
-    """Refuse a dataset whose graphs are of another kind, all of them at once."""
-    for what in ("vertices_in_words", "edges_in_words", "directed"):
-        if getattr(found, what) != getattr(known, what):
-            raise DatasetFormatError(
-                f"{name}: it has {_in_words(found)}, but the model's training data has "
-                f"{_in_words(known)}"
-            )
-
-
-def _in_words(schema: InputSchema) -> str:
-    kind = "directed" if schema.directed else "undirected"
-    return (
-        f"{kind} graphs with {schema.vertices_in_words} on vertices and "
-        f"{schema.edges_in_words} on edges"
-    )
-
-
-def _network_rows(name: str, files: Sequence[Any], options: ReadOptions) -> FileRows:
-    if options.target is None and not options.all_descriptors:
-        columns, rows = networks.file_rows(files)
-    else:
-        columns, rows = networks.labeled_rows(files[0].parent, files)
-    reader = networks.network_reader(options)
-    return FileRows(
-        name, "networks", columns, rows, reader, text_only=True, id_column=networks.FILE
-    )
-
-
-def _object_rows(given: Any, options: ReadOptions, like: InputSchema | None) -> FileRows | None:
-    """Give the rows of a data frame or of a list of molecules; None if it is neither."""
-    if is_frame(given):
-        table = as_graph_table(frame_table(given))
-        return _table_rows("the data frame", table, (), options, like)
-    if is_molecule_list(given):
-        return _table_rows("the list of molecules", molecule_table(given), (), options, like)
-    return None
-
-
-def _file_rows(
-    name: str,
-    format: str,
-    files: Sequence[Any],
-    options: ReadOptions,
-    like: InputSchema | None,
-    look_ahead: int,
-) -> FileRows:
-    table = _open_table(files[0], format, look_ahead)
-    rows = partial(_more_rows, format=format)
-    found = _table_rows(name, table, [partial(rows, path) for path in files[1:]], options, like)
-    named = format in ("smi", "sdf") and molecule_files.NAME in table[0]
-    return replace(
-        found,
-        text_only=format not in ("jsonl", "parquet", "arrow", "xlsx"),
-        id_column=molecule_files.NAME if named else found.id_column,
-    )
 
 
 def _table_rows(
     name: str,
     table: Table,
-    more: Sequence[Callable[..., Iterator[Row]]],
     options: ReadOptions,
     like: InputSchema | None,
+    format: str = "",
+    more: Sequence[Any] = (),
 ) -> FileRows:
-    """Give the rows of a table, and of the further files of it, with the columns that are used."""
+    """Return the rows of a table, and of its further files, with the columns that are used."""
     columns, open_rows = table
     known = None if like is None else like.id_column  # of the model's training data
     id_column = options.id_column or (known if known in columns else None)
-    smiles = (
-        None
-        if _holds_graphs(name, columns, options, like)
-        else _smiles(name, columns, options, like)
-    )
+    smiles = _smiles_column(name, columns, options, like)
     reader: RowReader
     if smiles is None:
         used, reader = graph_columns(columns), graph_reader(name, columns, options, like)
@@ -314,17 +256,30 @@ def _table_rows(
         reader = molecule_files.MolBlock(_molecule_reader(options))
     else:
         used, reader = [smiles], MoleculeColumn(smiles, _molecule_reader(options))
-    beside = (*options.columns, *options.all_descriptors)
-    asked = [c for c in (*options.targets, id_column, *beside) if c in columns]
-    wanted = list(dict.fromkeys([*used, *asked]))
+    beside = (*options.targets, id_column, *options.columns, *options.all_descriptors)
+    wanted = list(dict.fromkeys([*used, *(c for c in beside if c in columns)]))
     _check_once(name, columns, wanted)
+
+    def rows_of(path: Any) -> Iterator[Row]:
+        own, open_own = _open_table(path, format)
+        missing = [column for column in wanted if column not in own]
+        if missing:
+            raise DatasetFormatError(
+                f"{path}: there is no column {missing[0]!r}, which the files before it have; "
+                f"its columns are {', '.join(own)}"
+            )
+        _check_once(str(path), own, wanted)
+        return open_own(wanted)
+
+    named = format in ("smi", "sdf") and molecule_files.NAME in columns
     return FileRows(
         name=name,
         source="table" if smiles is None else "molecules",
         columns=[c for c in columns if c != molecule_files.BLOCK],
-        rows=chain(open_rows(wanted), chain.from_iterable(rows(wanted=wanted) for rows in more)),
+        rows=chain(open_rows(wanted), chain.from_iterable(map(rows_of, more))),
         reader=reader,
-        id_column=id_column or graph_id(columns),
+        text_only=format not in ("", "jsonl", "parquet", "arrow", "xlsx"),
+        id_column=molecule_files.NAME if named else id_column or graph_id(columns),
         smiles_column=None if smiles == molecule_files.BLOCK else smiles,
     )
 
@@ -338,24 +293,8 @@ def _molecule_reader(options: ReadOptions) -> MoleculeReader:
     )
 
 
-def _holds_graphs(
-    name: str, columns: Sequence[str], options: ReadOptions, like: InputSchema | None
-) -> bool:
-    """Tell a graph table from one of molecules; a table that could be both is what `like` says."""
-    if like is None:
-        return is_graph_table(columns) and options.smiles_column is None
-    if like.source == "molecules":
-        return False
-    if not is_graph_table(columns):
-        raise DatasetFormatError(
-            f"{name}: there is no column {EDGES}, and the model's training data was not read from "
-            f"SMILES; its columns are {', '.join(columns)}"
-        )
-    return True
-
-
 def _check_once(name: str, columns: Sequence[str], wanted: Sequence[str]) -> None:
-    """Refuse columns of one name, if they are used: nobody can know which of them is meant."""
+    """Raise an error if two columns that are used have the same name."""
     twice = [column for column in wanted if list(columns).count(column) > 1]
     if twice:
         raise DatasetFormatError(
@@ -364,10 +303,24 @@ def _check_once(name: str, columns: Sequence[str], wanted: Sequence[str]) -> Non
         )
 
 
-def _smiles(
+def _smiles_column(
     name: str, columns: Sequence[str], options: ReadOptions, like: InputSchema | None
-) -> str:
-    """Choose the column with SMILES: the one asked for, else that of `like`, else by its name."""
+) -> str | None:
+    """Choose the column with molecules; None if the rows are graphs.
+
+    A table that could be both is read as the data of a model was. Of several columns it is the one
+    in the options, else that of the model, else the one with such a name.
+    """
+    is_table = is_graph_table(columns)
+    if like is None and is_table and options.smiles_column is None:
+        return None
+    if like is not None and like.source != "molecules":
+        if not is_table:
+            raise DatasetFormatError(
+                f"{name}: there is no column {EDGES}, and the model's training data was not read "
+                f"from SMILES; its columns are {', '.join(columns)}"
+            )
+        return None
     if molecule_files.BLOCK in columns and options.smiles_column is None:
         return molecule_files.BLOCK
     known = like.smiles_column if like is not None else None
@@ -380,7 +333,7 @@ def _smiles(
         )
     if chosen is None or chosen not in columns:
         missing = "column with SMILES" if chosen is None else f"column {chosen!r}"
-        what = f"no {missing}" if EDGES in columns else f"neither an {EDGES} nor a {missing}"
+        what = f"no {missing}" if is_table else f"neither an {EDGES} nor a {missing}"
         raise DatasetFormatError(
             f"{name}: there is {what}; its columns are "
             f"{', '.join(columns)}; name the column with SMILES by `smiles_column`"
@@ -407,16 +360,3 @@ def _open_table(path: Any, format: str, look_ahead: int = LOOK_AHEAD) -> Table:
     else:
         columns, rows = read_csv(path, "\t" if format == "tsv" else None)
     return as_graph_table((columns, lambda wanted: rows))
-
-
-def _more_rows(path: Path, *, format: str, wanted: Sequence[str]) -> Iterator[Row]:
-    """Read the rows of a further file of the same table."""
-    columns, open_rows = _open_table(path, format)
-    missing = [column for column in wanted if column not in columns]
-    if missing:
-        raise DatasetFormatError(
-            f"{path}: there is no column {missing[0]!r}, which the files before it have; "
-            f"its columns are {', '.join(columns)}"
-        )
-    _check_once(str(path), columns, wanted)
-    return open_rows(wanted)
