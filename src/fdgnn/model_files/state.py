@@ -434,7 +434,7 @@ def restore_training_graphs(
     names = tuple(target.name for target in model.targets_)
     if classes[0] is None:
         numbers = np.where(known, values, np.nan)
-        targets = Targets(names, numbers, None, model._flat, model.transform)
+        targets = Targets(names, numbers, None, model._flat, model.target_transform)
     else:
         whole = (values == np.floor(values)) & (values >= 0)
         _check_training(bool((whole & (values < [len(own) for own in classes])).all()))
