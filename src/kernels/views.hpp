@@ -14,7 +14,7 @@ using i64 = std::int64_t;
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-// Debug builds (CMake's option FDGNN_CHECKED) end with a message where an index or a part is out of bounds.
+// Checked builds (CMake's option FDGNN_SANITIZE) end with a message where an index or a part is out of bounds.
 #ifdef FDGNN_CHECKED
 inline void check_bounds(bool holds, i64 index, i64 size) {
     if (holds) return;
