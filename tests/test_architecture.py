@@ -178,6 +178,7 @@ def test_public_surface():
         "compare",
         "compile_kernels",
         "connected_parts",
+        "counterfactuals",
         "datasets",
         "draw_explanation",
         "draw_molecule",

@@ -92,7 +92,7 @@ def test_several_targets_have_unknown_values():
 
 def test_a_transformed_target_is_shown_as_it_was_given():
     y = 10.0 ** np.array(LOGP)
-    model = GraphRegressor(transform="log10").fit(SMILES, y)
+    model = GraphRegressor(target_transform="log10").fit(SMILES, y)
     found = model.neighbors(SMILES[:2], k=3)
     np.testing.assert_allclose(found.targets, y[found.positions])
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from fdgnn.explanations import connected_parts as connected_parts
     from fdgnn.explanations import explain as explain
     from fdgnn.explanations import molecule_groups as molecule_groups
+    from fdgnn.explanations.counterfactuals import counterfactuals as counterfactuals
     from fdgnn.explanations.drawing import draw_explanation as draw_explanation
     from fdgnn.explanations.drawing import draw_molecule as draw_molecule
     from fdgnn.explanations.substructures import substructures as substructures
@@ -79,7 +80,13 @@ _NAMES = {
     ),
     "fdgnn.evaluation.comparison": ("compare",),
     "fdgnn.expansion": ("RandomExpansion",),
-    "fdgnn.explanations": ("connected_parts", "explain", "molecule_groups", "substructures"),
+    "fdgnn.explanations": (
+        "connected_parts",
+        "counterfactuals",
+        "explain",
+        "molecule_groups",
+        "substructures",
+    ),
     "fdgnn.explanations.drawing": ("draw_explanation", "draw_molecule"),
     "fdgnn.graphs": ("Graph", "GraphBatch"),
     "fdgnn.graphs.converters": ("as_batch",),

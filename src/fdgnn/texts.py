@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Mapping
+from html import escape
 from typing import Any
 
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
@@ -141,3 +143,12 @@ def _goes_on(text: str, i: int) -> bool:
     while i - flags >= 0 and "\U0001f1e6" <= text[i - flags] <= "\U0001f1ff":
         flags += 1
     return flags > 0 and flags % 2 == 0
+
+
+def html_table(rows: Mapping[str, object]) -> str:
+    """Return names and values as a table for notebooks."""
+    cells = "".join(
+        f"<tr><th>{escape(str(name))}</th><td>{escape(str(value))}</td></tr>"
+        for name, value in rows.items()
+    )
+    return f"<table>{cells}</table>"

@@ -310,7 +310,18 @@ def explain(
         Path | None,
         typer.Option(help="Groups of your own: JSON lines with 'row', 'name' and 'vertices'."),
     ] = None,
-    draw: Annotated[Path | None, typer.Option(help="Folder for a picture of each graph.")] = None,
+    counterfactuals: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Also find so many of the smallest changes that change the predicted class; of "
+            "molecules only chemically valid ones.",
+        ),
+    ] = 0,
+    draw: Annotated[
+        Path | None,
+        typer.Option(help="Folder for pictures of each graph, SVG and PNG, named by its id."),
+    ] = None,
     rejects: Rejects = None,
     formula_guard: FormulaGuard = True,
     force: Force = False,
@@ -351,22 +362,26 @@ def explain(
     fitted = _of_target(load_predictor(model), target)
     wanted = None if not row else set(row)
     n_explained = n_unknown = n_rows = 0
-    described = fitted._descriptors is not None
+    described, changes = fitted._descriptors is not None, bool(counterfactuals)
+    drawn: dict[str, int] = {}
     with (
         listing(invalid) as rejected,
-        explanation_writer(output, described, formula_guard, as_json=as_json) as write,
+        explanation_writer(
+            output, described, formula_guard, changes=changes, as_json=as_json
+        ) as write,
     ):
         for table in iter_graphs(data, how, like=fitted):
             explained, refused = explain_table(
-                fitted, table, wanted, target=of, edges=edges, groups=choice
-            )
+                fitted, table, wanted, target=of, edges=edges, groups=choice,
+                n_counterfactuals=counterfactuals,
+            )  # fmt: skip
             write(explained)
             n_explained += len(explained)
             n_unknown += sum(one.summary["warning"] is not None for one in explained)
             n_rows += table.n_rows
             rejected.extend(refused)
             if draw is not None:
-                draw_all(explained, draw)
+                draw_all(explained, draw, drawn)
     listed = rejected.show(n_rows, context)
     _check_rows(wanted or set(), n_rows)
     if n_explained == 0:

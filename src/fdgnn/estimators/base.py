@@ -61,6 +61,7 @@ from fdgnn.records import cached_property
 from fdgnn.schema import InputSchema, check_choice, schema_of
 from fdgnn.seeds import seed_sequence
 from fdgnn.targets import Mask, Targets, read_targets, targets_like
+from fdgnn.texts import cut, html_table
 from fdgnn.threads import one_blas_thread, with_one_blas_thread
 from fdgnn.uncertainty import FittedTarget
 
@@ -581,6 +582,26 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         for kind in state.pop("_registered", ()):
             register_encoder(kind)
         super().__setstate__(state)
+
+    def _html_repr(self) -> str:
+        """Return what notebooks show: scikit-learn's diagram, and what was fitted."""
+        diagram = str(super()._html_repr())
+        if not self.__sklearn_is_fitted__():
+            return diagram
+        rows: dict[str, Any] = {}
+        for target in self.targets_:
+            classes = ["a number"] if target.classes is None else target.classes.tolist()
+            rows[f"Target {target.name}".strip()] = cut(", ".join(map(str, classes)), 60)
+        rows["Base models"] = "; ".join(dict.fromkeys(m.name for m in self.estimators_))
+        rows["alpha"] = "; ".join(str(m.alpha) for m in self.estimators_)
+        if self.training_graphs_ is not None:
+            rows["Training graphs"] = len(self.training_graphs_)
+        score = getattr(self, "training_score_", None)
+        if getattr(self, "evaluation_", None) is not None:
+            score = self.evaluation_.score
+        if score is not None:
+            rows["Score"] = f"{score:.4g}"
+        return diagram + html_table(rows)
 
     def __sklearn_is_fitted__(self) -> bool:
         return "estimators_" in vars(self)

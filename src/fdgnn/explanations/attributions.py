@@ -28,7 +28,7 @@ from fdgnn.arrays import Features, Floats, Ints, dense
 from fdgnn.encoders import Attribution
 from fdgnn.encoders.base import of_graphs
 from fdgnn.estimators import GraphModel
-from fdgnn.exceptions import FDGNNWarning
+from fdgnn.exceptions import FDGNNWarning, MissingDependencyError
 from fdgnn.explanations.groups import (
     ExplainedGroup,
     GroupsOfGraph,
@@ -42,8 +42,10 @@ from fdgnn.graphs import Graph, GraphBatch
 from fdgnn.linear import LinearReadout
 from fdgnn.schema import check_choice
 from fdgnn.targets import winning_class
+from fdgnn.texts import html_table
 
 _AT_ONCE = 50_000  # vertices whose states are held in memory together
+_SHOWN = 5  # groups and descriptors in a notebook
 _GRAPHS_AT_ONCE = 500  # compared with all training graphs together
 
 
@@ -74,6 +76,8 @@ class Explanation:
         together with groups; they do not add up.
     of_class : bool
         Whether the score speaks for a class; else it is a predicted number.
+    graph : Graph or None
+        The graph that was explained. A notebook shows its picture (extras `chem`, `plot`).
     """
 
     target: Any
@@ -86,11 +90,30 @@ class Explanation:
     groups: tuple[ExplainedGroup, ...] = ()
     vertex_effects: Floats | None = None
     of_class: bool = True
+    graph: Graph | None = None
 
     @property
     def speaks_for(self) -> str:
         """A name for the score."""
         return f"Score for class {self.target}" if self.of_class else "Predicted value"
+
+    def _repr_svg_(self) -> str | None:
+        """Return the picture that notebooks show; None where an extra or the graph is missing."""
+        from fdgnn.explanations.drawing import picture
+
+        try:
+            return None if self.graph is None else picture(self.graph, self, ".svg").decode()
+        except MissingDependencyError:
+            return None
+
+    def _repr_html_(self) -> str:
+        """Return the scores, the groups with the largest effects, and the picture."""
+        rows = {self.speaks_for: f"{self.score:.4g}", "Of an empty graph": f"{self.base_score:.4g}"}
+        most = sorted(self.groups, key=lambda group: -abs(group.effect))[:_SHOWN]
+        rows |= {f"Lost without {group.name}": f"{group.effect:.4g}" for group in most}
+        largest = sorted(self.descriptors.items(), key=lambda item: -abs(item[1]))[:_SHOWN]
+        rows |= {f"Added by {name}": f"{own:.4g}" for name, own in largest}
+        return f"<div>{self._repr_svg_() or ''}{html_table(rows)}</div>"
 
 
 @overload
@@ -185,7 +208,7 @@ def explain(
     if named is not None:
         grouped = zip(batch, number.tolist(), each, named, strict=True)
         each = [_with_groups(model, *one) for one in grouped]
-    return each
+    return [replace(one, graph=graph) for one, graph in zip(each, batch, strict=True)]
 
 
 # ---------------------------------------------------------------------- which score
@@ -346,12 +369,13 @@ def _with_edges(model: Any, graph: Graph, number: int, explanation: Explanation)
     edges = arcs if graph.directed else arcs[:, arcs[0] <= arcs[1]]
     at_once = max(1, _AT_ONCE // (arcs.shape[1] + int(graph.n_vertices or 0)))
     parts = [edges[:, i : i + at_once] for i in range(0, edges.shape[1], at_once)]
-    left = [_scores(model, [_without(graph, *e) for e in part.T], number) for part in parts]
+    left = [_scores(model, [without_edge(graph, *e) for e in part.T], number) for part in parts]
     effects = explanation.score - np.concatenate([*left, np.empty(0)])
     return replace(explanation, edges=edges, edge_effects=effects)
 
 
-def _without(graph: Graph, u: int, v: int) -> Graph:
+def without_edge(graph: Graph, u: int, v: int) -> Graph:
+    """Return the graph without an edge, both ways if it is undirected."""
     source, end = graph.edge_index
     gone = (source == u) & (end == v)
     if not graph.directed:

@@ -9,11 +9,12 @@ explanation with groups is drawn once for each `View`, side by side, each with i
 from __future__ import annotations
 
 import functools
+import io
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,11 +42,12 @@ _WIDTH_TO_HEIGHT = 1.3
 def draw_explanation(
     graph: Any,
     explanation: Explanation,
-    path: str | os.PathLike[str] | None = None,
+    path: str | os.PathLike[str] | IO[bytes] | None = None,
     *,
     ax: Any = None,
     labels: Sequence[Any] | None = None,
     title: str | None = None,
+    format: str | None = None,
 ) -> Any:
     """Draw a graph, its vertices colored by their contributions, relative to the graph's mean.
 
@@ -58,14 +60,16 @@ def draw_explanation(
     graph : Graph, or whatever `as_batch` takes a list of
         The graph that was explained.
     explanation : Explanation
-    path : path, optional
-        Where to write the picture; the ending decides on PNG, SVG or PDF.
+    path : path or file, optional
+        Where to write the picture; the ending decides on PNG, SVG or PDF, unless `format` does.
     ax : matplotlib Axes, optional
         Where to draw the contributions, in place of a new figure.
     labels : sequence, optional
         What to write on the vertices; by default their labels, if they have any.
     title : str, optional
         By default what was explained, and its score. Formulas between dollars are typeset.
+    format : str, optional
+        "png", "svg" or "pdf".
 
     Returns
     -------
@@ -88,7 +92,7 @@ def draw_explanation(
     heading = literal(_title(explanation)) if title is None else title
     (axes[0].set_title if len(views) == 1 else axes[0].figure.suptitle)(heading)
     if path is not None:
-        axes[0].figure.savefig(path, dpi=150)
+        axes[0].figure.savefig(path, dpi=150, format=format)
     return axes[0]
 
 
@@ -119,14 +123,37 @@ def draw_molecule(
     bytes
         The picture: PNG if `path` ends so, else SVG.
     """
+    ending = "" if path is None else Path(path).suffix.lower()
+    if ending not in ("", ".svg", ".png"):
+        raise ValueError(f"a molecule is drawn as .svg or .png, not as {ending!r}")
+    found = _molecule_picture(smiles, explanation, ending, title)
+    if path is not None:
+        Path(path).write_bytes(found)
+    return found
+
+
+def picture(
+    graph: Graph, explanation: Explanation, ending: str, labels: Sequence[Any] | None = None
+) -> bytes:
+    """Return a picture of an explained graph, ``.svg`` or ``.png``, a molecule as a molecule."""
+    if graph.smiles is not None:
+        try:
+            return _molecule_picture(graph.smiles.text, explanation, ending)
+        except GraphError:  # bonds are vertices of their own, which a molecule cannot show
+            pass
+    file = io.BytesIO()
+    draw_explanation(graph, explanation, file, labels=labels, format=ending.removeprefix("."))
+    return file.getvalue()
+
+
+def _molecule_picture(
+    smiles: str, explanation: Explanation, ending: str, title: str | None = None
+) -> bytes:
     Chem, canvases = _rdkit()
     molecule = Chem.MolFromSmiles(smiles)
     if molecule is None:
         raise GraphError(f"the SMILES {smiles[:60]!r} cannot be parsed")
     _check_size(explanation, molecule.GetNumAtoms())
-    ending = "" if path is None else Path(path).suffix.lower()
-    if ending not in ("", ".svg", ".png"):
-        raise ValueError(f"a molecule is drawn as .svg or .png, not as {ending!r}")
     kind = canvases.MolDraw2DCairo if ending == ".png" else canvases.MolDraw2DSVG
     heading = _title(explanation) if title is None else title
     views = views_of(explanation, "atom")
@@ -135,10 +162,7 @@ def draw_molecule(
     canvas.FinishDrawing()
     text = canvas.GetDrawingText()
     # RDKit's SVG declares itself Latin-1.
-    picture = text if isinstance(text, bytes) else text.encode("latin-1", "xmlcharrefreplace")
-    if path is not None:
-        Path(path).write_bytes(picture)
-    return picture
+    return text if isinstance(text, bytes) else text.encode("latin-1", "xmlcharrefreplace")
 
 
 # ---------------------------------------------------------------------- shared

@@ -24,7 +24,7 @@ from fdgnn.graphs.graph import Faults, Graph, Kind, Union, join, merge_arcs, rea
 from fdgnn.graphs.smiles import Smiles, SmilesColumn
 from fdgnn.records import cached_property
 from fdgnn.schema import InputSchema
-from fdgnn.texts import counted
+from fdgnn.texts import counted, cut, html_table
 
 __all__ = ["GraphBatch"]
 
@@ -394,6 +394,25 @@ class GraphBatch(Sequence[Graph]):
             parts.append(counted(len(self.descriptors.names), "descriptor"))
         parts += ["weighted"] * (self.weights is not None) + ["directed"] * self.directed
         return f"GraphBatch({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: counts, and the first molecules, if they are molecules."""
+        sizes = np.diff(self.vertex_offsets)
+        rows: dict[str, Any] = {"graphs": len(self), "vertices": self.n_vertices}
+        if len(self):
+            rows["vertices per graph"] = f"{sizes.min()} to {sizes.max()}, mean {sizes.mean():.1f}"
+        rows["edges"] = self.n_arcs if self.directed else self.n_arcs // 2
+        if self.label_values is not None:
+            rows["vertex labels"] = cut(", ".join(map(str, self.label_values.tolist())), 60)
+        if self.features is not None:
+            rows["features per vertex"] = self.features.shape[1]
+        if self.edge_label_values is not None:
+            rows["edge labels"] = cut(", ".join(map(str, self.edge_label_values.tolist())), 60)
+        return f"<div>{self._repr_svg_() or ''}{html_table(rows)}</div>"
+
+    def _repr_svg_(self) -> str | None:
+        """Return a picture of the first molecules; None of graphs that are not molecules."""
+        return None if self.smiles is None or not len(self) else self.smiles.picture()
 
     # ------------------------------------------------------------------ what one asks of it
 

@@ -25,6 +25,7 @@ NOT_MOLECULES = (
     "the graphs do not come from SMILES or RDKit Mols, but the model reads what is computed from "
     "these; pass the molecules, or fit on graphs without them"
 )
+_DRAWN = 8  # molecules in a notebook's picture of a batch
 _LARGEST = 1e12  # beyond which a descriptor says nothing more
 
 
@@ -102,6 +103,12 @@ class SmilesColumn:
     def all(self) -> Floats:
         """All descriptors of RDKit."""
         return self._described("all")
+
+    def picture(self) -> str:
+        """Return a picture of the first molecules, as SVG."""
+        draw = require("rdkit.Chem.Draw", "chem", "molecules")
+        mols = [mol for _, mol in zip(range(_DRAWN), self._mols(), strict=False)]
+        return str(draw.MolsToGridImage(mols, molsPerRow=4, useSVG=True))
 
     def _described(self, which: DescriptorSet) -> Floats:
         _, compute = _calculator(which)

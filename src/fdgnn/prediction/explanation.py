@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,12 +21,19 @@ from fdgnn.datasets.tables import raw_lines
 from fdgnn.exceptions import (
     DatasetFormatError,
     DatasetNotFoundError,
-    GraphError,
     UnknownLabelWarning,
     UnusedDataWarning,
 )
-from fdgnn.explanations import Explanation, VertexGroup, connected_parts, explain, molecule_groups
-from fdgnn.explanations.drawing import draw_explanation, draw_molecule
+from fdgnn.explanations import (
+    Counterfactual,
+    Explanation,
+    VertexGroup,
+    connected_parts,
+    counterfactuals,
+    explain,
+    molecule_groups,
+)
+from fdgnn.explanations.drawing import picture
 from fdgnn.explanations.groups import GroupsOfGraph, atom_symbols, check_smarts, name_of_smarts
 from fdgnn.graphs import Graph, GraphBatch
 from fdgnn.prediction.output import table_writer
@@ -33,6 +41,8 @@ from fdgnn.prediction.predictor import valid_rows
 from fdgnn.records import Record, decode
 
 Cells = dict[str, Any]  # one row of output, by column
+_CHANGES = ("changes", "changed_smiles", "changed_prediction", "flips")
+_LONGEST = 100  # letters of an id in the name of a picture
 
 
 @dataclass(frozen=True)
@@ -49,6 +59,7 @@ class ExplainedRow:
     explanation: Explanation
     smiles: str | None = None
     labels: list[Any] | None = None
+    counterfactuals: Sequence[Counterfactual] = ()
 
 
 def explain_table(
@@ -59,6 +70,7 @@ def explain_table(
     target: str | None,
     edges: bool,
     groups: GroupChoice,
+    n_counterfactuals: int = 0,
 ) -> tuple[list[ExplainedRow], list[Reject]]:
     """Explain the wanted rows of a table, or all of them; return also those that cannot be."""
     usable, rejects = valid_rows(model, table)
@@ -87,8 +99,10 @@ def explain_table(
             "base_score": explanation.base_score,
             "warning": unseen.get(i),
         }
-        labels = _labels(graph, smiles[i])
-        found.append(ExplainedRow(summary, graph, explanation, smiles[i], labels))
+        labels, changed = _labels(graph, smiles[i]), []
+        if n_counterfactuals:
+            changed = counterfactuals(model, [graph], n_most=n_counterfactuals)[0]
+        found.append(ExplainedRow(summary, graph, explanation, smiles[i], labels, changed))
     return found, rejected
 
 
@@ -117,27 +131,36 @@ def _class_called(name: str | None, model: Any) -> Any:
 # ---------------------------------------------------------------------- output
 
 
-def draw_all(explained: Iterable[ExplainedRow], folder: Path) -> None:
-    """Draw each explained graph into a PNG file of the folder, molecules as molecules."""
+def draw_all(explained: Iterable[ExplainedRow], folder: Path, names: dict[str, int]) -> None:
+    """Draw each explained graph, as SVG and PNG, into files of the folder that its id names.
+
+    Characters of an id that file names may not have become ``_``. Where two ids give one name, the
+    later one ends with the number of its row.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for one in explained:
-        path = folder / f"{one.summary['row']}.png"
-        try:
-            if one.smiles is None:
-                raise GraphError("not a molecule")
-            draw_molecule(one.smiles, one.explanation, path)
-        except GraphError:  # or bonds are vertices of their own, and a molecule cannot show these
-            draw_explanation(one.graph, one.explanation, path, labels=one.labels)
+        row, name = one.summary["row"], re.sub(r"[^\w.+-]", "_", str(one.summary["id"]))[:_LONGEST]
+        name = name.strip(".") or str(row)
+        if names.setdefault(name.lower(), row) != row:
+            name = f"{name}-{row}"
+        for ending in (".svg", ".png"):
+            found = picture(one.graph, one.explanation, ending, one.labels)
+            (folder / f"{name}{ending}").write_bytes(found)
 
 
 @contextmanager
 def explanation_writer(
-    output: str, descriptors: bool = False, guard: bool = True, *, as_json: bool = False
+    output: str,
+    descriptors: bool = False,
+    guard: bool = True,
+    *,
+    changes: bool = False,
+    as_json: bool = False,
 ) -> Iterator[Callable[[Iterable[ExplainedRow]], None]]:
     """Yield a function that appends explanations: a row per vertex, or a JSON object per graph.
 
-    Where graphs have descriptors or groups, each of these has a row, too. `guard` and `as_json` are
-    as in `table_writer`.
+    Where graphs have descriptors, groups or counterfactuals (`changes`), each of these has a row,
+    too. `guard` and `as_json` are as in `table_writer`.
     """
     objects = Path(output).suffix == ".jsonl" or (as_json and output == "-")
     with table_writer(output, guard, as_json=as_json) as write:
@@ -150,7 +173,7 @@ def explanation_writer(
             rows = [cells for one in explained for cells in _rows_of(one)]
             names = ("row", "id", "class", "score", "base_score", "warning",
                      "vertex", "label", "group", "vertices", *(["descriptor"] * descriptors),
-                     "contribution", "effect")  # fmt: skip
+                     "contribution", "effect", *(_CHANGES if changes else ()))  # fmt: skip
             write({name: [cells.get(name) for cells in rows] for name in names})
 
         yield write_all
@@ -171,6 +194,18 @@ def _object_of(one: ExplainedRow) -> Cells:
                 "score_without": explanation.score - group.effect,
             }
             for group in explanation.groups
+        ]
+    if one.counterfactuals:
+        cells["counterfactuals"] = [
+            {
+                "changes": list(each.changes),
+                "smiles": each.smiles,
+                "prediction": each.prediction,
+                "score": each.score,
+                "flips": each.flips,
+                "out_of_domain": each.out_of_domain,
+            }
+            for each in one.counterfactuals
         ]
     if explanation.descriptors:
         cells["descriptors"] = dict(explanation.descriptors)
@@ -199,6 +234,9 @@ def _rows_of(one: ExplainedRow) -> Iterator[Cells]:
         }
     for name, value in found.descriptors.items():
         yield one.summary | {"descriptor": name, "contribution": value}
+    for each in one.counterfactuals:
+        told = ("; ".join(each.changes), each.smiles, each.prediction, each.flips)
+        yield one.summary | dict(zip(_CHANGES, told, strict=True)) | {"effect": each.effect}
 
 
 # ---------------------------------------------------------------------- groups of vertices

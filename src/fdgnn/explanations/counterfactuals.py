@@ -1,0 +1,353 @@
+"""Counterfactuals: the smallest changes of a graph that change its predicted class.
+
+All single changes are tried: a vertex or an edge removed, an edge added, a label changed. Of
+molecules these are edits by RDKit, of which only chemically valid molecules in one piece are kept:
+atoms removed, added or replaced by other elements, bonds removed, added or of another order. If
+none changes the class, the changes that come nearest to it are changed once more.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from fdgnn.arrays import Floats
+from fdgnn.exceptions import FDGNNWarning, GraphError
+from fdgnn.explanations.attributions import (
+    checked_model,
+    number_of_score,
+    one_target,
+    signs_of,
+    without_edge,
+)
+from fdgnn.explanations.groups import without_vertices
+from fdgnn.extras import require
+from fdgnn.graphs import Graph
+from fdgnn.graphs.converters import as_batch
+
+_BEAM = 4  # changed graphs that are changed once more
+_MOST_EDITS = 3_000  # of one graph that are tried
+_MOST_LABELS = 12  # that a vertex is relabeled to
+_ELEMENTS = ("C", "N", "O", "F", "S", "Cl", "Br")
+_RINGS = (5, 6)  # atoms of a ring that a new bond closes
+_MOST_BONDS = 4  # of an atom that loses one; a hydrogen at a sulfonyl group is valid, not sensible
+_LOOKED_AT = 5  # times as many counterfactuals as are returned, so that some are in the domain
+
+
+@dataclass(frozen=True, eq=False)
+class Counterfactual:
+    """A changed graph, and what the model predicts for it.
+
+    Attributes
+    ----------
+    changes : tuple of str
+        What was changed, in order. Vertices are numbered as they were before each change.
+    graph : Graph
+    smiles : str or None
+        Of the changed molecule.
+    prediction : class label or float
+    score : float
+        The output for the class that the graph had before; of a regression the number.
+    effect : float
+        By how much the changes raise that score.
+    flips : bool
+        Whether the predicted class is another one; of a regression always False.
+    out_of_domain : str or None
+        Why the changed graph is outside the applicability domain, if it is.
+    """
+
+    changes: tuple[str, ...]
+    graph: Graph
+    smiles: str | None
+    prediction: Any
+    score: float
+    effect: float
+    flips: bool
+    out_of_domain: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    """A changed graph before the model has seen it; of molecules an RDKit Mol."""
+
+    changes: tuple[str, ...]
+    thing: Any
+    key: Any  # equal for equal graphs, as far as that is known
+
+
+def counterfactuals(
+    model: Any, graphs: Any, *, target: Any = None, n_most: int = 3, max_changes: int = 2
+) -> list[list[Counterfactual]]:
+    """Find the smallest changes of each graph that change its predicted class.
+
+    Parameters
+    ----------
+    model : any model of this library, or FDGNNSearchCV
+        Fitted.
+    graphs : GraphBatch or list of graphs
+        Molecules are changed as molecules.
+    target : class label, str, int or pair, optional
+        The class that is wanted; by default any other one. For several targets, the name or the
+        number of one, or a pair of it and a class.
+    n_most : int, default=3
+        How many are returned for each graph, at most.
+    max_changes : int, default=2
+        More than one change is tried only if fewer do not change the class.
+
+    Returns
+    -------
+    list of lists of Counterfactual
+        For each graph, those with the fewest changes, of these first those in the applicability
+        domain, the surest first. If none changes the class, those that come nearest, with `flips`
+        False. Of a regression, the single changes that move the number most, in either direction.
+
+    Examples
+    --------
+    >>> from fdgnn import GraphClassifier, counterfactuals
+    >>> molecules = ["CCO", "CCCO", "CCCCO", "OCCO", "CCN", "CCCN", "CCCCN", "NCCN"] * 3
+    >>> model = GraphClassifier().fit(molecules, (["acid"] * 4 + ["base"] * 4) * 3)
+    >>> first = counterfactuals(model, ["CCCO"], n_most=1)[0][0]
+    >>> first.changes, first.smiles, first.prediction, first.flips
+    (('atom 3: O becomes N',), 'CCCN', 'base', True)
+    """
+    if n_most < 1 or max_changes < 1:
+        raise ValueError("n_most and max_changes are whole numbers, at least 1")
+    model, wanted, _ = one_target(checked_model(model), target)
+    batch = model._check_graphs(graphs)
+    number = None if wanted is None else number_of_score(model, wanted)
+    return [_of_graph(model, graph, number, n_most, max_changes) for graph in batch]
+
+
+def _of_graph(
+    model: Any, graph: Graph, wanted: int | None, n_most: int, max_changes: int
+) -> list[Counterfactual]:
+    classify = model.targets_[0].classes is not None
+    start = _scores(model, [graph])
+    own = int(start[0].argmax()) if classify else 0
+    if wanted == own and classify:
+        return []
+    edit = _edited_molecules if graph.smiles is not None else partial(_edited_graphs, model)
+    thing = graph if graph.smiles is None else _molecule(graph.smiles.text)
+    level, seen = [_Candidate((), thing, None)], {_key(thing)}
+    found: list[tuple[float, Counterfactual]] = []
+    for _ in range(max_changes if classify else 1):
+        edits = [one for each in level for one in _new(edit(each), seen)]
+        made = _predicted(model, graph, edits, float(start[0, own]), own, wanted)
+        found = sorted(found + [each[:2] for each in made], key=lambda each: each[0])
+        if any(one.flips for _, one in found):
+            break
+        level = [each for _, _, each in sorted(made, key=lambda each: each[0])[:_BEAM]]
+    flipping = [one for _, one in found if one.flips]
+    best = (flipping or [one for _, one in found])[: _LOOKED_AT * n_most]
+    return _in_domain_first(model, best)[:n_most]
+
+
+def _predicted(
+    model: Any, graph: Graph, edits: list[_Candidate], before: float, own: int, wanted: int | None
+) -> list[tuple[float, Counterfactual, _Candidate]]:
+    """Return changed graphs that the model takes, each with its margin: the lower, the better."""
+    made: list[tuple[float, Counterfactual, _Candidate]] = []
+    target = model.targets_[0]
+    with warnings.catch_warnings():  # the graph as a whole has been warned about
+        warnings.simplefilter("ignore", FDGNNWarning)
+        valid = model.valid_graphs([_as_graph(each.thing, graph, model) for each in edits])
+        scores = _scores(model, valid.graphs)
+    for row, changed, each in zip(valid.rows.tolist(), valid.graphs, scores, strict=True):
+        score, candidate = float(each[own]), edits[row]
+        if target.classes is None:
+            prediction, margin, flips = score, -abs(score - before), False
+        else:
+            winner = int(each.argmax())
+            prediction = target.classes[winner : winner + 1].tolist()[0]
+            rival = np.delete(each, own).max() if wanted is None else each[wanted]
+            margin = score - float(rival)
+            flips = winner != own if wanted is None else winner == wanted
+        smiles = changed.smiles and changed.smiles.text
+        one = Counterfactual(
+            candidate.changes, changed, smiles, prediction, score, score - before, flips
+        )
+        made.append((margin, one, candidate))
+    return made
+
+
+def _scores(model: Any, graphs: Any) -> Floats:
+    """Return the scores of all classes, or the predicted number: (n_graphs, k)."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FDGNNWarning)
+        return np.asarray(model.outputs(graphs) @ signs_of(model).T)
+
+
+def _in_domain_first(model: Any, chosen: list[Counterfactual]) -> list[Counterfactual]:
+    """Say which counterfactuals are out of domain, and put them after the others."""
+    if not chosen:
+        return []
+    why = model.out_of_domain([one.graph for one in chosen])
+    told = [replace(one, out_of_domain=why.get(i)) for i, one in enumerate(chosen)]
+    return sorted(told, key=lambda one: one.out_of_domain is not None)
+
+
+def _new(edits: Iterator[_Candidate], seen: set[Any]) -> Iterator[_Candidate]:
+    """Yield edits that have not been seen before, up to a limit."""
+    n = 0
+    for one in edits:
+        if one.key is not None and one.key in seen:
+            continue
+        seen.add(one.key)
+        yield one
+        n += 1
+        if n == _MOST_EDITS:
+            return
+
+
+def _as_graph(thing: Any, graph: Graph, model: Any) -> Any:
+    """Return a changed molecule as a graph with the descriptors of the first one."""
+    if isinstance(thing, Graph):
+        return thing
+    smiles = _chem().MolToSmiles(thing)
+    if graph.descriptors is None:
+        return smiles
+    try:
+        return replace(as_batch([smiles], like=model)[0], descriptors=graph.descriptors)
+    except GraphError:  # the model's reading refuses it, which the caller finds again
+        return smiles
+
+
+# ---------------------------------------------------------------------- graphs
+
+
+def _edited_graphs(model: Any, start: _Candidate) -> Iterator[_Candidate]:
+    """Yield a graph after each single change."""
+    graph: Graph = start.thing
+
+    def changed(words: str, other: Graph) -> _Candidate:
+        return _Candidate((*start.changes, words), other, None)
+
+    n, arcs = int(graph.n_vertices or 0), np.asarray(graph.edge_index)
+    for v in range(n if n > 1 else 0):
+        yield changed(f"vertex {v} removed", without_vertices(graph, np.array([v])))
+    edges = {(int(u), int(v)) for u, v in arcs.T if graph.directed or u <= v}
+    for u, v in sorted(edges):
+        yield changed(f"edge {u}-{v} removed", without_edge(graph, u, v))
+    if graph.labels is not None:
+        for v, old in enumerate(graph.labels.tolist()):
+            for new in _vocabulary(model, graph):
+                if new != old:
+                    labels = graph.labels.copy()
+                    labels[v] = new
+                    words = f"vertex {v}: label {old} becomes {new}"
+                    yield changed(words, replace(graph, labels=labels))
+    for u in range(n):
+        for v in range(n if graph.directed else u):
+            if u != v and not {(u, v), (v, u)} & edges:
+                yield changed(f"edge {v}-{u} added", _with_edge(graph, v, u))
+
+
+def _vocabulary(model: Any, graph: Graph) -> list[Any]:
+    """Return the labels that the model knows; of many, those of the graph."""
+    known = [getattr(fitted.encoder, "vocabulary_", None) for fitted in model.estimators_]
+    words = next((list(each) for each in known if each is not None), [])
+    if len(words) <= _MOST_LABELS:
+        return words
+    assert graph.labels is not None
+    return [label for label in dict.fromkeys(graph.labels.tolist()) if label in set(words)]
+
+
+def _with_edge(graph: Graph, u: int, v: int) -> Graph:
+    """Add an edge, with the commonest label and the mean weight of the others."""
+    pairs = [(u, v)] if graph.directed else [(u, v), (v, u)]
+    arcs = np.concatenate([np.asarray(graph.edge_index), np.array(pairs).T], axis=1)
+    weights, labels = graph.weights, graph.edge_labels
+    if weights is not None:
+        own = float(np.mean(weights)) if len(weights) else 1.0
+        weights = np.append(weights, [own] * len(pairs))
+    if labels is not None and len(labels):
+        values, counts = np.unique(labels, return_counts=True)
+        labels = np.append(labels, [values[counts.argmax()]] * len(pairs))
+    return replace(graph, edge_index=arcs, weights=weights, edge_labels=labels)
+
+
+# ---------------------------------------------------------------------- molecules
+
+
+def _chem() -> Any:
+    return require("rdkit.Chem", "chem", "Counterfactuals of molecules")
+
+
+def _molecule(smiles: str) -> Any:
+    return _chem().MolFromSmiles(smiles)
+
+
+def _key(thing: Any) -> Any:
+    return None if isinstance(thing, Graph) else _chem().MolToSmiles(thing)
+
+
+def _edited_molecules(start: _Candidate) -> Iterator[_Candidate]:
+    """Yield a molecule after each single change that leaves a valid molecule in one piece."""
+    Chem = _chem()
+    with require("rdkit.rdBase", "chem", "Counterfactuals of molecules").BlockLogs():
+        pieces = len(Chem.GetMolFrags(start.thing))
+        for words, edited in _molecule_edits(Chem, start.thing):
+            try:
+                mol = edited.GetMol()
+                for atom in mol.GetAtoms():  # valences are counted anew
+                    atom.SetNoImplicit(False)
+                Chem.SanitizeMol(mol)
+                smiles = Chem.MolToSmiles(mol)
+                valid = Chem.MolFromSmiles(smiles) is not None
+            except (ValueError, RuntimeError):
+                continue
+            if valid and mol.GetNumAtoms() and len(Chem.GetMolFrags(mol)) <= pieces:
+                yield _Candidate((*start.changes, words), mol, smiles)
+
+
+def _molecule_edits(Chem: Any, mol: Any) -> Iterator[tuple[str, Any]]:
+    """Yield molecules after each single change, in words, whether they are valid or not."""
+    orders = {
+        "single": Chem.BondType.SINGLE,
+        "double": Chem.BondType.DOUBLE,
+        "triple": Chem.BondType.TRIPLE,
+    }
+    atoms, bonds = list(mol.GetAtoms()), list(mol.GetBonds())
+    for atom in atoms:
+        v, old = atom.GetIdx(), atom.GetSymbol()
+        edited = Chem.RWMol(mol)
+        edited.RemoveAtom(v)
+        yield f"atom {v} ({old}) removed", edited
+        for new in _ELEMENTS:
+            if new != old and not (new == "S" and atom.GetDegree() > 2):
+                edited = Chem.RWMol(mol)
+                own = edited.GetAtomWithIdx(v)
+                own.SetAtomicNum(Chem.GetPeriodicTable().GetAtomicNumber(new))
+                own.SetFormalCharge(0)
+                own.SetNumExplicitHs(0)
+                yield f"atom {v}: {old} becomes {new}", edited
+        if atom.GetTotalNumHs():
+            for new in _ELEMENTS:
+                edited = Chem.RWMol(mol)
+                added = edited.AddAtom(Chem.Atom(new))
+                edited.AddBond(v, added, Chem.BondType.SINGLE)
+                edited.GetAtomWithIdx(v).SetNumExplicitHs(0)
+                yield f"{new} added at atom {v} ({old})", edited
+    for bond in bonds:
+        ends = bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()
+        place = f"{ends[0]}-{ends[1]}"
+        if all(atoms[v].GetTotalValence() <= _MOST_BONDS for v in ends):
+            edited = Chem.RWMol(mol)
+            edited.RemoveBond(*ends)
+            yield f"bond {place} removed", edited
+        for name, order in orders.items():
+            if bond.GetBondType() != order and not bond.GetIsAromatic():
+                edited = Chem.RWMol(mol)
+                edited.GetBondBetweenAtoms(*ends).SetBondType(order)
+                yield f"bond {place} becomes {name}", edited
+    distances = Chem.GetDistanceMatrix(mol)
+    for u, v in np.argwhere(np.isin(distances, [size - 1 for size in _RINGS])).tolist():
+        if u < v and atoms[u].GetTotalNumHs() and atoms[v].GetTotalNumHs():
+            edited = Chem.RWMol(mol)
+            edited.AddBond(u, v, Chem.BondType.SINGLE)
+            yield f"bond {u}-{v} added", edited
