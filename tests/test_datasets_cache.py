@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*attributes of vertices are not
 @pytest.fixture(autouse=True)
 def cache_folder(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("FDGNN_CACHE", str(tmp_path / "cache"))
-    home._told.clear()
+    home._warned.clear()
     return tmp_path / "cache"
 
 

@@ -24,7 +24,7 @@ def test_the_docs_list_each_limit_with_its_reason(limit):
         shown = limit.in_words.split("(")[0]
     value = f"{limit.default:,}" if isinstance(limit.default, int) else f"{limit.default:g}"
     assert value in shown
-    rows = (DOCS / "limits.md").read_text(encoding="utf-8").splitlines()
+    rows = (DOCS / "reference" / "limits.md").read_text(encoding="utf-8").splitlines()
     (reason,) = [
         row.split(" | ")[2] for row in rows if row.startswith(f"| `{limit.name}` | {value} |")
     ]
@@ -32,7 +32,7 @@ def test_the_docs_list_each_limit_with_its_reason(limit):
 
 
 def test_the_docs_list_nothing_else():
-    rows = (DOCS / "limits.md").read_text(encoding="utf-8").splitlines()
+    rows = (DOCS / "reference" / "limits.md").read_text(encoding="utf-8").splitlines()
     assert [row.split("`")[1] for row in rows if row.startswith("| `")] == list(limits.ALL)
 
 

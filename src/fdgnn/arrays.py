@@ -17,11 +17,11 @@ Ints = npt.NDArray[np.int64]
 Array = npt.NDArray[Any]
 Features = Floats | sp.csr_array  # (n_graphs, n_features), dense or sparse
 
-ROUNDING = 1e-12  # of the squared length of rows: a smaller difference of them is no number
+ROUNDING = 1e-12  # of the squared length of rows: a smaller difference is rounding
 
 
 def frozen(*arrays: Array) -> tuple[Array, ...]:
-    """Make arrays read-only, and give them back."""
+    """Make arrays read-only, and return them."""
     for array in arrays:
         array.setflags(write=False)
     return arrays
@@ -33,7 +33,7 @@ def largest_of(values: Array) -> float:
 
 
 def is_unknown(value: Any) -> bool:
-    """Tell None, NaN, and pandas' NA, which is not even unequal to itself."""
+    """Return whether a value is None, NaN, or pandas' NA, which is not even unequal to itself."""
     same = None if value is None else value == value
     return not (isinstance(same, bool | np.bool_) and same)
 
@@ -73,7 +73,7 @@ def ranges(starts: Ints, lengths: Ints) -> Ints:
 
 
 def prefixed(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
-    """Put a prefix and a point before the names of arrays."""
+    """Return arrays with a prefix and a point before their names."""
     return {f"{prefix}.{name}": array for name, array in arrays.items()}
 
 
@@ -87,7 +87,7 @@ def grouped(arrays: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
 
 
 def entries_of(matrix: Features, rows: Array, columns: Array) -> Floats:
-    """Give entries of a dense matrix, or of a CSR matrix with ascending columns in each row.
+    """Return entries of a dense matrix, or of a CSR matrix with ascending columns in each row.
 
     ``rows`` and ``columns`` are of one shape, or broadcast to one. What a sparse matrix does not
     hold is 0.
@@ -114,7 +114,7 @@ def spread(matrix: Features) -> float:
 
 
 def dense(matrix: Features) -> Floats:
-    """Give a matrix as an array."""
+    """Return a matrix as a dense array."""
     return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix)
 
 
@@ -157,7 +157,7 @@ def read_arrays(path: Path, wanted: Callable[[str], bool] | None = None) -> dict
 
 
 def _n_listed(file: IO[bytes]) -> int:
-    """How many members a zip file without a comment says that it has; -1 if it says nothing."""
+    """Return the number of members that a zip file without a comment lists; -1 if it lists none."""
     file.seek(-22, os.SEEK_END)
     end = file.read()
     return int.from_bytes(end[10:12], "little") if end.startswith(b"PK\5\6") else -1

@@ -5,7 +5,7 @@
     FDGNNError
     ├── GraphError (ValueError)                 a graph that cannot be used as it is
     │   └── UnknownLabelError                    a vertex label that the model does not know
-    ├── FeatureError (ValueError)               features of an encoder that cannot be used
+    ├── FeatureError (ValueError)               invalid features of an encoder
     ├── DatasetError
     │   ├── DatasetNotFoundError (LookupError)  no such name, file or folder
     │   ├── DatasetFormatError (ValueError)     the file is there but cannot be right

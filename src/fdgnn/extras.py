@@ -69,7 +69,7 @@ def install_advice(extra: str, library: str | None = None) -> str:
 
 @contextmanager
 def _some_home() -> Iterator[None]:
-    """Let libraries that look for the user's home find one, where there is none.
+    """Set a home directory for libraries that look for one, where there is none.
 
     Some libraries do when they are imported, for example data that nobody asked for. The directory
     does not exist, so that nothing is read from it.

@@ -21,7 +21,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # no file is na
 
 
 def expanduser(path: str | os.PathLike[str]) -> Path:
-    """Put the user's home in the place of a ``~`` at the beginning.
+    """Replace a ``~`` at the beginning by the user's home directory.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def _is_held(descriptor: int, lock: Path) -> bool:
 
 
 def is_leftover(path: Path) -> bool:
-    """Tell whether a process that was killed has left this file while it wrote another."""
+    """Return whether a process that was killed has left this file while it wrote another."""
     return path.name.startswith(".") and path.suffix == ".part"
 
 

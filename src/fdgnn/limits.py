@@ -1,7 +1,7 @@
-"""Limits: the most that a graph, a file or a model may ask for.
+"""Limits on graphs, files and models.
 
-Files travel between people, and a few bytes can ask for hours or for all memory. What is beyond a
-limit is refused, and the message names the limit. An environment variable of that name changes
+A few bytes in a file can take hours or all memory. What is beyond a
+limit is rejected, and the message names the limit. An environment variable of that name changes
 it, and so does `changed`, for a part of a program. docs/reference/limits.md lists all limits,
 each with its reason.
 
@@ -37,7 +37,7 @@ class Limit:
         Of the limit, and of the environment variable that changes it.
     default : int or float
     words : str
-        What a message says, with the value in the place of ``{}``.
+        The text of messages, with ``{}`` for the value.
     """
 
     name: str
@@ -55,13 +55,13 @@ class Limit:
 
     @property
     def in_words(self) -> str:
-        """What a message says of the limit."""
+        """The limit in a message."""
         value = self.value
         text = f"{value:,}" if isinstance(value, int) else f"{value:g}"
         return f"{self.words.format(text)} ({self.name})"
 
     def is_below(self, found: Any) -> bool:
-        """Tell whether something is beyond the limit; NaN is."""
+        """Return whether something is beyond the limit; NaN is."""
         return not found <= self.value
 
 

@@ -1,4 +1,4 @@
-"""How graphs are read: what a user asks for (`ReadOptions`), and what a file turned out to hold.
+"""Options for reading graphs (`ReadOptions`), and what was inferred from a file (`InputSchema`).
 
 A file may leave much open: whether ``3`` is a label or a weight shows only beside ``0.5``. An
 `InputSchema` is the same options with nothing left open. A model remembers the schema of its
@@ -44,7 +44,7 @@ _UNDECIDED = (None, "auto", ())
 
 
 class ReadOptions(Record, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True):
-    """How to read graphs from a file or folder; the defaults are inferred from the data.
+    """Options for reading graphs from a file or folder; the defaults are inferred from the data.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ class ReadOptions(Record, frozen=True, kw_only=True, omit_defaults=True, repr_om
 class InputSchema(
     ReadOptions, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
 ):
-    """How graphs were read: the options, with nothing left open, and what the data has.
+    """Input schema: the options with which graphs were read, complete, and what the data has.
 
     Attributes
     ----------
@@ -275,7 +275,7 @@ class InputSchema(
 
     @property
     def vertices_in_words(self) -> str:
-        """What vertices carry."""
+        """The data of vertices."""
         if self.vertex == "none":
             return "nothing"
         if self.vertex == "labels":
@@ -285,7 +285,7 @@ class InputSchema(
 
     @property
     def edges_in_words(self) -> str:
-        """What is read of the edges."""
+        """The data of edges that is read."""
         if self.edge_labels == "ignore":
             return "nothing"
         whole = self.edge_labels == "labels" and self.edge_kind == "number"

@@ -1,7 +1,7 @@
 """The process that reads a Parquet or Arrow file for `fdgnn.datasets.arrow`, and may die of it.
 
-It is run as a script: it imports pyarrow, and nothing of fdgnn or NumPy, which take longer. It is
-told what to do, and answers, in lines of JSON; the rows follow as an Arrow stream. SIGINT is for
+It is run as a script: it imports pyarrow, and nothing of fdgnn or NumPy, which take longer. It
+gets its task, and answers, in lines of JSON; the rows follow as an Arrow stream. SIGINT is for
 the parent, which ends this process.
 """
 
@@ -16,7 +16,7 @@ from typing import IO, Any
 
 
 def main(told: IO[bytes], answers: IO[bytes], complaints: IO[bytes]) -> int:
-    """Answer with the names of the columns, then with the rows of those that are asked for."""
+    """Write the names of the columns, then the rows of those that are requested."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         _serve(told, answers)
@@ -96,7 +96,7 @@ class _Parquet:
         return found
 
     def batches(self, wanted: Sequence[str]) -> Iterable[Any]:
-        """Give so many rows at a time that their entries fit in memory.
+        """Return batches of so many rows that their entries fit in memory.
 
         A few bytes can say "a million times the same entry".
         """
@@ -129,7 +129,7 @@ class _Arrow:
         return 0
 
     def batches(self, wanted: Sequence[str]) -> Iterator[Any]:
-        """Give some rows at a time."""
+        """Yield some rows at a time."""
         for batch in self._batches:
             batch.validate()
             for start in range(0, len(batch), self._rows):

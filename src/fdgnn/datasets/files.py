@@ -14,7 +14,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import IO, Any, cast
 
@@ -43,7 +43,7 @@ DAMAGE = (
 
 @dataclass
 class Expansion:
-    """How far a packed file expands: what is unpacked is counted, and too much is refused."""
+    """Expansion of a packed file: unpacked bytes are counted, and too many raise an error."""
 
     name: str
     packed: int  # bytes
@@ -63,7 +63,7 @@ class Expansion:
 
 @contextmanager
 def open_unpacked(path: Path) -> Iterator[tuple[IO[bytes], Expansion | None]]:
-    """Open a file, packed by gzip or not; whoever reads a packed one counts what it gives."""
+    """Open a file, packed by gzip or not; the reader of a packed one counts its bytes."""
     with path.open("rb") as stream:
         packed = stream.read(2) == GZIP
         stream.seek(0)
@@ -89,8 +89,8 @@ class TextFile:
         Blank lines at the end of the file are left out. An empty file yields nothing.
         """
         rest = b""
-        for piece in self._pieces():
-            rest += piece
+        for part in self._parts():
+            rest += part
             cut = rest.rstrip().rfind(b"\n")
             if cut >= 0:
                 yield rest[:cut]
@@ -100,13 +100,13 @@ class TextFile:
         if rest.strip():
             yield rest.rstrip()
 
-    def _pieces(self) -> Iterator[bytes]:
+    def _parts(self) -> Iterator[bytes]:
         n_read = 0
         try:
             with self.open() as stream:
-                while piece := stream.read(BLOCK):
-                    n_read += len(piece)
-                    yield piece
+                while part := stream.read(BLOCK):
+                    n_read += len(part)
+                    yield part
         except DAMAGE as error:
             raise _damaged(self.name, error) from error
         if n_read != self.size:
@@ -117,7 +117,7 @@ class TextFile:
 
 @contextmanager
 def open_dataset(path: Path) -> Iterator[dict[str, TextFile]]:
-    """Give the text files of the one TU dataset in a folder or zip, by kind (``"A"``, ...)."""
+    """Yield the text files of the one TU dataset in a folder or zip, by kind (``"A"``, ...)."""
     if path.is_dir():
         yield _by_kind(_folder_files(path), path)
     elif path.is_file():
@@ -161,7 +161,7 @@ def _damaged(name: str, error: Exception) -> DatasetFormatError:
 
 
 def check_archive(members: list[zipfile.ZipInfo], path: Path) -> None:
-    """Refuse archives that would write outside their folder or fill the disk if unpacked."""
+    """Raise UnsafeArchiveError for archives that leave their folder or expand too far."""
     for info in members:
         name = info.filename.replace("\\", "/")
         absolute = PurePosixPath(name).is_absolute() or bool(PureWindowsPath(name).drive)
@@ -211,8 +211,15 @@ class Stream:
     expansion: Expansion | None = None  # of a packed one, where its size is known
 
     @classmethod
+    def standard_input(cls) -> Stream:
+        """Wrap standard input."""
+        if sys.stdin is None or sys.stdin.closed:
+            raise DatasetFormatError("standard input: it is closed; give the name of a file")
+        return replace(cls.of(sys.stdin), name="standard input")
+
+    @classmethod
     def of(cls, file: Any) -> Stream:
-        """Take a file that is open for reading, text or binary."""
+        """Wrap a file that is open for reading, text or binary."""
         name = getattr(file, "name", None)
         name = name if isinstance(name, str) else f"the open {type(file).__name__}"
         try:
@@ -234,12 +241,12 @@ class Stream:
 
 
 def is_stream(given: Any) -> bool:
-    """Tell whether something is an open file."""
+    """Return whether something is an open file."""
     return hasattr(given, "read") and not hasattr(given, "columns")
 
 
 def _as_bytes(file: Any) -> IO[bytes]:
-    """Give a stream of bytes whose beginning can be looked at."""
+    """Return a stream of bytes whose beginning can be read twice."""
     if isinstance(file, io.TextIOBase):
         below = getattr(file, "buffer", None)
         if below is None:  # a StringIO is in memory anyway
@@ -309,10 +316,10 @@ def recognize(path: str | os.PathLike[str] | Stream, format: str | None = None) 
     """Find the format: as given, else by the name, else by the first bytes."""
     if format is not None and format not in FORMATS:
         raise ValueError(f"format={format!r}: expected one of {', '.join(FORMATS)}")
+    if str(path) == STANDARD_INPUT:
+        path = Stream.standard_input()
     if isinstance(path, Stream):
         return Found(_of_stream(path, format), [path])
-    if str(path) == STANDARD_INPUT:
-        return Found(_of_standard_input(format), [STANDARD_INPUT])
     place = expanduser(path)
     if place.is_dir():
         return _in_folder(place, format)
@@ -329,7 +336,7 @@ def recognize(path: str | os.PathLike[str] | Stream, format: str | None = None) 
 
 
 def regular_files(where: str | Path, found: Iterable[Path]) -> list[Path]:
-    """Give the files among what was found in a place, and tell of what cannot be read.
+    """Return the files among the paths of a place, and warn of what cannot be read.
 
     These are pipes, devices and links to nothing, and folders with the name of a file, such as
     ``part.csv``. Other folders are usual.
@@ -359,38 +366,16 @@ def _what_it_is(path: Path) -> str:
     return "a device or a socket" if path.exists() else "a link to nothing"
 
 
-def _of_standard_input(format: str | None) -> str:
-    found = format or ("jsonl" if _peeked().startswith(b"{") else "csv")
-    return _streamed("standard input", found)
-
-
 def _of_stream(stream: Stream, format: str | None) -> str:
     """Find the format of an open file: as given, by its name, or else CSV or JSON lines."""
     named = SUFFIXES.get(_suffix(Path(stream.name)))
     found = format or named or ("jsonl" if stream.start.startswith(b"{") else "csv")
-    return _streamed(stream.name, found)
-
-
-def _streamed(name: str, format: str) -> str:
-    if format not in STREAMED:
+    if found not in STREAMED:
         known = ", ".join(STREAMED)
         raise DatasetFormatError(
-            f"{name}: it cannot be {format}, only {known}; give the name of a file"
+            f"{stream.name}: it cannot be {found}, only {known}; give the name of a file"
         )
-    return format
-
-
-def standard_input() -> IO[bytes]:
-    """Return standard input, as bytes."""
-    if sys.stdin is None or sys.stdin.closed:
-        raise DatasetFormatError("standard input: it is closed; give the name of a file")
-    return sys.stdin.buffer
-
-
-def _peeked() -> bytes:
-    """Look at the first bytes of standard input without consuming them."""
-    peek = getattr(standard_input(), "peek", None)
-    return bytes(peek(8)).lstrip() if peek else b""
+    return found
 
 
 def _of_file(path: Path) -> str:
@@ -482,7 +467,7 @@ def split_name(place: str) -> tuple[str, str]:
 
 @contextmanager
 def fetched_shard(place: str) -> Iterator[Path]:
-    """Give a shard as a file of this machine; messages name it as the user did, not its copy."""
+    """Yield a shard as a local file; messages name it as the user did, not its copy."""
     with places.fetched(place) as path:
         try:
             yield path

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fdgnn.datasets.files import TextFile
 
 NOWHERE = Path(os.devnull) / "fdgnn"  # holds nothing, and nothing can be written there
-_told: set[tuple[str, Path]] = set()  # what cannot be kept, and where: each is told once
+_warned: set[tuple[str, Path]] = set()  # what cannot be kept, and where: one warning each
 URL = "https://www.chrsmrrs.com/graphkerneldatasets/{name}.zip"
 
 KNOWN_NAMES = (
@@ -75,9 +75,9 @@ def warn_not_cached(what: str, again: str, directory: Path, error: OSError) -> N
 
     `again` says what follows from that: "they will be parsed".
     """
-    if (what, directory) in _told:
+    if (what, directory) in _warned:
         return
-    _told.add((what, directory))
+    _warned.add((what, directory))
     nowhere = NOWHERE in (directory, *directory.parents)
     why = "there is no home directory" if nowhere else error.strerror or error
     where = "" if nowhere else f" in {directory}"
@@ -121,7 +121,7 @@ def find_local(name: str, home: Path) -> Path | None:
 
 
 def _is_path(name: str) -> bool:
-    """Tell paths from names; a known name is never read as a folder of the working directory."""
+    """Return whether a name is a path; a known name is never a folder of the working directory."""
     if "/" in name or os.sep in name or name.endswith(".zip"):
         return True
     return name not in KNOWN_NAMES and Path(name).is_dir()
@@ -140,7 +140,7 @@ def _places_in_grakel(name: str) -> list[Path]:
 
 
 def no_such_name(name: str) -> str:
-    """Say that something is no known name of a dataset either; nothing of what can only be a path.
+    """Return the end of a message: it is no known dataset either; empty for what is only a path.
 
     >>> no_such_name("gone.csv")
     ''
@@ -149,8 +149,8 @@ def no_such_name(name: str) -> str:
         return ""
     nearest = _nearest(name, KNOWN_NAMES)
     hint = f"did you mean {nearest!r}? " if nearest else ""
-    told = "no known name of the TU collection, such as MUTAG"
-    return f", and {told}; {hint}`fdgnn datasets` lists them"
+    known = "no known name of the TU collection, such as MUTAG"
+    return f", and {known}; {hint}`fdgnn datasets` lists them"
 
 
 def _nearest(name: str, known: Iterable[str]) -> str | None:
@@ -166,8 +166,8 @@ def _unknown(name: str, home: Path) -> str:
     hint = f"did you mean {nearest!r}? " if nearest else ""
     if Path(name).is_file():
         return (
-            f"{name}: it is no TU folder or zip; `fdgnn fit` takes other files, and tells their "
-            "accuracy by nested cross-validation"
+            f"{name}: it is no TU folder or zip; `fdgnn fit` takes other files, and measures "
+            "their accuracy by nested cross-validation"
         )
     return (
         f"no dataset {name!r}: {hint}It is neither among the known names nor in {home}; "
@@ -202,7 +202,7 @@ def _download(name: str, home: Path, *, allowed: bool) -> Path:
             if not zipfile.is_zipfile(file):
                 raise DownloadError("the answer is not a complete zip file")
     except OSError as error:
-        # Libraries wrap a missing network four times, and tell all of it.
+        # Libraries wrap a missing network four times, and show all of it.
         lost = type(error).__name__ == "ConnectionError"
         reason = f"{urlsplit(url).netloc} cannot be reached" if lost else str(error)
         raise DownloadError(f"{name} could not be downloaded ({reason}); {remedy}") from None
@@ -224,7 +224,7 @@ def _fetch(url: str, file: IO[bytes]) -> None:
 
 
 class _Limited:
-    """A file that refuses to grow past a limit."""
+    """A file that cannot grow past a limit."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file, self.written = file, 0

@@ -36,7 +36,7 @@ class MoleculeColumn:
 
 
 def bonds_of(edge_labels: EdgeChoice) -> Any:
-    """Say what is read of bonds; types, unless something else is asked for."""
+    """Return what is read of bonds; types by default."""
     return BONDS["labels" if edge_labels == "auto" else edge_labels]
 
 

@@ -33,7 +33,7 @@ def network_rows(name: str, files: Sequence[Path], options: ReadOptions) -> File
 
 
 def _labeled_rows(folder: Path, files: Sequence[Path]) -> tuple[list[str], list[Any]]:
-    """Return one row per line of the folder's table; files that it does not name are bad rows."""
+    """Return one row per line of the folder's table; files without a line are invalid rows."""
     tables = [
         path
         for path in sorted(folder.iterdir())
@@ -86,9 +86,9 @@ def _naming_column(
 
 
 def network_reader(options: ReadOptions) -> Callable[[Mapping[str, Any]], RawGraph]:
-    """Make a function from a row to the graph in its file; it raises `GraphError` on a bad file.
+    """Return a function from a row to the graph in its file; it may raise `GraphError`.
 
-    The first file that can be read says which attributes are read from all of them.
+    The first valid file decides which attributes are read from all files.
     """
     nx = require("networkx", "interop", "GraphML files")
     chosen: list[tuple[list[str], str | None]] = []
@@ -149,7 +149,7 @@ def _content(path: Path) -> bytes:
 
 
 def _vertex_attributes(graph: Any, path: Path, options: ReadOptions) -> list[str]:
-    """Choose the attributes to read: those asked for, else ``label``, else the only one."""
+    """Choose the attributes to read: those in the options, else ``label``, else the only one."""
     if options.vertex == "none":
         return []
     if options.vertex_attributes:
@@ -184,7 +184,7 @@ def _warn_of_others(
 
 
 def _edge(graph: Any, options: ReadOptions) -> str | None:
-    """Choose the attribute of edges: the one asked for, else one that all edges have."""
+    """Choose the attribute of edges: the one in the options, else one that all edges have."""
     if options.edge_labels == "ignore":
         return None
     if options.edge_attribute is not None:

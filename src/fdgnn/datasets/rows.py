@@ -212,7 +212,7 @@ def target_array(values: list[Any], text_only: bool) -> Array:
 
 
 def plain(value: Any) -> Any:
-    """Take a single entry out of its lists and arrays."""
+    """Return a single entry without its lists and arrays."""
     while isinstance(value, list | tuple | np.ndarray) and len(value) == 1:
         value = value[0]
     return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
@@ -243,7 +243,7 @@ class Change:
         The SMILES of the file, and that of the molecule that was read.
     steps : tuple of str
         What was done: "fragment", "charge", "tautomer", "stereo";
-        `fdgnn.graphs.molecules.STEPS` says it in words.
+        `fdgnn.graphs.molecules.STEPS` has the words.
     """
 
     row: int
@@ -260,35 +260,35 @@ class GraphTable:
     Attributes
     ----------
     graphs : GraphBatch or None
-        The graphs of the good rows; None if no row is good.
+        The graphs of the valid rows; None if no row is valid.
     y : array or None
-        The targets of the good rows, if they were asked for: integers, reals or text. Several
+        The targets of the valid rows, if any were named: integers, reals or text. Several
         targets are a table of objects (n_graphs, n_targets), None where a value is missing.
     ids : tuple
-        For each row, good or bad: what the id column says, or the row's number, from 0.
+        For each row, valid or not: its entry in the id column, or its number, from 0.
     rows : (n_graphs,) int64
-        Positions of the good rows among all `n_rows` rows: ``out[table.rows] = predictions``
+        Positions of the valid rows among all `n_rows` rows: ``out[table.rows] = predictions``
         puts each prediction in its place.
     rejects : tuple of Reject
-        The bad rows.
+        The invalid rows.
     start : int
         The number of the table's first row in the file.
     smiles : tuple of str, or None
-        The good rows' SMILES, if they are molecules: as in the file or, where standardization
+        The valid rows' SMILES, if they are molecules: as in the file or, where standardization
         changed a molecule, that of the changed one. Its atoms, from left to right, are vertices.
     schema : InputSchema or None
         How the graphs were read; None as long as no row could be read.
     columns : dict of tuples
-        The good rows' values in the further columns that were asked for, as they stand in the
+        The valid rows' values in the further columns of `columns`, as they stand in the
         file; None where a row has none.
     changes : tuple of Change
-        The good rows' molecules that standardization changed.
+        The valid rows' molecules that standardization changed.
     targets : tuple of str
         The names of several targets.
     id_column : str or None
-        The column that names the rows, if one was asked for, or known from a model.
+        The column that names the rows, if the user or the model names one.
     cells : dict of tuples
-        For each row, good or bad: what stands in `columns`, and in the column of the SMILES.
+        For each row, valid or not: its entries in `columns`, and in the column of the SMILES.
     """
 
     graphs: GraphBatch | None
@@ -307,7 +307,7 @@ class GraphTable:
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are, good and bad."""
+        """The number of rows, valid and invalid."""
         return len(self.ids)
 
     def of_target(self, name: str) -> GraphTable:
@@ -401,8 +401,8 @@ class ChunkReader:
             rejects |= joined.faults
         self._check_rejects(start, ids, rejects)
         # 4. The valid rows.
-        good = [i for i in range(len(rows)) if i not in rejects]
-        found: list[Any] = [targets.get(i) for i in good]
+        valid = [i for i in range(len(rows)) if i not in rejects]
+        found: list[Any] = [targets.get(i) for i in valid]
         text = file.text_only
         several, n_targets = options.has_several, len(options.targets)
         y = target_table(found, n_targets, text) if several else target_array(found, text)
@@ -417,17 +417,17 @@ class ChunkReader:
             graphs=None if joined is None else joined.graphs,
             y=y if options.targets else None,
             ids=tuple(ids),
-            rows=np.array(good, dtype=np.int64),
+            rows=np.array(valid, dtype=np.int64),
             rejects=tuple(Reject(start + i, ids[i], why) for i, why in sorted(rejects.items())),
             start=start,
-            smiles=tuple(molecules[i].smiles or "" for i in good)
+            smiles=tuple(molecules[i].smiles or "" for i in valid)
             if file.source == "molecules"
             else None,
             schema=None if joined is None else joined.schema,
-            columns={name: tuple(cells[name][i] for i in good) for name in options.columns},
+            columns={name: tuple(cells[name][i] for i in valid) for name in options.columns},
             changes=tuple(
                 Change(start + i, ids[i], own.given or "", own.smiles or "", own.changes)
-                for i in good
+                for i in valid
                 if (own := molecules.get(i)) is not None and own.changes
             ),
             targets=options.targets if several else (),
@@ -669,7 +669,7 @@ def _nothing_carried(use: EdgeChoice) -> DatasetFormatError:
 
 
 def lists_pairs(raws: Sequence[RawGraph]) -> bool:
-    """Tell whether most rows list pairs; a row with two edges could be read both ways."""
+    """Return whether most rows list pairs; a row with two edges could be read both ways."""
     shapes = [raw.edges.shape for raw in raws if raw.edges.ndim == 2 and raw.edges.size]
     pairs = sum(shape[1] == 2 and shape[0] != 2 for shape in shapes)
     columns = sum(shape[0] == 2 and shape[1] != 2 for shape in shapes)

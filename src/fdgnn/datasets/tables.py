@@ -33,7 +33,6 @@ from fdgnn.datasets.files import (
     Expansion,
     Stream,
     open_unpacked,
-    standard_input,
 )
 from fdgnn.datasets.rows import BadRow, Row
 from fdgnn.exceptions import DatasetError, DatasetFormatError, GraphError, warn_unused
@@ -55,7 +54,7 @@ SIZE, VERTICES, ARCS = ("num_nodes",), ("node_feat", "x"), ("edge_attr", "edge_w
 
 
 def is_graph_table(columns: Sequence[str]) -> bool:
-    """Tell whether the rows of a table with these columns hold graphs."""
+    """Return whether the rows of a table with these columns are graphs."""
     return EDGES in columns
 
 
@@ -241,12 +240,12 @@ def _size(value: Any, column: str) -> int | None:
 
 
 def is_frame(given: Any) -> bool:
-    """Tell whether something is a pandas or polars data frame."""
+    """Return whether something is a pandas or polars data frame."""
     return hasattr(given, "columns") and hasattr(given, "__getitem__")
 
 
 def frame_table(frame: Any) -> Table:
-    """Give the columns of a data frame, and a function from the wanted ones to rows."""
+    """Return the columns of a data frame, and a function from the wanted ones to rows."""
     if not hasattr(frame, "shape"):
         raise DatasetFormatError(f"a {type(frame).__name__} has no rows yet; collect() it first")
     keys = {str(key): key for key in frame.columns}
@@ -261,7 +260,7 @@ def frame_table(frame: Any) -> Table:
 
 
 def _cells(column: Any) -> list[Any]:
-    """Give the values of a column; those that pandas calls missing are None."""
+    """Return the values of a column; those that pandas calls missing are None."""
     values: list[Any] = column.to_list()
     if not hasattr(column, "isna"):
         return values
@@ -269,7 +268,7 @@ def _cells(column: Any) -> list[Any]:
 
 
 def is_molecule_list(given: Any) -> bool:
-    """Tell whether something is a list of SMILES or of RDKit Mols.
+    """Return whether something is a list of SMILES or of RDKit Mols.
 
     Some may be missing: None, or a number, as data frames have NaN there.
     """
@@ -282,7 +281,7 @@ def is_molecule_list(given: Any) -> bool:
 
 
 def molecule_table(molecules: Any) -> Table:
-    """Give a list of molecules as a table with one column of SMILES."""
+    """Return a list of molecules as a table with one column of SMILES."""
 
     def rows(wanted: Sequence[str]) -> Iterator[Row]:
         return ({SMILES: as_smiles(each)} for each in molecules)
@@ -305,19 +304,19 @@ def as_smiles(molecule: Any) -> Any:
 LOOK_AHEAD = 100  # rows whose keys are the columns; also the lines that a quoted field may span
 
 Columns = list[str]
-Source = str | Path | Stream  # "-" is standard input
+Source = str | Path | Stream
 Line = str | BadRow  # a line as text, or one that is too long
 LINE = 256  # bytes that a short line of a packed file counts as: a row takes that in memory
 BLANK = BadRow("its line is blank")
 
 
 def name_of(path: str | os.PathLike[str] | Stream) -> str:
-    """Say how messages name a file."""
+    """Return the name of a file in messages."""
     return "standard input" if str(path) == STANDARD_INPUT else str(path)
 
 
 def read_lines(path: Source) -> Iterator[Line]:
-    """Yield the lines without their ends; one that is too long is a bad row.
+    """Yield the lines without their ends; one that is too long is an invalid row.
 
     A blank line is an empty text, so that the lines after it keep their numbers. Those before the
     first line that is not blank, and after the last one, are left out. Bytes that are not UTF-8
@@ -344,7 +343,7 @@ def _decoded(line: bytes) -> str:
 
 
 def raw_lines(path: Source) -> Iterator[bytes | BadRow]:
-    """Yield all lines with their ends; one that is too long is a bad row."""
+    """Yield all lines with their ends; one that is too long is an invalid row."""
     most = int(MAX_ROW_BYTES.value)
     with _readable(path), _open(path) as (stream, expansion):
         uncounted = 0  # bytes that were read since the expansion was looked at
@@ -381,9 +380,6 @@ def _readable(path: Source) -> Iterator[None]:
 
 @contextmanager
 def _open(path: Source) -> Iterator[tuple[IO[bytes], Expansion | None]]:
-    if str(path) == STANDARD_INPUT:
-        yield standard_input(), None
-        return
     if isinstance(path, Stream):
         yield path.content, path.expansion
         return
@@ -432,7 +428,7 @@ def read_csv(path: Source, delimiter: str | None = None) -> tuple[Columns, Itera
 
     Without a delimiter, the one that the header has most of is taken.
     """
-    # The csv module's own limit is less than a graph of 10,000 edges.
+    # The limit of the csv module is less than a graph of 10,000 edges.
     csv.field_size_limit(max(csv.field_size_limit(), int(MAX_ROW_BYTES.value)))
     lines = read_lines(path)
     header = next(lines, None)
@@ -481,7 +477,7 @@ def _quoted_fields(
 
 
 def _look_ahead(first: str, waiting: deque[Line], lines: Iterator[Line]) -> list[str]:
-    """Give the lines that a row may span, no longer together than a line may be."""
+    """Return the lines that a row may span, no longer together than a line may be."""
     found = [first]
     left = MAX_ROW_BYTES.value - len(first)
     for i in range(LOOK_AHEAD - 1):

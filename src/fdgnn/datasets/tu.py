@@ -210,14 +210,14 @@ def _integer_blocks(file: TextFile, n_columns: int) -> Iterator[tuple[int, Ints]
     n_read = 0
     for text in file.blocks():
         n_lines = text.count(b"\n") + 1
-        # A good line has two bytes per column: of so many columns there are no more than fit.
+        # A valid line has two bytes per column: of so many columns there are no more than fit.
         n_fit = len(text) // (2 * n_columns) + 1
         block = np.empty((n_columns, min(n_lines, n_fit)), dtype=np.int64)
-        n_good = parse_rows(np.frombuffer(text, dtype=np.uint8), block)
-        if n_good < n_lines:
-            raise _bad_line(file, n_read + n_good, text.split(b"\n")[n_good], n_columns)
+        n_valid = parse_rows(np.frombuffer(text, dtype=np.uint8), block)
+        if n_valid < n_lines:
+            raise _bad_line(file, n_read + n_valid, text.split(b"\n")[n_valid], n_columns)
         yield n_read, block
-        n_read += n_good
+        n_read += n_valid
     if n_read == 0:
         raise _empty(file)
 

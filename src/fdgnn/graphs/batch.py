@@ -1,8 +1,8 @@
 """`GraphBatch`: many graphs as one CSR matrix, the form in which everything else works.
 
 A batch is checked, immutable, and laid out for the kernels. `GraphBatch.from_graphs`,
-`GraphBatch.collect` and `GraphBatch.from_arcs` are the only doors into it: nothing behind them
-checks shapes, indices or finiteness again.
+`GraphBatch.collect` and `GraphBatch.from_arcs` are its only constructors: nothing that gets a
+batch checks shapes, indices or finiteness again.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class GraphBatch(Sequence[Graph]):
     schema : InputSchema or None
         How the graphs were read, if they come from a file.
     edge_label_codes : (n_arcs,) int32 or None
-        Positions in `edge_label_values`, in the order of `neighbors`. Colors, quotients and the
-        reservoir do not know of arc labels.
+        Positions in `edge_label_values`, in the order of `neighbors`. Color refinement,
+        quotients and the reservoir do not use them.
     edge_label_values : (n_edge_labels,) int or str, or None
         The distinct labels of arcs, sorted.
     descriptors : Descriptors or None
@@ -127,16 +127,15 @@ class GraphBatch(Sequence[Graph]):
     def collect(
         cls, graphs: Sequence[Graph], fits: Callable[[Kind], str | None] | None = None
     ) -> tuple[GraphBatch | None, list[int], list[GraphError]]:
-        """Join the graphs that are good, and find out what is wrong with the others.
+        """Join the valid graphs, and find out what is wrong with the others.
 
-        The first graph that can be read on its own says of which kind all must be. With `fits`,
-        graphs of a kind of which it says that something is wrong are bad from the beginning, and
-        the most common kind of the others counts.
+        The first valid graph decides of which kind all must be. With `fits`, which returns what is
+        wrong with a kind, it is the most common kind with nothing wrong.
 
         Returns
         -------
         batch : GraphBatch or None
-            The good graphs; None if there are none.
+            The valid graphs; None if there are none.
         kept : list of int
             Their positions in `graphs`.
         errors : list of GraphError
@@ -263,7 +262,7 @@ class GraphBatch(Sequence[Graph]):
         return batch, {}
 
     def with_descriptors(self, table: Any) -> GraphBatch:
-        """Give the same graphs with columns of your own beside them, for models to use.
+        """Return the same graphs with graph-level features beside them.
 
         Parameters
         ----------
@@ -414,7 +413,7 @@ class GraphBatch(Sequence[Graph]):
         """Return a picture of the first molecules; None of graphs that are not molecules."""
         return None if self.smiles is None or not len(self) else self.smiles.picture()
 
-    # ------------------------------------------------------------------ what one asks of it
+    # ------------------------------------------------------------------ facts
 
     @property
     def n_vertices(self) -> int:
@@ -519,7 +518,7 @@ class GraphBatch(Sequence[Graph]):
 
     @property
     def n_distinct_graphs(self) -> int:
-        """How many graphs color refinement, and so any message-passing model, can tell apart."""
+        """The number of graphs that color refinement, and so message passing, can distinguish."""
         return len(np.unique(self.coloring.signatures))
 
     def wl_ceiling(self, y: Any) -> float:
@@ -550,7 +549,7 @@ class GraphBatch(Sequence[Graph]):
     def encode_labels(
         self, vocabulary: Sequence[Any], *, blank: bool = False
     ) -> npt.NDArray[np.int32]:
-        """Give each vertex the position of its label in `vocabulary`.
+        """Return the position of each vertex's label in `vocabulary`.
 
         With `blank`, a label that the vocabulary lacks has the position -1.
 
@@ -599,7 +598,7 @@ def _named(batch: GraphBatch, names: Sequence[Sequence[Any] | None]) -> GraphBat
 
 
 def _described(batch: GraphBatch, graphs: list[Graph]) -> tuple[GraphBatch | None, Faults]:
-    """Give the batch with the descriptors of its graphs, unless some cannot be used."""
+    """Return the batch with the descriptors of its graphs, unless some are invalid."""
     rows = [graph.descriptors or {} for graph in graphs]
     faults = mixed_kinds(rows)
     if faults:

@@ -1,6 +1,6 @@
 """Checks of what the user brings: the result is a plain array, or a `GraphError`.
 
-The errors do not say which graph they are about; whoever goes through a list adds its position.
+The errors have no position of a graph; the caller adds it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def as_array(values: Any, what: str) -> Array:
 
 
 def check_texts(values: list[Any], what: str) -> None:
-    """Refuse texts in nested lists that would be a large array: each has the longest one's room."""
+    """Raise GraphError for texts that would be a large array, padded to the longest one."""
     longest = n_entries = 0
     level: list[Any] = values
     while level:
@@ -82,7 +82,7 @@ def without_padding(array: Array) -> Array:
 
 
 def is_text(array: Array) -> bool:
-    """Tell whether an array has text only, padded or as objects."""
+    """Return whether an array has text only, padded or as objects."""
     kind = array.dtype.kind
     if kind != "O" or array.size == 0:
         return kind == "U"
@@ -201,13 +201,13 @@ def arc_array(edge_index: Any) -> Ints:
 
 
 def check_shape(array: Array, shape: tuple[int, ...], what: str) -> None:
-    """Refuse an array of another shape."""
+    """Raise GraphError for an array of another shape."""
     if array.shape != shape:
         raise GraphError(f"{what} have shape {array.shape}, expected {shape}")
 
 
 def check_finite(values: Floats, what: str) -> None:
-    """Refuse results that are NaN or infinite, (n_graphs, ...): none leaves an estimator."""
+    """Raise GraphError for results (n_graphs, ...) that are NaN or infinite."""
     if np.count_nonzero(np.isfinite(values)) < values.size:
         bad = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
         raise GraphError(
@@ -221,7 +221,7 @@ def check_finite(values: Floats, what: str) -> None:
 
 
 def n_vertices(given: Any, n_rows: int | None, arcs: Ints) -> int:
-    """Find a graph's size, and check that all places that give it agree."""
+    """Return a graph's size, and check that all its sources agree."""
     n = n_rows
     if given is not None:
         n = given if type(given) is int and 0 < given <= MOST_VERTICES else _given_size(given)
@@ -258,7 +258,7 @@ def _size_by_arcs(arcs: Ints) -> int:
 
 
 def check_total(n: int) -> None:
-    """Refuse more vertices than an index can count."""
+    """Raise GraphError for more vertices than an index can count."""
     if n > MOST_VERTICES:
         raise GraphError(
             f"the batch has {n} vertices, and at most {MOST_VERTICES} are possible; split it"
@@ -284,7 +284,7 @@ def checked_offsets(vertex_offsets: Any) -> Ints:
 
 
 def check_within_graphs(arcs: Ints, offsets: Ints) -> None:
-    """Refuse arcs that leave the batch or lead from one graph to another."""
+    """Raise GraphError for arcs that leave the batch or lead from one graph to another."""
     n = int(offsets[-1])
     if arcs.size and (arcs.min() < 0 or arcs.max() >= n):
         bad = arcs.min() if arcs.min() < 0 else arcs.max()
@@ -307,7 +307,7 @@ _FEW_NUMBERS = 100  # up to which a dictionary is faster than to wait for the GI
 
 
 def coded(labels: Array | None) -> tuple[Codes | None, Array | None]:
-    """Give the distinct labels, sorted, and each label's position among them."""
+    """Return the distinct labels, sorted, and each label's position among them."""
     if labels is None:
         return None, None
     kind = labels.dtype.kind
@@ -327,7 +327,7 @@ def coded(labels: Array | None) -> tuple[Codes | None, Array | None]:
 def decoded(
     codes: Codes | None, values: Array | None, start: int = 0, end: int | None = None
 ) -> Array | None:
-    """Give the labels at some positions, as they were given."""
+    """Return the labels at some positions."""
     if codes is None or values is None:
         return None
     codes = codes[start:end]
@@ -337,7 +337,7 @@ def decoded(
 
 
 def recoded(codes: Codes, values: Array, vocabulary: Sequence[Any]) -> Codes:
-    """Give each label its position in a vocabulary; -1 if that lacks it."""
+    """Return each label's position in a vocabulary; -1 if that lacks it."""
     labels_here = values.tolist()
     if labels_here == list(vocabulary):
         return codes

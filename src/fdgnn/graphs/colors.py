@@ -104,14 +104,14 @@ class Quotients:
 
     @cached_property
     def arrays(self) -> QuotientArrays:
-        """What kernels find, read-only."""
+        """Return the results of a kernel, read-only."""
         from fdgnn.kernels import quotient_arrays
 
         return QuotientArrays(*quotient_arrays(self.bound))
 
     @classmethod
     def of(cls, arrays: QuotientArrays) -> Quotients:
-        """Take all arrays that another batch had, read-only from now on."""
+        """Make the arrays read-only."""
         from fdgnn.kernels import bind_quotients
 
         return cls(bind_quotients(QuotientArrays(*frozen(*arrays))))
@@ -190,7 +190,7 @@ def wl_ceiling(signatures: Array, y: Any) -> float:
 
 
 def discrete(structure: Structure) -> Coloring:
-    """Give every vertex a class of its own, so that nothing is merged."""
+    """Return a coloring in which every vertex has its own class, so that nothing is merged."""
     starts, sizes = structure.vertex_offsets[:-1], np.diff(structure.vertex_offsets)
     n, n_vertices = len(sizes), len(structure.indptr) - 1
     coloring = Coloring(

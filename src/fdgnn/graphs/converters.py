@@ -1,4 +1,4 @@
-"""The door for Python objects: a list of graphs of any known kind becomes a `GraphBatch`.
+"""Python objects as graphs: a list of graphs of any known kind becomes a `GraphBatch`.
 
 `fdgnn.graphs.libraries` and `fdgnn.graphs.molecules` find the fields of one graph;
 `GraphBatch.collect` checks them.
@@ -116,21 +116,21 @@ def as_batch(
         and ``edge_attr`` of PyG objects with one integer or a one-hot row each, if all graphs
         have it.
     directed : bool, default=False
-        Whether pairs, matrices and PyG objects are directed. Other graphs say so themselves.
+        Whether pairs, matrices and PyG objects are directed. Other graphs have their own direction.
     atoms : {"typed", "element", "rich"}, optional
         What the atoms of molecules carry, see `read_graphs`; by default "typed".
     standardize : {"parent", "tautomer"}, optional
         Whether molecules are replaced by their largest fragment without charges, and whether by
         its canonical tautomer. The vertices are then the atoms of the molecule that results.
     stereo : bool, optional
-        Whether labels tell mirror images, and cis from trans; by default they do not.
+        Whether labels distinguish mirror images, and cis from trans; by default they do not.
     descriptors : array, mapping or data frame, optional
         Columns with a value for each graph, as in `GraphBatch.with_descriptors`.
 
     Returns
     -------
     GraphBatch
-        Its `schema` says how molecules were read, or which attributes of networkx graphs, so
+        Its `schema` has how molecules were read, or which attributes of networkx graphs, so
         that a model reads others in that way.
 
     Raises
@@ -191,7 +191,7 @@ def _check_unread(**options: Any) -> None:
 
 
 def _check_label_columns(graphs: GraphBatch, like: Any) -> None:
-    """Refuse a batch in which the columns of labels are not those that a model knows."""
+    """Raise GraphError if the columns for labels are not those of a model."""
     known = None if like is None else schema_of(like)
     own = () if graphs.schema is None else graphs.schema.label_columns
     if like is not None and own != (() if known is None else known.label_columns):
@@ -220,7 +220,7 @@ class ValidGraphs:
     errors: dict[int, str]
 
     def without(self, refused: Mapping[int, str]) -> ValidGraphs:
-        """Take more graphs away, by their positions in the batch, each with a reason."""
+        """Return the graphs without some more, by positions in the batch, each with a reason."""
         kept = np.setdiff1d(np.arange(len(self.graphs)), list(refused))
         more = {int(self.rows[g]): reason for g, reason in refused.items()}
         faults = dict(sorted((self.errors | more).items()))
@@ -238,8 +238,8 @@ def valid_graphs(
 ) -> ValidGraphs:
     """Convert the graphs of a list that can be used, and find out why the others cannot.
 
-    Parameters are those of `as_batch`; `fits` says what is wrong with graphs of a kind, if
-    anything is.
+    Parameters are those of `as_batch`; `fits` returns what is wrong with a kind of graphs,
+    or None.
     """
     schema = schema_of(like)
     columns = None if like is None else () if schema is None else schema.label_columns
@@ -313,7 +313,7 @@ def _converted(
     if all(map(is_networkx, given)):
         schema = network_schema(valid.graphs, names, columns)
         valid = replace(valid, graphs=replace(valid.graphs, schema=schema))
-    if known is None:  # what a model does not use was told when it was fitted
+    if known is None:  # there was a warning when the model was fitted
         warn_unused_attributes(given, found, names)
     return valid
 
@@ -324,7 +324,7 @@ def _collected(
     fits: Callable[[Kind], str | None] | None,
     known: tuple[str | int, ...] | None,
 ) -> tuple[ValidGraphs, tuple[str | int, ...]]:
-    """Join graphs, given by their positions; say for which labels there are columns, too."""
+    """Join graphs, given by their positions; also return the labels with columns."""
     columns: tuple[str | int, ...] = ()
     n = len(graphs) + len(faults)
     if known != () and any(map(has_both, graphs.values())):
@@ -418,25 +418,25 @@ def _from_pair(pair: Sequence[Any], directed: bool) -> Graph:
 
 
 def _are_molecules(items: Sequence[Any]) -> bool:
-    """Tell whether most items of a list, but for those that are missing, are molecules."""
+    """Return whether most items of a list that are not missing are molecules."""
     n_molecules = sum(map(is_molecule, items))
     return n_molecules > len(items) - sum(map(_is_missing, items)) - n_molecules
 
 
 def _go_as_molecules(items: Sequence[Any], schema: InputSchema | None) -> bool:
-    """Tell whether a model reads a list as molecules: if some are, whatever the others may be."""
+    """Return whether a model reads a list as molecules: if some are, or all are missing."""
     if schema is None or schema.source != "molecules":
         return False
     return any(map(is_molecule, items)) or all(map(_is_missing, items))
 
 
 def _is_missing(item: Any) -> bool:
-    """Tell None and numbers, as NaN, which cannot be graphs, so that a molecule is missing."""
+    """Return whether an item is None or a number, as NaN, where a molecule is missing."""
     return item is None or isinstance(item, Number)
 
 
 def _is_pyg_dataset(item: Any) -> bool:
-    """Tell a dataset from a graph; a dataset has the ``edge_index`` of all its graphs."""
+    """Return whether it is a PyG dataset, which has the ``edge_index`` of all its graphs."""
     bases = type(item).__mro__
     return any(b.__name__ == "Dataset" and b.__module__.startswith("torch") for b in bases)
 
@@ -451,7 +451,7 @@ def _described(item: Any) -> str:
 
 
 def _with_weights(graph: Graph) -> Graph:
-    """Give a matrix of ones its unit weights, since others in the list have weights."""
+    """Return a graph with weights of 1, unless it has some; others in the list have weights."""
     if graph.weights is not None:
         return graph
     return replace(graph, weights=np.ones(graph.edge_index.shape[1]))

@@ -1,4 +1,4 @@
-"""`Graph`, one graph as the user brings it, and `Union`, many of them as arrays end to end.
+"""`Graph`, one graph as the user gives it, and `Union`, many of them as arrays end to end.
 
 First each graph is read on its own (`read_parts`). What can be checked for all graphs at once is
 checked on the joined arrays (`join`, `Union.faults`), so that a long list costs a few NumPy calls.
@@ -27,7 +27,7 @@ __all__ = ["Graph"]
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """One graph, as the user brings it. It is checked when it enters a `GraphBatch`.
+    """One graph. It is checked when it enters a `GraphBatch`.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Graph:
         One discrete label per arc, integers or strings, such as bond types. An undirected edge
         has the same label both ways. The reservoir ignores them.
     descriptors : mapping, optional
-        What is known of the graph as a whole, by name: numbers, or text for categories, None
+        Graph-level features by name: numbers, or text for categories, None
         where a value is missing. All graphs of a batch have the same names.
     smiles : Smiles, optional
         The molecule that the graph is, and which atom of it each vertex is.
@@ -174,7 +174,7 @@ ANY = "any"  # goes with others
 
 
 class Kind(NamedTuple):
-    """What all graphs of a batch have in common."""
+    """The kind of a graph, the same for all graphs of a batch."""
 
     directed: bool
     labels: str | None
@@ -267,9 +267,9 @@ class Union(NamedTuple):
 def read_parts(
     graphs: Sequence[Graph], fits: Callable[[Kind], str | None] | None = None
 ) -> tuple[list[GraphPart], list[GraphError]]:
-    """Read each graph as arrays; all must be of one kind, which is that of the first good one.
+    """Read each graph as arrays; all must be of one kind, which is that of the first valid one.
 
-    With `fits`, which tells what is wrong with a kind, it is the most common one that is right.
+    With `fits`, which returns what is wrong with a kind, it is the most common valid one.
     """
     parts: list[GraphPart] = []
     errors: list[GraphError] = []
@@ -292,7 +292,7 @@ def read_parts(
 def _of_one_kind(
     parts: list[GraphPart], model: GraphPart
 ) -> tuple[list[GraphPart], list[GraphError]]:
-    """Take the graphs of the model's kind; if it has no arcs, another says what arcs carry."""
+    """Return the graphs of the model's kind; if it has no arcs, another one decides about arcs."""
     same, errors = [], []
     for part in parts:
         if part.kind not in (model.kind, model.kind._replace(edge_labels=ANY)):
@@ -381,7 +381,7 @@ def join(parts: Sequence[GraphPart]) -> tuple[Union, Faults]:
 
 
 def _within(part: GraphPart) -> bool:
-    """Tell whether all arcs of a graph lead to vertices that it has."""
+    """Return whether all arcs of a graph are between its vertices."""
     # Seen as unsigned, a negative index is a very large one.
     arcs = part.arcs.astype(np.int64, copy=False).view(np.uint64)
     return arcs.size == 0 or int(arcs.max()) < part.n_vertices

@@ -341,7 +341,7 @@ def is_adjacency(item: Any) -> bool:
 
 
 def is_networkx(item: Any) -> bool:
-    """Tell whether something is a networkx graph."""
+    """Return whether something is a networkx graph."""
     return hasattr(item, "is_multigraph")
 
 
@@ -389,7 +389,7 @@ def names_in_schema(schema: InputSchema) -> Names:
 
 
 def warn_unused_attributes(items: Sequence[Any], graphs: Sequence[Graph], names: Names) -> None:
-    """Warn once of attributes of networkx and PyG graphs that are not read; the first graph tells.
+    """Warn once of attributes of networkx and PyG graphs that are not read; by the first graph.
 
     Where attributes of vertices, or of edges, are named, the user has chosen among them.
     """
@@ -473,7 +473,7 @@ def plain(value: Any) -> Any:
 
 
 def labels_or_features(x: Any) -> tuple[Any, Any]:
-    """Take a matrix for features, everything else for labels."""
+    """Return labels and features: a matrix is features, everything else labels."""
     try:
         is_matrix = np.ndim(x) > 1
     except ValueError:  # ragged: `GraphBatch` will say so
@@ -523,7 +523,7 @@ def _stacked(columns: dict[str, Any]) -> Array | None:
 
 
 def _sum_parallel(edge_index: Array, weights: Floats) -> tuple[Array, Array, Array]:
-    """Give the distinct arcs, where each is listed first, and its summed weight."""
+    """Return the distinct arcs, where each is listed first, and its summed weight."""
     merged, first, which = np.unique(edge_index, axis=1, return_index=True, return_inverse=True)
     return merged, first, np.bincount(which.ravel(), weights, minlength=merged.shape[1])
 
@@ -612,7 +612,7 @@ def _usable(
 
 
 def _agree(arcs: Array, values: Array, directed: bool) -> bool:
-    """Tell whether an edge has the same value wherever it is listed."""
+    """Return whether an edge has the same value wherever it is listed."""
     codes = np.unique(values, return_inverse=True)[1]
     # Indices are not checked yet, so they are numbered anew.
     vertices, arcs = np.unique(arcs, return_inverse=True)
@@ -622,7 +622,7 @@ def _agree(arcs: Array, values: Array, directed: bool) -> bool:
 
 
 def found_in_all(items: Sequence[Any], graphs: Sequence[Graph], field: Field) -> list[Graph]:
-    """Keep what was found on edges, unasked, only if all graphs have it, of one kind."""
+    """Return graphs with what was found on edges by default, only if all have it, of one kind."""
     kinds = {_kind(graph, field) for graph in graphs} - {"any"}
     if len(kinds) <= 1:
         return list(graphs)
@@ -637,7 +637,7 @@ def _without(graph: Graph, field: Field) -> Graph:
 
 
 def _is_given(item: Any, field: Field) -> bool:
-    """Tell whether a graph brings labels or weights of edges as such, so that they must be used."""
+    """Return whether a graph's labels or weights of edges were given as such, and must be used."""
     if isinstance(item, Graph):
         return True
     is_pyg = hasattr(item, "edge_index")

@@ -31,14 +31,14 @@ class RawGraph:
     n_vertices: int | None = None
     x: Array | None = None  # what vertices carry
     carried: Array | None = None  # what arcs carry: a number, a row of numbers or a text each
-    directed: bool | None = None  # if the file says so
+    directed: bool | None = None  # if the file has it
     vertex_attributes: tuple[str, ...] = ()  # where x is from
     edge_attribute: str | None = None  # where `carried` is from
     cells: Mapping[str, Any] | None = None  # the columns with descriptors, by name
 
     @property
     def n_bare(self) -> int:
-        """How many vertices have no arc, at least."""
+        """The least number of vertices without an arc."""
         n = self.n_vertices
         if n is None:
             whole = self.edges.dtype.kind in "iu"
@@ -47,7 +47,7 @@ class RawGraph:
 
 
 class Joined(NamedTuple):
-    """The good graphs of some rows, read in one way, and what is wrong with the other rows."""
+    """The valid graphs of some rows, read by one schema, and the errors of the other rows."""
 
     schema: InputSchema
     graphs: GraphBatch | None
@@ -58,7 +58,7 @@ Raw = RawGraph | Molecule
 
 
 def join(raws: Mapping[int, Any], schema: InputSchema) -> Joined:
-    """Join the graphs that are good, and say what is wrong with the others; rows are numbered.
+    """Join the valid graphs of numbered rows, and find out what is wrong with the others.
 
     They are all of type `Molecule` if the schema is one of molecules, else of type `RawGraph`.
     """
@@ -257,7 +257,7 @@ Label: TypeAlias = str | int
 
 
 def has_both(graph: Graph) -> bool:
-    """Tell whether vertices have labels and features."""
+    """Return whether vertices have labels and features."""
     return graph.labels is not None and graph.features is not None
 
 
@@ -276,7 +276,7 @@ def beside_features(
     Returns
     -------
     graphs : dict of Graph
-        Those that are good, in the same order.
+        The valid ones, in the same order.
     labels : tuple
         The labels that have a column.
     faults : dict of str
@@ -299,7 +299,7 @@ def _labels_of(graphs: Iterable[Graph]) -> tuple[Label, ...]:
     for graph in filter(has_both, graphs):
         try:
             found += dict.fromkeys(checks.label_array(graph.labels).tolist())
-        except GraphError:  # it is told where the graph is converted
+        except GraphError:  # reported where the graph is converted
             continue
     kind = type(found[0]) if found else str
     return tuple(sorted({label for label in found if isinstance(label, kind)}))
@@ -326,7 +326,7 @@ def with_label_columns(features: Array, labels: Array, known: Sequence[Label]) -
 
 
 def schema_with(graphs: GraphBatch, labels: tuple[Label, ...]) -> InputSchema:
-    """Give the schema of graphs whose labels became columns, so that others get the same ones."""
+    """Return the schema of graphs whose labels became columns, for other graphs."""
     assert graphs.features is not None
     return InputSchema(
         source="graphs",
