@@ -132,7 +132,7 @@ def test_other_encoders_are_plotted_as_far_as_they_can_be(ax):
     drawn(plot_embedding(Degrees().fit(GRAPHS), GRAPHS))
     drawn(plot_contributions(model, GRAPHS[0]))
     for plot in (plot_convergence, plot_stability):
-        with pytest.raises(TypeError, match="a Degrees, which has no states that come to rest"):
+        with pytest.raises(TypeError, match="a Degrees, which has no states to converge"):
             plot(model, GRAPHS)
 
 

@@ -1,9 +1,9 @@
-"""Pictures for notebooks, with Matplotlib (extra `plot`).
+"""Plots for notebooks, with Matplotlib (extra `plot`).
 
 Each function takes a fitted encoder, model or `FDGNNSearchCV`, and graphs of any kind that
-`as_batch` takes. It draws into the given axes or into a new pyplot figure, which notebooks show,
-and returns the axes. Colors are those of Okabe and Ito, which color-blind people can tell apart.
-Each color also has a marker or a line style of its own.
+`as_batch` takes. It draws into the given axes, or into a new pyplot figure, and returns the
+Matplotlib axes. Colors are those of Okabe and Ito, which color-blind people can tell apart. Each
+color also has a marker or a line style of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_regressor
 
-from fdgnn.arrays import Array, Floats
 from fdgnn.explanations import explain
 from fdgnn.explanations.drawing import draw_explanation, literal
 from fdgnn.extras import require
@@ -45,22 +44,18 @@ _MOST_NAMED = 24  # classes in a legend
 
 
 def plot_convergence(model: Any, graphs: Any, *, ax: Any = None) -> Any:
-    """Show how far the states move in each step of the paper's loop, layer by layer.
+    """Plot the change of the states in each iteration of the paper's loop, layer by layer.
 
     There are lines for a dozen graphs, from small to large. A line is solid where a graph is
     certified to have one fixed point, and dashed where it is not. A loop ends when its line falls
-    below `tol`, or after `max_iter` steps.
+    below `tol`, or after `max_iter` iterations.
 
     Parameters
     ----------
     model : encoder, any model of this library, or FDGNNSearchCV
-        Fitted. Of several networks the first with a reservoir is shown.
+        Fitted. Of several base models the first with a reservoir is shown.
     graphs : GraphBatch or list of graphs
     ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------
@@ -70,14 +65,19 @@ def plot_convergence(model: Any, graphs: Any, *, ax: Any = None) -> Any:
     >>> graphs = make_cycles([3, 6, 9])
     >>> ax = plot_convergence(GraphReservoir(random_state=0).fit(graphs), graphs)
     >>> ax.get_xlabel()
-    'step'
+    'iteration'
     """
     dynamics, batch = _dynamics(model, graphs)
     ax = _axes(ax)
-    _whole_ticks(ax.xaxis)
+    from matplotlib import colormaps
+    from matplotlib.ticker import MaxNLocator
+
+    # Ticks at whole numbers only.
+    locator = MaxNLocator("auto", integer=True, min_n_ticks=1, steps=[1, 2, 5, 10])
+    ax.xaxis.set_major_locator(locator)
     certified = contractions(dynamics.reservoir, batch) < 1
     shown = graphs_for_curves(certified, np.diff(batch.vertex_offsets))
-    colors = _shades(len(certified))
+    colors = [tuple(c) for c in colormaps["viridis"](np.linspace(0, 0.85, len(certified)))]
     for g, curves in zip(shown, residual_curves(dynamics, batch[shown]), strict=True):
         for i, curve in enumerate(curves):
             ax.plot(
@@ -85,7 +85,7 @@ def plot_convergence(model: Any, graphs: Any, *, ax: Any = None) -> Any:
                 linestyle="-" if certified[i, g] else "--",
             )  # fmt: skip
     ax.axhline(dynamics.tol, color="#666666", linewidth=1, linestyle=":")
-    ax.set(yscale="log", xlabel="step", ylabel=r"change of the states, $\|X_t - X_{t-1}\|_F$")
+    ax.set(yscale="log", xlabel="iteration", ylabel=r"change of the states, $\|X_t - X_{t-1}\|_F$")
     names = [(f"layer {i + 1}", color, "-") for i, color in enumerate(colors)]
     names += [("not certified", "#666666", "--")] * (not certified[:, shown].all())
     for name, color, style in [*names, (f"tolerance {dynamics.tol:g}", "#666666", ":")]:
@@ -95,10 +95,9 @@ def plot_convergence(model: Any, graphs: Any, *, ax: Any = None) -> Any:
 
 
 def plot_embedding(model: Any, graphs: Any, y: Any = None, *, ax: Any = None) -> Any:
-    """Map the graphs as the model sees them: two principal components of their embeddings.
+    """Plot two principal components of the features of the graphs.
 
-    Of a classifier or regressor, the embedding is what the readout of its first network sees, or
-    of the first that can take all graphs; of an encoder, its features.
+    Features of a classifier or regressor are those that the readout of its first base model reads.
 
     Parameters
     ----------
@@ -108,10 +107,6 @@ def plot_embedding(model: Any, graphs: Any, y: Any = None, *, ax: Any = None) ->
     y : (n_graphs,), optional
         Colors: classes, or numbers.
     ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------
@@ -136,7 +131,14 @@ def plot_embedding(model: Any, graphs: Any, y: Any = None, *, ax: Any = None) ->
         points = ax.scatter(*places.T, s=22, c=values, cmap="viridis", alpha=0.9, linewidths=0)
         ax.figure.colorbar(points, ax=ax, label="target")
     else:
-        _scatter_classes(ax, places, values)
+        classes = np.unique(values)
+        for value, color, marker in zip(classes, cycle(COLORS), cycle(_MARKERS), strict=False):
+            ax.scatter(
+                *places[values == value].T, s=26, color=color, marker=marker, alpha=0.75,
+                edgecolors="white", linewidths=0.4, label=literal(value),
+            )  # fmt: skip
+        if len(classes) <= _MOST_NAMED:
+            ax.legend(title="class", frameon=False)
     ax.set(
         xlabel=f"first principal component ({shares[0]:.0%} of the variance)",
         ylabel=f"second ({shares[1]:.0%})",
@@ -144,25 +146,12 @@ def plot_embedding(model: Any, graphs: Any, y: Any = None, *, ax: Any = None) ->
     return ax
 
 
-def _scatter_classes(ax: Any, places: Floats, values: Array) -> None:
-    looks = zip(cycle(COLORS), cycle(_MARKERS), strict=False)
-    classes = np.unique(values)
-    for (color, marker), value in zip(looks, classes, strict=False):
-        ax.scatter(
-            *places[values == value].T, s=26, color=color, marker=marker, alpha=0.75,
-            edgecolors="white", linewidths=0.4, label=literal(value),
-        )  # fmt: skip
-    if len(classes) <= _MOST_NAMED:
-        ax.legend(title="class", frameon=False)
-
-
 def plot_contributions(
     model: Any, graph: Any, *, target: Any = None, labels: Any = None, ax: Any = None
 ) -> Any:
-    """Draw a graph, each vertex colored by what it adds to the score.
+    """Draw a graph with the attributions of its vertices.
 
-    Vertices are compared with each other: white is the graph's mean contribution, red is more,
-    blue is less.
+    White is the mean attribution of the graph, red is more, blue is less.
 
     Parameters
     ----------
@@ -175,10 +164,6 @@ def plot_contributions(
     labels : sequence, optional
         What to write on the vertices; by default their labels, if they have some.
     ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------
@@ -197,22 +182,18 @@ def plot_contributions(
 
 
 def plot_stability(model: Any, graphs: Any, *, ax: Any = None) -> Any:
-    r"""Map the graphs by whether their states settle for certain: rho(\|W_H\|) rho(\|A\|) < 1.
+    r"""Plot which graphs are certified to have one fixed point: rho(\|W_H\|) rho(\|A\|) < 1.
 
-    Each point is a graph. It is placed by its largest neighborhood k and by the product of both
-    spectral radii, in the layer where the product is largest. The line is rho(W_H) k, the quantity
-    of Theorem 2. If each neuron has one connection and no arc has a weight, no point is above it.
+    Each point is a graph, at its largest degree k and the product of both spectral radii in the
+    layer where it is largest. The line is rho(W_H) k of Theorem 2; with one connection per neuron
+    and no edge weights, no point is above it.
 
     Parameters
     ----------
     model : encoder, any model of this library, or FDGNNSearchCV
-        Fitted. Of several networks the first with a reservoir is shown.
+        Fitted. Of several base models the first with a reservoir is shown.
     graphs : GraphBatch or list of graphs
     ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------
@@ -248,7 +229,7 @@ def plot_stability(model: Any, graphs: Any, *, ax: Any = None) -> Any:
     ax.set(
         xlim=ends,
         ylim=(0, 1.08 * max(1.0, float(worst.max()))),
-        xlabel="largest neighborhood of the graph, k",
+        xlabel="largest degree of the graph, k",
         ylabel=r"$\rho(|W_H|)\;\rho(|A|)$",
     )
     ax.legend(frameon=False)
@@ -259,35 +240,20 @@ def plot_stability(model: Any, graphs: Any, *, ax: Any = None) -> Any:
 
 
 def _dynamics(model: Any, graphs: Any) -> tuple[Dynamics, GraphBatch]:
-    """The reservoir of a model, and the graphs as it takes them."""
+    """Return the reservoir of a model, and the graphs as it takes them."""
     dynamics, model = dynamics_of(model), fitted(model)
     if dynamics is None:
         name = encoder_in_words(encoder_of(model))
         raise TypeError(
-            f"the encoder of this model is a {name}, which has no states that come to rest; give a "
+            f"the encoder of this model is a {name}, which has no states to converge; give a "
             "model with a GraphReservoir"
         )
     return dynamics, model._check_graphs(graphs)
 
 
 def _axes(ax: Any) -> Any:
-    """The given axes, or those of a new figure."""
+    """Return the given axes, or those of a new figure."""
     if ax is not None:
         return ax
     plt = require("matplotlib.pyplot", "plot", "Plots")
     return plt.figure(layout="constrained").add_subplot()
-
-
-def _whole_ticks(axis: Any) -> None:
-    """Put ticks at whole numbers only."""
-    from matplotlib.ticker import MaxNLocator
-
-    axis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
-
-
-def _shades(n: int) -> list[str]:
-    """Colors of n layers, from dark to light."""
-    from matplotlib import colormaps
-    from matplotlib.colors import to_hex
-
-    return [to_hex(c) for c in colormaps["viridis"](np.linspace(0, 0.85, n))]
