@@ -86,7 +86,9 @@ def plot_convergence(model: Any, graphs: Any, *, ax: Any = None) -> Any:
             )  # fmt: skip
     ax.axhline(dynamics.tol, color="#666666", linewidth=1, linestyle=":")
     ax.set(yscale="log", xlabel="iteration", ylabel=r"change of the states, $\|X_t - X_{t-1}\|_F$")
-    names = [(f"layer {i + 1}", color, "-") for i, color in enumerate(colors)]
+    names: list[tuple[str, Any, str]] = [
+        (f"layer {i + 1}", color, "-") for i, color in enumerate(colors)
+    ]
     names += [("not certified", "#666666", "--")] * (not certified[:, shown].all())
     for name, color, style in [*names, (f"tolerance {dynamics.tol:g}", "#666666", ":")]:
         ax.plot([], [], color=color, linestyle=style, label=name)
