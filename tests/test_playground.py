@@ -18,13 +18,13 @@ from fdgnn import (
     FDGNNRegressor,
     GraphReservoir,
     PairCounts,
-    WLCounts,
     as_batch,
     playground,
     read_graphs,
     save_model,
 )
 from fdgnn.datasets import make_motif_graphs
+from fdgnn.encoders import Encoder, register_encoder
 from fdgnn.exceptions import FDGNNWarning, GraphError, PlaygroundError
 from fdgnn.html.page import joined_script, modules_of
 from fdgnn.html.playground import MOST_GRAPHS, MOST_VERTICES, chosen_graphs
@@ -96,25 +96,35 @@ def test_models_that_a_page_cannot_run_are_rejected(motifs, tmp_path, monkeypatc
         playground.write(path, model)
 
 
+@register_encoder
+class Sizes(Encoder):
+    """An encoder that a page does not know."""
+
+    kind = "trial-sizes"
+
+    def vertex_features(self, graphs):
+        return np.ones((graphs.n_vertices, 1))
+
+
 def test_of_an_ensemble_the_base_models_are_shown_that_a_page_can_run(motifs, tmp_path):
     graphs, y, _ = motifs
+    y = np.random.default_rng(0).permutation(y)  # noise, so that all are averaged
     candidates = [
-        ("WL", WLCounts(n_iterations=1), "linear"),
         ("pairs", PairCounts(), "linear"),
+        ("sizes", Sizes(), "linear"),
         ("reservoir", GraphReservoir(n_units=20), "linear"),
     ]
-    y = np.random.default_rng(0).permutation(y)  # noise, so that all are averaged
     model = AutoGraphClassifier(candidates, random_state=0).fit(graphs, y)
-    kept = [each.name for each in model.estimators_ if each.name != "pairs"]
+    kept = [each.name for each in model.estimators_ if each.name != "sizes"]
     assert 1 <= len(kept) < len(model.estimators_)
-    with pytest.warns(FDGNNWarning, match="cannot run pairs: scores and prob") as told:
+    with pytest.warns(FDGNNWarning, match="cannot run sizes: scores and prob") as told:
         path = playground.write(tmp_path / "play.html", model, graphs, y)
     assert told[0].filename == __file__
     content = content_of(path)[0]
     assert [each["name"] for each in content["model"]["record"]["estimators"]] == kept
     assert content["notes"][0] == str(told[0].message)
     model = AutoGraphClassifier(candidates[1:2], random_state=0).fit(graphs, y)
-    with pytest.raises(PlaygroundError, match="the model has PairCounts; fit one with"):
+    with pytest.raises(PlaygroundError, match="the model has Sizes; fit one with"):
         playground.write(path, model, graphs, y)
 
 

@@ -17,6 +17,7 @@ from fdgnn import (
     GraphClassifier,
     GraphRegressor,
     GraphReservoir,
+    PairCounts,
     WLCounts,
     as_batch,
     explain,
@@ -86,14 +87,22 @@ def cases():
     }
     found = {name: (g, y, fitted(g, y, **settings)) for name, (g, y, settings) in made.items()}
     union = EncoderUnion([("reservoir", GraphReservoir(n_units=20)), ("wl", WLCounts())])
+    few = [
+        ("WL, 2 iterations", WLCounts(n_iterations=2), "auto"),
+        ("reservoir", GraphReservoir(n_units=300), "linear"),
+        ("another reservoir", GraphReservoir(n_units=300), "linear"),
+    ]
     others = {
         "wl, RBF": (*labeled, GraphClassifier("wl", probability=True)),
         "wl, linear": (*two, GraphClassifier("wl", "linear")),
         "wl, exact": (*two, GraphClassifier(WLCounts(n_features=None, counts="presence"))),
         "union": (*labeled, GraphClassifier(union, random_state=3)),
-        "auto": (*two, AutoGraphClassifier(probability=True, random_state=3)),
+        "default": (*two, AutoGraphClassifier(random_state=3)),
+        "auto": (*two, AutoGraphClassifier(few, probability=True, random_state=3)),
         "auto, no labels": (*motifs, AutoGraphClassifier(random_state=3)),
         "directed, wl": (*directed, GraphClassifier("wl")),
+        "pairs": (*labeled, GraphClassifier(PairCounts(max_distance=3), "linear")),
+        "directed, pairs": (*directed, GraphClassifier("pairs")),
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FDGNNWarning)
@@ -164,7 +173,8 @@ EXPLAIN = """() => {
     [
         "reservoir", "several initializations", "wl, RBF", "wl, linear", "wl, exact",
         "union", "auto", "auto, no labels", "directed, reservoir", "directed, wl", "regression",
-        "no biases", "tiny biases",
+        "no biases", "tiny biases", "pairs", "directed, pairs",
+        "default",
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::fdgnn.exceptions.FDGNNWarning")

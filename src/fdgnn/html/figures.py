@@ -415,7 +415,9 @@ def diagonal(
         "mark": {"type": "rule", "color": OURS, "strokeWidth": 1.5},
         "encoding": {"x": x, "y": number("low", titles[1]), "y2": {"field": "high"}},
     }
-    size = number("n", legend=None, scale={"range": [44, 500], "domainMin": 1})
+    several = any(row["n"] > 1 for row in rows)
+    scale = {"range": [44, 500 if several else 44], "domainMin": 1}
+    size = number("n", legend=None, scale=scale)
     points = {
         "mark": {"type": "point", "filled": True, "color": OURS, "opacity": 0.65,
                  "stroke": "var(--paper)", "strokeWidth": 0.5},

@@ -28,7 +28,7 @@ from fdgnn.html.report_data import (
     LayerDynamics,
     ReservoirDynamics,
 )
-from fdgnn.html.words import clean, clipped, count, plural, short, significant
+from fdgnn.html.words import clean, clipped, count, listed, plural, short, significant
 from fdgnn.linear import KernelReadout
 from fdgnn.reservoir import DeepReservoir, Embedding, contractions, embed, first_drive
 from fdgnn.selection.search import FDGNNSearchCV
@@ -73,7 +73,7 @@ def _parts(encoder: Encoder) -> list[Encoder]:
 
 def encoder_in_words(encoder: Encoder) -> str:
     """Return the class of an encoder, or those that a union joins."""
-    return " and ".join(type(part).__name__ for part in _parts(encoder))
+    return listed(dict.fromkeys(type(part).__name__ for part in _parts(encoder)))
 
 
 def features_of(model: Any, graphs: GraphBatch) -> Features:

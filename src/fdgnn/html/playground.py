@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 
 from fdgnn.arrays import Array, Ints
-from fdgnn.encoders import Encoder, EncoderUnion, GraphReservoir, WLCounts
+from fdgnn.encoders import Encoder, EncoderUnion, GraphReservoir, PairCounts, WLCounts
 from fdgnn.estimators import AutoGraphClassifier, AutoGraphRegressor
 from fdgnn.evaluation import paper
 from fdgnn.exceptions import FDGNNWarning, GraphError, PlaygroundError
@@ -265,7 +265,9 @@ def _training(
     if len(part) < n_all:
         lines += [f"some = np.array({chosen.tolist()})", "graphs, y = graphs[some], y[some]"]
     folds = stratified(answers, n_folds, 0).tolist()
-    return {"degree": part.average_degree, "n_folds": n_folds, "folds": folds, "code": lines}
+    majority = float(sizes.max() / sizes.sum())
+    known = {"degree": part.average_degree, "majority": majority}
+    return known | {"n_folds": n_folds, "folds": folds, "code": lines}
 
 
 # ---------------------------------------------------------------------- models
@@ -289,7 +291,7 @@ def one_model(model: Any, target: Any = None) -> tuple[Any, list[str]]:
     """Return the model that a page shows, and what a reader should know about it.
 
     That is the best one of a search, and one of several targets. Of an ensemble it has the base
-    models that a page can run: reservoirs and WL features.
+    models that a page can run: reservoirs, WL features and pairs.
 
     Raises
     ------
@@ -309,7 +311,7 @@ def one_model(model: Any, target: Any = None) -> tuple[Any, list[str]]:
     if not able:
         beside = " and descriptors beside the graphs" * (model._descriptors is not None)
         raise PlaygroundError(
-            f"a page can run reservoirs and WL features without descriptors, but the model has "
+            "a page can run reservoirs, WL features and pairs, but the model has "
             f"{listed(sorted(kinds))}{beside}; fit one with candidates='wl' (--model wl) or "
             "encoder='reservoir', and without descriptors"
         )
@@ -326,8 +328,11 @@ def one_model(model: Any, target: Any = None) -> tuple[Any, list[str]]:
 
 def _runs_in_page(fitted: FittedModel) -> bool:
     encoders = [encoder for _, encoder, _ in _encoders(fitted, "")]
-    able = all(type(encoder) in (GraphReservoir, WLCounts) for encoder in encoders)
-    return able and fitted.descriptors is None
+    return fitted.descriptors is None and all(
+        type(encoder) in (GraphReservoir, PairCounts, WLCounts)
+        and getattr(encoder, "vertices", "") != "pharmacophore"  # needs RDKit
+        for encoder in encoders
+    )
 
 
 def page_model(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:

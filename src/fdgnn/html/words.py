@@ -33,7 +33,7 @@ def score(metric: str, value: float | None) -> str:
 def _decimal(metric: str, value: float | None, digits: int = 3) -> str:
     if value is None or metric not in _UNITLESS:
         return significant(value, digits)
-    return f"{value:.3f}".replace("-", MINUS)
+    return f"{round(value, 3) + 0.0:.3f}".replace("-", MINUS)  # no negative zero
 
 
 def spread(metric: str, mean: float | None, std: float | None = None, digits: int = 2) -> str:

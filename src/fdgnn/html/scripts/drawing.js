@@ -219,13 +219,3 @@ export function histogram(svg, values, { across, words, n = 30 }) {
   svg.append(text(x(1), HEIGHT - BOTTOM + 15, "1"), text(x(0), HEIGHT - BOTTOM + 15, "0"), text(x(top), HEIGHT - BOTTOM + 15, String(top)));
   svg.append(text(LEFT - 5, TOP + 8, String(most), "end"), text((LEFT + WIDTH) / 2, HEIGHT - 4, across), text(LEFT - 5, 10, "graphs", "start"));
 }
-
-// Columns of numbers between −1 and 1 as colors; `color` gives red, green, blue of a number.
-export function heat(canvas, rows, columns, value, color) {
-  canvas.width = columns;
-  canvas.height = rows;
-  const context = canvas.getContext("2d"), image = context.createImageData(columns, rows);
-  for (let r = 0; r < rows; r++)
-    for (let c = 0; c < columns; c++) image.data.set([...color(value(r, c)), 255], 4 * (r * columns + c));
-  context.putImageData(image, 0, 0);
-}

@@ -7,7 +7,7 @@
 import { structureOf } from "./graphs.js";
 import { addRow, dotRow, MATRIX, Stream } from "./numerics.js";
 import { Layer, Reservoir } from "./reservoir.js";
-import { WLCounts } from "./wl.js";
+import { PairCounts, WLCounts } from "./wl.js";
 
 // ---------------------------------------------------------------------- from features to outputs
 
@@ -189,11 +189,11 @@ function reservoirOf({ parameters, facts }, arrays, kind, radii) {
   return new Reservoir({ layers, radii, vocabulary: facts.vocabulary, n_inputs: kind.n_inputs, parameters });
 }
 
-function wlCountsOf({ parameters, facts }, arrays, kind) {
+function countsOf({ kind: name, parameters, facts }, arrays, kind) {
   const nothing = kind.vertices === "nothing", auto = parameters.vertices === "auto";
   const edges = arrays.get("feature_edges"), counts = arrays.get("feature_counts");
   const columns = arrays.get("columns");
-  return new WLCounts({
+  const settings = {
     first: auto ? (nothing ? "log degree" : kind.vertices) : parameters.vertices,
     histograms: parameters.histograms === "auto" ? auto && nothing : parameters.histograms,
     n_iterations: parameters.n_iterations,
@@ -203,14 +203,16 @@ function wlCountsOf({ parameters, facts }, arrays, kind) {
     columns: columns && new Map(Array.from(columns.data, (key, i) => [key, i])),
     labeledArcs: facts.labeled_arcs,
     weightedArcs: facts.weighted_arcs,
-    weightEdges: facts.whole_weights ? null : arrays.get("weight_edges").data,
+    weightEdges: arrays.get("weight_edges")?.data ?? null,
     joint: facts.joint,
     featureEdges: edges && Array.from(counts.data, (count, j) =>
       edges.data.subarray(j * edges.shape[1], j * edges.shape[1] + count)),
     vocabulary: facts.vocabulary && new Set(facts.vocabulary),
     arcVocabulary: facts.arc_vocabulary && new Set(facts.arc_vocabulary),
     takesUnseen: parameters.handle_unknown === "ignore",
-  });
+    max_distance: parameters.max_distance,
+  };
+  return new (name === "pairs" ? PairCounts : WLCounts)(name, settings);
 }
 
 // W_phi is drawn again where the seed says how, which takes less room than its numbers.
@@ -220,7 +222,7 @@ function drawProjection({ entropy, key, rows, columns, norm }) {
 }
 
 // One encoder with the expansion of its features and their scale.
-class Block {
+export class Block {
   constructor(encoder, expansion, scale) {
     this.encoder = encoder;
     this.expansion = expansion;
@@ -273,7 +275,7 @@ function blocksOf(record, arrays, kind, extras, prefix) {
 }
 
 function encoderOf(record, arrays, kind, radii) {
-  return record.kind === "reservoir" ? reservoirOf(record, arrays, kind, radii) : wlCountsOf(record, arrays, kind);
+  return record.kind === "reservoir" ? reservoirOf(record, arrays, kind, radii) : countsOf(record, arrays, kind);
 }
 
 // ---------------------------------------------------------------------- readouts
@@ -305,10 +307,6 @@ export class Estimator {
     this.name = name;
     this.blocks = blocks;
     this.readout = readout;
-  }
-
-  static of(name, { encoder, expansion, scale }, readout) {
-    return new Estimator(name, [new Block(encoder, expansion, scale)], readout);
   }
 
   // Features of all blocks side by side, and how a direction of them splits.

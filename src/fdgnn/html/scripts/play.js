@@ -229,12 +229,6 @@ export class Play {
   listen() {
     const { svg } = this;
     svg.addEventListener("pointerdown", (event) => this.press(event));
-    svg.addEventListener("dblclick", (event) => {
-      const { vertex } = event.target.dataset;
-      if (this.tool !== "move") return;
-      if (vertex !== undefined) this.addNeighbor(Number(vertex));
-      else if (event.target.dataset.edge === undefined) this.addAt(...this.at(event));
-    });
     svg.addEventListener("keydown", (event) => this.key(event));
     byId("undo").addEventListener("click", () => this.undo("undo"));
     byId("redo").addEventListener("click", () => this.undo("redo"));

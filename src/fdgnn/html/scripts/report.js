@@ -301,17 +301,4 @@ for (const copier of all("[data-copy]")) {
   copies(copier, () => copier.closest(".command").querySelector("code").textContent);
 }
 
-// ---------------------------------------------------------------------- the section in view
-
-const links = new Map(all(".toc a").map((link) => [link.hash.slice(1), link]));
-const observer = new IntersectionObserver((entries) => {
-  for (const entry of entries) {
-    if (entry.isIntersecting) {
-      links.forEach((link) => link.removeAttribute("aria-current"));
-      links.get(entry.target.id)?.setAttribute("aria-current", "true");
-    }
-  }
-}, { rootMargin: "-20% 0px -70% 0px" });
-for (const section of all("main > section")) observer.observe(section);
-
 document.addEventListener("DOMContentLoaded", () => drawAll());

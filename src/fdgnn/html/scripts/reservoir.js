@@ -23,9 +23,9 @@ function partsOf(sources, H, C) {
       if (waiting[s]) lowest[h] = Math.min(lowest[h], lowest[s]);
     }
     if (lowest[h] < index[h]) return;
-    const part = stack.splice(stack.lastIndexOf(h)).reverse();
+    const part = stack.splice(stack.lastIndexOf(h)).reverse(); // in the order in which states travel around a cycle
     for (const s of part) waiting[s] = 0;
-    parts.push({ neurons: inOrder(part, sources, C), cycles: part.length > 1 || reads(sources, C, h, h) });
+    parts.push({ neurons: part, cycles: part.length > 1 || sources.subarray(h * C, h * C + C).includes(h) });
   };
   for (let h = 0; h < H; h++) if (index[h] < 0) visit(h);
   return parts;
@@ -40,16 +40,6 @@ function squashRow(D, i, w, S, j, X, k, n) {
     X[k + v] = x;
   }
   return change;
-}
-
-const reads = (sources, C, h, s) => sources.subarray(h * C, h * C + C).includes(s);
-
-// The neurons of a cycle in the order in which states travel around it.
-function inOrder(part, sources, C) {
-  if (C > 1 || part.length < 3) return part;
-  const order = [part[0]];
-  while (order.length < part.length) order.push(sources[order[order.length - 1]]);
-  return order.reverse();
 }
 
 // One layer: H neurons, each with connections to the input (`inputs`) and to its own layer (`recurrent`),

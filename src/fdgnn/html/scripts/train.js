@@ -104,16 +104,10 @@ export class Train {
     const card = (value, words) => element("div", {}, element("p", { class: "value" }, value), element("p", {}, words));
     const made = result.accuracy === null
       ? [card("–", "The readout has no solution with this regularization strength: give a larger one.")]
-      : [card(`${(100 * result.accuracy).toFixed(1)} %`, `accuracy, ${this.training.n_folds}-fold cross-validation; majority class: ${(100 * this.majority()).toFixed(1)} %`)];
+      : [card(`${(100 * result.accuracy).toFixed(1)} %`, `accuracy, ${this.training.n_folds}-fold cross-validation; majority class: ${(100 * this.training.majority).toFixed(1)} %`)];
     made.push(card(`${result.contractions.filter((c) => c < 1).length} of ${n}`, "graphs are certified to have one fixed point"));
     made.push(card(`${milliseconds.toFixed(0)} ms`, `from slider to here: graphs ${result.times.embedding.toFixed(0)}, readout ${result.times.readout.toFixed(0)}`));
     byId("train-cards").replaceChildren(...made);
-  }
-
-  majority() {
-    const counts = new Map();
-    for (const { answer } of this.stage.examples) counts.set(answer, (counts.get(answer) ?? 0) + 1);
-    return Math.max(...counts.values()) / this.stage.examples.length;
   }
 
   show(result) {

@@ -1,7 +1,7 @@
 // Training in the page: reservoirs drawn as in Python, all graphs embedded, the readout solved in closed form.
 
 import { spectralBound, structureOf } from "./graphs.js";
-import { Estimator, Expansion, LinearReadout, Model } from "./model.js";
+import { Block, Estimator, Expansion, LinearReadout, Model } from "./model.js";
 import { addRow, cholesky, dotRow, gram, largestEigenvalue, MATRIX, principalMap, products, solveLower, solveUpper, Stream } from "./numerics.js";
 import { Layer, Reservoir } from "./reservoir.js";
 
@@ -39,18 +39,6 @@ function drawExpansion(seed, H) {
   const W = new Stream([seed], [0, 0, MATRIX.projection]).uniform(2 * H * H);
   const norm = Math.sqrt(largestEigenvalue(gram(W, 2 * H, H), H));
   return new Expansion(W.map((w) => w / norm), H);
-}
-
-// Remember the last few results of a function of one text.
-function remembered(make, most = 24) {
-  const known = new Map();
-  return (key, ...rest) => {
-    if (!known.has(key)) {
-      if (known.size >= most) known.delete(known.keys().next().value);
-      known.set(key, make(...rest));
-    }
-    return known.get(key);
-  };
 }
 
 // ---------------------------------------------------------------------- the readout
@@ -115,19 +103,14 @@ export class Trainer {
     this.q = classes.length === 2 ? 1 : classes.length;
     this.Y = Float64Array.from(graphs.flatMap(({ answer }) =>
       this.q === 1 ? [answer === 1 ? 1 : -1] : classes.map((_, c) => (c === answer ? 1 : -1))));
-    this.expansionOf = remembered(drawExpansion, 6);
-    this.statesOf = remembered((embed) => embed(), 4);
+    this.expansions = new Map();
     this.axes = null;
-  }
-
-  n_inputs() {
-    return this.kind.vertices === "nothing" ? 1 : this.kind.n_inputs;
   }
 
   // The layers of a reservoir with these settings, scaled.
   layersOf({ seed, units, rho, omega1, omega }, depth) {
     return Array.from({ length: depth }, (_, i) => {
-      const n_sources = i ? units : this.n_inputs();
+      const n_sources = i ? units : this.kind.n_inputs;
       const drawn = drawLayer(seed, i, units, n_sources);
       const scaling = i ? omega : omega1;
       const bare = new Layer(scaled(drawn.inputs, scaling), drawn.recurrent, drawn.bias.map((b) => b * scaling));
@@ -140,17 +123,21 @@ export class Trainer {
   // workers.
   embed(settings, { k, of }) {
     const { seed, units, rho, omega1, omega, depth } = settings;
-    return this.statesOf([k, of, seed, units, rho, omega1, omega, depth].join(" "), () => {
+    const embedded = [k, of, seed, units, rho, omega1, omega, depth].join(" ");
+    if (embedded !== this.embedded) {
       const reservoir = reservoirWith(this.layersOf(settings, depth), this.kind, SETTLED), own = [...this.graphs.keys()].filter((g) => g % of === k);
       const rows = new Float64Array(own.length * units);
       own.forEach((g, i) => rows.set(reservoir.encode(this.graphs[g], this.structures[g], this.bounds[g]).features, i * units));
-      return rows;
-    });
+      Object.assign(this, { embedded, rows });
+    }
+    return this.rows;
   }
 
   // Features (n_graphs, P) from pooled states: the shares of all workers.
   features({ seed, units: H }, shares) {
-    const expansion = this.expansionOf(`${seed} ${H}`, seed, H), { P } = expansion, of = shares.length;
+    const drawn = `${seed} ${H}`;
+    if (!this.expansions.has(drawn)) this.expansions.set(drawn, drawExpansion(seed, H));
+    const expansion = this.expansions.get(drawn), { P } = expansion, of = shares.length;
     const X = new Float64Array(this.graphs.length * P);
     this.graphs.forEach((_, g) => {
       const i = Math.floor(g / of);
@@ -202,6 +189,6 @@ function reservoirWith(layers, kind, settled) {
 // A model from weights that a trainer gave.
 export function trainedModel({ layers, projection, units, weights, intercept }, { kind, classes }) {
   const encoder = reservoirWith(layers.map(({ inputs, recurrent, bias }) => new Layer(inputs, recurrent, bias)), kind);
-  const block = { encoder, expansion: new Expansion(projection, units), scale: 1 };
-  return new Model({ estimators: [Estimator.of("reservoir", block, new LinearReadout(weights, intercept))], classes, kind });
+  const block = new Block(encoder, new Expansion(projection, units), 1);
+  return new Model({ estimators: [new Estimator("reservoir", [block], new LinearReadout(weights, intercept))], classes, kind });
 }

@@ -39,19 +39,14 @@ function verdictOf(stage) {
 function classBars(stage, winner) {
   const { explanation: { outputs, probabilities }, model } = stage, bars = element("div", { class: "bars" });
   model.classes.forEach((_, c) => {
-    const share = probabilities ? probabilities[c] : barOf(outputs, c);
-    const text = probabilities ? percent(share) : signed(outputs.length === 1 ? (c ? outputs[0] : -outputs[0]) : outputs[c], 2);
+    const own = outputs.length === 1 ? (c ? outputs[0] : -outputs[0]) : outputs[c];
+    const share = probabilities ? probabilities[c] : (own + 1) / 2; // how far an output is from −1 to +1
+    const text = probabilities ? percent(share) : signed(own, 2);
     const bar = element("span", { class: `bar${c === winner ? " first" : ""}`, "aria-hidden": "true" }, element("i", {}));
     bar.firstChild.style.width = `${(100 * Math.min(1, Math.max(0, share))).toFixed(1)}%`;
     bars.append(element("b", {}, stage.className(c)), bar, element("span", {}, text));
   });
   return bars;
-}
-
-// Without probabilities: how far an output is from −1 to +1.
-function barOf(outputs, c) {
-  const own = outputs.length === 1 ? (c ? outputs[0] : -outputs[0]) : outputs[c];
-  return (own + 1) / 2;
 }
 
 export function tellTable(stage) {

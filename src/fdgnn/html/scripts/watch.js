@@ -1,6 +1,6 @@
 // Watching a part of the model at work: states that converge, or WL labels that are refined.
 
-import { curves, draw, heat, windowOf } from "./drawing.js";
+import { curves, draw, windowOf } from "./drawing.js";
 import { byId, element, shape, signed } from "./elements.js";
 import { structureOf } from "./graphs.js";
 
@@ -30,7 +30,7 @@ export class Watch {
     this.stale = false;
   }
 
-  // Parts of the model: each encoder of each estimator. Random initializations, which have one name, are numbered.
+  // Parts of the model: each encoder of each estimator, but counts of pairs, which have no steps. Random initializations, which have one name, are numbered.
   parts() {
     const { estimators } = this.stage.model;
     return estimators.flatMap((estimator, i) => {
@@ -40,7 +40,7 @@ export class Watch {
         estimator, block, b, i,
         name: [estimator.name + number, estimator.blocks.length > 1 ? block.encoder.kind : ""].filter(Boolean).join(", "),
       }));
-    });
+    }).filter(({ block }) => block.encoder.kind !== "pairs");
   }
 
   fill() {
@@ -58,7 +58,7 @@ export class Watch {
     const graph = stage.graph(), empty = stage.explanation.empty || stage.explanation.refused;
     byId("watch-panel").replaceChildren();
     if (empty || !part) {
-      byId("watch-lead").textContent = "There is no graph that the model takes.";
+      byId("watch-lead").textContent = "There is nothing to watch for this graph and model.";
       this.film = null;
       byId("watched").replaceChildren();
       return;
@@ -125,7 +125,6 @@ class ReservoirFilm {
 
   parts() {
     this.chart = shape("svg");
-    this.heat = element("canvas", { class: "heat", role: "img", "aria-label": "States of all neurons (columns) at all vertices (rows)" });
     const list = element("select", {}, ...Array.from({ length: this.encoder.H }, (_, h) => element("option", { value: h }, `neuron ${h}`)));
     this.neuron = this.liveliest();
     list.value = String(this.neuron);
@@ -136,7 +135,6 @@ class ReservoirFilm {
     const box = (...children) => element("div", { class: "side" }, ...children);
     return [
       box(element("h3", {}, "Change of the states"), this.chart),
-      box(element("h3", {}, "States of all neurons at all vertices"), this.heat, element("p", { class: "note" }, "Rows are vertices, columns neurons; blue −1, red +1. ")),
       box(element("div", { class: "steps" }, element("label", {}, "The picture shows ", list))),
       box(this.certificate()),
     ];
@@ -184,11 +182,9 @@ class ReservoirFilm {
   }
 
   shown(step) {
-    const { layer, i } = this.frames[step], n = this.structure.n, { states } = this.layers[layer][i];
+    const { layer, i } = this.frames[step];
     const all = this.layers.map((steps, l) => ({ values: steps.map((s) => s.distance), marked: l === layer }));
     curves(this.chart, all, { now: i, across: "iteration", up: "change", words: "Change of the states, by iteration and layer" });
-    heat(this.heat, n, this.encoder.H, (v, h) => states[h * n + v], inkOf);
-    this.heat.style.height = `${Math.min(16, Math.max(5, 0.45 * n))}rem`;
   }
 }
 

@@ -266,16 +266,15 @@ function groupsOf(labels) {
   });
 }
 
-export class WLCounts {
+class LabelCounts {
   // `settings`: first, histograms, n_iterations, counts, mask or columns, labeledArcs, weightedArcs, and edges.
-  constructor(settings) {
-    this.kind = "wl";
-    this.settings = settings;
-    this.n_features = settings.n_features;
-    this.vocabulary = settings.vocabulary;
-    this.takesUnseen = settings.takesUnseen;
+  constructor(kind, settings) {
+    const { n_features, vocabulary, takesUnseen } = settings;
+    Object.assign(this, { kind, settings, n_features, vocabulary, takesUnseen });
   }
+}
 
+export class WLCounts extends LabelCounts {
   // Edge labels that no training graph has, where the model knows which these have.
   unseenEdges(graph) {
     const { arcVocabulary, labeledArcs } = this.settings;
@@ -337,5 +336,70 @@ export class WLCounts {
         return shares;
       },
     };
+  }
+}
+
+// ---------------------------------------------------------------------- pairs
+
+const MOST_SOURCES = 1000, EXACT = 16; // vertices that paths begin at; counts up to which each has a feature of its own
+
+// The features of `n_pairs` pairs of one key, [[column, value], ...]: one for each level of the count.
+function levelsOf(key, n_pairs, mask) {
+  const found = [];
+  for (let level = 1, before = 0; level <= n_pairs;) {
+    found.push([Number(mix(cut(key + BigInt(found.length))) & mask), Math.sqrt(level - before)]);
+    before = level;
+    level += level < EXACT ? 1 : 2 ** Math.floor(Math.log2(level / EXACT) + 1);
+  }
+  return found;
+}
+
+// Counts of the pairs of vertices by their labels and their distance (src/kernels/pairs.hpp).
+export class PairCounts extends LabelCounts {
+  // Call visit(source, v, key, times) for each source and all vertices near to it; give the number of sources.
+  search({ n, indptr, neighbors, directed }, labels, visit) {
+    let sources = [...Array(n).keys()];
+    if (n > MOST_SOURCES) {
+      sources.sort((a, b) => (labels[a] < labels[b] ? -1 : Number(labels[a] > labels[b])));
+      sources = Array.from({ length: MOST_SOURCES }, (_, i) => sources[Math.floor((i * n) / MOST_SOURCES)]);
+    }
+    for (const source of sources) {
+      const distances = new Map([[source, 0]]);
+      for (const [v, d] of distances) {
+        const [a, b] = !directed && labels[source] > labels[v] ? [v, source] : [source, v];
+        visit(source, v, mix(mix(labels[a] ^ mix(BigInt(d))) ^ mix(labels[b])), d === 0 || directed ? 2 : 1);
+        if (d === this.settings.max_distance) continue;
+        for (const u of neighbors.subarray(indptr[v], indptr[v + 1])) if (!distances.has(u)) distances.set(u, d + 1);
+      }
+    }
+    return sources.length;
+  }
+
+  // Counts as a sparse row, and how a weighted sum of them is shared by the vertices: the pairs of a kind share equally.
+  encode(graph, structure) {
+    const { n } = structure, mask = BigInt(this.settings.mask), sums = new Map();
+    const channels = channelsOf(graph, structure, { ...this.settings, n_iterations: 1 }).filter(({ rounds }) => rounds);
+    const found = channels.map(({ first }) => {
+      const visits = new Map(), kinds = new Map();
+      const n_sources = this.search(structure, first, (s, v, key, times) => visits.set(key, (visits.get(key) ?? 0) + times));
+      for (const [key, count] of visits) {
+        const levels = levelsOf(key, Math.max(1, Math.floor((count * n) / (2 * n_sources) + 0.5)), mask);
+        for (const [column, value] of levels) sums.set(column, (sums.get(column) ?? 0) + value);
+        kinds.set(key, { count, levels });
+      }
+      return { first, kinds };
+    });
+    const columns = Int32Array.from(sums.keys()).sort(), place = new Map(Array.from(columns, (c, i) => [c, i]));
+    const contributions = (direction) => {
+      const shares = new Float64Array(n);
+      for (const { first, kinds } of found) {
+        for (const kind of kinds.values()) kind.each = kind.levels.reduce((sum, [c, value]) => sum + value * direction[place.get(c)], 0) / kind.count;
+        this.search(structure, first, (s, v, key, times) => {
+          for (const end of [s, v]) shares[end] += 0.5 * times * kinds.get(key).each;
+        });
+      }
+      return shares;
+    };
+    return { features: { columns, values: Float64Array.from(columns, (c) => sums.get(c)) }, contributions };
   }
 }

@@ -21,7 +21,8 @@ def part(run: int, subject: Subject) -> Part:
     if data is None:
         return Part()
     how = {
-        "seen": "The model predicted all graphs, which it may have seen in training.",
+        "seen": "The model may have seen these graphs in training. Its errors on other graphs are "
+        "larger; the result above says by how much.",
         "unseen": "The model predicted all graphs, which it did not see in training.",
         "out of fold": "Predictions are out of fold: each graph was predicted by the model that "
         "was selected and trained without its outer fold. Attributions, the map and the "
